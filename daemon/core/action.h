@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action: all that a core can ask of its driver. The driver executes the actions of a step in order;
+ * what they point to is valid until the next step. */
+#ifndef TD_CORE_ACTION_H
+#define TD_CORE_ACTION_H
+
+#include "message.h"
+#include "program.h"
+
+enum td_action_kind {
+    TD_ACTION_SEND_TREE,      /* send a tree message to a node; connect first if need be */
+    TD_ACTION_SEND_PACKET,    /* send a bulk packet to a node; then SENT, with its handle */
+    TD_ACTION_REPLY,          /* to a client */
+    TD_ACTION_CLOSE_CLIENT,   /* after what was replied to it; CLIENT_CLOSED does not follow */
+    TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
+    TD_ACTION_RELEASE_BUFFER, /* of a received packet */
+    TD_ACTION_RELEASE_REGION, /* unmap: nothing refers to it any more */
+    TD_ACTION_DROP_LINK,      /* the far end broke the rules: end the session; LINK_DOWN follows */
+    TD_ACTION_STOPPED,        /* after STOP: nothing is left to do */
+};
+
+/* struct td_memory: a buffer of a rank on this node. A region is named by the driver's handle. */
+struct td_memory {
+    uint32_t handle; /* TD_NO_MEMORY when the rank has none */
+    uint64_t offset, bytes;
+};
+#define TD_NO_MEMORY UINT32_MAX
+
+/* struct td_view: what the spaces of an operation's slices mean. Scratch is the region with handle
+ * TD_SCRATCH_HANDLE, which the driver made at start. */
+struct td_view {
+    uint32_t ranks;                      /* local ranks of the operation's group */
+    const struct td_memory *source;      /* [ranks] */
+    const struct td_memory *destination; /* [ranks] */
+    uint64_t scratch_offset;             /* of the operation's share */
+};
+#define TD_SCRATCH_HANDLE 0u
+
+enum td_compute_kind {
+    TD_COMPUTE_STEP,   /* a COPY, COMBINE or TRANSFORM step */
+    TD_COMPUTE_UNPACK, /* bytes [offset, offset + bytes) of step.to from a received buffer */
+    TD_COMPUTE_LOAD,   /* the same from bytes the core has (payload that rode along) */
+};
+
+struct td_compute {
+    enum td_compute_kind kind;
+    uint64_t handle;
+    struct td_step step; /* UNPACK, LOAD: `to` alone counts; LOAD writes every lane of it */
+    struct td_view view; /* its arrays live until COMPUTED */
+    uint64_t offset;     /* UNPACK */
+    uint64_t bytes;      /* UNPACK, LOAD */
+    uint32_t buffer;     /* UNPACK */
+    const uint8_t *data; /* LOAD: valid until the next step of the core: execute it at once */
+    uint64_t cost_bytes; /* about how much memory it touches */
+};
+
+struct td_action {
+    enum td_action_kind kind;
+    union {
+        struct {
+            uint32_t node;
+            struct td_message message; /* ARRIVE, RELEASE: payload comes from the slice */
+            struct td_slice payload;   /* in the space of `view`; no bytes: none */
+            struct td_view view;
+        } tree;
+        struct {
+            uint32_t node;
+            uint64_t handle; /* DATA: SENT must follow; CREDIT: none */
+            struct td_packet packet;
+            struct td_slice slice; /* DATA: bytes [packet.offset, + packet.bytes) of it */
+            struct td_view view;   /* its arrays live until SENT */
+        } packet;
+        struct {
+            uint32_t client;
+            const struct td_reply *reply;
+        } reply;
+        struct {
+            uint32_t client;
+        } close;
+        struct td_compute compute;
+        struct {
+            uint32_t buffer;
+        } buffer;
+        struct {
+            uint32_t handle;
+        } region;
+        struct {
+            uint32_t node;
+            const char *text;
+        } drop;
+    } u;
+};
+
+struct td_actions {
+    uint32_t count;
+    struct td_action action[TD_ACTIONS_MAX];
+};
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core: the whole of a node's decisions as one state machine: events and the time go in, actions
+ * come out. See docs/architecture.md.
+ * Owns: an arena of settings.arena_bytes. Borrows: nothing.
+ * Pure: no I/O, clock, threads or globals; randomness comes from options.seed alone. After create it
+ * cannot fail: our own bug asserts, a peer's or client's fault becomes an action. */
+#ifndef TD_CORE_CORE_H
+#define TD_CORE_CORE_H
+
+#include "action.h"
+#include "event.h"
+
+typedef uint64_t td_time; /* ns, monotonic; the driver gives it meaning */
+#define TD_TIME_NEVER UINT64_MAX
+
+/* struct td_settings: bounds and time limits an operator may set. Equal on all nodes, but for the
+ * memory sizes. */
+struct td_settings {
+    uint64_t arena_bytes;         /* the core's own state */
+    uint64_t scratch_bytes;       /* relay and work space of operations, mapped by the driver */
+    uint64_t region_bytes_max;    /* mapped memory of one uid's clients */
+    uint32_t clients_max;
+    uint32_t operations_max;      /* on record at this node */
+    uint32_t packet_bytes;        /* payload of a bulk packet */
+    uint32_t link_credits;        /* packets in flight on a link */
+    int64_t join_timeout_ns;
+    int64_t arrival_timeout_ns;   /* -1: none */
+    int64_t progress_timeout_ns;
+    int64_t heartbeat_ns;
+};
+void td_settings_default(struct td_settings *settings);
+/* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name
+ * of the field's configuration key in *key. */
+const char *td_settings_check(const struct td_settings *settings, const char **key);
+/* td_settings_digest hashes what must be equal on all nodes. */
+uint64_t td_settings_digest(const struct td_settings *settings, const struct td_topology *topology);
+
+struct td_core_options {
+    struct td_topology topology;
+    uint32_t node;
+    uint64_t incarnation; /* random, new at each start, never 0 */
+    uint64_t seed;
+    struct td_settings settings;
+    td_compile_fn *compile;
+};
+
+struct td_core;
+
+/* td_core_create: on TD_ERR_NO_MEMORY *core is NULL. The core starts with every link down. */
+td_err td_core_create(struct td_core **core, const struct td_core_options *options);
+/* td_core_step takes one event at time `now`, which never runs backwards, and appends to *actions,
+ * whose count it resets first. */
+void td_core_step(struct td_core *core, td_time now, const struct td_event *event,
+                  struct td_actions *actions);
+/* td_core_deadline returns when the core wants WAKE; a time that has come when work is waiting. */
+td_time td_core_deadline(const struct td_core *core);
+void td_core_destroy(struct td_core *core);
+
+/* struct td_counts: what is held at this moment; all zero but the fixed ones when idle. For tests
+ * and status. */
+struct td_counts {
+    uint64_t clients, regions, jobs, groups, operations, plans;
+    uint64_t arena_used, scratch_used, packets_unacknowledged, computing;
+};
+void td_core_counts(const struct td_core *core, struct td_counts *counts);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event: all that can happen to a core. The driver fills one in and calls td_core_step. */
+#ifndef TD_CORE_EVENT_H
+#define TD_CORE_EVENT_H
+
+#include "message.h"
+
+enum td_event_kind {
+    TD_EVENT_WAKE,            /* the deadline has come, or more work is waiting */
+    TD_EVENT_PACKET,          /* a bulk packet from a neighbour on a link */
+    TD_EVENT_TREE_MESSAGE,    /* a tree message from another node */
+    TD_EVENT_LINK_UP,         /* a node can be reached: tree and bulk */
+    TD_EVENT_LINK_DOWN,       /* it cannot, or no more: what was sent and not answered is lost */
+    TD_EVENT_SENT,            /* the driver no longer reads the bytes of a packet it was given */
+    TD_EVENT_CLIENT_OPENED,   /* a process has connected */
+    TD_EVENT_CLIENT_REQUEST,  /* it asks for something */
+    TD_EVENT_CLIENT_INVALID,  /* it sent what is no request */
+    TD_EVENT_CLIENT_CLOSED,   /* its socket is closed, or the process dead */
+    TD_EVENT_COMPUTED,        /* a COMPUTE is done */
+    TD_EVENT_REGION_FAILED,   /* memory of a client cannot be read (SIGBUS) */
+    TD_EVENT_STOP,            /* the daemon is asked to stop: refuse the new, drain the old */
+};
+
+struct td_event {
+    enum td_event_kind kind;
+    union {
+        struct {
+            uint32_t node; /* from */
+            struct td_packet packet;
+            uint32_t buffer; /* driver's handle of the payload; the core gives it back by
+                                RELEASE_BUFFER. UINT32_MAX when there is no payload */
+        } packet;
+        struct {
+            uint32_t node; /* from */
+            const struct td_message *message;
+        } tree;
+        struct {
+            uint32_t node;
+            uint64_t incarnation; /* UP: of the far daemon */
+            const char *text;     /* DOWN: why, for people */
+        } link;
+        struct {
+            uint64_t handle; /* as in the SEND_PACKET action */
+        } sent;
+        struct {
+            uint32_t client; /* driver's number; the core uses it in its actions */
+            uint64_t uid, pid;
+        } opened;
+        struct {
+            uint32_t client;
+            const struct td_request *request;
+        } request;
+        struct {
+            uint32_t client;
+            td_err error; /* TD_ERR_PROTOCOL or TD_ERR_VERSION */
+            const char *text;
+        } invalid;
+        struct {
+            uint32_t client;
+        } closed;
+        struct {
+            uint64_t handle; /* as in the COMPUTE action */
+            td_err error;
+        } computed;
+        struct {
+            uint32_t handle; /* of the region */
+        } region;
+    } u;
+};
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* message: what travels, as plain structures: requests and replies between a client and its daemon,
+ * tree messages and packets between daemons. `wire` turns them into bytes and back; the core sees
+ * only these. Pointers are borrowed: from the decoder for the time of one td_core_step, or from the
+ * core until the next one. */
+#ifndef TD_CORE_MESSAGE_H
+#define TD_CORE_MESSAGE_H
+
+#include "call.h"
+#include "errors.h"
+#include "layout.h"
+#include "limits.h"
+#include "topology.h"
+
+/* ---- client > daemon ---- */
+
+enum td_request_kind {
+    TD_REQUEST_HELLO = 1, /* first: who the client is */
+    TD_REQUEST_REGION,    /* a memfd comes along: memory the client will name */
+    TD_REQUEST_UNREGION,  /* the client is done with a region */
+    TD_REQUEST_JOIN,
+    TD_REQUEST_LEAVE,
+    TD_REQUEST_OPERATION, /* a collective; its call says which */
+    TD_REQUEST_UNPLAN,
+    TD_REQUEST_CANCEL, /* of an operation, a join or a plan in flight */
+    TD_REQUEST_STATUS,
+};
+
+/* struct td_place: memory of a client: bytes at an offset of one of its regions. region 0: none. */
+struct td_place {
+    uint32_t region; /* the client's own number, from 1 */
+    uint64_t offset, bytes;
+};
+
+struct td_request {
+    enum td_request_kind kind;
+    uint64_t id; /* the client's; the reply carries it. 0: no reply is wanted */
+    union {
+        struct {
+            const char *program; /* name of the process, for people */
+        } hello;
+        struct {
+            uint32_t region;     /* the client's number for it */
+            uint64_t bytes;      /* size the client says; the driver has checked the file's */
+            uint32_t handle;     /* set by the driver: where it mapped the file */
+            td_err error;        /* set by the driver: why it refused the file, else TD_OK */
+            const char *text;    /* set by the driver: the sentence of `error` */
+        } region;                /* UNREGION: region alone */
+        struct {
+            const char *name;
+            uint32_t size;
+            int64_t rank;       /* -1: any */
+            int64_t timeout_ns; /* -1: the daemon's setting */
+        } join;
+        struct {
+            uint32_t group; /* the daemon's number for it, from JOINED; LEAVE: group alone */
+            struct td_call call;
+            struct td_fft fft; /* PLAN_FFT */
+            struct td_place source, destination;
+            int64_t timeout_ns; /* until all have arrived; -1: the daemon's setting */
+        } operation;
+        struct {
+            uint32_t group;
+            uint64_t plan;
+        } unplan;
+        struct {
+            uint64_t request; /* id of the request to end */
+        } cancel;
+        struct {
+            uint32_t section; /* enum td_status_section */
+            uint64_t cursor;  /* 0, then `next` of the page before */
+        } status;
+    } u;
+};
+
+/* ---- daemon > client ---- */
+
+enum td_reply_kind {
+    TD_REPLY_ERROR = 1, /* `error` and `text`; every kind may carry them */
+    TD_REPLY_WELCOME,
+    TD_REPLY_DONE,   /* region, unregion, leave, operation, unplan, cancel */
+    TD_REPLY_JOINED,
+    TD_REPLY_PLANNED,
+    TD_REPLY_STATUS,
+};
+
+enum td_status_section {
+    TD_STATUS_NODE = 1, /* one row */
+    TD_STATUS_PEERS,
+    TD_STATUS_CLIENTS,
+    TD_STATUS_JOBS,
+    TD_STATUS_OPERATIONS,
+};
+
+enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it */ };
+
+/* struct td_status_row: one line of a section; fields outside the section are zero. Rank sets are
+ * bitmaps, rank r is bit r % 8 of byte r / 8. */
+struct td_status_row {
+    uint32_t node;                /* PEERS */
+    uint32_t state;               /* PEERS: enum td_peer_state */
+    const char *name;             /* CLIENTS, JOBS, OPERATIONS: the job; "" for none */
+    const char *text;             /* CLIENTS: program; OPERATIONS: the call; PEERS: last error */
+    uint64_t pid, uid;            /* CLIENTS; JOBS: uid */
+    int64_t rank;                 /* CLIENTS: -1 before it has joined */
+    uint32_t size, joined;        /* JOBS; OPERATIONS: size */
+    uint32_t group;               /* OPERATIONS */
+    uint64_t generation, sequence, age_ns;
+    uint32_t phase;               /* OPERATIONS: 0 waiting for ranks, 1 running */
+    uint64_t steps_done, steps;   /* OPERATIONS */
+    const uint8_t *arrived;       /* JOBS: joined; OPERATIONS: arrived; as far as this node knows */
+    uint32_t arrived_bytes;
+};
+
+enum { TD_STATUS_ROWS_MAX = 16 };
+
+struct td_reply {
+    enum td_reply_kind kind;
+    uint64_t id; /* of the request */
+    td_err error;
+    const char *text; /* "" when there is no error */
+    union {
+        struct {
+            uint32_t node;
+            uint64_t incarnation;
+            struct td_topology topology;
+            uint64_t packet_bytes;
+        } welcome;
+        struct {
+            uint32_t group, rank, size;
+            uint64_t instance;
+        } joined;
+        struct {
+            uint64_t plan;
+            struct td_box source, destination; /* this rank's parts */
+        } planned;
+        struct {
+            uint32_t section;
+            uint64_t next; /* cursor of the next page, 0 when this is the last */
+            uint32_t rows;
+            struct td_status_row row[TD_STATUS_ROWS_MAX];
+        } status;
+    } u;
+};
+
+/* ---- daemon > daemon, over the combining tree ---- */
+
+enum td_message_kind {
+    TD_MESSAGE_HEARTBEAT = 1, /* parent <> child: who is up */
+    TD_MESSAGE_JOIN,          /* node > node 0: a process wants to join */
+    TD_MESSAGE_UNJOIN,        /* node > node 0: it changed its mind, left or died */
+    TD_MESSAGE_REFUSE,        /* node 0 > node: a join failed */
+    TD_MESSAGE_MEMBERS,       /* node 0 > slot 0 > children: a piece of a formed job's membership */
+    TD_MESSAGE_ARRIVE,        /* child > parent: all below have arrived (or, partial, who has) */
+    TD_MESSAGE_RELEASE,       /* parent > child: the verdict */
+    TD_MESSAGE_WAITING,       /* parent > child: who has arrived so far */
+    TD_MESSAGE_APPEAL,        /* node > slot 0: end this operation (cancel, time limit, lost rank) */
+    TD_MESSAGE_RANK_LOST,     /* slot 0 > children: a rank left or died */
+    TD_MESSAGE_NODE_LOST,     /* flooded in a group: a node of it is gone */
+};
+
+/* struct td_witness: a call and a rank that made it. */
+struct td_witness {
+    struct td_call call;
+    uint32_t rank;
+};
+
+struct td_member_run { /* ranks first .. first + count - 1 are on `node` */
+    uint32_t first, count, node;
+    uint64_t token; /* a join with rank "any" that got rank `first`; else 0 */
+};
+
+struct td_message {
+    enum td_message_kind kind;
+    uint64_t instance; /* of the job */
+    uint32_t group;    /* within the job; 0 is the world */
+    uint64_t sequence; /* of the operation */
+    td_err error;      /* REFUSE, RELEASE, APPEAL, RANK_LOST */
+    const char *text;  /* sentence that goes with error; "" if none */
+    uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN */
+    uint32_t node;     /* NODE_LOST: which; JOIN, UNJOIN: whose client */
+    /* JOIN, UNJOIN, REFUSE, MEMBERS */
+    uint64_t token; /* names the join at its node */
+    uint64_t uid, pid;
+    uint32_t size;
+    int64_t timeout_ns;
+    const char *name;
+    bool last; /* MEMBERS: the final piece */
+    uint32_t members;
+    struct td_member_run member[TD_MEMBERS_PER_MESSAGE];
+    /* ARRIVE */
+    struct td_witness least, greatest;
+    bool partial; /* only a report of who has arrived below */
+    bool no_room; /* memory could not be reserved; RELEASE: announce again */
+    bool poll;    /* WAITING: report at once */
+    /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived */
+    const uint8_t *bitmap;
+    uint32_t bitmap_bytes;
+    /* ARRIVE, RELEASE: the payload that rides along, in an event; in an action it is a slice */
+    const uint8_t *payload;
+    uint32_t payload_bytes;
+};
+
+/* ---- daemon > daemon, bulk ---- */
+
+enum td_packet_kind { TD_PACKET_DATA = 1, TD_PACKET_CREDIT = 2 };
+
+/* struct td_packet: header of a packet; on the wire it is fixed-size, little-endian (wire/packet). */
+struct td_packet {
+    enum td_packet_kind kind;
+    uint64_t link_sequence;     /* DATA: its place on the link, from 1 */
+    uint64_t received, freed;   /* cumulative counts of the opposite direction of the link */
+    uint64_t instance;
+    uint32_t group;
+    uint64_t sequence;
+    uint32_t family;            /* at the receiver: the RECV step */
+    uint64_t index;
+    uint64_t offset;            /* bytes of the message before this packet */
+    uint32_t bytes;             /* payload */
+};
+
+#endif

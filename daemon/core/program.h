@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program: what one node does in one collective, as a short list of step families.
+ *
+ * A family is `count` steps of one kind. Its steps are not stored: the method that compiled the
+ * program computes step i when it is asked (`expand`), so the program of an all-to-all among
+ * thousands of nodes is a few hundred bytes. Dependencies are counters: step i of a family may start
+ * when the first need(i) steps of another family are done.
+ *
+ * Owns: nothing but its own numbers. Borrows: the group it was compiled for.
+ * Invariant: expand is a pure function of (program, family, index).
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_PROGRAM_H
+#define TD_CORE_PROGRAM_H
+
+#include "call.h"
+#include "errors.h"
+#include "limits.h"
+
+struct td_group;
+
+enum td_step_kind { TD_SEND, TD_RECV, TD_COPY, TD_COMBINE, TD_TRANSFORM, TD_STEP_KINDS };
+
+enum td_space {
+    TD_SPACE_SOURCE,      /* a local rank's input buffer */
+    TD_SPACE_DESTINATION, /* a local rank's output buffer */
+    TD_SPACE_SCRATCH,     /* the node's own memory, reserved before the node announces */
+};
+
+/* struct td_level: one loop of a slice. Each turn advances the place by `stride` bytes and, in the
+ * spaces of ranks, by `rank_stride` local ranks. */
+struct td_level {
+    int64_t count;
+    int64_t stride;
+    int32_t rank_stride;
+};
+
+/* struct td_slice: named memory. Local ranks are numbered 0.. on their node, in rank order. The
+ * bytes are `run` contiguous ones, repeated by the levels, level[0] outermost. A slice with no bytes
+ * is well formed. */
+struct td_slice {
+    uint8_t space; /* enum td_space */
+    uint8_t levels;
+    uint32_t rank;  /* local rank the slice starts in; 0 in scratch */
+    int64_t offset; /* bytes from the start of the buffer */
+    int64_t run;    /* contiguous bytes innermost */
+    struct td_level level[TD_LEVELS_MAX];
+};
+
+/* struct td_lanes: parallel copies of a slice, `count` of them. COMBINE folds the lanes of its
+ * operands, in order; every step writes each lane of its target. */
+struct td_lanes {
+    uint32_t count; /* 0: the operand is absent */
+    int64_t stride;
+    int32_t rank_stride;
+};
+
+/* struct td_step: one step.
+ *   SEND       from -> node `peer`; there it is step (peer_family, peer_index), a RECV
+ *   RECV       to <- node `peer`
+ *   COPY       every lane of to = from
+ *   COMBINE    every lane of to = fold over lanes of from, then lanes of with
+ *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform */
+struct td_step {
+    enum td_step_kind kind;
+    uint32_t peer; /* node */
+    uint32_t peer_family;
+    uint64_t peer_index;
+    struct td_slice to, from, with;
+    struct td_lanes to_lanes, from_lanes, with_lanes;
+    uint8_t type, op; /* COMBINE */
+    struct td_transform {
+        uint8_t type; /* TD_TYPE_COMPLEX_* */
+        int8_t sign;
+        int64_t length;                  /* points of one transform */
+        int64_t batch;                   /* how many transforms */
+        int64_t stride, distance;        /* elements between points, between transforms: from */
+        int64_t to_stride, to_distance;  /* the same in `to` */
+        double factor;                   /* every result is multiplied by it; 1 for none */
+    } transform;
+};
+
+/* struct td_dependency: step i needs the first clamp((i / div + lead) * mul, 0, count(on)) steps of
+ * family `on`. mul = UINT64_MAX means all of them. */
+struct td_dependency {
+    uint8_t on;
+    int8_t lead;
+    uint64_t div, mul;
+};
+
+struct td_family {
+    enum td_step_kind kind;
+    uint8_t dependencies;
+    uint64_t count;
+    struct td_dependency dependency[TD_DEPENDENCIES_MAX];
+    const char *label; /* what the family is for, in a word or two; static */
+};
+
+/* What travels with arrival and release: the gate is then the operation. */
+enum td_ride {
+    TD_RIDE_NONE,    /* nothing: data moves in steps, after the release */
+    TD_RIDE_EMPTY,   /* the arrival is all there is: barrier, plan */
+    TD_RIDE_COMBINE, /* `ride_bytes` of every rank, folded on the way up, the result to all */
+    TD_RIDE_ROOT,    /* `ride_bytes` of the root, to all */
+};
+
+struct td_program;
+
+/* struct td_method: one algorithm. Static and constant. */
+struct td_method {
+    const char *name;
+    void (*expand)(const struct td_program *, unsigned family, uint64_t index, struct td_step *);
+};
+
+struct td_program {
+    const struct td_method *method;
+    const struct td_group *group;
+    uint32_t slot; /* this node's place among the group's nodes */
+    struct td_call call;
+    struct td_fft fft; /* of an FFT's plan */
+    uint64_t seed;     /* the same on all nodes of the operation */
+    enum td_ride ride;
+    int64_t ride_bytes;
+    int64_t scratch_bytes;
+    unsigned families;
+    struct td_family family[TD_FAMILIES_MAX];
+    int64_t parameter[TD_PARAMETERS_MAX]; /* the method's own */
+};
+
+/* td_compile_fn compiles the program of one node. The driver hands the core such a function;
+ * collectives/select has it. The caller has checked the call; it cannot fail. */
+typedef void td_compile_fn(const struct td_call *call, const struct td_fft *fft, uint64_t seed,
+                           const struct td_group *group, uint32_t slot, struct td_program *out);
+
+/* td_slice_bytes returns how many bytes the slice names (of one lane). */
+int64_t td_slice_bytes(const struct td_slice *slice);
+/* td_step_bytes returns the bytes a SEND or RECV moves. */
+int64_t td_step_bytes(const struct td_step *step);
+/* td_program_add appends a family and returns its index. */
+unsigned td_program_add(struct td_program *p, enum td_step_kind kind, uint64_t count,
+                        const char *label);
+/* td_program_need makes family f wait: its step i for the first (i / div + lead) * mul of `on`. */
+void td_program_need(struct td_program *p, unsigned f, unsigned on, uint64_t div, uint64_t mul,
+                     int lead);
+void td_program_need_all(struct td_program *p, unsigned f, unsigned on);
+/* td_dependency_count returns how many steps of family `on` step i needs. */
+uint64_t td_dependency_count(const struct td_program *p, const struct td_dependency *d, uint64_t i);
+/* td_step_print writes one step as a line, e.g.
+ * "send 4096 bytes of rank 0's source at 512 to node 3"; returns the length. */
+int td_step_print(const struct td_step *step, char *text, size_t size);
+const char *td_step_kind_name(enum td_step_kind kind);
+
+/* Slices of the common forms. */
+struct td_slice td_slice_at(enum td_space space, uint32_t rank, int64_t offset, int64_t bytes);
+void td_slice_loop(struct td_slice *s, int64_t count, int64_t stride, int32_t rank_stride);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology: the shape of the machine. Nodes are numbered in row-major order, last coordinate
+ * fastest; a dimension wraps around (torus) or does not (mesh). Written `3x4m`, m for mesh.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_TOPOLOGY_H
+#define TD_CORE_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "errors.h"
+#include "limits.h"
+
+struct td_topology {
+    uint32_t dimensions;
+    uint32_t nodes;
+    uint32_t size[TD_DIMENSIONS_MAX];
+    bool wrap[TD_DIMENSIONS_MAX];
+};
+
+/* td_topology_parse reads e.g. "3x4m" into t. On TD_ERR_INVALID, *position is the offending
+ * character's place in text and *why a static sentence fragment. */
+td_err td_topology_parse(struct td_topology *t, const char *text, size_t *position,
+                         const char **why);
+/* td_topology_print writes the shape as it is parsed; returns the length. */
+int td_topology_print(const struct td_topology *t, char *text, size_t size);
+void td_topology_coordinates(const struct td_topology *t, uint32_t node,
+                             uint32_t coordinates[TD_DIMENSIONS_MAX]);
+uint32_t td_topology_node(const struct td_topology *t,
+                          const uint32_t coordinates[TD_DIMENSIONS_MAX]);
+/* td_topology_neighbour returns the node one hop away in `dimension`, direction +1 or -1; the node
+ * itself where a mesh ends or the dimension has size 1. */
+uint32_t td_topology_neighbour(const struct td_topology *t, uint32_t node, uint32_t dimension,
+                               int direction);
+/* td_topology_offset returns the signed minimal way from a to b in one dimension; at half of an even
+ * ring it is positive. */
+int32_t td_topology_offset(const struct td_topology *t, uint32_t a, uint32_t b, uint32_t dimension);
+/* td_topology_distance returns the hops from a to b; td_topology_diameter the most of any pair. */
+uint32_t td_topology_distance(const struct td_topology *t, uint32_t a, uint32_t b);
+uint32_t td_topology_diameter(const struct td_topology *t);
+
+#endif
