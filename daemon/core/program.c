@@ -105,3 +105,19 @@ void td_slice_loop(struct td_slice *s, int64_t count, int64_t stride, int32_t ra
     s->level[s->levels++] =
         (struct td_level){.count = count, .stride = stride, .rank_stride = rank_stride};
 }
+
+void td_slice_simplify(struct td_slice *s)
+{
+    uint8_t kept = 0;
+    for (int i = 0; i < s->levels; i++)
+        if (s->level[i].count != 1)
+            s->level[kept++] = s->level[i];
+    s->levels = kept;
+    while (s->levels) {
+        const struct td_level *inner = &s->level[s->levels - 1];
+        if (inner->rank_stride != 0 || inner->stride != s->run)
+            break;
+        s->run *= inner->count;
+        s->levels--;
+    }
+}

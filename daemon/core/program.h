@@ -151,6 +151,10 @@ const char *td_step_kind_name(enum td_step_kind kind);
 
 /* Slices of the common forms. */
 struct td_slice td_slice_at(enum td_space space, uint32_t rank, int64_t offset, int64_t bytes);
+/* td_slice_loop adds a loop inside those already there, around the run. */
 void td_slice_loop(struct td_slice *s, int64_t count, int64_t stride, int32_t rank_stride);
+/* td_slice_simplify drops loops of one turn and merges adjacent pieces; the bytes and their order
+ * stay. */
+void td_slice_simplify(struct td_slice *s);
 
 #endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives: the algorithms. Each file compiles a program (core/program.h) from what is the same
+ * on every node; select decides which. A compile function finds the call, group and slot already in
+ * the program and adds families, scratch and ride.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_COLLECTIVES_COLLECTIVES_H
+#define TD_COLLECTIVES_COLLECTIVES_H
+
+#include "core/group.h"
+#include "core/layout.h"
+#include "core/program.h"
+
+/* tree_combine: the gate is the operation. Barrier, plans, and payloads of at most
+ * TD_RIDE_BYTES_MAX. */
+void td_tree_combine_compile(struct td_program *p);
+/* bcast: chunks flow down a binary tree of nodes rooted at the root's node. */
+void td_bcast_compile(struct td_program *p);
+/* reduce_exchange: reduce-scatter by direct exchange, then all-gather, block after block. */
+void td_reduce_exchange_compile(struct td_program *p);
+/* alltoall_random: every node visits the others in an order of its own (us8095585). */
+void td_alltoall_random_compile(struct td_program *p);
+/* fft: rows, transpose, columns, transpose back (us8095585). */
+void td_fft_compile(struct td_program *p);
+
+/* ---- what several methods need ---- */
+
+/* td_order_at returns place i of a permutation of 0 .. n - 1 that depends on the seed alone; it
+ * keeps no table. */
+uint64_t td_order_at(uint64_t seed, uint64_t n, uint64_t i);
+/* td_ranks_here returns how many ranks of the group are on this node. */
+uint32_t td_ranks_here(const struct td_program *p);
+
+#endif

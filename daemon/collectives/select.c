@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select.h"
+
+#include "collectives.h"
+
+/* payload_bytes returns what one rank brings to, or takes from, a call that can ride. */
+static uint64_t payload_bytes(const struct td_call *call)
+{
+    return call->count * td_type_bytes(call->type);
+}
+
+void td_select_compile(const struct td_call *call, const struct td_fft *fft, uint64_t seed,
+                       const struct td_group *group, uint32_t slot, struct td_program *out)
+{
+    *out = (struct td_program){.group = group, .slot = slot, .call = *call, .seed = seed};
+    if (fft)
+        out->fft = *fft;
+    switch ((enum td_kind)call->kind) {
+    case TD_KIND_BROADCAST:
+        if (payload_bytes(call) > TD_RIDE_BYTES_MAX) {
+            td_bcast_compile(out);
+            return;
+        }
+        break;
+    case TD_KIND_ALLREDUCE:
+        if (payload_bytes(call) > TD_RIDE_BYTES_MAX) {
+            td_reduce_exchange_compile(out);
+            return;
+        }
+        break;
+    case TD_KIND_ALLTOALL:
+        if (payload_bytes(call) > 0) {
+            td_alltoall_random_compile(out);
+            return;
+        }
+        break;
+    case TD_KIND_FFT:
+        td_fft_compile(out);
+        return;
+    case TD_KIND_BARRIER:
+    case TD_KIND_PLAN_FFT:
+    case TD_KIND_MAX:
+        break;
+    }
+    td_tree_combine_compile(out);
+}
