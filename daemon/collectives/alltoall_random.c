@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alltoall_random: every node sends to the others in a random order of its own, so that at any time
- * the traffic is spread over all links (us8095585, figure 9). A message is what the ranks of one run
- * of this node have for the ranks of one run of another; with block or round-robin placement there is
- * one run a node, and so one message a pair of nodes. */
+ * the traffic is spread over all links (us8095585, figure 9). A message is what the ranks of one
+ * run of this node have for the ranks of one run of another; with block or round-robin placement
+ * there is one run a node, and so one message a pair of nodes. */
 #include "collectives.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
@@ -37,8 +37,8 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         uint64_t me = (uint64_t)(own - g->run);
         step->peer = g->node[to->slot];
         step->peer_family = FAMILY_RECV;
-        step->peer_index = (me < there_first ? me : me - there) * there +
-                           ((uint64_t)(to - g->run) - there_first);
+        step->peer_index =
+            (me < there_first ? me : me - there) * there + ((uint64_t)(to - g->run) - there_first);
         step->from = td_slice_at(TD_SPACE_SOURCE, own->local, to->first * bytes, bytes);
         td_slice_loop(&step->from, to->count, to->step * bytes, 0);
         td_slice_loop(&step->from, own->count, 0, 1);

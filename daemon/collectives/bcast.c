@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bcast: the root's node cuts the buffer into chunks; every node passes a chunk on to its children
- * when it has it, so the chunks follow each other down the tree. Nodes are numbered from the root's:
- * the children of v are 2v + 1 and 2v + 2. */
+ * when it has it, so the chunks follow each other down the tree. Nodes are numbered from the
+ * root's: the children of v are 2v + 1 and 2v + 2. */
 #include "collectives.h"
 
 enum { CHUNK = TD_COMPUTE_BYTES, ARITY = 2 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: a 2-D transform (us8095585). Ranks hold blocks of rows. Every node transforms the rows of its
- * ranks and sends each other node the columns that one works on, chunk after chunk of rows; transforms
- * its own columns in scratch when all rows are there; and sends the columns back to the rows' ranks,
- * chunk after chunk of columns. Columns are shared among nodes, not ranks, so where ranks are placed
- * does not matter to the transpose.
+/* fft: a 2-D transform (us8095585). Ranks hold blocks of rows. Every node transforms the rows of
+ * its ranks and sends each other node the columns that one works on, chunk after chunk of rows;
+ * transforms its own columns in scratch when all rows are there; and sends the columns back to the
+ * rows' ranks, chunk after chunk of columns. Columns are shared among nodes, not ranks, so where
+ * ranks are placed does not matter to the transpose.
  *
- * The way back writes into the destination rows from which the way there was sent. That is in order:
- * a node's columns come back only after it has had them from everyone. */
+ * The way back writes into the destination rows from which the way there was sent. That is in
+ * order: a node's columns come back only after it has had them from everyone. */
 #include "collectives.h"
 
 enum { P_ELEMENT, P_ROWS_CHUNK, P_CHUNKS, P_COLUMNS_CHUNK, P_COLUMN_CHUNKS };
@@ -73,10 +73,10 @@ static struct td_slice block_of_scratch(const struct td_program *p, struct td_ra
 {
     struct td_range own = columns_of(p, p->slot);
     int64_t element = p->parameter[P_ELEMENT], width = (int64_t)own.count * element;
-    struct td_slice s = td_slice_at(
-        TD_SPACE_SCRATCH, 0,
-        (int64_t)rows.begin * width + (int64_t)(columns.begin - own.begin) * element,
-        (int64_t)columns.count * element);
+    struct td_slice s =
+        td_slice_at(TD_SPACE_SCRATCH, 0,
+                    (int64_t)rows.begin * width + (int64_t)(columns.begin - own.begin) * element,
+                    (int64_t)columns.count * element);
     td_slice_loop(&s, (int64_t)rows.count, width, 0);
     td_slice_simplify(&s);
     return s;
@@ -140,11 +140,11 @@ static void expand_there(const struct td_program *p, unsigned family, uint64_t i
         step->peer = g->node[peer];
         step->peer_family = FAMILY_RECV;
         step->peer_index = place * chunks + turn % chunks;
-        step->from = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows,
-                                   columns_of(p, peer));
+        step->from =
+            block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns_of(p, peer));
     } else {
-        step->from = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows,
-                                   columns_of(p, p->slot));
+        step->from =
+            block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns_of(p, p->slot));
         step->to = block_of_scratch(p, rows, columns_of(p, p->slot));
         step->to_lanes = (struct td_lanes){1, 0, 0};
     }

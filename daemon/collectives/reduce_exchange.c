@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce_exchange: allreduce of large vectors on a fabric where every node reaches every other.
  *
- * The vector is cut into blocks, each block into one segment a node. For each block every node sends
- * the others their segments (the local ranks' elements already combined), combines what comes for its
- * own segment, straight into the destinations of its ranks, and sends the result to all. A node sends
- * and receives 2 (N - 1) / N of the vector, and every rank gets the same bits since each segment is
- * combined in one place. Two blocks are under way at a time, so scratch does not grow with the vector:
- * a node that has the results of block b - 2 knows that its peers have read their scratch of it.
+ * The vector is cut into blocks, each block into one segment a node. For each block every node
+ * sends the others their segments (the local ranks' elements already combined), combines what comes
+ * for its own segment, straight into the destinations of its ranks, and sends the result to all. A
+ * node sends and receives 2 (N - 1) / N of the vector, and every rank gets the same bits since each
+ * segment is combined in one place. Two blocks are under way at a time, so scratch does not grow
+ * with the vector: a node that has the results of block b - 2 knows that its peers have read their
+ * scratch of it.
  *
- * On a single node only the combining is left: each element is read once and written once a rank. */
+ * On a single node only the combining is left: each element is read once and written once a rank.
+ */
 #include "collectives.h"
 
 enum { AHEAD = 2 }; /* blocks under way */
@@ -60,8 +62,8 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     uint32_t ranks = td_ranks_here(p);
     uint64_t peers = g->slots - 1;
     int64_t f = family;
-    *step = (struct td_step){.kind = p->family[family].kind, .type = p->call.type,
-                             .op = p->call.op};
+    *step =
+        (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
     if (f == p->parameter[P_COMBINE]) {
         struct td_range own = segment(p, index, p->slot);
         step->from = elements(p, TD_SPACE_SOURCE, own);
@@ -86,8 +88,8 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         step->to = scratch(p, 1, block, j, theirs);
         step->to_lanes = (struct td_lanes){1, 0, 0};
     } else if (f == p->parameter[P_SEND]) {
-        step->from = ranks > 1 ? scratch(p, 1, block, j, theirs)
-                               : elements(p, TD_SPACE_SOURCE, theirs);
+        step->from =
+            ranks > 1 ? scratch(p, 1, block, j, theirs) : elements(p, TD_SPACE_SOURCE, theirs);
         step->peer_family = 0;
     } else if (f == p->parameter[P_RECV]) {
         step->to = scratch(p, 0, block, j, own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action: all that a core can ask of its driver. The driver executes the actions of a step in order;
- * what they point to is valid until the next step. */
+/* action: all that a core can ask of its driver. The driver executes the actions of a step in
+ * order; what they point to is valid until the next step. */
 #ifndef TD_CORE_ACTION_H
 #define TD_CORE_ACTION_H
 

@@ -9,20 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits.h"
+
 struct td_arena;
 
 /* td_arena_create returns NULL when the system has no memory. */
 struct td_arena *td_arena_create(size_t bytes);
 void td_arena_destroy(struct td_arena *arena);
-/* td_arena_alloc returns zeroed memory aligned to 16 bytes, or NULL when there is no piece left that
- * is large enough. A size of 0 gives a piece of its own. */
+/* td_arena_alloc returns zeroed memory aligned to 16 bytes, or NULL when there is no piece left
+ * that is large enough. A size of 0 gives a piece of its own. */
 void *td_arena_alloc(struct td_arena *arena, size_t bytes);
 /* td_arena_free accepts NULL. */
 void td_arena_free(struct td_arena *arena, void *memory);
 size_t td_arena_used(const struct td_arena *arena);
 
 /* struct td_ranges: free ranges of an address space of `bytes`; at most TD_RANGES_MAX of them. */
-enum { TD_RANGES_MAX = 256 };
+enum { TD_RANGES_MAX = TD_OPERATIONS_MAX + 1 }; /* one more than can be taken */
 struct td_ranges {
     uint64_t bytes, used;
     uint32_t count;

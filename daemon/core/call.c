@@ -74,8 +74,8 @@ static int compare(uint64_t a, uint64_t b)
 int td_call_compare(const struct td_call *a, const struct td_call *b)
 {
     const int order[] = {
-        compare(a->kind, b->kind),   compare(a->type, b->type), compare(a->op, b->op),
-        compare(a->root, b->root),   compare(a->count, b->count), compare(a->plan, b->plan),
+        compare(a->kind, b->kind),     compare(a->type, b->type),   compare(a->op, b->op),
+        compare(a->root, b->root),     compare(a->count, b->count), compare(a->plan, b->plan),
         compare(a->digest, b->digest),
     };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)

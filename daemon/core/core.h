@@ -2,8 +2,8 @@
 /* core: the whole of a node's decisions as one state machine: events and the time go in, actions
  * come out. See docs/architecture.md.
  * Owns: an arena of settings.arena_bytes. Borrows: nothing.
- * Pure: no I/O, clock, threads or globals; randomness comes from options.seed alone. After create it
- * cannot fail: our own bug asserts, a peer's or client's fault becomes an action. */
+ * Pure: no I/O, clock, threads or globals; randomness comes from options.seed alone. After create
+ * it cannot fail: our own bug asserts, a peer's or client's fault becomes an action. */
 #ifndef TD_CORE_CORE_H
 #define TD_CORE_CORE_H
 
@@ -16,15 +16,15 @@ typedef uint64_t td_time; /* ns, monotonic; the driver gives it meaning */
 /* struct td_settings: bounds and time limits an operator may set. Equal on all nodes, but for the
  * memory sizes. */
 struct td_settings {
-    uint64_t arena_bytes;         /* the core's own state */
-    uint64_t scratch_bytes;       /* relay and work space of operations, mapped by the driver */
-    uint64_t region_bytes_max;    /* mapped memory of one uid's clients */
+    uint64_t arena_bytes;      /* the core's own state */
+    uint64_t scratch_bytes;    /* relay and work space of operations, mapped by the driver */
+    uint64_t region_bytes_max; /* mapped memory of one uid's clients */
     uint32_t clients_max;
-    uint32_t operations_max;      /* on record at this node */
-    uint32_t packet_bytes;        /* payload of a bulk packet */
-    uint32_t link_credits;        /* packets in flight on a link */
+    uint32_t operations_max; /* on record at this node */
+    uint32_t packet_bytes;   /* payload of a bulk packet */
+    uint32_t link_credits;   /* packets in flight on a link */
     int64_t join_timeout_ns;
-    int64_t arrival_timeout_ns;   /* -1: none */
+    int64_t arrival_timeout_ns; /* -1: none */
     int64_t progress_timeout_ns;
     int64_t heartbeat_ns;
 };
@@ -42,6 +42,8 @@ struct td_core_options {
     uint64_t seed;
     struct td_settings settings;
     td_compile_fn *compile;
+    const char *const *endpoints; /* [nodes] where each node is, for people; NULL: none. Borrowed */
+    uint64_t uid;                 /* of the daemon: sees every job */
 };
 
 struct td_core;

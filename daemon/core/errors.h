@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* errors: the outcomes of requests, numbered as in torus/torus.h (libtorus asserts that they agree).
- * The numbers are on the wire and never change. */
+/* errors: the outcomes of requests, numbered as in torus/torus.h (libtorus asserts that they
+ * agree). The numbers are on the wire and never change. */
 #ifndef TD_CORE_ERRORS_H
 #define TD_CORE_ERRORS_H
 

@@ -6,19 +6,19 @@
 #include "message.h"
 
 enum td_event_kind {
-    TD_EVENT_WAKE,            /* the deadline has come, or more work is waiting */
-    TD_EVENT_PACKET,          /* a bulk packet from a neighbour on a link */
-    TD_EVENT_TREE_MESSAGE,    /* a tree message from another node */
-    TD_EVENT_LINK_UP,         /* a node can be reached: tree and bulk */
-    TD_EVENT_LINK_DOWN,       /* it cannot, or no more: what was sent and not answered is lost */
-    TD_EVENT_SENT,            /* the driver no longer reads the bytes of a packet it was given */
-    TD_EVENT_CLIENT_OPENED,   /* a process has connected */
-    TD_EVENT_CLIENT_REQUEST,  /* it asks for something */
-    TD_EVENT_CLIENT_INVALID,  /* it sent what is no request */
-    TD_EVENT_CLIENT_CLOSED,   /* its socket is closed, or the process dead */
-    TD_EVENT_COMPUTED,        /* a COMPUTE is done */
-    TD_EVENT_REGION_FAILED,   /* memory of a client cannot be read (SIGBUS) */
-    TD_EVENT_STOP,            /* the daemon is asked to stop: refuse the new, drain the old */
+    TD_EVENT_WAKE,           /* the deadline has come, or more work is waiting */
+    TD_EVENT_PACKET,         /* a bulk packet from a neighbour on a link */
+    TD_EVENT_TREE_MESSAGE,   /* a tree message from another node */
+    TD_EVENT_LINK_UP,        /* a node can be reached: tree and bulk */
+    TD_EVENT_LINK_DOWN,      /* it cannot, or no more: what was sent and not answered is lost */
+    TD_EVENT_SENT,           /* the driver no longer reads the bytes of a packet it was given */
+    TD_EVENT_CLIENT_OPENED,  /* a process has connected */
+    TD_EVENT_CLIENT_REQUEST, /* it asks for something */
+    TD_EVENT_CLIENT_INVALID, /* it sent what is no request */
+    TD_EVENT_CLIENT_CLOSED,  /* its socket is closed, or the process dead */
+    TD_EVENT_COMPUTED,       /* a COMPUTE is done */
+    TD_EVENT_REGION_FAILED,  /* memory of a client cannot be read (SIGBUS) */
+    TD_EVENT_STOP,           /* the daemon is asked to stop: refuse the new, drain the old */
 };
 
 struct td_event {

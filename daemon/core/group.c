@@ -27,8 +27,8 @@ static uint32_t fill_runs(const uint32_t *rank_node, uint32_t size, uint32_t nod
                     run[runs] = now;
                 runs++;
             }
-            now = (struct td_run){.slot = slot, .first = rank, .step = 1, .count = 1,
-                                  .local = local};
+            now =
+                (struct td_run){.slot = slot, .first = rank, .step = 1, .count = 1, .local = local};
         }
         last = rank;
         local++;

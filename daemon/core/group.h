@@ -2,8 +2,8 @@
 /* group: the ranks of a group and the nodes they are on. The same on every node of the group.
  *
  * Ranks are stored as runs: arithmetic progressions of ranks on one node, so a group of block or
- * round-robin placement costs a run a node. The group's nodes, in increasing order, are its *slots*;
- * slot 0 is the root of its combining tree.
+ * round-robin placement costs a run a node. The group's nodes, in increasing order, are its
+ * *slots*; slot 0 is the root of its combining tree.
  *
  * Owns: its arrays, in the arena it was built from.
  * Invariant: every rank is in exactly one run; runs are sorted by (slot, local).
@@ -19,8 +19,8 @@
 
 struct td_arena;
 
-/* struct td_run: ranks first, first + step, ... (count of them) are local ranks local, local + 1, ...
- * of the node in `slot`. */
+/* struct td_run: ranks first, first + step, ... (count of them) are local ranks local, local + 1,
+ * ... of the node in `slot`. */
 struct td_run {
     uint32_t slot, first, step, count, local;
 };

@@ -13,23 +13,28 @@ enum {
     TD_JOB_RANKS_MAX = 16384, /* ranks of a job: a bitmap of them fits a tree message */
     TD_NODE_RANKS_MAX = 256,  /* ranks of one group on one node */
 
-    TD_TREE_ARITY = 8,           /* children of a node in the combining tree of the direct fabric */
-    TD_TREE_MESSAGE_MAX = 4096,  /* bytes of an encoded tree message, payload included */
-    TD_RIDE_BYTES_MAX = 2048,    /* payload that travels with arrival and release */
+    TD_TREE_ARITY = 8,          /* children of a node in the combining tree of the direct fabric */
+    TD_TREE_MESSAGE_MAX = 4096, /* bytes of an encoded tree message, payload included */
+    TD_RIDE_BYTES_MAX = 2048,   /* payload that travels with arrival and release */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
     TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one piece of a job's membership */
+
+    TD_CLIENT_RANKS_MAX = 16, /* jobs that one client is in, or wants to be in */
 
     TD_DATAGRAM_MAX = 65536, /* one request or reply on the local socket */
     TD_NAME_MAX = 128,       /* a job's name, with its terminator */
     TD_TEXT_MAX = 512,       /* a sentence for a person, with its terminator */
 
-    TD_GROUP_OPERATIONS_MAX = 64, /* operations of one group on record at one node at a time */
-    TD_FAMILIES_MAX = 12,         /* step families of a program */
-    TD_DEPENDENCIES_MAX = 3,      /* dependencies of a family */
-    TD_LEVELS_MAX = 5,            /* loop levels of a slice */
-    TD_PARAMETERS_MAX = 24,       /* numbers a method keeps in its program */
+    TD_GROUP_OPERATIONS_MAX = 256, /* operations of one group on record at one node at a time */
+    TD_FAMILIES_MAX = 12,          /* step families of a program */
+    TD_DEPENDENCIES_MAX = 3,       /* dependencies of a family */
+    TD_LEVELS_MAX = 5,             /* loop levels of a slice */
+    TD_PARAMETERS_MAX = 24,        /* numbers a method keeps in its program */
 
-    TD_ACTIONS_MAX = 256, /* actions of one step of the core */
+    TD_ACTIONS_MAX = 256,     /* actions of one step of the core */
+    TD_OPERATIONS_MAX = 4096, /* operations on record at a node */
+    TD_FLIGHTS_MAX = 8192,    /* computations under way at a node */
+    TD_STEPS_AHEAD = 8,       /* steps of a family under way at a time, but for receives */
 
     TD_PACKET_BYTES_MAX = 1 << 18, /* payload of one packet between nodes */
     TD_LINK_CREDITS_MAX = 64,      /* packets in flight on one link */

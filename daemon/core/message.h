@@ -40,12 +40,12 @@ struct td_request {
             const char *program; /* name of the process, for people */
         } hello;
         struct {
-            uint32_t region;     /* the client's number for it */
-            uint64_t bytes;      /* size the client says; the driver has checked the file's */
-            uint32_t handle;     /* set by the driver: where it mapped the file */
-            td_err error;        /* set by the driver: why it refused the file, else TD_OK */
-            const char *text;    /* set by the driver: the sentence of `error` */
-        } region;                /* UNREGION: region alone */
+            uint32_t region;  /* the client's number for it */
+            uint64_t bytes;   /* size the client says; the driver has checked the file's */
+            uint32_t handle;  /* set by the driver: where it mapped the file */
+            td_err error;     /* set by the driver: why it refused the file, else TD_OK */
+            const char *text; /* set by the driver: the sentence of `error` */
+        } region;             /* UNREGION: region alone */
         struct {
             const char *name;
             uint32_t size;
@@ -78,7 +78,7 @@ struct td_request {
 enum td_reply_kind {
     TD_REPLY_ERROR = 1, /* `error` and `text`; every kind may carry them */
     TD_REPLY_WELCOME,
-    TD_REPLY_DONE,   /* region, unregion, leave, operation, unplan, cancel */
+    TD_REPLY_DONE, /* region, unregion, leave, operation, unplan, cancel */
     TD_REPLY_JOINED,
     TD_REPLY_PLANNED,
     TD_REPLY_STATUS,
@@ -97,18 +97,18 @@ enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it 
 /* struct td_status_row: one line of a section; fields outside the section are zero. Rank sets are
  * bitmaps, rank r is bit r % 8 of byte r / 8. */
 struct td_status_row {
-    uint32_t node;                /* PEERS */
-    uint32_t state;               /* PEERS: enum td_peer_state */
-    const char *name;             /* CLIENTS, JOBS, OPERATIONS: the job; "" for none */
-    const char *text;             /* CLIENTS: program; OPERATIONS: the call; PEERS: last error */
-    uint64_t pid, uid;            /* CLIENTS; JOBS: uid */
-    int64_t rank;                 /* CLIENTS: -1 before it has joined */
-    uint32_t size, joined;        /* JOBS; OPERATIONS: size */
-    uint32_t group;               /* OPERATIONS */
+    uint32_t node;         /* PEERS */
+    uint32_t state;        /* PEERS: enum td_peer_state */
+    const char *name;      /* CLIENTS, JOBS, OPERATIONS: the job; "" for none */
+    const char *text;      /* CLIENTS: program; OPERATIONS: the call; PEERS: last error */
+    uint64_t pid, uid;     /* CLIENTS; JOBS: uid */
+    int64_t rank;          /* CLIENTS: -1 before it has joined */
+    uint32_t size, joined; /* JOBS; OPERATIONS: size */
+    uint32_t group;        /* OPERATIONS */
     uint64_t generation, sequence, age_ns;
-    uint32_t phase;               /* OPERATIONS: 0 waiting for ranks, 1 running */
-    uint64_t steps_done, steps;   /* OPERATIONS */
-    const uint8_t *arrived;       /* JOBS: joined; OPERATIONS: arrived; as far as this node knows */
+    uint32_t phase;             /* OPERATIONS: 0 waiting for ranks, 1 running */
+    uint64_t steps_done, steps; /* OPERATIONS */
+    const uint8_t *arrived;     /* JOBS: joined; OPERATIONS: arrived; as far as this node knows */
     uint32_t arrived_bytes;
 };
 
@@ -154,9 +154,9 @@ enum td_message_kind {
     TD_MESSAGE_ARRIVE,        /* child > parent: all below have arrived (or, partial, who has) */
     TD_MESSAGE_RELEASE,       /* parent > child: the verdict */
     TD_MESSAGE_WAITING,       /* parent > child: who has arrived so far */
-    TD_MESSAGE_APPEAL,        /* node > slot 0: end this operation (cancel, time limit, lost rank) */
-    TD_MESSAGE_RANK_LOST,     /* slot 0 > children: a rank left or died */
-    TD_MESSAGE_NODE_LOST,     /* flooded in a group: a node of it is gone */
+    TD_MESSAGE_APPEAL,    /* node > slot 0: end this operation (cancel, time limit, lost rank) */
+    TD_MESSAGE_RANK_LOST, /* slot 0 > children: a rank left or died */
+    TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone */
 };
 
 /* struct td_witness: a call and a rank that made it. */
@@ -205,18 +205,21 @@ struct td_message {
 
 enum td_packet_kind { TD_PACKET_DATA = 1, TD_PACKET_CREDIT = 2 };
 
-/* struct td_packet: header of a packet; on the wire it is fixed-size, little-endian (wire/packet). */
+/* struct td_packet: header of a packet; on the wire it is fixed-size, little-endian (wire/packet).
+ */
 struct td_packet {
     enum td_packet_kind kind;
-    uint64_t link_sequence;     /* DATA: its place on the link, from 1 */
-    uint64_t received, freed;   /* cumulative counts of the opposite direction of the link */
+    uint32_t session;         /* of the sender's way out; a new one starts again at 1 */
+    uint32_t counts_session;  /* of the receiver's way out, which the counts are about */
+    uint64_t link_sequence;   /* DATA: its place in the session, from 1 */
+    uint64_t received, freed; /* cumulative counts of what came in that session */
     uint64_t instance;
     uint32_t group;
     uint64_t sequence;
-    uint32_t family;            /* at the receiver: the RECV step */
+    uint32_t family; /* at the receiver: the RECV step */
     uint64_t index;
-    uint64_t offset;            /* bytes of the message before this packet */
-    uint32_t bytes;             /* payload */
+    uint64_t offset; /* bytes of the message before this packet */
+    uint32_t bytes;  /* payload */
 };
 
 #endif

@@ -95,8 +95,7 @@ int td_step_print(const struct td_step *step, char *text, size_t size)
 
 struct td_slice td_slice_at(enum td_space space, uint32_t rank, int64_t offset, int64_t bytes)
 {
-    return (struct td_slice){
-        .space = (uint8_t)space, .rank = rank, .offset = offset, .run = bytes};
+    return (struct td_slice){.space = (uint8_t)space, .rank = rank, .offset = offset, .run = bytes};
 }
 
 void td_slice_loop(struct td_slice *s, int64_t count, int64_t stride, int32_t rank_stride)

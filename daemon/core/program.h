@@ -3,8 +3,8 @@
  *
  * A family is `count` steps of one kind. Its steps are not stored: the method that compiled the
  * program computes step i when it is asked (`expand`), so the program of an all-to-all among
- * thousands of nodes is a few hundred bytes. Dependencies are counters: step i of a family may start
- * when the first need(i) steps of another family are done.
+ * thousands of nodes is a few hundred bytes. Dependencies are counters: step i of a family may
+ * start when the first need(i) steps of another family are done.
  *
  * Owns: nothing but its own numbers. Borrows: the group it was compiled for.
  * Invariant: expand is a pure function of (program, family, index).
@@ -35,8 +35,8 @@ struct td_level {
 };
 
 /* struct td_slice: named memory. Local ranks are numbered 0.. on their node, in rank order. The
- * bytes are `run` contiguous ones, repeated by the levels, level[0] outermost. A slice with no bytes
- * is well formed. */
+ * bytes are `run` contiguous ones, repeated by the levels, level[0] outermost. A slice with no
+ * bytes is well formed. */
 struct td_slice {
     uint8_t space; /* enum td_space */
     uint8_t levels;
@@ -71,11 +71,11 @@ struct td_step {
     struct td_transform {
         uint8_t type; /* TD_TYPE_COMPLEX_* */
         int8_t sign;
-        int64_t length;                  /* points of one transform */
-        int64_t batch;                   /* how many transforms */
-        int64_t stride, distance;        /* elements between points, between transforms: from */
-        int64_t to_stride, to_distance;  /* the same in `to` */
-        double factor;                   /* every result is multiplied by it; 1 for none */
+        int64_t length;                 /* points of one transform */
+        int64_t batch;                  /* how many transforms */
+        int64_t stride, distance;       /* elements between points, between transforms: from */
+        int64_t to_stride, to_distance; /* the same in `to` */
+        double factor;                  /* every result is multiplied by it; 1 for none */
     } transform;
 };
 

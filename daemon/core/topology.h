@@ -33,8 +33,8 @@ uint32_t td_topology_node(const struct td_topology *t,
  * itself where a mesh ends or the dimension has size 1. */
 uint32_t td_topology_neighbour(const struct td_topology *t, uint32_t node, uint32_t dimension,
                                int direction);
-/* td_topology_offset returns the signed minimal way from a to b in one dimension; at half of an even
- * ring it is positive. */
+/* td_topology_offset returns the signed minimal way from a to b in one dimension; at half of an
+ * even ring it is positive. */
 int32_t td_topology_offset(const struct td_topology *t, uint32_t a, uint32_t b, uint32_t dimension);
 /* td_topology_distance returns the hops from a to b; td_topology_diameter the most of any pair. */
 uint32_t td_topology_distance(const struct td_topology *t, uint32_t a, uint32_t b);

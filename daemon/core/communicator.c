@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "communicator.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "job.h"
+#include "link.h"
+#include "operation.h"
+
+static bool advance(struct td_core *core, struct td_task *task);
+
+/* ---- coming and going ---- */
+
+static void free_arrays(struct td_core *core, struct td_communicator *c)
+{
+    td_group_free(&c->group, core->arena);
+    td_arena_free(core->arena, c->seat);
+    td_arena_free(core->arena, c->rank_node);
+    td_arena_free(core->arena, c->rank_token);
+}
+
+struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
+                                               const char *name, uint64_t uid, uint32_t size,
+                                               uint32_t *rank_node, uint64_t *rank_token)
+{
+    struct td_communicator *c = td_arena_alloc(core->arena, sizeof *c);
+    if (!c)
+        return NULL;
+    c->task.advance = advance;
+    c->instance = instance;
+    c->uid = uid;
+    c->number = core->next_communicator++;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    bool built = td_group_build(&c->group, core->arena, rank_node, size) == TD_OK;
+    if (built) {
+        c->slot = td_group_slot(&c->group, core->node);
+        c->ranks = td_group_slot_ranks(&c->group, c->slot);
+        c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
+    }
+    if (!c->seat) {
+        free_arrays(core, c);
+        td_arena_free(core->arena, c);
+        return NULL;
+    }
+    c->rank_node = rank_node;
+    c->rank_token = rank_token;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        c->seat[i] =
+            (struct td_seat){.state = TD_SEAT_DIED, .rank = td_group_rank(&c->group, c->slot, i)};
+    c->has_parent = c->slot > 0;
+    if (c->has_parent)
+        c->parent = c->group.node[(c->slot - 1) / TD_TREE_ARITY];
+    for (uint32_t s = c->slot * TD_TREE_ARITY + 1;
+         s <= c->slot * TD_TREE_ARITY + TD_TREE_ARITY && s < c->group.slots; s++)
+        c->child[c->children++] = c->group.node[s];
+    for (uint32_t s = 0; s < c->group.slots; s++)
+        if (s != c->slot)
+            td_link_watch(core, c->group.node[s]);
+    c->next = core->communicators;
+    core->communicators = c;
+    td_core_queue(core, &c->task);
+    return c;
+}
+
+static void destroy(struct td_core *core, struct td_communicator *c)
+{
+    struct td_communicator **link = &core->communicators;
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    for (uint32_t s = 0; s < c->group.slots; s++)
+        if (s != c->slot)
+            td_link_unwatch(core, c->group.node[s]);
+    while (c->plans) {
+        struct td_plan *plan = c->plans;
+        c->plans = plan->next;
+        td_arena_free(core->arena, plan);
+    }
+    td_core_unqueue(core, &c->task);
+    free_arrays(core, c);
+    td_arena_free(core->arena, c);
+}
+
+struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
+                                             uint32_t index)
+{
+    struct td_communicator *c = core->communicators;
+    while (c && (c->instance != instance || c->index != index))
+        c = c->next;
+    return c;
+}
+
+struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
+                                     uint32_t number, struct td_communicator **communicator)
+{
+    struct td_communicator *c = core->communicators;
+    while (c && c->number != number)
+        c = c->next;
+    *communicator = c;
+    for (uint32_t i = 0; c && i < c->ranks; i++)
+        if (c->seat[i].client == client)
+            return &c->seat[i];
+    return NULL;
+}
+
+static bool has_operations(const struct td_communicator *c)
+{
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+        if (c->operation[i])
+            return true;
+    return false;
+}
+
+static bool has_seats(const struct td_communicator *c)
+{
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (c->seat[i].state == TD_SEAT_TAKEN)
+            return true;
+    return false;
+}
+
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence)
+{
+    c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = NULL;
+    c->retired[sequence % TD_GROUP_OPERATIONS_MAX] = true;
+    while (c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX]) {
+        c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
+        c->first_sequence++;
+    }
+    if (c->broken)
+        td_core_queue(core, &c->task); /* it may have been the last */
+}
+
+/* ---- plans ---- */
+
+struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number)
+{
+    struct td_plan *plan = c->plans;
+    while (plan && plan->number != number)
+        plan = plan->next;
+    return plan;
+}
+
+void td_communicator_unplan(struct td_core *core, struct td_client *client,
+                            const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.unplan.group, &c);
+    struct td_plan *plan = seat ? td_communicator_plan(c, q->u.unplan.plan) : NULL;
+    if (!plan) {
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                       "the plan is not one of this group, or was freed");
+        return;
+    }
+    if (--plan->holders == 0) {
+        struct td_plan **link = &c->plans;
+        while (*link != plan)
+            link = &(*link)->next;
+        *link = plan->next;
+        td_arena_free(core->arena, plan);
+    }
+    td_reply_done(core, client->id, q->id);
+}
+
+/* ---- who is lost ---- */
+
+static void break_up(struct td_core *core, struct td_communicator *c, td_err error,
+                     const char *text, bool running_too)
+{
+    if (!c->broken) {
+        c->broken = true;
+        c->error = error;
+        snprintf(c->text, sizeof c->text, "%s", text);
+    }
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        struct td_operation *o = c->operation[i];
+        if (o && (o->phase < TD_PHASE_RUNNING || running_too))
+            td_operation_fail(core, o, error, text);
+        if (o)
+            td_core_queue(core, &o->task); /* late ranks are answered by the communicator now */
+    }
+    td_core_queue(core, &c->task);
+}
+
+void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, const char *text)
+{
+    bool news = !c->broken;
+    break_up(core, c, error, text, false);
+    if (!news)
+        return;
+    c->lost = rank;
+    c->node_lost = false;
+    c->notice_down = true;
+}
+
+/* node_lost takes the notice from tree neighbour `from` (or from here: UINT32_MAX). */
+static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
+                      const char *text)
+{
+    bool news = !c->broken || !c->node_lost;
+    break_up(core, c, TD_ERR_NODE_FAILED, text, true);
+    if (!news)
+        return;
+    c->node_lost = true;
+    c->lost = node;
+    c->error = TD_ERR_NODE_FAILED;
+    snprintf(c->text, sizeof c->text, "%s", text);
+    c->notice_from = from;
+    c->notice_down = c->notice_up = true;
+}
+
+void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        if (td_group_slot(&c->group, node) != UINT32_MAX && node != core->node)
+            node_lost(core, c, UINT32_MAX, node,
+                      td_core_format(core, "job %s lost %s: %s", c->name,
+                                     td_core_node_name(core, node), why));
+}
+
+void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    struct td_communicator *c = td_communicator_find(core, m->instance, m->group);
+    if (!c)
+        return;
+    if (m->kind == TD_MESSAGE_NODE_LOST)
+        node_lost(core, c, from, m->node, m->text);
+    else
+        td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+}
+
+void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
+                            const struct td_message *m)
+{
+    if (c->has_parent)
+        td_core_send(core, c->parent, m);
+    else if (m->sequence == UINT64_MAX)
+        td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+    else
+        td_operation_message(core, c, core->node, m);
+}
+
+void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
+                               struct td_seat *seat, bool died)
+{
+    uint32_t local = (uint32_t)(seat - c->seat);
+    const char *text = td_core_format(core,
+                                      died ? "rank %u of job %s died: process %llu on %s"
+                                           : "rank %u has left job %s: process %llu on %s",
+                                      seat->rank, c->name,
+                                      (unsigned long long)(seat->client ? seat->client->pid : 0),
+                                      td_core_node_name(core, core->node));
+    seat->state = died ? TD_SEAT_DIED : TD_SEAT_LEFT;
+    seat->client = NULL;
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+        if (c->operation[i])
+            td_operation_seat_gone(core, c->operation[i], local);
+    td_job_rank_gone(core, c, seat->rank);
+    struct td_message m = {.kind = TD_MESSAGE_APPEAL,
+                           .instance = c->instance,
+                           .group = c->index,
+                           .sequence = UINT64_MAX,
+                           .rank = seat->rank,
+                           .error = TD_ERR_RANK_FAILED,
+                           .text = text};
+    if (!c->broken)
+        td_communicator_appeal(core, c, &m);
+    td_core_queue(core, &c->task);
+}
+
+void td_communicator_leave(struct td_core *core, struct td_client *client,
+                           const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.operation.group, &c);
+    if (!seat) {
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                       "this process has no such group: it has not joined, or has left");
+        return;
+    }
+    td_communicator_seat_lost(core, c, seat, false);
+    td_reply_done(core, client->id, q->id);
+}
+
+void td_communicator_client_gone(struct td_core *core, struct td_client *client)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        for (uint32_t i = 0; i < c->ranks; i++)
+            if (c->seat[i].client == client)
+                td_communicator_seat_lost(core, c, &c->seat[i], true);
+}
+
+bool td_communicator_stop(struct td_core *core)
+{
+    bool running = false;
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+            running = running || (c->operation[i] && c->operation[i]->phase == TD_PHASE_RUNNING);
+    if (running)
+        return false;
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        if (!c->node_lost)
+            node_lost(core, c, UINT32_MAX, core->node,
+                      td_core_format(core, "job %s lost %s: its daemon was stopped", c->name,
+                                     td_core_node_name(core, core->node)));
+    return true;
+}
+
+/* ---- passing on ---- */
+
+/* tell_members sends the children the membership, in pieces; false when there is no room. */
+static bool tell_members(struct td_core *core, struct td_communicator *c)
+{
+    uint32_t size = c->group.size;
+    while (c->rank_node && c->children) {
+        for (uint32_t i = 0; i < c->children; i++)
+            if (!td_core_room(core))
+                return false;
+        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
+                               .instance = c->instance,
+                               .group = c->index,
+                               .uid = c->uid,
+                               .size = size,
+                               .name = c->name};
+        c->members_told =
+            td_job_fill_members(c->rank_node, c->rank_token, size, c->members_told, &m);
+        m.last = c->members_told == size;
+        for (uint32_t i = 0; i < c->children; i++)
+            td_core_send(core, c->child[i], &m);
+        if (m.last)
+            break;
+    }
+    td_arena_free(core->arena, c->rank_node);
+    td_arena_free(core->arena, c->rank_token);
+    c->rank_node = NULL;
+    c->rank_token = NULL;
+    return true;
+}
+
+/* welcome answers the joins of the local ranks; false when there is no room. */
+static bool welcome(struct td_core *core, struct td_communicator *c)
+{
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        struct td_seat *seat = &c->seat[i];
+        if (seat->welcomed || seat->state != TD_SEAT_TAKEN)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        seat->welcomed = true;
+        if (!seat->client) { /* it went away while the membership was on its way */
+            td_communicator_seat_lost(core, c, seat, true);
+            continue;
+        }
+        struct td_reply *r = td_reply_new(core, seat->client->id, seat->join, TD_REPLY_JOINED);
+        r->u.joined.group = c->number;
+        r->u.joined.rank = seat->rank;
+        r->u.joined.size = c->group.size;
+        r->u.joined.instance = c->instance;
+    }
+    return true;
+}
+
+static bool advance(struct td_core *core, struct td_task *task)
+{
+    struct td_communicator *c = (struct td_communicator *)task;
+    if (!td_core_room(core) || (c->rank_node && !tell_members(core, c)) || !welcome(core, c))
+        return false;
+    struct td_message m = {.kind = c->node_lost ? TD_MESSAGE_NODE_LOST : TD_MESSAGE_RANK_LOST,
+                           .instance = c->instance,
+                           .group = c->index,
+                           .rank = c->lost,
+                           .node = c->lost,
+                           .error = c->error,
+                           .text = c->text};
+    if (!td_core_room(core))
+        return false;
+    for (uint32_t i = 0; c->notice_down && i < c->children; i++)
+        if (c->child[i] != c->notice_from || !c->node_lost)
+            td_core_send(core, c->child[i], &m);
+    c->notice_down = false;
+    if (c->notice_up && c->has_parent && c->parent != c->notice_from)
+        td_core_send(core, c->parent, &m);
+    c->notice_up = false;
+    if (!has_seats(c) && !has_operations(c) && c->broken)
+        destroy(core, c);
+    return true;
+}

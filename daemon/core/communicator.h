@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* communicator: a group as this node takes part in it: the local ranks, the node's place in the
+ * group's combining tree, the operations on record, and who is lost.
+ *
+ * The tree of a group on the direct fabric has the group's nodes, the slots, in order: slot s has
+ * the children TD_TREE_ARITY * s + 1 ... and slot 0 is the root, which decides every ending.
+ *
+ * When a rank is lost the root says so (RANK_LOST), after the releases it gave before: whatever a
+ * node has no release for by then will have none, and ends. When a node is lost each of its tree
+ * neighbours tells the piece of the tree it is in (NODE_LOST), and what was running ends too.
+ * Owns: seats, operations, plans. Borrows: clients.
+ * Invariant: first_sequence <= sequence of any operation on record < first + the window. */
+#ifndef TD_CORE_COMMUNICATOR_H
+#define TD_CORE_COMMUNICATOR_H
+
+#include "client.h"
+#include "state.h"
+
+enum td_seat_state { TD_SEAT_TAKEN, TD_SEAT_LEFT, TD_SEAT_DIED };
+
+/* struct td_seat: a local rank. */
+struct td_seat {
+    enum td_seat_state state;
+    uint32_t rank;
+    struct td_client *client; /* NULL unless taken */
+    bool welcomed;            /* the join has been answered */
+    uint64_t join;            /* its request */
+    uint64_t next_sequence;   /* of its next operation */
+};
+
+struct td_plan {
+    struct td_plan *next;
+    uint64_t number; /* sequence of the operation that agreed on it */
+    struct td_fft fft;
+    uint32_t holders; /* local ranks that have not freed it */
+};
+
+struct td_communicator {
+    struct td_task task;
+    struct td_communicator *next;
+    uint32_t number; /* for local clients */
+    uint64_t instance;
+    uint32_t index; /* of the group within the job; 0 is the world */
+    char name[TD_NAME_MAX];
+    uint64_t uid;
+    struct td_group group;
+    uint32_t slot;
+    uint32_t ranks; /* local */
+    struct td_seat *seat;
+    bool has_parent;
+    uint32_t parent;   /* node */
+    uint32_t children; /* count */
+    uint32_t child[TD_TREE_ARITY];
+
+    /* membership still to be passed to the children */
+    uint32_t *rank_node;
+    uint64_t *rank_token;
+    uint32_t members_told;
+
+    uint64_t first_sequence; /* the oldest that may be on record */
+    struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
+    bool retired[TD_GROUP_OPERATIONS_MAX]; /* of those from first_sequence on */
+    struct td_plan *plans;
+
+    bool broken; /* no operation can be released any more */
+    td_err error;
+    char text[TD_TEXT_MAX];
+    /* the notice still to be passed on */
+    bool notice_down, notice_up;
+    bool node_lost; /* the notice is NODE_LOST of `lost`, else RANK_LOST */
+    uint32_t lost, notice_from;
+};
+
+/* td_communicator_create takes part in a job that has formed. rank_node and rank_token (arrays of
+ * size, of the arena) become its own. NULL when there is no memory. */
+struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
+                                               const char *name, uint64_t uid, uint32_t size,
+                                               uint32_t *rank_node, uint64_t *rank_token);
+struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
+                                             uint32_t index);
+/* td_communicator_seat finds the client's rank in the communicator it calls `number`. */
+struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
+                                     uint32_t number, struct td_communicator **communicator);
+struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number);
+void td_communicator_leave(struct td_core *core, struct td_client *client,
+                           const struct td_request *request);
+void td_communicator_unplan(struct td_core *core, struct td_client *client,
+                            const struct td_request *request);
+void td_communicator_client_gone(struct td_core *core, struct td_client *client);
+/* td_communicator_seat_lost: the rank left or died; the root will be told. */
+void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
+                               struct td_seat *seat, bool died);
+/* td_communicator_rank_lost and _node_lost take notices, from a tree neighbour or from here. */
+void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, const char *text);
+void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why);
+void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *message);
+/* td_communicator_appeal asks the root to end an operation, or tells it of a lost rank. */
+void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
+                            const struct td_message *message);
+/* td_communicator_stop ends every communicator since this daemon stops; false while operations are
+ * still running. */
+bool td_communicator_stop(struct td_core *core);
+/* td_communicator_retire: the operation with this sequence is over here. */
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine.h"
+
+#include <assert.h>
+
+#include "flight.h"
+#include "link.h"
+#include "operation.h"
+
+bool td_engine_init(struct td_core *core, struct td_operation *o)
+{
+    const struct td_program *p = &o->program;
+    for (unsigned f = 0; f < p->families; f++) {
+        struct td_engine_family *e = &o->engine.family[f];
+        uint64_t count = p->family[f].count;
+        *e = (struct td_engine_family){0};
+        if (count == 0)
+            continue;
+        if (count > core->settings.arena_bytes ||
+            !(e->bits = td_arena_alloc(core->arena, (size_t)(count + 7) / 8)))
+            return false;
+        if (p->family[f].kind != TD_RECV)
+            continue;
+        e->next = count;
+        if (!(e->received = td_arena_alloc(core->arena, (size_t)count * sizeof *e->received)))
+            return false;
+    }
+    return true;
+}
+
+void td_engine_fini(struct td_core *core, struct td_operation *o)
+{
+    for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
+        td_arena_free(core->arena, o->engine.family[f].bits);
+        td_arena_free(core->arena, o->engine.family[f].received);
+        o->engine.family[f] = (struct td_engine_family){0};
+    }
+}
+
+static void done(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
+{
+    struct td_engine_family *e = &o->engine.family[family];
+    assert(!(e->bits[index / 8] >> index % 8 & 1));
+    e->bits[index / 8] = (uint8_t)(e->bits[index / 8] | 1u << index % 8);
+    e->done++;
+    while (e->prefix < o->program.family[family].count &&
+           (e->bits[e->prefix / 8] >> e->prefix % 8 & 1))
+        e->prefix++;
+    o->progress_at = core->now;
+    td_core_queue(core, &o->task);
+}
+
+bool td_engine_finished(const struct td_operation *o)
+{
+    for (unsigned f = 0; f < o->program.families; f++)
+        if (o->engine.family[f].done < o->program.family[f].count)
+            return false;
+    return true;
+}
+
+static bool may_start(const struct td_operation *o, unsigned family, uint64_t index)
+{
+    const struct td_family *f = &o->program.family[family];
+    for (unsigned d = 0; d < f->dependencies; d++) {
+        const struct td_dependency *need = &f->dependency[d];
+        if (o->engine.family[need->on].prefix < td_dependency_count(&o->program, need, index))
+            return false;
+    }
+    return true;
+}
+
+/* touched returns about how many bytes a computation reads and writes. */
+static uint64_t touched(const struct td_step *step)
+{
+    uint64_t to = (uint64_t)td_slice_bytes(&step->to), from = (uint64_t)td_slice_bytes(&step->from);
+    if (step->kind == TD_TRANSFORM)
+        return 8 * from; /* log2 n passes in cache, and they are not cheap */
+    return to * step->to_lanes.count + from * (step->from_lanes.count + step->with_lanes.count + 1);
+}
+
+/* start begins a step; false when there is no room for it now. A step without bytes is done. */
+static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
+{
+    struct td_step step;
+    o->program.method->expand(&o->program, family, index, &step);
+    int64_t bytes = step.kind == TD_SEND ? td_slice_bytes(&step.from) : td_slice_bytes(&step.to);
+    if (bytes == 0) {
+        o->engine.family[family].next++;
+        done(core, o, family, index);
+        return true;
+    }
+    if (step.kind == TD_SEND) {
+        if (!td_link_send(core, o, family, index, &step))
+            return false;
+        o->engine.family[family].next++;
+        return true;
+    }
+    struct td_flight *flight = td_flight_take(core, TD_FLIGHT_STEP, o);
+    if (!flight)
+        return false;
+    o->engine.family[family].next++;
+    flight->family = family;
+    flight->index = index;
+    struct td_action *a = td_core_act(core, TD_ACTION_COMPUTE);
+    a->u.compute.kind = TD_COMPUTE_STEP;
+    a->u.compute.handle = td_flight_handle(core, flight);
+    a->u.compute.step = step;
+    a->u.compute.cost_bytes = touched(&step);
+    td_operation_view(o, &a->u.compute.view);
+    td_operation_flight_begin(o);
+    return true;
+}
+
+/* arrived_empty: a RECV without bytes has no packet; it is done from the start. */
+static void settle_empty_receives(struct td_core *core, struct td_operation *o)
+{
+    for (unsigned f = 0; f < o->program.families; f++) {
+        struct td_engine_family *e = &o->engine.family[f];
+        if (o->program.family[f].kind != TD_RECV)
+            continue;
+        while (e->prefix < o->program.family[f].count) {
+            struct td_step step;
+            o->program.method->expand(&o->program, f, e->prefix, &step);
+            if (td_slice_bytes(&step.to) != 0)
+                break;
+            done(core, o, f, e->prefix);
+        }
+    }
+}
+
+bool td_engine_advance(struct td_core *core, struct td_operation *o)
+{
+    settle_empty_receives(core, o);
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (unsigned f = 0; f < o->program.families; f++) {
+            struct td_engine_family *e = &o->engine.family[f];
+            while (e->next < o->program.family[f].count && e->next - e->done < TD_STEPS_AHEAD &&
+                   may_start(o, f, e->next)) {
+                if (!td_core_room(core))
+                    return false;
+                if (!start(core, o, f, e->next))
+                    return true; /* out of flights or memory: a completion comes by again */
+                moved = true;
+            }
+        }
+    }
+    return true;
+}
+
+void td_engine_delivered(struct td_core *core, struct td_operation *o, unsigned family,
+                         uint64_t index)
+{
+    done(core, o, family, index);
+}
+
+static struct td_operation *find(struct td_core *core, const struct td_packet *packet)
+{
+    struct td_communicator *c = td_communicator_find(core, packet->instance, packet->group);
+    if (!c || packet->sequence < c->first_sequence ||
+        packet->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
+        return NULL;
+    struct td_operation *o = c->operation[packet->sequence % TD_GROUP_OPERATIONS_MAX];
+    return o && o->compiled && o->reserved && o->phase != TD_PHASE_ENDED ? o : NULL;
+}
+
+bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                      uint32_t buffer)
+{
+    struct td_operation *o = find(core, packet);
+    if (!o)
+        return false;
+    struct td_step step = {0};
+    bool fits = packet->family < o->program.families &&
+                o->program.family[packet->family].kind == TD_RECV &&
+                packet->index < o->program.family[packet->family].count;
+    if (fits) {
+        o->program.method->expand(&o->program, packet->family, packet->index, &step);
+        uint64_t bytes = (uint64_t)td_slice_bytes(&step.to);
+        const struct td_engine_family *e = &o->engine.family[packet->family];
+        /* packets of a message come in order on a link, so each begins where the last one ended */
+        fits = step.peer == node && packet->bytes > 0 && packet->offset <= bytes &&
+               packet->bytes <= bytes - packet->offset &&
+               e->received[packet->index] <= packet->offset;
+    }
+    if (!fits) {
+        td_link_drop(core, node, "it sent a packet that no step of the operation expects");
+        return false;
+    }
+    struct td_flight *flight = td_flight_take(core, TD_FLIGHT_UNPACK, o);
+    if (!flight) {
+        td_link_drop(core, node, "too many packets at a time for this daemon");
+        return false;
+    }
+    flight->family = packet->family;
+    flight->index = packet->index;
+    flight->bytes = packet->bytes;
+    flight->buffer = buffer;
+    flight->node = node;
+    flight->session = packet->session;
+    struct td_action *a = td_core_act(core, TD_ACTION_COMPUTE);
+    a->u.compute.kind = TD_COMPUTE_UNPACK;
+    a->u.compute.handle = td_flight_handle(core, flight);
+    a->u.compute.step = step;
+    a->u.compute.offset = packet->offset;
+    a->u.compute.bytes = packet->bytes;
+    a->u.compute.buffer = buffer;
+    a->u.compute.cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
+    td_operation_view(o, &a->u.compute.view);
+    td_operation_flight_begin(o);
+    return true;
+}
+
+void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
+{
+    struct td_flight flight = *td_flight_find(core, handle);
+    struct td_operation *o = flight.operation;
+    td_flight_give(core, td_flight_find(core, handle));
+    if (flight.kind == TD_FLIGHT_UNPACK) {
+        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = flight.buffer;
+        td_link_freed(core, flight.node, flight.session);
+    }
+    if (error != TD_OK)
+        td_operation_fail(core, o, error, "this node has no memory for the computation");
+    if (flight.kind == TD_FLIGHT_RIDE) {
+        td_operation_computed(core, o, error);
+    } else if (o->phase != TD_PHASE_ENDED && flight.kind == TD_FLIGHT_STEP) {
+        done(core, o, flight.family, flight.index);
+    } else if (o->phase != TD_PHASE_ENDED) {
+        struct td_step step;
+        uint64_t *received = &o->engine.family[flight.family].received[flight.index];
+        o->program.method->expand(&o->program, flight.family, flight.index, &step);
+        *received += flight.bytes;
+        o->progress_at = core->now;
+        if (*received == (uint64_t)td_slice_bytes(&step.to))
+            done(core, o, flight.family, flight.index);
+    }
+    td_operation_flight_over(core, o);
+}
+
+uint32_t td_engine_owed_by(const struct td_operation *o)
+{
+    for (unsigned f = 0; f < o->program.families; f++) {
+        const struct td_engine_family *e = &o->engine.family[f];
+        enum td_step_kind kind = o->program.family[f].kind;
+        if (e->prefix == e->next || (kind != TD_RECV && kind != TD_SEND))
+            continue;
+        struct td_step step;
+        o->program.method->expand(&o->program, f, e->prefix, &step);
+        return step.peer;
+    }
+    return UINT32_MAX;
+}
+
+void td_engine_progress(const struct td_operation *o, uint64_t *steps_done, uint64_t *steps)
+{
+    *steps_done = *steps = 0;
+    for (unsigned f = 0; f < o->program.families; f++) {
+        *steps_done += o->engine.family[f].done;
+        *steps += o->program.family[f].count;
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flight.h"
+
+#include <assert.h>
+
+bool td_flight_init(struct td_core *core)
+{
+    core->flight = td_arena_alloc(core->arena, TD_FLIGHTS_MAX * sizeof *core->flight);
+    if (!core->flight)
+        return false;
+    for (uint32_t i = TD_FLIGHTS_MAX; i-- > 0;) {
+        core->flight[i].next = core->flights_free;
+        core->flights_free = &core->flight[i];
+    }
+    return true;
+}
+
+struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
+                                 struct td_operation *operation)
+{
+    struct td_flight *f = core->flights_free;
+    if (!f)
+        return NULL;
+    core->flights_free = f->next;
+    core->flights++;
+    *f = (struct td_flight){
+        .kind = kind, .generation = f->generation + 1, .live = true, .operation = operation};
+    return f;
+}
+
+uint64_t td_flight_handle(const struct td_core *core, const struct td_flight *f)
+{
+    return (uint64_t)f->generation << 32 | (uint64_t)(f - core->flight);
+}
+
+struct td_flight *td_flight_find(struct td_core *core, uint64_t handle)
+{
+    uint32_t i = (uint32_t)handle;
+    assert(i < TD_FLIGHTS_MAX);
+    struct td_flight *f = &core->flight[i];
+    assert(f->live && f->generation == (uint32_t)(handle >> 32));
+    return f;
+}
+
+void td_flight_give(struct td_core *core, struct td_flight *f)
+{
+    assert(f->live);
+    f->live = false;
+    f->next = core->flights_free;
+    core->flights_free = f;
+    core->flights--;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flight: what the driver is doing for the core: a computation, or a packet it is sending. The
+ * handle in an action names the flight; the driver's answer brings it back. Owns: a pool of
+ * TD_FLIGHTS_MAX. Invariant: an operation is not freed while a flight names it. */
+#ifndef TD_CORE_FLIGHT_H
+#define TD_CORE_FLIGHT_H
+
+#include "state.h"
+
+enum td_flight_kind {
+    TD_FLIGHT_STEP,   /* a step of a program */
+    TD_FLIGHT_UNPACK, /* part of a RECV step, from a packet */
+    TD_FLIGHT_RIDE,   /* payload of the gate */
+    TD_FLIGHT_PACKET, /* being sent */
+};
+
+struct td_flight {
+    struct td_flight *next; /* free list, or the link's packets in order */
+    enum td_flight_kind kind;
+    uint32_t generation;
+    bool live;
+    struct td_operation *operation;
+    unsigned family;
+    uint64_t index;
+    uint64_t bytes; /* UNPACK */
+    uint32_t buffer, node;
+    uint32_t session;             /* UNPACK: of the way in; PACKET: of the way out */
+    struct td_transfer *transfer; /* PACKET */
+    uint64_t sequence;
+    bool read, acknowledged;
+};
+
+bool td_flight_init(struct td_core *core);
+/* td_flight_take returns NULL when the pool is empty. */
+struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
+                                 struct td_operation *operation);
+uint64_t td_flight_handle(const struct td_core *core, const struct td_flight *flight);
+struct td_flight *td_flight_find(struct td_core *core, uint64_t handle);
+void td_flight_give(struct td_core *core, struct td_flight *flight);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect.h"
+
+#include <string.h>
+
+#include "communicator.h"
+#include "job.h"
+#include "link.h"
+#include "operation.h"
+
+/* struct page: rows from `cursor` on go into the reply until it is full. */
+struct page {
+    struct td_core *core;
+    struct td_reply *reply;
+    uint64_t uid, at, cursor;
+    bool full;
+};
+
+/* next_row returns the row to fill in, or NULL when this one is not of the page. */
+static struct td_status_row *next_row(struct page *p)
+{
+    uint64_t at = p->at++;
+    if (at < p->cursor || p->full)
+        return NULL;
+    if (p->reply->u.status.rows == TD_STATUS_ROWS_MAX) {
+        p->full = true;
+        p->reply->u.status.next = at;
+        return NULL;
+    }
+    struct td_status_row *row = &p->reply->u.status.row[p->reply->u.status.rows++];
+    *row = (struct td_status_row){.name = "", .text = "", .rank = -1};
+    return row;
+}
+
+static bool visible(const struct page *p, uint64_t uid)
+{
+    return p->uid == 0 || p->uid == uid || p->uid == p->core->options.uid;
+}
+
+static void list_peers(struct page *p)
+{
+    struct td_core *core = p->core;
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+        struct td_status_row *row = n == core->node ? NULL : next_row(p);
+        if (!row)
+            continue;
+        row->node = n;
+        row->state = (uint32_t)td_health_state(core, n);
+        row->name = core->options.endpoints ? core->options.endpoints[n] : "";
+        row->text = core->link[n].text;
+    }
+}
+
+static void client_row(struct page *p, const struct td_client *c,
+                       const struct td_communicator *group, int64_t rank)
+{
+    struct td_status_row *row = next_row(p);
+    if (!row)
+        return;
+    row->pid = c->pid;
+    row->uid = c->uid;
+    row->text = c->program;
+    row->name = group ? group->name : "";
+    row->rank = rank;
+}
+
+static void list_clients(struct page *p)
+{
+    struct td_core *core = p->core;
+    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
+        for (const struct td_client *c = core->client[i]; c; c = c->next) {
+            bool joined = false;
+            if (!visible(p, c->uid))
+                continue;
+            for (const struct td_communicator *g = core->communicators; g; g = g->next)
+                for (uint32_t s = 0; s < g->ranks; s++)
+                    if (g->seat[s].client == c) {
+                        client_row(p, c, g, g->seat[s].rank);
+                        joined = true;
+                    }
+            if (!joined)
+                client_row(p, c, NULL, -1);
+        }
+}
+
+static uint8_t *bitmap(struct page *p, uint32_t size)
+{
+    uint8_t *bits = td_core_pad(p->core, td_bit_bytes(size));
+    if (bits)
+        memset(bits, 0, td_bit_bytes(size));
+    return bits;
+}
+
+static struct td_status_row *job_row(struct page *p, const char *name, uint64_t uid, uint32_t size,
+                                     uint8_t **bits)
+{
+    struct td_status_row *row = next_row(p);
+    *bits = row ? bitmap(p, size) : NULL;
+    if (!*bits)
+        return NULL;
+    row->name = name;
+    row->uid = uid;
+    row->size = size;
+    row->arrived = *bits;
+    row->arrived_bytes = td_bit_bytes(size);
+    return row;
+}
+
+/* Node 0 knows all jobs; elsewhere, those with ranks or joins here. */
+static void list_jobs(struct page *p)
+{
+    struct td_core *core = p->core;
+    struct td_status_row *row = NULL;
+    uint8_t *bits = NULL;
+    for (const struct td_job *j = core->jobs; j; j = j->next) {
+        if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
+            continue;
+        for (uint32_t i = 0; i < j->joined; i++) {
+            uint32_t rank = j->instance ? j->entry[i].rank : j->entry[i].asked;
+            if (j->entry[i].gone)
+                continue;
+            row->joined++;
+            if (rank != UINT32_MAX)
+                td_bit_set(bits, rank);
+        }
+    }
+    if (core->node == 0)
+        return;
+    for (const struct td_communicator *c = core->communicators; c; c = c->next) {
+        if (!visible(p, c->uid) || !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))
+            continue;
+        row->joined = c->group.size;
+        memset(bits, 0xff, td_bit_bytes(c->group.size));
+    }
+    for (const struct td_join *j = core->joins; j; j = j->next) {
+        if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
+            continue;
+        row->joined = 1; /* that it knows of */
+        if (j->rank != UINT32_MAX)
+            td_bit_set(bits, j->rank);
+    }
+}
+
+static void operation_row(struct page *p, const struct td_communicator *c,
+                          const struct td_operation *o)
+{
+    struct td_status_row *row = next_row(p);
+    uint8_t *bits = row ? bitmap(p, c->group.size) : NULL;
+    char *call = row ? td_core_pad(p->core, 160) : NULL;
+    if (!bits || !call)
+        return;
+    call[0] = '\0';
+    if (o->has_call)
+        td_call_print(&o->least.call, call, 160);
+    td_operation_arrived(o, bits);
+    row->name = c->name;
+    row->text = call;
+    row->group = c->index;
+    row->size = c->group.size;
+    row->sequence = o->sequence;
+    row->age_ns = p->core->now - o->started_at;
+    row->phase = o->phase >= TD_PHASE_RUNNING;
+    if (o->compiled)
+        td_engine_progress(o, &row->steps_done, &row->steps);
+    row->arrived = bits;
+    row->arrived_bytes = td_bit_bytes(c->group.size);
+}
+
+static void list_operations(struct page *p)
+{
+    for (const struct td_communicator *c = p->core->communicators; c; c = c->next) {
+        if (!visible(p, c->uid))
+            continue;
+        for (uint64_t s = c->first_sequence; s < c->first_sequence + TD_GROUP_OPERATIONS_MAX; s++) {
+            const struct td_operation *o = c->operation[s % TD_GROUP_OPERATIONS_MAX];
+            if (o)
+                operation_row(p, c, o);
+        }
+    }
+}
+
+static void list_node(struct page *p)
+{
+    struct td_status_row *row = next_row(p);
+    if (!row)
+        return;
+    row->node = p->core->node;
+    row->size = p->core->operations;
+    row->name = p->core->options.endpoints ? p->core->options.endpoints[p->core->node] : "";
+}
+
+void td_inspect_reply(struct td_core *core, const struct td_client *client,
+                      const struct td_request *q)
+{
+    struct td_reply *reply = td_reply_new(core, client->id, q->id, TD_REPLY_STATUS);
+    struct page p = {
+        .core = core, .reply = reply, .uid = client->uid, .cursor = q->u.status.cursor};
+    reply->u.status.section = q->u.status.section;
+    switch (q->u.status.section) {
+    case TD_STATUS_NODE:
+        list_node(&p);
+        return;
+    case TD_STATUS_PEERS:
+        list_peers(&p);
+        return;
+    case TD_STATUS_CLIENTS:
+        list_clients(&p);
+        return;
+    case TD_STATUS_JOBS:
+        list_jobs(&p);
+        return;
+    case TD_STATUS_OPERATIONS:
+        list_operations(&p);
+        return;
+    default:
+        reply->kind = TD_REPLY_ERROR;
+        reply->error = TD_ERR_INVALID;
+        reply->text = "status has no such section";
+    }
+}

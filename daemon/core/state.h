@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state: what the modules of the core share: the core itself, its work list, and how a module asks
+ * for actions. Only files of this folder include it.
+ *
+ * An event is handled in two halves. The handler changes state and puts what now has something to
+ * do on the work list; it emits at most a handful of actions itself. The pump then lets each task
+ * emit while there is room, so a fan-out of any size is cut into steps. */
+#ifndef TD_CORE_STATE_H
+#define TD_CORE_STATE_H
+
+#include "arena.h"
+#include "core.h"
+#include "group.h"
+
+/* struct td_task: an entry of the work list, the first member of what it stands for. advance
+ * returns true when it is done for now, false when it needs more room. */
+struct td_task {
+    struct td_task *next;
+    bool queued;
+    bool (*advance)(struct td_core *, struct td_task *);
+};
+
+struct td_client;
+struct td_communicator;
+struct td_operation;
+struct td_join;
+struct td_forming;
+struct td_job;
+struct td_link;
+struct td_flight;
+
+enum { TD_CLIENT_BUCKETS = 256 };
+
+struct td_core {
+    struct td_core_options options;
+    struct td_settings settings;
+    uint32_t node;
+    td_time now;
+    td_time alarm; /* when a timer next wants to be looked at */
+    uint64_t random;
+    struct td_arena *arena;
+    struct td_ranges scratch;
+    struct td_actions *actions; /* of the step under way */
+    struct td_pad {
+        size_t used;
+        _Alignas(16) uint8_t bytes[1 << 20];
+    } * pad; /* what the actions of this step point to */
+    struct td_task *work, **work_last;
+
+    struct td_client *client[TD_CLIENT_BUCKETS];
+    struct td_region *dead_regions; /* to be released by the driver */
+    struct td_task dead_task;
+    struct td_link *link;                    /* [nodes] */
+    struct td_communicator *communicators;   /* newest first */
+    struct td_join *joins;                   /* of local clients, not answered yet */
+    struct td_forming *forming;              /* memberships that come in pieces */
+    struct td_job *jobs;                     /* at node 0: of the whole machine */
+    struct td_flight *flights_free, *flight; /* [TD_FLIGHTS_MAX] */
+    uint64_t next_token;
+    uint32_t next_communicator;
+    uint32_t operations, flights;
+    td_time heartbeat_at;
+    bool stopping, stopped;
+    struct td_task stop_task;
+};
+
+/* ---- emitting ---- */
+
+/* td_core_room: whether a task may emit a few more actions. */
+bool td_core_room(const struct td_core *core);
+struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind);
+/* td_core_pad returns memory that lives until the next step, NULL when there is none left. */
+void *td_core_pad(struct td_core *core, size_t bytes);
+/* td_core_format prints into such memory. */
+const char *td_core_format(struct td_core *core, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* td_core_queue puts a task on the work list, once. */
+void td_core_queue(struct td_core *core, struct td_task *task);
+/* td_core_unqueue takes it off: before what it stands for is freed. */
+void td_core_unqueue(struct td_core *core, struct td_task *task);
+/* td_core_alarm: timers are to be looked at no later than `at`. */
+void td_core_alarm(struct td_core *core, td_time at);
+uint64_t td_core_random(struct td_core *core);
+/* td_core_after returns now + ns, TD_TIME_NEVER for a negative ns. */
+td_time td_core_after(const struct td_core *core, int64_t ns);
+/* td_core_send sends a tree message to a node; to this node itself it is handled at once. */
+void td_core_send(struct td_core *core, uint32_t node, const struct td_message *message);
+/* td_core_node_name returns "node 3 (1,0)" in memory that lives until the next step. */
+const char *td_core_node_name(struct td_core *core, uint32_t node);
+
+/* ---- replies ---- */
+
+void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                    const char *text);
+void td_reply_done(struct td_core *core, uint32_t client, uint64_t id);
+/* td_reply_new returns a reply to fill in, already in the action list. */
+struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,
+                              enum td_reply_kind kind);
+
+/* ---- bitmaps ---- */
+
+static inline void td_bit_set(uint8_t *bits, uint32_t i)
+{
+    bits[i / 8] = (uint8_t)(bits[i / 8] | 1u << i % 8);
+}
+static inline void td_bit_clear(uint8_t *bits, uint32_t i)
+{
+    bits[i / 8] = (uint8_t)(bits[i / 8] & ~(1u << i % 8));
+}
+static inline bool td_bit(const uint8_t *bits, uint32_t i)
+{
+    return bits[i / 8] >> i % 8 & 1;
+}
+static inline uint32_t td_bit_bytes(uint32_t bits)
+{
+    return (bits + 7) / 8;
+}
+/* td_bits_print lists the bits below `size` that are set (or, with `value` false, clear) as
+ * "0-3, 5" and cuts long lists short with "..."; returns how many there are. */
+uint32_t td_bits_print(const uint8_t *bits, uint32_t size, bool value, char *text, size_t bytes);
+
+#endif
