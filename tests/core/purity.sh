@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# purity.sh NM ARCHIVE...: fails when the archives need a symbol that a pure state machine may not.
+set -eu
+nm=$1
+shift
+allowed='mem[a-z]*|str[a-z]*|vsnprintf|snprintf|malloc|calloc|free|__assert_fail|__stack_chk_fail'
+allowed="$allowed|__mem[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_|__isoc99_[a-z]*"
+defined=$("$nm" --defined-only "$@" 2>/dev/null | awk 'NF == 3 {print $3}' | sort -u)
+needed=$("$nm" --undefined-only "$@" 2>/dev/null | awk '$1 == "U" {print $2}' | sort -u)
+[ -n "$defined" ] || { echo "no symbols in $*" >&2; exit 1; }
+impure=$(printf '%s\n' "$needed" | grep -vxE "$allowed" | grep -vxF "$defined" || true)
+if [ -n "$impure" ]; then
+    echo "the core is not pure, it needs:" >&2
+    printf '%s\n' "$impure" >&2
+    exit 1
+fi
+# the test can fail: a symbol that is not allowed is noticed
+printf 'socket\n' | grep -vxE "$allowed" | grep -q socket
+echo "pure: $(printf '%s\n' "$needed" | grep -xE "$allowed" | tr '\n' ' ')"

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces of a single core, event by event, where a whole world would hide what is tested. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "collectives/select.h"
+#include "core/core.h"
+
+static struct td_core *core;
+static struct td_actions actions;
+static td_time now;
+/* the last reply to each client, and how many there were */
+static struct td_reply reply[8];
+static char text[8][TD_TEXT_MAX];
+static int replies[8], closed[8];
+static int released_regions;
+
+static void step(const struct td_event *event)
+{
+    struct td_event wake = {.kind = TD_EVENT_WAKE};
+    do {
+        td_core_step(core, now, event, &actions);
+        for (uint32_t i = 0; i < actions.count; i++) {
+            const struct td_action *a = &actions.action[i];
+            if (a->kind == TD_ACTION_REPLY) {
+                uint32_t c = a->u.reply.client;
+                reply[c] = *a->u.reply.reply;
+                strcpy(text[c], reply[c].text);
+                replies[c]++;
+            } else if (a->kind == TD_ACTION_CLOSE_CLIENT) {
+                closed[a->u.close.client]++;
+            } else if (a->kind == TD_ACTION_RELEASE_REGION) {
+                released_regions++;
+            }
+        }
+        event = &wake;
+    } while (td_core_deadline(core) <= now);
+}
+
+static void pass(int64_t ns)
+{
+    struct td_event wake = {.kind = TD_EVENT_WAKE};
+    td_time until = now + (uint64_t)ns;
+    while (td_core_deadline(core) <= until) {
+        now = td_core_deadline(core) > now ? td_core_deadline(core) : now;
+        step(&wake);
+    }
+    now = until;
+}
+
+static void ask(uint32_t client, struct td_request q)
+{
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
+                            .u.request = {.client = client, .request = &q}});
+}
+
+static void open_client(uint32_t client)
+{
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_OPENED,
+                            .u.opened = {.client = client, .uid = 1000, .pid = 100 + client}});
+    ask(client, (struct td_request){.kind = TD_REQUEST_HELLO, .id = 1});
+    assert_int_equal(reply[client].kind, TD_REPLY_WELCOME);
+}
+
+static void join(uint32_t client, uint32_t size, int64_t rank, int64_t timeout_ns)
+{
+    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 2};
+    q.u.join.name = "job";
+    q.u.join.size = size;
+    q.u.join.rank = rank;
+    q.u.join.timeout_ns = timeout_ns;
+    ask(client, q);
+}
+
+static void barrier(uint32_t client, uint64_t id)
+{
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = id};
+    q.u.operation.group = reply[client].u.joined.group ? reply[client].u.joined.group : 1;
+    q.u.operation.call.kind = TD_KIND_BARRIER;
+    q.u.operation.timeout_ns = -1;
+    ask(client, q);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct td_core_options o = {.incarnation = 1, .seed = 1, .compile = td_select_compile};
+    size_t at = 0;
+    const char *why = NULL;
+    td_topology_parse(&o.topology, "1", &at, &why);
+    td_settings_default(&o.settings);
+    o.settings.arena_bytes = 8 << 20;
+    memset(replies, 0, sizeof replies);
+    memset(closed, 0, sizeof closed);
+    released_regions = 0;
+    now = 1;
+    return td_core_create(&core, &o) == TD_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    struct td_counts counts;
+    for (uint32_t c = 0; c < 8; c++)
+        step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = c});
+    td_core_counts(core, &counts);
+    assert_int_equal(counts.clients + counts.regions + counts.jobs + counts.groups, 0);
+    assert_int_equal(counts.operations + counts.plans + counts.computing, 0);
+    td_core_destroy(core);
+    return 0;
+}
+
+static void two_ranks(void)
+{
+    for (uint32_t c = 0; c < 2; c++)
+        open_client(c);
+    for (uint32_t c = 0; c < 2; c++)
+        join(c, 2, c, -1);
+    for (uint32_t c = 0; c < 2; c++) {
+        assert_int_equal(reply[c].kind, TD_REPLY_JOINED);
+        assert_int_equal(reply[c].u.joined.rank, c);
+    }
+}
+
+static void barrier_holds_until_the_last_member_arrives(void **state)
+{
+    (void)state;
+    two_ranks();
+    barrier(0, 10);
+    pass(5000000000);
+    assert_int_equal(reply[0].id, 2);
+    barrier(1, 11);
+    assert_int_equal(reply[0].id, 10);
+    assert_int_equal(reply[0].kind, TD_REPLY_DONE);
+    assert_int_equal(reply[1].id, 11);
+}
+
+static void idle_core_wants_to_wake_for_heartbeats_only(void **state)
+{
+    (void)state;
+    two_ranks();
+    barrier(0, 10);
+    pass(10000000000);
+    int wakes = 0;
+    for (td_time end = now + 10000000000; td_core_deadline(core) < end; wakes++) {
+        now = td_core_deadline(core);
+        step(&(struct td_event){.kind = TD_EVENT_WAKE});
+    }
+    assert_in_range(wakes, 1, 11);
+}
+
+static void join_limit_names_the_missing_ranks(void **state)
+{
+    (void)state;
+    open_client(0);
+    join(0, 4, 1, 1000000000);
+    pass(2000000000);
+    assert_int_equal(reply[0].error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(text[0], "ranks 0, 2-3"));
+}
+
+static void rank_is_refused_when_taken_or_out_of_range(void **state)
+{
+    (void)state;
+    open_client(0);
+    open_client(1);
+    join(0, 2, 0, -1);
+    join(1, 2, 0, -1);
+    assert_int_equal(reply[1].error, TD_ERR_RANK_TAKEN);
+    assert_non_null(strstr(text[1], "process 100"));
+    join(1, 2, 2, -1);
+    assert_int_equal(reply[1].error, TD_ERR_INVALID);
+    join(1, 3, 1, -1);
+    assert_int_equal(reply[1].error, TD_ERR_MISMATCH);
+    join(1, 2, 1, -1);
+    assert_int_equal(reply[0].kind, TD_REPLY_JOINED);
+    assert_int_equal(reply[1].kind, TD_REPLY_JOINED);
+}
+
+static void death_of_a_rank_fails_the_others_by_name(void **state)
+{
+    (void)state;
+    two_ranks();
+    barrier(0, 10);
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = 1});
+    assert_int_equal(reply[0].error, TD_ERR_RANK_FAILED);
+    assert_non_null(strstr(text[0], "rank 1 of job job died"));
+    barrier(0, 11);
+    assert_int_equal(reply[0].id, 11);
+    assert_int_equal(reply[0].error, TD_ERR_RANK_FAILED);
+}
+
+static void leaving_is_named_as_leaving(void **state)
+{
+    (void)state;
+    two_ranks();
+    struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 5};
+    q.u.operation.group = reply[1].u.joined.group;
+    ask(1, q);
+    assert_int_equal(reply[1].kind, TD_REPLY_DONE);
+    barrier(0, 11);
+    assert_int_equal(reply[0].error, TD_ERR_RANK_FAILED);
+    assert_non_null(strstr(text[0], "left"));
+}
+
+static void different_calls_are_named_on_both_sides_and_the_group_goes_on(void **state)
+{
+    (void)state;
+    two_ranks();
+    barrier(0, 10);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 20};
+    q.u.operation.group = 1;
+    q.u.operation.call =
+        (struct td_call){.kind = TD_KIND_BROADCAST, .type = TD_TYPE_BYTE, .count = 0};
+    q.u.operation.timeout_ns = -1;
+    ask(1, q);
+    for (uint32_t c = 0; c < 2; c++) {
+        assert_int_equal(reply[c].error, TD_ERR_MISMATCH);
+        assert_non_null(strstr(text[c], "rank 0 called barrier"));
+        assert_non_null(strstr(text[c], "rank 1 called broadcast"));
+    }
+    barrier(0, 30);
+    barrier(1, 31);
+    assert_int_equal(reply[0].id, 30);
+    assert_int_equal(reply[0].error, TD_OK);
+}
+
+static void arrival_limit_names_who_is_missing(void **state)
+{
+    (void)state;
+    two_ranks();
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = 1;
+    q.u.operation.call.kind = TD_KIND_BARRIER;
+    q.u.operation.timeout_ns = 1000000000;
+    ask(0, q);
+    pass(3000000000);
+    assert_int_equal(reply[0].error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(text[0], "rank 1"));
+    barrier(1, 11); /* the late one receives the verdict */
+    assert_int_equal(reply[1].id, 11);
+    assert_int_equal(reply[1].error, TD_ERR_TIMEOUT);
+    barrier(0, 12);
+    barrier(1, 13);
+    assert_int_equal(reply[1].error, TD_OK);
+}
+
+static void cancel_ends_the_operation_on_every_rank(void **state)
+{
+    (void)state;
+    two_ranks();
+    barrier(0, 10);
+    struct td_request q = {.kind = TD_REQUEST_CANCEL, .id = 0};
+    q.u.cancel.request = 10;
+    ask(0, q);
+    assert_int_equal(reply[0].error, TD_ERR_CANCELLED);
+    barrier(1, 11);
+    assert_int_equal(reply[1].error, TD_ERR_CANCELLED);
+    assert_non_null(strstr(text[1], "rank 0 cancelled"));
+}
+
+static void slices_outside_their_region_are_refused(void **state)
+{
+    (void)state;
+    two_ranks();
+    struct td_request r = {.kind = TD_REQUEST_REGION, .id = 6};
+    r.u.region.region = 1;
+    r.u.region.bytes = 4096;
+    r.u.region.handle = 9;
+    ask(0, r);
+    assert_int_equal(reply[0].kind, TD_REPLY_DONE);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 7};
+    q.u.operation.group = 1;
+    q.u.operation.call = (struct td_call){
+        .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_DOUBLE, .op = TD_OP_SUM, .count = 8};
+    q.u.operation.timeout_ns = -1;
+    const struct td_place wrong[] = {{1, 4090, 64}, {1, UINT64_MAX - 8, 64}, {2, 0, 64}, {1, 0, 8}};
+    for (size_t i = 0; i < 4; i++) {
+        q.u.operation.source = q.u.operation.destination = wrong[i];
+        ask(0, q);
+        assert_int_equal(reply[0].id, 7);
+        assert_int_equal(reply[0].error, TD_ERR_INVALID);
+    }
+    barrier(0, 8); /* nothing was consumed: the ranks are still in step */
+    barrier(1, 9);
+    assert_int_equal(reply[1].error, TD_OK);
+    r.kind = TD_REQUEST_UNREGION;
+    ask(0, r);
+    assert_int_equal(released_regions, 1);
+}
+
+static void garbage_expels_that_client_alone(void **state)
+{
+    (void)state;
+    two_ranks();
+    open_client(2);
+    step(&(struct td_event){
+        .kind = TD_EVENT_CLIENT_INVALID,
+        .u.invalid = {.client = 2, .error = TD_ERR_PROTOCOL, .text = "no message"}});
+    assert_int_equal(closed[2], 1);
+    assert_int_equal(reply[2].error, TD_ERR_PROTOCOL);
+    barrier(0, 10);
+    barrier(1, 11);
+    assert_int_equal(reply[1].error, TD_OK);
+}
+
+static void stop_refuses_drains_and_says_so(void **state)
+{
+    (void)state;
+    two_ranks();
+    barrier(0, 10);
+    step(&(struct td_event){.kind = TD_EVENT_STOP});
+    assert_int_equal(reply[0].id, 10);
+    assert_int_equal(reply[0].error, TD_ERR_NODE_FAILED);
+    bool stopped = false;
+    for (uint32_t i = 0; i < actions.count; i++)
+        stopped = stopped || actions.action[i].kind == TD_ACTION_STOPPED;
+    assert_true(stopped);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(barrier_holds_until_the_last_member_arrives, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(idle_core_wants_to_wake_for_heartbeats_only, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(join_limit_names_the_missing_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(rank_is_refused_when_taken_or_out_of_range, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(death_of_a_rank_fails_the_others_by_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(leaving_is_named_as_leaving, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            different_calls_are_named_on_both_sides_and_the_group_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(arrival_limit_names_who_is_missing, setup, teardown),
+        cmocka_unit_test_setup_teardown(cancel_ends_the_operation_on_every_rank, setup, teardown),
+        cmocka_unit_test_setup_teardown(slices_outside_their_region_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(garbage_expels_that_client_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(stop_refuses_drains_and_says_so, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
