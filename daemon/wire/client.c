@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The local socket: requests and replies behind their 8-byte header. */
+#include <string.h>
+
+#include "client.pb-c.h"
+#include "memory.h"
+
+enum { REPLY_TYPE = 0x100 };
+
+static size_t put_header(uint8_t *bytes, unsigned type)
+{
+    memcpy(bytes, "Toru", 4);
+    bytes[4] = TD_WIRE_MAJOR;
+    bytes[5] = TD_WIRE_MINOR;
+    bytes[6] = (uint8_t)type;
+    bytes[7] = (uint8_t)(type >> 8);
+    return TD_WIRE_HEADER_BYTES;
+}
+
+/* get_header checks the header and returns the type. */
+static td_err get_header(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                         unsigned *type, const char **why)
+{
+    if (size < TD_WIRE_HEADER_BYTES || memcmp(bytes, "Toru", 4) != 0)
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
+                              "%zu bytes that are no message of torusd's local protocol", size);
+    if (bytes[4] != TD_WIRE_MAJOR)
+        return td_wire_refuse(memory, why, TD_ERR_VERSION,
+                              "the other side speaks version %d.%d of the local protocol, this one "
+                              "%d.%d: use a library and a daemon of the same release",
+                              bytes[4], bytes[5], TD_WIRE_MAJOR, TD_WIRE_MINOR);
+    *type = bytes[6] | (unsigned)bytes[7] << 8;
+    return TD_OK;
+}
+
+/* ---- requests ---- */
+
+static void put_place(const struct td_place *p, Torus__Client__Place *m)
+{
+    torus__client__place__init(m);
+    m->region = p->region;
+    m->offset = p->offset;
+    m->bytes = p->bytes;
+}
+
+static struct td_place get_place(const Torus__Client__Place *m)
+{
+    return m ? (struct td_place){m->region, m->offset, m->bytes} : (struct td_place){0};
+}
+
+static void put_call(const struct td_call *c, Torus__Client__Call *m)
+{
+    torus__client__call__init(m);
+    m->kind = c->kind;
+    m->type = c->type;
+    m->op = c->op;
+    m->root = c->root;
+    m->count = c->count;
+    m->plan = c->plan;
+    m->digest = c->digest;
+}
+
+static bool get_call(const Torus__Client__Call *m, struct td_call *c)
+{
+    *c = (struct td_call){0};
+    if (!m || m->kind > UINT8_MAX || m->type > UINT8_MAX || m->op > UINT8_MAX)
+        return false;
+    c->kind = (uint8_t)m->kind;
+    c->type = (uint8_t)m->type;
+    c->op = (uint8_t)m->op;
+    c->root = m->root;
+    c->count = m->count;
+    c->plan = m->plan;
+    c->digest = m->digest;
+    return true;
+}
+
+size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t size)
+{
+    Torus__Client__Request m = TORUS__CLIENT__REQUEST__INIT;
+    Torus__Client__Call call;
+    Torus__Client__Fft fft = TORUS__CLIENT__FFT__INIT;
+    Torus__Client__Place source, destination;
+    uint64_t axes[TD_DIMENSIONS_MAX];
+    if (size < TD_WIRE_HEADER_BYTES)
+        return 0;
+    m.id = q->id;
+    switch (q->kind) {
+    case TD_REQUEST_HELLO:
+        m.program = td_wire_string(q->u.hello.program);
+        break;
+    case TD_REQUEST_REGION:
+    case TD_REQUEST_UNREGION:
+        m.region = q->u.region.region;
+        m.bytes = q->u.region.bytes;
+        break;
+    case TD_REQUEST_JOIN:
+        m.name = td_wire_string(q->u.join.name);
+        m.size = q->u.join.size;
+        m.rank = q->u.join.rank;
+        m.timeout_ns = q->u.join.timeout_ns;
+        break;
+    case TD_REQUEST_LEAVE:
+        m.group = q->u.operation.group;
+        break;
+    case TD_REQUEST_OPERATION:
+        m.group = q->u.operation.group;
+        m.timeout_ns = q->u.operation.timeout_ns;
+        put_call(&q->u.operation.call, &call);
+        put_place(&q->u.operation.source, &source);
+        put_place(&q->u.operation.destination, &destination);
+        m.call = &call;
+        m.source = &source;
+        m.destination = &destination;
+        if (q->u.operation.call.kind == TD_KIND_PLAN_FFT) {
+            const struct td_fft *f = &q->u.operation.fft;
+            if (f->dimensions > TD_DIMENSIONS_MAX)
+                return 0;
+            memcpy(axes, f->size, sizeof axes);
+            fft.type = f->type;
+            fft.sign = f->sign;
+            fft.scale = f->scale;
+            fft.n_size = f->dimensions;
+            fft.size = axes;
+            m.fft = &fft;
+        }
+        break;
+    case TD_REQUEST_UNPLAN:
+        m.group = q->u.unplan.group;
+        m.plan = q->u.unplan.plan;
+        break;
+    case TD_REQUEST_CANCEL:
+        m.request = q->u.cancel.request;
+        break;
+    case TD_REQUEST_STATUS:
+        m.section = q->u.status.section;
+        m.cursor = q->u.status.cursor;
+        break;
+    }
+    size_t packed =
+        td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
+    if (packed == 0 && protobuf_c_message_get_packed_size(&m.base) != 0)
+        return 0;
+    return put_header(bytes, (unsigned)q->kind) + packed;
+}
+
+static bool get_operation(const Torus__Client__Request *m, struct td_request *q)
+{
+    q->u.operation.group = m->group;
+    q->u.operation.timeout_ns = m->timeout_ns;
+    if (!get_call(m->call, &q->u.operation.call))
+        return false;
+    q->u.operation.source = get_place(m->source);
+    q->u.operation.destination = get_place(m->destination);
+    if (!m->fft)
+        return true;
+    struct td_fft *f = &q->u.operation.fft;
+    if (m->fft->n_size > TD_DIMENSIONS_MAX)
+        return false;
+    f->type = m->fft->type;
+    f->sign = m->fft->sign;
+    f->scale = m->fft->scale;
+    f->dimensions = (uint32_t)m->fft->n_size;
+    for (uint32_t d = 0; d < f->dimensions; d++)
+        f->size[d] = m->fft->size[d];
+    return true;
+}
+
+td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                              struct td_request *q, const char **why)
+{
+    unsigned type = 0;
+    memory->used = 0;
+    td_err error = get_header(bytes, size, memory, &type, why);
+    if (error != TD_OK)
+        return error;
+    ProtobufCAllocator allocator = td_wire_allocator(memory);
+    Torus__Client__Request *m = torus__client__request__unpack(
+        &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_STATUS)
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
+                              "a request of type %u that cannot be read", type);
+    *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
+    switch (q->kind) {
+    case TD_REQUEST_HELLO:
+        q->u.hello.program = m->program;
+        break;
+    case TD_REQUEST_REGION:
+    case TD_REQUEST_UNREGION:
+        q->u.region.region = m->region;
+        q->u.region.bytes = m->bytes;
+        break;
+    case TD_REQUEST_JOIN:
+        q->u.join.name = m->name;
+        q->u.join.size = m->size;
+        q->u.join.rank = m->rank;
+        q->u.join.timeout_ns = m->timeout_ns;
+        break;
+    case TD_REQUEST_LEAVE:
+        q->u.operation.group = m->group;
+        break;
+    case TD_REQUEST_OPERATION:
+        if (!get_operation(m, q))
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "an operation that cannot be read");
+        break;
+    case TD_REQUEST_UNPLAN:
+        q->u.unplan.group = m->group;
+        q->u.unplan.plan = m->plan;
+        break;
+    case TD_REQUEST_CANCEL:
+        q->u.cancel.request = m->request;
+        break;
+    case TD_REQUEST_STATUS:
+        q->u.status.section = m->section;
+        q->u.status.cursor = m->cursor;
+        break;
+    }
+    return TD_OK;
+}
+
+/* ---- replies ---- */
+
+static void put_box(struct td_box *box, Torus__Client__Box *m)
+{
+    torus__client__box__init(m);
+    m->n_begin = m->n_count = box->dimensions;
+    m->begin = box->begin;
+    m->count = box->count;
+}
+
+static bool get_box(const Torus__Client__Box *m, struct td_box *box)
+{
+    *box = (struct td_box){0};
+    if (!m)
+        return true;
+    if (m->n_begin > TD_DIMENSIONS_MAX || m->n_begin != m->n_count)
+        return false;
+    box->dimensions = (uint32_t)m->n_begin;
+    for (uint32_t d = 0; d < box->dimensions; d++) {
+        box->begin[d] = m->begin[d];
+        box->count[d] = m->count[d];
+    }
+    return true;
+}
+
+static void put_row(const struct td_status_row *row, Torus__Client__Row *m)
+{
+    torus__client__row__init(m);
+    m->node = row->node;
+    m->state = row->state;
+    m->name = td_wire_string(row->name);
+    m->text = td_wire_string(row->text);
+    m->pid = row->pid;
+    m->uid = row->uid;
+    m->rank = row->rank;
+    m->size = row->size;
+    m->joined = row->joined;
+    m->group = row->group;
+    m->generation = row->generation;
+    m->sequence = row->sequence;
+    m->age_ns = row->age_ns;
+    m->phase = row->phase;
+    m->steps_done = row->steps_done;
+    m->steps = row->steps;
+    m->arrived.len = row->arrived_bytes;
+    m->arrived.data = (uint8_t *)(uintptr_t)row->arrived;
+}
+
+static bool get_row(const Torus__Client__Row *m, struct td_status_row *row)
+{
+    *row = (struct td_status_row){
+        .node = m->node,
+        .state = m->state,
+        .name = m->name,
+        .text = m->text,
+        .pid = m->pid,
+        .uid = m->uid,
+        .rank = m->rank,
+        .size = m->size,
+        .joined = m->joined,
+        .group = m->group,
+        .generation = m->generation,
+        .sequence = m->sequence,
+        .age_ns = m->age_ns,
+        .phase = m->phase,
+        .steps_done = m->steps_done,
+        .steps = m->steps,
+        .arrived = m->arrived.data,
+        .arrived_bytes = (uint32_t)m->arrived.len,
+    };
+    return m->arrived.len <= TD_BITMAP_BYTES_MAX &&
+           m->arrived.len * 8 >= m->size * (m->arrived.len > 0);
+}
+
+size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t size)
+{
+    Torus__Client__Reply m = TORUS__CLIENT__REPLY__INIT;
+    Torus__Client__Row row[TD_STATUS_ROWS_MAX], *rows[TD_STATUS_ROWS_MAX];
+    Torus__Client__Box source, destination;
+    struct td_box from, to;
+    char shape[128];
+    if (size < TD_WIRE_HEADER_BYTES)
+        return 0;
+    m.id = r->id;
+    m.error = r->error;
+    m.text = td_wire_string(r->text);
+    switch (r->kind) {
+    case TD_REPLY_WELCOME:
+        td_topology_print(&r->u.welcome.topology, shape, sizeof shape);
+        m.node = r->u.welcome.node;
+        m.incarnation = r->u.welcome.incarnation;
+        m.shape = shape;
+        m.packet_bytes = r->u.welcome.packet_bytes;
+        break;
+    case TD_REPLY_JOINED:
+        m.group = r->u.joined.group;
+        m.rank = r->u.joined.rank;
+        m.size = r->u.joined.size;
+        m.instance = r->u.joined.instance;
+        break;
+    case TD_REPLY_PLANNED:
+        from = r->u.planned.source;
+        to = r->u.planned.destination;
+        put_box(&from, &source);
+        put_box(&to, &destination);
+        m.plan = r->u.planned.plan;
+        m.source = &source;
+        m.destination = &destination;
+        break;
+    case TD_REPLY_STATUS:
+        if (r->u.status.rows > TD_STATUS_ROWS_MAX)
+            return 0;
+        m.section = r->u.status.section;
+        m.next = r->u.status.next;
+        for (uint32_t i = 0; i < r->u.status.rows; i++) {
+            put_row(&r->u.status.row[i], &row[i]);
+            rows[i] = &row[i];
+        }
+        m.n_row = r->u.status.rows;
+        m.row = rows;
+        break;
+    case TD_REPLY_ERROR:
+    case TD_REPLY_DONE:
+        break;
+    }
+    size_t packed =
+        td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
+    if (packed == 0 && protobuf_c_message_get_packed_size(&m.base) != 0)
+        return 0;
+    return put_header(bytes, REPLY_TYPE + (unsigned)r->kind) + packed;
+}
+
+td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                            struct td_reply *r, const char **why)
+{
+    unsigned type = 0;
+    memory->used = 0;
+    td_err error = get_header(bytes, size, memory, &type, why);
+    if (error != TD_OK)
+        return error;
+    ProtobufCAllocator allocator = td_wire_allocator(memory);
+    Torus__Client__Reply *m = torus__client__reply__unpack(&allocator, size - TD_WIRE_HEADER_BYTES,
+                                                           bytes + TD_WIRE_HEADER_BYTES);
+    if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_STATUS ||
+        m->error > 0)
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
+                              "a reply of type %#x that cannot be read", type);
+    *r = (struct td_reply){.kind = (enum td_reply_kind)(type - REPLY_TYPE),
+                           .id = m->id,
+                           .error = (td_err)m->error,
+                           .text = m->text};
+    bool good = true;
+    size_t at = 0;
+    const char *wrong = NULL;
+    switch (r->kind) {
+    case TD_REPLY_WELCOME:
+        r->u.welcome.node = m->node;
+        r->u.welcome.incarnation = m->incarnation;
+        r->u.welcome.packet_bytes = m->packet_bytes;
+        good = td_topology_parse(&r->u.welcome.topology, m->shape, &at, &wrong) == TD_OK &&
+               m->node < r->u.welcome.topology.nodes;
+        break;
+    case TD_REPLY_JOINED:
+        r->u.joined.group = m->group;
+        r->u.joined.rank = m->rank;
+        r->u.joined.size = m->size;
+        r->u.joined.instance = m->instance;
+        break;
+    case TD_REPLY_PLANNED:
+        r->u.planned.plan = m->plan;
+        good = get_box(m->source, &r->u.planned.source) &&
+               get_box(m->destination, &r->u.planned.destination);
+        break;
+    case TD_REPLY_STATUS:
+        r->u.status.section = m->section;
+        r->u.status.next = m->next;
+        good = m->n_row <= TD_STATUS_ROWS_MAX;
+        for (size_t i = 0; good && i < m->n_row; i++)
+            good = get_row(m->row[i], &r->u.status.row[i]);
+        r->u.status.rows = good ? (uint32_t)m->n_row : 0;
+        break;
+    case TD_REPLY_ERROR:
+    case TD_REPLY_DONE:
+        break;
+    }
+    return good ? TD_OK : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a reply beyond its limits");
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The header of a bulk packet: fixed, little-endian, written field by field, so that it is the same
+ * whatever the compiler does with the structure. docs/protocol.md has the table. */
+#include "wire.h"
+
+#include <string.h>
+
+enum { MAGIC = 0x54444b50 }; /* "PKDT" */
+
+static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        *at++ = (uint8_t)(value >> (8 * i));
+    return at;
+}
+
+static uint64_t get(const uint8_t **at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t) * (*at)++ << (8 * i);
+    return value;
+}
+
+void td_wire_encode_packet(const struct td_packet *p, uint8_t bytes[TD_WIRE_PACKET_BYTES])
+{
+    memset(bytes, 0, TD_WIRE_PACKET_BYTES);
+    uint8_t *at = put(bytes, MAGIC, 4);
+    at = put(at, p->kind, 4);
+    at = put(at, p->session, 4);
+    at = put(at, p->counts_session, 4);
+    at = put(at, p->link_sequence, 8);
+    at = put(at, p->received, 8);
+    at = put(at, p->freed, 8);
+    at = put(at, p->instance, 8);
+    at = put(at, p->sequence, 8);
+    at = put(at, p->index, 8);
+    at = put(at, p->offset, 8);
+    at = put(at, p->group, 4);
+    at = put(at, p->family, 4);
+    put(at, p->bytes, 4);
+}
+
+td_err td_wire_decode_packet(const uint8_t *bytes, size_t size, struct td_packet *p,
+                             const char **why)
+{
+    const uint8_t *at = bytes;
+    if (size != TD_WIRE_PACKET_BYTES || get(&at, 4) != MAGIC) {
+        *why = "it is no packet header";
+        return TD_ERR_PROTOCOL;
+    }
+    uint64_t kind = get(&at, 4);
+    if (kind != TD_PACKET_DATA && kind != TD_PACKET_CREDIT) {
+        *why = "the packet is of no known kind";
+        return TD_ERR_PROTOCOL;
+    }
+    *p = (struct td_packet){.kind = (enum td_packet_kind)kind};
+    p->session = (uint32_t)get(&at, 4);
+    p->counts_session = (uint32_t)get(&at, 4);
+    p->link_sequence = get(&at, 8);
+    p->received = get(&at, 8);
+    p->freed = get(&at, 8);
+    p->instance = get(&at, 8);
+    p->sequence = get(&at, 8);
+    p->index = get(&at, 8);
+    p->offset = get(&at, 8);
+    p->group = (uint32_t)get(&at, 4);
+    p->family = (uint32_t)get(&at, 4);
+    p->bytes = (uint32_t)get(&at, 4);
+    return TD_OK;
+}
