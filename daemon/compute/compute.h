@@ -9,8 +9,9 @@
 
 #include "core/action.h"
 
-/* struct td_bases: where a view's buffers are in this process: an array of addresses for each space,
- * source[i] for local rank i (NULL: it has none), and scratch, the start of the operation's share. */
+/* struct td_bases: where a view's buffers are in this process: an array of addresses for each
+ * space, source[i] for local rank i (NULL: it has none), and scratch, the start of the operation's
+ * share. */
 struct td_bases {
     uint8_t *const *source;
     uint8_t *const *destination;
@@ -27,8 +28,8 @@ void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases,
 void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lanes,
                        const struct td_bases *bases, uint64_t offset, uint64_t bytes,
                        const uint8_t *in);
-/* td_compute_contiguous returns the address of bytes [offset, offset + bytes) of the slice when they
- * lie in one piece, else NULL: what can be sent without packing. */
+/* td_compute_contiguous returns the address of bytes [offset, offset + bytes) of the slice when
+ * they lie in one piece, else NULL: what can be sent without packing. */
 const uint8_t *td_compute_contiguous(const struct td_slice *slice, const struct td_bases *bases,
                                      uint64_t offset, uint64_t bytes);
 /* td_compute_fini frees the FFT plans. No computation may be running. */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compute.h"
+
+#include <string.h>
+
+#include "combine.h"
+#include "fft.h"
+#include "walk.h"
+
+enum { BLOCK = 16384 }; /* bytes combined at a time: stays in the first-level cache */
+
+static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t bytes)
+{
+    if (to != from)
+        memmove(to, from, (size_t)bytes);
+}
+
+static void copy(const struct td_step *step, const struct td_bases *bases)
+{
+    for (uint32_t lane = 0; lane < step->to_lanes.count; lane++) {
+        struct td_walk from, to;
+        td_walk_start(&from, &step->from, bases, NULL, 0, 0);
+        td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, 0);
+        int64_t bytes = 0, same = 0;
+        uint8_t *target = NULL;
+        while ((target = td_walk_piece(&to, td_walk_left(&from), &bytes)))
+            copy_bytes(target, td_walk_piece(&from, bytes, &same), bytes);
+    }
+}
+
+/* operand is a lane of either side of a COMBINE. */
+static void start_operand(struct td_walk *w, const struct td_step *step,
+                          const struct td_bases *bases, uint32_t i, uint64_t at)
+{
+    if (i < step->from_lanes.count)
+        td_walk_start(w, &step->from, bases, &step->from_lanes, i, at);
+    else
+        td_walk_start(w, &step->with, bases, &step->with_lanes, i - step->from_lanes.count, at);
+}
+
+/* combine_block folds `bytes` from byte `at` of every operand and writes every target. The first
+ * operand is copied to `sum`, so a target may be an operand. */
+static void combine_block(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                          int64_t bytes, uint8_t *sum)
+{
+    size_t element = td_type_bytes(step->type);
+    uint32_t operands = step->from_lanes.count + step->with_lanes.count;
+    for (uint32_t i = 0; i < operands; i++) {
+        struct td_walk w;
+        start_operand(&w, step, bases, i, at);
+        for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
+            const uint8_t *from = td_walk_piece(&w, bytes - done, &piece);
+            if (i == 0)
+                memcpy(sum + done, from, (size_t)piece);
+            else
+                td_combine_array(step->type, step->op, sum + done, from, (size_t)piece / element);
+        }
+    }
+    for (uint32_t lane = 0; lane < step->to_lanes.count; lane++) {
+        struct td_walk w;
+        td_walk_start(&w, &step->to, bases, &step->to_lanes, lane, at);
+        for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
+            uint8_t *to = td_walk_piece(&w, bytes - done, &piece);
+            memcpy(to, sum + done, (size_t)piece);
+        }
+    }
+}
+
+static void combine(const struct td_step *step, const struct td_bases *bases)
+{
+    _Alignas(64) uint8_t sum[BLOCK];
+    int64_t bytes = td_slice_bytes(&step->to);
+    for (int64_t at = 0; at < bytes; at += BLOCK)
+        combine_block(step, bases, (uint64_t)at, bytes - at < BLOCK ? bytes - at : BLOCK, sum);
+}
+
+static td_err transform(const struct td_step *step, const struct td_bases *bases)
+{
+    struct td_walk from, to;
+    int64_t bytes = 0;
+    td_walk_start(&from, &step->from, bases, NULL, 0, 0);
+    td_walk_start(&to, step->to.run ? &step->to : &step->from, bases, NULL, 0, 0);
+    uint8_t *in = td_walk_piece(&from, INT64_MAX, &bytes);
+    uint8_t *out = td_walk_piece(&to, INT64_MAX, &bytes);
+    return in && out ? td_fft_run(&step->transform, in, out) : TD_OK;
+}
+
+td_err td_compute_run(const struct td_step *step, const struct td_bases *bases)
+{
+    switch (step->kind) {
+    case TD_COPY:
+        copy(step, bases);
+        return TD_OK;
+    case TD_COMBINE:
+        combine(step, bases);
+        return TD_OK;
+    case TD_TRANSFORM:
+        return transform(step, bases);
+    case TD_SEND:
+    case TD_RECV:
+    case TD_STEP_KINDS:
+        break;
+    }
+    return TD_ERR_INTERNAL;
+}
+
+void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases, uint64_t offset,
+                     uint64_t bytes, uint8_t *out)
+{
+    struct td_walk w;
+    td_walk_start(&w, slice, bases, NULL, 0, offset);
+    int64_t piece = 0;
+    for (int64_t left = (int64_t)bytes; left > 0; left -= piece) {
+        const uint8_t *from = td_walk_piece(&w, left, &piece);
+        memcpy(out, from, (size_t)piece);
+        out += piece;
+    }
+}
+
+void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lanes,
+                       const struct td_bases *bases, uint64_t offset, uint64_t bytes,
+                       const uint8_t *in)
+{
+    for (uint32_t lane = 0; lane < lanes->count; lane++) {
+        struct td_walk w;
+        td_walk_start(&w, slice, bases, lanes, lane, offset);
+        int64_t piece = 0;
+        const uint8_t *from = in;
+        for (int64_t left = (int64_t)bytes; left > 0; left -= piece) {
+            uint8_t *to = td_walk_piece(&w, left, &piece);
+            memcpy(to, from, (size_t)piece);
+            from += piece;
+        }
+    }
+}
+
+const uint8_t *td_compute_contiguous(const struct td_slice *slice, const struct td_bases *bases,
+                                     uint64_t offset, uint64_t bytes)
+{
+    struct td_walk w;
+    td_walk_start(&w, slice, bases, NULL, 0, offset);
+    int64_t piece = 0;
+    const uint8_t *from = td_walk_piece(&w, (int64_t)bytes, &piece);
+    return from && piece == (int64_t)bytes ? from : NULL;
+}
+
+void td_compute_fini(void)
+{
+    td_fft_fini();
+}
