@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hosts.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 256, NUMBER_MAX = 1000000 };
+
+/* number reads digits at *at; *width is how many. */
+static bool number(const char *list, size_t *at, unsigned *value, int *width)
+{
+    size_t begin = *at;
+    *value = 0;
+    while (isdigit((unsigned char)list[*at]) && *value < NUMBER_MAX)
+        *value = *value * 10 + (unsigned)(list[(*at)++] - '0');
+    *width = (int)(*at - begin);
+    return *width > 0;
+}
+
+/* brackets expands prefix[a-b,c]suffix, with one pair of brackets a name. */
+static const char *brackets(const char *list, size_t *at, const char *prefix,
+                            bool (*add)(void *, const char *), void *user)
+{
+    size_t close = *at;
+    while (list[close] && list[close] != ']')
+        close++;
+    if (!list[close])
+        return "a [ without its ]";
+    size_t end = close + 1;
+    while (list[end] && list[end] != ',' && !isspace((unsigned char)list[end]) && list[end] != '[')
+        end++;
+    do {
+        unsigned first = 0, last = 0;
+        int width = 0, other = 0;
+        (*at)++; /* past [ or , */
+        if (!number(list, at, &first, &width))
+            return "expected a number";
+        last = first;
+        if (list[*at] == '-') {
+            (*at)++;
+            if (!number(list, at, &last, &other) || last < first)
+                return "expected a number that is not below the first";
+        }
+        if (list[*at] != ',' && list[*at] != ']')
+            return "expected -, a comma or ]";
+        for (unsigned i = first; i <= last; i++) {
+            char name[NAME_MAX_BYTES];
+            snprintf(name, sizeof name, "%s%0*u%.*s", prefix, width, i, (int)(end - close - 1),
+                     list + close + 1);
+            if (!add(user, name))
+                return "too many hosts";
+        }
+    } while (list[*at] == ',');
+    *at = end;
+    return NULL;
+}
+
+const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char *name), void *user,
+                            size_t *position)
+{
+    size_t at = 0;
+    for (;;) {
+        while (list[at] == ',' || isspace((unsigned char)list[at]))
+            at++;
+        *position = at;
+        if (!list[at])
+            return NULL;
+        char name[NAME_MAX_BYTES];
+        size_t length = 0;
+        while (list[at] && list[at] != ',' && list[at] != '[' && list[at] != ']' &&
+               !isspace((unsigned char)list[at]) && length < sizeof name - 1)
+            name[length++] = list[at++];
+        name[length] = '\0';
+        const char *wrong = NULL;
+        if (list[at] == '[')
+            wrong = brackets(list, &at, name, add, user);
+        else if (list[at] == ']')
+            wrong = "a ] without its [";
+        else if (!add(user, name))
+            wrong = "too many hosts";
+        if (wrong) {
+            *position = at;
+            return wrong;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop: driver 1. Feeds events to the core, executes its actions, arms its deadline.
+ *
+ * Everything here runs on the loop's thread, but for computations on workers and ZeroMQ's own
+ * thread, which hand their results over (workers.c, peers.c). While a list of actions is executed,
+ * events that it causes wait in a queue: td_core_step is never entered twice. Owns: the core and
+ * all parts of the driver. */
+#ifndef TD_IO_LOOP_H
+#define TD_IO_LOOP_H
+
+#include <uv.h>
+
+#include "config.h"
+#include "core/core.h"
+#include "regions.h"
+
+struct td_clients;
+struct td_peers;
+struct td_workers;
+
+struct td_loop {
+    uv_loop_t uv;
+    const struct td_config *config;
+    struct td_core *core;
+    struct td_actions *actions;
+    struct td_regions *regions;
+    struct td_clients *clients;
+    struct td_peers *peers;
+    struct td_workers *workers;
+    uint64_t incarnation, digest;
+
+    bool stepping;
+    struct td_event *queue; /* ring */
+    uint32_t queue_head, queue_count, queue_room;
+    uv_timer_t deadline, watchdog;
+    uv_idle_t more; /* the core has work left: come by without waiting */
+    uv_signal_t term, interrupt, hangup;
+    uv_poll_t watch; /* end of file there: stop at once */
+    bool stopping, stopped;
+};
+
+/* td_loop_run serves until it is told to stop; returns the exit code. watch_fd is -1 or a pipe
+ * whose end of file means to stop at once. */
+int td_loop_run(const struct td_config *config, int watch_fd);
+/* td_loop_feed gives the core an event now, or after the actions under way. Only events without
+ * borrowed pointers may come while actions are executed. */
+void td_loop_feed(struct td_loop *loop, const struct td_event *event);
+td_time td_loop_now(void);
+
+#endif

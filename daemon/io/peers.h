@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers: the connections to other daemons.
+ *
+ * Each daemon binds two ROUTERs, for tree messages and for bulk packets, and opens two DEALERs to
+ * each daemon that it talks to: a link is one-way, what comes back on it is the answer to the
+ * greeting alone. A connection is a session: ZeroMQ does not reconnect, we do, with a new session
+ * id that every frame carries. When either DEALER of a peer ends, the link does. Owns: sockets,
+ * received payloads until RELEASE_BUFFER, frames waiting for a connection. */
+#ifndef TD_IO_PEERS_H
+#define TD_IO_PEERS_H
+
+#include "loop.h"
+
+struct td_peers *td_peers_create(struct td_loop *loop, char *why, size_t why_bytes);
+/* td_peers_start connects to the neighbours in the node tree. */
+void td_peers_start(struct td_peers *peers);
+void td_peers_destroy(struct td_peers *peers);
+void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
+void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);
+void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
+const uint8_t *td_peers_buffer(struct td_peers *peers, uint32_t buffer);
+void td_peers_release_buffer(struct td_peers *peers, uint32_t buffer);
+uint32_t td_peers_up(const struct td_peers *peers);
+uint32_t td_peers_wanted(const struct td_peers *peers);
+
+#endif

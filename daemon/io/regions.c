@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "regions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+enum { REGIONS_MAX = 65536 };
+
+struct region {
+    uint8_t *base; /* NULL: free */
+    uint64_t bytes, uid;
+    uint32_t holders;
+    bool released;
+    _Atomic bool lost;
+    bool lost_told;
+};
+
+struct td_regions {
+    uint64_t uid_bytes_max;
+    uint32_t count; /* used so far */
+    struct region region[REGIONS_MAX];
+    char text[TD_TEXT_MAX];
+};
+
+/* What the signal handler looks at. One daemon a process. */
+static struct td_regions *_Atomic watched;
+static _Atomic bool any_lost;
+static struct sigaction before;
+
+static void on_sigbus(int signal, siginfo_t *info, void *context)
+{
+    struct td_regions *r = atomic_load(&watched);
+    uint8_t *at = info->si_addr;
+    int saved = errno;
+    for (uint32_t i = 0; r && i < r->count; i++) {
+        struct region *g = &r->region[i];
+        if (!g->base || at < g->base || at >= g->base + g->bytes)
+            continue;
+        if (mmap(g->base, g->bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+            break;
+        atomic_store(&g->lost, true);
+        atomic_store(&any_lost, true);
+        errno = saved;
+        return;
+    }
+    (void)signal;
+    (void)context;
+    sigaction(SIGBUS, &before, NULL); /* not ours: happens again, and ends the process */
+}
+
+struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_max)
+{
+    struct td_regions *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    void *scratch = mmap(NULL, scratch_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (scratch == MAP_FAILED) {
+        free(r);
+        return NULL;
+    }
+    r->uid_bytes_max = uid_bytes_max;
+    r->region[TD_SCRATCH_HANDLE].base = scratch;
+    r->region[TD_SCRATCH_HANDLE].bytes = scratch_bytes;
+    r->count = 1;
+    atomic_store(&watched, r);
+    struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &before);
+    return r;
+}
+
+static void unmap(struct region *g)
+{
+    munmap(g->base, g->bytes);
+    *g = (struct region){0};
+}
+
+void td_regions_destroy(struct td_regions *r)
+{
+    if (!r)
+        return;
+    sigaction(SIGBUS, &before, NULL);
+    atomic_store(&watched, NULL);
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->region[i].base)
+            unmap(&r->region[i]);
+    free(r);
+}
+
+static uint64_t held_by(const struct td_regions *r, uint64_t uid)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < r->count; i++)
+        if (r->region[i].base && r->region[i].uid == uid)
+            bytes += r->region[i].bytes;
+    return bytes;
+}
+
+/* check returns NULL, or why the file is refused. */
+static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, td_err *error)
+{
+    struct stat st;
+    struct statfs fs;
+    *error = TD_ERR_INVALID;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
+        fs.f_type != TMPFS_MAGIC || seals < 0)
+        return "shared memory must be a memfd with small pages (memfd_create, not hugetlb)";
+    if (!(seals & F_SEAL_SHRINK))
+        return "the memory is not sealed against shrinking: add F_SEAL_SHRINK before sharing it";
+    if (bytes == 0 || (uint64_t)st.st_size < bytes) {
+        snprintf(r->text, sizeof r->text, "the memory has %lld bytes, not the %llu announced",
+                 (long long)st.st_size, (unsigned long long)bytes);
+        return r->text;
+    }
+    if ((uint64_t)st.st_blocks * 512 < bytes) {
+        snprintf(r->text, sizeof r->text,
+                 "only %llu of %llu bytes are populated: call fallocate before sharing the memory",
+                 (unsigned long long)st.st_blocks * 512, (unsigned long long)bytes);
+        return r->text;
+    }
+    *error = TD_ERR_NO_MEMORY;
+    if (bytes > r->uid_bytes_max || held_by(r, uid) > r->uid_bytes_max - bytes) {
+        snprintf(r->text, sizeof r->text,
+                 "uid %llu shares %llu bytes already, and %llu more pass the limit of %llu: raise "
+                 "[limits] region",
+                 (unsigned long long)uid, (unsigned long long)held_by(r, uid),
+                 (unsigned long long)bytes, (unsigned long long)r->uid_bytes_max);
+        return r->text;
+    }
+    *error = TD_OK;
+    return NULL;
+}
+
+td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, uint32_t *handle,
+                      const char **text)
+{
+    td_err error = TD_OK;
+    uint32_t i = 1;
+    *text = check(r, fd, bytes, uid, &error);
+    if (error != TD_OK)
+        return error;
+    while (i < r->count && r->region[i].base)
+        i++;
+    void *base =
+        i < REGIONS_MAX ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (base == MAP_FAILED) {
+        *text = "the daemon cannot map more memory";
+        return TD_ERR_NO_MEMORY;
+    }
+    r->region[i] = (struct region){.bytes = bytes, .uid = uid};
+    r->region[i].base = base;
+    if (i == r->count)
+        r->count++;
+    *handle = i;
+    return TD_OK;
+}
+
+static void unmap_if_free(struct region *g)
+{
+    if (g->released && g->holders == 0)
+        unmap(g);
+}
+
+void td_regions_release(struct td_regions *r, uint32_t handle)
+{
+    r->region[handle].released = true;
+    unmap_if_free(&r->region[handle]);
+}
+
+void td_regions_hold(struct td_regions *r, uint32_t handle)
+{
+    r->region[handle].holders++;
+}
+
+void td_regions_let_go(struct td_regions *r, uint32_t handle)
+{
+    r->region[handle].holders--;
+    unmap_if_free(&r->region[handle]);
+}
+
+static uint8_t *address(const struct td_regions *r, const struct td_memory *m)
+{
+    return m->handle == TD_NO_MEMORY ? NULL : r->region[m->handle].base + m->offset;
+}
+
+void td_regions_bases(const struct td_regions *r, const struct td_view *view, uint8_t **room,
+                      struct td_bases *bases)
+{
+    for (uint32_t i = 0; i < view->ranks; i++) {
+        room[i] = address(r, &view->source[i]);
+        room[view->ranks + i] = address(r, &view->destination[i]);
+    }
+    *bases = (struct td_bases){.source = room,
+                               .destination = room + view->ranks,
+                               .scratch = r->region[TD_SCRATCH_HANDLE].base + view->scratch_offset};
+}
+
+bool td_regions_any_lost(void)
+{
+    return atomic_load(&any_lost);
+}
+
+uint32_t td_regions_lost(struct td_regions *r)
+{
+    for (uint32_t i = 1; i < r->count; i++)
+        if (r->region[i].base && atomic_load(&r->region[i].lost) && !r->region[i].lost_told) {
+            r->region[i].lost_told = true;
+            return i;
+        }
+    atomic_store(&any_lost, false);
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workers.h"
+
+#include <stdlib.h>
+
+#include "peers.h"
+
+enum { INLINE_BYTES = 65536, SPARE_MAX = 64 };
+
+struct job {
+    uv_work_t work;
+    struct td_workers *workers;
+    struct job *next;
+    struct td_compute compute;
+    struct td_bases bases;
+    const uint8_t *in;
+    td_err error;
+    uint32_t room_ranks;
+    uint8_t **room;
+};
+
+struct td_workers {
+    struct td_loop *loop;
+    struct job *spare;
+    uint32_t spares, running;
+    bool closing;
+};
+
+struct td_workers *td_workers_create(struct td_loop *loop)
+{
+    struct td_workers *w = calloc(1, sizeof *w);
+    if (w)
+        w->loop = loop;
+    return w;
+}
+
+static void run(struct job *job)
+{
+    const struct td_compute *c = &job->compute;
+    job->error = TD_OK;
+    if (c->kind == TD_COMPUTE_STEP)
+        job->error = td_compute_run(&c->step, &job->bases);
+    else
+        td_compute_unpack(&c->step.to, &c->step.to_lanes, &job->bases,
+                          c->kind == TD_COMPUTE_UNPACK ? c->offset : 0, c->bytes, job->in);
+    if (td_regions_any_lost() && job->error == TD_OK)
+        job->error = TD_ERR_SYSTEM; /* a page may have been one of ours: do not call it a result */
+}
+
+static struct job *obtain(struct td_workers *w, uint32_t ranks)
+{
+    struct job *job = w->spare;
+    if (job) {
+        w->spare = job->next;
+        w->spares--;
+    } else if (!(job = calloc(1, sizeof *job))) {
+        return NULL;
+    }
+    if (job->room_ranks < ranks || !job->room) {
+        uint8_t **room = realloc(job->room, (2 * (size_t)ranks + 1) * sizeof *room);
+        if (!room) {
+            free(job->room);
+            free(job);
+            return NULL;
+        }
+        job->room = room;
+        job->room_ranks = ranks;
+    }
+    job->workers = w;
+    return job;
+}
+
+static void give_back(struct td_workers *w, struct job *job)
+{
+    if (w->spares >= SPARE_MAX || w->closing) {
+        free(job->room);
+        free(job);
+        return;
+    }
+    job->next = w->spare;
+    w->spare = job;
+    w->spares++;
+}
+
+static void tell(struct td_workers *w, uint64_t handle, td_err error)
+{
+    td_loop_feed(w->loop, &(struct td_event){.kind = TD_EVENT_COMPUTED,
+                                             .u.computed = {.handle = handle, .error = error}});
+}
+
+static void on_worker(uv_work_t *work)
+{
+    run(work->data);
+}
+
+static void on_done(uv_work_t *work, int status)
+{
+    struct job *job = work->data;
+    struct td_workers *w = job->workers;
+    uint64_t handle = job->compute.handle;
+    td_err error = status < 0 ? TD_ERR_SYSTEM : job->error;
+    give_back(w, job);
+    w->running--;
+    if (!w->loop->stopped)
+        tell(w, handle, error);
+}
+
+void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
+{
+    struct job *job = obtain(w, compute->view.ranks);
+    if (!job) {
+        tell(w, compute->handle, TD_ERR_NO_MEMORY);
+        return;
+    }
+    job->compute = *compute;
+    job->in = compute->kind == TD_COMPUTE_UNPACK ? td_peers_buffer(w->loop->peers, compute->buffer)
+                                                 : compute->data;
+    td_regions_bases(w->loop->regions, &compute->view, job->room, &job->bases);
+    bool here = compute->kind == TD_COMPUTE_LOAD || compute->cost_bytes <= INLINE_BYTES;
+    job->work.data = job;
+    if (!here && uv_queue_work(&w->loop->uv, &job->work, on_worker, on_done) == 0) {
+        w->running++;
+        return;
+    }
+    run(job);
+    td_err error = job->error;
+    give_back(w, job);
+    tell(w, compute->handle, error);
+}
+
+void td_workers_drain(struct td_workers *w)
+{
+    while (w && w->running)
+        uv_run(&w->loop->uv, UV_RUN_ONCE);
+}
+
+void td_workers_destroy(struct td_workers *w)
+{
+    if (!w)
+        return;
+    while (w->spare) {
+        struct job *job = w->spare;
+        w->spare = job->next;
+        free(job->room);
+        free(job);
+    }
+    free(w);
+}

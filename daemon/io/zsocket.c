@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zsocket.h"
+
+#include <stdlib.h>
+#include <zmq.h>
+
+enum { BATCH = 64 };
+
+struct td_zsocket {
+    struct td_zsocket *next;
+    struct td_zloop *loop;
+    void *socket; /* NULL: closed */
+    uv_poll_t poll;
+    td_zreceive *receive;
+    void *user;
+    bool stirred;
+};
+
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle; /* being there is enough: the loop does not wait */
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct td_zloop *z = prepare->data;
+    for (struct td_zsocket *s = z->sockets; s; s = s->next)
+        if (s->stirred) {
+            uv_idle_start(&z->idle, on_idle);
+            return;
+        }
+    uv_idle_stop(&z->idle);
+}
+
+static bool readable(struct td_zsocket *s)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    return s->socket && zmq_getsockopt(s->socket, ZMQ_EVENTS, &events, &size) == 0 &&
+           (events & ZMQ_POLLIN);
+}
+
+static void on_check(uv_check_t *check)
+{
+    struct td_zloop *z = check->data;
+    struct td_zsocket *next = NULL;
+    for (struct td_zsocket *s = z->sockets; s; s = next) {
+        int taken = 0;
+        if (s->stirred) {
+            s->stirred = false;
+            while (taken < BATCH && readable(s) && s->receive(s->user, s->socket))
+                taken++;
+            if (taken == BATCH)
+                s->stirred = true;
+        }
+        next = s->next; /* receiving may have closed s; the memory lives until the loop turns */
+    }
+}
+
+void td_zloop_init(struct td_zloop *z, uv_loop_t *uv)
+{
+    *z = (struct td_zloop){.uv = uv};
+    uv_prepare_init(uv, &z->prepare);
+    uv_check_init(uv, &z->check);
+    uv_idle_init(uv, &z->idle);
+    z->prepare.data = z->check.data = z;
+    uv_prepare_start(&z->prepare, on_prepare);
+    uv_check_start(&z->check, on_check);
+}
+
+static void on_poll(uv_poll_t *poll, int error, int events)
+{
+    (void)error;
+    (void)events;
+    td_zsocket_stir(poll->data);
+}
+
+struct td_zsocket *td_zsocket_create(struct td_zloop *z, void *socket, td_zreceive *receive,
+                                     void *user)
+{
+    struct td_zsocket *s = socket ? calloc(1, sizeof *s) : NULL;
+    int fd = -1;
+    size_t size = sizeof fd;
+    if (!s || zmq_getsockopt(socket, ZMQ_FD, &fd, &size) != 0 ||
+        uv_poll_init(z->uv, &s->poll, fd) != 0) {
+        free(s);
+        if (socket)
+            zmq_close(socket);
+        return NULL;
+    }
+    s->loop = z;
+    s->socket = socket;
+    s->receive = receive;
+    s->user = user;
+    s->poll.data = s;
+    s->stirred = true;
+    s->next = z->sockets;
+    z->sockets = s;
+    uv_poll_start(&s->poll, UV_READABLE, on_poll);
+    return s;
+}
+
+void *td_zsocket_raw(const struct td_zsocket *s)
+{
+    return s->socket;
+}
+
+void td_zsocket_stir(struct td_zsocket *s)
+{
+    s->stirred = true;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct td_zsocket *s = handle->data;
+    struct td_zsocket **link = &s->loop->sockets;
+    while (*link != s)
+        link = &(*link)->next;
+    *link = s->next;
+    free(s);
+}
+
+void td_zsocket_close(struct td_zsocket *s)
+{
+    if (!s || !s->socket)
+        return;
+    uv_poll_stop(&s->poll);
+    uv_close((uv_handle_t *)&s->poll, on_closed);
+    zmq_close(s->socket);
+    s->socket = NULL;
+    s->stirred = false;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusd: options, configuration, run. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/loop.h"
+
+static const char help[] =
+    "usage: torusd [--config FILE] [--check-config] [--help] [--version]\n"
+    "\n"
+    "The collectives service of one node: collectives, redistribution and transforms for local\n"
+    "processes, over a torus of such daemons.\n"
+    "\n"
+    "  --config FILE    read FILE and FILE.d/*.conf (default /etc/torusd/torusd.conf)\n"
+    "  --check-config   read the configuration, say what is wrong, and exit\n";
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
+        {"watch-fd", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+    const char *file = "/etc/torusd/torusd.conf";
+    bool check = false;
+    int watch_fd = -1, option = 0;
+    while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            file = optarg;
+            break;
+        case 'k':
+            check = true;
+            break;
+        case 'w':
+            watch_fd = atoi(optarg);
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        case 'v':
+            puts("torusd " TORUS_VERSION);
+            return 0;
+        default:
+            fputs(help, stderr);
+            return 2;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "torusd: there are no arguments, but %s was given\n", argv[optind]);
+        return 2;
+    }
+    static struct td_config config;
+    char host[256] = "", text[1024], name[64];
+    gethostname(host, sizeof host - 1);
+    if (td_config_load(&config, file, host, text, sizeof text) != TD_OK) {
+        fprintf(stderr, "torusd: %s\n", text);
+        return 2;
+    }
+    int code = 0;
+    snprintf(name, sizeof name, "torusd[%u]", config.node);
+    td_log_init(config.log_level, name);
+    if (check) {
+        printf("%s: good: node %u of %u\n", file, config.node, config.topology.nodes);
+    } else {
+        char workers[16];
+        snprintf(workers, sizeof workers, "%u", config.workers ? config.workers : 1);
+        setenv("UV_THREADPOOL_SIZE", workers, 1);
+        code = td_loop_run(&config, watch_fd);
+    }
+    td_config_free(&config);
+    return code;
+}
