@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration reader: what is accepted, and that every refusal says where and what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/config.h"
+
+#define PEERS_3x3 "[peers]\nhosts = n[0-8]\ninsecure = yes\n"
+
+static char folder[64], file[128], text[1024];
+static struct td_config config;
+
+static void write_file(const char *path, const char *content)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(content, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static td_err load(const char *content, const char *host)
+{
+    write_file(file, content);
+    return td_config_load(&config, file, host, text, sizeof text);
+}
+
+static void good(const char *content, const char *host)
+{
+    if (load(content, host) != TD_OK)
+        fail_msg("refused: %s", text);
+}
+
+/* refused at a place ("LINE:" or "LINE:COLUMN:"), in words that contain all of those given */
+static void refused(const char *content, const char *place, const char *word, const char *other)
+{
+    char where[160];
+    assert_int_equal(load(content, "n0"), TD_ERR_INVALID);
+    snprintf(where, sizeof where, "%s:%s", file, place);
+    if (strncmp(text, where, strlen(where)) != 0 || !strstr(text, word) || !strstr(text, other))
+        fail_msg("expected %s ... %s ... %s, got: %s", where, word, other, text);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/torus-config-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(file, sizeof file, "%s/torusd.conf", folder);
+    memset(&config, 0, sizeof config);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    td_config_free(&config);
+    unlink(file);
+    return rmdir(folder);
+}
+
+static void one_file_serves_all_nodes_by_host_name(void **state)
+{
+    (void)state;
+    good("[torus]\nshape = 3x3\n" PEERS_3x3, "n5");
+    assert_int_equal(config.node, 5);
+    assert_int_equal(config.topology.nodes, 9);
+    assert_string_equal(config.endpoints[8], "tcp://n8:7117");
+    assert_string_equal(config.listen, "tcp://*:7117");
+}
+
+static void host_ranges_keep_their_zeroes(void **state)
+{
+    (void)state;
+    good("[torus]\nshape = 2x3\n[peers]\nport = 9000\ninsecure = yes\n"
+         "hosts = node[00-02],spare[1,3],login\n",
+         "login");
+    const char *expected[] = {"node00", "node01", "node02", "spare1", "spare3", "login"};
+    for (int i = 0; i < 6; i++) {
+        char endpoint[64];
+        snprintf(endpoint, sizeof endpoint, "tcp://%s:9000", expected[i]);
+        assert_string_equal(config.endpoints[i], endpoint);
+    }
+    assert_int_equal(config.node, 5);
+}
+
+static void values_have_units(void **state)
+{
+    (void)state;
+    good("[torus]\nshape = 1\n[network]\npacket = 64 KiB\nheartbeat = 500ms\ncredits = 8\n"
+         "[limits]\nmemory = 16MiB\narrival_timeout = 2m\n[compute]\nworkers = 3\n",
+         "n0");
+    assert_int_equal(config.settings.packet_bytes, 65536);
+    assert_int_equal(config.settings.heartbeat_ns, 500000000);
+    assert_int_equal(config.settings.link_credits, 8);
+    assert_int_equal(config.settings.arena_bytes, 16 << 20);
+    assert_int_equal(config.settings.arrival_timeout_ns, 120000000000);
+    assert_int_equal(config.workers, 3);
+}
+
+static void lists_go_on_on_indented_lines(void **state)
+{
+    (void)state;
+    good("[node]\ncoordinates = 1,0\n[torus]\nshape = 2x2\n[peers]\nendpoints = ipc:///tmp/a\n"
+         "    ipc:///tmp/b, ipc:///tmp/c\n    ipc:///tmp/d\n",
+         "n0");
+    assert_int_equal(config.node, 2);
+    assert_string_equal(config.endpoints[3], "ipc:///tmp/d");
+    assert_string_equal(config.listen, "ipc:///tmp/c");
+}
+
+static void unknown_keys_name_the_nearest(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 1\n[limits]\nclinets = 4\n", "4:", "clinets", "clients");
+}
+
+static void unknown_sections_are_refused(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 1\n[limit]\n", "3:", "[limit]", "limits");
+}
+
+static void a_key_set_twice_is_refused(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 1\nshape = 2\n", "3:", "shape", "line 2");
+}
+
+static void drop_ins_override_the_file(void **state)
+{
+    (void)state;
+    char drop_ins[160], path[192];
+    snprintf(drop_ins, sizeof drop_ins, "%s.d", file);
+    snprintf(path, sizeof path, "%s/10-more.conf", drop_ins);
+    assert_int_equal(mkdir(drop_ins, 0700), 0);
+    write_file(path, "[limits]\nclients = 7\n");
+    td_err error = load("[torus]\nshape = 1\n[limits]\nclients = 5\n", "n0");
+    unlink(path);
+    rmdir(drop_ins);
+    assert_int_equal(error, TD_OK);
+    assert_int_equal(config.settings.clients_max, 7);
+}
+
+static void bad_values_are_refused_with_their_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *word;
+    } cases[] = {
+        {"[network]\npacket = 4 parsecs", "packet"},
+        {"[network]\npacket = 512", "packet"},
+        {"[network]\npacket = -1", "packet"},
+        {"[network]\ncredits = 1", "credits"},
+        {"[network]\ncredits = 4x", "credits"},
+        {"[network]\nheartbeat = soon", "heartbeat"},
+        {"[network]\nheartbeat = 20s", "heartbeat"},
+        {"[limits]\nmemory = 1", "memory"},
+        {"[limits]\nscratch = 99999999999999999999", "scratch"},
+        {"[limits]\nclients = 0", "clients"},
+        {"[limits]\nclients = 99999999999999999999", "clients"},
+        {"[limits]\nclients =", "clients"},
+        {"[limits]\noperations = 5000", "operations"},
+        {"[limits]\njoin_timeout = none", "join_timeout"},
+        {"[limits]\nprogress_timeout = 0", "progress_timeout"},
+        {"[peers]\ninsecure = perhaps", "insecure"},
+        {"[peers]\nlisten = udp://x:1", "listen"},
+        {"[node]\nsocket = here", "socket"},
+        {"[node]\ncoordinates = 1", "coordinates"},
+        {"[node]\ncoordinates = 0,0", "coordinates"},
+        {"[log]\nlevel = loud", "level"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char content[256];
+        snprintf(content, sizeof content, "[torus]\nshape = 1\n%s\n", cases[i].line);
+        refused(content, "4:", cases[i].word, "");
+    }
+    refused("[torus]\nshape = 3y3\n", "2:", "shape", "");
+    refused("[torus]\nshape = 1\nfabric = routed\n", "3:", "fabric", "direct");
+    refused("[torus]\nshape 1\n", "2:", "key = value", "");
+}
+
+static void a_shape_that_does_not_match_the_hosts_names_both_numbers(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 2x2\n" PEERS_3x3, "4:", "9", "4");
+    refused("[torus]\nshape = 2x2\n", "", "4 nodes", "hosts");
+}
+
+static void listening_beyond_the_machine_needs_insecure(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 3x3\n[peers]\nhosts = n[0-8]\n", "4:", "insecure = yes", "tcp://*");
+}
+
+static void a_machine_outside_the_host_list_needs_coordinates(void **state)
+{
+    (void)state;
+    assert_int_equal(load("[torus]\nshape = 3x3\n" PEERS_3x3, "elsewhere"), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "coordinates"));
+}
+
+static void an_ipc_path_that_a_socket_cannot_have_is_refused(void **state)
+{
+    (void)state;
+    char content[400], path[104];
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0'; /* 1 + 103 + 5 of ".bulk" is one too many and one more */
+    snprintf(content, sizeof content, "[torus]\nshape = 1\n[peers]\nendpoints = ipc:///%s\n", path);
+    refused(content, "4:", "107", "");
+}
+
+static void a_missing_file_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(td_config_load(&config, "/nonexistent/t.conf", "n0", text, sizeof text),
+                     TD_ERR_INVALID);
+    assert_non_null(strstr(text, "/nonexistent/t.conf"));
+    write_file(file, ""); /* for teardown */
+}
+
+static void the_configuration_as_shipped_is_good(void **state)
+{
+    (void)state;
+    write_file(file, ""); /* for teardown */
+    if (td_config_load(&config, TORUS_SOURCE "/conf/torusd.conf", "n0", text, sizeof text) != TD_OK)
+        fail_msg("refused: %s", text);
+    assert_int_equal(config.topology.nodes, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_file_serves_all_nodes_by_host_name),
+        TEST(host_ranges_keep_their_zeroes),
+        TEST(values_have_units),
+        TEST(lists_go_on_on_indented_lines),
+        TEST(unknown_keys_name_the_nearest),
+        TEST(unknown_sections_are_refused),
+        TEST(a_key_set_twice_is_refused),
+        TEST(drop_ins_override_the_file),
+        TEST(bad_values_are_refused_with_their_key),
+        TEST(a_shape_that_does_not_match_the_hosts_names_both_numbers),
+        TEST(listening_beyond_the_machine_needs_insecure),
+        TEST(a_machine_outside_the_host_list_needs_coordinates),
+        TEST(an_ipc_path_that_a_socket_cannot_have_is_refused),
+        TEST(a_missing_file_is_named),
+        TEST(the_configuration_as_shipped_is_good),
+    };
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}
