@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* What launchers set, in the order in which they are believed. */
+static const struct launcher {
+    const char *rank, *size, *name, *step;
+} launchers[] = {
+    {"TORUS_RANK", "TORUS_SIZE", "TORUS_JOB", NULL},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", NULL},
+    {"PMI_RANK", "PMI_SIZE", "PMI_ID", NULL},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"},
+    {"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID", NULL},
+};
+
+static int read_number(torus_context *c, const char *name, int64_t least, int64_t *value)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (!text[0] || *end || errno || number < least || number > TD_JOB_RANKS_MAX)
+        return tl_fail(c, TORUS_ERR_INVALID, "%s=%s is not a number from %lld to %d", name, text,
+                       (long long)least, TD_JOB_RANKS_MAX);
+    *value = number;
+    return TORUS_OK;
+}
+
+/* from_environment fills in what the options leave open. */
+static int from_environment(torus_context *c, const struct torus_join_options *o, char *name,
+                            size_t name_bytes, int64_t *rank, int64_t *size)
+{
+    const struct launcher *l = NULL;
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0] && !l; i++)
+        if (getenv(launchers[i].size))
+            l = &launchers[i];
+    *size = o && o->ranks ? (int64_t)o->ranks : 1;
+    *rank = o && o->rank_set ? o->rank : TORUS_RANK_ANY;
+    int error = TORUS_OK;
+    if (l && !(o && o->ranks))
+        error = read_number(c, l->size, 1, size);
+    if (error == TORUS_OK && l && !(o && o->rank_set) && getenv(l->rank))
+        error = read_number(c, l->rank, 0, rank);
+    if (o && o->name)
+        snprintf(name, name_bytes, "%s", o->name);
+    else if (getenv("TORUS_JOB"))
+        snprintf(name, name_bytes, "%s", getenv("TORUS_JOB"));
+    else if (l && l->name && getenv(l->name))
+        snprintf(name, name_bytes, "%s%s%s", getenv(l->name), l->step && getenv(l->step) ? "." : "",
+                 l->step && getenv(l->step) ? getenv(l->step) : "");
+    else if (*size == 1)
+        snprintf(name, name_bytes, "alone-%d-%llx", (int)getpid(), (unsigned long long)tl_now_ns());
+    else
+        error = error == TORUS_OK
+                    ? tl_fail(c, TORUS_ERR_INVALID,
+                              "the job has no name: set TORUS_JOB or torus_join_options.name")
+                    : error;
+    return error;
+}
+
+int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_group **world,
+                torus_request **request)
+{
+    char name[TD_NAME_MAX + 1];
+    int64_t rank = 0, size = 0;
+    int saved = errno;
+    int error = tl_ready(c);
+    if (error != TORUS_OK)
+        return error;
+    if (o && o->size != sizeof *o)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "torus_join_options.size is %zu, not %zu: set it to sizeof the structure",
+                       o->size, sizeof *o);
+    error = from_environment(c, o, name, sizeof name, &rank, &size);
+    errno = saved;
+    if (error != TORUS_OK)
+        return error;
+    torus_request *r = tl_request_new(c, NULL, REQUEST_JOIN);
+    if (!r)
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    r->world = world;
+    *world = NULL;
+    struct td_request q = {.kind = TD_REQUEST_JOIN};
+    q.u.join.name = name;
+    q.u.join.size = (uint32_t)size;
+    q.u.join.rank = rank;
+    q.u.join.timeout_ns = o && o->timeout_ns > 0 ? o->timeout_ns : -1;
+    return tl_request_submit(r, &q, request);
+}
+
+int tl_joined(torus_request *r, const struct td_reply *reply)
+{
+    torus_context *c = r->context;
+    torus_group *g = reply->kind == TD_REPLY_JOINED ? calloc(1, sizeof *g) : NULL;
+    if (!g)
+        return TORUS_ERR_PROTOCOL;
+    g->context = c;
+    g->number = reply->u.joined.group;
+    g->rank = reply->u.joined.rank;
+    g->size = reply->u.joined.size;
+    g->timeout_ns = -1;
+    g->next = c->groups;
+    c->groups = g;
+    *r->world = g;
+    return TORUS_OK;
+}
+
+int torus_join(torus_context *c, const struct torus_join_options *o, torus_group **world)
+{
+    torus_request *r = NULL;
+    return tl_request_wait(torus_ijoin(c, o, world, &r), r);
+}
+
+void tl_group_free(torus_group *g)
+{
+    torus_group **link = &g->context->groups;
+    while (*link != g)
+        link = &(*link)->next;
+    *link = g->next;
+    while (g->plans) {
+        torus_plan *p = g->plans;
+        g->plans = p->next;
+        free(p);
+    }
+    free(g);
+}
+
+int torus_leave(torus_group *g)
+{
+    torus_context *c = g->context;
+    struct td_reply reply;
+    struct td_request q = {.kind = TD_REQUEST_LEAVE};
+    int error = tl_ready(c);
+    if (error != TORUS_OK)
+        return error;
+    if (g->in_flight)
+        return tl_fail(c, TORUS_ERR_BUSY, "%u operations of the group are in flight", g->in_flight);
+    q.u.operation.group = g->number;
+    error = tl_call(c, &q, -1, &reply);
+    tl_group_free(g);
+    return error;
+}
+
+uint32_t torus_rank(const torus_group *g)
+{
+    return g->rank;
+}
+
+uint32_t torus_size(const torus_group *g)
+{
+    return g->size;
+}
+
+int torus_set_timeout(torus_group *g, int64_t timeout_ns)
+{
+    g->timeout_ns = timeout_ns < 0 ? -1 : timeout_ns;
+    return TORUS_OK;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+torus_request *tl_request_new(torus_context *c, torus_group *group, enum request_kind kind)
+{
+    torus_request *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->context = c;
+    r->group = group;
+    r->kind = kind;
+    r->error = TORUS_PENDING;
+    if (group)
+        group->in_flight++;
+    return r;
+}
+
+/* release gives back the memory that the operation used; results are copied out first. */
+static void release(torus_request *r, bool results)
+{
+    for (int i = 0; i < 2; i++) {
+        struct staged *s = &r->staged[i];
+        if (s->memory && s->out && results)
+            memcpy(s->out, s->memory, s->bytes);
+        if (s->memory)
+            tl_memory_give(r->context, s->memory);
+        if (r->held[i])
+            tl_memory_let_go(r->held[i]);
+        *s = (struct staged){0};
+        r->held[i] = NULL;
+    }
+    if (r->group)
+        r->group->in_flight--;
+    r->group = NULL;
+}
+
+void tl_request_free(torus_request *r)
+{
+    if (!r)
+        return;
+    release(r, false);
+    free(r);
+}
+
+int tl_request_submit(torus_request *r, struct td_request *q, torus_request **out)
+{
+    torus_context *c = r->context;
+    r->id = q->id = c->next_id++;
+    int error = tl_send(c, q, -1);
+    if (error != TORUS_OK) {
+        tl_request_free(r);
+        return error;
+    }
+    c->operations++;
+    r->next = c->requests;
+    c->requests = r;
+    *out = r;
+    return TORUS_OK;
+}
+
+static void finish(torus_request *r, int error, const char *text)
+{
+    torus_context *c = r->context;
+    uint64_t one = 1;
+    r->error = error;
+    snprintf(r->text, sizeof r->text, "%s", text ? text : "");
+    release(r, error == TORUS_OK);
+    r->next = NULL;
+    *c->finished_last = r;
+    c->finished_last = &r->next;
+    int saved = errno;
+    if (write(c->event, &one, sizeof one) < 0)
+        errno = saved; /* the counter is full: it is readable all the same */
+}
+
+void tl_request_finish_all(torus_context *c, int error, const char *text)
+{
+    char copy[TD_TEXT_MAX];
+    snprintf(copy, sizeof copy, "%s", text);
+    while (c->requests) {
+        torus_request *r = c->requests;
+        c->requests = r->next;
+        finish(r, error, copy);
+    }
+}
+
+void tl_request_reply(torus_context *c, const struct td_reply *reply)
+{
+    torus_request **link = &c->requests;
+    while (*link && (*link)->id != reply->id)
+        link = &(*link)->next;
+    torus_request *r = *link;
+    if (!r || (r->kind == REQUEST_CLOSE && --r->replies_due > 0))
+        return;
+    *link = r->next;
+    int error = reply->error;
+    const char *text = reply->text;
+    if (error == TORUS_OK && r->kind == REQUEST_JOIN)
+        error = tl_joined(r, reply);
+    else if (error == TORUS_OK && r->kind == REQUEST_PLAN)
+        error = tl_planned(r, reply);
+    if (error != reply->error)
+        text = "the daemon's answer is of the wrong kind, or memory ran out";
+    finish(r, error, text);
+}
+
+/* take_finished removes a request from the list of finished ones. */
+static void take_finished(torus_context *c, torus_request *r)
+{
+    torus_request **link = &c->finished;
+    uint64_t count = 0;
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    if (!*link)
+        c->finished_last = link;
+    int saved = errno;
+    if (!c->finished && read(c->event, &count, sizeof count) < 0)
+        errno = saved; /* it was empty already */
+}
+
+/* conclude hands the outcome over and frees the request. */
+static int conclude(torus_request *r)
+{
+    torus_context *c = r->context;
+    int error = r->error;
+    take_finished(c, r);
+    if (error != TORUS_OK)
+        tl_fail(c, error, "%s", r->text);
+    if (r->callback)
+        r->callback(r, error, r->user);
+    free(r);
+    return error;
+}
+
+void tl_request_callbacks(torus_context *c)
+{
+    torus_request *r = c->finished;
+    while (r) {
+        if (!r->callback) {
+            r = r->next;
+            continue;
+        }
+        conclude(r);
+        r = c->finished; /* a callback may have changed the list */
+    }
+}
+
+int torus_test(torus_request *r)
+{
+    torus_context *c = r->context;
+    if (c->pid != getpid())
+        return tl_ready(c);
+    while (r->error == TORUS_PENDING && tl_receive(c) == TORUS_OK)
+        continue;
+    return r->error == TORUS_PENDING ? TORUS_PENDING : conclude(r);
+}
+
+int torus_wait(torus_request *r, int64_t timeout_ns)
+{
+    torus_context *c = r->context;
+    int64_t deadline = timeout_ns < 0 ? -1 : tl_now_ns() + timeout_ns;
+    if (timeout_ns >= 0 && deadline < 0)
+        deadline = INT64_MAX;
+    if (c->pid != getpid())
+        return tl_ready(c);
+    while (r->error == TORUS_PENDING) {
+        int got = tl_receive(c);
+        if (got == TORUS_PENDING && tl_poll(c, deadline) == TORUS_PENDING)
+            return TORUS_PENDING;
+    }
+    return conclude(r);
+}
+
+int tl_request_wait(int started, torus_request *r)
+{
+    return started == TORUS_OK ? torus_wait(r, -1) : started;
+}
+
+int torus_cancel(torus_request *r)
+{
+    torus_context *c = r->context;
+    int error = tl_ready(c);
+    if (error != TORUS_OK || r->error != TORUS_PENDING)
+        return error;
+    struct td_request q = {.kind = TD_REQUEST_CANCEL};
+    q.u.cancel.request = r->id;
+    return tl_send(c, &q, -1);
+}
+
+int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
+{
+    r->callback = callback;
+    r->user = user;
+    return TORUS_OK;
+}
+
+int tl_request_place(torus_request *r, int slot, void *pointer, size_t bytes, size_t alignment,
+                     bool copy_in, bool copy_out, struct td_place *place)
+{
+    torus_context *c = r->context;
+    *place = (struct td_place){0};
+    if (bytes == 0)
+        return TORUS_OK;
+    if (!pointer)
+        return tl_fail(c, TORUS_ERR_INVALID, "a buffer of %zu bytes is NULL", bytes);
+    struct block *held = NULL;
+    if ((uintptr_t)pointer % alignment == 0 && tl_memory_find(c, pointer, bytes, place, &held)) {
+        r->held[slot] = held;
+        tl_memory_hold(r->held[slot]);
+        return TORUS_OK;
+    }
+    struct staged *s = &r->staged[slot];
+    s->memory = tl_memory_take(c, bytes);
+    if (!s->memory)
+        return TORUS_ERR_NO_MEMORY;
+    s->bytes = bytes;
+    s->out = copy_out ? pointer : NULL;
+    if (copy_in)
+        memcpy(s->memory, pointer, bytes);
+    c->staged_bytes += bytes;
+    struct block *block = NULL;
+    tl_memory_find(c, s->memory, bytes, place, &block);
+    return TORUS_OK;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl compare: how far two arrays are apart; with --fft, A from the transform of B by FFTW in
+ * this one process. */
+#include <complex.h>
+#include <fftw3.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "npy.h"
+#include "torusctl.h"
+
+static void transform(double *data, const struct npy *n)
+{
+    fftw_complex *z = (fftw_complex *)(void *)data;
+    fftw_plan p =
+        fftw_plan_dft_2d((int)n->size[0], (int)n->size[1], z, z, FFTW_FORWARD, FFTW_ESTIMATE);
+    fftw_execute(p);
+    fftw_destroy_plan(p);
+}
+
+int ctl_compare(int argc, char **argv)
+{
+    const char *names[2] = {NULL, NULL};
+    bool fft = false;
+    int given = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--fft") == 0)
+            fft = true;
+        else if (argv[i][0] == '-' || given == 2)
+            return ctl_usage("compare", "two arrays and perhaps --fft");
+        else
+            names[given++] = argv[i];
+    }
+    if (given != 2)
+        return ctl_usage("compare", "two arrays are needed");
+    struct npy a, b;
+    double *x = npy_load(names[0], &a), *y = x ? npy_load(names[1], &b) : NULL;
+    if (!y) {
+        fprintf(stderr, "torusctl compare: %s\n", x ? b.text : a.text);
+        free(x);
+        return EXIT_FAILED;
+    }
+    if (a.axes != 2 || b.axes != 2 || memcmp(a.size, b.size, sizeof a.size) != 0) {
+        fprintf(stderr, "torusctl compare: two arrays of the same two axes are needed\n");
+        free(x);
+        free(y);
+        return EXIT_FAILED;
+    }
+    if (fft)
+        transform(y, &b);
+    double apart = 0, norm = 0, most = 0, largest = 0;
+    for (uint64_t i = 0; i < a.count; i++) {
+        double re = x[2 * i] - y[2 * i], im = x[2 * i + 1] - y[2 * i + 1];
+        apart += re * re + im * im;
+        norm += y[2 * i] * y[2 * i] + y[2 * i + 1] * y[2 * i + 1];
+        most = fmax(most, hypot(re, im));
+        largest = fmax(largest, hypot(y[2 * i], y[2 * i + 1]));
+    }
+    double epsilon = npy_is_single(&a) ? FLT_EPSILON : DBL_EPSILON;
+    double error = norm > 0 ? sqrt(apart / norm) : sqrt(apart);
+    double bound = 4 * epsilon * sqrt(log2(a.count > 2 ? (double)a.count : 2));
+    printf("relative L2 error %.3g (bound %.3g), relative maximum error %.3g\n", error, bound,
+           largest > 0 ? most / largest : most);
+    free(x);
+    free(y);
+    return error <= bound ? EXIT_WELL : EXIT_FAILED;
+}

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl emulate: daemons, ranks, and nothing left behind.
+ *
+ * Every daemon reads from a pipe that this process holds, and stops at its end; so does a janitor,
+ * a child that then removes the folder. So however this process ends, kill -9 included, all goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <dirent.h>
+#include <unistd.h>
+
+#include "core/layout.h"
+#include "core/topology.h"
+#include "torusctl.h"
+
+enum { SETTINGS_MAX = 64, LINE_BYTES = 8192, READY_SECONDS = 30, STOP_SECONDS = 10 };
+
+struct stream { /* output of a rank, passed on by lines */
+    int fd;
+    FILE *to;
+    char line[LINE_BYTES];
+    size_t length;
+};
+
+struct rank {
+    pid_t pid; /* 0: ended */
+    uint32_t node;
+    struct stream stream[2];
+};
+
+struct emulation {
+    struct td_topology topology;
+    uint32_t ranks, ranks_per_node;
+    bool tcp, verbose;
+    const char *settings[SETTINGS_MAX];
+    int settings_count;
+    char **command;
+    char folder[64], job[32], daemon[PATH_MAX];
+    int life[2]; /* the pipe that everybody watches */
+    int notify;
+    unsigned base_port;
+    pid_t janitor;
+    pid_t *daemons;
+    struct rank *rank;
+    uint32_t running;
+    int code;
+    int signals;
+    int interrupted;
+};
+
+/* ---- options ---- */
+
+static const char *number(const char *text, uint32_t *value)
+{
+    char *end = NULL;
+    unsigned long n = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || n == 0 || n > TD_JOB_RANKS_MAX)
+        return "a number of ranks is 1 to 16384";
+    *value = (uint32_t)n;
+    return NULL;
+}
+
+static const char *parse_option(struct emulation *e, int argc, char **argv, int *i)
+{
+    const char *name = argv[*i], *value = *i + 1 < argc ? argv[*i + 1] : NULL;
+    if (strcmp(name, "--verbose") == 0) {
+        e->verbose = true;
+        return NULL;
+    }
+    if (!value)
+        return "an option without its value";
+    (*i)++;
+    if (strcmp(name, "--ranks") == 0)
+        return number(value, &e->ranks);
+    if (strcmp(name, "--ranks-per-node") == 0)
+        return number(value, &e->ranks_per_node);
+    if (strcmp(name, "--daemon") == 0) {
+        snprintf(e->daemon, sizeof e->daemon, "%s", value);
+        return NULL;
+    }
+    if (strcmp(name, "--transport") == 0) {
+        e->tcp = strcmp(value, "tcp") == 0;
+        return e->tcp || strcmp(value, "ipc") == 0 ? NULL : "--transport is ipc or tcp";
+    }
+    if (strcmp(name, "--set") == 0) {
+        if (!strchr(value, '.') || !strchr(value, '=') || e->settings_count == SETTINGS_MAX)
+            return "--set takes SECTION.KEY=VALUE";
+        e->settings[e->settings_count++] = value;
+        return NULL;
+    }
+    return "there is no such option";
+}
+
+static const char *parse(struct emulation *e, int argc, char **argv)
+{
+    static char text[200];
+    const char *shape = NULL, *wrong = NULL, *why = NULL;
+    size_t position = 0;
+    int i = 1;
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (argv[i][0] != '-' && !shape)
+            shape = argv[i];
+        else if (argv[i][0] != '-')
+            return "one shape; the command comes after --";
+        else if ((wrong = parse_option(e, argc, argv, &i)))
+            return wrong;
+    }
+    if (!shape)
+        return "a shape is needed, such as 3x3";
+    if (td_topology_parse(&e->topology, shape, &position, &why) != TD_OK) {
+        snprintf(text, sizeof text, "shape %s, character %zu: %s", shape, position + 1, why);
+        return text;
+    }
+    if (i + 1 >= argc)
+        return "a command is needed after --";
+    e->command = argv + i + 1;
+    uint32_t nodes = e->topology.nodes;
+    if (e->ranks == 0)
+        e->ranks = e->ranks_per_node ? e->ranks_per_node * nodes : nodes;
+    if (e->ranks_per_node && e->ranks > e->ranks_per_node * nodes) {
+        snprintf(text, sizeof text, "%u ranks do not fit on %u nodes with %u each", e->ranks, nodes,
+                 e->ranks_per_node);
+        return text;
+    }
+    return NULL;
+}
+
+static uint32_t node_of(const struct emulation *e, uint32_t rank)
+{
+    uint32_t nodes = e->topology.nodes;
+    if (e->ranks_per_node)
+        return rank / e->ranks_per_node;
+    for (uint32_t n = 0; n < nodes; n++) {
+        struct td_range r = td_share(e->ranks, nodes, n);
+        if (rank < r.begin + r.count)
+            return n;
+    }
+    return nodes - 1;
+}
+
+/* ---- the folder ---- */
+
+static void remove_folder(const char *folder)
+{
+    DIR *d = opendir(folder);
+    struct dirent *entry = NULL;
+    while (d && (entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+    rmdir(folder);
+}
+
+static void endpoint(const struct emulation *e, uint32_t node, char *text, size_t bytes)
+{
+    if (e->tcp)
+        snprintf(text, bytes, "tcp://127.0.0.1:%u", e->base_port + 2 * node);
+    else
+        snprintf(text, bytes, "ipc://%s/p%u", e->folder, node);
+}
+
+static void write_settings(const struct emulation *e, FILE *f)
+{
+    for (int i = 0; i < e->settings_count; i++) {
+        const char *dot = strchr(e->settings[i], '.');
+        fprintf(f, "[%.*s]\n%s\n", (int)(dot - e->settings[i]), e->settings[i], dot + 1);
+    }
+}
+
+static bool write_config(const struct emulation *e, uint32_t node)
+{
+    char path[128], text[128], shape[128];
+    uint32_t c[TD_DIMENSIONS_MAX];
+    snprintf(path, sizeof path, "%s/c%u", e->folder, node);
+    FILE *f = fopen(path, "we");
+    if (!f)
+        return false;
+    td_topology_print(&e->topology, shape, sizeof shape);
+    td_topology_coordinates(&e->topology, node, c);
+    fprintf(f, "[node]\nsocket = %s/s%u\ncoordinates = ", e->folder, node);
+    for (uint32_t d = 0; d < e->topology.dimensions; d++)
+        fprintf(f, "%s%u", d ? "," : "", c[d]);
+    fprintf(f, "\n[torus]\nshape = %s\n[peers]\nendpoints =\n", shape);
+    for (uint32_t n = 0; n < e->topology.nodes; n++) {
+        endpoint(e, n, text, sizeof text);
+        fprintf(f, "  %s\n", text);
+    }
+    write_settings(e, f);
+    return fclose(f) == 0;
+}
+
+static bool make_folder(struct emulation *e)
+{
+    snprintf(e->folder, sizeof e->folder, "/tmp/torus.XXXXXX");
+    if (!mkdtemp(e->folder))
+        return false;
+    snprintf(e->job, sizeof e->job, "emulate%s", strchr(e->folder, '.'));
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (!write_config(e, n))
+            return false;
+    return true;
+}
+
+/* ---- processes ---- */
+
+/* start_janitor leaves a child that outlives this process just long enough to clean up. */
+static void start_janitor(struct emulation *e)
+{
+    e->janitor = fork();
+    if (e->janitor != 0)
+        return;
+    char byte = 0;
+    setsid();
+    close(e->life[1]);
+    int keep = e->life[0];
+    for (int fd = 0; fd < 256; fd++) /* hold nothing of the terminal or of pipes */
+        if (fd != keep)
+            close(fd);
+    while (read(keep, &byte, 1) > 0 || errno == EINTR)
+        errno = 0;
+    /* the daemons see the same end of file and stop; give them the moment that takes */
+    for (int tries = 0; tries < 100; tries++) {
+        remove_folder(e->folder);
+        if (access(e->folder, F_OK) != 0)
+            break;
+        usleep(20000);
+    }
+    _exit(0);
+}
+
+static pid_t start_daemon(struct emulation *e, uint32_t node)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    char config[128], log[128], fd[16], notify[128];
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0); /* a terminal's interrupt is for the ranks */
+    snprintf(config, sizeof config, "%s/c%u", e->folder, node);
+    snprintf(log, sizeof log, "%s/l%u", e->folder, node);
+    snprintf(fd, sizeof fd, "%d", e->life[0]);
+    snprintf(notify, sizeof notify, "%s/notify", e->folder);
+    fcntl(e->life[0], F_SETFD, 0);
+    setenv("NOTIFY_SOCKET", notify, 1);
+    unsetenv("WATCHDOG_USEC");
+    int out = e->verbose ? -1 : open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (out >= 0) {
+        dup2(out, 1);
+        dup2(out, 2);
+    }
+    int in = open("/dev/null", O_RDONLY);
+    dup2(in, 0);
+    execl(e->daemon, "torusd", "--config", config, "--watch-fd", fd, (char *)NULL);
+    fprintf(stderr, "torusctl: cannot start %s: %s\n", e->daemon, strerror(errno));
+    _exit(127);
+}
+
+/* show_log prints the end of a daemon's log. */
+static void show_log(const struct emulation *e, uint32_t node)
+{
+    char path[128], line[1024];
+    snprintf(path, sizeof path, "%s/l%u", e->folder, node);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        fprintf(stderr, "node %u: %s", node, line);
+    if (f)
+        fclose(f);
+}
+
+static int open_notify(const struct emulation *e)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", e->folder);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    return -1;
+}
+
+/* ended_daemon returns a node whose daemon has ended, or UINT32_MAX. */
+static uint32_t ended_daemon(struct emulation *e, pid_t pid)
+{
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (e->daemons[n] == pid) {
+            e->daemons[n] = 0;
+            return n;
+        }
+    return UINT32_MAX;
+}
+
+static bool wait_ready(struct emulation *e)
+{
+    uint32_t ready = 0;
+    double until = ctl_seconds() + READY_SECONDS;
+    while (ready < e->topology.nodes) {
+        char text[512];
+        struct pollfd p[2] = {{.fd = e->notify, .events = POLLIN},
+                              {.fd = e->signals, .events = POLLIN}};
+        double left = until - ctl_seconds();
+        if (left <= 0 || poll(p, 2, (int)(left * 1000) + 1) < 0) {
+            fprintf(stderr, "torusctl: %u of %u daemons were not ready after %d s\n",
+                    e->topology.nodes - ready, e->topology.nodes, READY_SECONDS);
+            return false;
+        }
+        if (p[0].revents) {
+            ssize_t size = recv(e->notify, text, sizeof text - 1, 0);
+            text[size > 0 ? size : 0] = '\0';
+            ready += strstr(text, "READY=1") != NULL;
+        }
+        if (p[1].revents) {
+            struct signalfd_siginfo info;
+            if (read(e->signals, &info, sizeof info) == sizeof info && info.ssi_signo != SIGCHLD) {
+                e->code = 128 + (int)info.ssi_signo;
+                return false;
+            }
+            int status = 0;
+            pid_t pid = waitpid(-1, &status, WNOHANG);
+            uint32_t node = pid > 0 ? ended_daemon(e, pid) : UINT32_MAX;
+            if (node != UINT32_MAX) {
+                fprintf(stderr, "torusctl: the daemon of node %u did not start\n", node);
+                show_log(e, node);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void set_number(const char *name, uint32_t value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+static bool start_rank(struct emulation *e, uint32_t i)
+{
+    struct rank *r = &e->rank[i];
+    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    bool pipes = e->ranks > 1;
+    r->node = node_of(e, i);
+    if (pipes && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0))
+        return false;
+    pid_t parent = getpid();
+    r->pid = fork();
+    if (r->pid == 0) {
+        char socket_path[128];
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        if (pipes) {
+            dup2(out[1], 1);
+            dup2(err[1], 2);
+        }
+        snprintf(socket_path, sizeof socket_path, "%s/s%u", e->folder, r->node);
+        setenv("TORUS_SOCKET", socket_path, 1);
+        setenv("TORUS_JOB", e->job, 1);
+        set_number("TORUS_RANK", i);
+        set_number("TORUS_SIZE", e->ranks);
+        set_number("TORUS_NODE", r->node);
+        unsetenv("NOTIFY_SOCKET");
+        execvp(e->command[0], e->command);
+        fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(errno));
+        _exit(127);
+    }
+    r->stream[0] = (struct stream){.fd = out[0], .to = stdout};
+    r->stream[1] = (struct stream){.fd = err[0], .to = stderr};
+    if (pipes) {
+        close(out[1]);
+        close(err[1]);
+    }
+    e->running += r->pid > 0;
+    return r->pid > 0;
+}
+
+/* ---- output ---- */
+
+static void print_line(struct stream *s, uint32_t rank)
+{
+    fprintf(s->to, "[%u] %.*s\n", rank, (int)s->length, s->line);
+    fflush(s->to);
+    s->length = 0;
+}
+
+static void pass_on(struct stream *s, uint32_t rank)
+{
+    char bytes[4096];
+    ssize_t size = read(s->fd, bytes, sizeof bytes);
+    if (size < 0 && errno == EINTR)
+        return;
+    for (ssize_t i = 0; i < size; i++) {
+        if (bytes[i] == '\n' || s->length == sizeof s->line)
+            print_line(s, rank);
+        if (bytes[i] != '\n')
+            s->line[s->length++] = bytes[i];
+    }
+    if (size > 0)
+        return;
+    if (s->length)
+        print_line(s, rank);
+    close(s->fd);
+    s->fd = -1;
+}
+
+/* ---- running ---- */
+
+static void signal_ranks(struct emulation *e, int number)
+{
+    for (uint32_t i = 0; i < e->ranks; i++)
+        if (e->rank[i].pid > 0)
+            kill(-e->rank[i].pid, number);
+}
+
+static void take_signal(struct emulation *e)
+{
+    struct signalfd_siginfo info;
+    if (read(e->signals, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo != SIGCHLD) {
+        signal_ranks(e, e->interrupted++ ? SIGKILL : (int)info.ssi_signo);
+        if (e->code == 0)
+            e->code = 128 + (int)info.ssi_signo;
+        return;
+    }
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        uint32_t node = ended_daemon(e, pid);
+        if (node != UINT32_MAX) {
+            fprintf(stderr, "torusctl: the daemon of node %u ended (%s %d)\n", node,
+                    WIFEXITED(status) ? "code" : "signal",
+                    WIFEXITED(status) ? code : WTERMSIG(status));
+            show_log(e, node);
+        }
+        for (uint32_t i = 0; i < e->ranks; i++) {
+            if (e->rank[i].pid != pid)
+                continue;
+            kill(-pid, SIGKILL); /* what the rank itself has left behind */
+            e->rank[i].pid = 0;
+            e->running--;
+            if (e->code == 0)
+                e->code = code;
+        }
+    }
+}
+
+static bool any_stream(const struct emulation *e)
+{
+    for (uint32_t i = 0; i < e->ranks; i++)
+        if (e->rank[i].stream[0].fd >= 0 || e->rank[i].stream[1].fd >= 0)
+            return true;
+    return false;
+}
+
+static void run(struct emulation *e)
+{
+    struct pollfd *p = calloc(2 * (size_t)e->ranks + 1, sizeof *p);
+    while (p && (e->running || any_stream(e))) {
+        p[0] = (struct pollfd){.fd = e->signals, .events = POLLIN};
+        for (uint32_t i = 0; i < 2 * e->ranks; i++)
+            p[i + 1] = (struct pollfd){.fd = e->rank[i / 2].stream[i % 2].fd, .events = POLLIN};
+        if (poll(p, 2 * (nfds_t)e->ranks + 1, -1) < 0)
+            continue;
+        for (uint32_t i = 0; i < 2 * e->ranks; i++)
+            if (p[i + 1].fd >= 0 && p[i + 1].revents)
+                pass_on(&e->rank[i / 2].stream[i % 2], i / 2);
+        if (p[0].revents)
+            take_signal(e);
+    }
+    free(p);
+}
+
+/* ---- the end ---- */
+
+static uint32_t daemons_left(const struct emulation *e)
+{
+    uint32_t left = 0;
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        left += e->daemons[n] > 0;
+    return left;
+}
+
+static void stop_all(struct emulation *e)
+{
+    signal_ranks(e, SIGKILL);
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (e->daemons[n] > 0)
+            kill(e->daemons[n], SIGTERM);
+    double until = ctl_seconds() + STOP_SECONDS;
+    bool killed = false;
+    while (daemons_left(e)) {
+        struct pollfd p = {.fd = e->signals, .events = POLLIN};
+        struct signalfd_siginfo info;
+        int status = 0;
+        pid_t pid = 0;
+        double left = until - ctl_seconds();
+        if (left <= 0 && !killed) {
+            for (uint32_t n = 0; n < e->topology.nodes; n++)
+                if (e->daemons[n] > 0)
+                    kill(e->daemons[n], SIGKILL);
+            fprintf(stderr, "torusctl: %u daemons did not stop and were killed\n", daemons_left(e));
+            killed = true;
+        }
+        if (poll(&p, 1, left > 0 ? (int)(left * 1000) + 1 : 1000) > 0 &&
+            read(e->signals, &info, sizeof info) < 0)
+            continue;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+            ended_daemon(e, pid);
+    }
+    remove_folder(e->folder);
+    close(e->life[1]); /* the janitor finds nothing left to do */
+    if (e->janitor > 0)
+        waitpid(e->janitor, NULL, 0);
+}
+
+/* find_daemon looks beside torusctl, where it is installed, and in PATH. */
+static bool find_daemon(struct emulation *e)
+{
+    if (e->daemon[0])
+        return access(e->daemon, X_OK) == 0;
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    static const char *const beside[] = {"torusd", "../sbin/torusd"};
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        char path[PATH_MAX + 32];
+        snprintf(path, sizeof path, "%s/%s", self, beside[i]);
+        if (strlen(path) < sizeof e->daemon && access(path, X_OK) == 0) {
+            strcpy(e->daemon, path);
+            return true;
+        }
+    }
+    snprintf(e->daemon, sizeof e->daemon, "/usr/sbin/torusd");
+    return access(e->daemon, X_OK) == 0;
+}
+
+static void prepare_signals(struct emulation *e)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    e->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int ctl_emulate(int argc, char **argv)
+{
+    static struct emulation e;
+    const char *wrong = parse(&e, argc, argv);
+    if (wrong)
+        return ctl_usage("emulate", wrong);
+    if (!find_daemon(&e)) {
+        fprintf(stderr, "torusctl: torusd is not beside torusctl: name it with --daemon PATH\n");
+        return EXIT_FAILED;
+    }
+    unsigned random = 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        random = (unsigned)getpid();
+    e.base_port = 20000 + random % 20000 / 2 * 2;
+    e.daemons = calloc(e.topology.nodes, sizeof *e.daemons);
+    e.rank = calloc(e.ranks, sizeof *e.rank);
+    if (!e.daemons || !e.rank || pipe2(e.life, O_CLOEXEC) != 0 || !make_folder(&e) ||
+        (e.notify = open_notify(&e)) < 0) {
+        fprintf(stderr, "torusctl: cannot prepare %s: %s\n", e.folder, strerror(errno));
+        remove_folder(e.folder);
+        return EXIT_FAILED;
+    }
+    for (uint32_t i = 0; i < e.ranks; i++)
+        e.rank[i].stream[0].fd = e.rank[i].stream[1].fd = -1;
+    prepare_signals(&e);
+    start_janitor(&e);
+    for (uint32_t n = 0; n < e.topology.nodes; n++)
+        e.daemons[n] = start_daemon(&e, n);
+    bool good = wait_ready(&e);
+    for (uint32_t i = 0; good && i < e.ranks; i++)
+        good = start_rank(&e, i);
+    if (good)
+        run(&e);
+    else if (e.code == 0)
+        e.code = EXIT_FAILED;
+    stop_all(&e);
+    free(e.daemons);
+    free(e.rank);
+    return e.code;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "torusctl.h"
+
+static const struct command {
+    const char *name, *arguments, *what;
+    int (*run)(int argc, char **argv);
+    const char *more;
+} commands[] = {
+    {"status", "[--json] [--socket PATH]", "the node, its peers, clients, jobs, operations",
+     ctl_status, ""},
+    {"emulate", "SHAPE [options] -- COMMAND ...",
+     "run COMMAND once a rank on an emulated torus of daemons", ctl_emulate,
+     "  --ranks N            ranks in all (default: one a node)\n"
+     "  --ranks-per-node R   the most a node takes\n"
+     "  --transport ipc|tcp  how the daemons talk (default ipc)\n"
+     "  --set SECTION.KEY=VALUE  a line of the daemons' configuration\n"
+     "  --verbose            show the daemons' logs\n"
+     "\n"
+     "The ranks find TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE set. The "
+     "first\n"
+     "exit code of a rank that is not 0 is passed on; nothing is left behind.\n"},
+    {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
+     "  --inverse            the inverse transform\n"
+     "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"
+     "  --real               write the real part alone\n"
+     "  --timing             say how long each phase took and what each rank did\n"},
+    {"bench", "[--json] [--iterations N]", "latency and bandwidth, by every rank of a job",
+     ctl_bench, ""},
+    {"compare", "A.npy B.npy [--fft]", "relative errors of A against B, or against B's transform",
+     ctl_compare, ""},
+    {"filter", "IN.npy OUT.npy --lowpass SAMPLES",
+     "multiply a spectrum by a Gaussian: half amplitude at a wavelength of SAMPLES", ctl_filter,
+     ""},
+    {"picture", "IN.npy OUT.png [--log] [--shift] [--relief]", "draw an array", ctl_picture, ""},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void overview(FILE *out)
+{
+    fputs("usage: torusctl COMMAND ...\n\n", out);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
+    fputs("\ntorusctl COMMAND --help says more.\n", out);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+int ctl_usage(const char *name, const char *wrong)
+{
+    const struct command *c = find(name);
+    FILE *out = wrong ? stderr : stdout;
+    if (wrong)
+        fprintf(out, "torusctl %s: %s\n", name, wrong);
+    fprintf(out, "usage: torusctl %s %s\n", c->name, c->arguments);
+    if (!wrong)
+        fprintf(out, "\n%s\n%s%s", c->what, c->more[0] ? "\n" : "", c->more);
+    return wrong ? EXIT_USAGE : EXIT_WELL;
+}
+
+torus_context *ctl_open(const char *socket, int *code)
+{
+    torus_context *c = NULL;
+    struct torus_open_options options = {.size = sizeof options, .socket = socket};
+    int error = torus_open(&c, &options);
+    if (error == TORUS_OK)
+        return c;
+    fprintf(stderr, "torusctl: %s\n", torus_last_error(c));
+    torus_close(c);
+    *code = error == TORUS_ERR_NO_DAEMON ? EXIT_NO_DAEMON : EXIT_FAILED;
+    return NULL;
+}
+
+double ctl_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        overview(stdout);
+        return EXIT_WELL;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("torusctl " TORUS_VERSION);
+        return EXIT_WELL;
+    }
+    const struct command *c = find(argv[1]);
+    if (!c) {
+        fprintf(stderr, "torusctl: there is no command %s\n", argv[1]);
+        overview(stderr);
+        return EXIT_USAGE;
+    }
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return ctl_usage(c->name, NULL);
+    return c->run(argc - 1, argv + 1);
+}

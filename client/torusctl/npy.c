@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "npy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEADER_MAX = 65536, PIECE = 65536 };
+
+static bool fail(struct npy *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool fail(struct npy *n, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(n->text, sizeof n->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* value finds what follows 'key': in the header's dictionary. */
+static const char *value(const char *header, const char *key)
+{
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "'%s'", key);
+    const char *at = strstr(header, quoted);
+    if (!at)
+        return NULL;
+    at += strlen(quoted);
+    at += strspn(at, " :");
+    return at;
+}
+
+static bool read_type(struct npy *n, const char *at)
+{
+    static const struct {
+        char kind;
+        size_t item;
+    } known[] = {{'i', 1}, {'i', 2}, {'i', 4}, {'i', 8}, {'u', 1},  {'u', 2}, {'u', 4},
+                 {'u', 8}, {'f', 4}, {'f', 8}, {'c', 8}, {'c', 16}, {'b', 1}};
+    char order = 0, kind = 0;
+    unsigned item = 0;
+    if (!at || sscanf(at, "'%c%c%u'", &order, &kind, &item) != 3 || !strchr("<>|=", order))
+        return fail(n, "its element type is not one number");
+    n->kind = kind;
+    n->item = item;
+    n->swapped = order == '>' && item > 1;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].kind == kind && known[i].item == item)
+            return true;
+    return fail(n,
+                "elements of type %c%u are not supported: integers, float32, float64, complex64 "
+                "and complex128 are",
+                kind, item);
+}
+
+static bool read_shape(struct npy *n, const char *at)
+{
+    n->count = 1;
+    if (!at || *at++ != '(')
+        return fail(n, "its header has no shape");
+    while (*at && *at != ')') {
+        char *end = NULL;
+        errno = 0;
+        unsigned long long size = strtoull(at, &end, 10);
+        if (end == at || errno || n->axes == 6)
+            return fail(n, "its shape cannot be read, or has more than 6 axes");
+        if (size && n->count > UINT64_MAX / size)
+            return fail(n, "its shape overflows");
+        n->shape[n->axes++] = size;
+        n->count *= size;
+        at = end + strspn(end, " ,");
+    }
+    for (int d = 0; d < n->axes; d++)
+        n->size[d] = n->shape[n->fortran ? n->axes - 1 - d : d];
+    return true;
+}
+
+static bool read_header(int fd, struct npy *n)
+{
+    unsigned char start[12];
+    if (pread(fd, start, sizeof start, 0) != (ssize_t)sizeof start ||
+        memcmp(start, "\x93NUMPY", 6) != 0)
+        return fail(n, "it is no .npy file");
+    size_t before = start[6] == 1 ? 10 : 12;
+    size_t length = start[8] | (size_t)start[9] << 8;
+    if (start[6] > 1)
+        length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
+    if (start[6] < 1 || start[6] > 3 || length > HEADER_MAX)
+        return fail(n, "version %d of the format is not known", start[6]);
+    char *header = malloc(length + 1);
+    if (!header || pread(fd, header, length, (off_t)before) != (ssize_t)length) {
+        free(header);
+        return fail(n, "its header is cut short");
+    }
+    header[length] = '\0';
+    n->data = before + length;
+    const char *order = value(header, "fortran_order");
+    n->fortran = order && strncmp(order, "True", 4) == 0;
+    bool good = read_type(n, value(header, "descr")) && read_shape(n, value(header, "shape"));
+    free(header);
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (good && (uint64_t)size < n->data + n->count * n->item)
+        return fail(n, "it has %lld bytes, its shape wants %llu", (long long)size,
+                    (unsigned long long)(n->data + n->count * n->item));
+    return good;
+}
+
+int npy_open(const char *path, struct npy *n)
+{
+    char why[200];
+    memset(n, 0, sizeof *n);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        fail(n, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (read_header(fd, n))
+        return fd;
+    snprintf(why, sizeof why, "%.190s", n->text);
+    fail(n, "%.40s: %s", path, why);
+    close(fd);
+    return -1;
+}
+
+bool npy_is_single(const struct npy *n)
+{
+    return (n->kind == 'f' && n->item == 4) || (n->kind == 'c' && n->item == 8);
+}
+
+/* number reads one real number of `item` bytes. */
+static double number(const struct npy *n, const unsigned char *at, size_t item)
+{
+    unsigned char b[8];
+    for (size_t i = 0; i < item; i++)
+        b[i] = n->swapped ? at[item - 1 - i] : at[i];
+    float f = 0;
+    double d = 0;
+    uint64_t bits = 0;
+    memcpy(&bits, b, item);
+    switch (n->kind) {
+    case 'f':
+    case 'c':
+        memcpy(&f, b, sizeof f);
+        memcpy(&d, b, item == 8 ? sizeof d : 0);
+        return item == 4 ? (double)f : d;
+    case 'i':
+        if (item < 8 && bits >> (8 * item - 1))
+            bits |= ~(uint64_t)0 << (8 * item);
+        return (double)(int64_t)bits;
+    default:
+        return (double)bits;
+    }
+}
+
+static void convert(const struct npy *n, const unsigned char *in, uint64_t count, bool single,
+                    void *out, uint64_t first)
+{
+    size_t part = n->kind == 'c' ? n->item / 2 : n->item;
+    for (uint64_t i = 0; i < count; i++) {
+        double re = number(n, in + i * n->item, part);
+        double im = n->kind == 'c' ? number(n, in + i * n->item + part, part) : 0;
+        if (single) {
+            ((float *)out)[2 * (first + i)] = (float)re;
+            ((float *)out)[2 * (first + i) + 1] = (float)im;
+        } else {
+            ((double *)out)[2 * (first + i)] = re;
+            ((double *)out)[2 * (first + i) + 1] = im;
+        }
+    }
+}
+
+bool npy_read(int fd, struct npy *n, uint64_t first, uint64_t count, bool single, void *out)
+{
+    unsigned char piece[PIECE];
+    uint64_t most = PIECE / n->item;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t now = count - done < most ? count - done : most;
+        ssize_t got = pread(fd, piece, now * n->item, (off_t)(n->data + (first + done) * n->item));
+        if (got < (ssize_t)n->item)
+            return fail(n, "reading: %s", got < 0 ? strerror(errno) : "the file is cut short");
+        now = (uint64_t)got / n->item;
+        convert(n, piece, now, single, out, done);
+        done += now;
+    }
+    return true;
+}
+
+int npy_create(const char *path, struct npy *n, bool single, bool real)
+{
+    char header[512], shape[200] = "";
+    for (int d = 0; d < n->axes; d++)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%llu,%s",
+                 (unsigned long long)n->shape[d], d + 1 < n->axes ? " " : "");
+    if (n->axes > 1)
+        shape[strlen(shape) - 1] = '\0';
+    n->kind = real ? 'f' : 'c';
+    n->item = (single ? 4u : 8u) * (real ? 1 : 2);
+    n->swapped = false;
+    int length = snprintf(header + 10, sizeof header - 10,
+                          "{'descr': '<%c%zu', 'fortran_order': %s, 'shape': (%s), }", n->kind,
+                          n->item, n->fortran ? "True" : "False", shape);
+    size_t total = 10 + (size_t)length + 1;
+    size_t padded = (total + 63) / 64 * 64;
+    memset(header + 10 + length, ' ', padded - 10 - (size_t)length);
+    header[padded - 1] = '\n';
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (char)((padded - 10) & 0xff);
+    header[9] = (char)((padded - 10) >> 8);
+    n->data = padded;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd >= 0 && pwrite(fd, header, padded, 0) == (ssize_t)padded &&
+        ftruncate(fd, (off_t)(padded + n->count * n->item)) == 0)
+        return fd;
+    fail(n, "%s: %s", path, strerror(errno));
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    return -1;
+}
+
+bool npy_write(int fd, struct npy *n, uint64_t first, uint64_t count, bool single, const void *in)
+{
+    _Alignas(8) unsigned char piece[PIECE];
+    bool real = n->kind == 'f';
+    size_t number_bytes = single ? 4 : 8;
+    uint64_t most = PIECE / n->item;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t now = count - done < most ? count - done : most;
+        const unsigned char *from = (const unsigned char *)in + done * 2 * number_bytes;
+        for (uint64_t i = 0; real && i < now; i++)
+            memcpy(piece + i * number_bytes, from + i * 2 * number_bytes, number_bytes);
+        const unsigned char *bytes = real ? piece : from;
+        ssize_t put = pwrite(fd, bytes, now * n->item, (off_t)(n->data + (first + done) * n->item));
+        if (put != (ssize_t)(now * n->item))
+            return fail(n, "writing: %s", put < 0 ? strerror(errno) : "the disk is full");
+        done += now;
+    }
+    return true;
+}
+
+double *npy_load(const char *path, struct npy *n)
+{
+    int fd = npy_open(path, n);
+    if (fd < 0)
+        return NULL;
+    double *out = malloc((n->count ? n->count : 1) * 2 * sizeof *out);
+    if (!out)
+        fail(n, "%.100s: no memory for its elements", path);
+    else if (!npy_read(fd, n, 0, n->count, false, out)) {
+        free(out);
+        out = NULL;
+    }
+    close(fd);
+    return out;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* npy: NumPy's array files, versions 1 to 3, of up to 6 axes; integers, floats and complex numbers
+ * in either byte order. Arrays are seen in the order of the file: a Fortran-order file is the
+ * C-order array of the axes in reverse. */
+#ifndef TORUSCTL_NPY_H
+#define TORUSCTL_NPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct npy {
+    char kind;    /* i u f c b */
+    size_t item;  /* bytes of an element */
+    bool swapped; /* not this machine's byte order */
+    bool fortran;
+    int axes;
+    uint64_t shape[6]; /* as written in the file */
+    uint64_t size[6];  /* in the order of the file: reversed for Fortran order */
+    uint64_t count;
+    size_t data;    /* where the elements begin */
+    char text[256]; /* the sentence of the last error */
+};
+
+/* npy_open reads the header; returns a descriptor, or -1 with the sentence in npy->text. */
+int npy_open(const char *path, struct npy *npy);
+/* npy_read reads elements [first, first + count) as complex numbers (float or double). False with a
+ * sentence. */
+bool npy_read(int fd, struct npy *npy, uint64_t first, uint64_t count, bool single, void *out);
+/* npy_create makes a file of complex (or, with real, real) numbers and writes its header. */
+int npy_create(const char *path, struct npy *npy, bool single, bool real);
+/* npy_write writes complex numbers as elements [first, ...) of the file. */
+bool npy_write(int fd, struct npy *npy, uint64_t first, uint64_t count, bool single,
+               const void *in);
+/* npy_is_single: float32 and complex64 stay single. */
+bool npy_is_single(const struct npy *npy);
+/* npy_load reads the whole file as complex doubles, to be freed by the caller; NULL with a
+ * sentence. */
+double *npy_load(const char *path, struct npy *npy);
+
+#endif
