@@ -54,7 +54,7 @@ int torus_ibarrier(torus_group *g, torus_request **request)
 int torus_barrier(torus_group *g)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_ibarrier(g, &r), r);
+    return tl_request_wait(torus_ibarrier(g, &r), &r);
 }
 
 /* byte_count returns copies * count * size of type, 0 on overflow: start refuses that call. */
@@ -88,7 +88,7 @@ int torus_ibroadcast(torus_group *g, void *buffer, size_t count, int type, uint3
 int torus_broadcast(torus_group *g, void *buffer, size_t count, int type, uint32_t root)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_ibroadcast(g, buffer, count, type, root, &r), r);
+    return tl_request_wait(torus_ibroadcast(g, buffer, count, type, root, &r), &r);
 }
 
 int torus_iallreduce(torus_group *g, const void *source, void *destination, size_t count, int type,
@@ -110,7 +110,7 @@ int torus_allreduce(torus_group *g, const void *source, void *destination, size_
                     int op)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_iallreduce(g, source, destination, count, type, op, &r), r);
+    return tl_request_wait(torus_iallreduce(g, source, destination, count, type, op, &r), &r);
 }
 
 int torus_ialltoall(torus_group *g, const void *source, void *destination, size_t count, int type,
@@ -129,5 +129,5 @@ int torus_ialltoall(torus_group *g, const void *source, void *destination, size_
 int torus_alltoall(torus_group *g, const void *source, void *destination, size_t count, int type)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_ialltoall(g, source, destination, count, type, &r), r);
+    return tl_request_wait(torus_ialltoall(g, source, destination, count, type, &r), &r);
 }

@@ -113,7 +113,7 @@ int tl_joined(torus_request *r, const struct td_reply *reply)
 int torus_join(torus_context *c, const struct torus_join_options *o, torus_group **world)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_ijoin(c, o, world, &r), r);
+    return tl_request_wait(torus_ijoin(c, o, world, &r), &r);
 }
 
 void tl_group_free(torus_group *g)

@@ -40,7 +40,7 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
 int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_iplan_fft(g, d, plan, &r), r);
+    return tl_request_wait(torus_iplan_fft(g, d, plan, &r), &r);
 }
 
 int tl_planned(torus_request *r, const struct td_reply *reply)
@@ -112,7 +112,7 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
 int torus_execute(torus_plan *p, const void *source, void *destination)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_start(p, source, destination, &r), r);
+    return tl_request_wait(torus_start(p, source, destination, &r), &r);
 }
 
 int torus_plan_free(torus_plan *p)

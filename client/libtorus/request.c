@@ -178,9 +178,9 @@ int torus_wait(torus_request *r, int64_t timeout_ns)
     return conclude(r);
 }
 
-int tl_request_wait(int started, torus_request *r)
+int tl_request_wait(int started, torus_request **r)
 {
-    return started == TORUS_OK ? torus_wait(r, -1) : started;
+    return started == TORUS_OK ? torus_wait(*r, -1) : started;
 }
 
 int torus_cancel(torus_request *r)

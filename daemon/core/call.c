@@ -27,6 +27,15 @@ size_t td_type_bytes(unsigned type)
     return type < TD_TYPE_MAX ? types[type].bytes : 0;
 }
 
+size_t td_call_alignment(unsigned kind, unsigned type)
+{
+    if (kind != TD_KIND_ALLREDUCE && kind != TD_KIND_FFT)
+        return 1;
+    bool is_complex = type == TD_TYPE_COMPLEX_FLOAT || type == TD_TYPE_COMPLEX_DOUBLE;
+    size_t bytes = td_type_bytes(type);
+    return is_complex ? bytes / 2 : bytes ? bytes : 1;
+}
+
 const char *td_type_name(unsigned type)
 {
     return type < TD_TYPE_MAX ? types[type].name : "unknown type";

@@ -62,6 +62,9 @@ struct td_fft {
 
 /* td_type_bytes returns the size of one element, 0 for an unknown type. */
 size_t td_type_bytes(unsigned type);
+/* td_call_alignment returns what the addresses of an operation's buffers must be multiples of: the
+ * size of the numbers that are computed with, 1 where bytes are only moved. */
+size_t td_call_alignment(unsigned kind, unsigned type);
 const char *td_type_name(unsigned type);
 const char *td_op_name(unsigned op);
 const char *td_kind_name(unsigned kind);

@@ -271,7 +271,15 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     struct td_region *source = NULL, *destination = NULL;
     if (error == TD_OK) {
         uint64_t need = need_bytes(c, seat, &call, plan);
-        error = td_region_use(core, client, &q->u.operation.source, need, "source", &source, &text);
+        size_t alignment = td_call_alignment(call.kind, plan ? plan->fft.type : call.type);
+        if (q->u.operation.source.offset % alignment ||
+            q->u.operation.destination.offset % alignment) {
+            error = TD_ERR_INVALID;
+            text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
+        }
+        if (error == TD_OK)
+            error =
+                td_region_use(core, client, &q->u.operation.source, need, "source", &source, &text);
         if (error == TD_OK)
             error = td_region_use(core, client, &q->u.operation.destination, need, "destination",
                                   &destination, &text);

@@ -173,6 +173,12 @@ static void on_more(uv_idle_t *idle)
 
 /* ---- signals ---- */
 
+static void on_overdue(uv_timer_t *timer)
+{
+    td_log(TD_LOG_WARNING, "stopping with operations in flight: progress_timeout has passed");
+    stop_loop(timer->data);
+}
+
 static void on_term(uv_signal_t *handle, int number)
 {
     struct td_loop *loop = handle->data;
@@ -184,8 +190,9 @@ static void on_term(uv_signal_t *handle, int number)
     loop->stopping = true;
     td_log(TD_LOG_INFO, "stopping: new requests are refused, what runs is finished");
     td_notify_stopping();
+    int64_t most_ms = loop->config->settings.progress_timeout_ns / 1000000;
+    uv_timer_start(&loop->watchdog, on_overdue, (uint64_t)most_ms, 0);
     td_loop_feed(loop, &(struct td_event){.kind = TD_EVENT_STOP});
-    uv_timer_stop(&loop->watchdog);
 }
 
 static void on_hangup(uv_signal_t *handle, int number)
@@ -229,7 +236,8 @@ static void start_handles(struct td_loop *loop, int watch_fd)
     uv_signal_init(&loop->uv, &loop->term);
     uv_signal_init(&loop->uv, &loop->interrupt);
     uv_signal_init(&loop->uv, &loop->hangup);
-    loop->deadline.data = loop->more.data = loop->term.data = loop->interrupt.data = loop;
+    loop->watchdog.data = loop->deadline.data = loop->more.data = loop->term.data =
+        loop->interrupt.data = loop;
     uv_signal_start(&loop->term, on_term, SIGTERM);
     uv_signal_start(&loop->interrupt, on_term, SIGINT);
     uv_signal_start(&loop->hangup, on_hangup, SIGHUP);
@@ -272,10 +280,11 @@ static void finish(struct td_loop *loop)
 {
     td_workers_drain(loop->workers);
     td_clients_destroy(loop->clients);
-    td_peers_destroy(loop->peers);
+    td_peers_close(loop->peers);
     uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0)
         continue;
+    td_peers_free(loop->peers);
     td_workers_destroy(loop->workers);
     uv_loop_close(&loop->uv);
     td_core_destroy(loop->core);
@@ -297,8 +306,10 @@ int td_loop_run(const struct td_config *config, int watch_fd)
     bool good = start_core(&loop);
     if (good)
         good = (loop.workers = td_workers_create(&loop)) != NULL &&
-               (loop.peers = td_peers_create(&loop, why, sizeof why)) != NULL &&
-               (loop.clients = td_clients_create(&loop, why, sizeof why)) != NULL;
+               (loop.peers = td_peers_create(&loop)) != NULL &&
+               /* its socket says first whether another daemon runs here */
+               (loop.clients = td_clients_create(&loop, why, sizeof why)) != NULL &&
+               td_peers_bind(loop.peers, why, sizeof why);
     if (good) {
         td_peers_start(loop.peers);
         wake(&loop);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -21,6 +23,7 @@ enum {
     RETRY_MS = 50,
     RETRY_MS_MAX = 1000,
     REFUSED_MS = 5000,
+    ANSWER_MS = 5000, /* for both greetings to be answered: ZeroMQ does not tell of all failures */
     ZERO_COPY_BYTES = 16384,
     SOCKET_BUFFER = 4 << 20,
     IDENTITY_BYTES = 13, /* 'T', node, session */
@@ -132,7 +135,7 @@ static size_t encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_
 static const char *objection(struct td_peers *peers, const struct td_greeting *g, char *text,
                              size_t bytes)
 {
-    if (g->major != TD_WIRE_MAJOR || (int)g->minor + 1 < TD_WIRE_MINOR)
+    if (g->major != TD_WIRE_MAJOR || (int64_t)g->minor + 1 < TD_WIRE_MINOR)
         snprintf(text, bytes, "it speaks version %u.%u between daemons, this one %d.%d", g->major,
                  g->minor, TD_WIRE_MAJOR, TD_WIRE_MINOR);
     else if (g->node >= peers->loop->config->topology.nodes || g->node == peers->loop->config->node)
@@ -198,6 +201,7 @@ static void flush_waiting(struct td_peer *p)
 static void link_up(struct td_peer *p)
 {
     p->up = true;
+    uv_timer_stop(&p->retry);
     p->told_down = false;
     p->retry_ms = RETRY_MS;
     p->peers->up++;
@@ -342,7 +346,11 @@ static void close_ways(struct td_peer *p)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct way *w = &p->way[kind];
-        td_zsocket_close(w->socket); /* before its monitor */
+        /* The monitor stops before its reader goes: ZeroMQ closes sockets later, on a thread of its
+         * own, and would wait for ever with an event that nobody takes. */
+        if (w->socket)
+            zmq_socket_monitor(td_zsocket_raw(w->socket), NULL, 0);
+        td_zsocket_close(w->socket);
         td_zsocket_close(w->monitor);
         w->socket = w->monitor = NULL;
         w->accepted = false;
@@ -350,9 +358,16 @@ static void close_ways(struct td_peer *p)
     p->incarnation = 0;
 }
 
+/* on_silence: a host name that cannot be resolved, a daemon that is stopped, a network that
+ * swallows packets: none of them makes an event. */
+static void on_silence(uv_timer_t *timer)
+{
+    end_link(timer->data, "its daemon does not answer", 0);
+}
+
 static void connect_peer(struct td_peer *p)
 {
-    uv_timer_stop(&p->retry);
+    uv_timer_start(&p->retry, on_silence, ANSWER_MS, 0);
     if (!open_way(p, TREE) || !open_way(p, BULK))
         end_link(p, zmq_strerror(errno), RETRY_MS_MAX);
 }
@@ -366,7 +381,7 @@ static void on_retry(uv_timer_t *timer)
  * after_ms from now, 0 for the peer's own rhythm. */
 static void end_link(struct td_peer *p, const char *text, unsigned after_ms)
 {
-    bool was_up = p->up;
+    bool was_up = p->up, lost = p->waiting != NULL;
     close_ways(p);
     p->up = false;
     p->peers->up -= was_up;
@@ -382,7 +397,7 @@ static void end_link(struct td_peer *p, const char *text, unsigned after_ms)
     unsigned ms = after_ms ? after_ms : p->retry_ms;
     p->retry_ms = 2 * p->retry_ms > RETRY_MS_MAX ? RETRY_MS_MAX : 2 * p->retry_ms;
     uv_timer_start(&p->retry, on_retry, ms, 0);
-    if (!was_up && p->told_down)
+    if (!was_up && !lost && p->told_down) /* once, and whenever messages were lost */
         return;
     p->told_down = true;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
@@ -716,6 +731,19 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
 
 /* ---- life ---- */
 
+static bool somebody_listens(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return false;
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool yes = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    if (fd >= 0)
+        close(fd);
+    return yes;
+}
+
 static bool bind_router(struct td_peers *peers, int kind, char *why, size_t why_bytes)
 {
     const char *listen = peers->loop->config->listen;
@@ -728,8 +756,14 @@ static bool bind_router(struct td_peers *peers, int kind, char *why, size_t why_
     else
         snprintf(endpoint, sizeof endpoint, "%s", listen);
     set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
-    if (strncmp(endpoint, "ipc://", 6) == 0)
+    if (strncmp(endpoint, "ipc://", 6) == 0) {
+        if (somebody_listens(endpoint + 6)) {
+            snprintf(why, why_bytes, "another daemon listens for peers on %s", endpoint);
+            zmq_close(socket);
+            return false;
+        }
         unlink(endpoint + 6); /* of a daemon that was killed */
+    }
     if (zmq_bind(socket, endpoint) != 0) {
         snprintf(why, why_bytes, "cannot listen for peers on %s: %s", endpoint,
                  zmq_strerror(errno));
@@ -741,7 +775,7 @@ static bool bind_router(struct td_peers *peers, int kind, char *why, size_t why_
     return peers->router[kind] != NULL;
 }
 
-struct td_peers *td_peers_create(struct td_loop *loop, char *why, size_t why_bytes)
+struct td_peers *td_peers_create(struct td_loop *loop)
 {
     const struct td_topology *t = &loop->config->topology;
     struct td_peers *peers = calloc(1, sizeof *peers);
@@ -771,13 +805,13 @@ struct td_peers *td_peers_create(struct td_loop *loop, char *why, size_t why_byt
         uv_timer_init(&loop->uv, &p->retry);
         p->retry.data = p;
     }
-    if (t->nodes > 1 &&
-        (!bind_router(peers, TREE, why, why_bytes) || !bind_router(peers, BULK, why, why_bytes))) {
-        loop->stopped = true;
-        td_peers_destroy(peers);
-        return NULL;
-    }
     return peers;
+}
+
+bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    return peers->loop->config->topology.nodes == 1 ||
+           (bind_router(peers, TREE, why, why_bytes) && bind_router(peers, BULK, why, why_bytes));
 }
 
 void td_peers_start(struct td_peers *peers)
@@ -799,15 +833,29 @@ uint32_t td_peers_wanted(const struct td_peers *peers)
     return peers->wanted;
 }
 
-static void on_async_closed(uv_handle_t *handle)
+void td_peers_free(struct td_peers *peers)
 {
-    struct td_peers *peers = handle->data;
+    if (!peers)
+        return;
     uv_mutex_destroy(&peers->lock);
     free(peers->peer);
     free(peers);
 }
 
-void td_peers_destroy(struct td_peers *peers)
+/* unlink_bound removes the files of what was bound, and nobody else's. */
+static void unlink_bound(struct td_peers *peers)
+{
+    const char *listen = peers->loop->config->listen;
+    char bulk[600];
+    if (strncmp(listen, "ipc://", 6) != 0)
+        return;
+    if (peers->router[TREE])
+        unlink(listen + 6);
+    if (peers->router[BULK] && td_config_bulk(listen, bulk, sizeof bulk))
+        unlink(bulk + 6);
+}
+
+void td_peers_close(struct td_peers *peers)
 {
     if (!peers)
         return;
@@ -823,14 +871,9 @@ void td_peers_destroy(struct td_peers *peers)
     free(peers->buffer);
     zmq_ctx_term(peers->context); /* ZeroMQ's thread ends here: it gives back what it still had */
     take_returned(peers);
-    if (strncmp(config->listen, "ipc://", 6) == 0) {
-        char bulk[600];
-        unlink(config->listen + 6);
-        if (td_config_bulk(config->listen, bulk, sizeof bulk))
-            unlink(bulk + 6);
-    }
+    unlink_bound(peers);
     uv_close((uv_handle_t *)&peers->zloop.prepare, NULL);
     uv_close((uv_handle_t *)&peers->zloop.check, NULL);
     uv_close((uv_handle_t *)&peers->zloop.idle, NULL);
-    uv_close((uv_handle_t *)&peers->returned, on_async_closed);
+    uv_close((uv_handle_t *)&peers->returned, NULL);
 }

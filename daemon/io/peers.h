@@ -11,10 +11,15 @@
 
 #include "loop.h"
 
-struct td_peers *td_peers_create(struct td_loop *loop, char *why, size_t why_bytes);
+struct td_peers *td_peers_create(struct td_loop *loop);
+/* td_peers_bind listens; false with a sentence in why. */
+bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes);
 /* td_peers_start connects to the neighbours in the node tree. */
 void td_peers_start(struct td_peers *peers);
-void td_peers_destroy(struct td_peers *peers);
+/* td_peers_close ends all connections; td_peers_free follows once the loop has closed its handles.
+ */
+void td_peers_close(struct td_peers *peers);
+void td_peers_free(struct td_peers *peers);
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
