@@ -599,6 +599,7 @@ int ctl_emulate(int argc, char **argv)
     for (uint32_t n = 0; n < e.topology.nodes; n++)
         e.daemons[n] = start_daemon(&e, n);
     bool good = wait_ready(&e);
+    close(e.notify); /* nobody reads it from now on: the daemons must not wait for that */
     for (uint32_t i = 0; good && i < e.ranks; i++)
         good = start_rank(&e, i);
     if (good)
