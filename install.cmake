@@ -1,46 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything where a distribution would put it.
+# install: everything where a distribution would put it.
 include(CMakePackageConfigHelpers)
 
-set_target_properties(torus PROPERTIES PUBLIC_HEADER ${CMAKE_SOURCE_DIR}/client/torus/torus.h)
-target_include_directories(torus INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/torus)
+
 install(TARGETS torusd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS torusctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS torus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/torus)
+# The header's folder is its own include path here; other trees get it from the package.
+set_target_properties(torus PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
+    "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/client>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+install(TARGETS torus EXPORT torus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES client/torus/torus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/torus)
 install(FILES ${CMAKE_BINARY_DIR}/torus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# find_package(torus) gives torus::torus.
 file(WRITE ${CMAKE_BINARY_DIR}/torus-config.cmake
-"add_library(torus::torus SHARED IMPORTED)
-get_filename_component(_torus_prefix \"\${CMAKE_CURRENT_LIST_DIR}/../../..\" ABSOLUTE)
-set_target_properties(torus::torus PROPERTIES
-    IMPORTED_LOCATION \"${CMAKE_INSTALL_FULL_LIBDIR}/libtorus.so\"
-    INTERFACE_INCLUDE_DIRECTORIES \"${CMAKE_INSTALL_FULL_INCLUDEDIR}\")
-")
+    "include(\${CMAKE_CURRENT_LIST_DIR}/torus-targets.cmake)\n")
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/torus-config-version.cmake
-    VERSION ${PROJECT_VERSION} COMPATIBILITY SameMajorVersion)
+    COMPATIBILITY SameMinorVersion)
+install(EXPORT torus FILE torus-targets.cmake NAMESPACE torus:: DESTINATION ${package})
 install(FILES ${CMAKE_BINARY_DIR}/torus-config.cmake ${CMAKE_BINARY_DIR}/torus-config-version.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/torus)
+        DESTINATION ${package})
 
-install(FILES conf/torusd.conf DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/torusd)
-install(FILES systemd/torusd.service systemd/torusd@.service DESTINATION lib/systemd/system)
+# The units as shipped name the places of a distribution; another prefix has its own.
+foreach(unit torusd.service torusd@.service)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS systemd/${unit})
+    file(READ systemd/${unit} text)
+    string(REPLACE "/usr/sbin/" "${CMAKE_INSTALL_FULL_SBINDIR}/" text "${text}")
+    string(REPLACE "/etc/torusd/" "${CMAKE_INSTALL_FULL_SYSCONFDIR}/torusd/" text "${text}")
+    file(WRITE ${CMAKE_BINARY_DIR}/systemd/${unit} "${text}")
+    install(FILES ${CMAKE_BINARY_DIR}/systemd/${unit} DESTINATION lib/systemd/system)
+endforeach()
 install(FILES systemd/torusd.sysusers DESTINATION lib/sysusers.d RENAME torusd.conf)
 install(FILES systemd/torusd.tmpfiles DESTINATION lib/tmpfiles.d RENAME torusd.conf)
+install(FILES conf/torusd.conf DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/torusd)
 
-find_program(SCDOC scdoc REQUIRED)
-file(GLOB pages RELATIVE ${CMAKE_SOURCE_DIR}/docs/man ${CMAKE_SOURCE_DIR}/docs/man/*.scd)
-set(manuals)
-foreach(page ${pages})
-    string(REGEX REPLACE "\\.scd$" "" manual ${page})
-    string(REGEX REPLACE ".*\\.([0-9])$" "\\1" section ${manual})
-    add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/${manual}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
-        COMMAND sh -c "${SCDOC} < ${CMAKE_SOURCE_DIR}/docs/man/${page} > ${CMAKE_BINARY_DIR}/man/${manual}"
-        DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/${page} VERBATIM)
-    list(APPEND manuals ${CMAKE_BINARY_DIR}/man/${manual})
-    install(FILES ${CMAKE_BINARY_DIR}/man/${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+find_program(SCDOC scdoc)
+if(SCDOC)
+    foreach(page torusctl.1 libtorus.3 torusd.conf.5 torusd.8)
+        string(REGEX MATCH "[0-9]$" chapter ${page})
+        set(made ${CMAKE_BINARY_DIR}/man/${page})
+        set(source ${CMAKE_SOURCE_DIR}/docs/man/${page}.scd)
+        add_custom_command(OUTPUT ${made} DEPENDS ${source} VERBATIM
+            COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+            COMMAND sh -c "exec \"$1\" <\"$2\" >\"$3\"" scdoc ${SCDOC} ${source} ${made})
+        list(APPEND pages ${made})
+        install(FILES ${made} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${chapter})
+    endforeach()
+    add_custom_target(man ALL DEPENDS ${pages})
+else()
+    message(STATUS "scdoc is not there: no man pages")
+endif()
+
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(document README.md docs/architecture.md docs/protocol.md docs/patents.md)
+    install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 endforeach()
-add_custom_target(manuals ALL DEPENDS ${manuals})
-install(FILES LICENSE README.md docs/patents.md docs/architecture.md docs/protocol.md
-        DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-install(DIRECTORY client/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(DIRECTORY client/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.py")
