@@ -524,11 +524,19 @@ static void stop_all(struct emulation *e)
         if (poll(&p, 1, left > 0 ? (int)(left * 1000) + 1 : 1000) > 0 &&
             read(e->signals, &info, sizeof info) < 0)
             continue;
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-            ended_daemon(e, pid);
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+            uint32_t node = ended_daemon(e, pid);
+            if (node == UINT32_MAX || killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+                continue;
+            fprintf(stderr, "torusctl: the daemon of node %u did not stop cleanly\n", node);
+            show_log(e, node);
+            e->code = e->code ? e->code : EXIT_FAILED;
+        }
     }
     remove_folder(e->folder);
     close(e->life[1]); /* the janitor finds nothing left to do */
+    if (killed && e->code == 0)
+        e->code = EXIT_FAILED;
     if (e->janitor > 0)
         waitpid(e->janitor, NULL, 0);
 }

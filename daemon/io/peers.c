@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "handover.h"
 #include "wire/wire.h"
 #include "zsocket.h"
 
@@ -623,6 +624,7 @@ static void tell_sent(struct td_peers *peers, uint64_t handle)
 static void give_back(void *data, void *hint)
 {
     struct loan *loan = hint;
+    TD_TAKE_OVER(loan);
     struct td_peers *peers = loan->peers;
     (void)data;
     uv_mutex_lock(&peers->lock);
@@ -687,6 +689,7 @@ static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_
         *loan = (struct loan){
             .peers = peers, .handle = a->u.packet.handle, .region = region_of(slice, view)};
         td_regions_hold(peers->loop->regions, loan->region);
+        TD_HAND_OVER(loan);
         zmq_msg_init_data(message, (void *)(uintptr_t)piece, packet->bytes, give_back, loan);
     } else if ((good = zmq_msg_init_size(message, packet->bytes) == 0)) {
         td_compute_pack(slice, &bases, packet->offset, packet->bytes, zmq_msg_data(message));
