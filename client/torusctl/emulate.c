@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl emulate: daemons, ranks, and nothing left behind.
  *
- * Every daemon reads from a pipe that this process holds, and stops at its end; so does a janitor,
- * a child that then removes the folder. So however this process ends, kill -9 included, all goes.
- */
+ * Every daemon reads from a pipe that this process holds, and stops at its end. A janitor, a child
+ * that is told of every process started, sees the end of a pipe of its own: it kills what is left
+ * of the ranks, waits for the daemons and removes the folder. So however this process ends, kill -9
+ * included, all goes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -25,7 +28,13 @@
 #include "core/topology.h"
 #include "torusctl.h"
 
-enum { SETTINGS_MAX = 64, LINE_BYTES = 8192, READY_SECONDS = 30, STOP_SECONDS = 10 };
+enum {
+    SETTINGS_MAX = 64,
+    LINE_BYTES = 8192,
+    LOG_LINES = 20,
+    READY_SECONDS = 30,
+    STOP_SECONDS = 10,
+};
 
 struct stream { /* output of a rank, passed on by lines */
     int fd;
@@ -40,15 +49,22 @@ struct rank {
     struct stream stream[2];
 };
 
+/* struct entry tells the janitor of a process. */
+struct entry {
+    enum entry_kind { ENTRY_DAEMON, ENTRY_RANK, ENTRY_RANK_ENDED } kind;
+    pid_t pid; /* ranks lead a process group of their own */
+};
+
 struct emulation {
     struct td_topology topology;
     uint32_t ranks, ranks_per_node;
-    bool tcp, verbose;
+    bool tcp, verbose, keep_going;
     const char *settings[SETTINGS_MAX];
     int settings_count;
     char **command;
     char folder[64], job[32], daemon[PATH_MAX];
-    int life[2]; /* the pipe that everybody watches */
+    int life[2];  /* the pipe that the daemons watch */
+    int books[2]; /* the janitor's: struct entry, one a process */
     int notify;
     unsigned base_port;
     pid_t janitor;
@@ -58,6 +74,7 @@ struct emulation {
     int code;
     int signals;
     int interrupted;
+    bool daemon_lost; /* one ended by itself */
 };
 
 /* ---- options ---- */
@@ -77,6 +94,10 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
     const char *name = argv[*i], *value = *i + 1 < argc ? argv[*i + 1] : NULL;
     if (strcmp(name, "--verbose") == 0) {
         e->verbose = true;
+        return NULL;
+    }
+    if (strcmp(name, "--keep-going") == 0) {
+        e->keep_going = true;
         return NULL;
     }
     if (!value)
@@ -129,6 +150,8 @@ static const char *parse(struct emulation *e, int argc, char **argv)
     uint32_t nodes = e->topology.nodes;
     if (e->ranks == 0)
         e->ranks = e->ranks_per_node ? e->ranks_per_node * nodes : nodes;
+    if (e->ranks > TD_JOB_RANKS_MAX)
+        return "a number of ranks is 1 to 16384";
     if (e->ranks_per_node && e->ranks > e->ranks_per_node * nodes) {
         snprintf(text, sizeof text, "%u ranks do not fit on %u nodes with %u each", e->ranks, nodes,
                  e->ranks_per_node);
@@ -208,48 +231,135 @@ static bool make_folder(struct emulation *e)
     if (!mkdtemp(e->folder))
         return false;
     snprintf(e->job, sizeof e->job, "emulate%s", strchr(e->folder, '.'));
+    return true;
+}
+
+static bool write_configs(const struct emulation *e)
+{
     for (uint32_t n = 0; n < e->topology.nodes; n++)
         if (!write_config(e, n))
             return false;
     return true;
 }
 
+static bool port_is_free(unsigned port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    bool is_free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return is_free;
+}
+
+/* choose_ports looks for two free ones a node in a row, below those the kernel gives out. */
+static bool choose_ports(struct emulation *e)
+{
+    enum { FIRST = 10000, END = 32768, TRIES = 100 };
+    unsigned ports = 2 * e->topology.nodes, random = 0;
+    for (int i = 0; i < TRIES; i++) {
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            random = (unsigned)getpid() + (unsigned)i * 1000;
+        e->base_port = FIRST + random % (END - FIRST - ports);
+        unsigned port = 0;
+        while (port < ports && port_is_free(e->base_port + port))
+            port++;
+        if (port == ports)
+            return true;
+    }
+    errno = EADDRINUSE;
+    return false;
+}
+
 /* ---- processes ---- */
 
-/* start_janitor leaves a child that outlives this process just long enough to clean up. */
-static void start_janitor(struct emulation *e)
+/* book tells the janitor of a process; a write to the pipe is whole, or the janitor is gone. */
+static void book(const struct emulation *e, enum entry_kind kind, pid_t pid)
 {
-    e->janitor = fork();
-    if (e->janitor != 0)
-        return;
-    char byte = 0;
-    setsid();
-    close(e->life[1]);
-    int keep = e->life[0];
-    for (int fd = 0; fd < 256; fd++) /* hold nothing of the terminal or of pipes */
-        if (fd != keep)
-            close(fd);
-    while (read(keep, &byte, 1) > 0 || errno == EINTR)
-        errno = 0;
-    /* the daemons see the same end of file and stop; give them the moment that takes */
-    for (int tries = 0; tries < 100; tries++) {
-        remove_folder(e->folder);
-        if (access(e->folder, F_OK) != 0)
-            break;
-        usleep(20000);
+    struct entry entry = {kind, pid};
+    while (write(e->books[1], &entry, sizeof entry) < 0 && errno == EINTR)
+        continue;
+}
+
+/* read_books keeps the ranks' groups and descriptors of the daemons until the end of the pipe,
+ * which is the end of torusctl. */
+static void read_books(int books, pid_t *groups, size_t *group_count, struct pollfd *daemons,
+                       size_t *daemon_count)
+{
+    struct entry entry;
+    ssize_t size = 0;
+    while ((size = read(books, &entry, sizeof entry)) == sizeof entry ||
+           (size < 0 && errno == EINTR)) {
+        if (size < 0)
+            continue;
+        if (entry.kind == ENTRY_DAEMON)
+            daemons[(*daemon_count)++] =
+                (struct pollfd){.fd = pidfd_open(entry.pid, 0), .events = POLLIN};
+        else if (entry.kind == ENTRY_RANK)
+            groups[(*group_count)++] = entry.pid;
+        for (size_t i = 0; entry.kind == ENTRY_RANK_ENDED && i < *group_count; i++)
+            if (groups[i] == entry.pid)
+                groups[i--] = groups[--*group_count];
     }
-    _exit(0);
+}
+
+static void keep_house(const struct emulation *e, pid_t *groups, struct pollfd *daemons)
+{
+    size_t group_count = 0, daemon_count = 0;
+    read_books(e->books[0], groups, &group_count, daemons, &daemon_count);
+    for (size_t i = 0; i < group_count; i++)
+        kill(-groups[i], SIGKILL);
+    double until = ctl_seconds() + STOP_SECONDS;
+    for (size_t i = 0; i < daemon_count; i++) {
+        double left = until - ctl_seconds();
+        if (daemons[i].fd >= 0 && poll(&daemons[i], 1, left > 0 ? (int)(left * 1000) : 0) == 0)
+            pidfd_send_signal(daemons[i].fd, SIGKILL, NULL, 0);
+    }
+    remove_folder(e->folder);
+}
+
+/* start_janitor leaves a child that outlives this process just long enough to clean up. */
+static bool start_janitor(struct emulation *e)
+{
+    pid_t *groups = calloc(e->ranks, sizeof *groups);
+    struct pollfd *daemons = calloc(e->topology.nodes, sizeof *daemons);
+    e->janitor = groups && daemons && pipe2(e->books, O_CLOEXEC) == 0 ? fork() : -1;
+    if (e->janitor == 0) {
+        setsid();
+        /* hold nothing of the terminal, of pipes, or of the daemons' end of file */
+        dup2(e->books[0], 0);
+        close_range(1, ~0u, 0);
+        e->books[0] = 0;
+        keep_house(e, groups, daemons);
+        _exit(0);
+    }
+    free(groups);
+    free(daemons);
+    if (e->janitor > 0)
+        close(e->books[0]);
+    return e->janitor > 0;
+}
+
+/* restore_signals gives a child what this process was given. */
+static void restore_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static pid_t start_daemon(struct emulation *e, uint32_t node)
 {
     pid_t pid = fork();
+    if (pid > 0)
+        book(e, ENTRY_DAEMON, pid);
     if (pid != 0)
         return pid;
     char config[128], log[128], fd[16], notify[128];
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    restore_signals();
     setpgid(0, 0); /* a terminal's interrupt is for the ranks */
     snprintf(config, sizeof config, "%s/c%u", e->folder, node);
     snprintf(log, sizeof log, "%s/l%u", e->folder, node);
@@ -273,11 +383,15 @@ static pid_t start_daemon(struct emulation *e, uint32_t node)
 /* show_log prints the end of a daemon's log. */
 static void show_log(const struct emulation *e, uint32_t node)
 {
-    char path[128], line[1024];
+    static char line[LOG_LINES][512];
+    char path[128];
+    unsigned lines = 0;
     snprintf(path, sizeof path, "%s/l%u", e->folder, node);
     FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f))
-        fprintf(stderr, "node %u: %s", node, line);
+    while (f && fgets(line[lines % LOG_LINES], sizeof line[0], f))
+        lines++;
+    for (unsigned i = lines > LOG_LINES ? lines - LOG_LINES : 0; i < lines; i++)
+        fprintf(stderr, "node %u: %s", node, line[i % LOG_LINES]);
     if (f)
         fclose(f);
 }
@@ -303,6 +417,22 @@ static uint32_t ended_daemon(struct emulation *e, pid_t pid)
     return UINT32_MAX;
 }
 
+/* all_alive says which daemons have ended before they were ready. */
+static bool all_alive(struct emulation *e)
+{
+    pid_t pid = 0;
+    bool all = true;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        uint32_t node = ended_daemon(e, pid);
+        if (node == UINT32_MAX)
+            continue;
+        fprintf(stderr, "torusctl: the daemon of node %u did not start\n", node);
+        show_log(e, node);
+        all = false;
+    }
+    return all;
+}
+
 static bool wait_ready(struct emulation *e)
 {
     uint32_t ready = 0;
@@ -312,7 +442,9 @@ static bool wait_ready(struct emulation *e)
         struct pollfd p[2] = {{.fd = e->notify, .events = POLLIN},
                               {.fd = e->signals, .events = POLLIN}};
         double left = until - ctl_seconds();
-        if (left <= 0 || poll(p, 2, (int)(left * 1000) + 1) < 0) {
+        if (left > 0 && poll(p, 2, (int)(left * 1000) + 1) < 0)
+            continue;
+        if (left <= 0) {
             fprintf(stderr, "torusctl: %u of %u daemons were not ready after %d s\n",
                     e->topology.nodes - ready, e->topology.nodes, READY_SECONDS);
             return false;
@@ -328,14 +460,8 @@ static bool wait_ready(struct emulation *e)
                 e->code = 128 + (int)info.ssi_signo;
                 return false;
             }
-            int status = 0;
-            pid_t pid = waitpid(-1, &status, WNOHANG);
-            uint32_t node = pid > 0 ? ended_daemon(e, pid) : UINT32_MAX;
-            if (node != UINT32_MAX) {
-                fprintf(stderr, "torusctl: the daemon of node %u did not start\n", node);
-                show_log(e, node);
+            if (!all_alive(e))
                 return false;
-            }
         }
     }
     return true;
@@ -360,9 +486,7 @@ static bool start_rank(struct emulation *e, uint32_t i)
     r->pid = fork();
     if (r->pid == 0) {
         char socket_path[128];
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
+        restore_signals();
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
@@ -371,6 +495,9 @@ static bool start_rank(struct emulation *e, uint32_t i)
             dup2(out[1], 1);
             dup2(err[1], 2);
         }
+        int nothing = i > 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+        if (nothing >= 0)
+            dup2(nothing, 0); /* one process can read the input */
         snprintf(socket_path, sizeof socket_path, "%s/s%u", e->folder, r->node);
         setenv("TORUS_SOCKET", socket_path, 1);
         setenv("TORUS_JOB", e->job, 1);
@@ -388,8 +515,14 @@ static bool start_rank(struct emulation *e, uint32_t i)
         close(out[1]);
         close(err[1]);
     }
-    e->running += r->pid > 0;
-    return r->pid > 0;
+    if (r->pid < 0) {
+        r->pid = 0;
+        return false;
+    }
+    setpgid(r->pid, r->pid); /* here too, so that a signal finds the group */
+    book(e, ENTRY_RANK, r->pid);
+    e->running++;
+    return true;
 }
 
 /* ---- output ---- */
@@ -444,6 +577,8 @@ static void take_signal(struct emulation *e)
     int status = 0;
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == e->janitor)
+            e->janitor = 0;
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         uint32_t node = ended_daemon(e, pid);
         if (node != UINT32_MAX) {
@@ -451,17 +586,43 @@ static void take_signal(struct emulation *e)
                     WIFEXITED(status) ? "code" : "signal",
                     WIFEXITED(status) ? code : WTERMSIG(status));
             show_log(e, node);
+            e->daemon_lost = true;
         }
         for (uint32_t i = 0; i < e->ranks; i++) {
             if (e->rank[i].pid != pid)
                 continue;
             kill(-pid, SIGKILL); /* what the rank itself has left behind */
+            book(e, ENTRY_RANK_ENDED, pid);
             e->rank[i].pid = 0;
             e->running--;
             if (e->code == 0)
                 e->code = code;
         }
     }
+}
+
+static bool is_ours(const struct emulation *e, pid_t pid)
+{
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (e->daemons[n] == pid)
+            return true;
+    for (uint32_t i = 0; i < e->ranks; i++)
+        if (e->rank[i].pid == pid)
+            return true;
+    return pid == e->janitor;
+}
+
+/* kill_strays ends what ranks have left behind in groups of their own: being the subreaper, this
+ * process has become their parent. Their own children follow with their SIGCHLD. */
+static void kill_strays(const struct emulation *e)
+{
+    FILE *f = fopen("/proc/thread-self/children", "re");
+    int pid = 0;
+    while (f && fscanf(f, "%d", &pid) == 1)
+        if (!is_ours(e, pid))
+            kill(pid, SIGKILL);
+    if (f)
+        fclose(f);
 }
 
 static bool any_stream(const struct emulation *e)
@@ -486,6 +647,8 @@ static void run(struct emulation *e)
                 pass_on(&e->rank[i / 2].stream[i % 2], i / 2);
         if (p[0].revents)
             take_signal(e);
+        if (!e->running)
+            kill_strays(e); /* they may hold the pipes */
     }
     free(p);
 }
@@ -500,43 +663,52 @@ static uint32_t daemons_left(const struct emulation *e)
     return left;
 }
 
+static void kill_daemons(const struct emulation *e, int number)
+{
+    for (uint32_t n = 0; n < e->topology.nodes; n++)
+        if (e->daemons[n] > 0)
+            kill(e->daemons[n], number);
+}
+
+static void reap_stopped(struct emulation *e, bool killed)
+{
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        uint32_t node = ended_daemon(e, pid);
+        if (node == UINT32_MAX || killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+            continue;
+        fprintf(stderr, "torusctl: the daemon of node %u did not stop cleanly\n", node);
+        show_log(e, node);
+        e->code = e->code ? e->code : EXIT_FAILED;
+    }
+}
+
 static void stop_all(struct emulation *e)
 {
     signal_ranks(e, SIGKILL);
-    for (uint32_t n = 0; n < e->topology.nodes; n++)
-        if (e->daemons[n] > 0)
-            kill(e->daemons[n], SIGTERM);
+    kill_strays(e);
+    kill_daemons(e, SIGTERM);
     double until = ctl_seconds() + STOP_SECONDS;
     bool killed = false;
-    while (daemons_left(e)) {
+    for (reap_stopped(e, killed); daemons_left(e); reap_stopped(e, killed)) {
         struct pollfd p = {.fd = e->signals, .events = POLLIN};
         struct signalfd_siginfo info;
-        int status = 0;
-        pid_t pid = 0;
         double left = until - ctl_seconds();
         if (left <= 0 && !killed) {
-            for (uint32_t n = 0; n < e->topology.nodes; n++)
-                if (e->daemons[n] > 0)
-                    kill(e->daemons[n], SIGKILL);
             fprintf(stderr, "torusctl: %u daemons did not stop and were killed\n", daemons_left(e));
+            kill_daemons(e, SIGKILL);
             killed = true;
         }
         if (poll(&p, 1, left > 0 ? (int)(left * 1000) + 1 : 1000) > 0 &&
             read(e->signals, &info, sizeof info) < 0)
             continue;
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-            uint32_t node = ended_daemon(e, pid);
-            if (node == UINT32_MAX || killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
-                continue;
-            fprintf(stderr, "torusctl: the daemon of node %u did not stop cleanly\n", node);
-            show_log(e, node);
-            e->code = e->code ? e->code : EXIT_FAILED;
-        }
     }
-    remove_folder(e->folder);
-    close(e->life[1]); /* the janitor finds nothing left to do */
-    if (killed && e->code == 0)
+    if (e->code == 0 && (killed || (e->daemon_lost && !e->keep_going)))
         e->code = EXIT_FAILED;
+    remove_folder(e->folder);
+    close(e->life[1]);
+    close(e->books[1]); /* the janitor finds nothing left to do */
     if (e->janitor > 0)
         waitpid(e->janitor, NULL, 0);
 }
@@ -546,23 +718,21 @@ static bool find_daemon(struct emulation *e)
 {
     if (e->daemon[0])
         return access(e->daemon, X_OK) == 0;
-    char self[PATH_MAX];
+    char self[PATH_MAX], places[3 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(self, '/');
+    char *slash = strrchr(self, '/'), *rest = NULL;
     if (slash)
         *slash = '\0';
-    static const char *const beside[] = {"torusd", "../sbin/torusd"};
-    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
-        char path[PATH_MAX + 32];
-        snprintf(path, sizeof path, "%s/%s", self, beside[i]);
-        if (strlen(path) < sizeof e->daemon && access(path, X_OK) == 0) {
-            strcpy(e->daemon, path);
+    const char *path = getenv("PATH");
+    snprintf(places, sizeof places, "%s:%s/../sbin:%.*s:/usr/sbin", self, self, PATH_MAX / 2,
+             path ? path : "");
+    for (char *at = strtok_r(places, ":", &rest); at; at = strtok_r(NULL, ":", &rest)) {
+        int size = snprintf(e->daemon, sizeof e->daemon, "%s/torusd", at);
+        if (size < (int)sizeof e->daemon && access(e->daemon, X_OK) == 0)
             return true;
-        }
     }
-    snprintf(e->daemon, sizeof e->daemon, "/usr/sbin/torusd");
-    return access(e->daemon, X_OK) == 0;
+    return false;
 }
 
 static void prepare_signals(struct emulation *e)
@@ -576,6 +746,26 @@ static void prepare_signals(struct emulation *e)
     sigprocmask(SIG_BLOCK, &set, NULL);
     e->signals = signalfd(-1, &set, SFD_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* prepare makes all that the processes need; the janitor comes first after the folder. */
+static bool prepare(struct emulation *e)
+{
+    e->daemons = calloc(e->topology.nodes, sizeof *e->daemons);
+    e->rank = calloc(e->ranks, sizeof *e->rank);
+    if (!e->daemons || !e->rank)
+        return false;
+    for (uint32_t i = 0; i < e->ranks; i++)
+        e->rank[i].stream[0].fd = e->rank[i].stream[1].fd = -1;
+    prepare_signals(e);
+    if (pipe2(e->life, O_CLOEXEC) != 0 || (e->tcp && !choose_ports(e)) || !make_folder(e))
+        return false;
+    if (!start_janitor(e) || !write_configs(e) || (e->notify = open_notify(e)) < 0) {
+        remove_folder(e->folder);
+        return false;
+    }
+    return true;
 }
 
 int ctl_emulate(int argc, char **argv)
@@ -588,22 +778,11 @@ int ctl_emulate(int argc, char **argv)
         fprintf(stderr, "torusctl: torusd is not beside torusctl: name it with --daemon PATH\n");
         return EXIT_FAILED;
     }
-    unsigned random = 0;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        random = (unsigned)getpid();
-    e.base_port = 20000 + random % 20000 / 2 * 2;
-    e.daemons = calloc(e.topology.nodes, sizeof *e.daemons);
-    e.rank = calloc(e.ranks, sizeof *e.rank);
-    if (!e.daemons || !e.rank || pipe2(e.life, O_CLOEXEC) != 0 || !make_folder(&e) ||
-        (e.notify = open_notify(&e)) < 0) {
-        fprintf(stderr, "torusctl: cannot prepare %s: %s\n", e.folder, strerror(errno));
-        remove_folder(e.folder);
+    if (!prepare(&e)) {
+        fprintf(stderr, "torusctl: cannot prepare the emulation in %s: %s\n",
+                e.folder[0] ? e.folder : "/tmp", strerror(errno));
         return EXIT_FAILED;
     }
-    for (uint32_t i = 0; i < e.ranks; i++)
-        e.rank[i].stream[0].fd = e.rank[i].stream[1].fd = -1;
-    prepare_signals(&e);
-    start_janitor(&e);
     for (uint32_t n = 0; n < e.topology.nodes; n++)
         e.daemons[n] = start_daemon(&e, n);
     bool good = wait_ready(&e);

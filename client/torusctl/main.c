@@ -18,6 +18,8 @@ static const struct command {
      "  --ranks-per-node R   the most a node takes\n"
      "  --transport ipc|tcp  how the daemons talk (default ipc)\n"
      "  --set SECTION.KEY=VALUE  a line of the daemons' configuration\n"
+     "  --keep-going         only the ranks' exit codes count, not a daemon that ends by itself\n"
+     "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"
      "  --verbose            show the daemons' logs\n"
      "\n"
      "The ranks find TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE set. The "
