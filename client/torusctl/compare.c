@@ -43,8 +43,10 @@ int ctl_compare(int argc, char **argv)
         free(x);
         return EXIT_FAILED;
     }
-    if (a.axes != 2 || b.axes != 2 || memcmp(a.size, b.size, sizeof a.size) != 0) {
-        fprintf(stderr, "torusctl compare: two arrays of the same two axes are needed\n");
+    if (a.axes != 2 || b.axes != 2 || memcmp(a.shape, b.shape, sizeof a.shape) != 0 ||
+        a.fortran != b.fortran || a.count == 0) {
+        fprintf(stderr, "torusctl compare: two arrays of the same two axes and the same memory "
+                        "order are needed, with at least one element\n");
         free(x);
         free(y);
         return EXIT_FAILED;

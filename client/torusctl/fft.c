@@ -2,10 +2,11 @@
 /* torusctl fft: every rank reads its rows, all transform, every rank writes its rows. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "npy.h"
@@ -16,8 +17,8 @@ static const char *const phase_names[PHASES] = {"join", "plan", "read", "execute
 
 struct run {
     const char *in, *out;
-    char temporary[4096];
-    bool inverse, real, timing, failed;
+    char temporary[4096]; /* OUT.NONCE.part */
+    bool inverse, real, timing, as_json, failed;
     int norm;
     torus_context *context;
     torus_group *world;
@@ -43,6 +44,8 @@ static const char *parse(int argc, char **argv, struct run *r)
             r->real = true;
         } else if (strcmp(argv[i], "--timing") == 0) {
             r->timing = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            r->as_json = true;
         } else if (strcmp(argv[i], "--norm") == 0) {
             r->norm = -1;
             for (int n = 0; i + 1 < argc && n < 3; n++)
@@ -116,10 +119,16 @@ static void plan(struct run *r)
     torus_plan_local(r->plan, TORUS_SIDE_INPUT, &r->box);
 }
 
+/* bytes_of this rank's part of the array. */
+static uint64_t bytes_of(const struct run *r)
+{
+    return r->box.count[0] * r->box.count[1] * (r->single ? 8 : 16);
+}
+
 static void read_part(struct run *r)
 {
     uint64_t count = r->box.count[0] * r->box.count[1];
-    r->data = torus_alloc(r->context, count * (r->single ? 8 : 16));
+    r->data = torus_alloc(r->context, bytes_of(r) ? bytes_of(r) : 1);
     if (!r->data)
         complain(r, torus_last_error(r->context));
     else if (!npy_read(r->fd, &r->npy, r->box.begin[0] * r->npy.size[1], count, r->single, r->data))
@@ -135,8 +144,22 @@ static int create_output(struct run *r, struct npy *out)
     return fd;
 }
 
+/* name_temporary: all agree on rank 0's number, so that two jobs never share a file. */
+static void name_temporary(struct run *r)
+{
+    uint32_t nonce = 0;
+    if (torus_rank(r->world) == 0 && getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+        nonce = (uint32_t)getpid();
+    if (torus_broadcast(r->world, &nonce, sizeof nonce, TORUS_BYTE, 0) != TORUS_OK)
+        complain(r, torus_last_error(r->context));
+    snprintf(r->temporary, sizeof r->temporary, "%s.%08x.part", r->out, nonce);
+}
+
 static void write_part(struct run *r)
 {
+    name_temporary(r);
+    if (!agree(r))
+        return;
     struct npy out = r->npy;
     bool first = torus_rank(r->world) == 0;
     int fd = first ? create_output(r, &out) : -1;
@@ -172,6 +195,21 @@ static void write_part(struct run *r)
     agree(r);
 }
 
+static void report_json(const struct run *r)
+{
+    json_t *seconds = json_object();
+    for (int p = 0; p < PHASES; p++)
+        json_object_set_new(seconds, phase_names[p], json_real(r->seconds[p]));
+    json_t *all = json_pack("{s:i s:i s:i s:I s:I s:I s:o}", "version", 1, "node",
+                            (int)torus_node(r->context), "rank", (int)torus_rank(r->world), "rows",
+                            (json_int_t)r->box.count[0], "columns", (json_int_t)r->box.count[1],
+                            "bytes", (json_int_t)bytes_of(r), "seconds", seconds);
+    char *text = json_dumps(all, JSON_COMPACT);
+    puts(text ? text : "");
+    free(text);
+    json_decref(all);
+}
+
 static void report(struct run *r)
 {
     double most[PHASES];
@@ -183,8 +221,7 @@ static void report(struct run *r)
                  coordinates[d]);
     printf("node %u (%s), rank %u: %llu rows of %llu, %llu bytes\n", torus_node(r->context), place,
            torus_rank(r->world), (unsigned long long)r->box.count[0],
-           (unsigned long long)r->box.count[1],
-           (unsigned long long)(r->box.count[0] * r->box.count[1] * (r->single ? 8 : 16)));
+           (unsigned long long)r->box.count[1], (unsigned long long)bytes_of(r));
     fflush(stdout);
     torus_allreduce(r->world, r->seconds, most, PHASES, TORUS_DOUBLE, TORUS_MAX);
     if (torus_rank(r->world) != 0)
@@ -225,7 +262,11 @@ static void work(struct run *r)
     at = ctl_seconds();
     write_part(r);
     seconds[PHASE_WRITE] = ctl_seconds() - at;
-    if (r->timing && !r->text[0])
+    if (r->failed)
+        return;
+    if (r->as_json)
+        report_json(r);
+    if (r->timing)
         report(r);
 }
 
@@ -236,16 +277,16 @@ int ctl_fft(int argc, char **argv)
     const char *wrong = parse(argc, argv, &r);
     if (wrong)
         return ctl_usage("fft", wrong);
-    if (strlen(r.out) + 8 > sizeof r.temporary)
+    if (strlen(r.out) + 16 > sizeof r.temporary)
         return ctl_usage("fft", "the output's name is too long");
-    snprintf(r.temporary, sizeof r.temporary, "%s.part", r.out);
     r.context = ctl_open(NULL, &code);
     if (!r.context)
         return code;
     work(&r);
-    if (r.text[0]) {
+    if (r.failed && !r.text[0] && torus_rank(r.world) == 0)
+        complain(&r, "another rank has failed, and says why");
+    if (r.text[0])
         fprintf(stderr, "torusctl fft: %s\n", r.text);
-    }
     if (r.text[0] || r.failed)
         code = EXIT_FAILED;
     if (r.fd >= 0)

@@ -34,9 +34,12 @@ int ctl_filter(int argc, char **argv)
     double samples = 0;
     int given = 0;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--lowpass") == 0 && i + 1 < argc)
-            samples = atof(argv[++i]);
-        else if (argv[i][0] == '-' || given == 2)
+        if (strcmp(argv[i], "--lowpass") == 0 && i + 1 < argc) {
+            char *end = NULL;
+            samples = strtod(argv[++i], &end);
+            if (*end || !isfinite(samples) || !(samples > 0))
+                return ctl_usage("filter", "--lowpass takes a wavelength in samples, above 0");
+        } else if (argv[i][0] == '-' || given == 2)
             return ctl_usage("filter", "an input, an output and --lowpass SAMPLES");
         else
             names[given++] = argv[i];
@@ -55,8 +58,10 @@ int ctl_filter(int argc, char **argv)
     bool good = fd >= 0 && npy_write(fd, &n, 0, n.count, false, z);
     if (!good)
         fprintf(stderr, "torusctl filter: %s\n", n.text);
-    if (fd >= 0)
-        close(fd);
+    if (fd >= 0 && close(fd) != 0 && good) {
+        perror("torusctl filter: closing the output");
+        good = false;
+    }
     free(z);
     return good ? EXIT_WELL : EXIT_FAILED;
 }

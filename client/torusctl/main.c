@@ -29,7 +29,8 @@ static const struct command {
      "  --inverse            the inverse transform\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"
      "  --real               write the real part alone\n"
-     "  --timing             say how long each phase took and what each rank did\n"},
+     "  --timing             say how long each phase took and what each rank did\n"
+     "  --json               the same as one JSON object a rank\n"},
     {"bench", "[--json] [--iterations N]", "latency and bandwidth, by every rank of a job",
      ctl_bench, ""},
     {"compare", "A.npy B.npy [--fft]", "relative errors of A against B, or against B's transform",
@@ -55,6 +56,38 @@ static const struct command *find(const char *name)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
+}
+
+/* distance counts the letters to change, add or leave out between two short words. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { WORD = 16 };
+    size_t row[WORD + 1], m = strnlen(a, WORD), n = strnlen(b, WORD);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+static const char *nearest(const char *name)
+{
+    const char *best = commands[0].name;
+    for (size_t i = 1; i < COMMANDS; i++)
+        if (distance(name, commands[i].name) < distance(name, best))
+            best = commands[i].name;
+    return best;
 }
 
 int ctl_usage(const char *name, const char *wrong)
@@ -105,12 +138,18 @@ int main(int argc, char **argv)
     }
     const struct command *c = find(argv[1]);
     if (!c) {
-        fprintf(stderr, "torusctl: there is no command %s\n", argv[1]);
+        fprintf(stderr, "torusctl: there is no command %s; the nearest is %s\n", argv[1],
+                nearest(argv[1]));
         overview(stderr);
         return EXIT_USAGE;
     }
-    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0)
             return ctl_usage(c->name, NULL);
+        if (strcmp(argv[i], "--version") == 0) {
+            puts("torusctl " TORUS_VERSION);
+            return EXIT_WELL;
+        }
+    }
     return c->run(argc - 1, argv + 1);
 }

@@ -67,14 +67,16 @@ static bool read_shape(struct npy *n, const char *at)
         char *end = NULL;
         errno = 0;
         unsigned long long size = strtoull(at, &end, 10);
-        if (end == at || errno || n->axes == 6)
+        if (at[0] < '0' || at[0] > '9' || errno || n->axes == 6)
             return fail(n, "its shape cannot be read, or has more than 6 axes");
-        if (size && n->count > UINT64_MAX / size)
+        if (size && n->count > (uint64_t)INT64_MAX / n->item / size)
             return fail(n, "its shape overflows");
         n->shape[n->axes++] = size;
         n->count *= size;
-        at = end + strspn(end, " ,");
+        at = end + strspn(end, " ,L"); /* 3L: written by Python 2 */
     }
+    if (*at != ')')
+        return fail(n, "its shape has no end");
     for (int d = 0; d < n->axes; d++)
         n->size[d] = n->shape[n->fortran ? n->axes - 1 - d : d];
     return true;
@@ -122,7 +124,7 @@ int npy_open(const char *path, struct npy *n)
     if (read_header(fd, n))
         return fd;
     snprintf(why, sizeof why, "%.190s", n->text);
-    fail(n, "%.40s: %s", path, why);
+    fail(n, "%.255s: %s", path, why);
     close(fd);
     return -1;
 }
@@ -213,8 +215,10 @@ int npy_create(const char *path, struct npy *n, bool single, bool real)
     header[9] = (char)((padded - 10) >> 8);
     n->data = padded;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd >= 0 && pwrite(fd, header, padded, 0) == (ssize_t)padded &&
-        ftruncate(fd, (off_t)(padded + n->count * n->item)) == 0)
+    if (fd >= 0 && n->count > (uint64_t)INT64_MAX / 2 / n->item)
+        errno = EFBIG;
+    else if (fd >= 0 && pwrite(fd, header, padded, 0) == (ssize_t)padded &&
+             ftruncate(fd, (off_t)(padded + n->count * n->item)) == 0)
         return fd;
     fail(n, "%s: %s", path, strerror(errno));
     if (fd >= 0) {
@@ -237,9 +241,9 @@ bool npy_write(int fd, struct npy *n, uint64_t first, uint64_t count, bool singl
             memcpy(piece + i * number_bytes, from + i * 2 * number_bytes, number_bytes);
         const unsigned char *bytes = real ? piece : from;
         ssize_t put = pwrite(fd, bytes, now * n->item, (off_t)(n->data + (first + done) * n->item));
-        if (put != (ssize_t)(now * n->item))
+        if (put < (ssize_t)n->item) /* a part of an element is written again */
             return fail(n, "writing: %s", put < 0 ? strerror(errno) : "the disk is full");
-        done += now;
+        done += (uint64_t)put / n->item;
     }
     return true;
 }

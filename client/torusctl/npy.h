@@ -19,7 +19,7 @@ struct npy {
     uint64_t size[6];  /* in the order of the file: reversed for Fortran order */
     uint64_t count;
     size_t data;    /* where the elements begin */
-    char text[256]; /* the sentence of the last error */
+    char text[512]; /* the sentence of the last error */
 };
 
 /* npy_open reads the header; returns a descriptor, or -1 with the sentence in npy->text. */

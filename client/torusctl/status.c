@@ -10,6 +10,21 @@
 
 static const char *const states[] = {"down", "up", "unknown"};
 
+enum { LATE_SECONDS = 10 };
+
+/* What the tables show beyond the JSON form, which is fixed. */
+static const char *const people_only[] = {"error", "program", "phase", "step", "steps"};
+
+/* text_json: the names of jobs and programs are bytes that need not be UTF-8. */
+static json_t *text_json(const char *text)
+{
+    char plain[TD_TEXT_MAX] = "";
+    json_t *j = json_string(text ? text : "");
+    for (size_t i = 0; !j && text[i] && i + 1 < sizeof plain; i++)
+        plain[i] = text[i] >= ' ' && text[i] < 127 ? text[i] : '?';
+    return j ? j : json_string(plain);
+}
+
 /* ranks lists the bits of a row that are `value`. */
 static json_t *ranks(const struct td_status_row *row, bool value)
 {
@@ -24,21 +39,21 @@ static json_t *row_json(uint32_t section, const struct td_status_row *r)
 {
     switch (section) {
     case TD_STATUS_PEERS:
-        return json_pack("{s:i s:s s:s s:s}", "node", (int)r->node, "endpoint", r->name, "state",
-                         states[r->state <= TD_PEER_UNKNOWN ? r->state : TD_PEER_UNKNOWN], "error",
-                         r->text);
+        return json_pack("{s:i s:o s:s s:o}", "node", (int)r->node, "endpoint", text_json(r->name),
+                         "state", states[r->state <= TD_PEER_UNKNOWN ? r->state : TD_PEER_UNKNOWN],
+                         "error", text_json(r->text));
     case TD_STATUS_CLIENTS:
-        return json_pack("{s:I s:I s:s s:I s:s}", "pid", (json_int_t)r->pid, "uid",
-                         (json_int_t)r->uid, "job", r->name, "rank", (json_int_t)r->rank, "program",
-                         r->text);
+        return json_pack("{s:I s:I s:o s:I s:o}", "pid", (json_int_t)r->pid, "uid",
+                         (json_int_t)r->uid, "job", text_json(r->name), "rank", (json_int_t)r->rank,
+                         "program", text_json(r->text));
     case TD_STATUS_JOBS:
-        return json_pack("{s:s s:I s:i s:i s:o}", "name", r->name, "uid", (json_int_t)r->uid,
-                         "size", (int)r->size, "joined", (int)r->joined, "missing",
-                         ranks(r, false));
+        return json_pack("{s:o s:I s:i s:i s:o}", "name", text_json(r->name), "uid",
+                         (json_int_t)r->uid, "size", (int)r->size, "joined", (int)r->joined,
+                         "missing", ranks(r, false));
     default:
-        return json_pack("{s:s s:i s:I s:I s:s s:s s:I s:I s:I s:o s:o}", "job", r->name, "group",
-                         (int)r->group, "generation", (json_int_t)r->generation, "sequence",
-                         (json_int_t)r->sequence, "kind", r->text, "phase",
+        return json_pack("{s:o s:i s:I s:I s:o s:s s:I s:I s:I s:o s:o}", "job", text_json(r->name),
+                         "group", (int)r->group, "generation", (json_int_t)r->generation,
+                         "sequence", (json_int_t)r->sequence, "kind", text_json(r->text), "phase",
                          r->phase ? "running" : "waiting", "age_ns", (json_int_t)r->age_ns, "step",
                          (json_int_t)r->steps_done, "steps", (json_int_t)r->steps, "arrived",
                          ranks(r, true), "missing", ranks(r, false));
@@ -100,17 +115,61 @@ static json_t *collect(torus_context *c)
 
 /* ---- tables ---- */
 
-static void cell(struct libscols_line *line, size_t column, const json_t *value)
+/* duration writes ns for people: 340ms, 12.5s, 2.5m, 3.0h. */
+static void duration(char *text, size_t bytes, json_int_t ns)
+{
+    double s = 1e-9 * (double)ns;
+    if (s < 1)
+        snprintf(text, bytes, "%.0fms", 1e3 * s);
+    else if (s < 60)
+        snprintf(text, bytes, "%.1fs", s);
+    else if (s < 3600)
+        snprintf(text, bytes, "%.1fm", s / 60);
+    else
+        snprintf(text, bytes, "%.1fh", s / 3600);
+}
+
+/* rank_runs writes ranks as 0-3,7, and how it goes on when there are too many. */
+static void rank_runs(char *text, size_t bytes, const json_t *list)
+{
+    enum { MOST = 40 };
+    size_t count = json_array_size(list), length = 0;
+    for (size_t i = 0, end = 0; i < count; i = end) {
+        json_int_t first = json_integer_value(json_array_get(list, i)), last = first;
+        for (end = i + 1; end < count && json_integer_value(json_array_get(list, end)) == last + 1;
+             end++)
+            last++;
+        if (length > MOST) {
+            snprintf(text + length, bytes - length, " and %zu more", count - i);
+            return;
+        }
+        snprintf(text + length, bytes - length, first == last ? "%s%lld" : "%s%lld-%lld",
+                 i ? "," : "", (long long)first, (long long)last);
+        length = strlen(text);
+    }
+}
+
+/* is_late: an operation that waits for ranks for longer than anybody should be left guessing. */
+static bool is_late(const json_t *operation)
+{
+    return json_array_size(json_object_get(operation, "missing")) &&
+           json_integer_value(json_object_get(operation, "age_ns")) >= LATE_SECONDS * 1000000000LL;
+}
+
+static void cell(struct libscols_line *line, size_t column, const json_t *row, const char *key)
 {
     char text[256] = "";
-    if (json_is_string(value))
+    const json_t *value = json_object_get(row, key);
+    if (strcmp(key, "!") == 0)
+        snprintf(text, sizeof text, "%s", is_late(row) ? "!" : "");
+    else if (strcmp(key, "age") == 0)
+        duration(text, sizeof text, json_integer_value(json_object_get(row, "age_ns")));
+    else if (json_is_string(value))
         snprintf(text, sizeof text, "%s", json_string_value(value));
     else if (json_is_integer(value))
         snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
     else
-        for (size_t i = 0; i < json_array_size(value) && strlen(text) < 200; i++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i ? "," : "",
-                     (long long)json_integer_value(json_array_get(value, i)));
+        rank_runs(text, sizeof text, value);
     scols_line_set_data(line, column, text);
 }
 
@@ -124,7 +183,7 @@ static void table(const char *title, const json_t *rows, const char *const *keys
     for (size_t i = 0; i < json_array_size(rows); i++) {
         struct libscols_line *line = scols_table_new_line(t, NULL);
         for (size_t k = 0; keys[k]; k++)
-            cell(line, k, json_object_get(json_array_get(rows, i), keys[k]));
+            cell(line, k, json_array_get(rows, i), keys[k]);
     }
     printf("\n%s\n", title);
     scols_print_table(t);
@@ -150,18 +209,31 @@ static void print_head(torus_context *c, const json_t *all)
     printf(": %zu of %zu peers up\n", up, json_array_size(peers));
 }
 
-/* warn says which operations wait for ranks for longer than anybody should be left guessing. */
 static void warn(const json_t *operations)
 {
     for (size_t i = 0; i < json_array_size(operations); i++) {
         const json_t *o = json_array_get(operations, i);
-        double seconds = 1e-9 * (double)json_integer_value(json_object_get(o, "age_ns"));
-        if (seconds >= 10 && json_array_size(json_object_get(o, "missing")))
-            printf("\n! %s of job %s has waited %.1fs for %zu ranks\n",
-                   json_string_value(json_object_get(o, "kind")),
-                   json_string_value(json_object_get(o, "job")), seconds,
-                   json_array_size(json_object_get(o, "missing")));
+        char age[32], missing[256] = "";
+        if (!is_late(o))
+            continue;
+        duration(age, sizeof age, json_integer_value(json_object_get(o, "age_ns")));
+        rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
+        printf("\n! waiting: %s of job %s, for %s, for rank %s\n",
+               json_string_value(json_object_get(o, "kind")),
+               json_string_value(json_object_get(o, "job")), age, missing);
     }
+}
+
+static void print_json(json_t *all)
+{
+    const char *name = NULL;
+    json_t *list = NULL, *row = NULL;
+    size_t i = 0;
+    json_object_foreach(all, name, list) json_array_foreach(
+        list, i, row) for (size_t k = 0; k < sizeof people_only / sizeof people_only[0]; k++)
+        json_object_del(row, people_only[k]);
+    json_dumpf(all, stdout, JSON_INDENT(2));
+    putchar('\n');
 }
 
 int ctl_status(int argc, char **argv)
@@ -185,8 +257,7 @@ int ctl_status(int argc, char **argv)
         fprintf(stderr, "torusctl status: %s\n", torus_last_error(c));
         code = EXIT_FAILED;
     } else if (as_json) {
-        json_dumpf(all, stdout, JSON_INDENT(2));
-        putchar('\n');
+        print_json(all);
     } else {
         print_head(c, all);
         table("PEERS", json_object_get(all, "peers"),
@@ -196,8 +267,8 @@ int ctl_status(int argc, char **argv)
         table("JOBS", json_object_get(all, "jobs"),
               (const char *const[]){"name", "uid", "size", "joined", "missing", NULL});
         table("OPERATIONS", json_object_get(all, "operations"),
-              (const char *const[]){"job", "sequence", "kind", "phase", "step", "steps", "arrived",
-                                    "missing", NULL});
+              (const char *const[]){"!", "job", "group", "sequence", "kind", "phase", "age", "step",
+                                    "steps", "arrived", "missing", NULL});
         warn(json_object_get(all, "operations"));
     }
     json_decref(all);
