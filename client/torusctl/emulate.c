@@ -563,17 +563,8 @@ static void signal_ranks(struct emulation *e, int number)
             kill(-e->rank[i].pid, number);
 }
 
-static void take_signal(struct emulation *e)
+static void reap(struct emulation *e)
 {
-    struct signalfd_siginfo info;
-    if (read(e->signals, &info, sizeof info) != sizeof info)
-        return;
-    if (info.ssi_signo != SIGCHLD) {
-        signal_ranks(e, e->interrupted++ ? SIGKILL : (int)info.ssi_signo);
-        if (e->code == 0)
-            e->code = 128 + (int)info.ssi_signo;
-        return;
-    }
     int status = 0;
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
@@ -599,6 +590,20 @@ static void take_signal(struct emulation *e)
                 e->code = code;
         }
     }
+}
+
+static void take_signal(struct emulation *e)
+{
+    struct signalfd_siginfo info;
+    if (read(e->signals, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGCHLD) {
+        reap(e);
+        return;
+    }
+    signal_ranks(e, e->interrupted++ ? SIGKILL : (int)info.ssi_signo);
+    if (e->code == 0)
+        e->code = 128 + (int)info.ssi_signo;
 }
 
 static bool is_ours(const struct emulation *e, pid_t pid)
@@ -686,6 +691,7 @@ static void reap_stopped(struct emulation *e, bool killed)
 
 static void stop_all(struct emulation *e)
 {
+    reap(e); /* what has ended until now was not told to */
     signal_ranks(e, SIGKILL);
     kill_strays(e);
     kill_daemons(e, SIGTERM);

@@ -41,7 +41,7 @@ static json_t *row_json(uint32_t section, const struct td_status_row *r)
     case TD_STATUS_PEERS:
         return json_pack("{s:i s:o s:s s:o}", "node", (int)r->node, "endpoint", text_json(r->name),
                          "state", states[r->state <= TD_PEER_UNKNOWN ? r->state : TD_PEER_UNKNOWN],
-                         "error", text_json(r->text));
+                         "error", text_json(r->state == TD_PEER_UP ? "" : r->text));
     case TD_STATUS_CLIENTS:
         return json_pack("{s:I s:I s:o s:I s:o}", "pid", (json_int_t)r->pid, "uid",
                          (json_int_t)r->uid, "job", text_json(r->name), "rank", (json_int_t)r->rank,

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torusctl emulate: placement, output, exit codes, and that nothing is left behind."""
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CTL = os.path.abspath(sys.argv.pop(1))
+DEADLINE_S = 60
+
+
+def emulate(shape, *arguments):
+    return subprocess.run([CTL, "emulate", shape, *arguments], capture_output=True, text=True,
+                          timeout=DEADLINE_S)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(child) for child in f.read().split()]
+
+
+def descendants(pid):
+    found = []
+    for child in children(pid):
+        found += [child, *descendants(child)]
+    return found
+
+
+class Running:
+    """An emulation whose ranks have all come to the point where their script says $READY."""
+
+    def __init__(self, test, shape, ranks, script, *options):
+        self.test = test
+        self.process = subprocess.Popen(
+            [CTL, "emulate", shape, *options, "--", "sh", "-c",
+             "READY='echo ready '$TORUS_SOCKET; " + script],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        test.addCleanup(self.process.stdout.close)
+        test.addCleanup(self.process.stderr.close)
+        test.addCleanup(self.process.kill)
+        line = self.expect("ready", ranks)
+        self.folder = os.path.dirname(re.search(r"(/\S+)", line).group(1))
+        test.assertTrue(os.path.isdir(self.folder))
+        self.ends = {pid: os.pidfd_open(pid) for pid in descendants(self.process.pid)}
+
+    def expect(self, word, count):
+        line = None
+        for _ in range(count):
+            line = self.process.stdout.readline()
+            self.test.assertIn(word, line)
+        return line
+
+    def named(self, name):
+        pids = []
+        for pid in self.ends:
+            with open(f"/proc/{pid}/cmdline") as f:
+                if name in f.read():
+                    pids.append(pid)
+        return pids
+
+    def check_nothing_is_left(self):
+        until = time.monotonic() + DEADLINE_S
+        for pid, end in self.ends.items():
+            ready, _, _ = select.select([end], [], [], max(0, until - time.monotonic()))
+            self.test.assertTrue(ready, f"process {pid} is left")
+            os.close(end)
+        self.test.assertFalse(os.path.exists(self.folder))
+
+
+class Gate:
+    """A pipe in the file system that ranks wait at until the `with` ends."""
+
+    def __init__(self, test):
+        folder = tempfile.TemporaryDirectory()
+        test.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "gate")
+        os.mkfifo(self.path)
+        self.wait = f"exec 3<'{self.path}'; $READY; read line <&3 || true"
+
+    def __enter__(self):
+        self.end = os.open(self.path, os.O_RDWR)  # both ends, not to wait for the ranks
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.end)
+
+
+class Emulation(unittest.TestCase):
+    def places(self, shape, *options):
+        done = emulate(shape, *options, "--", "sh", "-c",
+                       "echo $TORUS_RANK $TORUS_SIZE $TORUS_NODE $TORUS_JOB")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = sorted(([*map(int, row[:3]), row[3]] for row in
+                       (line.split("] ")[-1].split() for line in done.stdout.splitlines())))
+        self.assertEqual([row[0] for row in rows], list(range(len(rows))))
+        self.assertEqual({row[1] for row in rows}, {len(rows)})
+        self.assertEqual(len({row[3] for row in rows}), 1)
+        return [row[2] for row in rows]
+
+    def test_ranks_fill_the_nodes_in_consecutive_blocks(self):
+        self.assertEqual(self.places("2x2"), [0, 1, 2, 3])
+        self.assertEqual(self.places("3", "--ranks", "7"), [0, 0, 0, 1, 1, 2, 2])
+        self.assertEqual(self.places("2x2", "--ranks", "3"), [0, 1, 2])
+        self.assertEqual(self.places("2", "--ranks-per-node", "3"), [0, 0, 0, 1, 1, 1])
+        self.assertEqual(self.places("3", "--ranks", "4", "--ranks-per-node", "2"), [0, 0, 1, 1])
+        self.assertEqual(self.places("1"), [0])
+
+    def test_wrong_usage_is_refused_with_code_2(self):
+        for arguments in (["2", "--ranks", "5", "--ranks-per-node", "2", "--", "true"],
+                          ["0x3", "--", "true"], ["3x", "--", "true"], ["3x3"], ["--", "true"],
+                          ["2", "--ranks", "x", "--", "true"], ["2", "--what", "--", "true"],
+                          ["2", "--transport", "pigeon", "--", "true"]):
+            done = emulate(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn("usage: torusctl emulate", done.stderr)
+
+    def test_lines_come_after_their_rank_and_streams_stay_apart(self):
+        done = emulate("1x2", "--", "sh", "-c", "echo out; echo err >&2; printf tail")
+        for rank in range(2):
+            self.assertIn(f"[{rank}] out\n", done.stdout)
+            self.assertIn(f"[{rank}] tail\n", done.stdout)
+            self.assertIn(f"[{rank}] err\n", done.stderr)
+
+    def test_one_rank_writes_as_it_is(self):
+        done = emulate("1x2", "--ranks", "1", "--", "sh", "-c", "printf 'a\\nb'; echo err >&2")
+        self.assertEqual((done.stdout, done.stderr), ("a\nb", "err\n"))
+
+    def test_the_exit_code_of_a_rank_is_passed_on(self):
+        rank = "[ $TORUS_RANK != 1 ] || "
+        self.assertEqual(emulate("1x2", "--", "sh", "-c", rank + "exit 7").returncode, 7)
+        self.assertEqual(emulate("1x2", "--", "sh", "-c", rank + "kill -KILL $$").returncode, 137)
+        self.assertEqual(emulate("1x2", "--", "/nonexistent/program").returncode, 127)
+
+    def test_ranks_have_the_signals_they_expect(self):
+        done = emulate("1", "--", "sh", "-c", "yes | head -n 1; kill -PIPE $$")
+        self.assertEqual((done.returncode, done.stdout), (141, "y\n"))
+
+    def test_tcp_carries_a_job(self):
+        done = emulate("2x2", "--transport", "tcp", "--", CTL, "bench", "--json",
+                       "--iterations", "3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"barrier"', done.stdout)
+
+    def test_a_setting_reaches_the_daemons(self):
+        done = emulate("1", "--set", "limits.clients=nonsense", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("node 0 did not start", done.stderr)
+        self.assertIn("clients", done.stderr)
+
+    def test_a_daemon_that_is_not_there_is_said(self):
+        done = emulate("1", "--daemon", "/nonexistent/torusd", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("torusd", done.stderr)
+
+    def test_nothing_is_left_after_a_good_end(self):
+        with Gate(self) as gate:
+            running = Running(self, "2x2", 4, gate.wait)
+        self.assertEqual(running.process.wait(DEADLINE_S), 0)
+        running.check_nothing_is_left()
+
+    def test_nothing_is_left_after_kill_9(self):
+        # children of ranks, and ranks that ignore what can be ignored
+        running = Running(self, "2x2", 4, "trap '' TERM HUP INT; sleep 1000 & $READY; wait")
+        running.process.kill()
+        running.process.wait(DEADLINE_S)
+        running.check_nothing_is_left()
+
+    def test_signals_reach_the_ranks(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            running = Running(self, "1x2", 2, f"trap 'echo caught; exit 9' {number.name[3:]}; "
+                                              "$READY; while :; do sleep 1000 & wait; done")
+            running.process.send_signal(number)
+            out, err = running.process.communicate(timeout=DEADLINE_S)
+            self.assertEqual(out.count("caught"), 2, err)
+            self.assertEqual(running.process.returncode, 128 + number)
+            running.check_nothing_is_left()
+
+    def test_a_second_signal_kills(self):
+        running = Running(self, "1x2", 2, "trap 'echo caught' TERM; $READY; "
+                                          "while :; do sleep 1000 & wait; done")
+        running.process.terminate()
+        running.expect("caught", 2)
+        running.process.terminate()
+        self.assertEqual(running.process.wait(DEADLINE_S), 128 + signal.SIGTERM)
+        running.check_nothing_is_left()
+
+    def test_strays_of_ranks_are_ended(self):
+        done = emulate("1x2", "--", "sh", "-c", "setsid sleep 1000 & echo $!")
+        self.assertEqual(done.returncode, 0)
+        for line in done.stdout.splitlines():
+            self.assertFalse(os.path.exists(f"/proc/{line.split()[-1]}"))
+
+    def test_a_daemon_that_dies_is_named(self):
+        for options, code in (([], 1), (["--keep-going"], 0)):
+            with Gate(self) as gate:
+                running = Running(self, "1x2", 2, gate.wait, *options)
+                [daemon] = running.named(f"{running.folder}/c1")
+                os.kill(daemon, signal.SIGKILL)
+                self.assertIn("the daemon of node 1 ended (signal 9)",
+                              running.process.stderr.readline())
+            self.assertEqual(running.process.wait(DEADLINE_S), code)
+            running.check_nothing_is_left()
+
+    def test_status_knows_the_machine(self):
+        done = emulate("2x3m", "--ranks", "1", "--", CTL, "status", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        status = json.loads(done.stdout)
+        self.assertEqual(list(status), ["version", "node", "coordinates", "shape", "wrap", "peers",
+                                        "clients", "jobs", "operations"])
+        self.assertEqual((status["node"], status["coordinates"]), (0, [0, 0]))
+        self.assertEqual((status["shape"], status["wrap"]), ([2, 3], [True, False]))
+        self.assertEqual([peer["node"] for peer in status["peers"]], [1, 2, 3, 4, 5])
+        for peer in status["peers"]:
+            self.assertEqual(set(peer), {"node", "endpoint", "state"})
+        self.assertEqual([set(client) for client in status["clients"]],
+                         [{"pid", "uid", "job", "rank"}])
+
+    def test_without_a_daemon_the_code_is_3(self):
+        environment = dict(os.environ, TORUS_SOCKET="/nonexistent/torusd.sock")
+        for command in (["status"], ["bench"], ["fft", "a.npy", "b.npy"]):
+            done = subprocess.run([CTL, *command], capture_output=True, text=True,
+                                  env=environment, timeout=DEADLINE_S)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("/nonexistent/torusd.sock", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torusctl fft under real daemons: files in, files out, against NumPy."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+CTL = os.path.abspath(sys.argv.pop(1))
+LONG = bool(os.environ.get("TORUS_TEST_LONG"))
+DEADLINE_S = 120
+
+
+def emulate(shape, *arguments, ranks=None):
+    many = ["--ranks", str(ranks)] if ranks else []
+    return subprocess.run([CTL, "emulate", shape, *many, "--", CTL, *arguments],
+                          capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+def error_of(result, reference):
+    norm = np.linalg.norm(reference)
+    return np.linalg.norm(result - reference) / (norm if norm else 1)
+
+
+class Transforms(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.random = np.random.default_rng(7)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def transform(self, array, *options, shape="2x2", ranks=None):
+        np.save(self.path("in.npy"), array)
+        done = emulate(shape, "fft", self.path("in.npy"), self.path("out.npy"), *options,
+                       ranks=ranks)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.npy", "out.npy"])
+        return np.load(self.path("out.npy"))
+
+    def close(self, result, reference):
+        epsilon = np.finfo(result.dtype).eps
+        bound = 4 * epsilon * np.sqrt(np.log2(max(2, reference.size)))
+        self.assertLessEqual(error_of(result, reference), bound)
+
+    def complex(self, rows, columns):
+        return self.random.normal(size=(rows, columns, 2)).view(np.complex128)[..., 0]
+
+    def test_every_shape_and_rank_count_agrees_with_numpy(self):
+        cases = [("1x1", 1, 7, 5), ("1x1", 4, 13, 31), ("1x2", 3, 1, 1), ("2x2", 4, 97, 101),
+                 ("3x3", 9, 344, 403), ("3x3", 16, 5, 300), ("2x2x2", 8, 128, 64),
+                 ("3x2m", 12, 300, 500), ("4m", 4, 31, 1), ("2x2", 5, 1, 211)]
+        if LONG:
+            cases += [(shape, ranks, rows, columns)
+                      for shape in ("1x1", "1x2", "2x2", "3x3", "2x2x2", "3x3m", "2mx3m")
+                      for ranks in (1, 2, 3, 7, 16)
+                      for rows, columns in ((1, 1), (3, 2), (17, 19), (300, 500))
+                      if ranks <= 4 * np.prod([int(n.strip("m")) for n in shape.split("x")])]
+        for shape, ranks, rows, columns in cases:
+            with self.subTest(shape=shape, ranks=ranks, rows=rows, columns=columns):
+                z = self.complex(rows, columns)
+                spectrum = self.transform(z, shape=shape, ranks=ranks)
+                self.close(spectrum, np.fft.fft2(z))
+                self.close(self.transform(spectrum, "--inverse", shape=shape, ranks=ranks), z)
+
+    def test_element_types_keep_single_precision_single(self):
+        for name in ("i1", "u2", ">i4", "<i8", "f4", ">f4", "f8", ">f8", "c8", ">c16", "?"):
+            with self.subTest(type=name):
+                array = (self.random.normal(size=(11, 6)) * 50).astype(name)
+                result = self.transform(array)
+                single = np.dtype(name).newbyteorder("=") in (np.float32, np.complex64)
+                self.assertEqual(result.dtype, np.complex64 if single else np.complex128)
+                wide = array.astype(np.complex128)
+                self.close(result, np.fft.fft2(wide))
+
+    def test_memory_order_is_kept(self):
+        array = np.asfortranarray(self.complex(23, 10))
+        result = self.transform(array)
+        self.assertTrue(result.flags.f_contiguous and not result.flags.c_contiguous)
+        self.close(result, np.fft.fft2(array))
+
+    def test_norms_are_those_of_numpy(self):
+        z = self.complex(9, 14)
+        for norm in ("backward", "ortho", "forward"):
+            self.close(self.transform(z, "--norm", norm), np.fft.fft2(z, norm=norm))
+            self.close(self.transform(z, "--norm", norm, "--inverse"), np.fft.ifft2(z, norm=norm))
+
+    def test_the_real_part_alone(self):
+        z = self.complex(12, 7)
+        result = self.transform(z, "--inverse", "--real")
+        self.assertEqual(result.dtype, np.float64)
+        self.close(result, np.fft.ifft2(z).real)
+
+    def test_timing_names_every_node_and_phase(self):
+        np.save(self.path("in.npy"), self.complex(10, 10))
+        done = emulate("2x2", "fft", self.path("in.npy"), self.path("out.npy"), "--timing")
+        self.assertEqual(done.returncode, 0)
+        for node in range(4):
+            self.assertIn(f"node {node} ", done.stdout)
+        for phase in ("read", "join", "plan", "execute", "write"):
+            self.assertIn(phase, done.stdout)
+
+    def test_what_cannot_be_read_fails_on_every_rank_and_leaves_no_file(self):
+        np.save(self.path("line.npy"), np.zeros(5))
+        np.save(self.path("empty.npy"), np.zeros((0, 4)))
+        np.save(self.path("half.npy"), np.zeros((4, 4), dtype=np.float16))
+        before = sorted(os.listdir(self.folder))
+        for name, words in (("line.npy", "1 axes"), ("empty.npy", "no elements"),
+                            ("half.npy", "f2"), ("absent.npy", "No such file")):
+            done = emulate("1x2", "fft", self.path(name), self.path("out.npy"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
+            for rank in range(2):
+                self.assertIn(f"[{rank}] torusctl fft", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_an_output_that_cannot_be_written_fails_on_every_rank(self):
+        np.save(self.path("in.npy"), np.ones((4, 4)))
+        done = emulate("1x2", "fft", self.path("in.npy"), self.path("absent/out.npy"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No such file", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
