@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl emulate: daemons, ranks, and nothing left behind.
  *
- * Every daemon reads from a pipe that this process holds, and stops at its end. A janitor, a child
- * that is told of every process started, sees the end of a pipe of its own: it kills what is left
- * of the ranks, waits for the daemons and removes the folder. So however this process ends, kill -9
- * included, all goes. */
+ * Every daemon reads from a pipe that this process holds, and stops at its end; a janitor sees to
+ * the rest. So however this process ends, kill -9 included, all goes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,18 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <dirent.h>
 #include <unistd.h>
 
 #include "core/layout.h"
 #include "core/topology.h"
+#include "janitor.h"
 #include "torusctl.h"
 
 enum {
@@ -49,12 +46,6 @@ struct rank {
     struct stream stream[2];
 };
 
-/* struct entry tells the janitor of a process. */
-struct entry {
-    enum entry_kind { ENTRY_DAEMON, ENTRY_RANK, ENTRY_RANK_ENDED } kind;
-    pid_t pid; /* ranks lead a process group of their own */
-};
-
 struct emulation {
     struct td_topology topology;
     uint32_t ranks, ranks_per_node;
@@ -63,11 +54,10 @@ struct emulation {
     int settings_count;
     char **command;
     char folder[64], job[32], daemon[PATH_MAX];
-    int life[2];  /* the pipe that the daemons watch */
-    int books[2]; /* the janitor's: struct entry, one a process */
+    int life[2]; /* the pipe that the daemons watch */
+    struct janitor janitor;
     int notify;
     unsigned base_port;
-    pid_t janitor;
     pid_t *daemons;
     struct rank *rank;
     uint32_t running;
@@ -175,18 +165,6 @@ static uint32_t node_of(const struct emulation *e, uint32_t rank)
 
 /* ---- the folder ---- */
 
-static void remove_folder(const char *folder)
-{
-    DIR *d = opendir(folder);
-    struct dirent *entry = NULL;
-    while (d && (entry = readdir(d)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(d), entry->d_name, 0);
-    if (d)
-        closedir(d);
-    rmdir(folder);
-}
-
 static void endpoint(const struct emulation *e, uint32_t node, char *text, size_t bytes)
 {
     if (e->tcp)
@@ -275,73 +253,6 @@ static bool choose_ports(struct emulation *e)
 
 /* ---- processes ---- */
 
-/* book tells the janitor of a process; a write to the pipe is whole, or the janitor is gone. */
-static void book(const struct emulation *e, enum entry_kind kind, pid_t pid)
-{
-    struct entry entry = {kind, pid};
-    while (write(e->books[1], &entry, sizeof entry) < 0 && errno == EINTR)
-        continue;
-}
-
-/* read_books keeps the ranks' groups and descriptors of the daemons until the end of the pipe,
- * which is the end of torusctl. */
-static void read_books(int books, pid_t *groups, size_t *group_count, struct pollfd *daemons,
-                       size_t *daemon_count)
-{
-    struct entry entry;
-    ssize_t size = 0;
-    while ((size = read(books, &entry, sizeof entry)) == sizeof entry ||
-           (size < 0 && errno == EINTR)) {
-        if (size < 0)
-            continue;
-        if (entry.kind == ENTRY_DAEMON)
-            daemons[(*daemon_count)++] =
-                (struct pollfd){.fd = pidfd_open(entry.pid, 0), .events = POLLIN};
-        else if (entry.kind == ENTRY_RANK)
-            groups[(*group_count)++] = entry.pid;
-        for (size_t i = 0; entry.kind == ENTRY_RANK_ENDED && i < *group_count; i++)
-            if (groups[i] == entry.pid)
-                groups[i--] = groups[--*group_count];
-    }
-}
-
-static void keep_house(const struct emulation *e, pid_t *groups, struct pollfd *daemons)
-{
-    size_t group_count = 0, daemon_count = 0;
-    read_books(e->books[0], groups, &group_count, daemons, &daemon_count);
-    for (size_t i = 0; i < group_count; i++)
-        kill(-groups[i], SIGKILL);
-    double until = ctl_seconds() + STOP_SECONDS;
-    for (size_t i = 0; i < daemon_count; i++) {
-        double left = until - ctl_seconds();
-        if (daemons[i].fd >= 0 && poll(&daemons[i], 1, left > 0 ? (int)(left * 1000) : 0) == 0)
-            pidfd_send_signal(daemons[i].fd, SIGKILL, NULL, 0);
-    }
-    remove_folder(e->folder);
-}
-
-/* start_janitor leaves a child that outlives this process just long enough to clean up. */
-static bool start_janitor(struct emulation *e)
-{
-    pid_t *groups = calloc(e->ranks, sizeof *groups);
-    struct pollfd *daemons = calloc(e->topology.nodes, sizeof *daemons);
-    e->janitor = groups && daemons && pipe2(e->books, O_CLOEXEC) == 0 ? fork() : -1;
-    if (e->janitor == 0) {
-        setsid();
-        /* hold nothing of the terminal, of pipes, or of the daemons' end of file */
-        dup2(e->books[0], 0);
-        close_range(1, ~0u, 0);
-        e->books[0] = 0;
-        keep_house(e, groups, daemons);
-        _exit(0);
-    }
-    free(groups);
-    free(daemons);
-    if (e->janitor > 0)
-        close(e->books[0]);
-    return e->janitor > 0;
-}
-
 /* restore_signals gives a child what this process was given. */
 static void restore_signals(void)
 {
@@ -355,7 +266,7 @@ static pid_t start_daemon(struct emulation *e, uint32_t node)
 {
     pid_t pid = fork();
     if (pid > 0)
-        book(e, ENTRY_DAEMON, pid);
+        janitor_book(&e->janitor, JANITOR_DAEMON, pid);
     if (pid != 0)
         return pid;
     char config[128], log[128], fd[16], notify[128];
@@ -520,7 +431,7 @@ static bool start_rank(struct emulation *e, uint32_t i)
         return false;
     }
     setpgid(r->pid, r->pid); /* here too, so that a signal finds the group */
-    book(e, ENTRY_RANK, r->pid);
+    janitor_book(&e->janitor, JANITOR_RANK, r->pid);
     e->running++;
     return true;
 }
@@ -568,8 +479,6 @@ static void reap(struct emulation *e)
     int status = 0;
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == e->janitor)
-            e->janitor = 0;
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         uint32_t node = ended_daemon(e, pid);
         if (node != UINT32_MAX) {
@@ -583,7 +492,7 @@ static void reap(struct emulation *e)
             if (e->rank[i].pid != pid)
                 continue;
             kill(-pid, SIGKILL); /* what the rank itself has left behind */
-            book(e, ENTRY_RANK_ENDED, pid);
+            janitor_book(&e->janitor, JANITOR_RANK_ENDED, pid);
             e->rank[i].pid = 0;
             e->running--;
             if (e->code == 0)
@@ -614,7 +523,7 @@ static bool is_ours(const struct emulation *e, pid_t pid)
     for (uint32_t i = 0; i < e->ranks; i++)
         if (e->rank[i].pid == pid)
             return true;
-    return pid == e->janitor;
+    return pid == e->janitor.pid;
 }
 
 /* kill_strays ends what ranks have left behind in groups of their own: being the subreaper, this
@@ -712,11 +621,8 @@ static void stop_all(struct emulation *e)
     }
     if (e->code == 0 && (killed || (e->daemon_lost && !e->keep_going)))
         e->code = EXIT_FAILED;
-    remove_folder(e->folder);
     close(e->life[1]);
-    close(e->books[1]); /* the janitor finds nothing left to do */
-    if (e->janitor > 0)
-        waitpid(e->janitor, NULL, 0);
+    janitor_end(&e->janitor);
 }
 
 /* find_daemon looks beside torusctl, where it is installed, and in PATH. */
@@ -767,11 +673,16 @@ static bool prepare(struct emulation *e)
     prepare_signals(e);
     if (pipe2(e->life, O_CLOEXEC) != 0 || (e->tcp && !choose_ports(e)) || !make_folder(e))
         return false;
-    if (!start_janitor(e) || !write_configs(e) || (e->notify = open_notify(e)) < 0) {
-        remove_folder(e->folder);
+    if (!janitor_start(&e->janitor, e->folder, e->ranks, e->topology.nodes)) {
+        rmdir(e->folder);
         return false;
     }
-    return true;
+    if (write_configs(e) && (e->notify = open_notify(e)) >= 0)
+        return true;
+    int error = errno;
+    janitor_end(&e->janitor);
+    errno = error;
+    return false;
 }
 
 int ctl_emulate(int argc, char **argv)
