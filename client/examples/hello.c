@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hello: every rank of a job adds its number to a sum that all get. Run it with
+ *   torusctl emulate 3x3 -- ./hello
+ */
+#include <stdio.h>
+#include <torus/torus.h>
+
+int main(void)
+{
+    torus_context *context = NULL;
+    torus_group *world = NULL;
+    double sum = 0, mine = 0;
+    if (torus_open(&context, NULL) == TORUS_OK && torus_join(context, NULL, &world) == TORUS_OK) {
+        mine = torus_rank(world);
+        torus_allreduce(world, &mine, &sum, 1, TORUS_DOUBLE, TORUS_SUM);
+        printf("rank %u of %u: the sum is %g\n", torus_rank(world), torus_size(world), sum);
+    } else {
+        fprintf(stderr, "%s\n", torus_last_error(context));
+    }
+    int code = world ? 0 : 1;
+    torus_close(context);
+    return code;
+}
