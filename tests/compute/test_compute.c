@@ -391,7 +391,8 @@ static void check_transform(const struct td_step *step)
     uint8_t *in = memory + place(&step->from, NULL, 0, 0), *copy = malloc(BUFFER);
     uint8_t *out = step->to.run ? memory + place(&step->to, NULL, 0, 0) : in;
     assert_non_null(copy);
-    memcpy(copy, in, BUFFER);
+    size_t left = (size_t)(memory + (size_t)SPACES * BUFFER - in);
+    memcpy(copy, in, left < BUFFER ? left : BUFFER);
     assert_int_equal(td_compute_run(step, &bases), TD_OK);
     for (int64_t b = 0; b < t->batch; b++)
         for (int64_t k = 0; k < t->length; k++) {
