@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model: what symbolic.c builds and graph.c judges: the step instances of all nodes, and the places
+ * in memory that each reads and writes. Memory is counted in elements. */
+#ifndef TD_TESTS_MODEL_H
+#define TD_TESTS_MODEL_H
+
+#include <setjmp.h>
+
+#include "core/arena.h"
+#include "symbolic.h"
+
+#define NO_STEP UINT32_MAX
+
+/* struct instance: step `index` of a family on a slot. */
+struct instance {
+    struct td_step step;
+    uint32_t slot;
+    uint32_t family;
+    uint64_t index;
+    int64_t elements; /* 0: the engine passes over it */
+    uint32_t partner; /* the SEND of a RECV and the other way round */
+};
+
+/* struct access: elements [begin, begin + count) of a memory. */
+struct access {
+    uint32_t memory, step;
+    uint64_t begin, end;
+    bool writes;
+};
+
+struct model {
+    const struct symbolic_case *c;
+    struct td_arena *arena;
+    struct td_group group;
+    struct td_program program[SYMBOLIC_NODES_MAX];
+    uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
+    uint32_t steps;
+    struct instance *instance;
+    int64_t element; /* bytes */
+    bool in_place;
+    /* memories: scratch of slot s is s; source of rank r is slots + r; its destination slots + size
+     * + r, or the source when in place */
+    uint32_t memories;
+    uint64_t *memory_elements;
+    struct tag {
+        uint64_t what, state;
+    } * *memory;
+    uint32_t accesses, accesses_max;
+    struct access *access;
+    struct symbolic_stats *stats;
+    jmp_buf failed;
+    char text[1024];
+};
+
+/* model_fail leaves symbolic_check with a sentence. */
+_Noreturn void model_fail(struct model *m, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* model_obtain returns zeroed memory, freed at the end. */
+void *model_obtain(struct model *m, uint64_t count, size_t bytes);
+/* model_describe prints a step for a person, in one of two static buffers in turn. */
+const char *model_describe(const struct model *m, uint32_t step);
+
+/* struct cursor walks the pieces of one lane of a slice. */
+struct cursor {
+    const struct model *m;
+    uint32_t slot, step;
+    struct td_slice slice;
+    int64_t at[TD_LEVELS_MAX];
+    bool over;
+};
+void cursor_start(struct cursor *k, const struct model *m, uint32_t step,
+                  const struct td_slice *slice, const struct td_lanes *lanes, uint32_t lane);
+/* cursor_next returns false at the end; fails when the piece is not inside its buffer. */
+bool cursor_next(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *begin,
+                 uint64_t *count);
+/* model_points turns a side of a TRANSFORM into a slice; by_line: transform after transform, else
+ * in whichever order has the longer pieces. */
+struct td_slice model_points(const struct model *m, const struct td_step *step, bool target,
+                             bool by_line);
+
+/* graph_check: no cycle, no race. */
+void graph_check(struct model *m);
+
+#endif

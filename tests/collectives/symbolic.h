@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symbolic: runs the programs of all nodes of one collective together, without network or numbers.
+ * Memory holds tags that say where an element came from and what was done to it.
+ *
+ * Every step instance is a vertex of a graph. A step comes after the steps its dependencies name; a
+ * RECV after its SEND. A SEND is over when its bytes have been read, no later, and messages of no
+ * bytes order nothing: that is all the engine promises. What is checked:
+ *   - every SEND has its RECV, of the same size, and every RECV its SEND;
+ *   - the graph has no cycle, and the engine's order of starting steps does not block it;
+ *   - every slice lies within its buffer;
+ *   - two accesses to the same memory, one of them a write, are ordered by the graph;
+ *   - nothing is read before it was written; nothing is combined or transformed twice;
+ *   - at the end every destination holds exactly what the collective promises, and a source that
+ *     is not also a destination is as it was. */
+#ifndef TD_TESTS_SYMBOLIC_H
+#define TD_TESTS_SYMBOLIC_H
+
+#include "core/group.h"
+#include "core/program.h"
+
+enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 };
+
+struct symbolic_case {
+    td_compile_fn *compile;
+    struct td_call call;
+    struct td_fft fft; /* kind FFT */
+    uint64_t seed;
+    const uint32_t *rank_node; /* [size] */
+    uint32_t size;
+    bool in_place;   /* source and destination are one; a broadcast always is */
+    unsigned orders; /* random orders of execution to try */
+};
+
+/* struct symbolic_stats: what the programs cost, by slot. */
+struct symbolic_stats {
+    uint32_t slots;
+    bool rides;
+    uint64_t steps;
+    uint64_t messages[SYMBOLIC_NODES_MAX];                           /* sent, that have bytes */
+    uint64_t sent[SYMBOLIC_NODES_MAX], received[SYMBOLIC_NODES_MAX]; /* bytes */
+    uint64_t scratch[SYMBOLIC_NODES_MAX];
+};
+
+/* symbolic_check returns NULL, or a sentence (static) on the first thing that is wrong. */
+const char *symbolic_check(const struct symbolic_case *c, struct symbolic_stats *stats);
+
+#endif
