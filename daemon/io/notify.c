@@ -1,9 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "notify.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+/* send_now sends without waiting. sd_notify waits when its reader does not read, and a daemon that
+ * serves must not stand still for that: these lines may be lost instead. */
+static void send_now(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!path || !path[0] || strlen(path) >= sizeof address.sun_path)
+        return;
+    strcpy(address.sun_path, path);
+    if (path[0] == '@') /* an abstract name */
+        address.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    (void)!sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
+                  (const struct sockaddr *)&address, length);
+    close(fd);
+}
 
 void td_notify_ready(void)
 {
@@ -12,16 +37,18 @@ void td_notify_ready(void)
 
 void td_notify_stopping(void)
 {
-    sd_notify(0, "STOPPING=1\nSTATUS=draining");
+    send_now("STOPPING=1\nSTATUS=draining");
 }
 
 void td_notify_status(const char *text)
 {
     static char last[256];
+    char line[300];
     if (strcmp(text, last) == 0)
         return;
     snprintf(last, sizeof last, "%s", text);
-    sd_notifyf(0, "STATUS=%s", text);
+    snprintf(line, sizeof line, "STATUS=%s", last);
+    send_now(line);
 }
 
 uint64_t td_notify_watchdog_ns(void)
@@ -32,5 +59,5 @@ uint64_t td_notify_watchdog_ns(void)
 
 void td_notify_feed(void)
 {
-    sd_notify(0, "WATCHDOG=1");
+    send_now("WATCHDOG=1");
 }

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real daemons and what can go wrong: each test starts its own, in a folder of its own, and looks
+ * that those concerned get a clear error, nobody else does, and nothing is left. Several ranks live
+ * in this one process, each with its own context. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "torus/torus.h"
+#include "wire/wire.h"
+
+enum { NODES_MAX = 9, SECOND = 1000000000 };
+
+static char folder[64];
+static uint32_t nodes;
+static pid_t daemon_pid[NODES_MAX];
+static int notify_fd = -1;
+static char status_line[256];
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- daemons ---- */
+
+static void write_config(uint32_t node, const char *more)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/c%u", folder, node);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(
+        f, "[node]\nsocket = %s/s%u\ncoordinates = %u\n[torus]\nshape = %u\n[peers]\nendpoints =\n",
+        folder, node, node, nodes);
+    for (uint32_t n = 0; n < nodes; n++)
+        fprintf(f, " ipc://%s/p%u\n", folder, n);
+    fprintf(f, "%s", more);
+    fclose(f);
+}
+
+static void start_daemon(uint32_t node)
+{
+    char config[128], notify[128], log[128];
+    snprintf(config, sizeof config, "%s/c%u", folder, node);
+    snprintf(notify, sizeof notify, "%s/notify", folder);
+    snprintf(log, sizeof log, "%s/l%u", folder, node);
+    daemon_pid[node] = fork();
+    if (daemon_pid[node] == 0) {
+        setenv("NOTIFY_SOCKET", notify, 1);
+        int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        dup2(fd, 2);
+        execl(TORUSD, "torusd", "--config", config, (char *)NULL);
+        _exit(127);
+    }
+}
+
+static void wait_ready(uint32_t count)
+{
+    char text[512];
+    while (count) {
+        struct pollfd p = {.fd = notify_fd, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 30000), 1);
+        ssize_t size = recv(notify_fd, text, sizeof text - 1, 0);
+        assert_true(size > 0);
+        text[size] = '\0';
+        count -= strstr(text, "READY=1") != NULL;
+        if (strncmp(text, "STATUS=", 7) == 0)
+            snprintf(status_line, sizeof status_line, "%s", text + 7);
+    }
+}
+
+static void start(uint32_t count, const char *more)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    nodes = count;
+    strcpy(folder, "/tmp/mishap.XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
+    notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(notify_fd, (struct sockaddr *)&address, sizeof address), 0);
+    for (uint32_t n = 0; n < nodes; n++) {
+        write_config(n, more);
+        start_daemon(n);
+    }
+    wait_ready(nodes);
+}
+
+/* stop ends the daemons and looks that each did so cleanly and left no socket. */
+static void stop(void)
+{
+    close(notify_fd);
+    for (uint32_t n = 0; n < nodes; n++) {
+        int code = 0;
+        if (!daemon_pid[n])
+            continue;
+        kill(daemon_pid[n], SIGTERM);
+        assert_int_equal(waitpid(daemon_pid[n], &code, 0), daemon_pid[n]);
+        assert_true(WIFEXITED(code));
+        assert_int_equal(WEXITSTATUS(code), 0);
+        daemon_pid[n] = 0;
+        char path[128];
+        snprintf(path, sizeof path, "%s/s%u", folder, n);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    DIR *d = opendir(folder);
+    for (struct dirent *e = NULL; (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(folder);
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    for (uint32_t n = 0; n < NODES_MAX; n++)
+        if (daemon_pid[n] > 0) {
+            kill(daemon_pid[n], SIGKILL);
+            waitpid(daemon_pid[n], NULL, 0);
+            daemon_pid[n] = 0;
+        }
+    return 0;
+}
+
+/* ---- clients ---- */
+
+static torus_context *open_at(uint32_t node)
+{
+    char path[128];
+    torus_context *c = NULL;
+    snprintf(path, sizeof path, "%s/s%u", folder, node);
+    struct torus_open_options o = {.size = sizeof o, .socket = path};
+    assert_int_equal(torus_open(&c, &o), TORUS_OK);
+    return c;
+}
+
+static struct torus_join_options as(uint32_t ranks, int32_t rank)
+{
+    return (struct torus_join_options){.size = sizeof(struct torus_join_options),
+                                       .name = "job",
+                                       .ranks = ranks,
+                                       .rank = rank,
+                                       .rank_set = 1};
+}
+
+/* join_all makes `count` ranks, rank i at node i % nodes. */
+static void join_all(torus_context **c, torus_group **g, uint32_t count)
+{
+    torus_request *r[NODES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        struct torus_join_options o = as(count, (int32_t)i);
+        c[i] = open_at(i % nodes);
+        assert_int_equal(torus_ijoin(c[i], &o, &g[i], &r[i]), TORUS_OK);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+}
+
+static void barrier_all(torus_group **g, uint32_t count)
+{
+    torus_request *r[NODES_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(torus_ibarrier(g[i], &r[i]), TORUS_OK);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+}
+
+static void close_all(torus_context **c, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        torus_close(c[i]);
+}
+
+static void assert_says(torus_context *c, const char *part)
+{
+    if (!strstr(torus_last_error(c), part))
+        fail_msg("'%s' does not say '%s'", torus_last_error(c), part);
+}
+
+/* ---- raw sockets ---- */
+
+static uint8_t bytes[TD_DATAGRAM_MAX];
+static struct td_wire_memory wire_memory;
+
+static int raw_open(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/s0", folder);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* raw_reply reads one reply; false at the end of the connection. */
+static bool raw_reply(int fd, struct td_reply *reply)
+{
+    const char *why = NULL;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    ssize_t size = recv(fd, bytes, sizeof bytes, 0);
+    if (size <= 0)
+        return false;
+    assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &wire_memory, reply, &why), TD_OK);
+    return true;
+}
+
+static struct td_reply raw_ask(int fd, struct td_request q, int pass)
+{
+    struct td_reply reply = {0};
+    struct iovec part = {.iov_base = bytes,
+                         .iov_len = td_wire_encode_request(&q, bytes, sizeof bytes)};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (pass >= 0) {
+        m.msg_control = control;
+        m.msg_controllen = sizeof control;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &pass, sizeof pass);
+    }
+    assert_true(sendmsg(fd, &m, MSG_NOSIGNAL) > 0);
+    assert_true(raw_reply(fd, &reply));
+    return reply;
+}
+
+static int raw_greeted(void)
+{
+    int fd = raw_open();
+    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
+    assert_int_equal(raw_ask(fd, q, -1).kind, TD_REPLY_WELCOME);
+    return fd;
+}
+
+/* ---- tests ---- */
+
+static void readiness_is_told_when_the_daemon_serves(void **state)
+{
+    (void)state;
+    start(1, "");
+    torus_close(open_at(0)); /* ready means that a client is served at once */
+    assert_non_null(strstr(status_line, "node 0"));
+    stop();
+}
+
+static void absent_daemon_is_named_with_what_to_do(void **state)
+{
+    (void)state;
+    torus_context *c = NULL;
+    struct torus_open_options o = {.size = sizeof o, .socket = "/tmp/no/such.sock"};
+    assert_int_equal(torus_open(&c, &o), TORUS_ERR_NO_DAEMON);
+    assert_says(c, "/tmp/no/such.sock");
+    assert_says(c, "systemctl start torusd");
+    torus_close(c);
+}
+
+static void garbage_hurts_its_sender_alone(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"x", "hello, world",
+                                        "Toru\1\0\6\0\377\377\377\377\377\377"};
+    torus_context *c[2];
+    torus_group *g[2];
+    start(1, "");
+    join_all(c, g, 2);
+    for (size_t i = 0; i < 3; i++) {
+        struct td_reply reply;
+        int fd = raw_open();
+        assert_true(send(fd, texts[i], i == 2 ? 14 : strlen(texts[i]), 0) > 0);
+        assert_true(raw_reply(fd, &reply));
+        assert_int_equal(reply.error, TD_ERR_PROTOCOL);
+        assert_false(raw_reply(fd, &reply));
+        close(fd);
+    }
+    barrier_all(g, 2);
+    close_all(c, 2);
+    stop();
+}
+
+static void other_version_is_refused_with_both_numbers(void **state)
+{
+    (void)state;
+    struct td_reply reply;
+    start(1, "");
+    int fd = raw_open();
+    assert_true(send(fd, "Toru\11\3\1\0", 8, 0) == 8);
+    assert_true(raw_reply(fd, &reply));
+    assert_int_equal(reply.error, TD_ERR_VERSION);
+    assert_non_null(strstr(reply.text, "9.3"));
+    assert_non_null(strstr(reply.text, "1.0"));
+    close(fd);
+    stop();
+}
+
+static void unfit_memory_is_refused(void **state)
+{
+    (void)state;
+    start(1, "");
+    int fd = raw_greeted();
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.region = 1;
+    q.u.region.bytes = 65536;
+    assert_non_null(strstr(raw_ask(fd, q, -1).text, "no descriptor"));
+
+    int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
+    assert_non_null(strstr(raw_ask(fd, q, memory).text, "sealed"));
+    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
+    q.u.region.bytes = 65537;
+    assert_non_null(strstr(raw_ask(fd, q, memory).text, "65536"));
+
+    int sparse = memfd_create("sparse", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(ftruncate(sparse, 65536), 0);
+    fcntl(sparse, F_ADD_SEALS, F_SEAL_SHRINK);
+    q.u.region.bytes = 65536;
+    assert_non_null(strstr(raw_ask(fd, q, sparse).text, "populated"));
+
+    int file = open("/etc/hostname", O_RDONLY | O_CLOEXEC);
+    q.u.region.bytes = 1;
+    assert_int_equal(raw_ask(fd, q, file).error, TD_ERR_INVALID);
+    q.u.region.bytes = 65536;
+    assert_int_equal(raw_ask(fd, q, memory).kind, TD_REPLY_DONE); /* after all that, still served */
+    close(memory);
+    close(sparse);
+    close(file);
+    close(fd);
+    stop();
+}
+
+static void rank_taken_and_rank_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    torus_context *a = NULL, *b = NULL;
+    torus_group *ga = NULL, *gb = NULL;
+    torus_request *r = NULL;
+    start(2, "");
+    a = open_at(0);
+    b = open_at(1);
+    struct torus_join_options o = as(2, 0), out = as(2, 2);
+    assert_int_equal(torus_ijoin(a, &o, &ga, &r), TORUS_OK);
+    assert_int_equal(torus_wait(r, SECOND / 10), TORUS_PENDING);
+    assert_int_equal(torus_join(b, &o, &gb), TORUS_ERR_RANK_TAKEN);
+    assert_says(b, "rank 0 of job job is taken by process");
+    assert_int_equal(torus_join(b, &out, &gb), TORUS_ERR_INVALID);
+    o = as(2, 1);
+    assert_int_equal(torus_join(b, &o, &gb), TORUS_OK);
+    assert_int_equal(torus_wait(r, -1), TORUS_OK);
+    torus_close(a);
+    torus_close(b);
+    stop();
+}
+
+static void ranks_that_do_not_join_are_named(void **state)
+{
+    (void)state;
+    torus_group *g = NULL;
+    start(2, "");
+    torus_context *c = open_at(1);
+    struct torus_join_options o = as(4, 2);
+    o.timeout_ns = SECOND / 5;
+    assert_int_equal(torus_join(c, &o, &g), TORUS_ERR_TIMEOUT);
+    assert_says(c, "ranks 0-1, 3");
+    torus_close(c);
+    stop();
+}
+
+static void different_operations_are_named_on_both_sides(void **state)
+{
+    (void)state;
+    torus_context *c[3];
+    torus_group *g[3];
+    torus_request *r[3];
+    double x[3] = {1, 2, 3};
+    start(3, "");
+    join_all(c, g, 3);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            torus_iallreduce(g[i], TORUS_IN_PLACE, &x[i], 1, TORUS_DOUBLE, TORUS_SUM, &r[i]),
+            TORUS_OK);
+    assert_int_equal(torus_ibarrier(g[2], &r[2]), TORUS_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(torus_wait(r[i], 10 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
+        assert_says(c[i], "rank 2 called barrier");
+        assert_says(c[i], "allreduce(sum, double, 1)");
+    }
+    barrier_all(g, 3); /* the group goes on */
+    close_all(c, 3);
+    stop();
+}
+
+static void late_ranks_are_named(void **state)
+{
+    (void)state;
+    torus_context *c[4];
+    torus_group *g[4];
+    start(2, "");
+    join_all(c, g, 4);
+    torus_set_timeout(g[0], SECOND / 5);
+    assert_int_equal(torus_barrier(g[0]), TORUS_ERR_TIMEOUT);
+    assert_says(c[0], "ranks 1-3");
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(torus_barrier(g[i]), TORUS_ERR_TIMEOUT); /* the recorded verdict */
+    barrier_all(g, 4);
+    close_all(c, 4);
+    stop();
+}
+
+static void death_of_a_client_is_told_to_its_job_alone(void **state)
+{
+    (void)state;
+    torus_context *c[2], *other[2];
+    torus_group *g[2], *other_g[2];
+    torus_request *r = NULL;
+    int pipe_fd[2];
+    start(2, "");
+    assert_int_equal(pipe(pipe_fd), 0);
+    pid_t child = fork();
+    if (child == 0) { /* rank 1 of a job of two: joins, tells, and waits to be killed */
+        torus_group *mine = NULL;
+        struct torus_join_options o = as(2, 1);
+        char done = torus_join(open_at(1), &o, &mine) == TORUS_OK ? 'y' : 'n';
+        if (write(pipe_fd[1], &done, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    char joined = 'n';
+    struct torus_join_options o = as(2, 0);
+    c[0] = open_at(0);
+    assert_int_equal(torus_join(c[0], &o, &g[0]), TORUS_OK);
+    assert_int_equal(read(pipe_fd[0], &joined, 1), 1);
+    assert_int_equal(joined, 'y');
+    for (int i = 0; i < 2; i++) {
+        struct torus_join_options elsewhere = as(2, i);
+        torus_request *join_request = NULL;
+        elsewhere.name = "other";
+        other[i] = open_at((uint32_t)i);
+        assert_int_equal(torus_ijoin(other[i], &elsewhere, &other_g[i], &join_request), TORUS_OK);
+        if (i == 0)
+            r = join_request;
+        else
+            assert_int_equal(torus_wait(join_request, -1), TORUS_OK);
+    }
+    assert_int_equal(torus_wait(r, -1), TORUS_OK);
+    assert_int_equal(torus_ibarrier(g[0], &r), TORUS_OK);
+    kill(child, SIGKILL);
+    assert_int_equal(torus_wait(r, 10 * (int64_t)SECOND), TORUS_ERR_RANK_FAILED);
+    assert_says(c[0], "rank 1 of job job died");
+    assert_int_equal(torus_barrier(g[0]), TORUS_ERR_RANK_FAILED);
+    barrier_all(other_g, 2);
+    waitpid(child, NULL, 0);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+    torus_close(c[0]);
+    close_all(other, 2);
+    stop();
+}
+
+static void death_of_a_daemon_is_told_at_once(void **state)
+{
+    (void)state;
+    torus_context *c[4];
+    torus_group *g[4];
+    torus_request *r[4];
+    start(4, "");
+    join_all(c, g, 4);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(torus_ibarrier(g[i], &r[i]), TORUS_OK);
+    double at = seconds();
+    kill(daemon_pid[3], SIGKILL);
+    waitpid(daemon_pid[3], NULL, 0);
+    daemon_pid[3] = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_ERR_NODE_FAILED);
+        assert_says(c[i], "node 3 (3)");
+    }
+    assert_true(seconds() - at <
+                5); /* progress_timeout is 30 s: a closed connection tells sooner */
+    assert_int_equal(torus_barrier(g[3]), TORUS_ERR_SHUTDOWN);
+    close_all(c, 4);
+    stop();
+}
+
+static void silent_daemon_is_given_up_after_progress_timeout(void **state)
+{
+    (void)state;
+    torus_context *c[3];
+    torus_group *g[3];
+    torus_request *r[3];
+    start(3, "[network]\nheartbeat = 200ms\n[limits]\nprogress_timeout = 1s\n");
+    join_all(c, g, 3);
+    kill(daemon_pid[2], SIGSTOP);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_ibarrier(g[i], &r[i]), TORUS_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(torus_wait(r[i], 10 * (int64_t)SECOND), TORUS_ERR_NODE_FAILED);
+        assert_says(c[i], "node 2 (2)");
+    }
+    kill(daemon_pid[2], SIGCONT);
+    close_all(c, 3);
+    stop();
+}
+
+static void daemon_that_comes_back_serves_new_jobs(void **state)
+{
+    (void)state;
+    torus_context *c[3];
+    torus_group *g[3];
+    start(3, "");
+    join_all(c, g, 3);
+    kill(daemon_pid[1], SIGKILL);
+    waitpid(daemon_pid[1], NULL, 0);
+    assert_int_equal(torus_barrier(g[0]), TORUS_ERR_NODE_FAILED);
+    close_all(c, 3);
+    start_daemon(1);
+    wait_ready(1);
+    join_all(c, g, 3);
+    barrier_all(g, 3);
+    close_all(c, 3);
+    stop();
+}
+
+static void forked_child_is_refused(void **state)
+{
+    (void)state;
+    start(1, "");
+    torus_context *c = open_at(0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(torus_dispatch(c) == TORUS_ERR_FORKED && !torus_alloc(c, 1) ? 0 : 1);
+    int code = 0;
+    waitpid(child, &code, 0);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    assert_non_null(torus_alloc(c, 1));
+    torus_close(c);
+    stop();
+}
+
+/* held counts a daemon's descriptors and mappings. */
+static int held(pid_t pid)
+{
+    char path[64], line[512];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *d = opendir(path);
+    while (d && readdir(d))
+        count++;
+    closedir(d);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        count += strstr(line, "memfd:torus") != NULL;
+    fclose(f);
+    return count;
+}
+
+static void clients_that_come_and_go_leave_nothing(void **state)
+{
+    (void)state;
+    start(1, "");
+    torus_close(open_at(0));
+    int before = held(daemon_pid[0]);
+    for (int i = 0; i < 50; i++) {
+        torus_group *g = NULL;
+        torus_context *c = open_at(0);
+        struct torus_join_options o = as(1, 0);
+        double *x = torus_alloc(c, 1 << 20);
+        assert_non_null(x);
+        assert_int_equal(torus_join(c, &o, &g), TORUS_OK);
+        assert_int_equal(torus_allreduce(g, TORUS_IN_PLACE, x, 1000, TORUS_DOUBLE, TORUS_SUM),
+                         TORUS_OK);
+        torus_close(c);
+    }
+    /* the daemon hears of a closed socket a moment later; a request behind it has been served after
+     */
+    for (int tries = 0; tries < 1000 && held(daemon_pid[0]) > before; tries++)
+        torus_close(open_at(0));
+    assert_true(held(daemon_pid[0]) <= before);
+    stop();
+}
+
+static long ticks(pid_t pid)
+{
+    char path[64];
+    long user = 0, kernel = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+                            &user, &kernel),
+                     2);
+    fclose(f);
+    return user + kernel;
+}
+
+/* Waiting sleeps: nine daemons with nine ranks in a barrier take under 1 % of a core together, this
+ * process with its nine waiting clients included. Sanitizers cost more, so not under them. */
+static void waiting_uses_no_processor(void **state)
+{
+    (void)state;
+    torus_context *c[9];
+    torus_group *g[9];
+    torus_request *r[9];
+    enum { WINDOW_S = 5 };
+    start(9, "");
+    join_all(c, g, 9);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(torus_ibarrier(g[i], &r[i]), TORUS_OK);
+    assert_int_equal(torus_wait(r[0], SECOND), TORUS_PENDING); /* reports settle */
+    long before = ticks(getpid());
+    for (uint32_t n = 0; n < 9; n++)
+        before += ticks(daemon_pid[n]);
+    assert_int_equal(torus_wait(r[0], WINDOW_S * (int64_t)SECOND), TORUS_PENDING);
+    long after = ticks(getpid());
+    for (uint32_t n = 0; n < 9; n++)
+        after += ticks(daemon_pid[n]);
+    double share = (double)(after - before) / (double)sysconf(_SC_CLK_TCK) / WINDOW_S;
+    printf("nine waiting daemons and clients: %.2f %% of a core\n", 100 * share);
+    assert_true(share < 0.01);
+    assert_int_equal(torus_ibarrier(g[8], &r[8]), TORUS_OK);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(torus_wait(r[i], 10 * (int64_t)SECOND), TORUS_OK);
+    close_all(c, 9);
+    stop();
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(readiness_is_told_when_the_daemon_serves, clean_up),
+        cmocka_unit_test_teardown(absent_daemon_is_named_with_what_to_do, clean_up),
+        cmocka_unit_test_teardown(garbage_hurts_its_sender_alone, clean_up),
+        cmocka_unit_test_teardown(other_version_is_refused_with_both_numbers, clean_up),
+        cmocka_unit_test_teardown(unfit_memory_is_refused, clean_up),
+        cmocka_unit_test_teardown(rank_taken_and_rank_out_of_range_are_refused, clean_up),
+        cmocka_unit_test_teardown(ranks_that_do_not_join_are_named, clean_up),
+        cmocka_unit_test_teardown(different_operations_are_named_on_both_sides, clean_up),
+        cmocka_unit_test_teardown(late_ranks_are_named, clean_up),
+        cmocka_unit_test_teardown(death_of_a_client_is_told_to_its_job_alone, clean_up),
+        cmocka_unit_test_teardown(death_of_a_daemon_is_told_at_once, clean_up),
+        cmocka_unit_test_teardown(silent_daemon_is_given_up_after_progress_timeout, clean_up),
+        cmocka_unit_test_teardown(daemon_that_comes_back_serves_new_jobs, clean_up),
+        cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
+        cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
+    };
+    const struct CMUnitTest idle[] = {
+        cmocka_unit_test_teardown(waiting_uses_no_processor, clean_up),
+    };
+    return argc > 1 ? cmocka_run_group_tests(idle, NULL, NULL)
+                    : cmocka_run_group_tests(tests, NULL, NULL);
+}
