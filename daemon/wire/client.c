@@ -60,10 +60,13 @@ static void put_call(const struct td_call *c, Torus__Client__Call *m)
     m->digest = c->digest;
 }
 
+/* get_call is as strict as the witness between daemons, in which the call travels on: what passed
+ * here and not there would cost a link. */
 static bool get_call(const Torus__Client__Call *m, struct td_call *c)
 {
     *c = (struct td_call){0};
-    if (!m || m->kind > UINT8_MAX || m->type > UINT8_MAX || m->op > UINT8_MAX)
+    if (!m || m->kind == 0 || m->kind >= TD_KIND_MAX || m->type >= TD_TYPE_MAX ||
+        m->op >= TD_OP_END)
         return false;
     c->kind = (uint8_t)m->kind;
     c->type = (uint8_t)m->type;
@@ -288,7 +291,7 @@ static bool get_row(const Torus__Client__Row *m, struct td_status_row *row)
         .arrived = m->arrived.data,
         .arrived_bytes = (uint32_t)m->arrived.len,
     };
-    return m->arrived.len <= TD_BITMAP_BYTES_MAX &&
+    return m->state <= TD_PEER_UNKNOWN && m->arrived.len <= TD_BITMAP_BYTES_MAX &&
            m->arrived.len * 8 >= m->size * (m->arrived.len > 0);
 }
 
@@ -362,7 +365,8 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     Torus__Client__Reply *m = torus__client__reply__unpack(&allocator, size - TD_WIRE_HEADER_BYTES,
                                                            bytes + TD_WIRE_HEADER_BYTES);
     if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_STATUS ||
-        m->error > 0)
+        m->error > TD_OK || m->error < TD_ERR_PERMISSION ||
+        (type == REPLY_TYPE + TD_REPLY_ERROR && m->error == TD_OK))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
                               "a reply of type %#x that cannot be read", type);
     *r = (struct td_reply){.kind = (enum td_reply_kind)(type - REPLY_TYPE),

@@ -138,7 +138,8 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message of unknown kind %u",
                               m->kind);
     if (m->n_member > TD_MEMBERS_PER_MESSAGE || m->bitmap.len > TD_BITMAP_BYTES_MAX ||
-        m->payload.len > TD_RIDE_BYTES_MAX || strlen(m->name) >= TD_NAME_MAX || m->error > 0)
+        m->payload.len > TD_RIDE_BYTES_MAX || strlen(m->name) >= TD_NAME_MAX || m->error > TD_OK ||
+        m->error < TD_ERR_PERMISSION)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message beyond its limits");
     *t = (struct td_message){.kind = (enum td_message_kind)m->kind};
     if (!get_witness(m->least, &t->least) || !get_witness(m->greatest, &t->greatest))

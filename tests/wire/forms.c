@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "forms.h"
+
+static uint64_t state;
+
+void forms_seed(uint64_t seed)
+{
+    state = seed;
+}
+
+uint64_t draw(void) /* splitmix64 */
+{
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+uint64_t below(uint64_t n)
+{
+    return draw() % n;
+}
+
+/* wide draws small, middling and huge numbers alike: varints of every length. */
+static uint64_t wide(void)
+{
+    return draw() >> below(64);
+}
+
+static uint32_t wide32(void)
+{
+    return (uint32_t)(draw() >> (32 + below(32)));
+}
+
+static int64_t wide_signed(void)
+{
+    return (int64_t)wide() * (below(2) ? 1 : -1);
+}
+
+/* text draws up to length_max characters; the last eight drawn stay valid. */
+const char *text(size_t length_max)
+{
+    static char pool[8][1024];
+    static unsigned turn;
+    char *t = pool[turn++ % 8];
+    size_t length = below(length_max + 1);
+    for (size_t i = 0; i < length; i++)
+        t[i] = (char)(1 + below(255));
+    t[length] = '\0';
+    return t;
+}
+
+const uint8_t *blob(size_t size)
+{
+    static uint8_t pool[4][4096];
+    static unsigned turn;
+    uint8_t *b = pool[turn++ % 4];
+    for (size_t i = 0; i < size; i++)
+        b[i] = (uint8_t)draw();
+    return b;
+}
+
+struct td_call some_call(void)
+{
+    return (struct td_call){.kind = (uint8_t)(1 + below(TD_KIND_MAX - 1)),
+                            .type = (uint8_t)below(TD_TYPE_MAX),
+                            .op = (uint8_t)below(TD_OP_END),
+                            .root = wide32(),
+                            .count = wide(),
+                            .plan = wide(),
+                            .digest = draw()};
+}
+
+static struct td_place some_place(void)
+{
+    return (struct td_place){.region = wide32(), .offset = wide(), .bytes = wide()};
+}
+
+static struct td_box some_box(void)
+{
+    struct td_box b = {.dimensions = (uint32_t)below(TD_DIMENSIONS_MAX + 1)};
+    for (uint32_t d = 0; d < b.dimensions; d++) {
+        b.begin[d] = wide();
+        b.count[d] = wide();
+    }
+    return b;
+}
+
+static td_err some_error(void)
+{
+    return (td_err) - (int)below(1 - (unsigned)TD_ERR_PERMISSION);
+}
+
+struct td_request some_request(enum td_request_kind kind)
+{
+    struct td_request q = {.kind = kind, .id = wide()};
+    switch (kind) {
+    case TD_REQUEST_HELLO:
+        q.u.hello.program = text(64);
+        break;
+    case TD_REQUEST_REGION:
+        q.u.region.bytes = wide();
+        q.u.region.region = wide32();
+        break;
+    case TD_REQUEST_UNREGION:
+        q.u.region.region = wide32();
+        break;
+    case TD_REQUEST_JOIN:
+        q.u.join.name = text(TD_NAME_MAX - 1);
+        q.u.join.size = wide32();
+        q.u.join.rank = wide_signed();
+        q.u.join.timeout_ns = wide_signed();
+        break;
+    case TD_REQUEST_LEAVE:
+        q.u.operation.group = wide32();
+        break;
+    case TD_REQUEST_OPERATION:
+        q.u.operation.group = wide32();
+        q.u.operation.call = some_call();
+        q.u.operation.source = some_place();
+        q.u.operation.destination = some_place();
+        q.u.operation.timeout_ns = wide_signed();
+        if (q.u.operation.call.kind == TD_KIND_PLAN_FFT) {
+            struct td_fft *f = &q.u.operation.fft;
+            *f = (struct td_fft){.dimensions = (uint32_t)below(TD_DIMENSIONS_MAX + 1),
+                                 .type = wide32(),
+                                 .sign = (int32_t)wide32(),
+                                 .scale = wide32()};
+            for (uint32_t d = 0; d < f->dimensions; d++)
+                f->size[d] = wide();
+        }
+        break;
+    case TD_REQUEST_UNPLAN:
+        q.u.unplan.group = wide32();
+        q.u.unplan.plan = wide();
+        break;
+    case TD_REQUEST_CANCEL:
+        q.u.cancel.request = wide();
+        break;
+    case TD_REQUEST_STATUS:
+        q.u.status.section = wide32();
+        q.u.status.cursor = wide();
+        break;
+    }
+    return q;
+}
+
+static struct td_status_row some_row(void)
+{
+    struct td_status_row row = {
+        .node = wide32(),
+        .state = (uint32_t)below(TD_PEER_UNKNOWN + 1),
+        .name = text(TD_NAME_MAX - 1),
+        .text = text(200),
+        .pid = wide(),
+        .uid = wide(),
+        .rank = wide_signed(),
+        .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
+        .joined = wide32(),
+        .group = wide32(),
+        .generation = wide(),
+        .sequence = wide(),
+        .age_ns = wide(),
+        .phase = wide32(),
+        .steps_done = wide(),
+        .steps = wide(),
+    };
+    row.arrived_bytes = below(3) ? (row.size + 7) / 8 : 0;
+    row.arrived = row.arrived_bytes ? blob(row.arrived_bytes) : NULL;
+    return row;
+}
+
+/* some_reply has at most 4 rows, so that the pools of text and blob suffice. */
+struct td_reply some_reply(enum td_reply_kind kind)
+{
+    struct td_reply r = {.kind = kind, .id = wide(), .error = some_error(), .text = text(500)};
+    size_t position = 0;
+    const char *why = NULL;
+    static const char *const shapes[] = {"1", "3x3", "2x2x2", "3x4m", "5m", "2x3x4x5x2m"};
+    if (kind == TD_REPLY_ERROR && r.error == TD_OK)
+        r.error = TD_ERR_BUSY;
+    switch (kind) {
+    case TD_REPLY_WELCOME:
+        (void)td_topology_parse(&r.u.welcome.topology, shapes[below(6)], &position, &why);
+        r.u.welcome.node = (uint32_t)below(r.u.welcome.topology.nodes);
+        r.u.welcome.incarnation = draw();
+        r.u.welcome.packet_bytes = wide();
+        break;
+    case TD_REPLY_JOINED:
+        r.u.joined.group = wide32();
+        r.u.joined.rank = wide32();
+        r.u.joined.size = wide32();
+        r.u.joined.instance = draw();
+        break;
+    case TD_REPLY_PLANNED:
+        r.u.planned.plan = wide();
+        r.u.planned.source = some_box();
+        r.u.planned.destination = some_box();
+        break;
+    case TD_REPLY_STATUS:
+        r.u.status.section = wide32();
+        r.u.status.next = wide();
+        r.u.status.rows = (uint32_t)below(4);
+        for (uint32_t i = 0; i < r.u.status.rows; i++)
+            r.u.status.row[i] = some_row();
+        break;
+    case TD_REPLY_ERROR:
+    case TD_REPLY_DONE:
+        break;
+    }
+    return r;
+}
+
+struct td_greeting some_greeting(void)
+{
+    return (struct td_greeting){.major = wide32(),
+                                .minor = wide32(),
+                                .node = wide32(),
+                                .incarnation = draw(),
+                                .peer_incarnation = draw(),
+                                .session = draw(),
+                                .digest = draw(),
+                                .bulk = below(2),
+                                .accepted = below(2),
+                                .shape = text(40),
+                                .text = text(500)};
+}
+
+/* some_message fits TD_TREE_MESSAGE_MAX: members, bitmap or payload, not all at their largest. */
+struct td_message some_message(enum td_message_kind kind)
+{
+    struct td_message m = {.kind = kind,
+                           .instance = draw(),
+                           .group = wide32(),
+                           .sequence = wide(),
+                           .error = some_error(),
+                           .text = text(200),
+                           .rank = wide32(),
+                           .node = wide32(),
+                           .token = wide(),
+                           .uid = wide(),
+                           .pid = wide(),
+                           .size = wide32(),
+                           .timeout_ns = wide_signed(),
+                           .name = text(TD_NAME_MAX - 1),
+                           .last = below(2),
+                           .partial = below(2),
+                           .no_room = below(2),
+                           .poll = below(2)};
+    uint64_t load = below(4);
+    if (load == 1) {
+        m.members = (uint32_t)below(65);
+        for (uint32_t i = 0; i < m.members; i++)
+            m.member[i] = (struct td_member_run){wide32(), wide32(), wide32(), wide()};
+    } else if (load == 2) {
+        m.bitmap_bytes = 1 + (uint32_t)below(TD_BITMAP_BYTES_MAX);
+        m.bitmap = blob(m.bitmap_bytes);
+    } else if (load == 3) {
+        m.payload_bytes = 1 + (uint32_t)below(TD_RIDE_BYTES_MAX);
+        m.payload = blob(m.payload_bytes);
+    }
+    if (kind == TD_MESSAGE_ARRIVE) {
+        m.least = (struct td_witness){some_call(), wide32()};
+        m.greatest = (struct td_witness){some_call(), wide32()};
+    }
+    return m;
+}
+
+struct td_packet some_packet(void)
+{
+    return (struct td_packet){.kind = below(2) ? TD_PACKET_DATA : TD_PACKET_CREDIT,
+                              .session = wide32(),
+                              .counts_session = wide32(),
+                              .link_sequence = wide(),
+                              .received = wide(),
+                              .freed = wide(),
+                              .instance = draw(),
+                              .group = wide32(),
+                              .sequence = wide(),
+                              .family = wide32(),
+                              .index = wide(),
+                              .offset = wide(),
+                              .bytes = wide32()};
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forms: messages of every kind, drawn from a seed. What they point to is valid for a few more
+ * draws only. */
+#ifndef TD_TESTS_WIRE_FORMS_H
+#define TD_TESTS_WIRE_FORMS_H
+
+#include "wire/wire.h"
+
+/* forms_seed starts the drawing anew. */
+void forms_seed(uint64_t seed);
+uint64_t draw(void);
+uint64_t below(uint64_t n);
+/* text draws up to length_max characters, blob exactly `size` bytes. */
+const char *text(size_t length_max);
+const uint8_t *blob(size_t size);
+
+struct td_call some_call(void);
+struct td_request some_request(enum td_request_kind kind);
+struct td_reply some_reply(enum td_reply_kind kind);
+struct td_greeting some_greeting(void);
+struct td_message some_message(enum td_message_kind kind);
+struct td_packet some_packet(void);
+
+#endif

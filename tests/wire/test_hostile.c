@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* No bytes at all do harm: each is read or refused with a sentence. `test_hostile SEED` repeats a
+ * run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "forms.h"
+
+enum { HOSTILE_INPUTS = 100000 };
+
+static uint64_t seed = 1;
+static struct td_wire_memory memory;
+static const char *why;
+static uint8_t bytes[TD_DATAGRAM_MAX];
+
+/* A decoder's view: TD_OK must leave a structure whose every byte can be looked at, anything else a
+ * sentence. `at` is a heap block of exactly `size` bytes, so that a sanitizer sees one read too
+ * many. */
+static uint64_t seen;
+
+static void look(const char *t)
+{
+    seen += t ? strlen(t) : 0;
+}
+
+static void look_at_bytes(const uint8_t *at, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        seen += at[i];
+}
+
+static void refused(td_err error)
+{
+    assert_true(error == TD_ERR_PROTOCOL || error == TD_ERR_VERSION);
+    assert_non_null(why);
+    assert_true(strlen(why) > 0);
+}
+
+static void feed_request(const uint8_t *at, size_t size)
+{
+    struct td_request q;
+    td_err error = td_wire_decode_request(at, size, &memory, &q, &why);
+    if (error != TD_OK) {
+        refused(error);
+        return;
+    }
+    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_STATUS);
+    if (q.kind == TD_REQUEST_HELLO)
+        look(q.u.hello.program);
+    if (q.kind == TD_REQUEST_JOIN)
+        look(q.u.join.name);
+    if (q.kind != TD_REQUEST_OPERATION)
+        return;
+    assert_true(q.u.operation.fft.dimensions <= TD_DIMENSIONS_MAX);
+    struct td_message m = {.kind = TD_MESSAGE_ARRIVE, .least = {q.u.operation.call, 0}}, back;
+    m.greatest = m.least;
+    size_t sent = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_message(bytes, sent, &memory, &back, &why), TD_OK);
+}
+
+static void feed_reply(const uint8_t *at, size_t size)
+{
+    struct td_reply r;
+    td_err error = td_wire_decode_reply(at, size, &memory, &r, &why);
+    if (error != TD_OK) {
+        refused(error);
+        return;
+    }
+    assert_true(r.error <= TD_OK && r.error >= TD_ERR_PERMISSION);
+    look(r.text);
+    if (r.kind == TD_REPLY_WELCOME)
+        assert_true(r.u.welcome.node < r.u.welcome.topology.nodes);
+    if (r.kind == TD_REPLY_PLANNED)
+        assert_true(r.u.planned.source.dimensions <= TD_DIMENSIONS_MAX &&
+                    r.u.planned.destination.dimensions <= TD_DIMENSIONS_MAX);
+    if (r.kind != TD_REPLY_STATUS)
+        return;
+    assert_true(r.u.status.rows <= TD_STATUS_ROWS_MAX);
+    for (uint32_t i = 0; i < r.u.status.rows; i++) {
+        look(r.u.status.row[i].name);
+        look(r.u.status.row[i].text);
+        look_at_bytes(r.u.status.row[i].arrived, r.u.status.row[i].arrived_bytes);
+    }
+}
+
+static void feed_message(const uint8_t *at, size_t size)
+{
+    static struct td_message m;
+    td_err error = td_wire_decode_message(at, size, &memory, &m, &why);
+    if (error != TD_OK) {
+        refused(error);
+        return;
+    }
+    assert_true(m.members <= TD_MEMBERS_PER_MESSAGE);
+    assert_true(strlen(m.name) < TD_NAME_MAX);
+    assert_true(m.bitmap_bytes <= TD_BITMAP_BYTES_MAX && m.payload_bytes <= TD_RIDE_BYTES_MAX);
+    look(m.text);
+    look_at_bytes(m.bitmap, m.bitmap_bytes);
+    look_at_bytes(m.payload, m.payload_bytes);
+}
+
+static void feed_greeting(const uint8_t *at, size_t size)
+{
+    struct td_greeting g;
+    td_err error = td_wire_decode_greeting(at, size, &memory, &g, &why);
+    if (error != TD_OK) {
+        refused(error);
+        return;
+    }
+    look(g.shape);
+    look(g.text);
+}
+
+static void feed_packet(const uint8_t *at, size_t size)
+{
+    struct td_packet p;
+    td_err error = td_wire_decode_packet(at, size, &p, &why);
+    if (error != TD_OK)
+        refused(error);
+    else
+        assert_true(p.kind == TD_PACKET_DATA || p.kind == TD_PACKET_CREDIT);
+}
+
+typedef void feeder(const uint8_t *at, size_t size);
+static feeder *const feeders[] = {feed_request, feed_reply, feed_message, feed_greeting,
+                                  feed_packet};
+enum { FORMS = 5 };
+
+static void feed(unsigned form, const uint8_t *from, size_t size)
+{
+    uint8_t *exact = malloc(size ? size : 1);
+    assert_non_null(exact);
+    if (size)
+        memcpy(exact, from, size);
+    why = NULL;
+    feeders[form](exact, size);
+    free(exact);
+}
+
+/* some_form writes a good one of any kind. */
+static size_t some_form(unsigned form, uint8_t *to, size_t room)
+{
+    struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_STATUS)));
+    struct td_reply r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_STATUS)));
+    struct td_message m = some_message((enum td_message_kind)(1 + below(TD_MESSAGE_NODE_LOST)));
+    struct td_greeting g = some_greeting();
+    struct td_packet p = some_packet();
+    switch (form) {
+    case 0:
+        return td_wire_encode_request(&q, to, room);
+    case 1:
+        return td_wire_encode_reply(&r, to, room);
+    case 2:
+        return td_wire_encode_message(&m, to, room);
+    case 3:
+        return td_wire_encode_greeting(&g, to, room);
+    default:
+        td_wire_encode_packet(&p, to);
+        return TD_WIRE_PACKET_BYTES;
+    }
+}
+
+static void every_truncation_is_read_or_refused(void **unused)
+{
+    (void)unused;
+    static uint8_t good[TD_DATAGRAM_MAX];
+    for (unsigned form = 0; form < FORMS; form++)
+        for (int i = 0; i < 12; i++) {
+            size_t size = some_form(form, good, sizeof good);
+            assert_true(size > 0);
+            for (size_t length = 0; length <= size; length++)
+                feed(form, good, length);
+        }
+}
+
+static void hostile_bytes_do_no_harm(void **unused)
+{
+    (void)unused;
+    static uint8_t hostile[TD_DATAGRAM_MAX];
+    for (int i = 0; i < HOSTILE_INPUTS; i++) {
+        unsigned form = (unsigned)below(FORMS);
+        size_t size = 0;
+        if (below(4)) { /* a good one, some bits or bytes of it changed */
+            size = some_form(form, hostile, sizeof hostile);
+            for (uint64_t n = 1 + below(8); n > 0; n--) {
+                size_t at = below(size);
+                hostile[at] = (uint8_t)(below(2) ? draw() : hostile[at] ^ 1u << below(8));
+            }
+        } else { /* noise, behind a good header half of the time */
+            size = below(600);
+            for (size_t k = 0; k < size; k++)
+                hostile[k] = (uint8_t)draw();
+            if (below(2) && size >= TD_WIRE_HEADER_BYTES) {
+                memcpy(hostile, "Toru\1\0", 6);
+                hostile[6] = (uint8_t)below(12);
+                hostile[7] = (uint8_t)(form == 1);
+            }
+        }
+        feed(form, hostile, size);
+    }
+}
+
+/* Two bytes on the wire make a row of 150 in memory: decoding stops where memory ends. */
+static void amplification_stops_at_the_memory(void **unused)
+{
+    (void)unused;
+    static uint8_t many[TD_DATAGRAM_MAX];
+    memcpy(many, "Toru\1\0\6\1", TD_WIRE_HEADER_BYTES);
+    for (size_t i = TD_WIRE_HEADER_BYTES; i + 2 < sizeof many; i += 3) {
+        many[i] = 0x8a; /* field 17, length-delimited: an empty row */
+        many[i + 1] = 0x01;
+        many[i + 2] = 0x00;
+    }
+    size_t size = (sizeof many - TD_WIRE_HEADER_BYTES) / 3 * 3 + TD_WIRE_HEADER_BYTES;
+    struct td_reply r;
+    assert_int_equal(td_wire_decode_reply(many, size, &memory, &r, &why), TD_ERR_PROTOCOL);
+    assert_true(memory.used <= sizeof memory.bytes);
+    feed(1, many, size);
+}
+
+static int reseed(void **unused)
+{
+    (void)unused;
+    forms_seed(seed);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
+    printf("seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_truncation_is_read_or_refused, reseed),
+        cmocka_unit_test_setup(hostile_bytes_do_no_harm, reseed),
+        cmocka_unit_test_setup(amplification_stops_at_the_memory, reseed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is written is read back as it was; what does not fit or is beyond a limit is refused.
+ * `test_wire SEED` repeats a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "forms.h"
+
+enum { ROUNDS = 200 };
+
+static uint64_t seed = 1;
+static struct td_wire_memory memory;
+static const char *why;
+static uint8_t bytes[TD_DATAGRAM_MAX];
+
+/* ---- comparing ---- */
+
+#define SAME(field) assert_int_equal(a->field, b->field)
+#define SAME_TEXT(field) assert_string_equal(a->field, b->field)
+
+static void same_call(const struct td_call *a, const struct td_call *b)
+{
+    assert_int_equal(td_call_compare(a, b), 0);
+}
+
+static void same_place(const struct td_place *a, const struct td_place *b)
+{
+    SAME(region);
+    SAME(offset);
+    SAME(bytes);
+}
+
+static void same_box(const struct td_box *a, const struct td_box *b)
+{
+    SAME(dimensions);
+    for (uint32_t d = 0; d < a->dimensions; d++) {
+        SAME(begin[d]);
+        SAME(count[d]);
+    }
+}
+
+static void same_request(const struct td_request *a, const struct td_request *b)
+{
+    SAME(kind);
+    SAME(id);
+    switch (a->kind) {
+    case TD_REQUEST_HELLO:
+        SAME_TEXT(u.hello.program);
+        break;
+    case TD_REQUEST_REGION:
+    case TD_REQUEST_UNREGION:
+        SAME(u.region.region);
+        SAME(u.region.bytes);
+        break;
+    case TD_REQUEST_JOIN:
+        SAME_TEXT(u.join.name);
+        SAME(u.join.size);
+        SAME(u.join.rank);
+        SAME(u.join.timeout_ns);
+        break;
+    case TD_REQUEST_OPERATION:
+        same_call(&a->u.operation.call, &b->u.operation.call);
+        same_place(&a->u.operation.source, &b->u.operation.source);
+        same_place(&a->u.operation.destination, &b->u.operation.destination);
+        SAME(u.operation.timeout_ns);
+        SAME(u.operation.fft.dimensions);
+        SAME(u.operation.fft.type);
+        SAME(u.operation.fft.sign);
+        SAME(u.operation.fft.scale);
+        for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
+            SAME(u.operation.fft.size[d]);
+        SAME(u.operation.group);
+        break;
+    case TD_REQUEST_LEAVE:
+        SAME(u.operation.group);
+        break;
+    case TD_REQUEST_UNPLAN:
+        SAME(u.unplan.group);
+        SAME(u.unplan.plan);
+        break;
+    case TD_REQUEST_CANCEL:
+        SAME(u.cancel.request);
+        break;
+    case TD_REQUEST_STATUS:
+        SAME(u.status.section);
+        SAME(u.status.cursor);
+        break;
+    }
+}
+
+static void same_row(const struct td_status_row *a, const struct td_status_row *b)
+{
+    SAME(node);
+    SAME(state);
+    SAME_TEXT(name);
+    SAME_TEXT(text);
+    SAME(pid);
+    SAME(uid);
+    SAME(rank);
+    SAME(size);
+    SAME(joined);
+    SAME(group);
+    SAME(generation);
+    SAME(sequence);
+    SAME(age_ns);
+    SAME(phase);
+    SAME(steps_done);
+    SAME(steps);
+    SAME(arrived_bytes);
+    if (a->arrived_bytes)
+        assert_memory_equal(a->arrived, b->arrived, a->arrived_bytes);
+}
+
+static void same_reply(const struct td_reply *a, const struct td_reply *b)
+{
+    SAME(kind);
+    SAME(id);
+    SAME(error);
+    SAME_TEXT(text);
+    switch (a->kind) {
+    case TD_REPLY_WELCOME:
+        SAME(u.welcome.node);
+        SAME(u.welcome.incarnation);
+        SAME(u.welcome.packet_bytes);
+        SAME(u.welcome.topology.dimensions);
+        SAME(u.welcome.topology.nodes);
+        for (uint32_t d = 0; d < a->u.welcome.topology.dimensions; d++) {
+            SAME(u.welcome.topology.size[d]);
+            SAME(u.welcome.topology.wrap[d]);
+        }
+        break;
+    case TD_REPLY_JOINED:
+        SAME(u.joined.group);
+        SAME(u.joined.rank);
+        SAME(u.joined.size);
+        SAME(u.joined.instance);
+        break;
+    case TD_REPLY_PLANNED:
+        SAME(u.planned.plan);
+        same_box(&a->u.planned.source, &b->u.planned.source);
+        same_box(&a->u.planned.destination, &b->u.planned.destination);
+        break;
+    case TD_REPLY_STATUS:
+        SAME(u.status.section);
+        SAME(u.status.next);
+        SAME(u.status.rows);
+        for (uint32_t i = 0; i < a->u.status.rows; i++)
+            same_row(&a->u.status.row[i], &b->u.status.row[i]);
+        break;
+    case TD_REPLY_ERROR:
+    case TD_REPLY_DONE:
+        break;
+    }
+}
+
+static void same_message(const struct td_message *a, const struct td_message *b)
+{
+    SAME(kind);
+    SAME(instance);
+    SAME(group);
+    SAME(sequence);
+    SAME(error);
+    SAME_TEXT(text);
+    SAME(rank);
+    SAME(node);
+    SAME(token);
+    SAME(uid);
+    SAME(pid);
+    SAME(size);
+    SAME(timeout_ns);
+    SAME_TEXT(name);
+    SAME(last);
+    SAME(members);
+    for (uint32_t i = 0; i < a->members; i++) {
+        SAME(member[i].first);
+        SAME(member[i].count);
+        SAME(member[i].node);
+        SAME(member[i].token);
+    }
+    same_call(&a->least.call, &b->least.call);
+    SAME(least.rank);
+    same_call(&a->greatest.call, &b->greatest.call);
+    SAME(greatest.rank);
+    SAME(partial);
+    SAME(no_room);
+    SAME(poll);
+    SAME(bitmap_bytes);
+    if (a->bitmap_bytes)
+        assert_memory_equal(a->bitmap, b->bitmap, a->bitmap_bytes);
+    SAME(payload_bytes);
+    if (a->payload_bytes)
+        assert_memory_equal(a->payload, b->payload, a->payload_bytes);
+}
+
+/* ---- round trips ---- */
+
+static void every_request_comes_back_as_it_was(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++)
+        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_STATUS; kind++) {
+            struct td_request q = some_request((enum td_request_kind)kind), back;
+            size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
+            assert_true(size >= TD_WIRE_HEADER_BYTES);
+            assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_OK);
+            same_request(&q, &back);
+        }
+}
+
+static void every_reply_comes_back_as_it_was(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++)
+        for (unsigned kind = TD_REPLY_ERROR; kind <= TD_REPLY_STATUS; kind++) {
+            struct td_reply r = some_reply((enum td_reply_kind)kind), back;
+            size_t size = td_wire_encode_reply(&r, bytes, sizeof bytes);
+            assert_true(size >= TD_WIRE_HEADER_BYTES);
+            assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &back, &why), TD_OK);
+            same_reply(&r, &back);
+        }
+}
+
+static void every_tree_message_comes_back_as_it_was(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++)
+        for (unsigned kind = TD_MESSAGE_HEARTBEAT; kind <= TD_MESSAGE_NODE_LOST; kind++) {
+            struct td_message m = some_message((enum td_message_kind)kind), back;
+            size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
+            assert_true(size > 0 && size <= TD_TREE_MESSAGE_MAX);
+            assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_OK);
+            same_message(&m, &back);
+        }
+}
+
+static void greetings_and_packets_come_back_as_they_were(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct td_greeting one = some_greeting(), two, *a = &one, *b = &two;
+        size_t size = td_wire_encode_greeting(a, bytes, sizeof bytes);
+        assert_int_equal(td_wire_decode_greeting(bytes, size, &memory, b, &why), TD_OK);
+        SAME(major);
+        SAME(minor);
+        SAME(node);
+        SAME(incarnation);
+        SAME(peer_incarnation);
+        SAME(session);
+        SAME(digest);
+        SAME(bulk);
+        SAME(accepted);
+        SAME_TEXT(shape);
+        SAME_TEXT(text);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        struct td_packet one = some_packet(), two, *a = &one, *b = &two;
+        td_wire_encode_packet(a, bytes);
+        assert_int_equal(td_wire_decode_packet(bytes, TD_WIRE_PACKET_BYTES, b, &why), TD_OK);
+        SAME(kind);
+        SAME(session);
+        SAME(counts_session);
+        SAME(link_sequence);
+        SAME(received);
+        SAME(freed);
+        SAME(instance);
+        SAME(group);
+        SAME(sequence);
+        SAME(family);
+        SAME(index);
+        SAME(offset);
+        SAME(bytes);
+    }
+}
+
+static void largest_forms_fit(void **unused)
+{
+    (void)unused;
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .members = TD_MEMBERS_PER_MESSAGE}, back;
+    char name[TD_NAME_MAX], sentence[TD_TEXT_MAX];
+    struct td_reply r = {.kind = TD_REPLY_STATUS, .text = ""}, r_back;
+    memset(name, 'n', sizeof name - 1);
+    memset(sentence, 's', sizeof sentence - 1);
+    name[sizeof name - 1] = sentence[sizeof sentence - 1] = '\0';
+    m.name = name;
+    m.text = "";
+    for (uint32_t i = 0; i < m.members; i++) /* as large as a formed job can make them */
+        m.member[i] = (struct td_member_run){TD_JOB_RANKS_MAX - 1, TD_JOB_RANKS_MAX,
+                                             TD_NODES_MAX - 1, UINT32_MAX};
+    size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert_true(size > 0);
+    assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_OK);
+    same_message(&m, &back);
+
+    r.u.status.rows = TD_STATUS_ROWS_MAX;
+    for (uint32_t i = 0; i < TD_STATUS_ROWS_MAX; i++)
+        r.u.status.row[i] = (struct td_status_row){.name = name,
+                                                   .text = sentence,
+                                                   .size = TD_JOB_RANKS_MAX,
+                                                   .arrived = blob(TD_BITMAP_BYTES_MAX),
+                                                   .arrived_bytes = TD_BITMAP_BYTES_MAX};
+    size = td_wire_encode_reply(&r, bytes, sizeof bytes);
+    assert_true(size > 0);
+    assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_OK);
+    assert_int_equal(r_back.u.status.rows, TD_STATUS_ROWS_MAX);
+}
+
+/* ---- what does not fit ---- */
+
+static void encoding_stops_at_the_end_of_the_buffer(void **unused)
+{
+    (void)unused;
+    static uint8_t small[TD_DATAGRAM_MAX];
+    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_STATUS; kind++) {
+        struct td_request q = some_request((enum td_request_kind)kind);
+        size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
+        for (size_t room = 0; room < size; room++) {
+            small[room] = 0xa5;
+            assert_int_equal(td_wire_encode_request(&q, small, room), 0);
+            assert_int_equal(small[room], 0xa5);
+        }
+        assert_int_equal(td_wire_encode_request(&q, small, size), size);
+    }
+    struct td_message m = {.kind = TD_MESSAGE_ARRIVE,
+                           .bitmap = blob(TD_BITMAP_BYTES_MAX),
+                           .bitmap_bytes = TD_BITMAP_BYTES_MAX,
+                           .payload = blob(TD_RIDE_BYTES_MAX),
+                           .payload_bytes = TD_RIDE_BYTES_MAX};
+    assert_int_equal(td_wire_encode_message(&m, bytes, sizeof bytes), 0);
+    m = (struct td_message){.kind = TD_MESSAGE_MEMBERS, .members = TD_MEMBERS_PER_MESSAGE + 1};
+    assert_int_equal(td_wire_encode_message(&m, bytes, sizeof bytes), 0);
+}
+
+static void what_is_beyond_a_limit_is_refused(void **unused)
+{
+    (void)unused;
+    struct td_message m = {.kind = TD_MESSAGE_WAITING, .bitmap = blob(4000), .bitmap_bytes = 4000};
+    struct td_message back;
+    size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
+    m = (struct td_message){.kind = TD_MESSAGE_RELEASE, .payload = blob(3000)};
+    m.payload_bytes = TD_RIDE_BYTES_MAX + 1;
+    size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
+    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_NODE_LOST + 1)};
+    size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
+    m = (struct td_message){.kind = TD_MESSAGE_REFUSE, .error = (td_err)(TD_ERR_PERMISSION - 1)};
+    size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
+    assert_non_null(strstr(why, "limits"));
+
+    struct td_reply r = {.kind = TD_REPLY_ERROR, .id = 1}, r_back;
+    size = td_wire_encode_reply(&r, bytes, sizeof bytes); /* an error that is none */
+    assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_ERR_PROTOCOL);
+    r = (struct td_reply){.kind = TD_REPLY_STATUS, .id = 1};
+    r.u.status.rows = 1;
+    r.u.status.row[0].state = TD_PEER_UNKNOWN + 1;
+    size = td_wire_encode_reply(&r, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_ERR_PROTOCOL);
+}
+
+/* What one client sends travels on between daemons as a witness, and there a number out of range
+ * costs the link: it must stop at the local socket. */
+static void call_of_unknown_numbers_is_refused_at_the_local_socket(void **unused)
+{
+    (void)unused;
+    static const struct td_call wrong[] = {
+        {.kind = 0},
+        {.kind = TD_KIND_MAX},
+        {.kind = TD_KIND_BARRIER, .type = TD_TYPE_MAX},
+        {.kind = TD_KIND_BROADCAST, .type = TD_TYPE_BYTE, .op = TD_OP_END},
+        {.kind = TD_KIND_FFT, .type = 255},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 7}, back;
+        q.u.operation.call = wrong[i];
+        size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
+        assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why),
+                         TD_ERR_PROTOCOL);
+    }
+}
+
+static void other_major_version_is_refused_with_both_numbers(void **unused)
+{
+    (void)unused;
+    struct td_request q = some_request(TD_REQUEST_HELLO), back;
+    struct td_reply r;
+    size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
+    bytes[4] = 9;
+    bytes[5] = 3;
+    char ours[16];
+    snprintf(ours, sizeof ours, "%d.%d", TD_WIRE_MAJOR, TD_WIRE_MINOR);
+    assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_ERR_VERSION);
+    assert_non_null(strstr(why, "9.3"));
+    assert_non_null(strstr(why, ours));
+    assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r, &why), TD_ERR_VERSION);
+    assert_non_null(strstr(why, "9.3"));
+    assert_non_null(strstr(why, ours));
+    bytes[4] = TD_WIRE_MAJOR; /* a later minor version is understood */
+    assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_OK);
+}
+
+static void wrong_magic_and_wrong_type_are_refused(void **unused)
+{
+    (void)unused;
+    struct td_request q = some_request(TD_REQUEST_STATUS), back;
+    struct td_reply r;
+    struct td_packet p = some_packet(), p_back;
+    size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
+    assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r, &why), TD_ERR_PROTOCOL);
+    for (unsigned i = 0; i < 4; i++) {
+        bytes[i] ^= 1;
+        assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why),
+                         TD_ERR_PROTOCOL);
+        bytes[i] ^= 1;
+    }
+    bytes[6] = TD_REQUEST_STATUS + 1;
+    assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
+    td_wire_encode_packet(&p, bytes);
+    for (unsigned i = 0; i < 8; i++) { /* magic, then kind */
+        bytes[i] ^= 0x80;
+        assert_int_equal(td_wire_decode_packet(bytes, TD_WIRE_PACKET_BYTES, &p_back, &why),
+                         TD_ERR_PROTOCOL);
+        bytes[i] ^= 0x80;
+    }
+    assert_int_equal(td_wire_decode_packet(bytes, TD_WIRE_PACKET_BYTES - 1, &p_back, &why),
+                     TD_ERR_PROTOCOL);
+}
+
+static int reseed(void **unused)
+{
+    (void)unused;
+    forms_seed(seed);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
+    printf("seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_request_comes_back_as_it_was, reseed),
+        cmocka_unit_test_setup(every_reply_comes_back_as_it_was, reseed),
+        cmocka_unit_test_setup(every_tree_message_comes_back_as_it_was, reseed),
+        cmocka_unit_test_setup(greetings_and_packets_come_back_as_they_were, reseed),
+        cmocka_unit_test_setup(largest_forms_fit, reseed),
+        cmocka_unit_test_setup(encoding_stops_at_the_end_of_the_buffer, reseed),
+        cmocka_unit_test_setup(what_is_beyond_a_limit_is_refused, reseed),
+        cmocka_unit_test_setup(call_of_unknown_numbers_is_refused_at_the_local_socket, reseed),
+        cmocka_unit_test_setup(other_major_version_is_refused_with_both_numbers, reseed),
+        cmocka_unit_test_setup(wrong_magic_and_wrong_type_are_refused, reseed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
