@@ -222,12 +222,13 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
         td_link_freed(core, flight.node, flight.session);
     }
     if (error != TD_OK)
-        td_operation_fail(core, o, error,
-                          td_core_format(core,
-                                         error == TD_ERR_SYSTEM
-                                             ? "shared memory of a rank on node %u was lost (SIGBUS)"
-                                             : "node %u has no memory for the computation",
-                                         core->node));
+        td_operation_fail(
+            core, o, error,
+            td_core_format(core,
+                           error == TD_ERR_SYSTEM
+                               ? "shared memory of a rank on node %u was lost (SIGBUS)"
+                               : "node %u has no memory for the computation",
+                           core->node));
     if (flight.kind == TD_FLIGHT_RIDE) {
         td_operation_computed(core, o, error);
     } else if (o->phase != TD_PHASE_ENDED && flight.kind == TD_FLIGHT_STEP) {

@@ -85,6 +85,8 @@ uint64_t td_core_random(struct td_core *core);
 td_time td_core_after(const struct td_core *core, int64_t ns);
 /* td_core_send sends a tree message to a node; to this node itself it is handled at once. */
 void td_core_send(struct td_core *core, uint32_t node, const struct td_message *message);
+/* td_core_message handles a tree message. */
+void td_core_message(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_core_node_name returns "node 3 (1,0)" in memory that lives until the next step. */
 const char *td_core_node_name(struct td_core *core, uint32_t node);
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How modules ask for actions, and what the actions of one step point to. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "link.h"
+#include "state.h"
+
+/* A handler or one turn of a task emits at most so much; the pump stops before. */
+enum { ACTIONS_SPARE = 64, PAD_SPARE = 1 << 18 };
+
+bool td_core_room(const struct td_core *core)
+{
+    return core->actions->count + ACTIONS_SPARE <= TD_ACTIONS_MAX &&
+           core->pad->used + PAD_SPARE <= sizeof core->pad->bytes;
+}
+
+struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind)
+{
+    assert(core->actions->count < TD_ACTIONS_MAX);
+    struct td_action *a = &core->actions->action[core->actions->count++];
+    memset(&a->u, 0, sizeof a->u);
+    a->kind = kind;
+    return a;
+}
+
+void *td_core_pad(struct td_core *core, size_t bytes)
+{
+    size_t at = core->pad->used;
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (bytes > sizeof core->pad->bytes - at)
+        return NULL;
+    core->pad->used += bytes;
+    return core->pad->bytes + at;
+}
+
+const char *td_core_format(struct td_core *core, const char *format, ...)
+{
+    char *text = td_core_pad(core, TD_TEXT_MAX);
+    if (!text)
+        return "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, TD_TEXT_MAX, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void td_core_queue(struct td_core *core, struct td_task *task)
+{
+    if (task->queued)
+        return;
+    task->queued = true;
+    task->next = NULL;
+    *core->work_last = task;
+    core->work_last = &task->next;
+}
+
+void td_core_unqueue(struct td_core *core, struct td_task *task)
+{
+    if (!task->queued)
+        return;
+    struct td_task **link = &core->work;
+    while (*link != task)
+        link = &(*link)->next;
+    *link = task->next;
+    if (!*link)
+        core->work_last = link;
+    task->queued = false;
+}
+
+void td_core_alarm(struct td_core *core, td_time at)
+{
+    if (at < core->alarm)
+        core->alarm = at;
+}
+
+uint64_t td_core_random(struct td_core *core)
+{
+    /* splitmix64 */
+    uint64_t x = core->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+td_time td_core_after(const struct td_core *core, int64_t ns)
+{
+    if (ns < 0 || (uint64_t)ns >= TD_TIME_NEVER - core->now)
+        return TD_TIME_NEVER;
+    return core->now + (uint64_t)ns;
+}
+
+const char *td_core_node_name(struct td_core *core, uint32_t node)
+{
+    const struct td_topology *t = &core->options.topology;
+    uint32_t c[TD_DIMENSIONS_MAX];
+    char place[80];
+    int length = 0;
+    td_topology_coordinates(t, node, c);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        length +=
+            snprintf(place + length, sizeof place - (size_t)length, "%s%u", d ? "," : "", c[d]);
+    return td_core_format(core, "node %u (%s)", node, place);
+}
+
+void td_core_send(struct td_core *core, uint32_t node, const struct td_message *m)
+{
+    if (node == core->node) {
+        td_core_message(core, node, m);
+        return;
+    }
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
+    a->u.tree.node = node;
+    a->u.tree.message = *m;
+    core->link[node].spoke_at = core->now;
+}
+
+struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,
+                              enum td_reply_kind kind)
+{
+    struct td_reply *r = td_core_pad(core, sizeof *r);
+    assert(r);
+    *r = (struct td_reply){.kind = kind, .id = id, .text = ""};
+    struct td_action *a = td_core_act(core, TD_ACTION_REPLY);
+    a->u.reply.client = client;
+    a->u.reply.reply = r;
+    return r;
+}
+
+void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                    const char *text)
+{
+    struct td_reply *r = td_reply_new(core, client, id, TD_REPLY_ERROR);
+    char *copy = td_core_pad(core, TD_TEXT_MAX);
+    r->error = error;
+    if (copy) {
+        snprintf(copy, TD_TEXT_MAX, "%s", text ? text : "");
+        r->text = copy;
+    }
+}
+
+void td_reply_done(struct td_core *core, uint32_t client, uint64_t id)
+{
+    if (id)
+        td_reply_new(core, client, id, TD_REPLY_DONE);
+}
+
+uint32_t td_bits_print(const uint8_t *bits, uint32_t size, bool value, char *text, size_t bytes)
+{
+    uint32_t count = 0;
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < size; i++) {
+        if (td_bit(bits, i) != value)
+            continue;
+        uint32_t last = i;
+        while (last + 1 < size && td_bit(bits, last + 1) == value)
+            last++;
+        count += last - i + 1;
+        const char *comma = length ? ", " : "";
+        if (length + 40 > bytes) {
+            if (text[length - 1] != '.')
+                length += (size_t)snprintf(text + length, bytes - length, ", ...");
+        } else if (last > i) {
+            length += (size_t)snprintf(text + length, bytes - length, "%s%u-%u", comma, i, last);
+        } else {
+            length += (size_t)snprintf(text + length, bytes - length, "%s%u", comma, i);
+        }
+        i = last;
+    }
+    return count;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate's messages: arrivals and reports up, releases and news of the waiting down, appeals to
+ * the root, and the time limits that lead to them. */
+#include <assert.h>
+#include <string.h>
+
+#include "gate.h"
+
+enum { VERDICT_NS = 200000000, RETRY_NS = 1000000 };
+
+static int child_index(const struct td_communicator *c, uint32_t node)
+{
+    for (uint32_t i = 0; i < c->children; i++)
+        if (c->child[i] == node)
+            return (int)i;
+    return -1;
+}
+
+static void learn(struct td_core *core, struct td_operation *o, const struct td_message *m)
+{
+    uint32_t bytes = td_bit_bytes(o->communicator->group.size);
+    if (m->bitmap_bytes != bytes)
+        return;
+    if (!o->known && !(o->known = td_arena_alloc(core->arena, bytes)))
+        return;
+    for (uint32_t i = 0; i < bytes; i++)
+        o->known[i] |= m->bitmap[i];
+}
+
+static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t from,
+                        const struct td_message *m)
+{
+    int child = child_index(o->communicator, from);
+    if (child < 0 || o->phase >= TD_PHASE_ANNOUNCED)
+        return;
+    if (o->report_at == TD_TIME_NEVER) {
+        o->report_at = core->now + TD_REPORT_NS;
+        td_core_alarm(core, o->report_at);
+    }
+    if (m->partial) {
+        learn(core, o, m);
+        return;
+    }
+    o->children_arrived |= 1u << child;
+    o->no_room = o->no_room || m->no_room;
+    if (m->payload_bytes) {
+        if (!o->ride)
+            o->ride =
+                td_arena_alloc(core->arena, (size_t)o->communicator->children * TD_RIDE_BYTES_MAX);
+        if (!o->ride || m->payload_bytes > TD_RIDE_BYTES_MAX) {
+            td_operation_appeal(
+                core, o, TD_ERR_NO_MEMORY,
+                td_core_format(core, "node %u has no memory for %s: raise [limits] memory",
+                               core->node, td_operation_describe(core, o)));
+            return;
+        }
+        memcpy(o->ride + (size_t)child * TD_RIDE_BYTES_MAX, m->payload, m->payload_bytes);
+    }
+    o->ride_bytes[child] = m->payload_bytes;
+    td_operation_witness(core, o, &m->least);
+    td_operation_witness(core, o, &m->greatest);
+    td_core_queue(core, &o->task);
+}
+
+void td_gate_again(struct td_core *core, struct td_operation *o)
+{
+    struct td_message m;
+    td_operation_start_message(o, TD_MESSAGE_RELEASE, &m);
+    m.no_room = true;
+    for (uint32_t i = 0; i < o->communicator->children; i++)
+        td_core_send(core, o->communicator->child[i], &m);
+    if (o->reserved)
+        td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
+    o->reserved = o->no_room = o->folded = false;
+    o->children_arrived = 0;
+    o->phase = TD_PHASE_GATHERING;
+    uint32_t doublings = o->retries < 7 ? o->retries : 7;
+    o->retries++;
+    o->retry_at = core->now + 1 + td_core_random(core) % ((uint64_t)RETRY_NS << doublings);
+    td_core_alarm(core, o->retry_at);
+}
+
+static void take_release(struct td_core *core, struct td_operation *o, const struct td_message *m)
+{
+    if (m->error != TD_OK) {
+        td_operation_verdict(core, o, m->error, m->text);
+        return;
+    }
+    if (o->phase != TD_PHASE_ANNOUNCED)
+        return;
+    if (m->no_room) {
+        td_gate_again(core, o);
+        return;
+    }
+    if (m->payload_bytes) {
+        o->release = td_arena_alloc(core->arena, m->payload_bytes);
+        o->release_bytes = m->payload_bytes;
+        if (o->release)
+            memcpy(o->release, m->payload, m->payload_bytes);
+        else
+            td_operation_fail(core, o, TD_ERR_NO_MEMORY, "this node has no memory for the result");
+    }
+    if (o->phase == TD_PHASE_ANNOUNCED)
+        o->phase = TD_PHASE_RUNNING;
+    o->tell_children = true;
+    o->progress_at = core->now;
+    td_core_queue(core, &o->task);
+}
+
+static void tell_waiting(struct td_core *core, struct td_operation *o, bool poll)
+{
+    uint32_t bytes = td_bit_bytes(o->communicator->group.size);
+    uint8_t *bits = td_core_pad(core, bytes);
+    if (!bits)
+        return;
+    td_operation_arrived(o, bits);
+    struct td_message m;
+    td_operation_start_message(o, TD_MESSAGE_WAITING, &m);
+    m.bitmap = bits;
+    m.bitmap_bytes = bytes;
+    m.poll = poll;
+    for (uint32_t i = 0; i < o->communicator->children; i++)
+        td_core_send(core, o->communicator->child[i], &m);
+}
+
+static uint32_t count_bits(const uint8_t *bits, uint32_t size)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < size; i++)
+        count += td_bit(bits, i);
+    return count;
+}
+
+/* report tells the parent (or, at the root, the children) who has arrived, if that is news. */
+static void report(struct td_core *core, struct td_operation *o, bool asked)
+{
+    uint32_t size = o->communicator->group.size, bytes = td_bit_bytes(size);
+    uint8_t *bits = td_core_pad(core, bytes);
+    o->report_at = TD_TIME_NEVER;
+    if (!bits)
+        return;
+    td_operation_arrived(o, bits);
+    uint32_t count = count_bits(bits, size);
+    if (count == o->known_told && !asked)
+        return;
+    o->known_told = count;
+    if (td_operation_at_root(o)) {
+        tell_waiting(core, o, false);
+        return;
+    }
+    struct td_message m;
+    td_operation_start_message(o, TD_MESSAGE_ARRIVE, &m);
+    m.partial = true;
+    m.bitmap = bits;
+    m.bitmap_bytes = bytes;
+    td_core_send(core, o->communicator->parent, &m);
+}
+
+static void take_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
+{
+    learn(core, o, m);
+    tell_waiting(core, o, m->poll);
+    if (m->poll && o->phase < TD_PHASE_ANNOUNCED)
+        report(core, o, true);
+}
+
+static void take_appeal(struct td_core *core, struct td_operation *o, const struct td_message *m)
+{
+    if (o->phase >= TD_PHASE_RUNNING)
+        return;
+    if (m->error != TD_ERR_TIMEOUT) {
+        td_operation_verdict(core, o, m->error, m->text);
+    } else if (o->verdict_at == TD_TIME_NEVER) {
+        /* ask all who has arrived, so that the verdict accuses nobody falsely */
+        o->verdict_at = core->now + VERDICT_NS;
+        td_core_alarm(core, o->verdict_at);
+        tell_waiting(core, o, true);
+    }
+}
+
+void td_operation_message(struct td_core *core, struct td_communicator *c, uint32_t from,
+                          const struct td_message *m)
+{
+    if (c->broken &&
+        (m->sequence < c->first_sequence || !c->operation[m->sequence % TD_GROUP_OPERATIONS_MAX]))
+        return;
+    if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
+        td_communicator_rank_lost(core, c, c->seat[0].rank, TD_ERR_BUSY,
+                                  td_core_format(core,
+                                                 "a rank on node %u is more than %d "
+                                                 "operations behind: the group cannot go on",
+                                                 core->node, TD_GROUP_OPERATIONS_MAX));
+        return;
+    }
+    struct td_operation *o = td_operation_obtain(core, c, m->sequence);
+    if (!o)
+        return; /* over, or no room: the next report or the limit will tell */
+    switch (m->kind) {
+    case TD_MESSAGE_ARRIVE:
+        take_arrive(core, o, from, m);
+        return;
+    case TD_MESSAGE_RELEASE:
+        take_release(core, o, m);
+        return;
+    case TD_MESSAGE_WAITING:
+        take_waiting(core, o, m);
+        return;
+    case TD_MESSAGE_APPEAL:
+        take_appeal(core, o, m);
+        return;
+    case TD_MESSAGE_HEARTBEAT:
+    case TD_MESSAGE_JOIN:
+    case TD_MESSAGE_UNJOIN:
+    case TD_MESSAGE_REFUSE:
+    case TD_MESSAGE_MEMBERS:
+    case TD_MESSAGE_RANK_LOST:
+    case TD_MESSAGE_NODE_LOST:
+        break;
+    }
+    assert(!"a message of an operation");
+}
+
+void td_operation_arrived(const struct td_operation *o, uint8_t *bits)
+{
+    const struct td_communicator *c = o->communicator;
+    const struct td_group *g = &c->group;
+    if (o->known)
+        memcpy(bits, o->known, td_bit_bytes(g->size));
+    else
+        memset(bits, 0, td_bit_bytes(g->size));
+    if (o->phase >= TD_PHASE_RUNNING && o->error == TD_OK) {
+        memset(bits, 0xff, td_bit_bytes(g->size));
+        return;
+    }
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (o->arrival[i].here)
+            td_bit_set(bits, c->seat[i].rank);
+    if (o->children_arrived == 0)
+        return;
+    for (uint32_t slot = c->slot + 1; slot < g->slots; slot++) {
+        uint32_t at = slot; /* climb to the child of this slot, if it is below */
+        while (at > 0 && (at - 1) / TD_TREE_ARITY > c->slot)
+            at = (at - 1) / TD_TREE_ARITY;
+        int child = (at - 1) / TD_TREE_ARITY == c->slot ? child_index(c, g->node[at]) : -1;
+        if (child < 0 || !(o->children_arrived >> child & 1))
+            continue;
+        for (uint32_t local = 0; local < td_group_slot_ranks(g, slot); local++)
+            td_bit_set(bits, td_group_rank(g, slot, local));
+    }
+}
+
+/* ---- time ---- */
+
+static void expire(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    uint8_t *bits = td_core_pad(core, td_bit_bytes(c->group.size));
+    char missing[200];
+    if (!bits)
+        return;
+    td_operation_arrived(o, bits);
+    uint32_t count = td_bits_print(bits, c->group.size, false, missing, sizeof missing);
+    td_operation_verdict(core, o, TD_ERR_TIMEOUT,
+                         td_core_format(core,
+                                        "%s: %u of %u ranks had not arrived in time: rank%s %s",
+                                        td_operation_describe(core, o), count, c->group.size,
+                                        count == 1 ? "" : "s", missing));
+}
+
+void td_operation_timers(struct td_core *core, struct td_operation *o)
+{
+    if (o->phase < TD_PHASE_RUNNING) {
+        if (core->now >= o->expires_at) {
+            o->expires_at = TD_TIME_NEVER;
+            td_operation_appeal(core, o, TD_ERR_TIMEOUT, "the arrival limit has passed");
+        }
+        if (core->now >= o->verdict_at)
+            expire(core, o);
+        if (core->now >= o->report_at)
+            report(core, o, false);
+        if (core->now >= o->retry_at && o->phase == TD_PHASE_GATHERING)
+            td_core_queue(core, &o->task);
+    }
+    if (o->phase < TD_PHASE_RUNNING) {
+        td_core_alarm(core, o->expires_at);
+        td_core_alarm(core, o->verdict_at);
+        td_core_alarm(core, o->report_at);
+        if (o->phase == TD_PHASE_GATHERING && core->now < o->retry_at)
+            td_core_alarm(core, o->retry_at);
+        return;
+    }
+    uint64_t limit = (uint64_t)core->settings.progress_timeout_ns;
+    if (o->phase != TD_PHASE_RUNNING)
+        return;
+    uint32_t node = td_engine_owed_by(o);
+    if (node == UINT32_MAX || core->now - o->progress_at < limit) {
+        td_core_alarm(core, o->progress_at + limit > core->now ? o->progress_at + limit
+                                                               : core->now + limit);
+        return;
+    }
+    td_communicator_node_lost(core, node, "no data for longer than progress_timeout");
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From "all below have arrived" to the announcement: the program, its memory, and the payload that
+ * rides along. */
+#include <string.h>
+
+#include "flight.h"
+#include "gate.h"
+#include "link.h"
+
+static uint64_t ride_slot_bytes(const struct td_operation *o)
+{
+    return ((uint64_t)o->program.ride_bytes + 63) & ~(uint64_t)63;
+}
+
+bool td_prepare_rides(const struct td_operation *o)
+{
+    return o->program.ride == TD_RIDE_COMBINE || o->program.ride == TD_RIDE_ROOT;
+}
+
+/* compile makes the program and its counters; false after an appeal. */
+static bool compile(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    const struct td_call *call = &o->least.call;
+    uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
+    core->options.compile(call, &o->fft, seed, &c->group, c->slot, &o->program);
+    o->compiled = true;
+    o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
+    o->ride_offset = (o->scratch_bytes + 63) & ~(uint64_t)63;
+    if (td_prepare_rides(o)) /* the result, then what the children sent */
+        o->scratch_bytes = o->ride_offset + (c->children + 1) * ride_slot_bytes(o);
+    bool fits = o->scratch_bytes <= core->scratch.bytes;
+    if (call->kind == TD_KIND_PLAN_FFT)
+        o->plan = td_arena_alloc(core->arena, sizeof *o->plan);
+    if (fits && td_engine_init(core, o) && (call->kind != TD_KIND_PLAN_FFT || o->plan))
+        return true;
+    o->doomed = true;
+    td_operation_appeal(
+        core, o, TD_ERR_NO_MEMORY,
+        fits ? td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
+                              core->node, td_operation_describe(core, o))
+             : td_core_format(core,
+                              "%s needs %llu bytes of scratch on node %u, which has %llu: raise "
+                              "[limits] scratch",
+                              td_operation_describe(core, o), (unsigned long long)o->scratch_bytes,
+                              core->node, (unsigned long long)core->scratch.bytes));
+    return false;
+}
+
+static struct td_slice ride_slice(const struct td_operation *o, uint64_t place)
+{
+    return td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)(o->ride_offset + place * ride_slot_bytes(o)),
+                       o->program.ride_bytes);
+}
+
+/* ride_compute emits a computation on the payload; the operation goes on when it is done. */
+static struct td_compute *ride_compute(struct td_core *core, struct td_operation *o,
+                                       enum td_compute_kind kind, enum td_step_kind step)
+{
+    struct td_flight *flight = td_flight_take(core, TD_FLIGHT_RIDE, o);
+    if (!flight)
+        return NULL;
+    struct td_compute *compute = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = kind;
+    compute->handle = td_flight_handle(core, flight);
+    compute->step.kind = step;
+    compute->step.type = o->program.call.type;
+    compute->step.op = o->program.call.op;
+    compute->step.to_lanes = (struct td_lanes){1, 0, 0};
+    compute->bytes = compute->cost_bytes = (uint64_t)o->program.ride_bytes;
+    td_operation_view(o, &compute->view);
+    td_operation_flight_begin(o);
+    return compute;
+}
+
+static bool ride_load(struct td_core *core, struct td_operation *o, const uint8_t *data,
+                      struct td_slice to, uint32_t lanes)
+{
+    struct td_compute *load = ride_compute(core, o, TD_COMPUTE_LOAD, TD_COPY);
+    if (!load)
+        return false;
+    load->step.to = to;
+    load->step.to_lanes = (struct td_lanes){lanes, 0, 1};
+    load->data = data;
+    return true;
+}
+
+/* fold makes the payload of all below in the result's place: the local ranks' in rank order, then
+ * the children's in slot order. */
+static bool fold(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_compute *compute = NULL;
+    if (o->program.ride == TD_RIDE_ROOT) {
+        for (uint32_t i = 0; i < c->children; i++)
+            if (o->ride_bytes[i] == (uint32_t)o->program.ride_bytes)
+                return ride_load(core, o, o->ride + (size_t)i * TD_RIDE_BYTES_MAX, ride_slice(o, 0),
+                                 1);
+        for (uint32_t i = 0; i < c->ranks; i++) {
+            if (c->seat[i].rank != o->program.call.root)
+                continue;
+            if (!(compute = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY)))
+                return false;
+            compute->step.from = td_slice_at(TD_SPACE_SOURCE, i, 0, o->program.ride_bytes);
+            compute->step.to = ride_slice(o, 0);
+        }
+        return true;
+    }
+    for (uint32_t i = 0; i < c->children; i++)
+        if (!ride_load(core, o, o->ride + (size_t)i * TD_RIDE_BYTES_MAX, ride_slice(o, i + 1), 1))
+            return false;
+    if (!(compute = ride_compute(core, o, TD_COMPUTE_STEP, TD_COMBINE)))
+        return false;
+    compute->step.from = td_slice_at(TD_SPACE_SOURCE, 0, 0, o->program.ride_bytes);
+    compute->step.from_lanes = (struct td_lanes){c->ranks, 0, 1};
+    compute->step.with = ride_slice(o, 1);
+    compute->step.with_lanes = (struct td_lanes){c->children, (int64_t)ride_slot_bytes(o), 0};
+    compute->step.to = ride_slice(o, 0);
+    return true;
+}
+
+/* carries_up: whether the announcement has a payload. */
+static bool carries_up(const struct td_operation *o)
+{
+    if (o->program.ride == TD_RIDE_COMBINE)
+        return true;
+    if (o->program.ride != TD_RIDE_ROOT)
+        return false;
+    const struct td_communicator *c = o->communicator;
+    for (uint32_t i = 0; i < c->children; i++)
+        if (o->ride_bytes[i])
+            return true;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (c->seat[i].rank == o->program.call.root)
+            return true;
+    return false;
+}
+
+static void announce(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    if (td_operation_at_root(o)) {
+        if (!o->no_room) {
+            o->phase = TD_PHASE_RUNNING;
+            o->progress_at = core->now;
+            o->tell_children = true;
+        } else if (o->retries &&
+                   core->now - o->no_room_since > (uint64_t)core->settings.progress_timeout_ns) {
+            td_operation_verdict(
+                core, o, TD_ERR_NO_MEMORY,
+                td_core_format(core,
+                               "a node had no scratch memory for %s for too long: raise "
+                               "[limits] scratch",
+                               td_operation_describe(core, o)));
+        } else {
+            if (o->retries == 0)
+                o->no_room_since = core->now;
+            td_gate_again(core, o);
+        }
+        return;
+    }
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
+    a->u.tree.node = c->parent;
+    td_operation_start_message(o, TD_MESSAGE_ARRIVE, &a->u.tree.message);
+    a->u.tree.message.least = o->least;
+    a->u.tree.message.greatest = o->greatest;
+    a->u.tree.message.no_room = o->no_room;
+    td_operation_view(o, &a->u.tree.view);
+    if (carries_up(o) && !o->no_room)
+        a->u.tree.payload = ride_slice(o, 0);
+    core->link[c->parent].spoke_at = core->now;
+    o->phase = TD_PHASE_ANNOUNCED;
+}
+
+static uint32_t all_children(const struct td_communicator *c)
+{
+    return (1u << c->children) - 1;
+}
+
+bool td_prepare_complete(const struct td_core *core, const struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    if (o->mismatched || !o->has_call || o->arrived < c->ranks ||
+        o->children_arrived != all_children(c))
+        return false;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (!o->arrival[i].here)
+            return false; /* gone: the root will end it */
+    return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
+}
+
+void td_prepare_advance(struct td_core *core, struct td_operation *o)
+{
+    if (!o->compiled && !compile(core, o))
+        return;
+    if (o->doomed)
+        return;
+    if (!o->reserved && !o->no_room) {
+        o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
+        o->reserved = o->scratch_offset != UINT64_MAX;
+        o->no_room = !o->reserved;
+    }
+    if (td_prepare_rides(o) && !o->folded && !o->no_room) {
+        if (!fold(core, o)) {
+            td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+            return;
+        }
+        o->folded = true;
+    }
+    if (o->flights == 0)
+        announce(core, o);
+}
+
+struct td_slice td_prepare_result(const struct td_operation *o)
+{
+    return ride_slice(o, 0);
+}
+
+bool td_prepare_deliver(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, o->program.ride_bytes);
+    o->delivered = true;
+    if (!td_operation_at_root(o)) {
+        if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
+            td_operation_fail(core, o, TD_ERR_PROTOCOL,
+                              "the release came with a result of another size");
+            return true;
+        }
+        return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&
+               ride_load(core, o, o->release, to, c->ranks);
+    }
+    struct td_compute *copy = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY);
+    if (!copy)
+        return false;
+    copy->step.from = ride_slice(o, 0);
+    copy->step.to = to;
+    copy->step.to_lanes = (struct td_lanes){c->ranks, 0, 1};
+    return true;
+}
