@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+enum { REFUSED_NS = 1000000 };
+
+/* arrival returns when a message that leaves at `sent` comes: after those sent before it. */
+static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
+{
+    td_time at = sent + 1 + td_sim_random(sim, sim->options.latency_ns_max);
+    td_time *last = &sim->node[to].end[from].last[way];
+    if (at <= *last)
+        at = *last + 1;
+    *last = at;
+    return at;
+}
+
+/* reachable: whether the link is up at this end; when it is down for good, the core hears so. */
+static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
+{
+    struct end *e = &sim->node[from].end[to];
+    if (e->up)
+        return true;
+    if (!sim->node[to].alive && !e->refused) {
+        e->refused = true;
+        queue_put(&sim->queue, (struct event){.time = sim->now + REFUSED_NS,
+                                              .kind = LINK_DOWN,
+                                              .node = from,
+                                              .from = to,
+                                              .epoch = e->epoch,
+                                              .text = "connection refused"});
+    }
+    return false;
+}
+
+static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
+    struct td_message m = a->u.tree.message;
+    uint32_t to = a->u.tree.node;
+    int64_t ride = td_slice_bytes(&a->u.tree.payload);
+    assert(ride <= TD_RIDE_BYTES_MAX && to != node);
+    if (ride > 0) {
+        memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, 0, (uint64_t)ride,
+                    payload);
+        m.payload = payload;
+        m.payload_bytes = (uint32_t)ride;
+    }
+    size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert(size > 0); /* it fits */
+    sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
+    if (!reachable(sim, node, to))
+        return;
+    uint8_t *copy = malloc(size);
+    assert(copy);
+    memcpy(copy, bytes, size);
+    queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, TREE, sim->now),
+                                          .kind = MESSAGE,
+                                          .node = to,
+                                          .from = node,
+                                          .epoch = sim->node[node].end[to].epoch,
+                                          .thing = copy,
+                                          .size = size});
+}
+
+static void send_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    const struct td_packet *p = &a->u.packet.packet;
+    uint32_t to = a->u.packet.node;
+    bool data = p->kind == TD_PACKET_DATA;
+    struct parcel *parcel = calloc(1, sizeof *parcel);
+    assert(parcel && to != node && (!data || p->bytes > 0));
+    td_wire_encode_packet(p, parcel->header);
+    parcel->slice = a->u.packet.slice;
+    parcel->view = a->u.packet.view;
+    parcel->offset = p->offset;
+    parcel->bytes = data ? p->bytes : 0;
+    td_time sent = sim->now;
+    sim_trace(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
+    if (data) {
+        sent = sim_delay(sim, sim->options.compute_ns_max);
+        parcel->payload = malloc(p->bytes);
+        assert(parcel->payload);
+        parcel->holders++;
+        sim->node[node].under_way++;
+        queue_put(&sim->queue, (struct event){.time = sent,
+                                              .kind = SENT,
+                                              .node = node,
+                                              .handle = a->u.packet.handle,
+                                              .thing = parcel});
+    }
+    if (reachable(sim, node, to)) {
+        parcel->holders++;
+        queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, BULK, sent),
+                                              .kind = PACKET,
+                                              .node = to,
+                                              .from = node,
+                                              .epoch = sim->node[node].end[to].epoch,
+                                              .thing = parcel});
+    }
+    if (parcel->holders == 0)
+        free(parcel);
+}
+
+/* compute starts a computation, which reads and writes at once or when it ends. */
+static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *c)
+{
+    struct computation *k = calloc(1, sizeof *k);
+    assert(k);
+    k->compute = *c;
+    if (c->kind == TD_COMPUTE_LOAD || td_sim_random(sim, 2)) {
+        k->error = memory_compute(sim, node, c);
+        k->done = true;
+    }
+    sim->node[node].under_way++;
+    sim_trace(sim, node, '<', "compute %s",
+              c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack or load");
+    queue_put(&sim->queue, (struct event){.time = sim_delay(sim, sim->options.compute_ns_max),
+                                          .kind = COMPUTED,
+                                          .node = node,
+                                          .handle = c->handle,
+                                          .thing = k});
+}
+
+static void reply(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    const struct td_reply *r = a->u.reply.reply;
+    sim_trace(sim, node, '<', "reply to client %u, request %llu: %d %s", a->u.reply.client,
+              (unsigned long long)r->id, (int)r->error, r->text);
+    sim_mix(sim, r->id);
+    sim_mix(sim, (uint64_t)(int64_t)r->error);
+    client_take_reply(sim, a->u.reply.client, r);
+}
+
+static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    switch (a->kind) {
+    case TD_ACTION_SEND_TREE:
+        send_tree(sim, node, a);
+        return;
+    case TD_ACTION_SEND_PACKET:
+        send_packet(sim, node, a);
+        return;
+    case TD_ACTION_REPLY:
+        reply(sim, node, a);
+        return;
+    case TD_ACTION_CLOSE_CLIENT:
+        sim_trace(sim, node, '<', "close client %u", a->u.close.client);
+        client_cut_off(sim, a->u.close.client);
+        return;
+    case TD_ACTION_COMPUTE:
+        compute(sim, node, &a->u.compute);
+        return;
+    case TD_ACTION_RELEASE_BUFFER:
+        memory_release_buffer(&sim->node[node], a->u.buffer.buffer);
+        return;
+    case TD_ACTION_RELEASE_REGION:
+        memory_unmap(&sim->node[node], a->u.region.handle);
+        return;
+    case TD_ACTION_DROP_LINK:
+        sim_trace(sim, node, '<', "drop the link to %u: %s", a->u.drop.node, a->u.drop.text);
+        sim->drops++;
+        sim_tear(sim, node, a->u.drop.node, "the link was dropped");
+        return;
+    case TD_ACTION_STOPPED:
+        sim_trace(sim, node, '<', "stopped");
+        return;
+    }
+}
+
+void sim_act(struct td_sim *sim, uint32_t node)
+{
+    bool replied = false;
+    for (uint32_t i = 0; i < sim->actions->count; i++) {
+        act(sim, node, &sim->actions->action[i]);
+        replied = replied || sim->actions->action[i].kind == TD_ACTION_REPLY;
+    }
+    if (replied)
+        memory_poison(sim, &sim->node[node]);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim: what the files of this folder share. world.c has life, time and what happens to a core;
+ * act.c what a core asks for; memory.c regions, scratch and computations; clients.c the processes.
+ */
+#ifndef TD_SIM_SIM_H
+#define TD_SIM_SIM_H
+
+#include "compute/compute.h"
+#include "queue.h"
+#include "wire/wire.h"
+#include "world.h"
+
+enum { TREE, BULK, WAYS };
+enum { SIM_SCRATCH_PAGE = 4096 };
+
+/* struct end: a node's end of its link to another. */
+struct end {
+    bool up, refused; /* refused: it is about to hear that the other cannot be reached */
+    uint64_t epoch;
+    td_time last[WAYS]; /* when the latest message to here will come */
+};
+
+struct mapping {
+    uint8_t *base;
+    uint64_t bytes;
+    bool mapped;
+};
+
+struct node {
+    struct td_core *core;
+    bool alive, frozen;
+    td_time wake_at; /* the core's deadline */
+    uint64_t incarnation, arena_used;
+    struct end *end; /* [nodes] */
+    struct mapping *mapping;
+    uint32_t mappings;
+    uint8_t **buffer; /* of received packets, by handle */
+    uint32_t buffers, buffers_held;
+    uint8_t *touched; /* [pages of scratch] */
+    uint32_t pages_touched;
+    uint64_t under_way; /* computations and packets the core waits for */
+};
+
+struct client {
+    uint32_t node;
+    bool open, closed_by_daemon;
+    td_time last; /* when its latest request will come */
+    uint64_t next_id;
+    uint64_t waiting; /* requests without reply */
+    struct shared {
+        uint8_t *base;
+        uint64_t bytes;
+    } * region;
+    uint32_t regions;
+    struct td_reply *reply;
+    uint32_t replies, replies_room;
+};
+
+struct td_sim {
+    struct td_sim_options options;
+    struct td_topology topology;
+    uint64_t random, hash, epoch, drops;
+    td_time now;
+    struct queue queue;
+    struct node *node; /* [nodes] */
+    struct client *client;
+    uint32_t clients;
+    struct td_wire_memory *decoded;
+    struct td_actions *actions;
+    char text[512];
+};
+
+/* struct parcel: a packet on its way: SENT and PACKET both have it. */
+struct parcel {
+    uint8_t header[TD_WIRE_PACKET_BYTES];
+    struct td_slice slice;
+    struct td_view view;
+    uint64_t offset;
+    uint32_t bytes, holders;
+    bool packed;
+    uint8_t *payload;
+};
+
+struct computation {
+    struct td_compute compute;
+    bool done;
+    td_err error;
+};
+
+/* sim_feed lets a core take an event and does what it asks for. */
+void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event);
+void sim_act(struct td_sim *sim, uint32_t node);
+/* sim_delay returns now + 1 ... now + most. */
+td_time sim_delay(struct td_sim *sim, td_time most);
+/* sim_mix puts a number into the history's hash. */
+void sim_mix(struct td_sim *sim, uint64_t value);
+/* sim_trace prints a line; '>' into the core, '<' out of it. */
+void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* sim_tear tears a link at both ends, each when it hears of it. */
+void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
+
+/* ---- memory.c ---- */
+
+bool memory_init(struct td_sim *sim, struct node *n);
+void memory_fini(struct td_sim *sim, struct node *n);
+/* memory_map returns the handle of a region. */
+uint32_t memory_map(struct node *n, uint8_t *base, uint64_t bytes);
+void memory_unmap(struct node *n, uint32_t handle);
+/* memory_bases resolves a view; room has 2 * view->ranks addresses. */
+void memory_bases(const struct node *n, const struct td_view *view, uint8_t **room,
+                  struct td_bases *bases);
+uint32_t memory_take_buffer(struct node *n, uint8_t *bytes);
+void memory_release_buffer(struct node *n, uint32_t handle);
+td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *compute);
+void memory_pack(const struct node *n, const struct td_slice *slice, const struct td_view *view,
+                 uint64_t offset, uint64_t bytes, uint8_t *out);
+/* memory_poison spoils scratch when none is in use. */
+void memory_poison(struct td_sim *sim, struct node *n);
+
+/* ---- clients.c ---- */
+
+void client_opened(struct td_sim *sim, uint32_t client);
+void client_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, size_t size);
+void client_closed(struct td_sim *sim, uint32_t client);
+/* client_take_reply keeps a copy. */
+void client_take_reply(struct td_sim *sim, uint32_t client, const struct td_reply *reply);
+void client_cut_off(struct td_sim *sim, uint32_t client);
+void clients_fini(struct td_sim *sim);
+
+#endif

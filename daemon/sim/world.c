@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/select.h"
+#include "sim.h"
+
+enum { RECONNECT_NS = 10000000 };
+
+void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
+{
+    *o = (struct td_sim_options){.shape = shape,
+                                 .seed = seed,
+                                 .latency_ns_max = 20000,
+                                 .compute_ns_max = 30000,
+                                 .request_ns_max = 5000};
+    td_settings_default(&o->settings);
+    o->settings.arena_bytes = 16 << 20;
+    o->settings.scratch_bytes = 64 << 20;
+    o->settings.packet_bytes = 4096;
+    o->settings.link_credits = 4;
+}
+
+/* ---- small things ---- */
+
+uint64_t td_sim_random(struct td_sim *sim, uint64_t below)
+{
+    /* splitmix64 */
+    uint64_t x = sim->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) % below;
+}
+
+td_time sim_delay(struct td_sim *sim, td_time most)
+{
+    return sim->now + 1 + td_sim_random(sim, most);
+}
+
+void sim_mix(struct td_sim *sim, uint64_t value)
+{
+    for (int i = 0; i < 8; i++) /* FNV-1a */
+        sim->hash = (sim->hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
+}
+
+void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
+{
+    if (!sim->options.trace)
+        return;
+    va_list arguments;
+    fprintf(sim->options.trace, "[%10llu] %3u %c ", (unsigned long long)sim->now, node, direction);
+    va_start(arguments, format);
+    vfprintf(sim->options.trace, format, arguments);
+    va_end(arguments);
+    fputc('\n', sim->options.trace);
+}
+
+uint32_t td_sim_nodes(const struct td_sim *sim)
+{
+    return sim->topology.nodes;
+}
+
+td_time td_sim_now(const struct td_sim *sim)
+{
+    return sim->now;
+}
+
+uint64_t td_sim_hash(const struct td_sim *sim)
+{
+    return sim->hash;
+}
+
+uint64_t td_sim_drops(const struct td_sim *sim)
+{
+    return sim->drops;
+}
+
+void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *counts)
+{
+    td_core_counts(sim->node[node].core, counts);
+}
+
+/* ---- life ---- */
+
+static bool start_node(struct td_sim *sim, uint32_t number)
+{
+    struct node *n = &sim->node[number];
+    struct td_counts counts;
+    n->alive = true;
+    n->wake_at = TD_TIME_NEVER;
+    n->incarnation = 1 + td_sim_random(sim, UINT64_MAX - 1);
+    n->end = calloc(sim->topology.nodes, sizeof *n->end);
+    struct td_core_options o = {.topology = sim->topology,
+                                .node = number,
+                                .incarnation = n->incarnation,
+                                .seed = td_sim_random(sim, UINT64_MAX),
+                                .settings = sim->options.settings,
+                                .compile = td_select_compile};
+    if (!n->end || !memory_init(sim, n) || td_core_create(&n->core, &o) != TD_OK)
+        return false;
+    td_core_counts(n->core, &counts);
+    n->arena_used = counts.arena_used;
+    return true;
+}
+
+struct td_sim *td_sim_create(const struct td_sim_options *options)
+{
+    struct td_sim *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return NULL;
+    size_t position = 0;
+    const char *why = NULL;
+    sim->options = *options;
+    sim->random = options->seed;
+    sim->hash = 0xcbf29ce484222325u;
+    sim->decoded = malloc(sizeof *sim->decoded);
+    sim->actions = malloc(sizeof *sim->actions);
+    bool made = sim->decoded && sim->actions &&
+                td_topology_parse(&sim->topology, options->shape, &position, &why) == TD_OK;
+    if (made)
+        made = (sim->node = calloc(sim->topology.nodes, sizeof *sim->node)) != NULL;
+    for (uint32_t i = 0; made && i < sim->topology.nodes; i++)
+        made = start_node(sim, i);
+    if (!made) {
+        td_sim_destroy(sim);
+        return NULL;
+    }
+    for (uint32_t a = 0; a < sim->topology.nodes; a++)
+        for (uint32_t b = 0; b < sim->topology.nodes; b++)
+            if (a != b)
+                queue_put(&sim->queue, (struct event){.kind = LINK_UP, .node = a, .from = b});
+    return sim;
+}
+
+static void drop_parcel(struct parcel *p)
+{
+    if (--p->holders > 0)
+        return;
+    free(p->payload);
+    free(p);
+}
+
+static void drop_event(struct event *e)
+{
+    if (e->kind == PACKET || e->kind == SENT)
+        drop_parcel(e->thing);
+    else
+        free(e->thing);
+}
+
+void td_sim_destroy(struct td_sim *sim)
+{
+    if (!sim)
+        return;
+    while (sim->queue.count) {
+        struct event e = queue_take(&sim->queue);
+        drop_event(&e);
+    }
+    queue_fini(&sim->queue);
+    for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
+        td_core_destroy(sim->node[i].core);
+        memory_fini(sim, &sim->node[i]);
+        free(sim->node[i].end);
+    }
+    clients_fini(sim);
+    free(sim->node);
+    free(sim->decoded);
+    free(sim->actions);
+    free(sim);
+}
+
+/* ---- links ---- */
+
+static bool lives(const struct node *n)
+{
+    return n->alive && !n->frozen;
+}
+
+void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
+{
+    uint32_t ends[2][2] = {{a, b}, {b, a}};
+    uint64_t epoch = ++sim->epoch;
+    for (int i = 0; i < 2; i++) {
+        /* it hears of it before or after what is still on its way */
+        td_time down = sim_delay(sim, sim->options.latency_ns_max);
+        struct event e = {.time = down,
+                          .kind = LINK_DOWN,
+                          .node = ends[i][0],
+                          .from = ends[i][1],
+                          .epoch = epoch,
+                          .text = text};
+        queue_put(&sim->queue, e);
+        e.kind = LINK_UP;
+        e.time = sim->now + RECONNECT_NS;
+        if (lives(&sim->node[a]) && lives(&sim->node[b]))
+            queue_put(&sim->queue, e);
+    }
+}
+
+void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b)
+{
+    sim_tear(sim, a, b, "the connection was reset");
+}
+
+void td_sim_freeze_node(struct td_sim *sim, uint32_t node)
+{
+    sim->node[node].frozen = true;
+    for (uint32_t i = 0; i < sim->clients; i++)
+        if (sim->client[i].node == node)
+            client_cut_off(sim, i + 1);
+}
+
+void td_sim_kill_node(struct td_sim *sim, uint32_t node)
+{
+    td_sim_freeze_node(sim, node);
+    sim->node[node].alive = false;
+    for (uint32_t i = 0; i < sim->topology.nodes; i++)
+        if (i != node)
+            sim_tear(sim, node, i, "the connection was closed");
+}
+
+static void link_up(struct td_sim *sim, const struct event *e)
+{
+    struct end *end = &sim->node[e->node].end[e->from];
+    if (end->epoch > e->epoch || !lives(&sim->node[e->from]))
+        return; /* it was torn again */
+    end->up = true;
+    end->epoch = e->epoch;
+    sim_trace(sim, e->node, '>', "link to %u is up", e->from);
+    sim_feed(sim, e->node,
+             &(struct td_event){
+                 .kind = TD_EVENT_LINK_UP,
+                 .u.link = {.node = e->from, .incarnation = sim->node[e->from].incarnation}});
+}
+
+static void link_down(struct td_sim *sim, const struct event *e)
+{
+    struct end *end = &sim->node[e->node].end[e->from];
+    end->up = end->refused = false;
+    end->epoch = e->epoch > end->epoch ? e->epoch : end->epoch;
+    sim_trace(sim, e->node, '>', "link to %u is down: %s", e->from, e->text);
+    sim_feed(sim, e->node,
+             &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                                .u.link = {.node = e->from, .text = e->text}});
+}
+
+/* passes: whether what was sent in an epoch of the link still comes out of it. */
+static bool passes(const struct td_sim *sim, const struct event *e)
+{
+    const struct end *end = &sim->node[e->node].end[e->from];
+    return end->up && end->epoch == e->epoch;
+}
+
+/* ---- what happens ---- */
+
+void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
+{
+    struct node *n = &sim->node[node];
+    td_core_step(n->core, sim->now, event, sim->actions);
+    sim_act(sim, node);
+    n->wake_at = td_core_deadline(n->core);
+}
+
+static void message(struct td_sim *sim, const struct event *e)
+{
+    static struct td_message m;
+    const char *why = NULL;
+    if (!passes(sim, e))
+        return;
+    sim->decoded->used = 0;
+    td_err error = td_wire_decode_message(e->thing, e->size, sim->decoded, &m, &why);
+    assert(error == TD_OK);
+    sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m.kind, e->from,
+              (unsigned long long)m.sequence);
+    sim_mix(sim, (uint64_t)m.kind);
+    sim_feed(sim, e->node,
+             &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                .u.tree = {.node = e->from, .message = &m}});
+}
+
+static void packet(struct td_sim *sim, const struct event *e)
+{
+    struct parcel *parcel = e->thing;
+    struct td_event event = {.kind = TD_EVENT_PACKET};
+    const char *why = NULL;
+    if (!passes(sim, e) || (parcel->bytes && !parcel->packed))
+        return;
+    td_err error =
+        td_wire_decode_packet(parcel->header, sizeof parcel->header, &event.u.packet.packet, &why);
+    assert(error == TD_OK);
+    event.u.packet.node = e->from;
+    event.u.packet.buffer = UINT32_MAX;
+    if (parcel->bytes) {
+        uint8_t *payload = malloc(parcel->bytes);
+        assert(payload);
+        memcpy(payload, parcel->payload, parcel->bytes);
+        event.u.packet.buffer = memory_take_buffer(&sim->node[e->node], payload);
+    }
+    sim_trace(sim, e->node, '>', "packet of kind %d from %u, %u bytes",
+              (int)event.u.packet.packet.kind, e->from, parcel->bytes);
+    sim_mix(sim, event.u.packet.packet.link_sequence);
+    sim_feed(sim, e->node, &event);
+}
+
+static void sent(struct td_sim *sim, const struct event *e)
+{
+    struct parcel *parcel = e->thing;
+    sim->node[e->node].under_way--;
+    memory_pack(&sim->node[e->node], &parcel->slice, &parcel->view, parcel->offset, parcel->bytes,
+                parcel->payload);
+    parcel->packed = true;
+    sim_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = e->handle});
+}
+
+static void computed(struct td_sim *sim, const struct event *e)
+{
+    struct computation *k = e->thing;
+    sim->node[e->node].under_way--;
+    if (!k->done)
+        k->error = memory_compute(sim, e->node, &k->compute);
+    sim_trace(sim, e->node, '>', "computed");
+    sim_feed(sim, e->node,
+             &(struct td_event){.kind = TD_EVENT_COMPUTED,
+                                .u.computed = {.handle = e->handle, .error = k->error}});
+}
+
+static void happen(struct td_sim *sim, const struct event *e)
+{
+    switch (e->kind) {
+    case MESSAGE:
+        message(sim, e);
+        return;
+    case PACKET:
+        packet(sim, e);
+        return;
+    case LINK_UP:
+        link_up(sim, e);
+        return;
+    case LINK_DOWN:
+        link_down(sim, e);
+        return;
+    case SENT:
+        sent(sim, e);
+        return;
+    case COMPUTED:
+        computed(sim, e);
+        return;
+    case CLIENT_OPENED:
+        client_opened(sim, e->from);
+        return;
+    case CLIENT_REQUEST:
+        client_request(sim, e->from, e->thing, e->size);
+        return;
+    case CLIENT_CLOSED:
+        client_closed(sim, e->from);
+        return;
+    }
+}
+
+static bool lives_to_wake(const struct node *n)
+{
+    return lives(n) && n->wake_at != TD_TIME_NEVER;
+}
+
+/* next_wake returns the node whose core wants to wake first, or NULL. */
+static struct node *next_wake(const struct td_sim *sim)
+{
+    struct node *first = NULL;
+    for (uint32_t i = 0; i < sim->topology.nodes; i++) {
+        struct node *n = &sim->node[i];
+        if (lives_to_wake(n) && (!first || n->wake_at < first->wake_at))
+            first = n;
+    }
+    return first;
+}
+
+/* step lets the next thing happen, unless that is after `until`. */
+static bool step(struct td_sim *sim, td_time until)
+{
+    struct node *n = next_wake(sim);
+    const struct event *first = queue_first(&sim->queue);
+    td_time wake_at = n ? n->wake_at : TD_TIME_NEVER;
+    if (wake_at < sim->now)
+        wake_at = sim->now;
+    bool wakes =
+        n && (!first || wake_at < first->time || (wake_at == first->time && td_sim_random(sim, 2)));
+    if (!wakes && !first)
+        return false;
+    if ((wakes ? wake_at : first->time) > until)
+        return false;
+    if (wakes) {
+        sim->now = wake_at;
+        sim_feed(sim, (uint32_t)(n - sim->node), &(struct td_event){.kind = TD_EVENT_WAKE});
+        return true;
+    }
+    struct event e = queue_take(&sim->queue);
+    assert(e.time >= sim->now);
+    sim->now = e.time;
+    sim_mix(sim, e.time);
+    sim_mix(sim, (uint64_t)e.kind << 48 | (uint64_t)e.node << 24 | e.from);
+    if (lives(&sim->node[e.node]))
+        happen(sim, &e);
+    drop_event(&e);
+    return true;
+}
+
+void td_sim_run(struct td_sim *sim, td_time duration_ns)
+{
+    td_time until = sim->now + duration_ns;
+    while (step(sim, until))
+        ;
+    sim->now = until;
+}
+
+static bool settled(const struct td_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->clients; i++)
+        if (sim->client[i].waiting)
+            return false;
+    return true;
+}
+
+bool td_sim_settle(struct td_sim *sim, td_time limit_ns)
+{
+    td_time until = sim->now + limit_ns;
+    while (!settled(sim))
+        if (!step(sim, until))
+            return false;
+    return true;
+}
+
+/* ---- judging ---- */
+
+const char *td_sim_leftovers(struct td_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->topology.nodes; i++) {
+        const struct node *n = &sim->node[i];
+        struct td_counts c;
+        if (!lives(n))
+            continue;
+        td_core_counts(n->core, &c);
+        uint32_t mapped = 0;
+        for (uint32_t k = 1; k < n->mappings; k++)
+            mapped += n->mapping[k].mapped;
+        uint64_t held = c.clients + c.regions + c.jobs + c.groups + c.operations + c.plans +
+                        c.computing + c.packets_unacknowledged + c.scratch_used;
+        if (held == 0 && c.arena_used == n->arena_used && mapped == 0 && n->buffers_held == 0 &&
+            n->under_way == 0)
+            continue;
+        snprintf(sim->text, sizeof sim->text,
+                 "node %u holds %llu clients, %llu regions (%u mapped), %llu jobs, %llu groups, "
+                 "%llu operations, %llu plans, %llu computations, %llu packets, %u buffers, %llu "
+                 "bytes of scratch and %lld of the arena",
+                 i, (unsigned long long)c.clients, (unsigned long long)c.regions, mapped,
+                 (unsigned long long)c.jobs, (unsigned long long)c.groups,
+                 (unsigned long long)c.operations, (unsigned long long)c.plans,
+                 (unsigned long long)c.computing, (unsigned long long)c.packets_unacknowledged,
+                 n->buffers_held, (unsigned long long)c.scratch_used,
+                 (long long)(c.arena_used - n->arena_used));
+        return sim->text;
+    }
+    return NULL;
+}

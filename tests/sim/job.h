@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job: the ranks of a job in a simulated world, as a test plays them. A failure prints the case and
+ * the command that repeats it. */
+#ifndef TD_TESTS_SIM_JOB_H
+#define TD_TESTS_SIM_JOB_H
+
+#include "sim/world.h"
+
+enum { JOB_RANKS_MAX = 64 };
+#define SECOND ((td_time)1000000000)
+
+struct job {
+    struct td_sim *sim;
+    char name[32];
+    uint32_t size;
+    uint64_t half_bytes; /* each rank's region: a half for the source, one for the destination */
+    struct job_rank {
+        uint32_t node, client, group, region;
+        uint64_t request; /* the latest */
+    } rank[JOB_RANKS_MAX];
+};
+
+/* job_case names what is being tested, in the words of the command that repeats it. */
+void job_case(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void job_fail(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define EXPECT(condition, ...)                                                                     \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            job_fail(__FILE__, __LINE__, __VA_ARGS__);                                             \
+    } while (0)
+#define CHECK(condition) EXPECT(condition, "%s", #condition)
+
+/* job_world makes a world with delays, packets and credits drawn from the seed; TORUS_TEST_TRACE=1
+ * prints what happens there. */
+struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct td_sim_options *));
+/* job_world_end closes all clients and expects nothing to be left. */
+void job_world_end(struct td_sim *sim);
+
+/* job_spread says where `size` ranks are when they fill the nodes in blocks. */
+void job_spread(const struct td_sim *sim, uint32_t size, uint32_t *nodes);
+/* job_open starts the processes; the regions have 2 * half_bytes each. */
+void job_open(struct job *job, struct td_sim *sim, const char *name, const uint32_t *nodes,
+              uint32_t size, uint64_t half_bytes);
+/* job_join asks for a rank; job_joined takes the answer. */
+void job_join(struct job *job, uint32_t i, int64_t rank, int64_t timeout_ns);
+void job_joined(struct job *job);
+/* job_form is all of these, and expects it to go well. */
+void job_form(struct job *job, struct td_sim *sim, const char *name, const uint32_t *nodes,
+              uint32_t size, uint64_t half_bytes);
+
+/* job_call: rank i calls. Its source begins `shift` bytes into the first half of its region, its
+ * destination into the second; in place, both are in the second. */
+void job_call(struct job *job, uint32_t i, const struct td_call *call, uint64_t shift,
+              bool in_place);
+void job_call_all(struct job *job, const struct td_call *call, uint64_t shift, bool in_place);
+/* job_plan asks all ranks for a plan and returns its number. */
+uint64_t job_plan(struct job *job, const struct td_fft *fft);
+void job_unplan(struct job *job, uint64_t plan);
+void *job_source(struct job *job, uint32_t i, uint64_t shift);
+void *job_destination(struct job *job, uint32_t i, uint64_t shift);
+
+/* job_reply returns the reply to a rank's latest request, NULL while there is none. */
+const struct td_reply *job_reply(const struct job *job, uint32_t i);
+/* job_settle runs until all have replies. */
+void job_settle(struct job *job);
+/* job_expect: rank i's latest request ended so; the sentence has `part` in it (NULL: any). */
+void job_expect(const struct job *job, uint32_t i, td_err error, const char *part);
+void job_expect_all(const struct job *job, td_err error, const char *part);
+
+#endif
