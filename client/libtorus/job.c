@@ -13,7 +13,7 @@ static const struct launcher {
 } launchers[] = {
     {"TORUS_RANK", "TORUS_SIZE", "TORUS_JOB", NULL},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", NULL},
-    {"PMI_RANK", "PMI_SIZE", "PMI_ID", NULL},
+    {"PMI_RANK", "PMI_SIZE", "PMI_JOBID", NULL},
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"},
     {"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID", NULL},
 };

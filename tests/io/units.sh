@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# units.sh SOURCE TORUSD: systemd-analyze finds nothing to say of the units. The binary is the one just
+# built, since nothing is installed here; the man pages that the units name are not looked for.
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for unit in torusd.service torusd@.service; do
+    sed -e "s|/usr/sbin/torusd|$2|" -e '/^Documentation=/d' "$1/systemd/$unit" >"$folder/$unit"
+done
+cp "$folder/torusd@.service" "$folder/torusd@n0.service"
+said=$(systemd-analyze verify --man=no "$folder/torusd.service" "$folder/torusd@n0.service" 2>&1 |
+    grep -F "$folder" || true)
+[ -z "$said" ] || { echo "$said"; exit 1; }
+# and it would have something to say
+printf '[Service]\nExecStart=/no/such/torusd\n' >"$folder/bad.service"
+systemd-analyze verify --man=no "$folder/bad.service" >/dev/null 2>&1 && exit 1
+echo "units are clean"
