@@ -2,7 +2,7 @@
 /* loop: driver 1. Feeds events to the core, executes its actions, arms its deadline.
  *
  * Everything here runs on the loop's thread, but for computations on workers and ZeroMQ's own
- * thread, which hand their results over (workers.c, peers.c). While a list of actions is executed,
+ * thread, which hand their results over (workers.c, peers_send.c). While a list of actions is executed,
  * events that it causes wait in a queue: td_core_step is never entered twice. Owns: the core and
  * all parts of the driver. */
 #ifndef TD_IO_LOOP_H

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_internal: what the files of peers share, and nobody else sees.
+ *
+ *   peers.c          the two ROUTERs and the life of it all
+ *   peers_greet.c    greetings that come in: who is accepted
+ *   peers_link.c     the link to one peer: its DEALERs, their answers, its end, the next attempt
+ *   peers_receive.c  frames of the ROUTERs become events
+ *   peers_send.c     tree messages and packets go out; messages that wait for a link; lent bytes
+ *   peers_buffers.c  payloads that came in, until the core releases them */
+#ifndef TD_IO_PEERS_INTERNAL_H
+#define TD_IO_PEERS_INTERNAL_H
+
+#include <zmq.h>
+
+#include "peers.h"
+#include "wire/wire.h"
+#include "zsocket.h"
+
+enum {
+    TREE,
+    BULK,
+    KINDS,
+    SESSION_BYTES = 8,   /* in front of every frame; 0: a greeting */
+    IDENTITY_BYTES = 13, /* 'T', node, session */
+    RETRY_MS = 50,
+};
+
+/* struct way: one DEALER of a peer. */
+struct way {
+    struct td_zsocket *socket, *monitor;
+    struct td_peer *peer;
+    uint64_t session;
+    bool accepted;
+};
+
+/* struct td_peer: a link, and who sends to us from there. Invariant: `retry` runs while the link is
+ * wanted and not up, to connect again or to give up waiting for answers. */
+struct td_peer {
+    struct td_peers *peers;
+    uint32_t node;
+    bool wanted, up, told_down;
+    struct way way[KINDS];
+    uint64_t incarnation; /* of the far end, as its answers say */
+    uint64_t session_in[KINDS], incarnation_in;
+    uv_timer_t retry;
+    unsigned retry_ms;
+    struct waiting *waiting, **waiting_last;
+    uint32_t waiting_count;
+    char text[200]; /* why it is down */
+};
+
+struct td_peers {
+    struct td_loop *loop;
+    void *context;
+    struct td_zloop zloop;
+    struct td_zsocket *router[KINDS];
+    struct td_peer *peer; /* [nodes] */
+    char shape[128];
+    uint32_t up, wanted;
+    struct buffer *buffer;
+    uint32_t buffers, buffer_free; /* UINT32_MAX: none */
+    uv_mutex_t lock;
+    uv_async_t returned;
+    struct loan *loans; /* come back, under the lock */
+    struct td_wire_memory memory;
+};
+
+static inline void put_u64(uint8_t *bytes, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
+}
+
+static inline uint64_t get_u64(const uint8_t *bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+/* ---- peers_greet.c ---- */
+
+struct td_greeting td_peers_greeting(struct td_peers *peers);
+size_t td_peers_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size);
+/* td_peers_take_greeting answers a greeting that came in on a ROUTER. */
+void td_peers_take_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
+                            const uint8_t *body, size_t size);
+
+/* ---- peers_link.c ---- */
+
+/* td_peers_open_socket returns a ZeroMQ socket set up for its kind; NULL with errno. */
+void *td_peers_open_socket(struct td_peers *peers, int type, int kind);
+/* td_peer_want makes the link be kept up from now on. */
+void td_peer_want(struct td_peer *p);
+void td_peer_connect(struct td_peer *p);
+/* td_peer_end closes what there is of a link, tells the core once, and arranges the next attempt:
+ * after_ms from now, 0 for the peer's own rhythm. */
+void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
+
+/* ---- peers_receive.c ---- */
+
+td_zreceive td_peers_receive_tree, td_peers_receive_bulk;
+
+/* ---- peers_send.c ---- */
+
+void td_peer_send_waiting(struct td_peer *p);
+void td_peer_drop_waiting(struct td_peer *p);
+/* td_peers_take_returned tells the core of lent bytes that ZeroMQ has given back. */
+void td_peers_take_returned(struct td_peers *peers);
+
+/* ---- peers_buffers.c ---- */
+
+/* td_peers_keep_buffer takes over the message and returns its handle, UINT32_MAX without memory. */
+uint32_t td_peers_keep_buffer(struct td_peers *peers, zmq_msg_t *message);
+void td_peers_free_buffers(struct td_peers *peers);
+
+#endif
