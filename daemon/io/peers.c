@@ -99,10 +99,13 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
 void td_peers_start(struct td_peers *peers)
 {
     uint32_t me = peers->loop->config->node;
+    peers->peer[0].steady = true; /* processes that want to join wait for it without a word */
     for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
         if ((n && (n - 1) / TD_TREE_ARITY == me && n != me) ||
-            (me && (me - 1) / TD_TREE_ARITY == n))
+            (me && (me - 1) / TD_TREE_ARITY == n)) {
+            peers->peer[n].steady = true;
             td_peer_want(&peers->peer[n]);
+        }
 }
 
 uint32_t td_peers_up(const struct td_peers *peers)

@@ -40,6 +40,17 @@ static const char *objection(struct td_peers *peers, const struct td_greeting *g
     return text;
 }
 
+/* log_refusal says it once: the other side goes on trying. */
+static void log_refusal(struct td_peers *peers, uint32_t node, const char *wrong)
+{
+    bool known = node < peers->loop->config->topology.nodes;
+    char *last = known ? peers->peer[node].refused : peers->refused;
+    if (strcmp(last, wrong) == 0)
+        return;
+    snprintf(last, sizeof peers->refused, "%s", wrong);
+    td_log(TD_LOG_WARNING, "a daemon that calls itself node %u was refused: %s", node, wrong);
+}
+
 void td_peers_take_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
                             const uint8_t *body, size_t size)
 {
@@ -53,11 +64,12 @@ void td_peers_take_greeting(struct td_peers *peers, void *router, zmq_msg_t *ide
     }
     const char *wrong = objection(peers, &g, text, sizeof text);
     if (wrong) {
-        td_log(TD_LOG_WARNING, "a daemon that calls itself node %u was refused: %s", g.node, wrong);
+        log_refusal(peers, g.node, wrong);
     } else {
         struct td_peer *p = &peers->peer[g.node];
         p->session_in[g.bulk ? BULK : TREE] = g.session;
         p->incarnation_in = g.incarnation;
+        p->refused[0] = '\0';
         if (p->way[TREE].socket && p->incarnation && p->incarnation != g.incarnation)
             td_peer_end(p, "the daemon there was started anew", RETRY_MS);
         else if (p->wanted && !p->up && uv_is_active((uv_handle_t *)&p->retry) &&

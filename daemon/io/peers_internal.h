@@ -39,6 +39,7 @@ struct td_peer {
     struct td_peers *peers;
     uint32_t node;
     bool wanted, up, told_down;
+    bool steady; /* somebody may always be waiting for it: see RETRY_MS_MAX */
     struct way way[KINDS];
     uint64_t incarnation; /* of the far end, as its answers say */
     uint64_t session_in[KINDS], incarnation_in;
@@ -46,7 +47,8 @@ struct td_peer {
     unsigned retry_ms;
     struct waiting *waiting, **waiting_last;
     uint32_t waiting_count;
-    char text[200]; /* why it is down */
+    char text[200];                  /* why it is down */
+    char refusal[200], refused[200]; /* last logged: its refusal of us, ours of it */
 };
 
 struct td_peers {
@@ -56,6 +58,7 @@ struct td_peers {
     struct td_zsocket *router[KINDS];
     struct td_peer *peer; /* [nodes] */
     char shape[128];
+    char refused[200]; /* as a peer's, of strangers */
     uint32_t up, wanted;
     struct buffer *buffer;
     uint32_t buffers, buffer_free; /* UINT32_MAX: none */
@@ -94,6 +97,8 @@ void *td_peers_open_socket(struct td_peers *peers, int type, int kind);
 /* td_peer_want makes the link be kept up from now on. */
 void td_peer_want(struct td_peer *p);
 void td_peer_connect(struct td_peer *p);
+/* td_peer_hurry: a message waits for the link, so the next attempt is not far away. */
+void td_peer_hurry(struct td_peer *p);
 /* td_peer_end closes what there is of a link, tells the core once, and arranges the next attempt:
  * after_ms from now, 0 for the peer's own rhythm. */
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);

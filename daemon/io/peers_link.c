@@ -7,7 +7,8 @@
 #include <sys/random.h>
 
 enum {
-    RETRY_MS_MAX = 1000,
+    RETRY_MS_MAX = 1000,   /* of links that are needed, */
+    RETRY_MS_IDLE = 15000, /* and of those that were, until a message hurries them */
     REFUSED_MS = 5000,
     ANSWER_MS = 5000, /* for both greetings to be answered: ZeroMQ does not tell of all failures */
     SOCKET_BUFFER = 4 << 20,
@@ -27,11 +28,11 @@ static void link_up(struct td_peer *p)
 {
     p->up = true;
     uv_timer_stop(&p->retry);
-    p->told_down = false;
     p->retry_ms = RETRY_MS;
     p->peers->up++;
-    p->text[0] = '\0';
-    td_log(TD_LOG_DEBUG, "node %u is up", p->node);
+    p->text[0] = p->refusal[0] = '\0';
+    td_log(p->told_down ? TD_LOG_INFO : TD_LOG_DEBUG, "node %u is up", p->node);
+    p->told_down = false;
     td_peer_send_waiting(p);
     td_loop_feed(p->peers->loop,
                  &(struct td_event){.kind = TD_EVENT_LINK_UP,
@@ -57,7 +58,9 @@ static bool take_answer(void *user, void *socket)
     if (!g.accepted) {
         char text[200];
         snprintf(text, sizeof text, "it refused us: %.170s", g.text);
-        td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+        if (strcmp(text, p->refusal) != 0) /* once, not at each attempt */
+            td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+        snprintf(p->refusal, sizeof p->refusal, "%s", text);
         td_peer_end(p, text, REFUSED_MS);
         return false;
     }
@@ -204,6 +207,15 @@ static void on_retry(uv_timer_t *timer)
     td_peer_connect(timer->data);
 }
 
+void td_peer_hurry(struct td_peer *p)
+{
+    if (p->retry_ms <= RETRY_MS_MAX || p->way[TREE].socket)
+        return;
+    p->retry_ms = RETRY_MS_MAX;
+    if (uv_timer_get_due_in(&p->retry) > RETRY_MS_MAX)
+        uv_timer_start(&p->retry, on_retry, RETRY_MS_MAX, 0);
+}
+
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms)
 {
     bool was_up = p->up, lost = p->waiting != NULL;
@@ -214,15 +226,18 @@ void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms)
     if (p->peers->loop->stopped)
         return;
     unsigned ms = after_ms ? after_ms : p->retry_ms;
-    p->retry_ms = 2 * p->retry_ms > RETRY_MS_MAX ? RETRY_MS_MAX : 2 * p->retry_ms;
+    unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
+    p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;
     uv_timer_start(&p->retry, on_retry, ms, 0);
     if (!was_up && !lost && p->told_down) /* once, and whenever messages were lost */
         return;
-    p->told_down = true;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
              p->peers->loop->config->endpoints[p->node]);
     if (was_up)
         td_log(TD_LOG_WARNING, "the link to node %u is down: %s", p->node, p->text);
+    else if (!p->told_down && !p->refusal[0])
+        td_log(TD_LOG_INFO, "node %u is not there yet: %s", p->node, p->text);
+    p->told_down = true;
     td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
                                                     .u.link = {.node = p->node, .text = p->text}});
 }
@@ -239,7 +254,8 @@ void td_peer_want(struct td_peer *p)
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text)
 {
     struct td_peer *p = &peers->peer[node];
-    td_log(TD_LOG_WARNING, "node %u: %s", node, text);
+    if (!p->up) /* else the link's end is logged, with the reason */
+        td_log(TD_LOG_WARNING, "node %u: %s", node, text);
     if (p->wanted)
         td_peer_end(p, text, RETRY_MS);
 }

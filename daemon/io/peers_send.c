@@ -91,6 +91,7 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     td_peer_want(p);
     if (!p->up) {
         keep_waiting(p, bytes, size + SESSION_BYTES);
+        td_peer_hurry(p);
         return;
     }
     put_u64(bytes, p->way[TREE].session);

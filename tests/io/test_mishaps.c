@@ -195,6 +195,29 @@ static void assert_says(torus_context *c, const char *part)
         fail_msg("'%s' does not say '%s'", torus_last_error(c), part);
 }
 
+/* logged counts the lines of a daemon's log that hold the words. */
+static int logged(uint32_t node, const char *words)
+{
+    char path[128], line[1024];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/l%u", folder, node);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        count += strstr(line, words) != NULL;
+    if (f)
+        fclose(f);
+    return count;
+}
+
+static void wait_logged(uint32_t node, const char *words)
+{
+    for (int tries = 0; logged(node, words) == 0; tries++) {
+        if (tries == 1000)
+            fail_msg("the log of node %u does not say '%s'", node, words);
+        poll(NULL, 0, 10);
+    }
+}
+
 /* ---- raw sockets ---- */
 
 static uint8_t bytes[TD_DATAGRAM_MAX];
@@ -530,11 +553,36 @@ static void daemon_that_comes_back_serves_new_jobs(void **state)
     waitpid(daemon_pid[1], NULL, 0);
     assert_int_equal(torus_barrier(g[0]), TORUS_ERR_NODE_FAILED);
     close_all(c, 3);
+    torus_context *early = open_at(0);
+    struct torus_join_options o = as(3, 0);
+    o.timeout_ns = SECOND / 2; /* several attempts to connect fail meanwhile */
+    assert_int_equal(torus_join(early, &o, &g[0]), TORUS_ERR_TIMEOUT);
+    torus_close(early);
     start_daemon(1);
     wait_ready(1);
     join_all(c, g, 3);
     barrier_all(g, 3);
+    assert_int_equal(logged(0, "the link to node 1 is down"), 1);
+    wait_logged(0, "node 1 is up");
+    assert_true(logged(0, "node 1 is not there yet") <= 1); /* at the start of all */
     close_all(c, 3);
+    stop();
+}
+
+static void daemon_with_other_settings_is_refused_in_one_line(void **state)
+{
+    (void)state;
+    start(2, "");
+    kill(daemon_pid[1], SIGTERM);
+    waitpid(daemon_pid[1], NULL, 0);
+    write_config(1, "[limits]\nprogress_timeout = 29s\n");
+    start_daemon(1);
+    wait_ready(1);
+    wait_logged(0, "calls itself node 1 was refused: its [network] settings");
+    wait_logged(1, "node 0: it refused us");
+    torus_close(open_at(0));                       /* whatever else was under way is logged */
+    assert_int_equal(logged(0, "was refused"), 1); /* of two greetings */
+    assert_int_equal(logged(1, "it refused us"), 1);
     stop();
 }
 
@@ -659,6 +707,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(death_of_a_daemon_is_told_at_once, clean_up),
         cmocka_unit_test_teardown(silent_daemon_is_given_up_after_progress_timeout, clean_up),
         cmocka_unit_test_teardown(daemon_that_comes_back_serves_new_jobs, clean_up),
+        cmocka_unit_test_teardown(daemon_with_other_settings_is_refused_in_one_line, clean_up),
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };
