@@ -423,7 +423,8 @@ struct host_list {
     uint32_t count;
     const char *port;
     const char *host;
-    int64_t here; /* the host's place */
+    int64_t here, again;   /* the host's places: once by its name in full, */
+    int64_t alike, alike2; /* or with or without its domain; -1: none */
     bool endpoints;
 };
 
@@ -438,7 +439,9 @@ static bool add_endpoint(void *user, const char *name)
     else
         snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", name, list->port);
     if (!list->endpoints && strcmp(name, list->host) == 0)
-        list->here = list->count;
+        *(list->here < 0 ? &list->here : &list->again) = list->count;
+    else if (!list->endpoints && td_hosts_alike(name, list->host))
+        *(list->alike < 0 ? &list->alike : &list->alike2) = list->count;
     list->reader->config->endpoints[list->count++] = strdup(endpoint);
     return true;
 }
@@ -459,15 +462,30 @@ static const char *text_of(struct reader *r, const char *section, const char *na
     return r->value[key_index(find_key(section, name))];
 }
 
-static bool settle_coordinates(struct reader *r, int64_t here)
+static int64_t place_of_host(const struct host_list *list)
+{
+    return list->here >= 0 ? list->here : list->alike;
+}
+
+static bool settle_coordinates(struct reader *r, const struct host_list *list)
 {
     struct td_config *c = r->config;
     const char *text = text_of(r, "node", "coordinates");
+    int64_t here = place_of_host(list), other = list->here >= 0 ? list->again : list->alike2;
     if (!text && c->topology.nodes == 1)
         here = 0;
     if (!text && here < 0) {
         at(r, "peers", "hosts");
-        return fail(r, "this machine is not in the host list: set coordinates in [node]");
+        return fail(r, "this machine, %s, is not in the host list: set coordinates in [node]",
+                    list->host);
+    }
+    if (!text && c->topology.nodes > 1 && other >= 0) {
+        at(r, "peers", "hosts");
+        return fail(r,
+                    "this machine, %s, may be %s (node %lld) or %s (node %lld): set coordinates in "
+                    "[node]",
+                    list->host, c->endpoints[here], (long long)here, c->endpoints[other],
+                    (long long)other);
     }
     c->node = (uint32_t)here;
     if (!text)
@@ -539,8 +557,14 @@ static bool settle(struct reader *r, const char *host)
     struct td_config *c = r->config;
     const char *hosts = text_of(r, "peers", "hosts"), *endpoints = text_of(r, "peers", "endpoints");
     const char *port = text_of(r, "peers", "port") ? text_of(r, "peers", "port") : "7117";
-    struct host_list list = {
-        .reader = r, .port = port, .host = host, .here = -1, .endpoints = endpoints != NULL};
+    struct host_list list = {.reader = r,
+                             .port = port,
+                             .host = host,
+                             .here = -1,
+                             .again = -1,
+                             .alike = -1,
+                             .alike2 = -1,
+                             .endpoints = endpoints != NULL};
     size_t position = 0;
     if (c->topology.dimensions == 0)
         return fail(r, "shape is not set in [torus]");
@@ -573,7 +597,7 @@ static bool settle(struct reader *r, const char *host)
             return fail(r, "endpoints: %s: expected tcp://address:port or ipc:///path",
                         c->endpoints[n]);
     }
-    return settle_coordinates(r, list.here) && settle_listen(r, hosts != NULL, port) &&
+    return settle_coordinates(r, &list) && settle_listen(r, hosts != NULL, port) &&
            settle_settings(r);
 }
 

@@ -28,7 +28,8 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
     if (!list[close])
         return "a [ without its ]";
     size_t end = close + 1;
-    while (list[end] && list[end] != ',' && !isspace((unsigned char)list[end]) && list[end] != '[')
+    while (list[end] && list[end] != ',' && !isspace((unsigned char)list[end]) &&
+           list[end] != '[' && list[end] != ']')
         end++;
     do {
         unsigned first = 0, last = 0;
@@ -46,8 +47,10 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
             return "expected -, a comma or ]";
         for (unsigned i = first; i <= last; i++) {
             char name[NAME_MAX_BYTES];
-            snprintf(name, sizeof name, "%s%0*u%.*s", prefix, width, i, (int)(end - close - 1),
-                     list + close + 1);
+            int length = snprintf(name, sizeof name, "%s%0*u%.*s", prefix, width, i,
+                                  (int)(end - close - 1), list + close + 1);
+            if (length >= (int)sizeof name)
+                return "the name is too long";
             if (!add(user, name))
                 return "too many hosts";
         }
@@ -56,16 +59,36 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
     return NULL;
 }
 
+/* separator passes what stands between two names: a comma, spaces, or both. */
+static const char *separator(const char *list, size_t *at, bool first)
+{
+    size_t begin = *at;
+    bool comma = false;
+    for (; list[*at] == ',' || isspace((unsigned char)list[*at]); (*at)++) {
+        if (list[*at] != ',')
+            continue;
+        if (first || comma)
+            return "there is no name before this comma";
+        comma = true;
+    }
+    if (comma && !list[*at])
+        return "there is no name after the last comma";
+    if (first || *at > begin || !list[*at])
+        return NULL;
+    return list[*at] == '['   ? "one pair of brackets a name"
+           : list[*at] == ']' ? "a ] without its ["
+                              : "the name is too long";
+}
+
 const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char *name), void *user,
                             size_t *position)
 {
     size_t at = 0;
-    for (;;) {
-        while (list[at] == ',' || isspace((unsigned char)list[at]))
-            at++;
+    for (bool first = true;; first = false) {
+        const char *gap = separator(list, &at, first);
         *position = at;
-        if (!list[at])
-            return NULL;
+        if (gap || !list[at])
+            return gap;
         char name[NAME_MAX_BYTES];
         size_t length = 0;
         while (list[at] && list[at] != ',' && list[at] != '[' && list[at] != ']' &&
@@ -84,4 +107,11 @@ const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char
             return wrong;
         }
     }
+}
+
+bool td_hosts_alike(const char *a, const char *b)
+{
+    size_t length = strcspn(a, ".");
+    return length > 0 && length == strcspn(b, ".") && strncmp(a, b, length) == 0 &&
+           (!a[length] || !b[length]);
 }

@@ -10,5 +10,8 @@
  * what is wrong, with the place in *position. */
 const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char *name), void *user,
                             size_t *position);
+/* td_hosts_alike: one name is the other without its domain, node03 and node03.example.org; or they
+ * are equal and have none. */
+bool td_hosts_alike(const char *a, const char *b);
 
 #endif

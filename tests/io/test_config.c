@@ -208,6 +208,41 @@ static void a_machine_outside_the_host_list_needs_coordinates(void **state)
     assert_non_null(strstr(text, "coordinates"));
 }
 
+static void a_host_is_found_with_and_without_its_domain(void **state)
+{
+    (void)state;
+    good("[torus]\nshape = 3x3\n" PEERS_3x3, "n5.cluster.local");
+    assert_int_equal(config.node, 5);
+    td_config_free(&config);
+    good("[torus]\nshape = 3\n[peers]\nhosts = n[0-2].cluster.local\ninsecure = yes\n", "n1");
+    assert_int_equal(config.node, 1);
+    td_config_free(&config);
+    good("[torus]\nshape = 3\n[peers]\nhosts = n0,n1.a,n1\ninsecure = yes\n", "n1"); /* exact */
+    assert_int_equal(config.node, 2);
+}
+
+static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\ninsecure = yes\n",
+            "4:", "n0.a:7117 (node 0)", "n0.b:7117 (node 2)");
+    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\ninsecure = yes\n", "4:", "(node 0)",
+            "(node 1)");
+    good("[node]\ncoordinates = 2\n[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\n"
+         "insecure = yes\n",
+         "n0");
+    assert_int_equal(config.node, 2);
+    assert_int_equal(load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\ninsecure = yes\n", "n0.b"),
+                     TD_ERR_INVALID); /* another domain is another machine */
+    assert_non_null(strstr(text, "n0.b, is not in the host list"));
+}
+
+static void a_list_with_a_name_missing_is_refused_at_its_place(void **state)
+{
+    (void)state;
+    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,,n1\n", "4:", "character 4", "no name");
+}
+
 static void an_ipc_path_that_a_socket_cannot_have_is_refused(void **state)
 {
     (void)state;
@@ -253,6 +288,9 @@ int main(void)
         TEST(a_shape_that_does_not_match_the_hosts_names_both_numbers),
         TEST(listening_beyond_the_machine_needs_insecure),
         TEST(a_machine_outside_the_host_list_needs_coordinates),
+        TEST(a_host_is_found_with_and_without_its_domain),
+        TEST(a_host_that_may_be_two_of_the_list_needs_coordinates),
+        TEST(a_list_with_a_name_missing_is_refused_at_its_place),
         TEST(an_ipc_path_that_a_socket_cannot_have_is_refused),
         TEST(a_missing_file_is_named),
         TEST(the_configuration_as_shipped_is_good),

@@ -61,10 +61,42 @@ static void ranges_count_up_and_keep_their_width(void **state)
     check("r[7]-ib", "r7-ib ");
 }
 
+static void names_stand_apart_by_commas_or_spaces(void **state)
+{
+    (void)state;
+    check("a b\tc", "a b c ");
+    check(" a , b,c ", "a b c ");
+    check("", "");
+}
+
+static void a_name_that_is_too_long_is_refused(void **state)
+{
+    (void)state;
+    char list[400];
+    memset(list, 'x', sizeof list);
+    list[sizeof list - 1] = '\0';
+    refused(list);
+    memcpy(list + 200, "[1-2]", 5);
+    refused(list);
+}
+
+static void a_name_and_its_short_form_are_alike(void **state)
+{
+    (void)state;
+    assert_true(td_hosts_alike("node03", "node03.cluster.local"));
+    assert_true(td_hosts_alike("node03.cluster.local", "node03"));
+    assert_true(td_hosts_alike("node03", "node03"));
+    assert_false(td_hosts_alike("node03.a", "node03.b"));
+    assert_false(td_hosts_alike("node03", "node031"));
+    assert_false(td_hosts_alike("node03", "node0.cluster.local"));
+    assert_false(td_hosts_alike("", ""));
+}
+
 static void wrong_lists_are_refused_at_their_place(void **state)
 {
-    static const char *const wrong[] = {"n[",   "n[]",   "n[3-1]", "n[a-b]",
-                                        "n[1-", "n[1-]", "n1]",    "n[1]["};
+    static const char *const wrong[] = {
+        "n[",   "n[]", "n[3-1]", "n[a-b]", "n[1-",  "n[1-]", "n1]",  "n[1][",   "n[1][2]",  "n[1]]",
+        "a,,b", "a,",  ",a",     ",",      "a, ,b", " , a",  "a , ", "n[0-1],", "n[0-1],,b"};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         refused(wrong[i]);
@@ -75,6 +107,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_stand_for_themselves),
         cmocka_unit_test(ranges_count_up_and_keep_their_width),
+        cmocka_unit_test(names_stand_apart_by_commas_or_spaces),
+        cmocka_unit_test(a_name_that_is_too_long_is_refused),
+        cmocka_unit_test(a_name_and_its_short_form_are_alike),
         cmocka_unit_test(wrong_lists_are_refused_at_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
