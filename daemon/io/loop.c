@@ -15,7 +15,10 @@
 #include "peers.h"
 #include "workers.h"
 
-enum { WAKES_MAX = 64 }; /* in a row, before the loop looks at its descriptors again */
+enum {
+    WAKES_MAX = 64, /* in a row, before the loop looks at its descriptors again */
+    STATUS_MS = 500,
+};
 
 td_time td_loop_now(void)
 {
@@ -88,14 +91,47 @@ static void arm(struct td_loop *loop)
     uv_timer_start(&loop->deadline, on_deadline, ms, 0);
 }
 
-static void status(struct td_loop *loop)
+static void tell_status(struct td_loop *loop)
 {
-    char text[200], shape[128];
-    td_topology_print(&loop->config->topology, shape, sizeof shape);
-    snprintf(text, sizeof text, "node %u of %s: %u clients, %u of %u peers up", loop->config->node,
-             shape, td_clients_count(loop->clients), td_peers_up(loop->peers),
-             td_peers_wanted(loop->peers));
+    const struct td_topology *t = &loop->config->topology;
+    uint32_t place[TD_DIMENSIONS_MAX];
+    struct td_counts counts;
+    char text[400], shape[128], at[80] = "";
+    loop->status_at = td_loop_now();
+    if (loop->stopping) /* the line says so already */
+        return;
+    td_topology_print(t, shape, sizeof shape);
+    td_topology_coordinates(t, loop->config->node, place);
+    for (uint32_t d = 0, length = 0; d < t->dimensions && length < sizeof at; d++)
+        length +=
+            (uint32_t)snprintf(at + length, sizeof at - length, "%s%u", d ? "," : "", place[d]);
+    td_core_counts(loop->core, &counts);
+    uint32_t clients = td_clients_count(loop->clients);
+    snprintf(text, sizeof text,
+             "node %u (%s) of %s: %u of %u peers up, %u client%s, %llu group%s, %llu operation%s",
+             loop->config->node, at, shape, td_peers_up(loop->peers), td_peers_wanted(loop->peers),
+             clients, clients == 1 ? "" : "s", (unsigned long long)counts.groups,
+             counts.groups == 1 ? "" : "s", (unsigned long long)counts.operations,
+             counts.operations == 1 ? "" : "s");
     td_notify_status(text);
+}
+
+static void on_status(uv_timer_t *timer)
+{
+    tell_status(timer->data);
+}
+
+/* status tells the line now or soon, for not every operation is worth one. What comes by itself
+ * every second wakes nobody for it. */
+static void status(struct td_loop *loop, const struct td_event *event)
+{
+    bool beat = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
+    if (!td_notify_wanted() || uv_is_active((uv_handle_t *)&loop->status))
+        return;
+    if (td_loop_now() - loop->status_at >= STATUS_MS * 1000000ull)
+        tell_status(loop);
+    else if (!beat)
+        uv_timer_start(&loop->status, on_status, STATUS_MS, 0);
 }
 
 static bool pop(struct td_loop *loop, struct td_event *event)
@@ -152,7 +188,7 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
     loop->stepping = false;
     if (!loop->stopped) {
         arm(loop);
-        status(loop);
+        status(loop, event);
     }
 }
 
@@ -232,12 +268,13 @@ static void start_handles(struct td_loop *loop, int watch_fd)
 {
     uv_timer_init(&loop->uv, &loop->deadline);
     uv_timer_init(&loop->uv, &loop->watchdog);
+    uv_timer_init(&loop->uv, &loop->status);
     uv_idle_init(&loop->uv, &loop->more);
     uv_signal_init(&loop->uv, &loop->term);
     uv_signal_init(&loop->uv, &loop->interrupt);
     uv_signal_init(&loop->uv, &loop->hangup);
-    loop->watchdog.data = loop->deadline.data = loop->more.data = loop->term.data =
-        loop->interrupt.data = loop;
+    loop->watchdog.data = loop->status.data = loop->deadline.data = loop->more.data =
+        loop->term.data = loop->interrupt.data = loop;
     uv_signal_start(&loop->term, on_term, SIGTERM);
     uv_signal_start(&loop->interrupt, on_term, SIGINT);
     uv_signal_start(&loop->hangup, on_hangup, SIGHUP);
@@ -315,6 +352,7 @@ int td_loop_run(const struct td_config *config, int watch_fd)
         wake(&loop);
         td_log(TD_LOG_INFO, "serving node %u on %s, peers on %s", config->node, config->socket,
                config->listen);
+        tell_status(&loop);
         td_notify_ready();
         uv_run(&loop.uv, UV_RUN_DEFAULT);
     } else if (why[0]) {

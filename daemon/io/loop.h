@@ -32,7 +32,8 @@ struct td_loop {
     bool stepping;
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_room;
-    uv_timer_t deadline, watchdog;
+    uv_timer_t deadline, watchdog, status;
+    td_time status_at; /* when it was told last */
     uv_idle_t more; /* the core has work left: come by without waiting */
     uv_signal_t term, interrupt, hangup;
     uv_poll_t watch; /* end of file there: stop at once */

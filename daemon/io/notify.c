@@ -30,6 +30,12 @@ static void send_now(const char *text)
     close(fd);
 }
 
+bool td_notify_wanted(void)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    return path && path[0];
+}
+
 void td_notify_ready(void)
 {
     sd_notify(0, "READY=1");
@@ -42,9 +48,9 @@ void td_notify_stopping(void)
 
 void td_notify_status(const char *text)
 {
-    static char last[256];
-    char line[300];
-    if (strcmp(text, last) == 0)
+    static char last[300];
+    char line[310];
+    if (strncmp(text, last, sizeof last - 1) == 0)
         return;
     snprintf(last, sizeof last, "%s", text);
     snprintf(line, sizeof line, "STATUS=%s", last);

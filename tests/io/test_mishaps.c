@@ -28,10 +28,10 @@
 enum { NODES_MAX = 9, SECOND = 1000000000 };
 
 static char folder[64];
-static uint32_t nodes;
+static uint32_t nodes, columns; /* 0 columns: one dimension */
 static pid_t daemon_pid[NODES_MAX];
 static int notify_fd = -1;
-static char status_line[256];
+static char status_line[400];
 
 static double seconds(void)
 {
@@ -48,9 +48,13 @@ static void write_config(uint32_t node, const char *more)
     snprintf(path, sizeof path, "%s/c%u", folder, node);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    fprintf(
-        f, "[node]\nsocket = %s/s%u\ncoordinates = %u\n[torus]\nshape = %u\n[peers]\nendpoints =\n",
-        folder, node, node, nodes);
+    fprintf(f, "[node]\nsocket = %s/s%u\n", folder, node);
+    if (columns)
+        fprintf(f, "coordinates = %u,%u\n[torus]\nshape = %ux%u\n", node / columns, node % columns,
+                nodes / columns, columns);
+    else
+        fprintf(f, "coordinates = %u\n[torus]\nshape = %u\n", node, nodes);
+    fprintf(f, "[peers]\nendpoints =\n");
     for (uint32_t n = 0; n < nodes; n++)
         fprintf(f, " ipc://%s/p%u\n", folder, n);
     fprintf(f, "%s", more);
@@ -73,19 +77,31 @@ static void start_daemon(uint32_t node)
     }
 }
 
-static void wait_ready(uint32_t count)
+/* heard takes one notification: whether it is readiness. */
+static bool heard(void)
 {
     char text[512];
-    while (count) {
-        struct pollfd p = {.fd = notify_fd, .events = POLLIN};
-        assert_int_equal(poll(&p, 1, 30000), 1);
-        ssize_t size = recv(notify_fd, text, sizeof text - 1, 0);
-        assert_true(size > 0);
-        text[size] = '\0';
-        count -= strstr(text, "READY=1") != NULL;
-        if (strncmp(text, "STATUS=", 7) == 0)
-            snprintf(status_line, sizeof status_line, "%s", text + 7);
-    }
+    struct pollfd p = {.fd = notify_fd, .events = POLLIN};
+    if (poll(&p, 1, 30000) != 1)
+        fail_msg("no news; the last status was: %s", status_line);
+    ssize_t size = recv(notify_fd, text, sizeof text - 1, 0);
+    assert_true(size > 0);
+    text[size] = '\0';
+    if (strncmp(text, "STATUS=", 7) == 0)
+        snprintf(status_line, sizeof status_line, "%s", text + 7);
+    return strstr(text, "READY=1") != NULL;
+}
+
+static void wait_ready(uint32_t count)
+{
+    while (count)
+        count -= heard();
+}
+
+static void wait_status(const char *line)
+{
+    while (strcmp(status_line, line) != 0)
+        heard();
 }
 
 static void start(uint32_t count, const char *more)
@@ -131,6 +147,7 @@ static void stop(void)
 static int clean_up(void **state)
 {
     (void)state;
+    columns = 0;
     for (uint32_t n = 0; n < NODES_MAX; n++)
         if (daemon_pid[n] > 0) {
             kill(daemon_pid[n], SIGKILL);
@@ -281,7 +298,28 @@ static void readiness_is_told_when_the_daemon_serves(void **state)
     (void)state;
     start(1, "");
     torus_close(open_at(0)); /* ready means that a client is served at once */
-    assert_non_null(strstr(status_line, "node 0"));
+    assert_string_equal(status_line,
+                        "node 0 (0) of 1: 0 of 0 peers up, 0 clients, 0 groups, 0 operations");
+    stop();
+}
+
+static void status_says_where_the_node_is_and_what_it_does(void **state)
+{
+    (void)state;
+    torus_context *c[4];
+    torus_group *g[4];
+    torus_request *r = NULL;
+    columns = 2;
+    start(4, "");
+    join_all(c, g, 4);
+    wait_status("node 2 (1,0) of 2x2: 1 of 1 peers up, 1 client, 1 group, 0 operations");
+    assert_int_equal(torus_ibarrier(g[2], &r), TORUS_OK);
+    wait_status("node 2 (1,0) of 2x2: 1 of 1 peers up, 1 client, 1 group, 1 operation");
+    torus_close(c[2]);
+    wait_status("node 2 (1,0) of 2x2: 1 of 1 peers up, 0 clients, 0 groups, 0 operations");
+    torus_close(c[0]);
+    torus_close(c[1]);
+    torus_close(c[3]);
     stop();
 }
 
@@ -695,6 +733,7 @@ int main(int argc, char **argv)
     (void)argv;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(readiness_is_told_when_the_daemon_serves, clean_up),
+        cmocka_unit_test_teardown(status_says_where_the_node_is_and_what_it_does, clean_up),
         cmocka_unit_test_teardown(absent_daemon_is_named_with_what_to_do, clean_up),
         cmocka_unit_test_teardown(garbage_hurts_its_sender_alone, clean_up),
         cmocka_unit_test_teardown(other_version_is_refused_with_both_numbers, clean_up),
