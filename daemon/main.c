@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "io/loop.h"
@@ -16,6 +17,17 @@ static const char help[] =
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default /etc/torusd/torusd.conf)\n"
     "  --check-config   read the configuration, say what is wrong, and exit\n";
+
+/* raise_descriptors takes the hard limit: the soft one, 1024 by custom, is for programs that use
+ * select(). */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -68,6 +80,7 @@ int main(int argc, char **argv)
         char workers[16];
         snprintf(workers, sizeof workers, "%u", config.workers ? config.workers : 1);
         setenv("UV_THREADPOOL_SIZE", workers, 1);
+        raise_descriptors();
         code = td_loop_run(&config, watch_fd);
     }
     td_config_free(&config);

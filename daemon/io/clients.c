@@ -2,9 +2,11 @@
 #include "clients.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,7 +14,15 @@
 
 #include "wire/wire.h"
 
-enum { BATCH = 16, WAITING_MAX = 256, BUCKETS = 256 };
+enum {
+    BATCH = 16,
+    WAITING_MAX = 256,
+    BUCKETS = 256,
+    PAUSE_MS = 250,
+    SPARE = 32, /* descriptors for links to peers, and for memory that clients pass */
+};
+
+#define TELL_AGAIN_NS 60000000000u
 
 /* struct waiting: a reply that did not fit into the socket. */
 struct waiting {
@@ -37,6 +47,8 @@ struct td_clients {
     struct td_loop *loop;
     int fd;
     uv_poll_t poll;
+    uv_timer_t pause; /* runs while new clients are left waiting */
+    td_time told_at;  /* that they are */
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -51,11 +63,16 @@ static struct connection *find(struct td_clients *c, uint32_t id)
     return x;
 }
 
+static void resume(uv_timer_t *timer);
+
 static void on_closed(uv_handle_t *handle)
 {
     struct connection *x = handle->data;
+    struct td_clients *c = x->clients;
     close(x->fd);
     free(x);
+    if (uv_is_active((uv_handle_t *)&c->pause))
+        resume(&c->pause); /* there is a descriptor now */
 }
 
 static void remove_connection(struct connection *x)
@@ -109,16 +126,17 @@ static int take_fd(struct msghdr *message)
     return fd;
 }
 
-static void map_region(struct connection *x, struct td_request *q, int fd)
+static void map_region(struct connection *x, struct td_request *q, int fd, bool cut)
 {
-    q->u.region.error = TD_ERR_INVALID;
-    q->u.region.text = "no descriptor came with the request";
+    q->u.region.error = cut ? TD_ERR_SYSTEM : TD_ERR_INVALID;
+    q->u.region.text = cut ? "the daemon has no descriptor left for it: raise its LimitNOFILE"
+                           : "no descriptor came with the request";
     if (fd >= 0)
         q->u.region.error = td_regions_map(x->clients->loop->regions, fd, q->u.region.bytes, x->uid,
                                            &q->u.region.handle, &q->u.region.text);
 }
 
-static void take(struct connection *x, size_t size, int fd)
+static void take(struct connection *x, size_t size, int fd, bool cut)
 {
     struct td_clients *c = x->clients;
     struct td_request q;
@@ -132,7 +150,7 @@ static void take(struct connection *x, size_t size, int fd)
         e.u.invalid.error = error;
         e.u.invalid.text = why;
     } else if (q.kind == TD_REQUEST_REGION) {
-        map_region(x, &q, fd);
+        map_region(x, &q, fd, cut);
     }
     td_loop_feed(c->loop, &e);
 }
@@ -159,7 +177,7 @@ static bool receive(struct td_clients *c, uint32_t id)
     int fd = take_fd(&message);
     if (message.msg_flags & MSG_TRUNC)
         size = 1; /* too long: is refused as no message */
-    take(x, (size_t)size, fd);
+    take(x, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
     if (fd >= 0)
         close(fd);
     return true;
@@ -212,15 +230,48 @@ static void on_poll(uv_poll_t *poll, int error, int events)
         lose(x);
 }
 
+/* ---- accepting ---- */
+
+/* room_for_one tells whether the process has descriptors for another client; if not, errno. */
+static bool room_for_one(const struct td_clients *c)
+{
+    struct rlimit limit;
+    int lowest = fcntl(c->fd, F_DUPFD_CLOEXEC, 0); /* the one that accept would return */
+    if (lowest < 0)
+        return false;
+    close(lowest);
+    errno = EMFILE;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)lowest + SPARE < limit.rlim_cur;
+}
+
+/* pause_accepting leaves new clients in the listener's queue: without descriptors it would be
+ * readable for ever, and the loop would never wait. */
+static void pause_accepting(struct td_clients *c, int error)
+{
+    uv_poll_stop(&c->poll);
+    uv_timer_start(&c->pause, resume, PAUSE_MS, 0);
+    td_time now = td_loop_now();
+    if (!c->told_at || now - c->told_at >= TELL_AGAIN_NS) {
+        c->told_at = now;
+        td_log(TD_LOG_ERROR, "new clients have to wait: %s; raise LimitNOFILE of torusd.service",
+               strerror(error));
+    }
+}
+
 static void on_connect(uv_poll_t *poll, int error, int events)
 {
     struct td_clients *c = poll->data;
     struct ucred peer;
     socklen_t length = sizeof peer;
     (void)events;
-    int fd = error < 0 ? -1 : accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (error < 0)
         return;
+    int fd = room_for_one(c) ? accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            pause_accepting(c, errno);
+        return;
+    }
     struct connection *x = calloc(1, sizeof *x);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
@@ -243,6 +294,13 @@ static void on_connect(uv_poll_t *poll, int error, int events)
                  &(struct td_event){
                      .kind = TD_EVENT_CLIENT_OPENED,
                      .u.opened = {.client = x->id, .uid = peer.uid, .pid = (uint64_t)peer.pid}});
+}
+
+static void resume(uv_timer_t *timer)
+{
+    struct td_clients *c = timer->data;
+    uv_timer_stop(timer);
+    uv_poll_start(&c->poll, UV_READABLE, on_connect);
 }
 
 /* ---- sending ---- */
@@ -344,7 +402,8 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
         free(c);
         return NULL;
     }
-    c->poll.data = c;
+    uv_timer_init(&loop->uv, &c->pause);
+    c->poll.data = c->pause.data = c;
     uv_poll_start(&c->poll, UV_READABLE, on_connect);
     return c;
 }
@@ -353,10 +412,9 @@ static void on_listener_closed(uv_handle_t *handle)
 {
     struct td_clients *c = handle->data;
     close(c->fd);
-    free(c);
 }
 
-void td_clients_destroy(struct td_clients *c)
+void td_clients_stop(struct td_clients *c)
 {
     if (!c)
         return;
@@ -366,6 +424,12 @@ void td_clients_destroy(struct td_clients *c)
             remove_connection(c->connection[i]);
         }
     unlink(c->loop->config->socket);
+    uv_close((uv_handle_t *)&c->pause, NULL);
     uv_poll_stop(&c->poll);
     uv_close((uv_handle_t *)&c->poll, on_listener_closed);
+}
+
+void td_clients_free(struct td_clients *c)
+{
+    free(c);
 }

@@ -316,11 +316,12 @@ static void close_handle(uv_handle_t *handle, void *user)
 static void finish(struct td_loop *loop)
 {
     td_workers_drain(loop->workers);
-    td_clients_destroy(loop->clients);
+    td_clients_stop(loop->clients);
     td_peers_close(loop->peers);
     uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0)
         continue;
+    td_clients_free(loop->clients);
     td_peers_free(loop->peers);
     td_workers_destroy(loop->workers);
     uv_loop_close(&loop->uv);

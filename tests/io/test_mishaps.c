@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -31,6 +32,7 @@ static char folder[64];
 static uint32_t nodes, columns; /* 0 columns: one dimension */
 static pid_t daemon_pid[NODES_MAX];
 static int notify_fd = -1;
+static rlim_t descriptors; /* the most that a daemon gets; 0: as many as there are */
 static char status_line[400];
 
 static double seconds(void)
@@ -72,6 +74,9 @@ static void start_daemon(uint32_t node)
         setenv("NOTIFY_SOCKET", notify, 1);
         int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
         dup2(fd, 2);
+        struct rlimit most = {.rlim_cur = descriptors, .rlim_max = descriptors};
+        if (descriptors && setrlimit(RLIMIT_NOFILE, &most) != 0)
+            _exit(127);
         execl(TORUSD, "torusd", "--config", config, (char *)NULL);
         _exit(127);
     }
@@ -148,6 +153,7 @@ static int clean_up(void **state)
 {
     (void)state;
     columns = 0;
+    descriptors = 0;
     for (uint32_t n = 0; n < NODES_MAX; n++)
         if (daemon_pid[n] > 0) {
             kill(daemon_pid[n], SIGKILL);
@@ -697,6 +703,55 @@ static long ticks(pid_t pid)
     return user + kernel;
 }
 
+static bool readable(int fd, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, timeout_ms) == 1;
+}
+
+static void clients_wait_while_descriptors_lack(void **state)
+{
+    (void)state;
+    enum { MOST = 128 };
+    int fd[MOST], count = 0;
+    struct td_reply reply;
+    const struct td_request hello = {.kind = TD_REQUEST_HELLO, .id = 1};
+    descriptors = MOST;
+    start(1, "");
+    for (bool served = true; served; count++) {
+        assert_true(count < MOST);
+        fd[count] = raw_open();
+        size_t size = td_wire_encode_request(&hello, bytes, sizeof bytes);
+        assert_int_equal(send(fd[count], bytes, size, 0), size);
+        while (!(served = readable(fd[count], 10)) && !logged(0, "new clients have to wait"))
+            continue;
+    }
+    assert_true(count > 10);
+    long before = ticks(daemon_pid[0]);
+    assert_false(readable(fd[count - 1], 1500));
+    assert_in_range(ticks(daemon_pid[0]) - before, 0, 10); /* of 150: the daemon sleeps */
+
+    /* those that are in are served, with memory too */
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.region = 1;
+    q.u.region.bytes = 65536;
+    int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
+    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
+    assert_true(raw_reply(fd[0], &reply));
+    assert_int_equal(raw_ask(fd[0], q, memory).kind, TD_REPLY_DONE);
+    close(memory);
+
+    for (int i = 0; i < count - 1; i++)
+        close(fd[i]);
+    assert_true(raw_reply(fd[count - 1], &reply)); /* the one that waited */
+    assert_int_equal(reply.kind, TD_REPLY_WELCOME);
+    close(fd[count - 1]);
+    torus_close(open_at(0));
+    assert_int_equal(logged(0, "new clients have to wait"), 1);
+    stop();
+}
+
 /* Waiting sleeps: nine daemons with nine ranks in a barrier take under 1 % of a core together, this
  * process with its nine waiting clients included. Sanitizers cost more, so not under them. */
 static void waiting_uses_no_processor(void **state)
@@ -748,6 +803,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(daemon_that_comes_back_serves_new_jobs, clean_up),
         cmocka_unit_test_teardown(daemon_with_other_settings_is_refused_in_one_line, clean_up),
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
+        cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };
     const struct CMUnitTest idle[] = {
