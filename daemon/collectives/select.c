@@ -9,12 +9,17 @@ static uint64_t payload_bytes(const struct td_call *call)
     return call->count * td_type_bytes(call->type);
 }
 
-void td_select_compile(const struct td_call *call, const struct td_fft *fft, uint64_t seed,
-                       const struct td_group *group, uint32_t slot, struct td_program *out)
+void td_select_compile(const struct td_compile_input *in, struct td_program *out)
 {
-    *out = (struct td_program){.group = group, .slot = slot, .call = *call, .seed = seed};
-    if (fft)
-        out->fft = *fft;
+    const struct td_call *call = in->call;
+    *out = (struct td_program){.group = in->group,
+                               .topology = in->topology,
+                               .tuning = *in->tuning,
+                               .slot = in->slot,
+                               .call = *call,
+                               .seed = in->seed};
+    if (in->fft)
+        out->fft = *in->fft;
     switch ((enum td_kind)call->kind) {
     case TD_KIND_BROADCAST:
         if (payload_bytes(call) > TD_RIDE_BYTES_MAX) {

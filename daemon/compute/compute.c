@@ -98,6 +98,7 @@ td_err td_compute_run(const struct td_step *step, const struct td_bases *bases)
         return transform(step, bases);
     case TD_SEND:
     case TD_RECV:
+    case TD_SYNC:
     case TD_STEP_KINDS:
         break;
     }

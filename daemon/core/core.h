@@ -27,6 +27,7 @@ struct td_settings {
     int64_t arrival_timeout_ns; /* -1: none */
     int64_t progress_timeout_ns;
     int64_t heartbeat_ns;
+    struct td_tuning tuning;
 };
 void td_settings_default(struct td_settings *settings);
 /* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name

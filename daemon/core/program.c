@@ -54,7 +54,7 @@ uint64_t td_dependency_count(const struct td_program *p, const struct td_depende
 const char *td_step_kind_name(enum td_step_kind kind)
 {
     static const char *const names[TD_STEP_KINDS] = {"send", "recv", "copy", "combine",
-                                                     "transform"};
+                                                     "transform", "sync"};
     return kind < TD_STEP_KINDS ? names[kind] : "unknown";
 }
 
@@ -87,6 +87,8 @@ int td_step_print(const struct td_step *step, char *text, size_t size)
     case TD_TRANSFORM:
         return snprintf(text, size, "transform %lld times %lld points of %s",
                         (long long)step->transform.batch, (long long)step->transform.length, from);
+    case TD_SYNC:
+        return snprintf(text, size, "sync with %u nodes", step->among.count);
     case TD_STEP_KINDS:
         break;
     }

@@ -17,8 +17,9 @@
 #include "limits.h"
 
 struct td_group;
+struct td_topology;
 
-enum td_step_kind { TD_SEND, TD_RECV, TD_COPY, TD_COMBINE, TD_TRANSFORM, TD_STEP_KINDS };
+enum td_step_kind { TD_SEND, TD_RECV, TD_COPY, TD_COMBINE, TD_TRANSFORM, TD_SYNC, TD_STEP_KINDS };
 
 enum td_space {
     TD_SPACE_SOURCE,      /* a local rank's input buffer */
@@ -59,7 +60,8 @@ struct td_lanes {
  *   RECV       to <- node `peer`
  *   COPY       every lane of to = from
  *   COMBINE    every lane of to = fold over lanes of from, then lanes of with
- *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform */
+ *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform
+ *   SYNC       done when every node in `among` has started the same step (family, index) */
 struct td_step {
     enum td_step_kind kind;
     uint32_t peer; /* node */
@@ -77,6 +79,12 @@ struct td_step {
         int64_t to_stride, to_distance; /* the same in `to` */
         double factor;                  /* every result is multiplied by it; 1 for none */
     } transform;
+    struct td_among {
+        uint32_t first, count, stride; /* slots first, first + stride, ... */
+    } among;                           /* SYNC */
+    /* SEND, in the routed fabric */
+    int8_t sign;  /* of a dimension where both ways are equally far: +1, -1; 0: half by half */
+    uint32_t gap; /* slots that the way out stays idle after each packet */
 };
 
 /* struct td_dependency: step i needs the first clamp((i / div + lead) * mul, 0, count(on)) steps of
@@ -103,6 +111,30 @@ enum td_ride {
     TD_RIDE_ROOT,    /* `ride_bytes` of the root, to all */
 };
 
+enum td_fabric { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
+enum td_alltoall {
+    TD_ALLTOALL_AUTO,
+    TD_ALLTOALL_RANDOM,
+    TD_ALLTOALL_PHASED,
+    TD_ALLTOALL_PAIRWISE,
+    TD_ALLTOALL_TWO_PHASE,
+    TD_ALLTOALLS
+};
+enum td_barriers { TD_BARRIERS_HOP, TD_BARRIERS_PHASE, TD_BARRIERS_NONE };
+
+/* struct td_tuning: choices among methods and within them, the same on all nodes. */
+struct td_tuning {
+    uint8_t fabric;        /* enum td_fabric */
+    uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
+    uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
+    uint8_t barriers;      /* phased: enum td_barriers */
+    bool barriers_of_all;  /* phased: over all nodes, not along each ring */
+    bool no_gap;           /* phased: packets follow each other without pause */
+    bool in_order;         /* random: destinations by number, to show what randomness is worth */
+    uint32_t burst;        /* random: packets for a destination before the next one's turn */
+    uint32_t packet_bytes; /* payload of a packet */
+};
+
 struct td_program;
 
 /* struct td_method: one algorithm. Static and constant. */
@@ -114,6 +146,8 @@ struct td_method {
 struct td_program {
     const struct td_method *method;
     const struct td_group *group;
+    const struct td_topology *topology;
+    struct td_tuning tuning;
     uint32_t slot; /* this node's place among the group's nodes */
     struct td_call call;
     struct td_fft fft; /* of an FFT's plan */
@@ -126,10 +160,20 @@ struct td_program {
     int64_t parameter[TD_PARAMETERS_MAX]; /* the method's own */
 };
 
+/* struct td_compile_input: what a program is compiled from: the same on every node but for `slot`.
+ */
+struct td_compile_input {
+    const struct td_call *call;
+    const struct td_fft *fft; /* of an FFT's plan, else NULL */
+    uint64_t seed;
+    const struct td_group *group;
+    uint32_t slot;
+    const struct td_topology *topology;
+    const struct td_tuning *tuning;
+};
 /* td_compile_fn compiles the program of one node. The driver hands the core such a function;
  * collectives/select has it. The caller has checked the call; it cannot fail. */
-typedef void td_compile_fn(const struct td_call *call, const struct td_fft *fft, uint64_t seed,
-                           const struct td_group *group, uint32_t slot, struct td_program *out);
+typedef void td_compile_fn(const struct td_compile_input *input, struct td_program *out);
 
 /* td_slice_bytes returns how many bytes the slice names (of one lane). */
 int64_t td_slice_bytes(const struct td_slice *slice);

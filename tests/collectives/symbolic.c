@@ -163,7 +163,14 @@ static void compile(struct model *m)
     const struct symbolic_case *c = m->c;
     for (uint32_t s = 0; s < m->group.slots; s++) {
         struct td_program *p = &m->program[s];
-        c->compile(&c->call, &c->fft, c->seed, &m->group, s, p);
+        const struct td_compile_input input = {.call = &c->call,
+                                               .fft = &c->fft,
+                                               .seed = c->seed,
+                                               .group = &m->group,
+                                               .slot = s,
+                                               .topology = &c->topology,
+                                               .tuning = &c->tuning};
+        c->compile(&input, p);
         for (unsigned f = 0; f < p->families; f++) {
             const struct td_family *family = &p->family[f];
             if (m->steps + family->count > STEPS_MAX)
@@ -291,6 +298,7 @@ static void note_accesses(struct model *m)
         case TD_TRANSFORM:
             note_transform(m, v, s);
             break;
+        case TD_SYNC:
         case TD_STEP_KINDS:
             break;
         }
@@ -469,6 +477,7 @@ static void act(struct model *m, struct run *r, uint32_t v)
     case TD_TRANSFORM:
         transform(m, v, r->tags);
         return;
+    case TD_SYNC:
     case TD_STEP_KINDS:
         return;
     }

@@ -17,6 +17,7 @@
 
 #include "core/group.h"
 #include "core/program.h"
+#include "core/topology.h"
 
 enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 };
 
@@ -25,6 +26,8 @@ struct symbolic_case {
     struct td_call call;
     struct td_fft fft; /* kind FFT */
     uint64_t seed;
+    struct td_topology topology; /* where methods look at it */
+    struct td_tuning tuning;
     const uint32_t *rank_node; /* [size] */
     uint32_t size;
     bool in_place;   /* source and destination are one; a broadcast always is */

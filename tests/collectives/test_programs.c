@@ -262,11 +262,9 @@ static struct {
     bool found;                  /* there was one */
 } surgery;
 
-static void without_a_dependency(const struct td_call *call, const struct td_fft *fft_call,
-                                 uint64_t seed, const struct td_group *group, uint32_t slot,
-                                 struct td_program *p)
+static void without_a_dependency(const struct td_compile_input *input, struct td_program *p)
 {
-    td_select_compile(call, fft_call, seed, group, slot, p);
+    td_select_compile(input, p);
     struct td_family *f = &p->family[surgery.family];
     if (surgery.family >= p->families || surgery.dependency >= f->dependencies)
         return;
@@ -323,12 +321,10 @@ static void expand_wrongly(const struct td_program *p, unsigned family, uint64_t
         step->from.offset -= 4;
 }
 
-static void compile_wrongly(const struct td_call *call, const struct td_fft *fft_call,
-                            uint64_t seed, const struct td_group *group, uint32_t slot,
-                            struct td_program *p)
+static void compile_wrongly(const struct td_compile_input *input, struct td_program *p)
 {
     static const struct td_method wrong = {"wrong", expand_wrongly};
-    td_select_compile(call, fft_call, seed, group, slot, p);
+    td_select_compile(input, p);
     right = p->method;
     p->method = &wrong;
 }
@@ -366,13 +362,14 @@ static void expand_ring(const struct td_program *p, unsigned family, uint64_t in
     }
 }
 
-static void compile_ring(const struct td_call *call, const struct td_fft *fft_call, uint64_t seed,
-                         const struct td_group *group, uint32_t slot, struct td_program *p)
+static void compile_ring(const struct td_compile_input *input, struct td_program *p)
 {
     static const struct td_method ring = {"ring", expand_ring};
-    (void)fft_call;
-    *p = (struct td_program){
-        .method = &ring, .group = group, .slot = slot, .call = *call, .seed = seed};
+    *p = (struct td_program){.method = &ring,
+                             .group = input->group,
+                             .slot = input->slot,
+                             .call = *input->call,
+                             .seed = input->seed};
     td_program_add(p, TD_RECV, 1, "from the one before");
     td_program_add(p, TD_SEND, 1, "to the one after");
     td_program_need_all(p, 1, 0);

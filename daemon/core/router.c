@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "arena.h"
+
+/* struct ring: a queue of fixed size. */
+struct ring {
+    uint32_t first, count;
+};
+
+struct channel {
+    struct ring ring;           /* in transit; what has arrived for good is not in it */
+    uint64_t in, freed;         /* packets that came, and whose slot is free again */
+    uint64_t sent, freed_there; /* the way out, to the neighbour's channel */
+    uint32_t held_max;
+};
+
+struct fifo {
+    struct ring ring;
+    uint32_t passed; /* how often others went instead of the head */
+};
+
+struct td_router {
+    struct td_topology topology;
+    struct td_router_rules rules;
+    uint32_t node, dimensions, directions;
+    uint64_t random;
+    uint32_t coordinate_sum;
+    uint64_t waiting;   /* bit (direction * TD_CHANNELS + channel): something is in transit there */
+    uint32_t injecting; /* bit direction: the FIFO has something */
+    uint32_t next_queue, next_channel, next_fifo;
+    uint32_t shipments, fifo_max, queued_max;
+    uint64_t moved[TD_DIRECTIONS_MAX];
+    struct channel channel[TD_DIRECTIONS_MAX][TD_CHANNELS];
+    struct fifo fifo[TD_DIRECTIONS_MAX];
+    struct ring *queue;           /* [L] */
+    struct td_parcel *parcel;     /* [directions][TD_CHANNELS][slots] */
+    struct td_parcel *injected;   /* [directions][fifo_slots] */
+    struct td_shipment *shipment; /* [L][queue_slots] */
+};
+
+void td_router_rules_default(struct td_router_rules *rules)
+{
+    *rules = (struct td_router_rules){
+        .slots = 4, .fifo_slots = 4, .queues = 4, .queue_slots = 4, .patience = 64};
+}
+
+struct td_router *td_router_create(struct td_arena *arena, const struct td_topology *topology,
+                                   uint32_t node, const struct td_router_rules *rules,
+                                   uint64_t seed)
+{
+    struct td_router *r = td_arena_alloc(arena, sizeof *r);
+    if (!r)
+        return NULL;
+    uint32_t coordinates[TD_DIMENSIONS_MAX];
+    td_topology_coordinates(topology, node, coordinates);
+    r->topology = *topology;
+    r->rules = *rules;
+    r->node = node;
+    r->dimensions = topology->dimensions;
+    r->directions = 2 * topology->dimensions;
+    r->random = seed;
+    for (uint32_t d = 0; d < r->dimensions; d++)
+        r->coordinate_sum += coordinates[d];
+    r->queue = td_arena_alloc(arena, rules->queues * sizeof *r->queue);
+    r->parcel = td_arena_alloc(arena, (size_t)r->directions * TD_CHANNELS * rules->slots *
+                                          sizeof *r->parcel);
+    r->injected =
+        td_arena_alloc(arena, (size_t)r->directions * rules->fifo_slots * sizeof *r->injected);
+    r->shipment =
+        td_arena_alloc(arena, (size_t)rules->queues * rules->queue_slots * sizeof *r->shipment);
+    if (r->queue && r->parcel && r->injected && r->shipment)
+        return r;
+    td_router_destroy(r, arena);
+    return NULL;
+}
+
+void td_router_destroy(struct td_router *r, struct td_arena *arena)
+{
+    if (!r)
+        return;
+    td_arena_free(arena, r->queue);
+    td_arena_free(arena, r->parcel);
+    td_arena_free(arena, r->injected);
+    td_arena_free(arena, r->shipment);
+    td_arena_free(arena, r);
+}
+
+/* ---- small things ---- */
+
+static uint32_t draw(struct td_router *r)
+{
+    /* xorshift*: quick, and good enough to break ties */
+    uint64_t x = r->random + 0x9e3779b97f4a7c15u;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    r->random = x;
+    return (uint32_t)(x * 0x2545f4914f6cdd1du >> 32);
+}
+
+static uint32_t place(const struct ring *ring, uint32_t slots, uint32_t i)
+{
+    uint32_t at = ring->first + i;
+    return at < slots ? at : at - slots;
+}
+
+static void drop_first(struct ring *ring, uint32_t slots)
+{
+    ring->first = place(ring, slots, 1);
+    ring->count--;
+}
+
+static struct td_parcel *held(const struct td_router *r, unsigned direction, unsigned channel)
+{
+    return &r->parcel[(direction * TD_CHANNELS + channel) * r->rules.slots];
+}
+
+static uint32_t credits(const struct td_router *r, unsigned direction, unsigned channel)
+{
+    const struct channel *c = &r->channel[direction][channel];
+    return r->rules.slots - (uint32_t)(c->sent - c->freed_there);
+}
+
+static unsigned direction_of(const struct td_parcel *p, unsigned dimension)
+{
+    return 2 * dimension + (p->left[dimension] < 0);
+}
+
+/* ---- ways ---- */
+
+void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn,
+                     struct td_shipment *s)
+{
+    s->ties = 0;
+    memset(s->left, 0, sizeof s->left);
+    uint32_t tie = r->coordinate_sum + turn;
+    for (uint32_t d = 0; d < r->dimensions; d++) {
+        int32_t offset = td_topology_offset(&r->topology, r->node, destination, d);
+        if (r->topology.wrap[d] && (uint32_t)offset * 2 == r->topology.size[d]) {
+            s->ties = (uint8_t)(s->ties | 1u << d);
+            if (tie & 1)
+                offset = -offset;
+            tie >>= 1; /* several ties take all combinations in turn */
+        }
+        s->left[d] = (int16_t)offset;
+    }
+}
+
+/* next_of_shipment turns the signs for the packet after. */
+static void turn_ties(const struct td_router *r, struct td_shipment *s)
+{
+    bool carry = true; /* count in binary over the tied dimensions */
+    for (uint32_t d = 0; d < r->dimensions && carry; d++) {
+        if (!(s->ties >> d & 1))
+            continue;
+        s->left[d] = (int16_t)-s->left[d];
+        carry = s->left[d] > 0;
+    }
+}
+
+/* ---- injection ---- */
+
+bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *s)
+{
+    queue %= r->rules.queues;
+    struct ring *ring = &r->queue[queue];
+    if (ring->count == r->rules.queue_slots)
+        return false;
+    r->shipment[queue * r->rules.queue_slots + place(ring, r->rules.queue_slots, ring->count)] = *s;
+    ring->count++;
+    r->shipments++;
+    if (ring->count > r->queued_max)
+        r->queued_max = ring->count;
+    return true;
+}
+
+/* least_full returns the direction of the least full FIFO that a packet may go to, or -1. */
+static int least_full(struct td_router *r, const struct td_shipment *s)
+{
+    uint32_t least = r->rules.fifo_slots, equals = 0;
+    int best = -1;
+    for (uint32_t d = 0; d < r->dimensions; d++) {
+        if (s->left[d] == 0)
+            continue;
+        unsigned direction = 2 * d + (s->left[d] < 0);
+        uint32_t count = r->fifo[direction].ring.count;
+        if (count > least || count == r->rules.fifo_slots)
+            continue;
+        equals = count < least ? 1 : equals + 1;
+        if (count < least || draw(r) % equals == 0)
+            best = (int)direction;
+        least = count;
+    }
+    return best;
+}
+
+/* inject_head moves the head of an output queue to a FIFO; false when there is no room. */
+static bool inject_head(struct td_router *r, uint32_t queue)
+{
+    struct ring *ring = &r->queue[queue];
+    struct td_shipment *s = &r->shipment[queue * r->rules.queue_slots + ring->first];
+    int direction = least_full(r, s);
+    if (direction < 0)
+        return false;
+    struct fifo *f = &r->fifo[direction];
+    struct td_parcel *p = &r->injected[(uint32_t)direction * r->rules.fifo_slots +
+                                       place(&f->ring, r->rules.fifo_slots, f->ring.count)];
+    p->tag = s->tag++;
+    memcpy(p->left, s->left, sizeof p->left);
+    f->ring.count++;
+    r->injecting |= 1u << direction;
+    if (f->ring.count > r->fifo_max)
+        r->fifo_max = f->ring.count;
+    if (--s->packets > 0) {
+        turn_ties(r, s);
+    } else {
+        drop_first(ring, r->rules.queue_slots);
+        r->shipments--;
+    }
+    return true;
+}
+
+/* drain visits the output queues in turn while any head finds a FIFO. */
+static void drain(struct td_router *r)
+{
+    uint32_t queues = r->rules.queues, idle = 0;
+    while (r->shipments > 0 && idle < queues) {
+        uint32_t queue = r->next_queue;
+        r->next_queue = queue + 1 < queues ? queue + 1 : 0;
+        idle = r->queue[queue].count > 0 && inject_head(r, queue) ? 0 : idle + 1;
+    }
+}
+
+/* ---- arrival ---- */
+
+bool td_router_has_slot(const struct td_router *r, unsigned direction, unsigned channel)
+{
+    const struct channel *c = &r->channel[direction][channel];
+    return c->in - c->freed < r->rules.slots;
+}
+
+bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
+                      const struct td_parcel *p)
+{
+    struct channel *c = &r->channel[direction][channel];
+    bool here = true;
+    assert(td_router_has_slot(r, direction, channel));
+    c->in++;
+    if (c->in - c->freed > c->held_max)
+        c->held_max = (uint32_t)(c->in - c->freed);
+    for (uint32_t d = 0; d < r->dimensions; d++)
+        here = here && p->left[d] == 0;
+    if (here)
+        return true;
+    held(r, direction, channel)[place(&c->ring, r->rules.slots, c->ring.count)] = *p;
+    c->ring.count++;
+    r->waiting |= (uint64_t)1 << (direction * TD_CHANNELS + channel);
+    return false;
+}
+
+void td_router_freed(struct td_router *r, unsigned direction, unsigned channel)
+{
+    struct channel *c = &r->channel[direction][channel];
+    assert(c->freed < c->in);
+    c->freed++;
+}
+
+/* ---- moving ---- */
+
+/* choose finds where a parcel goes: the adaptive channel with most credits in any of its idle
+ * directions, else the escape. `from` is the direction of travel on whose escape channel it is, or
+ * -1. False: nowhere now. */
+static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle, int from,
+                   struct td_move *move)
+{
+    uint32_t most = 0, equals = 0;
+    int first = -1;
+    for (uint32_t d = 0; d < r->dimensions; d++) {
+        if (p->left[d] == 0)
+            continue;
+        unsigned direction = direction_of(p, d);
+        if (first < 0)
+            first = (int)direction;
+        if (r->rules.no_adaptive || !(idle >> direction & 1))
+            continue;
+        for (unsigned channel = 0; channel < TD_CHANNEL_ESCAPE; channel++) {
+            uint32_t free = credits(r, direction, channel);
+            if (free == 0 || free < most)
+                continue;
+            equals = free > most ? 1 : equals + 1;
+            if (free > most || draw(r) % equals == 0) {
+                move->direction = (uint8_t)direction;
+                move->channel = (uint8_t)channel;
+            }
+            most = free;
+        }
+    }
+    if (most > 0)
+        return true;
+    if (!(idle >> first & 1))
+        return false;
+    uint32_t need = first == from || r->rules.no_bubble ? 1 : 2;
+    move->direction = (uint8_t)first;
+    move->channel = TD_CHANNEL_ESCAPE;
+    return credits(r, (unsigned)first, TD_CHANNEL_ESCAPE) >= need;
+}
+
+static void leave(struct td_router *r, const struct td_parcel *p, struct td_move *move)
+{
+    move->parcel = *p;
+    move->parcel.left[move->direction / 2] =
+        (int16_t)(move->parcel.left[move->direction / 2] - (move->direction & 1 ? -1 : 1));
+    r->channel[move->direction][move->channel].sent++;
+    r->moved[move->direction]++;
+}
+
+/* from_channel tries the head of an input channel. */
+static bool from_channel(struct td_router *r, unsigned direction, unsigned channel, uint32_t idle,
+                         struct td_move *move)
+{
+    struct channel *c = &r->channel[direction][channel];
+    const struct td_parcel *p = &held(r, direction, channel)[c->ring.first];
+    if (!choose(r, p, idle, channel == TD_CHANNEL_ESCAPE ? (int)direction : -1, move))
+        return false;
+    leave(r, p, move);
+    drop_first(&c->ring, r->rules.slots);
+    c->freed++;
+    if (c->ring.count == 0)
+        r->waiting &= ~((uint64_t)1 << (direction * TD_CHANNELS + channel));
+    return true;
+}
+
+static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, struct td_move *move)
+{
+    struct fifo *f = &r->fifo[direction];
+    const struct td_parcel *p = &r->injected[direction * r->rules.fifo_slots + f->ring.first];
+    if (!choose(r, p, idle, -1, move)) {
+        f->passed += !(idle >> direction & 1);
+        return false;
+    }
+    leave(r, p, move);
+    f->passed = 0;
+    drop_first(&f->ring, r->rules.fifo_slots);
+    if (f->ring.count == 0)
+        r->injecting &= ~(1u << direction);
+    return true;
+}
+
+/* transit lets the heads of the input channels go, beginning after the one that went last. */
+static unsigned transit(struct td_router *r, uint32_t *idle, struct td_move *moves, unsigned count)
+{
+    uint32_t channels = r->directions * TD_CHANNELS;
+    uint64_t before = ((uint64_t)1 << r->next_channel) - 1;
+    for (int half = 0; half < 2; half++) {
+        uint64_t left = r->waiting & (half ? before : ~before);
+        for (; left && *idle; left &= left - 1) {
+            uint32_t i = (uint32_t)__builtin_ctzll(left);
+            if (!from_channel(r, i / TD_CHANNELS, i % TD_CHANNELS, *idle, &moves[count]))
+                continue;
+            *idle &= ~(1u << moves[count].direction);
+            count++;
+        }
+    }
+    r->next_channel = r->next_channel + 1 < channels ? r->next_channel + 1 : 0;
+    return count;
+}
+
+/* injection lets the heads of the FIFOs go; with `impatient`, only of those passed by too often. */
+static unsigned injection(struct td_router *r, bool impatient, uint32_t *idle,
+                          struct td_move *moves, unsigned count)
+{
+    for (uint32_t i = 0; i < r->directions && *idle; i++) {
+        uint32_t direction = r->next_fifo + i;
+        if (direction >= r->directions)
+            direction -= r->directions;
+        if (!(r->injecting >> direction & 1) ||
+            (impatient && r->fifo[direction].passed < r->rules.patience) ||
+            !from_fifo(r, direction, *idle, &moves[count]))
+            continue;
+        *idle &= ~(1u << moves[count].direction);
+        count++;
+    }
+    if (!impatient)
+        r->next_fifo = r->next_fifo + 1 < r->directions ? r->next_fifo + 1 : 0;
+    return count;
+}
+
+unsigned td_router_moves(struct td_router *r, uint32_t idle, struct td_move *moves)
+{
+    unsigned count = 0, before;
+    bool injection_first = r->rules.arbitration == TD_INJECTION_FIRST ||
+                           (r->rules.arbitration == TD_NO_PREFERENCE && draw(r) % 2 == 0);
+    idle &= (1u << r->directions) - 1;
+    do {
+        before = count;
+        drain(r);
+        count = injection(r, !injection_first, &idle, moves, count);
+        if (r->waiting)
+            count = transit(r, &idle, moves, count);
+        if (!injection_first)
+            count = injection(r, false, &idle, moves, count);
+    } while (count > before && idle && (r->waiting || r->injecting || r->shipments));
+    drain(r);
+    return count;
+}
+
+/* ---- credits ---- */
+
+uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel)
+{
+    return r->channel[direction][channel].freed;
+}
+
+bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint64_t freed)
+{
+    struct channel *c = &r->channel[direction][channel];
+    if (freed > c->sent)
+        return false;
+    if (freed > c->freed_there)
+        c->freed_there = freed;
+    return true;
+}
+
+uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel)
+{
+    return credits(r, direction, channel);
+}
+
+/* ---- looking ---- */
+
+void td_router_look(const struct td_router *r, struct td_router_counts *counts)
+{
+    *counts = (struct td_router_counts){.queued_max = r->queued_max, .fifo_max = r->fifo_max};
+    counts->empty = r->shipments == 0 && r->waiting == 0 && r->injecting == 0;
+    for (uint32_t i = 0; i < r->rules.queues; i++)
+        if (r->queue[i].count > counts->queued)
+            counts->queued = r->queue[i].count;
+    for (uint32_t d = 0; d < r->directions; d++) {
+        counts->fifo[d] = r->fifo[d].ring.count;
+        counts->sent[d] = r->moved[d];
+        for (unsigned c = 0; c < TD_CHANNELS; c++) {
+            const struct channel *channel = &r->channel[d][c];
+            counts->held[d][c] = (uint32_t)(channel->in - channel->freed);
+            if (channel->held_max > counts->held_max[c])
+                counts->held_max[c] = channel->held_max;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* router: a node's part of a torus network that routes packet by packet, as the machines of our
+ * sources do. A packet is injected at its origin with its hops per dimension, signs fixed, and goes
+ * by minimal ways only:
+ *
+ *   output queues (L)  shipments: a few packets for one destination each
+ *   injection FIFOs    one a direction; a packet goes to the least full one of its directions
+ *   input channels     per direction of travel: two adaptive ones and the escape
+ *
+ * A packet moves on when the channel it goes to has a free slot, counted at the sender (credits).
+ * The escape is taken along the first unresolved dimension alone, and entering its ring needs two
+ * free slots, so every ring keeps a bubble and no cycle of full queues can close
+ * (docs/network.md). Packets in transit go before packets being injected, unless those have waited
+ * too long.
+ *
+ * The router knows no time, no bytes, and nobody it works for: parcels carry an opaque tag.
+ * Owns: queues. Invariant, per channel: sent - freed <= slots, seen from either end. */
+#ifndef TD_CORE_ROUTER_H
+#define TD_CORE_ROUTER_H
+
+#include "topology.h"
+
+struct td_arena;
+
+enum {
+    TD_DIRECTIONS_MAX = 2 * TD_DIMENSIONS_MAX, /* 2 d is +, 2 d + 1 is - in dimension d */
+    TD_CHANNELS = 3,
+    TD_CHANNEL_ESCAPE = 2,
+};
+
+enum td_arbitration { TD_TRANSIT_FIRST, TD_INJECTION_FIRST, TD_NO_PREFERENCE, TD_ARBITRATIONS };
+
+/* struct td_router_rules: what may be chosen. All nodes of a machine have the same. */
+struct td_router_rules {
+    uint32_t slots;       /* of an input channel, in packets */
+    uint32_t fifo_slots;  /* of an injection FIFO */
+    uint32_t queues;      /* output queues, L */
+    uint32_t queue_slots; /* shipments an output queue holds */
+    uint32_t patience;    /* an injection FIFO's head that was passed by so often goes first */
+    enum td_arbitration arbitration;
+    bool no_adaptive; /* the escape alone */
+    bool no_bubble;   /* enter the escape with one credit: this deadlocks, which a test shows */
+};
+void td_router_rules_default(struct td_router_rules *rules);
+
+/* struct td_parcel: a packet in the network. */
+struct td_parcel {
+    uint64_t tag;                    /* its owner's */
+    int16_t left[TD_DIMENSIONS_MAX]; /* hops to go, signed */
+};
+
+/* struct td_shipment: packets for one destination, to be injected one after the other. */
+struct td_shipment {
+    uint64_t tag; /* packet i has tag + i */
+    uint32_t packets;
+    uint8_t ties; /* dimensions whose sign changes from packet to packet */
+    int16_t left[TD_DIMENSIONS_MAX];
+};
+
+/* struct td_move: a parcel leaves for the neighbour in `direction`. */
+struct td_move {
+    uint8_t direction, channel; /* of travel; the neighbour's input channel */
+    struct td_parcel parcel;    /* hops counted from there */
+};
+
+struct td_router;
+
+/* td_router_create returns NULL when the arena is full. */
+struct td_router *td_router_create(struct td_arena *arena, const struct td_topology *topology,
+                                   uint32_t node, const struct td_router_rules *rules,
+                                   uint64_t seed);
+void td_router_destroy(struct td_router *r, struct td_arena *arena);
+
+/* td_router_route fills in hops and ties of the way to another node. `turn` (any number) says which
+ * sign the first packet takes where both are equally far, together with where this node is, so that
+ * the nodes of a ring do not all choose the same. */
+void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn,
+                     struct td_shipment *shipment);
+/* td_router_ship puts a shipment into output queue `queue` (modulo L); false: the queue is full. */
+bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *shipment);
+/* td_router_arrive takes a packet from a neighbour. True: it has arrived where it was to go, and
+ * holds its slot until td_router_freed. The slot must have been free: td_router_has_slot. */
+bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
+                      const struct td_parcel *parcel);
+bool td_router_has_slot(const struct td_router *r, unsigned direction, unsigned channel);
+void td_router_freed(struct td_router *r, unsigned direction, unsigned channel);
+
+/* td_router_moves lets packets go: at most one for each direction in `idle` (a mask). Fills
+ * moves[TD_DIRECTIONS_MAX] and returns their number. Slots that became free are counted:
+ * td_router_freed_count. */
+unsigned td_router_moves(struct td_router *r, uint32_t idle, struct td_move *moves);
+
+/* ---- credits ---- */
+
+/* td_router_freed_count returns how many packets have left an input channel, ever: what the
+ * neighbour upstream is told. td_router_credit takes what the one downstream tells: false when it
+ * says more than was sent. td_router_reset forgets what was sent and freed in a direction, on both
+ * sides: after a link was lost for good. */
+uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
+bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint64_t freed);
+uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel);
+
+/* ---- looking ---- */
+
+/* struct td_router_counts: what is queued now, and the most there ever was. */
+struct td_router_counts {
+    uint32_t queued, queued_max;                /* shipments, in the fullest queue */
+    uint32_t fifo[TD_DIRECTIONS_MAX], fifo_max; /* packets */
+    uint32_t held[TD_DIRECTIONS_MAX][TD_CHANNELS], held_max[TD_CHANNELS];
+    uint64_t sent[TD_DIRECTIONS_MAX]; /* packets, by direction */
+    bool empty;                       /* nothing anywhere */
+};
+void td_router_look(const struct td_router *r, struct td_router_counts *counts);
+
+#endif
