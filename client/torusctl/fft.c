@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "npy.h"
+#include "part.h"
 #include "torusctl.h"
 
 enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASES };
@@ -17,7 +18,6 @@ static const char *const phase_names[PHASES] = {"join", "plan", "read", "execute
 
 struct run {
     const char *in, *out;
-    char temporary[4096]; /* OUT.NONCE.part */
     bool inverse, real, timing, as_json, failed;
     int norm;
     torus_context *context;
@@ -135,64 +135,76 @@ static void read_part(struct run *r)
         complain(r, r->npy.text);
 }
 
-/* create_output is rank 0's: a temporary file beside the output, of its final size. */
-static int create_output(struct run *r, struct npy *out)
-{
-    int fd = npy_create(r->temporary, out, r->single, r->real);
-    if (fd < 0)
-        complain(r, out->text);
-    return fd;
-}
-
-/* name_temporary: all agree on rank 0's number, so that two jobs never share a file. */
-static void name_temporary(struct run *r)
+/* begin_part: all agree on rank 0's number, so that two jobs never share a file. */
+static void begin_part(struct run *r)
 {
     uint32_t nonce = 0;
     if (torus_rank(r->world) == 0 && getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
         nonce = (uint32_t)getpid();
     if (torus_broadcast(r->world, &nonce, sizeof nonce, TORUS_BYTE, 0) != TORUS_OK)
         complain(r, torus_last_error(r->context));
-    snprintf(r->temporary, sizeof r->temporary, "%s.%08x.part", r->out, nonce);
+    else if (!part_begin(r->out, nonce))
+        complain(r, "the output's name is too long");
+}
+
+/* create_output is rank 0's: a temporary file beside the output, of its final size. */
+static int create_output(struct run *r, struct npy *out)
+{
+    part_sweep(r->out);
+    int fd = npy_create(part_name(), out, r->single, r->real);
+    if (fd < 0)
+        complain(r, out->text);
+    else if (!part_hold(fd))
+        complain(r, "another job took the temporary file for one that was left behind");
+    return fd;
+}
+
+static int open_output(struct run *r, struct npy *out)
+{
+    int fd = open(part_name(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        snprintf(r->text, sizeof r->text, "%.300s: %s", part_name(), strerror(errno));
+        return -1;
+    }
+    part_hold(fd);
+    int read_fd = npy_open(part_name(), out); /* where its elements begin */
+    if (read_fd < 0)
+        complain(r, out->text);
+    else
+        close(read_fd);
+    return fd;
+}
+
+static void write_rows(struct run *r)
+{
+    struct npy out = r->npy;
+    bool first = torus_rank(r->world) == 0;
+    int fd = first ? create_output(r, &out) : -1;
+    bool well = agree(r);
+    if (well && !first)
+        fd = open_output(r, &out);
+    if (well && !r->text[0] &&
+        !npy_write(fd, &out, r->box.begin[0] * r->npy.size[1], r->box.count[0] * r->box.count[1],
+                   r->single, r->data))
+        complain(r, out.text);
+    int held = first && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1; /* until it has its name */
+    if (fd >= 0 && close(fd) != 0)
+        complain(r, strerror(errno));
+    if (well && agree(r)) {
+        if (first && !part_finish(r->out))
+            snprintf(r->text, sizeof r->text, "%.300s: %s", r->out, strerror(errno));
+        agree(r);
+    }
+    if (held >= 0)
+        close(held);
 }
 
 static void write_part(struct run *r)
 {
-    name_temporary(r);
-    if (!agree(r))
-        return;
-    struct npy out = r->npy;
-    bool first = torus_rank(r->world) == 0;
-    int fd = first ? create_output(r, &out) : -1;
-    if (!agree(r)) {
-        if (fd >= 0)
-            close(fd);
-        if (first)
-            unlink(r->temporary);
-        return;
-    }
-    if (!first) {
-        struct npy layout = r->npy;
-        fd = open(r->temporary, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-            snprintf(r->text, sizeof r->text, "%.300s: %s", r->temporary, strerror(errno));
-        int read_fd = npy_open(r->temporary, &layout); /* where its elements begin */
-        if (read_fd >= 0)
-            close(read_fd);
-        out = layout;
-    }
-    if (fd >= 0 && !npy_write(fd, &out, r->box.begin[0] * r->npy.size[1],
-                              r->box.count[0] * r->box.count[1], r->single, r->data))
-        complain(r, out.text);
-    if (fd >= 0 && close(fd) != 0)
-        complain(r, strerror(errno));
-    bool all = agree(r);
-    if (first && all && rename(r->temporary, r->out) != 0) {
-        snprintf(r->text, sizeof r->text, "%.300s: %s", r->out, strerror(errno));
-        all = false;
-    }
-    if (first && !all)
-        unlink(r->temporary);
-    agree(r);
+    begin_part(r);
+    if (agree(r))
+        write_rows(r);
+    part_end();
 }
 
 static void report_json(const struct run *r)
@@ -277,8 +289,6 @@ int ctl_fft(int argc, char **argv)
     const char *wrong = parse(argc, argv, &r);
     if (wrong)
         return ctl_usage("fft", wrong);
-    if (strlen(r.out) + 16 > sizeof r.temporary)
-        return ctl_usage("fft", "the output's name is too long");
     r.context = ctl_open(NULL, &code);
     if (!r.context)
         return code;

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """torusctl fft under real daemons: files in, files out, against NumPy."""
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -123,6 +126,62 @@ class Transforms(unittest.TestCase):
         done = emulate("1x2", "fft", self.path("in.npy"), self.path("absent/out.npy"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("No such file", done.stderr)
+
+    def test_what_dead_jobs_have_left_is_removed_and_nothing_else(self):
+        np.save(self.path("in.npy"), np.ones((4, 4)))
+        other = ["in.npy.01234567.part", "out.npy.part", "out.npy.0123.part", "out.npy.0123456x.part"]
+        for name in other + ["out.npy.01234567.part", "out.npy.89abcdef.part"]:
+            open(self.path(name), "wb").close()
+        with open(self.path("out.npy.89abcdef.part"), "rb") as writing:
+            fcntl.flock(writing, fcntl.LOCK_SH)
+            done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         sorted(other + ["in.npy", "out.npy", "out.npy.89abcdef.part"]))
+
+    def interrupted(self, how):
+        """Runs a job until its output is being written, does `how`, and returns its exit code."""
+        np.save(self.path("in.npy"), self.random.normal(size=(2500, 2000)))
+        for _ in range(20):
+            job = subprocess.Popen([CTL, "emulate", "1x2", "--", CTL, "fft", self.path("in.npy"),
+                                    self.path("out.npy")], stderr=subprocess.DEVNULL)
+            writing = False
+            while job.poll() is None and not writing:
+                writing = any(name.endswith(".part") for name in os.listdir(self.folder))
+                time.sleep(0.0005)
+            if writing and not os.path.exists(self.path("out.npy")):
+                how(job)
+            code = job.wait(DEADLINE_S)
+            if code != 0:
+                return code
+            os.unlink(self.path("out.npy"))  # it was faster
+        self.fail("no job was caught while it wrote")
+
+    def rank_0_of(self, job):
+        for child in open(f"/proc/{job.pid}/task/{job.pid}/children").read().split():
+            try:
+                environment = open(f"/proc/{child}/environ", "rb").read().split(b"\0")
+            except OSError:
+                continue
+            if b"TORUS_RANK=0" in environment:
+                return int(child)
+        return None
+
+    def test_a_rank_that_is_killed_while_it_writes_leaves_no_file(self):
+        def kill_rank_0(job):
+            rank = self.rank_0_of(job)
+            if rank:
+                os.kill(rank, signal.SIGKILL)
+
+        self.assertEqual(self.interrupted(kill_rank_0), 128 + signal.SIGKILL)
+        self.assertEqual(os.listdir(self.folder), ["in.npy"])
+
+    def test_an_interrupted_job_leaves_no_file(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                self.assertEqual(self.interrupted(lambda job: job.send_signal(number)),
+                                 128 + number)
+                self.assertEqual(os.listdir(self.folder), ["in.npy"])
 
 
 if __name__ == "__main__":
