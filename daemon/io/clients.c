@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "unix.h"
 #include "wire/wire.h"
 
 enum {
@@ -369,18 +370,13 @@ static int listen_on(const char *path, char *why, size_t why_bytes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
-        snprintf(why, why_bytes, "another torusd serves %s: stop it, or set socket in [node]",
-                 path);
-        close(fd);
+    char text[200];
+    if (!td_unix_clear(path, SOCK_SEQPACKET, text, sizeof text)) {
+        snprintf(why, why_bytes, "cannot listen for clients: %s, or set socket in [node]", text);
         return -1;
     }
-    if (fd >= 0)
-        close(fd);
     make_parent(path);
-    unlink(path);
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
         chmod(path, 0666) == 0 && listen(fd, 128) == 0)
         return fd;

@@ -335,7 +335,7 @@ static void finish(struct td_loop *loop)
 int td_loop_run(const struct td_config *config, int watch_fd)
 {
     struct td_loop loop = {.config = config};
-    char why[256] = "";
+    char why[512] = "";
     loop.incarnation = random_number();
     loop.digest = td_settings_digest(&config->settings, &config->topology);
     signal(SIGPIPE, SIG_IGN);

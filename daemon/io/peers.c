@@ -6,25 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "unix.h"
 
 static void on_returned(uv_async_t *async)
 {
     td_peers_take_returned(async->data);
-}
-
-static bool somebody_listens(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path)
-        return false;
-    strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool yes = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
-    if (fd >= 0)
-        close(fd);
-    return yes;
 }
 
 static bool bind_router(struct td_peers *peers, int kind, char *why, size_t why_bytes)
@@ -32,23 +20,24 @@ static bool bind_router(struct td_peers *peers, int kind, char *why, size_t why_
     const char *listen = peers->loop->config->listen;
     char endpoint[600];
     void *socket = td_peers_open_socket(peers, ZMQ_ROUTER, kind);
-    if (!socket)
+    if (!socket) {
+        snprintf(why, why_bytes, "cannot listen for peers: %s", zmq_strerror(errno));
         return false;
+    }
     if (kind == BULK)
         td_config_bulk(listen, endpoint, sizeof endpoint);
     else
         snprintf(endpoint, sizeof endpoint, "%s", listen);
-    if (strncmp(endpoint, "ipc://", 6) == 0) {
-        if (somebody_listens(endpoint + 6)) {
-            snprintf(why, why_bytes, "another daemon listens for peers on %s", endpoint);
-            zmq_close(socket);
-            return false;
-        }
-        unlink(endpoint + 6); /* of a daemon that was killed */
-    }
-    if (zmq_bind(socket, endpoint) != 0) {
-        snprintf(why, why_bytes, "cannot listen for peers on %s: %s", endpoint,
-                 zmq_strerror(errno));
+    char text[200] = "";
+    bool clear = strncmp(endpoint, "ipc://", 6) != 0 ||
+                 td_unix_clear(endpoint + 6, SOCK_STREAM, text, sizeof text);
+    if (!clear || zmq_bind(socket, endpoint) != 0) {
+        const char *hint = clear ? "" : ", or set listen in [peers]";
+        if (clear && errno == EADDRINUSE)
+            hint = ": another daemon, or a program that ss -ltnp shows, has the port; set port or "
+                   "listen in [peers]";
+        snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint,
+                 clear ? zmq_strerror(errno) : text, hint);
         zmq_close(socket);
         return false;
     }

@@ -630,6 +630,41 @@ static void daemon_with_other_settings_is_refused_in_one_line(void **state)
     stop();
 }
 
+/* start_refused starts one more daemon with node 0's configuration, which must end by itself. */
+static void start_refused(const char *words)
+{
+    int code = 0;
+    pid_t first = daemon_pid[0];
+    start_daemon(0);
+    assert_int_equal(waitpid(daemon_pid[0], &code, 0), daemon_pid[0]);
+    daemon_pid[0] = first;
+    assert_true(WIFEXITED(code));
+    assert_int_equal(WEXITSTATUS(code), 1);
+    if (logged(0, words) != 1)
+        fail_msg("the log does not say '%s'", words);
+}
+
+static void second_daemon_is_told_who_has_its_sockets(void **state)
+{
+    char words[200], path[128];
+    (void)state;
+    start(2, "");
+    snprintf(words, sizeof words, "torusd (process %d) serves %s/s0: stop it", (int)daemon_pid[0],
+             folder);
+    start_refused(words);
+    torus_close(open_at(0)); /* the first one serves on */
+    snprintf(path, sizeof path, "%s/s0", folder);
+    unlink(path);
+    snprintf(words, sizeof words, "peers on ipc://%s/p0: torusd (process %d) serves", folder,
+             (int)daemon_pid[0]);
+    start_refused(words);
+    int fd = open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    start_refused("is no socket");
+    assert_int_equal(access(path, F_OK), 0);
+    close(fd);
+    stop();
+}
+
 static void forked_child_is_refused(void **state)
 {
     (void)state;
@@ -802,6 +837,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(silent_daemon_is_given_up_after_progress_timeout, clean_up),
         cmocka_unit_test_teardown(daemon_that_comes_back_serves_new_jobs, clean_up),
         cmocka_unit_test_teardown(daemon_with_other_settings_is_refused_in_one_line, clean_up),
+        cmocka_unit_test_teardown(second_daemon_is_told_who_has_its_sockets, clean_up),
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
         cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
