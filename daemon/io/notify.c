@@ -12,22 +12,23 @@
 
 /* send_now sends without waiting. sd_notify waits when its reader does not read, and a daemon that
  * serves must not stand still for that: these lines may be lost instead. */
-static void send_now(const char *text)
+static bool send_now(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!path || !path[0] || strlen(path) >= sizeof address.sun_path)
-        return;
+        return false;
     strcpy(address.sun_path, path);
     if (path[0] == '@') /* an abstract name */
         address.sun_path[0] = '\0';
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return;
+        return false;
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-    (void)!sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
-                  (const struct sockaddr *)&address, length);
+    bool sent = sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
+                       (const struct sockaddr *)&address, length) >= 0;
     close(fd);
+    return sent;
 }
 
 bool td_notify_wanted(void)
@@ -52,9 +53,9 @@ void td_notify_status(const char *text)
     char line[310];
     if (strncmp(text, last, sizeof last - 1) == 0)
         return;
-    snprintf(last, sizeof last, "%s", text);
-    snprintf(line, sizeof line, "STATUS=%s", last);
-    send_now(line);
+    snprintf(line, sizeof line, "STATUS=%.*s", (int)sizeof last - 1, text);
+    if (send_now(line)) /* else the next event tries again */
+        snprintf(last, sizeof last, "%s", text);
 }
 
 uint64_t td_notify_watchdog_ns(void)
