@@ -232,6 +232,7 @@ static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
          "insecure = yes\n",
          "n0");
     assert_int_equal(config.node, 2);
+    td_config_free(&config);
     assert_int_equal(load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\ninsecure = yes\n", "n0.b"),
                      TD_ERR_INVALID); /* another domain is another machine */
     assert_non_null(strstr(text, "n0.b, is not in the host list"));
