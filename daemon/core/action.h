@@ -10,6 +10,8 @@
 enum td_action_kind {
     TD_ACTION_SEND_TREE,      /* send a tree message to a node; connect first if need be */
     TD_ACTION_SEND_PACKET,    /* send a bulk packet to a node; then SENT, with its handle */
+    TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows, and the core
+                                 releases the buffer when it likes */
     TD_ACTION_REPLY,          /* to a client */
     TD_ACTION_CLOSE_CLIENT,   /* after what was replied to it; CLIENT_CLOSED does not follow */
     TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
@@ -70,6 +72,11 @@ struct td_action {
             struct td_slice slice; /* DATA: bytes [packet.offset, + packet.bytes) of it */
             struct td_view view;   /* its arrays live until SENT */
         } packet;
+        struct {
+            uint32_t node;
+            uint32_t buffer;
+            struct td_packet packet;
+        } forward;
         struct {
             uint32_t client;
             const struct td_reply *reply;

@@ -13,6 +13,8 @@
 #include "operation.h"
 #include "registry.h"
 #include "state.h"
+#include "sync.h"
+#include "torus.h"
 
 /* ---- life ---- */
 
@@ -44,6 +46,11 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     }
     core->pad->used = 0;
     td_link_init(core);
+    if (options->settings.tuning.fabric == TD_FABRIC_ROUTED &&
+        !(core->torus = td_torus_create(core))) {
+        td_core_destroy(core);
+        return TD_ERR_NO_MEMORY;
+    }
     *out = core;
     return TD_OK;
 }
@@ -118,6 +125,11 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
     case TD_MESSAGE_NODE_LOST:
         td_communicator_notice(core, from, m);
         return;
+    case TD_MESSAGE_DELIVERED:
+        if (core->torus)
+            td_torus_delivered(core, from, m->token);
+        return;
+    case TD_MESSAGE_SYNC:
     case TD_MESSAGE_ARRIVE:
     case TD_MESSAGE_RELEASE:
     case TD_MESSAGE_WAITING:
@@ -125,7 +137,9 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
         break;
     }
     c = td_communicator_find(core, m->instance, m->group);
-    if (c && m->kind == TD_MESSAGE_APPEAL) {
+    if (c && m->kind == TD_MESSAGE_SYNC) {
+        td_sync_message(core, c, from, m);
+    } else if (c && m->kind == TD_MESSAGE_APPEAL) {
         td_communicator_appeal(core, c, m);
     } else if (c) {
         td_operation_message(core, c, from, m);
@@ -144,6 +158,8 @@ static void take_event(struct td_core *core, const struct td_event *e)
 {
     switch (e->kind) {
     case TD_EVENT_WAKE:
+        if (core->torus)
+            td_torus_turn(core);
         return;
     case TD_EVENT_PACKET:
         td_link_packet(core, e->u.packet.node, &e->u.packet.packet, e->u.packet.buffer);
@@ -238,5 +254,8 @@ void td_core_step(struct td_core *core, td_time now, const struct td_event *even
 
 td_time td_core_deadline(const struct td_core *core)
 {
-    return core->work ? core->now : core->alarm;
+    if (core->work)
+        return core->now;
+    td_time turn = core->torus ? td_torus_wake_at(core) : TD_TIME_NEVER;
+    return turn < core->alarm ? turn : core->alarm;
 }

@@ -9,9 +9,7 @@
 
 #include "action.h"
 #include "event.h"
-
-typedef uint64_t td_time; /* ns, monotonic; the driver gives it meaning */
-#define TD_TIME_NEVER UINT64_MAX
+#include "router.h"
 
 /* struct td_settings: bounds and time limits an operator may set. Equal on all nodes, but for the
  * memory sizes. */
@@ -22,12 +20,14 @@ struct td_settings {
     uint32_t clients_max;
     uint32_t operations_max; /* on record at this node */
     uint32_t packet_bytes;   /* payload of a bulk packet */
-    uint32_t link_credits;   /* packets in flight on a link */
+    uint32_t link_credits;   /* direct fabric: packets in flight on a link */
     int64_t join_timeout_ns;
     int64_t arrival_timeout_ns; /* -1: none */
     int64_t progress_timeout_ns;
     int64_t heartbeat_ns;
     struct td_tuning tuning;
+    struct td_router_rules router; /* routed fabric */
+    uint64_t link_rate;            /* routed: bytes a second in each direction; 0: no limit */
 };
 void td_settings_default(struct td_settings *settings);
 /* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name
@@ -58,6 +58,9 @@ void td_core_step(struct td_core *core, td_time now, const struct td_event *even
 /* td_core_deadline returns when the core wants WAKE; a time that has come when work is waiting. */
 td_time td_core_deadline(const struct td_core *core);
 void td_core_destroy(struct td_core *core);
+
+/* td_core_router returns the node's router, for looking; NULL on the direct fabric. */
+const struct td_router *td_core_router(const struct td_core *core);
 
 /* struct td_counts: what is held at this moment; all zero but the fixed ones when idle. For tests
  * and status. */

@@ -6,6 +6,8 @@
 #include "flight.h"
 #include "link.h"
 #include "operation.h"
+#include "sync.h"
+#include "torus.h"
 
 bool td_engine_init(struct td_core *core, struct td_operation *o)
 {
@@ -19,9 +21,10 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
         if (count > core->settings.arena_bytes ||
             !(e->bits = td_arena_alloc(core->arena, (size_t)(count + 7) / 8)))
             return false;
-        if (p->family[f].kind != TD_RECV)
+        if (p->family[f].kind != TD_RECV && p->family[f].kind != TD_SYNC)
             continue;
-        e->next = count;
+        if (p->family[f].kind == TD_RECV)
+            e->next = count;
         if (!(e->received = td_arena_alloc(core->arena, (size_t)count * sizeof *e->received)))
             return false;
     }
@@ -83,6 +86,11 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
 {
     struct td_step step;
     o->program.method->expand(&o->program, family, index, &step);
+    if (step.kind == TD_SYNC) {
+        o->engine.family[family].next++;
+        td_sync_start(core, o, family, index, &step);
+        return true;
+    }
     int64_t bytes = step.kind == TD_SEND ? td_slice_bytes(&step.from) : td_slice_bytes(&step.to);
     if (bytes == 0) {
         o->engine.family[family].next++;
@@ -90,7 +98,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
         return true;
     }
     if (step.kind == TD_SEND) {
-        if (!td_link_send(core, o, family, index, &step))
+        if (!(core->torus ? td_torus_send : td_link_send)(core, o, family, index, &step))
             return false;
         o->engine.family[family].next++;
         return true;
@@ -136,8 +144,9 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
         moved = false;
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
-            while (e->next < o->program.family[f].count && e->next - e->done < TD_STEPS_AHEAD &&
-                   may_start(o, f, e->next)) {
+            bool queued = core->torus && o->program.family[f].kind == TD_SEND;
+            while (e->next < o->program.family[f].count &&
+                   (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
                 if (!td_core_room(core))
                     return false;
                 if (!start(core, o, f, e->next))
@@ -155,20 +164,20 @@ void td_engine_delivered(struct td_core *core, struct td_operation *o, unsigned 
     done(core, o, family, index);
 }
 
-static struct td_operation *find(struct td_core *core, const struct td_packet *packet)
+struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence)
 {
-    struct td_communicator *c = td_communicator_find(core, packet->instance, packet->group);
-    if (!c || packet->sequence < c->first_sequence ||
-        packet->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
+    if (!c || sequence < c->first_sequence ||
+        sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
         return NULL;
-    struct td_operation *o = c->operation[packet->sequence % TD_GROUP_OPERATIONS_MAX];
+    struct td_operation *o = c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
     return o && o->compiled && o->reserved && o->phase != TD_PHASE_ENDED ? o : NULL;
 }
 
 bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                       uint32_t buffer)
 {
-    struct td_operation *o = find(core, packet);
+    struct td_operation *o = td_engine_find(
+        td_communicator_find(core, packet->instance, packet->group), packet->sequence);
     if (!o)
         return false;
     struct td_step step = {0};
@@ -179,10 +188,11 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
         o->program.method->expand(&o->program, packet->family, packet->index, &step);
         uint64_t bytes = (uint64_t)td_slice_bytes(&step.to);
         const struct td_engine_family *e = &o->engine.family[packet->family];
-        /* packets of a message come in order on a link, so each begins where the last one ended */
+        /* packets of a message come in order on a link, so each begins where the last one ended;
+         * through the torus they come by different ways */
         fits = step.peer == node && packet->bytes > 0 && packet->offset <= bytes &&
                packet->bytes <= bytes - packet->offset &&
-               e->received[packet->index] <= packet->offset;
+               (core->torus || e->received[packet->index] <= packet->offset);
     }
     if (!fits) {
         td_link_drop(core, node, "it sent a packet that no step of the operation expects");
@@ -199,6 +209,9 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     flight->buffer = buffer;
     flight->node = node;
     flight->session = packet->session;
+    flight->direction = packet->direction;
+    flight->channel = packet->channel;
+    flight->ticket = packet->ticket;
     struct td_action *a = td_core_act(core, TD_ACTION_COMPUTE);
     a->u.compute.kind = TD_COMPUTE_UNPACK;
     a->u.compute.handle = td_flight_handle(core, flight);
@@ -219,7 +232,10 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     td_flight_give(core, td_flight_find(core, handle));
     if (flight.kind == TD_FLIGHT_UNPACK) {
         td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = flight.buffer;
-        td_link_freed(core, flight.node, flight.session);
+        if (core->torus)
+            td_torus_freed(core, flight.direction, flight.channel);
+        else
+            td_link_freed(core, flight.node, flight.session);
     }
     if (error != TD_OK)
         td_operation_fail(
@@ -239,8 +255,14 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
         o->program.method->expand(&o->program, flight.family, flight.index, &step);
         *received += flight.bytes;
         o->progress_at = core->now;
-        if (*received == (uint64_t)td_slice_bytes(&step.to))
+        if (*received == (uint64_t)td_slice_bytes(&step.to)) {
             done(core, o, flight.family, flight.index);
+            if (core->torus)
+                td_core_send(core, flight.node,
+                             &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
+                                                  .instance = o->communicator->instance,
+                                                  .token = flight.ticket});
+        }
     }
     td_operation_flight_over(core, o);
 }

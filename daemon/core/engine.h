@@ -14,7 +14,7 @@ struct td_engine {
         uint64_t done;      /* steps done */
         uint64_t prefix;    /* the first of them without a gap */
         uint8_t *bits;      /* [count] done */
-        uint64_t *received; /* RECV: [count] bytes */
+        uint64_t *received; /* RECV: [count] bytes; SYNC: [count] see sync.c */
     } family[TD_FAMILIES_MAX];
 };
 
@@ -26,10 +26,14 @@ void td_engine_fini(struct td_core *core, struct td_operation *o);
  */
 bool td_engine_advance(struct td_core *core, struct td_operation *o);
 bool td_engine_finished(const struct td_operation *o);
-/* td_engine_packet takes a packet's payload; false when it is of no live operation. */
+/* td_engine_find returns the operation that takes packets and SYNCs under that number, or NULL. */
+struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence);
+/* td_engine_packet takes a packet's payload, which comes from `node` at last; false when it is of
+ * no live operation. */
 bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                       uint32_t buffer);
-/* td_engine_delivered: a SEND has been received. td_engine_computed: a computation is done. */
+/* td_engine_delivered: a SEND has been received, or a SYNC is over. td_engine_computed: a
+ * computation is done. */
 void td_engine_delivered(struct td_core *core, struct td_operation *o, unsigned family,
                          uint64_t index);
 void td_engine_computed(struct td_core *core, uint64_t handle, td_err error);

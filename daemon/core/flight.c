@@ -28,6 +28,11 @@ struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
     return f;
 }
 
+bool td_flight_left(const struct td_core *core, uint32_t count)
+{
+    return core->flights + count <= TD_FLIGHTS_MAX;
+}
+
 uint64_t td_flight_handle(const struct td_core *core, const struct td_flight *f)
 {
     return (uint64_t)f->generation << 32 | (uint64_t)(f - core->flight);

@@ -8,10 +8,11 @@
 #include "state.h"
 
 enum td_flight_kind {
-    TD_FLIGHT_STEP,   /* a step of a program */
-    TD_FLIGHT_UNPACK, /* part of a RECV step, from a packet */
-    TD_FLIGHT_RIDE,   /* payload of the gate */
-    TD_FLIGHT_PACKET, /* being sent */
+    TD_FLIGHT_STEP,    /* a step of a program */
+    TD_FLIGHT_UNPACK,  /* part of a RECV step, from a packet */
+    TD_FLIGHT_RIDE,    /* payload of the gate */
+    TD_FLIGHT_PACKET,  /* being sent */
+    TD_FLIGHT_FORWARD, /* of another node, sent on */
 };
 
 struct td_flight {
@@ -28,6 +29,9 @@ struct td_flight {
     struct td_transfer *transfer; /* PACKET */
     uint64_t sequence;
     bool read, acknowledged;
+    /* routed: UNPACK, the channel the packet holds, and whose it is; FORWARD: buffer alone */
+    uint8_t direction, channel;
+    uint32_t ticket;
 };
 
 bool td_flight_init(struct td_core *core);
@@ -36,6 +40,8 @@ struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
                                  struct td_operation *operation);
 uint64_t td_flight_handle(const struct td_core *core, const struct td_flight *flight);
 struct td_flight *td_flight_find(struct td_core *core, uint64_t handle);
+/* td_flight_left: whether `count` more can be taken. */
+bool td_flight_left(const struct td_core *core, uint32_t count);
 void td_flight_give(struct td_core *core, struct td_flight *flight);
 
 #endif

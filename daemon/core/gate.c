@@ -215,6 +215,8 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
     case TD_MESSAGE_MEMBERS:
     case TD_MESSAGE_RANK_LOST:
     case TD_MESSAGE_NODE_LOST:
+    case TD_MESSAGE_SYNC:
+    case TD_MESSAGE_DELIVERED:
         break;
     }
     assert(!"a message of an operation");

@@ -311,6 +311,8 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
     case TD_MESSAGE_APPEAL:
     case TD_MESSAGE_RANK_LOST:
     case TD_MESSAGE_NODE_LOST:
+    case TD_MESSAGE_SYNC:
+    case TD_MESSAGE_DELIVERED:
         return;
     }
 }

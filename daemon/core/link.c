@@ -10,6 +10,7 @@
 #include "flight.h"
 #include "job.h"
 #include "operation.h"
+#include "torus.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -70,6 +71,10 @@ static void finish_transfer(struct td_core *core, struct td_transfer *t)
 
 void td_link_abandon(struct td_core *core, struct td_operation *operation)
 {
+    if (core->torus) {
+        td_torus_abandon(core, operation);
+        return;
+    }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         struct td_link *link = &core->link[n];
         for (struct td_flight *f = link->packets; f; f = f->next)
@@ -96,6 +101,17 @@ static void settle(struct td_core *core, struct td_flight *f)
 {
     struct td_transfer *t = f->transfer;
     struct td_operation *operation = f->operation;
+    if (core->torus) {
+        bool own = f->kind == TD_FLIGHT_PACKET;
+        if (!own)
+            td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = f->buffer;
+        td_flight_give(core, f);
+        if (own) {
+            td_torus_settled(core, t);
+            td_operation_flight_over(core, operation);
+        }
+        return;
+    }
     bool queued = t->offset < t->bytes && !t->abandoned;
     td_core_queue(core, &core->link[f->node].task); /* it may have lacked a flight */
     td_flight_give(core, f);
@@ -107,9 +123,9 @@ static void settle(struct td_core *core, struct td_flight *f)
 static void unlink_settled(struct td_core *core, struct td_link *link)
 {
     struct td_flight **at = &link->packets;
-    while (*at) {
+    while (*at && (*at)->acknowledged) { /* they are, in order */
         struct td_flight *f = *at;
-        if (!f->read || !f->acknowledged) {
+        if (!f->read) {
             at = &f->next;
             continue;
         }
@@ -128,12 +144,27 @@ void td_link_sent(struct td_core *core, uint64_t handle)
         unlink_settled(core, &core->link[f->node]);
 }
 
-static void fill_counts(struct td_link *link, struct td_packet *packet)
+void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet)
 {
+    struct td_link *link = &core->link[node];
     packet->session = link->session;
     packet->counts_session = link->session_in;
     packet->received = link->received_told = link->received;
     packet->freed = link->freed_told = link->freed;
+}
+
+void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *f,
+                   struct td_packet *packet)
+{
+    struct td_link *link = &core->link[node];
+    f->node = node;
+    f->session = link->session;
+    f->sequence = ++link->sent;
+    f->next = NULL;
+    *link->packets_last = f;
+    link->packets_last = &f->next;
+    packet->link_sequence = f->sequence;
+    td_link_fill(core, node, packet);
 }
 
 static bool emit_packet(struct td_core *core, struct td_link *link)
@@ -147,11 +178,6 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
         (uint32_t)(left < core->settings.packet_bytes ? left : core->settings.packet_bytes);
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
     f->transfer = t;
-    f->node = link->node;
-    f->session = link->session;
-    f->sequence = ++link->sent;
-    *link->packets_last = f;
-    link->packets_last = &f->next;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
     a->u.packet.node = link->node;
@@ -159,13 +185,12 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
     a->u.packet.slice = t->step.from;
     td_operation_view(t->operation, &a->u.packet.view);
     a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_DATA,
-                                            .link_sequence = f->sequence,
                                             .family = t->step.peer_family,
                                             .index = t->step.peer_index,
                                             .offset = t->offset,
                                             .bytes = bytes};
     td_operation_name(t->operation, &a->u.packet.packet);
-    fill_counts(link, &a->u.packet.packet);
+    td_link_stamp(core, link->node, f, &a->u.packet.packet);
     t->offset += bytes;
     if (t->offset == t->bytes) {
         link->queue = t->next;
@@ -188,6 +213,8 @@ static bool credit_due(const struct td_core *core, const struct td_link *link)
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_link *link = (struct td_link *)task;
+    if (core->torus)
+        return true; /* packets go when the torus says so */
     if ((link->queue || credit_due(core, link)) && !link->up) {
         want(core, link);
         return true; /* goes on at link_up */
@@ -204,7 +231,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
         a->u.packet.node = link->node;
         a->u.packet.packet.kind = TD_PACKET_CREDIT;
-        fill_counts(link, &a->u.packet.packet);
+        td_link_fill(core, link->node, &a->u.packet.packet);
     }
     return true;
 }
@@ -240,11 +267,26 @@ static void take_counts(struct td_core *core, struct td_link *link, const struct
     if (packet->received > link->acknowledged) {
         link->acknowledged = packet->received;
         for (struct td_flight *f = link->packets; f; f = f->next)
-            if (f->session == link->session && f->sequence <= packet->received)
+            if (f->session != link->session || f->sequence <= packet->received)
                 f->acknowledged = true;
+            else
+                break;
         unlink_settled(core, link);
     }
     td_core_queue(core, &link->task);
+}
+
+/* take_from_torus hands a packet to the torus, in the session's order. */
+static void take_from_torus(struct td_core *core, struct td_link *link,
+                            const struct td_packet *packet, uint32_t buffer, bool in_order)
+{
+    const char *why = "packets are missing on the link";
+    if (in_order && td_torus_packet(core, link->node, packet, buffer, &why)) {
+        link->received++;
+        return;
+    }
+    td_link_drop(core, link->node, why);
+    td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
 }
 
 void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
@@ -254,6 +296,10 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
     link->heard_at = core->now;
     take_counts(core, link, packet);
     if (packet->kind != TD_PACKET_DATA) {
+        const char *why = NULL;
+        if (core->torus && packet->counts_session == link->session &&
+            !td_torus_packet(core, node, packet, buffer, &why))
+            td_link_drop(core, node, why);
         if (buffer != UINT32_MAX)
             td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
         return;
@@ -263,6 +309,10 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
         link->received = link->freed = link->received_told = link->freed_told = 0;
     }
     bool in_order = packet->link_sequence == link->received + 1;
+    if (core->torus) {
+        take_from_torus(core, link, packet, buffer, in_order);
+        return;
+    }
     bool fits = packet->bytes <= core->settings.packet_bytes &&
                 link->received - link->freed < core->settings.link_credits;
     bool taken = false;
@@ -294,6 +344,8 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     link->heard_at = core->now;
     link->text[0] = '\0';
     td_core_queue(core, &link->task);
+    if (core->torus)
+        td_torus_link_changed(core, node);
     td_job_link_up(core, node);
     td_health_changed(core, UINT32_MAX);
 }
@@ -313,6 +365,8 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text)
     td_job_link_down(core, node);
     td_communicator_node_lost(core, node, link->text);
     unlink_settled(core, link);
+    if (core->torus)
+        td_torus_link_changed(core, node);
     if (was_up)
         td_health_changed(core, UINT32_MAX);
 }

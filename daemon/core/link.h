@@ -22,6 +22,8 @@ struct td_transfer {
     uint64_t bytes, offset; /* offset: handed to the link so far */
     uint32_t unsettled;     /* packets in flight */
     bool abandoned;         /* its operation has ended: nobody waits for it */
+    bool delivered;         /* routed: the destination has said so */
+    uint32_t ticket;        /* routed */
 };
 
 struct td_link {
@@ -62,6 +64,12 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
 void td_link_sent(struct td_core *core, uint64_t handle);
 /* td_link_freed: a packet received in that session has been dealt with. */
 void td_link_freed(struct td_core *core, uint32_t node, uint32_t session);
+/* td_link_stamp gives a packet that is being sent its place in the session. The flight is on the
+ * link until the far end has acknowledged it and the driver reads no more. */
+void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *flight,
+                   struct td_packet *packet);
+/* td_link_fill writes what was received from there into any packet that goes there. */
+void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet);
 /* td_link_drop ends a session whose far end broke the rules. */
 void td_link_drop(struct td_core *core, uint32_t node, const char *text);
 /* td_link_watch and unwatch: somebody here depends on the node. */

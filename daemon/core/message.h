@@ -157,6 +157,8 @@ enum td_message_kind {
     TD_MESSAGE_APPEAL,    /* node > slot 0: end this operation (cancel, time limit, lost rank) */
     TD_MESSAGE_RANK_LOST, /* slot 0 > children: a rank left or died */
     TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone */
+    TD_MESSAGE_SYNC,      /* among the nodes of a SYNC step: this one has come so far */
+    TD_MESSAGE_DELIVERED, /* destination > origin: a message of the torus is complete */
 };
 
 /* struct td_witness: a call and a rank that made it. */
@@ -177,12 +179,12 @@ struct td_message {
     uint64_t sequence; /* of the operation */
     td_err error;      /* REFUSE, RELEASE, APPEAL, RANK_LOST */
     const char *text;  /* sentence that goes with error; "" if none */
-    uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN */
+    uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN; SYNC: the round */
     uint32_t node;     /* NODE_LOST: which; JOIN, UNJOIN: whose client */
     /* JOIN, UNJOIN, REFUSE, MEMBERS */
-    uint64_t token; /* names the join at its node */
+    uint64_t token; /* names the join at its node; SYNC: the step's index; DELIVERED: the ticket */
     uint64_t uid, pid;
-    uint32_t size;
+    uint32_t size; /* SYNC: the step's family */
     int64_t timeout_ns;
     const char *name;
     bool last; /* MEMBERS: the final piece */
@@ -220,6 +222,12 @@ struct td_packet {
     uint64_t index;
     uint64_t offset; /* bytes of the message before this packet */
     uint32_t bytes;  /* payload */
+    /* the routed fabric */
+    uint8_t direction, channel; /* of travel on this link; the input channel it is for */
+    int16_t left[TD_DIMENSIONS_MAX];
+    uint32_t origin, destination; /* nodes */
+    uint32_t ticket;              /* the origin's name of the message */
+    uint32_t channel_freed[3];    /* of the input channels that the opposite direction fills */
 };
 
 #endif

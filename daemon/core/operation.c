@@ -11,6 +11,7 @@
 #include "flight.h"
 #include "gate.h"
 #include "link.h"
+#include "torus.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -26,6 +27,8 @@ static void release_record(struct td_core *core, struct td_operation *o)
     if (o->reserved)
         td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
+    if (core->torus)
+        td_torus_forget(core, o);
     td_arena_free(arena, o->arrival);
     td_arena_free(arena, o->source);
     td_arena_free(arena, o->destination);

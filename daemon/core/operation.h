@@ -76,6 +76,8 @@ struct td_operation {
 
     bool tell_children; /* of the release or of the verdict */
     uint32_t flights;
+    bool crowded; /* on the torus' list of those that wait for room in its queues */
+    struct td_operation *next_crowded;
     struct td_program program;
     struct td_engine engine;
 };

@@ -23,13 +23,15 @@ static bool compile(struct td_core *core, struct td_operation *o)
     const struct td_communicator *c = o->communicator;
     const struct td_call *call = &o->least.call;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
+    struct td_tuning tuning = core->settings.tuning;
+    tuning.packet_bytes = core->settings.packet_bytes;
     const struct td_compile_input input = {.call = call,
                                            .fft = &o->fft,
                                            .seed = seed,
                                            .group = &c->group,
                                            .slot = c->slot,
                                            .topology = &core->options.topology,
-                                           .tuning = &core->settings.tuning};
+                                           .tuning = &tuning};
     core->options.compile(&input, &o->program);
     o->compiled = true;
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;

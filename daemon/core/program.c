@@ -53,8 +53,8 @@ uint64_t td_dependency_count(const struct td_program *p, const struct td_depende
 
 const char *td_step_kind_name(enum td_step_kind kind)
 {
-    static const char *const names[TD_STEP_KINDS] = {"send", "recv", "copy", "combine",
-                                                     "transform", "sync"};
+    static const char *const names[TD_STEP_KINDS] = {"send",    "recv",      "copy",
+                                                     "combine", "transform", "sync"};
     return kind < TD_STEP_KINDS ? names[kind] : "unknown";
 }
 

@@ -21,6 +21,12 @@ struct channel {
 struct fifo {
     struct ring ring;
     uint32_t passed; /* how often others went instead of the head */
+    td_time pause_ends;
+};
+
+struct injected {
+    struct td_parcel parcel;
+    uint32_t gap;
 };
 
 struct td_router {
@@ -28,7 +34,8 @@ struct td_router {
     struct td_router_rules rules;
     uint32_t node, dimensions, directions;
     uint64_t random;
-    uint32_t coordinate_sum;
+    td_time now, slot; /* of the turn under way */
+    uint32_t coordinate_sum, turns;
     uint64_t waiting;   /* bit (direction * TD_CHANNELS + channel): something is in transit there */
     uint32_t injecting; /* bit direction: the FIFO has something */
     uint32_t next_queue, next_channel, next_fifo;
@@ -38,14 +45,14 @@ struct td_router {
     struct fifo fifo[TD_DIRECTIONS_MAX];
     struct ring *queue;           /* [L] */
     struct td_parcel *parcel;     /* [directions][TD_CHANNELS][slots] */
-    struct td_parcel *injected;   /* [directions][fifo_slots] */
+    struct injected *injected;    /* [directions][fifo_slots] */
     struct td_shipment *shipment; /* [L][queue_slots] */
 };
 
 void td_router_rules_default(struct td_router_rules *rules)
 {
     *rules = (struct td_router_rules){
-        .slots = 4, .fifo_slots = 4, .queues = 4, .queue_slots = 4, .patience = 64};
+        .slots = 4, .fifo_slots = 4, .queues = 4, .queue_slots = 4, .patience = 64, .straight = 2};
 }
 
 struct td_router *td_router_create(struct td_arena *arena, const struct td_topology *topology,
@@ -132,7 +139,7 @@ static unsigned direction_of(const struct td_parcel *p, unsigned dimension)
 
 /* ---- ways ---- */
 
-void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn,
+void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn, int sign,
                      struct td_shipment *s)
 {
     s->ties = 0;
@@ -141,8 +148,9 @@ void td_router_route(const struct td_router *r, uint32_t destination, uint32_t t
     for (uint32_t d = 0; d < r->dimensions; d++) {
         int32_t offset = td_topology_offset(&r->topology, r->node, destination, d);
         if (r->topology.wrap[d] && (uint32_t)offset * 2 == r->topology.size[d]) {
-            s->ties = (uint8_t)(s->ties | 1u << d);
-            if (tie & 1)
+            if (sign == 0)
+                s->ties = (uint8_t)(s->ties | 1u << d);
+            if (sign < 0 || (sign == 0 && tie & 1))
                 offset = -offset;
             tie >>= 1; /* several ties take all combinations in turn */
         }
@@ -150,7 +158,7 @@ void td_router_route(const struct td_router *r, uint32_t destination, uint32_t t
     }
 }
 
-/* next_of_shipment turns the signs for the packet after. */
+/* turn_ties turns the signs for the packet after. */
 static void turn_ties(const struct td_router *r, struct td_shipment *s)
 {
     bool carry = true; /* count in binary over the tied dimensions */
@@ -163,6 +171,11 @@ static void turn_ties(const struct td_router *r, struct td_shipment *s)
 }
 
 /* ---- injection ---- */
+
+bool td_router_has_room(const struct td_router *r, uint32_t queue)
+{
+    return r->queue[queue % r->rules.queues].count < r->rules.queue_slots;
+}
 
 bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *s)
 {
@@ -207,10 +220,11 @@ static bool inject_head(struct td_router *r, uint32_t queue)
     if (direction < 0)
         return false;
     struct fifo *f = &r->fifo[direction];
-    struct td_parcel *p = &r->injected[(uint32_t)direction * r->rules.fifo_slots +
-                                       place(&f->ring, r->rules.fifo_slots, f->ring.count)];
-    p->tag = s->tag++;
-    memcpy(p->left, s->left, sizeof p->left);
+    struct injected *p = &r->injected[(uint32_t)direction * r->rules.fifo_slots +
+                                      place(&f->ring, r->rules.fifo_slots, f->ring.count)];
+    p->parcel.tag = s->tag++;
+    p->gap = s->gap;
+    memcpy(p->parcel.left, s->left, sizeof p->parcel.left);
     f->ring.count++;
     r->injecting |= 1u << direction;
     if (f->ring.count > r->fifo_max)
@@ -337,23 +351,46 @@ static bool from_channel(struct td_router *r, unsigned direction, unsigned chann
 static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, struct td_move *move)
 {
     struct fifo *f = &r->fifo[direction];
-    const struct td_parcel *p = &r->injected[direction * r->rules.fifo_slots + f->ring.first];
-    if (!choose(r, p, idle, -1, move)) {
+    const struct injected *p = &r->injected[direction * r->rules.fifo_slots + f->ring.first];
+    if (f->pause_ends > r->now)
+        return false;
+    if (!choose(r, &p->parcel, idle, -1, move)) {
         f->passed += !(idle >> direction & 1);
         return false;
     }
-    leave(r, p, move);
+    leave(r, &p->parcel, move);
     f->passed = 0;
+    f->pause_ends = p->gap ? r->now + (p->gap + 1) * r->slot : 0;
     drop_first(&f->ring, r->rules.fifo_slots);
     if (f->ring.count == 0)
         r->injecting &= ~(1u << direction);
     return true;
 }
 
-/* transit lets the heads of the input channels go, beginning after the one that went last. */
+/* straight_on lets the heads go that keep their direction: a packet that turns off would only wait
+ * behind them. It is what keeps long dimensions full (docs/network.md). */
+static unsigned straight_on(struct td_router *r, uint32_t *idle, struct td_move *moves,
+                            unsigned count)
+{
+    for (uint64_t left = r->waiting; left && *idle; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left), direction = i / TD_CHANNELS;
+        const struct td_parcel *p =
+            &held(r, direction, i % TD_CHANNELS)[r->channel[direction][i % TD_CHANNELS].ring.first];
+        if (p->left[direction / 2] == 0 || !(*idle >> direction & 1) ||
+            !from_channel(r, direction, i % TD_CHANNELS, 1u << direction, &moves[count]))
+            continue;
+        *idle &= ~(1u << direction);
+        count++;
+    }
+    return count;
+}
+
+/* transit lets the heads of the input channels go, beginning at another one each time. */
 static unsigned transit(struct td_router *r, uint32_t *idle, struct td_move *moves, unsigned count)
 {
     uint32_t channels = r->directions * TD_CHANNELS;
+    if (r->rules.straight && r->turns % r->rules.straight == 0)
+        count = straight_on(r, idle, moves, count);
     uint64_t before = ((uint64_t)1 << r->next_channel) - 1;
     for (int half = 0; half < 2; half++) {
         uint64_t left = r->waiting & (half ? before : ~before);
@@ -389,9 +426,13 @@ static unsigned injection(struct td_router *r, bool impatient, uint32_t *idle,
     return count;
 }
 
-unsigned td_router_moves(struct td_router *r, uint32_t idle, struct td_move *moves)
+unsigned td_router_moves(struct td_router *r, td_time now, td_time slot, uint32_t idle,
+                         struct td_move *moves)
 {
     unsigned count = 0, before;
+    r->now = now;
+    r->slot = slot;
+    r->turns++;
     bool injection_first = r->rules.arbitration == TD_INJECTION_FIRST ||
                            (r->rules.arbitration == TD_NO_PREFERENCE && draw(r) % 2 == 0);
     idle &= (1u << r->directions) - 1;
@@ -408,6 +449,48 @@ unsigned td_router_moves(struct td_router *r, uint32_t idle, struct td_move *mov
     return count;
 }
 
+bool td_router_busy(const struct td_router *r)
+{
+    return r->waiting || r->injecting || r->shipments;
+}
+
+td_time td_router_pause_ends(const struct td_router *r)
+{
+    td_time first = TD_TIME_NEVER;
+    for (uint32_t d = 0; d < r->directions; d++)
+        if (r->injecting >> d & 1 && r->fifo[d].pause_ends > r->now &&
+            r->fifo[d].pause_ends < first)
+            first = r->fifo[d].pause_ends;
+    return first;
+}
+
+void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void *owner)
+{
+    uint32_t slots = r->rules.queue_slots;
+    for (uint32_t q = 0; q < r->rules.queues; q++) {
+        struct ring *ring = &r->queue[q];
+        struct td_shipment *s = &r->shipment[q * slots];
+        uint32_t kept = 0, count = ring->count;
+        for (uint32_t i = 0; i < count; i++)
+            if (!dead(owner, s[place(ring, slots, i)].tag))
+                s[place(ring, slots, kept++)] = s[place(ring, slots, i)];
+        ring->count = kept;
+        r->shipments -= count - kept;
+    }
+    slots = r->rules.fifo_slots;
+    for (uint32_t d = 0; d < r->directions; d++) {
+        struct ring *ring = &r->fifo[d].ring;
+        struct injected *p = &r->injected[d * slots];
+        uint32_t kept = 0, count = ring->count;
+        for (uint32_t i = 0; i < count; i++)
+            if (!dead(owner, p[place(ring, slots, i)].parcel.tag))
+                p[place(ring, slots, kept++)] = p[place(ring, slots, i)];
+        ring->count = kept;
+        if (kept == 0)
+            r->injecting &= ~(1u << d);
+    }
+}
+
 /* ---- credits ---- */
 
 uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel)
@@ -415,14 +498,24 @@ uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, un
     return r->channel[direction][channel].freed;
 }
 
-bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint64_t freed)
+bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed)
 {
     struct channel *c = &r->channel[direction][channel];
-    if (freed > c->sent)
+    uint32_t news = freed - (uint32_t)c->freed_there;
+    if (news > c->sent - c->freed_there)
         return false;
-    if (freed > c->freed_there)
-        c->freed_there = freed;
+    c->freed_there += news;
     return true;
+}
+
+void td_router_reset(struct td_router *r, unsigned direction)
+{
+    for (unsigned i = 0; i < TD_CHANNELS; i++) {
+        struct channel *out = &r->channel[direction][i], *in = &r->channel[direction ^ 1][i];
+        out->sent = out->freed_there = 0;
+        in->in -= in->freed;
+        in->freed = 0;
+    }
 }
 
 uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel)
@@ -435,7 +528,6 @@ uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsign
 void td_router_look(const struct td_router *r, struct td_router_counts *counts)
 {
     *counts = (struct td_router_counts){.queued_max = r->queued_max, .fifo_max = r->fifo_max};
-    counts->empty = r->shipments == 0 && r->waiting == 0 && r->injecting == 0;
     for (uint32_t i = 0; i < r->rules.queues; i++)
         if (r->queue[i].count > counts->queued)
             counts->queued = r->queue[i].count;

@@ -13,7 +13,7 @@
  * (docs/network.md). Packets in transit go before packets being injected, unless those have waited
  * too long.
  *
- * The router knows no time, no bytes, and nobody it works for: parcels carry an opaque tag.
+ * The router knows no bytes and nobody it works for: parcels carry an opaque tag.
  * Owns: queues. Invariant, per channel: sent - freed <= slots, seen from either end. */
 #ifndef TD_CORE_ROUTER_H
 #define TD_CORE_ROUTER_H
@@ -30,6 +30,9 @@ enum {
 
 enum td_arbitration { TD_TRANSIT_FIRST, TD_INJECTION_FIRST, TD_NO_PREFERENCE, TD_ARBITRATIONS };
 
+typedef uint64_t td_time; /* ns, monotonic; the driver gives it meaning */
+#define TD_TIME_NEVER UINT64_MAX
+
 /* struct td_router_rules: what may be chosen. All nodes of a machine have the same. */
 struct td_router_rules {
     uint32_t slots;       /* of an input channel, in packets */
@@ -37,6 +40,8 @@ struct td_router_rules {
     uint32_t queues;      /* output queues, L */
     uint32_t queue_slots; /* shipments an output queue holds */
     uint32_t patience;    /* an injection FIFO's head that was passed by so often goes first */
+    uint32_t straight;    /* every so many turns, packets in transit that keep their direction go
+                             before those that turn; 0: never, 1: always */
     enum td_arbitration arbitration;
     bool no_adaptive; /* the escape alone */
     bool no_bubble;   /* enter the escape with one credit: this deadlocks, which a test shows */
@@ -53,6 +58,7 @@ struct td_parcel {
 struct td_shipment {
     uint64_t tag; /* packet i has tag + i */
     uint32_t packets;
+    uint32_t gap; /* slots that a direction takes no other packet from here after each of them */
     uint8_t ties; /* dimensions whose sign changes from packet to packet */
     int16_t left[TD_DIMENSIONS_MAX];
 };
@@ -71,12 +77,15 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
                                    uint64_t seed);
 void td_router_destroy(struct td_router *r, struct td_arena *arena);
 
-/* td_router_route fills in hops and ties of the way to another node. `turn` (any number) says which
- * sign the first packet takes where both are equally far, together with where this node is, so that
- * the nodes of a ring do not all choose the same. */
-void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn,
+/* td_router_route fills in hops and ties of the way to another node. Where both ways are equally
+ * far, `sign` (+1, -1) says which; with sign 0 packets take turns, and `turn` (any number) says how
+ * the first one begins, together with where this node is, so that the nodes of a ring do not all
+ * begin with the same. */
+void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn, int sign,
                      struct td_shipment *shipment);
-/* td_router_ship puts a shipment into output queue `queue` (modulo L); false: the queue is full. */
+/* td_router_has_room: whether output queue `queue` (modulo L) takes another shipment.
+ * td_router_ship puts one there; false: it is full. */
+bool td_router_has_room(const struct td_router *r, uint32_t queue);
 bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *shipment);
 /* td_router_arrive takes a packet from a neighbour. True: it has arrived where it was to go, and
  * holds its slot until td_router_freed. The slot must have been free: td_router_has_slot. */
@@ -85,10 +94,17 @@ bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
 bool td_router_has_slot(const struct td_router *r, unsigned direction, unsigned channel);
 void td_router_freed(struct td_router *r, unsigned direction, unsigned channel);
 
-/* td_router_moves lets packets go: at most one for each direction in `idle` (a mask). Fills
- * moves[TD_DIRECTIONS_MAX] and returns their number. Slots that became free are counted:
- * td_router_freed_count. */
-unsigned td_router_moves(struct td_router *r, uint32_t idle, struct td_move *moves);
+/* td_router_moves lets packets go: at most one for each direction in `idle` (a mask). `slot` is how
+ * long a packet takes, for gaps. Fills moves[TD_DIRECTIONS_MAX] and returns their number. Slots
+ * that became free are counted: td_router_freed_count. */
+unsigned td_router_moves(struct td_router *r, td_time now, td_time slot, uint32_t idle,
+                         struct td_move *moves);
+/* td_router_busy: whether a packet waits anywhere here. td_router_pause_ends returns when the first
+ * of the gaps under way is over, TD_TIME_NEVER when there is none. */
+bool td_router_busy(const struct td_router *r);
+td_time td_router_pause_ends(const struct td_router *r);
+/* td_router_discard drops what has not left its origin yet and is dead. */
+void td_router_discard(struct td_router *r, bool (*dead)(void *owner, uint64_t tag), void *owner);
 
 /* ---- credits ---- */
 
@@ -97,7 +113,8 @@ unsigned td_router_moves(struct td_router *r, uint32_t idle, struct td_move *mov
  * says more than was sent. td_router_reset forgets what was sent and freed in a direction, on both
  * sides: after a link was lost for good. */
 uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
-bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint64_t freed);
+bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed);
+void td_router_reset(struct td_router *r, unsigned direction);
 uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel);
 
 /* ---- looking ---- */
@@ -108,7 +125,6 @@ struct td_router_counts {
     uint32_t fifo[TD_DIRECTIONS_MAX], fifo_max; /* packets */
     uint32_t held[TD_DIRECTIONS_MAX][TD_CHANNELS], held_max[TD_CHANNELS];
     uint64_t sent[TD_DIRECTIONS_MAX]; /* packets, by direction */
-    bool empty;                       /* nothing anywhere */
 };
 void td_router_look(const struct td_router *r, struct td_router_counts *counts);
 

@@ -16,7 +16,9 @@ void td_settings_default(struct td_settings *s)
         .arrival_timeout_ns = -1,
         .progress_timeout_ns = 30 * (int64_t)1000000000,
         .heartbeat_ns = 1000000000,
+        .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX, .burst = 1},
     };
+    td_router_rules_default(&s->router);
 }
 
 const char *td_settings_check(const struct td_settings *s, const char **key)
@@ -69,5 +71,16 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = hash(h, s->packet_bytes);
     h = hash(h, s->link_credits);
     h = hash(h, (uint64_t)s->progress_timeout_ns);
-    return hash(h, (uint64_t)s->heartbeat_ns);
+    h = hash(h, (uint64_t)s->heartbeat_ns);
+    const struct td_tuning *c = &s->tuning;
+    h = hash(h, c->fabric);
+    h = hash(h, c->alltoall);
+    h = hash(h, c->parts);
+    h = hash(h, c->barriers);
+    h = hash(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2);
+    h = hash(h, c->burst);
+    if (c->fabric == TD_FABRIC_DIRECT)
+        return h;
+    h = hash(h, s->router.slots);
+    return hash(h, s->link_rate);
 }

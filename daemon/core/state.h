@@ -28,6 +28,7 @@ struct td_forming;
 struct td_job;
 struct td_link;
 struct td_flight;
+struct td_torus;
 
 enum { TD_CLIENT_BUCKETS = 256 };
 
@@ -51,6 +52,7 @@ struct td_core {
     struct td_region *dead_regions; /* to be released by the driver */
     struct td_task dead_task;
     struct td_link *link;                    /* [nodes] */
+    struct td_torus *torus;                  /* NULL on the direct fabric */
     struct td_communicator *communicators;   /* newest first */
     struct td_join *joins;                   /* of local clients, not answered yet */
     struct td_forming *forming;              /* memberships that come in pieces */

@@ -41,6 +41,9 @@ static void execute(struct td_loop *loop, const struct td_action *a)
     case TD_ACTION_SEND_TREE:
         td_peers_send_tree(loop->peers, a);
         return;
+    case TD_ACTION_FORWARD_PACKET:
+        td_peers_forward_packet(loop->peers, a);
+        return;
     case TD_ACTION_SEND_PACKET:
         td_peers_send_packet(loop->peers, a);
         return;

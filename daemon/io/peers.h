@@ -22,6 +22,7 @@ void td_peers_close(struct td_peers *peers);
 void td_peers_free(struct td_peers *peers);
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);
+void td_peers_forward_packet(struct td_peers *peers, const struct td_action *action);
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
 const uint8_t *td_peers_buffer(struct td_peers *peers, uint32_t buffer);
 void td_peers_release_buffer(struct td_peers *peers, uint32_t buffer);

@@ -40,6 +40,12 @@ uint32_t td_peers_keep_buffer(struct td_peers *peers, zmq_msg_t *message)
     return handle;
 }
 
+void td_peers_share_buffer(struct td_peers *peers, uint32_t buffer, zmq_msg_t *message)
+{
+    zmq_msg_init(message);
+    zmq_msg_copy(message, &peers->buffer[buffer].message);
+}
+
 const uint8_t *td_peers_buffer(struct td_peers *peers, uint32_t buffer)
 {
     return zmq_msg_data(&peers->buffer[buffer].message);

@@ -118,6 +118,8 @@ void td_peers_take_returned(struct td_peers *peers);
 
 /* td_peers_keep_buffer takes over the message and returns its handle, UINT32_MAX without memory. */
 uint32_t td_peers_keep_buffer(struct td_peers *peers, zmq_msg_t *message);
+/* td_peers_share_buffer makes another message of the same bytes. */
+void td_peers_share_buffer(struct td_peers *peers, uint32_t buffer, zmq_msg_t *message);
 void td_peers_free_buffers(struct td_peers *peers);
 
 #endif

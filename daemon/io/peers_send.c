@@ -183,12 +183,29 @@ static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_
     return good;
 }
 
+/* send_frames sends a packet's header and, if there is one, its payload, which it takes. */
+static void send_frames(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
+{
+    uint8_t header[SESSION_BYTES + TD_WIRE_PACKET_BYTES];
+    void *socket = td_zsocket_raw(p->way[BULK].socket);
+    put_u64(header, p->way[BULK].session);
+    td_wire_encode_packet(packet, header + SESSION_BYTES);
+    bool good =
+        zmq_send(socket, header, sizeof header, ZMQ_DONTWAIT | (payload ? ZMQ_SNDMORE : 0)) >= 0;
+    if (payload && good)
+        good = zmq_msg_send(payload, socket, ZMQ_DONTWAIT) >= 0;
+    if (payload && !good)
+        zmq_msg_close(payload); /* a lent one is given back by that */
+    td_zsocket_stir(p->way[BULK].socket);
+    if (!good)
+        td_peer_end(p, "it does not take our packets", RETRY_MS);
+}
+
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
 {
     struct td_peer *p = &peers->peer[a->u.packet.node];
     const struct td_packet *packet = &a->u.packet.packet;
     bool data = packet->kind == TD_PACKET_DATA, lent = false;
-    uint8_t header[SESSION_BYTES + TD_WIRE_PACKET_BYTES];
     zmq_msg_t payload;
     if (!p->up) { /* the core will hear of the link's end */
         if (data)
@@ -200,18 +217,17 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
         td_peer_end(p, "no memory for packets to it", RETRY_MS);
         return;
     }
-    void *socket = td_zsocket_raw(p->way[BULK].socket);
-    put_u64(header, p->way[BULK].session);
-    td_wire_encode_packet(packet, header + SESSION_BYTES);
-    bool good =
-        zmq_send(socket, header, sizeof header, ZMQ_DONTWAIT | (data ? ZMQ_SNDMORE : 0)) >= 0;
-    if (data && good)
-        good = zmq_msg_send(&payload, socket, ZMQ_DONTWAIT) >= 0;
-    if (data && !good)
-        zmq_msg_close(&payload); /* a lent one is given back by that */
-    td_zsocket_stir(p->way[BULK].socket);
+    send_frames(p, packet, data ? &payload : NULL);
     if (data && !lent)
         tell_sent(peers, a->u.packet.handle);
-    if (!good)
-        td_peer_end(p, "it does not take our packets", RETRY_MS);
+}
+
+void td_peers_forward_packet(struct td_peers *peers, const struct td_action *a)
+{
+    struct td_peer *p = &peers->peer[a->u.forward.node];
+    zmq_msg_t payload;
+    if (!p->up) /* the core will hear of the link's end */
+        return;
+    td_peers_share_buffer(peers, a->u.forward.buffer, &payload);
+    send_frames(p, &a->u.forward.packet, &payload);
 }

@@ -10,6 +10,10 @@ enum { REFUSED_NS = 1000000 };
 /* arrival returns when a message that leaves at `sent` comes: after those sent before it. */
 static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
 {
+    if (sim->options.modelled)
+        return sent + (way == TREE ? sim->options.control_ns *
+                                         td_topology_distance(&sim->topology, from, to)
+                                   : sim->options.latency_ns);
     td_time at = sent + 1 + td_sim_random(sim, sim->options.latency_ns_max);
     td_time *last = &sim->node[to].end[from].last[way];
     if (at <= *last)
@@ -41,7 +45,7 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
     struct td_message m = a->u.tree.message;
     uint32_t to = a->u.tree.node;
-    int64_t ride = td_slice_bytes(&a->u.tree.payload);
+    int64_t ride = sim->options.hollow ? 0 : td_slice_bytes(&a->u.tree.payload);
     assert(ride <= TD_RIDE_BYTES_MAX && to != node);
     if (ride > 0) {
         memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, 0, (uint64_t)ride,
@@ -66,24 +70,61 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
                                           .size = size});
 }
 
+/* put_packet lets a packet, that leaves at `sent`, arrive. */
+static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, struct parcel *parcel,
+                       td_time sent)
+{
+    if (!reachable(sim, node, to))
+        return;
+    parcel->holders++;
+    queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, BULK, sent),
+                                          .kind = PACKET,
+                                          .node = to,
+                                          .from = node,
+                                          .epoch = sim->node[node].end[to].epoch,
+                                          .thing = parcel});
+}
+
+/* on_link returns how long a packet is on its way; one without payload takes as long as a full one:
+ * it is told by the next. */
+static td_time on_link(const struct td_sim *sim, const struct td_packet *p)
+{
+    const struct td_settings *s = &sim->options.settings;
+    uint64_t bytes = p->bytes ? p->bytes : s->packet_bytes;
+    return s->link_rate ? (bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
+}
+
+static void observe(struct td_sim *sim, uint32_t node, const struct td_packet *p)
+{
+    const struct td_observer *o = &sim->options.observer;
+    if (o->hop)
+        o->hop(o->me, sim->now, node, p->direction, p->bytes);
+}
+
 static void send_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     const struct td_packet *p = &a->u.packet.packet;
     uint32_t to = a->u.packet.node;
-    bool data = p->kind == TD_PACKET_DATA;
-    struct parcel *parcel = calloc(1, sizeof *parcel);
-    assert(parcel && to != node && (!data || p->bytes > 0));
-    td_wire_encode_packet(p, parcel->header);
-    parcel->slice = a->u.packet.slice;
-    parcel->view = a->u.packet.view;
-    parcel->offset = p->offset;
+    bool data = p->kind == TD_PACKET_DATA, modelled = sim->options.modelled;
+    struct parcel *parcel = sim_new_parcel(sim);
+    assert(to != node && (!data || p->bytes > 0));
+    if (modelled)
+        parcel->packet = *p;
+    else
+        td_wire_encode_packet(p, parcel->header);
     parcel->bytes = data ? p->bytes : 0;
     td_time sent = sim->now;
     sim_trace(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
     if (data) {
-        sent = sim_delay(sim, sim->options.compute_ns_max);
-        parcel->payload = malloc(p->bytes);
-        assert(parcel->payload);
+        parcel->slice = a->u.packet.slice;
+        parcel->view = a->u.packet.view;
+        parcel->offset = p->offset;
+        if (!modelled)
+            sent = sim_delay(sim, sim->options.compute_ns_max);
+        if (!sim->options.hollow) {
+            parcel->payload = malloc(p->bytes);
+            assert(parcel->payload);
+        }
         parcel->holders++;
         sim->node[node].under_way++;
         queue_put(&sim->queue, (struct event){.time = sent,
@@ -92,17 +133,40 @@ static void send_packet(struct td_sim *sim, uint32_t node, const struct td_actio
                                               .handle = a->u.packet.handle,
                                               .thing = parcel});
     }
-    if (reachable(sim, node, to)) {
-        parcel->holders++;
-        queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, BULK, sent),
-                                              .kind = PACKET,
-                                              .node = to,
-                                              .from = node,
-                                              .epoch = sim->node[node].end[to].epoch,
-                                              .thing = parcel});
+    if (modelled) {
+        sent += on_link(sim, p);
+        if (data)
+            observe(sim, node, p);
     }
+    put_packet(sim, node, to, parcel, sent);
     if (parcel->holders == 0)
-        free(parcel);
+        sim_drop_parcel(sim, parcel);
+}
+
+static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    const struct td_packet *p = &a->u.forward.packet;
+    struct parcel *parcel = sim_new_parcel(sim);
+    td_time sent = sim->now;
+    sim_trace(sim, node, '<', "packet from %u to %u, on to %u", p->origin, p->destination,
+              a->u.forward.node);
+    parcel->bytes = p->bytes;
+    parcel->packed = true;
+    if (!sim->options.hollow) {
+        parcel->payload = malloc(p->bytes);
+        assert(parcel->payload);
+        memcpy(parcel->payload, sim->node[node].buffer[a->u.forward.buffer], p->bytes);
+    }
+    if (sim->options.modelled) {
+        parcel->packet = *p;
+        sent += on_link(sim, p);
+        observe(sim, node, p);
+    } else {
+        td_wire_encode_packet(p, parcel->header);
+    }
+    put_packet(sim, node, a->u.forward.node, parcel, sent);
+    if (parcel->holders == 0)
+        sim_drop_parcel(sim, parcel);
 }
 
 /* compute starts a computation, which reads and writes at once or when it ends. */
@@ -111,18 +175,20 @@ static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     struct computation *k = calloc(1, sizeof *k);
     assert(k);
     k->compute = *c;
-    if (c->kind == TD_COMPUTE_LOAD || td_sim_random(sim, 2)) {
+    bool modelled = sim->options.modelled;
+    if (sim->options.hollow) {
+        k->done = true;
+    } else if (modelled || c->kind == TD_COMPUTE_LOAD || td_sim_random(sim, 2)) {
         k->error = memory_compute(sim, node, c);
         k->done = true;
     }
     sim->node[node].under_way++;
     sim_trace(sim, node, '<', "compute %s",
               c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack or load");
-    queue_put(&sim->queue, (struct event){.time = sim_delay(sim, sim->options.compute_ns_max),
-                                          .kind = COMPUTED,
-                                          .node = node,
-                                          .handle = c->handle,
-                                          .thing = k});
+    td_time end = modelled ? sim->now : sim_delay(sim, sim->options.compute_ns_max);
+    queue_put(&sim->queue,
+              (struct event){
+                  .time = end, .kind = COMPUTED, .node = node, .handle = c->handle, .thing = k});
 }
 
 static void reply(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -144,6 +210,9 @@ static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
     case TD_ACTION_SEND_PACKET:
         send_packet(sim, node, a);
         return;
+    case TD_ACTION_FORWARD_PACKET:
+        forward_packet(sim, node, a);
+        return;
     case TD_ACTION_REPLY:
         reply(sim, node, a);
         return;
@@ -155,7 +224,8 @@ static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
         compute(sim, node, &a->u.compute);
         return;
     case TD_ACTION_RELEASE_BUFFER:
-        memory_release_buffer(&sim->node[node], a->u.buffer.buffer);
+        if (!sim->options.hollow)
+            memory_release_buffer(&sim->node[node], a->u.buffer.buffer);
         return;
     case TD_ACTION_RELEASE_REGION:
         memory_unmap(&sim->node[node], a->u.region.handle);

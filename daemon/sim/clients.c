@@ -56,8 +56,8 @@ uint32_t td_sim_region(struct td_sim *sim, uint32_t client, uint64_t bytes)
     struct client *c = find(sim, client);
     c->region = realloc(c->region, (c->regions + 1) * sizeof *c->region);
     assert(c->region);
-    uint8_t *base = aligned_alloc(64, (bytes + 64) / 64 * 64);
-    assert(base);
+    uint8_t *base = sim->options.hollow ? NULL : aligned_alloc(64, (bytes + 64) / 64 * 64);
+    assert(base || sim->options.hollow);
     c->region[c->regions++] = (struct shared){base, bytes};
     struct td_request q = {.kind = TD_REQUEST_REGION};
     q.u.region.region = c->regions;

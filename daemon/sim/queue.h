@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue: what is going to happen, by time; of one time, in the order in which it was put.
+/* queue: what is going to happen, by time; of one time, in the order in which it was put, but nodes
+ * wake after everything else of that time.
+ *
+ * On modelled links most events share their time with many others, so events are kept in a list for
+ * each moment, and only the moments are ordered (a heap), found by a hash of the time.
  * Owns: the events, not what they point to. */
 #ifndef TD_SIM_QUEUE_H
 #define TD_SIM_QUEUE_H
@@ -18,13 +22,15 @@ enum happening {
     CLIENT_OPENED,
     CLIENT_REQUEST,
     CLIENT_CLOSED,
+    WAKE,
 };
 
 struct event {
-    uint64_t time, order;
+    uint64_t time;
     enum happening kind;
     uint32_t node;  /* where */
     uint32_t from;  /* node or client */
+    uint32_t next;  /* the queue's */
     uint64_t epoch; /* MESSAGE, PACKET: of the link, when it was sent */
     uint64_t handle;
     const char *text; /* LINK_DOWN, static */
@@ -34,8 +40,16 @@ struct event {
 
 struct queue {
     struct event *event;
-    size_t count, room;
-    uint64_t order;
+    uint32_t events, free; /* in use or free; first free */
+    size_t count;          /* in use */
+    struct moment {
+        uint64_t time;
+        uint32_t first[2], last[2]; /* events, then wakes */
+        uint32_t next_same_hash;
+    } * moment;
+    uint32_t moments, moment_free;
+    uint32_t *heap, heaped; /* moments by time */
+    uint32_t *bucket, buckets;
 };
 
 void queue_put(struct queue *q, struct event e);

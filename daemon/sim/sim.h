@@ -29,7 +29,7 @@ struct mapping {
 struct node {
     struct td_core *core;
     bool alive, frozen;
-    td_time wake_at; /* the core's deadline */
+    td_time wake_put; /* the earliest WAKE that is queued for it */
     uint64_t incarnation, arena_used;
     struct end *end; /* [nodes] */
     struct mapping *mapping;
@@ -59,12 +59,13 @@ struct client {
 struct td_sim {
     struct td_sim_options options;
     struct td_topology topology;
-    uint64_t random, hash, epoch, drops;
+    uint64_t random, hash, epoch, drops, events;
     td_time now;
     struct queue queue;
     struct node *node; /* [nodes] */
     struct client *client;
     uint32_t clients;
+    struct parcel *parcels_free;
     struct td_wire_memory *decoded;
     struct td_actions *actions;
     char text[512];
@@ -72,7 +73,9 @@ struct td_sim {
 
 /* struct parcel: a packet on its way: SENT and PACKET both have it. */
 struct parcel {
+    struct parcel *next_free;
     uint8_t header[TD_WIRE_PACKET_BYTES];
+    struct td_packet packet; /* on modelled links instead of the header */
     struct td_slice slice;
     struct td_view view;
     uint64_t offset;
@@ -97,6 +100,9 @@ void sim_mix(struct td_sim *sim, uint64_t value);
 /* sim_trace prints a line; '>' into the core, '<' out of it. */
 void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+struct parcel *sim_new_parcel(struct td_sim *sim);
+/* sim_drop_parcel: one holder less. */
+void sim_drop_parcel(struct td_sim *sim, struct parcel *parcel);
 /* sim_tear tears a link at both ends, each when it hears of it. */
 void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
 

@@ -43,8 +43,8 @@ td_time sim_delay(struct td_sim *sim, td_time most)
 
 void sim_mix(struct td_sim *sim, uint64_t value)
 {
-    for (int i = 0; i < 8; i++) /* FNV-1a */
-        sim->hash = (sim->hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
+    uint64_t h = (sim->hash ^ value) * 0x9e3779b97f4a7c15u;
+    sim->hash = h ^ h >> 29;
 }
 
 void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
@@ -74,6 +74,16 @@ uint64_t td_sim_hash(const struct td_sim *sim)
     return sim->hash;
 }
 
+uint64_t td_sim_events(const struct td_sim *sim)
+{
+    return sim->events;
+}
+
+const struct td_router *td_sim_router(const struct td_sim *sim, uint32_t node)
+{
+    return td_core_router(sim->node[node].core);
+}
+
 uint64_t td_sim_drops(const struct td_sim *sim)
 {
     return sim->drops;
@@ -91,7 +101,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     struct node *n = &sim->node[number];
     struct td_counts counts;
     n->alive = true;
-    n->wake_at = TD_TIME_NEVER;
+    n->wake_put = TD_TIME_NEVER;
     n->incarnation = 1 + td_sim_random(sim, UINT64_MAX - 1);
     n->end = calloc(sim->topology.nodes, sizeof *n->end);
     struct td_core_options o = {.topology = sim->topology,
@@ -136,18 +146,33 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
     return sim;
 }
 
-static void drop_parcel(struct parcel *p)
+struct parcel *sim_new_parcel(struct td_sim *sim)
 {
-    if (--p->holders > 0)
-        return;
-    free(p->payload);
-    free(p);
+    struct parcel *p = sim->parcels_free;
+    if (p)
+        sim->parcels_free = p->next_free;
+    else
+        p = malloc(sizeof *p);
+    assert(p);
+    p->payload = NULL;
+    p->holders = 0;
+    p->packed = false;
+    return p;
 }
 
-static void drop_event(struct event *e)
+void sim_drop_parcel(struct td_sim *sim, struct parcel *p)
+{
+    if (p->holders > 0 && --p->holders > 0)
+        return;
+    free(p->payload);
+    p->next_free = sim->parcels_free;
+    sim->parcels_free = p;
+}
+
+static void drop_event(struct td_sim *sim, struct event *e)
 {
     if (e->kind == PACKET || e->kind == SENT)
-        drop_parcel(e->thing);
+        sim_drop_parcel(sim, e->thing);
     else
         free(e->thing);
 }
@@ -158,7 +183,12 @@ void td_sim_destroy(struct td_sim *sim)
         return;
     while (sim->queue.count) {
         struct event e = queue_take(&sim->queue);
-        drop_event(&e);
+        drop_event(sim, &e);
+    }
+    while (sim->parcels_free) {
+        struct parcel *p = sim->parcels_free;
+        sim->parcels_free = p->next_free;
+        free(p);
     }
     queue_fini(&sim->queue);
     for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
@@ -262,7 +292,19 @@ void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
     struct node *n = &sim->node[node];
     td_core_step(n->core, sim->now, event, sim->actions);
     sim_act(sim, node);
-    n->wake_at = td_core_deadline(n->core);
+    td_time at = td_core_deadline(n->core);
+    if (at >= n->wake_put)
+        return;
+    n->wake_put = at > sim->now ? at : sim->now;
+    queue_put(&sim->queue, (struct event){.time = n->wake_put, .kind = WAKE, .node = node});
+}
+
+static void wake(struct td_sim *sim, const struct event *e)
+{
+    struct node *n = &sim->node[e->node];
+    if (n->wake_put == e->time)
+        n->wake_put = TD_TIME_NEVER;
+    sim_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_WAKE});
 }
 
 static void message(struct td_sim *sim, const struct event *e)
@@ -289,12 +331,18 @@ static void packet(struct td_sim *sim, const struct event *e)
     const char *why = NULL;
     if (!passes(sim, e) || (parcel->bytes && !parcel->packed))
         return;
-    td_err error =
-        td_wire_decode_packet(parcel->header, sizeof parcel->header, &event.u.packet.packet, &why);
+    td_err error = TD_OK;
+    if (sim->options.modelled)
+        event.u.packet.packet = parcel->packet;
+    else
+        error = td_wire_decode_packet(parcel->header, sizeof parcel->header, &event.u.packet.packet,
+                                      &why);
     assert(error == TD_OK);
     event.u.packet.node = e->from;
     event.u.packet.buffer = UINT32_MAX;
-    if (parcel->bytes) {
+    if (parcel->bytes && sim->options.hollow) {
+        event.u.packet.buffer = 0;
+    } else if (parcel->bytes) {
         uint8_t *payload = malloc(parcel->bytes);
         assert(payload);
         memcpy(payload, parcel->payload, parcel->bytes);
@@ -310,8 +358,9 @@ static void sent(struct td_sim *sim, const struct event *e)
 {
     struct parcel *parcel = e->thing;
     sim->node[e->node].under_way--;
-    memory_pack(&sim->node[e->node], &parcel->slice, &parcel->view, parcel->offset, parcel->bytes,
-                parcel->payload);
+    if (!sim->options.hollow)
+        memory_pack(&sim->node[e->node], &parcel->slice, &parcel->view, parcel->offset,
+                    parcel->bytes, parcel->payload);
     parcel->packed = true;
     sim_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = e->handle});
 }
@@ -320,7 +369,7 @@ static void computed(struct td_sim *sim, const struct event *e)
 {
     struct computation *k = e->thing;
     sim->node[e->node].under_way--;
-    if (!k->done)
+    if (!k->done && !sim->options.hollow)
         k->error = memory_compute(sim, e->node, &k->compute);
     sim_trace(sim, e->node, '>', "computed");
     sim_feed(sim, e->node,
@@ -358,53 +407,26 @@ static void happen(struct td_sim *sim, const struct event *e)
     case CLIENT_CLOSED:
         client_closed(sim, e->from);
         return;
+    case WAKE:
+        wake(sim, e);
+        return;
     }
-}
-
-static bool lives_to_wake(const struct node *n)
-{
-    return lives(n) && n->wake_at != TD_TIME_NEVER;
-}
-
-/* next_wake returns the node whose core wants to wake first, or NULL. */
-static struct node *next_wake(const struct td_sim *sim)
-{
-    struct node *first = NULL;
-    for (uint32_t i = 0; i < sim->topology.nodes; i++) {
-        struct node *n = &sim->node[i];
-        if (lives_to_wake(n) && (!first || n->wake_at < first->wake_at))
-            first = n;
-    }
-    return first;
 }
 
 /* step lets the next thing happen, unless that is after `until`. */
 static bool step(struct td_sim *sim, td_time until)
 {
-    struct node *n = next_wake(sim);
     const struct event *first = queue_first(&sim->queue);
-    td_time wake_at = n ? n->wake_at : TD_TIME_NEVER;
-    if (wake_at < sim->now)
-        wake_at = sim->now;
-    bool wakes =
-        n && (!first || wake_at < first->time || (wake_at == first->time && td_sim_random(sim, 2)));
-    if (!wakes && !first)
+    if (!first || first->time > until)
         return false;
-    if ((wakes ? wake_at : first->time) > until)
-        return false;
-    if (wakes) {
-        sim->now = wake_at;
-        sim_feed(sim, (uint32_t)(n - sim->node), &(struct td_event){.kind = TD_EVENT_WAKE});
-        return true;
-    }
     struct event e = queue_take(&sim->queue);
     assert(e.time >= sim->now);
     sim->now = e.time;
-    sim_mix(sim, e.time);
-    sim_mix(sim, (uint64_t)e.kind << 48 | (uint64_t)e.node << 24 | e.from);
+    sim->events++;
+    sim_mix(sim, e.time ^ (uint64_t)e.kind << 56 ^ (uint64_t)e.node << 40 ^ (uint64_t)e.from << 24);
     if (lives(&sim->node[e.node]))
         happen(sim, &e);
-    drop_event(&e);
+    drop_event(sim, &e);
     return true;
 }
 

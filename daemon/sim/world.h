@@ -9,6 +9,9 @@
  *   - scratch is poisoned whenever a node has none in use.
  * Messages, requests, replies and packet headers pass through td_wire, as they do on sockets.
  *
+ * With `modelled` links nothing is drawn: a packet takes as long as the link rate of the settings
+ * says, a tree message a fixed time a hop, all else no time. That is the torus of torus-sim.
+ *
  * Owns: cores, clients and their memory. A world's history is a function of its options and of what
  * is called on it. Mistakes of the core towards its driver (a region used after it was released, a
  * tree message that is too long) abort. */
@@ -29,6 +32,14 @@ struct td_sim_options {
     td_time compute_ns_max; /* of a computation, and until a packet's bytes are read */
     td_time request_ns_max; /* from a client to its daemon */
     FILE *trace;            /* what happens, a line each; NULL: none */
+    bool modelled;
+    bool hollow;         /* packets and memory have sizes, but no bytes */
+    td_time latency_ns;  /* modelled: of a link, beyond the packet's own time on it */
+    td_time control_ns;  /* modelled: of a tree message, a hop */
+    struct td_observer { /* modelled: is told of each packet that begins a hop; may be empty */
+        void (*hop)(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes);
+        void *me;
+    } observer;
 };
 /* td_sim_options_default: settings with little memory, and delays of microseconds. */
 void td_sim_options_default(struct td_sim_options *options, const char *shape, uint64_t seed);
@@ -38,6 +49,9 @@ void td_sim_options_default(struct td_sim_options *options, const char *shape, u
 struct td_sim *td_sim_create(const struct td_sim_options *options);
 void td_sim_destroy(struct td_sim *sim);
 uint32_t td_sim_nodes(const struct td_sim *sim);
+const struct td_router *td_sim_router(const struct td_sim *sim, uint32_t node);
+/* td_sim_events returns how many things have happened. */
+uint64_t td_sim_events(const struct td_sim *sim);
 uint64_t td_sim_random(struct td_sim *sim, uint64_t below);
 
 /* ---- time ---- */

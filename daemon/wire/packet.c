@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x54444b50 }; /* "PKDT" */
+enum {
+    MAGIC = 0x54444b50, /* "PKDT" */
+    CHANNELS = sizeof((struct td_packet *)0)->channel_freed / sizeof(uint32_t),
+};
 
 static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
 {
@@ -38,7 +41,16 @@ void td_wire_encode_packet(const struct td_packet *p, uint8_t bytes[TD_WIRE_PACK
     at = put(at, p->offset, 8);
     at = put(at, p->group, 4);
     at = put(at, p->family, 4);
-    put(at, p->bytes, 4);
+    at = put(at, p->bytes, 4);
+    at = put(at, p->direction, 1);
+    at = put(at, p->channel, 1);
+    for (int d = 0; d < TD_DIMENSIONS_MAX; d++)
+        at = put(at, (uint16_t)p->left[d], 2);
+    at = put(at, p->origin, 4);
+    at = put(at, p->destination, 4);
+    at = put(at, p->ticket, 4);
+    for (int c = 0; c < CHANNELS; c++)
+        at = put(at, p->channel_freed[c], 4);
 }
 
 td_err td_wire_decode_packet(const uint8_t *bytes, size_t size, struct td_packet *p,
@@ -67,5 +79,14 @@ td_err td_wire_decode_packet(const uint8_t *bytes, size_t size, struct td_packet
     p->group = (uint32_t)get(&at, 4);
     p->family = (uint32_t)get(&at, 4);
     p->bytes = (uint32_t)get(&at, 4);
+    p->direction = (uint8_t)get(&at, 1);
+    p->channel = (uint8_t)get(&at, 1);
+    for (int d = 0; d < TD_DIMENSIONS_MAX; d++)
+        p->left[d] = (int16_t)get(&at, 2);
+    p->origin = (uint32_t)get(&at, 4);
+    p->destination = (uint32_t)get(&at, 4);
+    p->ticket = (uint32_t)get(&at, 4);
+    for (int c = 0; c < CHANNELS; c++)
+        p->channel_freed[c] = (uint32_t)get(&at, 4);
     return TD_OK;
 }

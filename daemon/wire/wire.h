@@ -61,7 +61,7 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
                               struct td_message *message, const char **why);
 
 /* A packet's header; the payload is a frame of its own. */
-enum { TD_WIRE_PACKET_BYTES = 96 };
+enum { TD_WIRE_PACKET_BYTES = 128 };
 void td_wire_encode_packet(const struct td_packet *packet, uint8_t bytes[TD_WIRE_PACKET_BYTES]);
 td_err td_wire_decode_packet(const uint8_t *bytes, size_t size, struct td_packet *packet,
                              const char **why);

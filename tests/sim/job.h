@@ -31,8 +31,8 @@ _Noreturn void job_fail(const char *file, int line, const char *format, ...)
     } while (0)
 #define CHECK(condition) EXPECT(condition, "%s", #condition)
 
-/* job_world makes a world with delays, packets and credits drawn from the seed; TORUS_TEST_TRACE=1
- * prints what happens there. */
+/* job_world makes a world with delays, packets and credits drawn from the seed, on the routed fabric
+ * for odd seeds; TORUS_TEST_TRACE=1 prints what happens there. */
 struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct td_sim_options *));
 /* job_world_end closes all clients and expects nothing to be left. */
 void job_world_end(struct td_sim *sim);

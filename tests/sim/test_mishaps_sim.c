@@ -19,6 +19,7 @@ static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 
 static void impatient(struct td_sim_options *o)
 {
+    o->settings.tuning.fabric = TD_FABRIC_DIRECT;
     o->settings.heartbeat_ns = SECOND / 10;
     o->settings.progress_timeout_ns = SECOND;
 }

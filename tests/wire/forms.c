@@ -268,17 +268,27 @@ struct td_message some_message(enum td_message_kind kind)
 
 struct td_packet some_packet(void)
 {
-    return (struct td_packet){.kind = below(2) ? TD_PACKET_DATA : TD_PACKET_CREDIT,
-                              .session = wide32(),
-                              .counts_session = wide32(),
-                              .link_sequence = wide(),
-                              .received = wide(),
-                              .freed = wide(),
-                              .instance = draw(),
-                              .group = wide32(),
-                              .sequence = wide(),
-                              .family = wide32(),
-                              .index = wide(),
-                              .offset = wide(),
-                              .bytes = wide32()};
+    struct td_packet p = {.kind = below(2) ? TD_PACKET_DATA : TD_PACKET_CREDIT,
+                          .session = wide32(),
+                          .counts_session = wide32(),
+                          .link_sequence = wide(),
+                          .received = wide(),
+                          .freed = wide(),
+                          .instance = draw(),
+                          .group = wide32(),
+                          .sequence = wide(),
+                          .family = wide32(),
+                          .index = wide(),
+                          .offset = wide(),
+                          .bytes = wide32(),
+                          .direction = (uint8_t)draw(),
+                          .channel = (uint8_t)draw(),
+                          .origin = wide32(),
+                          .destination = wide32(),
+                          .ticket = wide32()};
+    for (int d = 0; d < TD_DIMENSIONS_MAX; d++)
+        p.left[d] = (int16_t)draw();
+    for (int c = 0; c < 3; c++)
+        p.channel_freed[c] = wide32();
+    return p;
 }

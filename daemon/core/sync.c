@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync.h"
+
+/* What is noted of a step: rounds heard (bit r), rounds told (a number), whether it has started. */
+enum { HEARD_BITS = 32, TOLD_SHIFT = 32, STARTED_SHIFT = 63 };
+
+static unsigned rounds_among(uint32_t count)
+{
+    unsigned rounds = 0;
+    while (rounds < HEARD_BITS && (uint64_t)1 << rounds < count)
+        rounds++;
+    return rounds;
+}
+
+static unsigned told(uint64_t state)
+{
+    return (unsigned)(state >> TOLD_SHIFT & 0xff);
+}
+
+/* tell goes on as far as it has been heard: round r + 1 after r was heard. */
+static void tell(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
+                 const struct td_among *among)
+{
+    const struct td_group *g = &o->communicator->group;
+    uint64_t *state = &o->engine.family[family].received[index];
+    unsigned rounds = rounds_among(among->count);
+    uint32_t place = (o->communicator->slot - among->first) / among->stride;
+    while (told(*state) < rounds && (told(*state) == 0 || *state >> (told(*state) - 1) & 1)) {
+        uint32_t to = (uint32_t)((place + ((uint64_t)1 << told(*state))) % among->count);
+        struct td_message m = {.kind = TD_MESSAGE_SYNC,
+                               .instance = o->communicator->instance,
+                               .group = o->communicator->index,
+                               .sequence = o->sequence,
+                               .size = family,
+                               .token = index,
+                               .rank = told(*state)};
+        *state += (uint64_t)1 << TOLD_SHIFT;
+        td_core_send(core, g->node[among->first + to * among->stride], &m);
+    }
+    uint64_t all = ((uint64_t)1 << rounds) - 1;
+    if (told(*state) == rounds && (*state & all) == all)
+        td_engine_delivered(core, o, family, index);
+}
+
+void td_sync_start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
+                   const struct td_step *step)
+{
+    o->engine.family[family].received[index] |= (uint64_t)1 << STARTED_SHIFT;
+    tell(core, o, family, index, &step->among);
+}
+
+void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t from,
+                     const struct td_message *m)
+{
+    struct td_operation *o = td_engine_find(c, m->sequence);
+    if (!o || m->size >= o->program.families || o->program.family[m->size].kind != TD_SYNC ||
+        m->token >= o->program.family[m->size].count || m->rank >= HEARD_BITS)
+        return;
+    struct td_step step;
+    uint64_t *state = &o->engine.family[m->size].received[m->token];
+    o->program.method->expand(&o->program, m->size, m->token, &step);
+    uint32_t place = (o->communicator->slot - step.among.first) / step.among.stride;
+    uint32_t count = step.among.count;
+    uint32_t before = (uint32_t)((place + count - ((uint64_t)1 << m->rank) % count) % count);
+    bool mine = m->rank < rounds_among(count) &&
+                c->group.node[step.among.first + before * step.among.stride] == from;
+    if (!mine || *state >> m->rank & 1)
+        return;
+    *state |= (uint64_t)1 << m->rank;
+    if (*state >> STARTED_SHIFT)
+        tell(core, o, m->size, m->token, &step.among);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "torus.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "engine.h"
+#include "flight.h"
+#include "link.h"
+#include "operation.h"
+
+/* A parcel's tag says what it is: a packet of a message of this node (OWN, the ticket's place, the
+ * packet's number), or one in transit (its note's place). */
+#define OWN ((uint64_t)1 << 63)
+enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16 };
+
+_Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has place and generation");
+
+/* struct note: a packet in transit, while it is in an input channel. */
+struct note {
+    struct td_packet packet;
+    uint32_t buffer;
+    uint32_t next_free;
+};
+
+struct port {
+    uint32_t neighbour;         /* the node itself where a mesh ends */
+    td_time free_at;            /* the way out */
+    uint64_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
+    bool untold;                /* something was freed, and not told at the last turn */
+};
+
+struct td_torus {
+    struct td_router *router;
+    uint32_t directions;
+    td_time wake_at;
+    struct port port[TD_PORTS_MAX]; /* by direction of the way out */
+    struct note *note;              /* [notes] */
+    uint32_t notes, notes_free;
+    struct ticket {
+        struct td_transfer *transfer;
+        uint16_t generation;
+        uint16_t next_free;
+    } * ticket; /* [TD_TICKETS] */
+    uint32_t tickets_free;
+    struct td_operation *crowded;
+};
+
+struct td_torus *td_torus_create(struct td_core *core)
+{
+    const struct td_topology *t = &core->options.topology;
+    const struct td_router_rules *rules = &core->settings.router;
+    struct td_torus *torus = td_arena_alloc(core->arena, sizeof *torus);
+    if (!torus)
+        return NULL;
+    torus->directions = 2 * t->dimensions;
+    torus->wake_at = TD_TIME_NEVER;
+    torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
+    torus->notes = torus->directions * TD_CHANNELS * rules->slots;
+    torus->note = td_arena_alloc(core->arena, torus->notes * sizeof *torus->note);
+    torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
+    if (!torus->router || !torus->note || !torus->ticket)
+        return NULL; /* the arena goes with the core */
+    for (uint32_t i = 0; i < torus->notes; i++)
+        torus->note[i].next_free = i + 1;
+    for (uint32_t i = 0; i < TD_TICKETS; i++)
+        torus->ticket[i].next_free = (uint16_t)(i + 1);
+    for (uint32_t d = 0; d < torus->directions; d++)
+        torus->port[d].neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
+    return torus;
+}
+
+const struct td_router *td_core_router(const struct td_core *core)
+{
+    return core->torus ? core->torus->router : NULL;
+}
+
+static void wake(struct td_core *core, td_time at)
+{
+    if (at < core->torus->wake_at)
+        core->torus->wake_at = at;
+}
+
+td_time td_torus_wake_at(const struct td_core *core)
+{
+    return core->torus->wake_at;
+}
+
+/* ---- messages ---- */
+
+static struct td_transfer *find(struct td_torus *torus, uint64_t ticket)
+{
+    uint64_t place = ticket & ((1u << GENERATION_SHIFT) - 1);
+    if (place >= TD_TICKETS || torus->ticket[place].generation != ticket >> GENERATION_SHIFT)
+        return NULL;
+    return torus->ticket[place].transfer;
+}
+
+static void free_transfer(struct td_core *core, struct td_transfer *t)
+{
+    struct td_torus *torus = core->torus;
+    uint32_t place = t->ticket & ((1u << GENERATION_SHIFT) - 1);
+    torus->ticket[place].transfer = NULL;
+    torus->ticket[place].generation++;
+    torus->ticket[place].next_free = (uint16_t)torus->tickets_free;
+    torus->tickets_free = place;
+    td_arena_free(core->arena, t);
+}
+
+/* crowd puts an operation on the list of those that are called when there is room again. */
+static bool crowd(struct td_core *core, struct td_operation *o)
+{
+    if (!o->crowded) {
+        o->crowded = true;
+        o->next_crowded = core->torus->crowded;
+        core->torus->crowded = o;
+    }
+    return false;
+}
+
+void td_torus_forget(struct td_core *core, struct td_operation *o)
+{
+    struct td_operation **link = &core->torus->crowded;
+    if (!o->crowded)
+        return;
+    while (*link != o)
+        link = &(*link)->next_crowded;
+    *link = o->next_crowded;
+    o->crowded = false;
+}
+
+bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
+                   const struct td_step *step)
+{
+    struct td_torus *torus = core->torus;
+    uint32_t place = torus->tickets_free;
+    uint64_t bytes = (uint64_t)td_step_bytes(step);
+    struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
+    s.packets = (uint32_t)((bytes + core->settings.packet_bytes - 1) / core->settings.packet_bytes);
+    if (place == TD_TICKETS || !td_router_has_room(torus->router, step->peer))
+        return crowd(core, o);
+    struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
+    if (!t)
+        return crowd(core, o);
+    torus->tickets_free = torus->ticket[place].next_free;
+    torus->ticket[place].transfer = t;
+    *t = (struct td_transfer){
+        .operation = o,
+        .family = family,
+        .index = index,
+        .step = *step,
+        .bytes = bytes,
+        .ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place};
+    td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
+    bool shipped = td_router_ship(torus->router, step->peer, &s);
+    assert(shipped);
+    wake(core, core->now);
+    return true;
+}
+
+/* finish ends a message that is delivered, or given up, when no packet of it is held any more. */
+static void finish(struct td_core *core, struct td_transfer *t)
+{
+    if (t->unsettled > 0 || !(t->abandoned || (t->delivered && t->offset == t->bytes)))
+        return;
+    if (!t->abandoned)
+        td_engine_delivered(core, t->operation, t->family, t->index);
+    free_transfer(core, t);
+    wake(core, core->now); /* tickets and memory: for those who are crowded */
+}
+
+void td_torus_settled(struct td_core *core, struct td_transfer *t)
+{
+    t->unsettled--;
+    finish(core, t);
+}
+
+void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket)
+{
+    struct td_transfer *t = find(core->torus, ticket);
+    if (!t || t->step.peer != node)
+        return;
+    t->delivered = true;
+    finish(core, t);
+}
+
+static bool is_abandoned(void *core, uint64_t tag)
+{
+    struct td_torus *torus = ((struct td_core *)core)->torus;
+    return tag & OWN && torus->ticket[(tag & ~OWN) >> PLACE_SHIFT].transfer->abandoned;
+}
+
+void td_torus_abandon(struct td_core *core, struct td_operation *o)
+{
+    struct td_torus *torus = core->torus;
+    bool any = false;
+    td_torus_forget(core, o);
+    for (uint32_t i = 0; i < TD_TICKETS; i++)
+        if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
+            any = torus->ticket[i].transfer->abandoned = true;
+    if (!any)
+        return;
+    td_router_discard(torus->router, is_abandoned, core);
+    for (uint32_t i = 0; i < TD_TICKETS; i++)
+        if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
+            finish(core, torus->ticket[i].transfer);
+}
+
+/* ---- receiving ---- */
+
+/* take_note keeps a packet that travels on. There is a note for every slot. */
+static void take_note(struct td_torus *torus, const struct td_packet *packet, uint32_t buffer,
+                      struct td_parcel *parcel)
+{
+    uint32_t place = torus->notes_free;
+    assert(place < torus->notes);
+    torus->notes_free = torus->note[place].next_free;
+    torus->note[place].packet = *packet;
+    torus->note[place].buffer = buffer;
+    parcel->tag = place;
+}
+
+static bool sane(const struct td_core *core, uint32_t node, const struct td_packet *p)
+{
+    const struct td_torus *torus = core->torus;
+    const struct td_topology *t = &core->options.topology;
+    bool good = p->direction < torus->directions && p->channel < TD_CHANNELS &&
+                torus->port[p->direction ^ 1].neighbour == node;
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        good = good && p->left[d] < (int)t->size[d] && -p->left[d] < (int)t->size[d];
+    return good && (p->kind == TD_PACKET_CREDIT ||
+                    (p->origin < t->nodes && p->destination < t->nodes && p->bytes > 0 &&
+                     p->bytes <= core->settings.packet_bytes));
+}
+
+bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                     uint32_t buffer, const char **why)
+{
+    struct td_torus *torus = core->torus;
+    *why = "it sent a packet that this torus does not allow";
+    if (!sane(core, node, packet))
+        return false;
+    wake(core, core->now);
+    for (unsigned c = 0; c < TD_CHANNELS; c++)
+        if (!td_router_credit(torus->router, packet->direction ^ 1u, c, packet->channel_freed[c])) {
+            *why = "it gave back more slots than were taken";
+            return false;
+        }
+    if (packet->kind == TD_PACKET_CREDIT)
+        return true;
+    if (!td_router_has_slot(torus->router, packet->direction, packet->channel)) {
+        *why = "it sent more than its credits";
+        return false;
+    }
+    struct td_parcel parcel;
+    memcpy(parcel.left, packet->left, sizeof parcel.left);
+    parcel.tag = torus->notes_free;
+    if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
+        take_note(torus, packet, buffer, &parcel);
+        return true;
+    }
+    bool taken =
+        packet->destination == core->node && td_engine_packet(core, packet->origin, packet, buffer);
+    if (!taken) { /* of an operation that has ended here */
+        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
+        td_torus_freed(core, packet->direction, packet->channel);
+    }
+    return true;
+}
+
+void td_torus_freed(struct td_core *core, unsigned direction, unsigned channel)
+{
+    td_router_freed(core->torus->router, direction, channel);
+    wake(core, core->now);
+}
+
+/* ---- moving ---- */
+
+/* tell writes the freed counts of the channels that packets from a port's neighbour fill. */
+static void tell(struct td_core *core, struct port *port, struct td_packet *packet)
+{
+    struct td_torus *torus = core->torus;
+    unsigned direction = (unsigned)(port - torus->port);
+    packet->direction = (uint8_t)direction;
+    for (unsigned c = 0; c < TD_CHANNELS; c++) {
+        port->told[c] = td_router_freed_count(torus->router, direction ^ 1u, c);
+        packet->channel_freed[c] = (uint32_t)port->told[c];
+    }
+    port->untold = false;
+    td_link_fill(core, port->neighbour, packet);
+}
+
+static td_time duration(const struct td_core *core, uint32_t bytes)
+{
+    return core->settings.link_rate
+               ? ((uint64_t)bytes * 1000000000 + core->settings.link_rate - 1) /
+                     core->settings.link_rate
+               : 0;
+}
+
+static void send_own(struct td_core *core, struct port *port, const struct td_move *move,
+                     struct td_flight *f)
+{
+    struct td_torus *torus = core->torus;
+    uint64_t place = (move->parcel.tag & ~OWN) >> PLACE_SHIFT;
+    struct td_transfer *t = torus->ticket[place].transfer;
+    uint64_t offset = (move->parcel.tag & UINT32_MAX) * core->settings.packet_bytes;
+    uint64_t left = t->bytes - offset;
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+    f->kind = TD_FLIGHT_PACKET;
+    f->operation = t->operation;
+    f->transfer = t;
+    t->unsettled++;
+    td_operation_flight_begin(t->operation);
+    a->u.packet.node = port->neighbour;
+    a->u.packet.handle = td_flight_handle(core, f);
+    a->u.packet.slice = t->step.from;
+    td_operation_view(t->operation, &a->u.packet.view);
+    a->u.packet.packet = (struct td_packet){
+        .kind = TD_PACKET_DATA,
+        .family = t->step.peer_family,
+        .index = t->step.peer_index,
+        .offset = offset,
+        .bytes =
+            (uint32_t)(left < core->settings.packet_bytes ? left : core->settings.packet_bytes),
+        .channel = move->channel,
+        .origin = core->node,
+        .destination = t->step.peer,
+        .ticket = t->ticket};
+    struct td_packet *p = &a->u.packet.packet;
+    memcpy(p->left, move->parcel.left, sizeof p->left);
+    td_operation_name(t->operation, p);
+    td_link_stamp(core, port->neighbour, f, p);
+    tell(core, port, p);
+    t->offset += p->bytes;
+    port->free_at = core->now + duration(core, p->bytes);
+}
+
+static void send_on(struct td_core *core, struct port *port, const struct td_move *move,
+                    struct td_flight *f)
+{
+    struct td_torus *torus = core->torus;
+    struct note *note = &torus->note[move->parcel.tag];
+    struct td_action *a = td_core_act(core, TD_ACTION_FORWARD_PACKET);
+    struct td_packet *p = &a->u.forward.packet;
+    f->kind = TD_FLIGHT_FORWARD;
+    f->buffer = note->buffer;
+    f->read = true; /* the driver needs the buffer no longer than it takes to send it */
+    a->u.forward.node = port->neighbour;
+    a->u.forward.buffer = note->buffer;
+    *p = note->packet;
+    p->channel = move->channel;
+    memcpy(p->left, move->parcel.left, sizeof p->left);
+    td_link_stamp(core, port->neighbour, f, p);
+    tell(core, port, p);
+    port->free_at = core->now + duration(core, p->bytes);
+    note->next_free = torus->notes_free;
+    torus->notes_free = (uint32_t)move->parcel.tag;
+}
+
+/* give_credit sends the freed counts on their own when no packet has taken them along: at once when
+ * half of a channel's slots are concerned, else a turn later. */
+static void give_credit(struct td_core *core, struct port *port)
+{
+    struct td_torus *torus = core->torus;
+    unsigned direction = (unsigned)(port - torus->port);
+    uint64_t most = 0;
+    for (unsigned c = 0; c < TD_CHANNELS; c++) {
+        uint64_t untold = td_router_freed_count(torus->router, direction ^ 1u, c) - port->told[c];
+        most = untold > most ? untold : most;
+    }
+    if (most == 0)
+        return;
+    if (core->settings.link_rate && !port->untold && 2 * most < core->settings.router.slots) {
+        port->untold = true;
+        wake(core, core->now + duration(core, core->settings.packet_bytes));
+        return;
+    }
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+    a->u.packet.node = port->neighbour;
+    a->u.packet.packet.kind = TD_PACKET_CREDIT;
+    tell(core, port, &a->u.packet.packet);
+}
+
+/* idle_ports returns the directions that can take a packet now. */
+static uint32_t idle_ports(const struct td_core *core)
+{
+    const struct td_torus *torus = core->torus;
+    uint32_t idle = 0;
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        const struct port *port = &torus->port[d];
+        if (port->neighbour != core->node && port->free_at <= core->now &&
+            core->link[port->neighbour].up)
+            idle |= 1u << d;
+    }
+    return idle;
+}
+
+/* next_turn finds out when a busy direction, or one that pauses, could take another packet. */
+static void next_turn(struct td_core *core, unsigned moved)
+{
+    struct td_torus *torus = core->torus;
+    if (!td_router_busy(torus->router))
+        return;
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].free_at > core->now)
+            wake(core, torus->port[d].free_at);
+    if (moved && !core->settings.link_rate)
+        wake(core, core->now);
+    td_time pause = td_router_pause_ends(torus->router);
+    if (pause > core->now)
+        wake(core, pause);
+}
+
+void td_torus_turn(struct td_core *core)
+{
+    struct td_torus *torus = core->torus;
+    struct td_move moves[TD_DIRECTIONS_MAX];
+    if (core->now < torus->wake_at)
+        return;
+    torus->wake_at = TD_TIME_NEVER;
+    uint32_t idle = idle_ports(core);
+    if (!td_flight_left(core, torus->directions))
+        idle = 0; /* acknowledgements come by again */
+    unsigned count = td_router_moves(torus->router, core->now,
+                                     duration(core, core->settings.packet_bytes), idle, moves);
+    for (unsigned i = 0; i < count; i++) {
+        struct port *port = &torus->port[moves[i].direction];
+        struct td_flight *f = td_flight_take(core, TD_FLIGHT_FORWARD, NULL);
+        if (moves[i].parcel.tag & OWN)
+            send_own(core, port, &moves[i], f);
+        else
+            send_on(core, port, &moves[i], f);
+    }
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].neighbour != core->node && core->link[torus->port[d].neighbour].up)
+            give_credit(core, &torus->port[d]);
+    while (torus->crowded) {
+        struct td_operation *o = torus->crowded;
+        torus->crowded = o->next_crowded;
+        o->crowded = false;
+        td_core_queue(core, &o->task);
+    }
+    next_turn(core, count);
+}
+
+void td_torus_link_changed(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        struct port *port = &torus->port[d];
+        if (port->neighbour != node || node == core->node)
+            continue;
+        td_router_reset(torus->router, d);
+        for (unsigned c = 0; c < TD_CHANNELS; c++)
+            port->told[c] = 0;
+    }
+    wake(core, core->now);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torus: the routed fabric as this node takes part in it. Messages (SEND steps) become shipments of
+ * the router; what the router moves becomes packets on the links to the neighbours; packets that
+ * come are moved on, or are for a step here.
+ *
+ * A message is done when its destination says so (DELIVERED): a neighbour's acknowledgement only
+ * says that the packet has got one hop further. Moves happen when the driver wakes the core, after
+ * all that came at the same time: packets in transit are then known, and go first.
+ *
+ * With a link rate every direction is busy for as long as a packet takes on it; without one, links
+ * take what the credits allow.
+ * Owns: the router, messages on their way out, notes of packets in transit. Borrows: operations.
+ * Source: algorithms of us8095585 figures 5 to 9; the bubble rule is in router.h. */
+#ifndef TD_CORE_TORUS_H
+#define TD_CORE_TORUS_H
+
+#include "router.h"
+#include "state.h"
+
+enum {
+    TD_TICKETS = 4096, /* messages of a node on their way */
+    TD_PORTS_MAX = TD_DIRECTIONS_MAX,
+};
+
+struct td_torus;
+struct td_transfer;
+
+/* td_torus_create returns NULL when there is no memory. Only for the routed fabric. */
+struct td_torus *td_torus_create(struct td_core *core);
+/* td_torus_send takes a SEND step; td_engine_delivered tells when it is done. False: the queues are
+ * full, and the operation is put on the work list when they are not. */
+bool td_torus_send(struct td_core *core, struct td_operation *operation, unsigned family,
+                   uint64_t index, const struct td_step *step);
+/* td_torus_abandon drops what has not left yet of an operation. */
+void td_torus_abandon(struct td_core *core, struct td_operation *operation);
+/* td_torus_packet takes a packet from a neighbour. False: the neighbour broke the rules, *why says
+ * how, and the buffer is still the caller's. */
+bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                     uint32_t buffer, const char **why);
+/* td_torus_freed: a packet for a step here has been dealt with. */
+void td_torus_freed(struct td_core *core, unsigned direction, unsigned channel);
+/* td_torus_delivered: the destination has all of a message. */
+void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket);
+/* td_torus_settled: a packet of a message is acknowledged by the neighbour, and no longer read. */
+void td_torus_settled(struct td_core *core, struct td_transfer *transfer);
+void td_torus_link_changed(struct td_core *core, uint32_t node);
+/* td_torus_turn lets packets move. td_torus_wake_at returns when that makes sense next. */
+void td_torus_turn(struct td_core *core);
+td_time td_torus_wake_at(const struct td_core *core);
+/* td_torus_forget takes an operation that ends off the list of those that wait for room. */
+void td_torus_forget(struct td_core *core, struct td_operation *operation);
+
+#endif
