@@ -440,7 +440,9 @@ static bool start_rank(struct emulation *e, uint32_t i)
 
 static void print_line(struct stream *s, uint32_t rank)
 {
-    fprintf(s->to, "[%u] %.*s\n", rank, (int)s->length, s->line);
+    fprintf(s->to, "[%u] ", rank);
+    fwrite(s->line, 1, s->length, s->to); /* it may hold any byte */
+    putc('\n', s->to);
     fflush(s->to);
     s->length = 0;
 }

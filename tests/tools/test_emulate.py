@@ -127,6 +127,12 @@ class Emulation(unittest.TestCase):
             self.assertIn(f"[{rank}] tail\n", done.stdout)
             self.assertIn(f"[{rank}] err\n", done.stderr)
 
+    def test_bytes_of_a_line_are_passed_on_as_they_are(self):
+        done = emulate("1", "--ranks", "2", "--", "printf", "a\\0b\\n\\0\\n")
+        for rank in range(2):
+            self.assertIn(f"[{rank}] a\0b\n", done.stdout)
+            self.assertIn(f"[{rank}] \0\n", done.stdout)
+
     def test_one_rank_writes_as_it_is(self):
         done = emulate("1x2", "--ranks", "1", "--", "sh", "-c", "printf 'a\\nb'; echo err >&2")
         self.assertEqual((done.stdout, done.stderr), ("a\nb", "err\n"))
