@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl emulate: daemons, ranks, and nothing left behind.
  *
- * Every daemon reads from a pipe that this process holds, and stops at its end; a janitor sees to
- * the rest. So however this process ends, kill -9 included, all goes. */
+ * Every daemon reads from a pipe that this process, the keeper, holds, and stops at its end; a
+ * janitor sees to the rest. So however this process or the janitor ends, kill -9 included, all
+ * goes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -58,7 +59,7 @@ struct emulation {
     struct janitor janitor;
     int notify;
     unsigned base_port;
-    pid_t *daemons;
+    pid_t *daemons; /* the janitor's list */
     struct rank *rank;
     uint32_t running;
     int code;
@@ -259,14 +260,13 @@ static void restore_signals(void)
     sigset_t none;
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGTTOU, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static pid_t start_daemon(struct emulation *e, uint32_t node)
 {
     pid_t pid = fork();
-    if (pid > 0)
-        janitor_book(&e->janitor, JANITOR_DAEMON, pid);
     if (pid != 0)
         return pid;
     char config[128], log[128], fd[16], notify[128];
@@ -328,7 +328,8 @@ static uint32_t ended_daemon(struct emulation *e, pid_t pid)
     return UINT32_MAX;
 }
 
-/* all_alive says which daemons have ended before they were ready. */
+/* all_alive says which daemon has ended before it was ready; the others often have the same reason.
+ */
 static bool all_alive(struct emulation *e)
 {
     pid_t pid = 0;
@@ -431,7 +432,6 @@ static bool start_rank(struct emulation *e, uint32_t i)
         return false;
     }
     setpgid(r->pid, r->pid); /* here too, so that a signal finds the group */
-    janitor_book(&e->janitor, JANITOR_RANK, r->pid);
     e->running++;
     return true;
 }
@@ -494,7 +494,6 @@ static void reap(struct emulation *e)
             if (e->rank[i].pid != pid)
                 continue;
             kill(-pid, SIGKILL); /* what the rank itself has left behind */
-            janitor_book(&e->janitor, JANITOR_RANK_ENDED, pid);
             e->rank[i].pid = 0;
             e->running--;
             if (e->code == 0)
@@ -512,7 +511,8 @@ static void take_signal(struct emulation *e)
         reap(e);
         return;
     }
-    signal_ranks(e, e->interrupted++ ? SIGKILL : (int)info.ssi_signo);
+    bool kill_now = e->interrupted++ || info.ssi_signo == JANITOR_LOST;
+    signal_ranks(e, kill_now ? SIGKILL : (int)info.ssi_signo);
     if (e->code == 0)
         e->code = 128 + (int)info.ssi_signo;
 }
@@ -525,7 +525,7 @@ static bool is_ours(const struct emulation *e, pid_t pid)
     for (uint32_t i = 0; i < e->ranks; i++)
         if (e->rank[i].pid == pid)
             return true;
-    return pid == e->janitor.pid;
+    return false;
 }
 
 /* kill_strays ends what ranks have left behind in groups of their own: being the subreaper, this
@@ -592,7 +592,8 @@ static void reap_stopped(struct emulation *e, bool killed)
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         uint32_t node = ended_daemon(e, pid);
-        if (node == UINT32_MAX || killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        if (node == UINT32_MAX || killed ||
+            (WIFEXITED(status) && WEXITSTATUS(status) == 0))
             continue;
         fprintf(stderr, "torusctl: the daemon of node %u did not stop cleanly\n", node);
         show_log(e, node);
@@ -624,7 +625,7 @@ static void stop_all(struct emulation *e)
     if (e->code == 0 && (killed || (e->daemon_lost && !e->keep_going)))
         e->code = EXIT_FAILED;
     close(e->life[1]);
-    janitor_end(&e->janitor);
+    janitor_clean_up(&e->janitor);
 }
 
 /* find_daemon looks beside torusctl, where it is installed, and in PATH. */
@@ -657,32 +658,31 @@ static void prepare_signals(struct emulation *e)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, JANITOR_LOST);
     sigprocmask(SIG_BLOCK, &set, NULL);
     e->signals = signalfd(-1, &set, SFD_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 /* prepare makes all that the processes need; the janitor comes first after the folder. */
 static bool prepare(struct emulation *e)
 {
-    e->daemons = calloc(e->topology.nodes, sizeof *e->daemons);
     e->rank = calloc(e->ranks, sizeof *e->rank);
-    if (!e->daemons || !e->rank)
+    if (!e->rank || !janitor_init(&e->janitor, e->folder, e->topology.nodes) || !make_folder(e))
         return false;
+    e->daemons = e->janitor.daemons;
     for (uint32_t i = 0; i < e->ranks; i++)
         e->rank[i].stream[0].fd = e->rank[i].stream[1].fd = -1;
-    prepare_signals(e);
-    if (pipe2(e->life, O_CLOEXEC) != 0 || (e->tcp && !choose_ports(e)) || !make_folder(e))
-        return false;
-    if (!janitor_start(&e->janitor, e->folder, e->ranks, e->topology.nodes)) {
+    if (!janitor_fork(&e->janitor)) {
         rmdir(e->folder);
         return false;
     }
-    if (write_configs(e) && (e->notify = open_notify(e)) >= 0)
+    prepare_signals(e);
+    if (pipe2(e->life, O_CLOEXEC) == 0 && (!e->tcp || choose_ports(e)) && write_configs(e) &&
+        (e->notify = open_notify(e)) >= 0)
         return true;
     int error = errno;
-    janitor_end(&e->janitor);
+    janitor_clean_up(&e->janitor);
     errno = error;
     return false;
 }
@@ -713,7 +713,6 @@ int ctl_emulate(int argc, char **argv)
     else if (e.code == 0)
         e.code = EXIT_FAILED;
     stop_all(&e);
-    free(e.daemons);
     free(e.rank);
     return e.code;
 }

@@ -4,28 +4,23 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "torusctl.h"
 
-enum { GRACE_SECONDS = 10 };
+enum { GRACE_SECONDS = 10, INHERITED_MAX = 64, LOOK_NS = 100000000 };
 
-struct entry {
-    enum janitor_entry kind;
-    pid_t pid;
-};
-
-struct house { /* what the janitor knows */
-    pid_t *groups;
-    struct pollfd *daemons;
-    size_t group_count, daemon_count;
-};
+/* Children that this process had before, from a shell that called exec: they are not ours to end.
+ */
+static pid_t inherited[INHERITED_MAX];
+static size_t inherited_count;
 
 static void remove_folder(const char *folder)
 {
@@ -39,75 +34,130 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-/* read_books keeps the ranks' groups and descriptors of the daemons until the end of the pipe. */
-static void read_books(struct house *h, int books)
+static FILE *open_children(void)
 {
-    struct entry entry;
-    ssize_t size = 0;
-    while ((size = read(books, &entry, sizeof entry)) == sizeof entry ||
-           (size < 0 && errno == EINTR)) {
-        if (size < 0)
+    return fopen("/proc/thread-self/children", "re");
+}
+
+static void remember_inherited(void)
+{
+    FILE *f = open_children();
+    while (f && inherited_count < INHERITED_MAX &&
+           fscanf(f, "%d", &inherited[inherited_count]) == 1)
+        inherited_count++;
+    if (f)
+        fclose(f);
+}
+
+static bool is_among(pid_t pid, const pid_t *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == pid)
+            return true;
+    return false;
+}
+
+/* kill_children kills all but daemons that have time left, and returns how many children there are.
+ */
+static unsigned kill_children(const struct janitor *j, bool spare)
+{
+    unsigned found = 0;
+    int pid = 0;
+    FILE *f = open_children();
+    while (f && fscanf(f, "%d", &pid) == 1) {
+        if (is_among(pid, inherited, inherited_count))
             continue;
-        if (entry.kind == JANITOR_DAEMON)
-            h->daemons[h->daemon_count++] =
-                (struct pollfd){.fd = pidfd_open(entry.pid, 0), .events = POLLIN};
-        else if (entry.kind == JANITOR_RANK)
-            h->groups[h->group_count++] = entry.pid;
-        for (size_t i = 0; entry.kind == JANITOR_RANK_ENDED && i < h->group_count; i++)
-            if (h->groups[i] == entry.pid)
-                h->groups[i--] = h->groups[--h->group_count];
+        found++;
+        if (!spare || !is_among(pid, j->daemons, j->count))
+            kill(pid, SIGKILL);
     }
+    if (f)
+        fclose(f);
+    return found;
 }
 
-static void clean_up(struct house *h, const char *folder)
+void janitor_clean_up(const struct janitor *j)
 {
-    for (size_t i = 0; i < h->group_count; i++)
-        kill(-h->groups[i], SIGKILL);
-    double until = ctl_seconds() + GRACE_SECONDS;
-    for (size_t i = 0; i < h->daemon_count; i++) {
-        double left = until - ctl_seconds();
-        struct pollfd *daemon = &h->daemons[i];
-        if (daemon->fd >= 0 && poll(daemon, 1, left > 0 ? (int)(left * 1000) : 0) == 0)
-            pidfd_send_signal(daemon->fd, SIGKILL, NULL, 0);
+    struct timespec look = {.tv_nsec = LOOK_NS};
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    double begin = ctl_seconds(), passed = 0;
+    /* A child that ends leaves us its own children, so look until there is none. What cannot be
+     * killed, such as another user's process, is not waited for for ever. */
+    while (kill_children(j, passed < GRACE_SECONDS) && passed < 2 * GRACE_SECONDS) {
+        bool ended = false;
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ended = true;
+        if (!ended)
+            sigtimedwait(&child, NULL, &look);
+        passed = ctl_seconds() - begin;
     }
-    remove_folder(folder);
+    remove_folder(j->folder);
 }
 
-bool janitor_start(struct janitor *j, const char *folder, uint32_t ranks, uint32_t daemons)
+bool janitor_init(struct janitor *j, const char *folder, uint32_t daemons)
 {
-    int ends[2];
-    struct house h = {.groups = calloc(ranks, sizeof *h.groups),
-                      .daemons = calloc(daemons, sizeof *h.daemons)};
-    *j = (struct janitor){.pid = -1, .books = -1};
-    if (h.groups && h.daemons && pipe2(ends, O_CLOEXEC) == 0) {
-        j->books = ends[1];
-        j->pid = fork();
-        if (j->pid == 0) {
-            setsid();
-            /* hold nothing of the terminal, of pipes, or of the daemons' end of file */
-            dup2(ends[0], 0);
-            close_range(1, ~0u, 0);
-            read_books(&h, 0);
-            clean_up(&h, folder);
-            _exit(0);
-        }
-        close(ends[0]);
-    }
-    free(h.groups);
-    free(h.daemons);
-    return j->pid > 0;
+    *j = (struct janitor){.folder = folder, .count = daemons};
+    void *shared = mmap(NULL, daemons * sizeof *j->daemons, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    j->daemons = shared == MAP_FAILED ? NULL : shared;
+    return j->daemons != NULL;
 }
 
-void janitor_book(const struct janitor *j, enum janitor_entry kind, pid_t pid)
+/* ended waits for a signal, passes it on, and says whether the keeper has ended. */
+static bool ended(const sigset_t *signals, pid_t keeper, int *status)
 {
-    struct entry entry = {kind, pid}; /* goes whole into the pipe, or the janitor is gone */
-    while (write(j->books, &entry, sizeof entry) < 0 && errno == EINTR)
+    int number = sigwaitinfo(signals, NULL);
+    if (number > 0 && number != SIGCHLD)
+        kill(keeper, number);
+    for (pid_t pid = 0; (pid = waitpid(-1, status, WNOHANG)) > 0;)
+        if (pid == keeper)
+            return true;
+    return false;
+}
+
+/* watch is the janitor's life. */
+static _Noreturn void watch(const struct janitor *j, const sigset_t *signals, pid_t keeper)
+{
+    int status = 0;
+    while (!ended(signals, keeper, &status))
         continue;
+    if (WIFEXITED(status))
+        exit(WEXITSTATUS(status)); /* it has cleaned up */
+    fprintf(stderr, "torusctl: the emulation ended by signal %d\n", WTERMSIG(status));
+    janitor_clean_up(j);
+    exit(128 + WTERMSIG(status));
 }
 
-void janitor_end(struct janitor *j)
+bool janitor_fork(const struct janitor *j)
 {
-    close(j->books);
-    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, JANITOR_LOST); /* until the keeper looks at its signals */
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    remember_inherited();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t janitor = getpid(), keeper = fork();
+    if (keeper > 0) {
+        sigdelset(&signals, JANITOR_LOST);
+        setpgid(keeper, keeper);
+        watch(j, &signals, keeper);
+    }
+    if (keeper < 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        return false;
+    }
+    inherited_count = 0;
+    setpgid(0, 0);            /* a terminal's interrupt comes from the janitor, once */
+    signal(SIGTTOU, SIG_IGN); /* this process writes from the background */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, JANITOR_LOST);
+    if (getppid() != janitor)
+        raise(JANITOR_LOST);
+    return true;
 }

@@ -177,6 +177,26 @@ class Emulation(unittest.TestCase):
         running.process.wait(DEADLINE_S)
         running.check_nothing_is_left()
 
+    def test_nothing_is_left_after_kill_9_of_what_ranks_have_hidden(self):
+        # strays in sessions and with environments of their own, whichever process is killed
+        script = ("setsid env -i /bin/sleep 1000 & (setsid sh -c 'trap \"\" TERM; sleep 1000; :' &); "
+                  "$READY; sleep 1000")
+        for name in ("janitor", "keeper"):
+            with self.subTest(killed=name):
+                running = Running(self, "2", 2, script)
+                [keeper] = children(running.process.pid)
+                os.kill(running.process.pid if name == "janitor" else keeper, signal.SIGKILL)
+                code = running.process.wait(DEADLINE_S)
+                self.assertEqual(code, -9 if name == "janitor" else 137)
+                running.check_nothing_is_left()
+
+    def test_children_of_the_shell_that_became_torusctl_live_on(self):
+        done = subprocess.run(["sh", "-c", 'sleep 1000 >&- 2>&- & echo $!; exec "$@"', "sh", CTL,
+                               "emulate", "1", "--", "sh", "-c", "setsid sleep 1000 & kill -9 $PPID"],
+                              capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 137)
+        os.kill(int(done.stdout), signal.SIGKILL)  # no such process: it was killed
+
     def test_signals_reach_the_ranks(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             running = Running(self, "1x2", 2, f"trap 'echo caught; exit 9' {number.name[3:]}; "

@@ -158,13 +158,14 @@ class Transforms(unittest.TestCase):
         self.fail("no job was caught while it wrote")
 
     def rank_0_of(self, job):
-        for child in open(f"/proc/{job.pid}/task/{job.pid}/children").read().split():
-            try:
+        try:
+            [keeper] = open(f"/proc/{job.pid}/task/{job.pid}/children").read().split()
+            for child in open(f"/proc/{keeper}/task/{keeper}/children").read().split():
                 environment = open(f"/proc/{child}/environ", "rb").read().split(b"\0")
-            except OSError:
-                continue
-            if b"TORUS_RANK=0" in environment:
-                return int(child)
+                if b"TORUS_RANK=0" in environment:
+                    return int(child)
+        except (OSError, ValueError):
+            pass  # it has ended meanwhile
         return None
 
     def test_a_rank_that_is_killed_while_it_writes_leaves_no_file(self):
