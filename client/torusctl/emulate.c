@@ -65,6 +65,7 @@ struct emulation {
     int code;
     int signals;
     int interrupted;
+    bool served;      /* all daemons came to be ready */
     bool daemon_lost; /* one ended by itself */
 };
 
@@ -338,8 +339,10 @@ static bool all_alive(struct emulation *e)
         uint32_t node = ended_daemon(e, pid);
         if (node == UINT32_MAX)
             continue;
-        fprintf(stderr, "torusctl: the daemon of node %u did not start\n", node);
-        show_log(e, node);
+        if (all) {
+            fprintf(stderr, "torusctl: the daemon of node %u did not start\n", node);
+            show_log(e, node);
+        }
         all = false;
     }
     return all;
@@ -418,8 +421,9 @@ static bool start_rank(struct emulation *e, uint32_t i)
         set_number("TORUS_NODE", r->node);
         unsetenv("NOTIFY_SOCKET");
         execvp(e->command[0], e->command);
-        fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(errno));
-        _exit(127);
+        int error = errno;
+        fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(error));
+        _exit(error == ENOENT ? 127 : 126); /* as shells do */
     }
     r->stream[0] = (struct stream){.fd = out[0], .to = stdout};
     r->stream[1] = (struct stream){.fd = err[0], .to = stderr};
@@ -592,7 +596,7 @@ static void reap_stopped(struct emulation *e, bool killed)
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         uint32_t node = ended_daemon(e, pid);
-        if (node == UINT32_MAX || killed ||
+        if (node == UINT32_MAX || killed || !e->served ||
             (WIFEXITED(status) && WEXITSTATUS(status) == 0))
             continue;
         fprintf(stderr, "torusctl: the daemon of node %u did not stop cleanly\n", node);
@@ -704,7 +708,7 @@ int ctl_emulate(int argc, char **argv)
     }
     for (uint32_t n = 0; n < e.topology.nodes; n++)
         e.daemons[n] = start_daemon(&e, n);
-    bool good = wait_ready(&e);
+    bool good = e.served = wait_ready(&e);
     close(e.notify); /* nobody reads it from now on: the daemons must not wait for that */
     for (uint32_t i = 0; good && i < e.ranks; i++)
         good = start_rank(&e, i);

@@ -142,6 +142,7 @@ class Emulation(unittest.TestCase):
         self.assertEqual(emulate("1x2", "--", "sh", "-c", rank + "exit 7").returncode, 7)
         self.assertEqual(emulate("1x2", "--", "sh", "-c", rank + "kill -KILL $$").returncode, 137)
         self.assertEqual(emulate("1x2", "--", "/nonexistent/program").returncode, 127)
+        self.assertEqual(emulate("1x2", "--", "/etc/passwd").returncode, 126)
 
     def test_ranks_have_the_signals_they_expect(self):
         done = emulate("1", "--", "sh", "-c", "yes | head -n 1; kill -PIPE $$")
@@ -158,6 +159,11 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("node 0 did not start", done.stderr)
         self.assertIn("clients", done.stderr)
+
+    def test_a_setting_that_all_daemons_refuse_is_said_once(self):
+        done = emulate("2x2", "--set", "limits.clients=nonsense", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)
 
     def test_a_daemon_that_is_not_there_is_said(self):
         done = emulate("1", "--daemon", "/nonexistent/torusd", "--", "true")
