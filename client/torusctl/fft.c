@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "npy.h"
@@ -95,6 +96,15 @@ static void open_input(struct run *r)
     else if (r->npy.count == 0)
         snprintf(r->text, sizeof r->text, "%.300s has no elements", r->in);
     r->single = npy_is_single(&r->npy);
+}
+
+/* check_output: the result takes its name from what is there, so that must be a file or nothing. */
+static void check_output(struct run *r)
+{
+    struct stat st;
+    if (stat(r->out, &st) == 0 && !S_ISREG(st.st_mode) && !r->text[0])
+        snprintf(r->text, sizeof r->text, "%.300s is %s: the output must be a regular file, or new",
+                 r->out, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
 }
 
 static int scale_of(const struct run *r)
@@ -253,6 +263,7 @@ static void work(struct run *r)
     }
     seconds[PHASE_JOIN] = ctl_seconds() - at;
     open_input(r);
+    check_output(r);
     if (!agree(r))
         return;
     at = ctl_seconds();

@@ -127,6 +127,20 @@ class Transforms(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("No such file", done.stderr)
 
+    def test_an_output_that_is_no_regular_file_is_refused_and_stays(self):
+        np.save(self.path("in.npy"), np.ones((4, 4)))
+        os.mkdir(self.path("folder"))
+        os.mkfifo(self.path("pipe"))
+        os.symlink("/dev/null", self.path("link"))
+        before = [os.lstat(self.path(name)) for name in ("folder", "pipe", "link")]
+        for name in ("folder", "pipe", "link"):
+            done = emulate("1x2", "fft", self.path("in.npy"), self.path(name))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("regular file", done.stderr)
+        self.assertEqual([os.lstat(self.path(name)).st_ino for name in ("folder", "pipe", "link")],
+                         [stat.st_ino for stat in before])
+        self.assertEqual(len(os.listdir(self.folder)), 4)
+
     def test_what_dead_jobs_have_left_is_removed_and_nothing_else(self):
         np.save(self.path("in.npy"), np.ones((4, 4)))
         other = ["in.npy.01234567.part", "out.npy.part", "out.npy.0123.part", "out.npy.0123456x.part"]
