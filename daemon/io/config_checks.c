@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_reader.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hosts.h"
+
+struct host_list {
+    struct td_config_reader *reader;
+    uint32_t count;
+    const char *port;
+    const char *host;
+    int64_t here, again;   /* the host's places: once by its name in full, */
+    int64_t alike, alike2; /* or with or without its domain; -1: none */
+    bool endpoints;
+};
+
+static bool add_endpoint(void *user, const char *name)
+{
+    struct host_list *list = user;
+    char endpoint[512];
+    if (list->count >= TD_NODES_MAX)
+        return false;
+    if (list->endpoints)
+        snprintf(endpoint, sizeof endpoint, "%s", name);
+    else
+        snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", name, list->port);
+    if (!list->endpoints && strcmp(name, list->host) == 0)
+        *(list->here < 0 ? &list->here : &list->again) = list->count;
+    else if (!list->endpoints && td_hosts_alike(name, list->host))
+        *(list->alike < 0 ? &list->alike : &list->alike2) = list->count;
+    list->reader->config->endpoints[list->count++] = strdup(endpoint);
+    return true;
+}
+
+/* at points the error at a key. */
+static void at(struct td_config_reader *r, const char *section, const char *name)
+{
+    size_t i = td_config_key_index(td_config_key(section, name));
+    r->column = 1;
+    if (r->seen_line[i]) {
+        r->line = r->seen_line[i];
+        r->file = r->seen_file[i];
+    }
+}
+
+static const char *text_of(struct td_config_reader *r, const char *section, const char *name)
+{
+    return r->value[td_config_key_index(td_config_key(section, name))];
+}
+
+static int64_t place_of_host(const struct host_list *list)
+{
+    return list->here >= 0 ? list->here : list->alike;
+}
+
+static bool settle_coordinates(struct td_config_reader *r, const struct host_list *list)
+{
+    struct td_config *c = r->config;
+    const char *text = text_of(r, "node", "coordinates");
+    int64_t here = place_of_host(list), other = list->here >= 0 ? list->again : list->alike2;
+    if (!text && c->topology.nodes == 1)
+        here = 0;
+    if (!text && here < 0) {
+        at(r, "peers", "hosts");
+        return td_config_fail(
+            r, "this machine, %s, is not in the host list: set coordinates in [node]", list->host);
+    }
+    if (!text && c->topology.nodes > 1 && other >= 0) {
+        at(r, "peers", "hosts");
+        return td_config_fail(
+            r,
+            "this machine, %s, may be %s (node %lld) or %s (node %lld): set coordinates in "
+            "[node]",
+            list->host, c->endpoints[here], (long long)here, c->endpoints[other], (long long)other);
+    }
+    c->node = (uint32_t)here;
+    if (!text)
+        return true;
+    uint32_t place[TD_DIMENSIONS_MAX] = {0}, d = 0;
+    at(r, "node", "coordinates");
+    for (const char *p = text; *p; d++) {
+        char *end = NULL;
+        unsigned long value = strtoul(p, &end, 10);
+        if (!isdigit((unsigned char)*p) || (*end && *end != ',') || d >= c->topology.dimensions ||
+            value >= c->topology.size[d])
+            return td_config_fail(
+                r,
+                "coordinates = %s: expected %u numbers like 0,2, each below the shape's "
+                "size",
+                text, c->topology.dimensions);
+        place[d] = (uint32_t)value;
+        p = *end ? end + 1 : end;
+    }
+    if (d != c->topology.dimensions)
+        return td_config_fail(r, "coordinates = %s: the shape has %u dimensions", text,
+                              c->topology.dimensions);
+    c->node = td_topology_node(&c->topology, place);
+    return true;
+}
+
+static bool is_loopback(const char *endpoint)
+{
+    return strncmp(endpoint, "ipc://", 6) == 0 || strncmp(endpoint, "tcp://127.", 10) == 0 ||
+           strncmp(endpoint, "tcp://localhost:", 16) == 0 ||
+           strncmp(endpoint, "tcp://[::1]:", 12) == 0;
+}
+
+static bool settle_listen(struct td_config_reader *r, bool by_hosts, const char *port)
+{
+    struct td_config *c = r->config;
+    const char *listen = text_of(r, "peers", "listen");
+    char bulk[300];
+    if (listen)
+        snprintf(c->listen, sizeof c->listen, "%s", listen);
+    else if (by_hosts)
+        snprintf(c->listen, sizeof c->listen, "tcp://*:%s", port);
+    else
+        snprintf(c->listen, sizeof c->listen, "%s", c->endpoints[c->node]);
+    at(r, "peers", listen ? "listen" : by_hosts ? "hosts" : "endpoints");
+    if (!td_config_bulk(c->listen, bulk, sizeof bulk))
+        return td_config_fail(r, "listen = %s: expected tcp://address:port or ipc:///path",
+                              c->listen);
+    if (strncmp(bulk, "ipc://", 6) == 0 && strlen(bulk) - 6 > 107)
+        return td_config_fail(r, "listen = %s: the path, with .bulk, is longer than 107 characters",
+                              c->listen);
+    if (c->topology.nodes > 1 && !is_loopback(c->listen) && !c->insecure)
+        return td_config_fail(
+            r,
+            "listen = %s reaches beyond this machine without keys: set insecure = yes if "
+            "the network is trusted",
+            c->listen);
+    return true;
+}
+
+static bool settle_settings(struct td_config_reader *r)
+{
+    const char *key = NULL, *wrong = td_settings_check(&r->config->settings, &key);
+    if (!wrong)
+        return true;
+    at(r, td_config_key("limits", key) ? "limits" : "network", key);
+    return td_config_fail(r, "%s", wrong);
+}
+
+bool td_config_check(struct td_config_reader *r, const char *host)
+{
+    struct td_config *c = r->config;
+    const char *hosts = text_of(r, "peers", "hosts"), *endpoints = text_of(r, "peers", "endpoints");
+    const char *port = text_of(r, "peers", "port") ? text_of(r, "peers", "port") : "7117";
+    struct host_list list = {.reader = r,
+                             .port = port,
+                             .host = host,
+                             .here = -1,
+                             .again = -1,
+                             .alike = -1,
+                             .alike2 = -1,
+                             .endpoints = endpoints != NULL};
+    size_t position = 0;
+    if (c->topology.dimensions == 0)
+        return td_config_fail(r, "shape is not set in [torus]");
+    if (hosts && endpoints) {
+        at(r, "peers", "endpoints");
+        return td_config_fail(r, "set hosts or endpoints in [peers], not both");
+    }
+    if (!hosts && !endpoints && c->topology.nodes == 1)
+        add_endpoint(&(struct host_list){.reader = r, .port = port, .host = host}, "127.0.0.1");
+    else if (!hosts && !endpoints)
+        return td_config_fail(r, "set hosts or endpoints in [peers]: the shape has %u nodes",
+                              c->topology.nodes);
+    else {
+        const char *name = endpoints ? "endpoints" : "hosts";
+        const char *wrong =
+            td_hosts_expand(endpoints ? endpoints : hosts, add_endpoint, &list, &position);
+        at(r, "peers", name);
+        if (wrong)
+            return td_config_fail(r, "%s: character %zu: %s", name, position + 1, wrong);
+        if (list.count != c->topology.nodes) {
+            char shape[128];
+            td_topology_print(&c->topology, shape, sizeof shape);
+            return td_config_fail(r, "%s names %u nodes, but the shape %s has %u", name, list.count,
+                                  shape, c->topology.nodes);
+        }
+    }
+    for (uint32_t n = 0; endpoints && n < c->topology.nodes; n++) {
+        char bulk[600];
+        if (!td_config_bulk(c->endpoints[n], bulk, sizeof bulk))
+            return td_config_fail(r, "endpoints: %s: expected tcp://address:port or ipc:///path",
+                                  c->endpoints[n]);
+    }
+    return settle_coordinates(r, &list) && settle_listen(r, hosts != NULL, port) &&
+           settle_settings(r);
+}
+
+bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
+{
+    if (strncmp(endpoint, "ipc:///", 7) == 0 && endpoint[7])
+        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes;
+    const char *colon = strrchr(endpoint, ':');
+    if (strncmp(endpoint, "tcp://", 6) != 0 || !colon || colon < endpoint + 7)
+        return false;
+    char *end = NULL;
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    if (!isdigit((unsigned char)colon[1]) || *end || port == 0 || port >= 65535)
+        return false;
+    return (size_t)snprintf(bulk, bytes, "%.*s:%lu", (int)(colon - endpoint), endpoint, port + 1) <
+           bytes;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_reader.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE_MAX = 65536 };
+
+static void *field(struct td_config_reader *r, const struct td_config_key *k)
+{
+    return (char *)r->config + k->offset;
+}
+
+static bool read_bytes(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    static const struct {
+        const char *name;
+        int shift;
+    } units[] = {{"", 0},   {"B", 0},    {"KiB", 10}, {"K", 10},  {"MiB", 20},
+                 {"M", 20}, {"GiB", 30}, {"G", 30},   {"TiB", 40}};
+    char *end = NULL;
+    unsigned long long number = strtoull(value, &end, 10);
+    while (isspace((unsigned char)*end))
+        end++;
+    for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].name) == 0 && number <= UINT64_MAX >> units[i].shift) {
+            *(uint64_t *)field(r, k) = (uint64_t)number << units[i].shift;
+            return true;
+        }
+    return td_config_fail(r, "%s = %s: expected a size such as 64 MiB", k->name, value);
+}
+
+static bool read_count(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    char *end = NULL;
+    unsigned long number = strtoul(value, &end, 10);
+    if (!isdigit((unsigned char)value[0]) || *end || number > UINT32_MAX)
+        return td_config_fail(r, "%s = %s: expected a whole number", k->name, value);
+    *(uint32_t *)field(r, k) = (uint32_t)number;
+    return true;
+}
+
+static bool read_packet(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    uint64_t bytes = 0;
+    const struct td_config_key as_bytes = {k->section, k->name, NULL, 0, false};
+    struct td_config *config = r->config;
+    struct {
+        uint64_t bytes;
+    } out = {0};
+    r->config = (struct td_config *)(void *)&out; /* read_bytes writes at offset 0 */
+    bool good = read_bytes(r, &as_bytes, value);
+    r->config = config;
+    bytes = out.bytes;
+    if (good && bytes > UINT32_MAX)
+        return td_config_fail(r, "%s = %s: packet must be 1 KiB to 256 KiB", k->name, value);
+    if (good)
+        *(uint32_t *)field(r, k) = (uint32_t)bytes;
+    return good;
+}
+
+static bool read_duration(struct td_config_reader *r, const struct td_config_key *k,
+                          const char *value)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
+                 {"", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+    if (strcmp(value, "none") == 0 && strcmp(k->name, "arrival_timeout") == 0) {
+        *(int64_t *)field(r, k) = -1;
+        return true;
+    }
+    char *end = NULL;
+    double number = strtod(value, &end);
+    while (isspace((unsigned char)*end))
+        end++;
+    for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].name) == 0 && number * units[i].ns < 9e18) {
+            *(int64_t *)field(r, k) = (int64_t)(number * units[i].ns);
+            return true;
+        }
+    return td_config_fail(r, "%s = %s: expected a duration such as 30s or 500ms", k->name, value);
+}
+
+static bool read_bool(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
+    if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
+        return td_config_fail(r, "%s = %s: expected yes or no", k->name, value);
+    *(bool *)field(r, k) = yes;
+    return true;
+}
+
+static bool read_path(struct td_config_reader *r, const struct td_config_key *k, const char *value,
+                      size_t most)
+{
+    if (value[0] != '/')
+        return td_config_fail(r, "%s = %s: expected an absolute path", k->name, value);
+    if (strlen(value) >= most)
+        return td_config_fail(r, "%s: the path is longer than %zu characters", k->name, most - 1);
+    strcpy(field(r, k), value);
+    return true;
+}
+
+static bool read_socket(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    return read_path(r, k, value, sizeof r->config->socket);
+}
+
+static bool read_directory(struct td_config_reader *r, const struct td_config_key *k,
+                           const char *value)
+{
+    return read_path(r, k, value, sizeof r->config->state_directory);
+}
+
+static bool read_shape(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    size_t position = 0;
+    const char *why = NULL;
+    if (td_topology_parse(field(r, k), value, &position, &why) == TD_OK)
+        return true;
+    r->column += position;
+    return td_config_fail(r, "shape = %s: character %zu: %s", value, position + 1, why);
+}
+
+static bool read_fabric(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    if (strcmp(value, "direct") == 0)
+        return true;
+    return td_config_fail(r, "%s = %s: this release has the fabric direct", k->name, value);
+}
+
+static bool read_level(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    static const struct {
+        const char *name;
+        enum td_log_level level;
+    } levels[] = {{"error", TD_LOG_ERROR},
+                  {"warning", TD_LOG_WARNING},
+                  {"info", TD_LOG_INFO},
+                  {"debug", TD_LOG_DEBUG}};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (strcmp(value, levels[i].name) == 0) {
+            r->config->log_level = levels[i].level;
+            return true;
+        }
+    return td_config_fail(r, "%s = %s: expected error, warning, info or debug", k->name, value);
+}
+
+/* keep_text stores the value until all keys are there; lists grow with each line. */
+static bool keep_text(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    char **kept = &r->value[td_config_key_index(k)];
+    size_t before = *kept ? strlen(*kept) : 0, more = strlen(value);
+    char *grown = before + more + 2 < VALUE_MAX ? realloc(*kept, before + more + 2) : NULL;
+    if (!grown)
+        return td_config_fail(r, "%s: the list is too long", k->name);
+    if (before)
+        grown[before++] = ' ';
+    memcpy(grown + before, value, more + 1);
+    *kept = grown;
+    return true;
+}
+
+#define FIELD(name) offsetof(struct td_config, name)
+static const struct td_config_key keys[] = {
+    {"node", "coordinates", keep_text, 0, false},
+    {"node", "socket", read_socket, FIELD(socket), false},
+    {"node", "state_directory", read_directory, FIELD(state_directory), false},
+    {"torus", "shape", read_shape, FIELD(topology), false},
+    {"torus", "fabric", read_fabric, 0, false},
+    {"peers", "hosts", keep_text, 0, true},
+    {"peers", "port", keep_text, 0, false},
+    {"peers", "endpoints", keep_text, 0, true},
+    {"peers", "listen", keep_text, 0, false},
+    {"peers", "insecure", read_bool, FIELD(insecure), false},
+    {"network", "packet", read_packet, FIELD(settings.packet_bytes), false},
+    {"network", "credits", read_count, FIELD(settings.link_credits), false},
+    {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false},
+    {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false},
+    {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false},
+    {"limits", "region", read_bytes, FIELD(settings.region_bytes_max), false},
+    {"limits", "clients", read_count, FIELD(settings.clients_max), false},
+    {"limits", "operations", read_count, FIELD(settings.operations_max), false},
+    {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false},
+    {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false},
+    {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false},
+    {"compute", "workers", read_count, FIELD(workers), false},
+    {"log", "level", read_level, 0, false},
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+_Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "every key has its place in the reader");
+
+size_t td_config_key_index(const struct td_config_key *k)
+{
+    return (size_t)(k - keys);
+}
+
+const struct td_config_key *td_config_key(const char *section, const char *name)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+/* distance is Levenshtein's, of short names. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64], m = strlen(b);
+    if (m >= 64 || strlen(a) >= 64)
+        return 64;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < least ? change : least;
+        }
+    }
+    return row[m];
+}
+
+const struct td_config_key *td_config_key_nearest(const char *section, const char *name)
+{
+    const struct td_config_key *best = keys;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < KEYS; i++) {
+        size_t far = 2 * distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
+        if (far < least) {
+            least = far;
+            best = &keys[i];
+        }
+    }
+    return best;
+}
+
+bool td_config_section_known(const char *section)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0)
+            return true;
+    return false;
+}

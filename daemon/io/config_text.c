@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int handle(void *user, const char *section, const char *name, const char *value)
+{
+    struct td_config_reader *r = user;
+    const struct td_config_key *k = td_config_key(section, name);
+    if (!k) {
+        const struct td_config_key *near = td_config_key_nearest(section, name);
+        td_config_fail(r, "unknown key %s in [%s]; the nearest known is %s in [%s]", name, section,
+                       near->name, near->section);
+        return 1;
+    }
+    size_t i = td_config_key_index(k);
+    bool goes_on = r->last == k;
+    if (goes_on && !k->continues) {
+        td_config_fail(r, "%s takes one value; an indented line goes on with a list", name);
+        return 1;
+    }
+    if (!goes_on && r->seen[i]) {
+        td_config_fail(r, "%s in [%s] is set twice: first in %s, line %u", name, section,
+                       r->seen_file[i], r->seen_line[i]);
+        return 1;
+    }
+    if (!goes_on) {
+        r->seen[i] = true;
+        r->seen_line[i] = r->line;
+        snprintf(r->seen_file[i], sizeof r->seen_file[i], "%s", r->file);
+        r->last = k;
+        free(r->value[i]); /* a drop-in replaces the list, it does not add to it */
+        r->value[i] = NULL;
+    }
+    if (value[0] || !k->continues)
+        k->read(r, k, value);
+    return 1;
+}
+
+/* feed gives inih one line, behind what it needs to know of the lines before, so that an error has
+ * its line. */
+static bool feed(struct td_config_reader *r, const char *line)
+{
+    size_t length = strlen(line), begin = strspn(line, " \t");
+    char text[TD_CONFIG_LINE_BYTES * 2 + 128];
+    r->column = begin + 1;
+    if (line[begin] == '\0' || line[begin] == '#' || line[begin] == ';')
+        return true;
+    if (length > TD_CONFIG_LINE_BYTES)
+        return td_config_fail(
+            r, "the line is longer than %d characters; lists go on on indented lines",
+            TD_CONFIG_LINE_BYTES);
+    if (line[begin] == '[') {
+        const char *end = strchr(line, ']');
+        r->last = NULL;
+        if (!end || (size_t)(end - line) - begin - 1 >= sizeof r->section)
+            return td_config_fail(r, "a section is written [name]");
+        snprintf(r->section, sizeof r->section, "%.*s", (int)(end - line - (long)begin - 1),
+                 line + begin + 1);
+        if (td_config_section_known(r->section))
+            return true;
+        return td_config_fail(
+            r,
+            "unknown section [%s]; there are node, torus, peers, network, limits, "
+            "compute, log",
+            r->section);
+    }
+    if (begin > 0 && r->last && !strchr(line, '=')) {
+        snprintf(text, sizeof text, "[%s]\n%s = %s\n", r->section, r->last->name, line + begin);
+        if (ini_parse_string(text, handle, r) != 0)
+            return td_config_fail(r, "the line cannot be read");
+        return !r->failed;
+    }
+    r->last = NULL;
+    if (!strchr(line, '='))
+        return td_config_fail(r, "expected key = value");
+    const char *value = strchr(line, '=') + 1;
+    r->column = (size_t)(value - line) + strspn(value, " \t") + 1;
+    snprintf(text, sizeof text, "[%s]\n%s\n", r->section, line + begin);
+    if (ini_parse_string(text, handle, r) != 0)
+        return td_config_fail(r, "expected key = value");
+    return !r->failed;
+}
+
+bool td_config_read(struct td_config_reader *r, const char *path)
+{
+    r->file = path;
+    r->line = 0;
+    r->column = 1;
+    r->section[0] = '\0';
+    r->last = NULL;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return td_config_fail(r, "cannot open it: %s", strerror(errno));
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length = 0;
+    while (!r->failed && (length = getline(&line, &room, f)) >= 0) {
+        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+            line[--length] = '\0';
+        r->line++;
+        feed(r, line);
+    }
+    free(line);
+    fclose(f);
+    return !r->failed;
+}
+
+static int is_drop_in(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 5 && strcmp(entry->d_name + length - 5, ".conf") == 0;
+}
+
+bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
+{
+    char folder[512], path[1024];
+    struct dirent **entries = NULL;
+    snprintf(folder, sizeof folder, "%s.d", file);
+    int count = scandir(folder, &entries, is_drop_in, alphasort);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        memset(r->seen, 0, sizeof r->seen); /* a drop-in overrides */
+        if (!r->failed)
+            td_config_read(r, path);
+        free(entries[i]);
+    }
+    free(entries);
+    return !r->failed;
+}
