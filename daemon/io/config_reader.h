@@ -16,7 +16,7 @@ struct td_config_reader {
     struct td_config *config;
     const char *file;
     unsigned line;
-    size_t column;
+    size_t column, key_column; /* of what is being read; of its key */
     char *text;
     size_t text_bytes;
     bool failed;
@@ -42,7 +42,7 @@ bool td_config_fail(struct td_config_reader *reader, const char *format, ...)
 /* td_config_key returns NULL when there is none. */
 const struct td_config_key *td_config_key(const char *section, const char *name);
 size_t td_config_key_index(const struct td_config_key *key);
-/* td_config_key_nearest is what may have been meant. */
+/* td_config_key_nearest is what may have been meant; without a section, any key of that name. */
 const struct td_config_key *td_config_key_nearest(const char *section, const char *name);
 bool td_config_section_known(const char *section);
 

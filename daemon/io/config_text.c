@@ -14,6 +14,10 @@ static int handle(void *user, const char *section, const char *name, const char 
     const struct td_config_key *k = td_config_key(section, name);
     if (!k) {
         const struct td_config_key *near = td_config_key_nearest(section, name);
+        r->column = r->key_column;
+        if (!section[0])
+            td_config_fail(r, "%s stands before the first section; %s belongs in [%s]", name,
+                           near->name, near->section);
         td_config_fail(r, "unknown key %s in [%s]; the nearest known is %s in [%s]", name, section,
                        near->name, near->section);
         return 1;
@@ -25,6 +29,7 @@ static int handle(void *user, const char *section, const char *name, const char 
         return 1;
     }
     if (!goes_on && r->seen[i]) {
+        r->column = r->key_column;
         td_config_fail(r, "%s in [%s] is set twice: first in %s, line %u", name, section,
                        r->seen_file[i], r->seen_line[i]);
         return 1;
@@ -42,14 +47,23 @@ static int handle(void *user, const char *section, const char *name, const char 
     return 1;
 }
 
+/* cut_comment ends the line before a # or ; that stands at its beginning or after a space. */
+static void cut_comment(char *line)
+{
+    for (size_t i = 0; line[i]; i++)
+        if ((line[i] == '#' || line[i] == ';') &&
+            (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t'))
+            line[i] = '\0';
+}
+
 /* feed gives inih one line, behind what it needs to know of the lines before, so that an error has
  * its line. */
 static bool feed(struct td_config_reader *r, const char *line)
 {
     size_t length = strlen(line), begin = strspn(line, " \t");
     char text[TD_CONFIG_LINE_BYTES * 2 + 128];
-    r->column = begin + 1;
-    if (line[begin] == '\0' || line[begin] == '#' || line[begin] == ';')
+    r->column = r->key_column = begin + 1;
+    if (line[begin] == '\0')
         return true;
     if (length > TD_CONFIG_LINE_BYTES)
         return td_config_fail(
@@ -104,8 +118,11 @@ bool td_config_read(struct td_config_reader *r, const char *path)
         while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
             line[--length] = '\0';
         r->line++;
+        cut_comment(line);
         feed(r, line);
     }
+    if (length < 0 && ferror(f))
+        td_config_fail(r, "cannot read it: %s", strerror(errno));
     free(line);
     fclose(f);
     return !r->failed;
@@ -123,6 +140,11 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
     struct dirent **entries = NULL;
     snprintf(folder, sizeof folder, "%s.d", file);
     int count = scandir(folder, &entries, is_drop_in, alphasort);
+    if (count < 0 && errno != ENOENT) {
+        r->file = folder;
+        r->line = 0;
+        return td_config_fail(r, "cannot read the folder: %s", strerror(errno));
+    }
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         memset(r->seen, 0, sizeof r->seen); /* a drop-in overrides */

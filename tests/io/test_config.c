@@ -123,6 +123,38 @@ static void unknown_keys_name_the_nearest(void **state)
     refused("[torus]\nshape = 1\n[limits]\nclinets = 4\n", "4:", "clinets", "clients");
 }
 
+static void errors_point_at_the_key_or_at_the_value(void **state)
+{
+    (void)state;
+    refused("[torus]\nshap = 1\n", "2:1:", "shap", "shape");
+    refused("[torus]\nshape = 1\n  shape = 1\n", "3:3:", "twice", "");
+    refused("[torus]\nshape = 1\n[limits]\nclients =  x\n", "4:12:", "clients", "");
+}
+
+static void a_key_before_the_first_section_is_told_its_section(void **state)
+{
+    (void)state;
+    refused("shape = 1\n", "1:1:", "shape", "[torus]");
+}
+
+static void comments_may_follow_on_a_line(void **state)
+{
+    (void)state;
+    good("# a\n ; b\n[torus] # c\nshape = 1x1 # d\n[limits]\nclients = 7 ; e\n\t# f\n"
+         "[peers]\nendpoints = # g\n  ipc:///tmp/a#b;c  # h\n",
+         "n0");
+    assert_int_equal(config.settings.clients_max, 7);
+    assert_string_equal(config.endpoints[0], "ipc:///tmp/a#b;c");
+}
+
+static void a_folder_is_not_a_configuration(void **state)
+{
+    (void)state;
+    assert_int_equal(td_config_load(&config, folder, "n0", text, sizeof text), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "cannot read it"));
+    write_file(file, ""); /* for teardown */
+}
+
 static void unknown_sections_are_refused(void **state)
 {
     (void)state;
@@ -282,6 +314,10 @@ int main(void)
         TEST(values_have_units),
         TEST(lists_go_on_on_indented_lines),
         TEST(unknown_keys_name_the_nearest),
+        TEST(errors_point_at_the_key_or_at_the_value),
+        TEST(a_key_before_the_first_section_is_told_its_section),
+        TEST(comments_may_follow_on_a_line),
+        TEST(a_folder_is_not_a_configuration),
         TEST(unknown_sections_are_refused),
         TEST(a_key_set_twice_is_refused),
         TEST(drop_ins_override_the_file),
