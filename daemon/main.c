@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         printf("%s: good: node %u of %u\n", file, config.node, config.topology.nodes);
     } else {
         char workers[16];
-        snprintf(workers, sizeof workers, "%u", config.workers ? config.workers : 1);
+        snprintf(workers, sizeof workers, "%u", config.workers);
         setenv("UV_THREADPOOL_SIZE", workers, 1);
         raise_descriptors();
         code = td_loop_run(&config, watch_fd);

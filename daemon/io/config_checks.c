@@ -13,7 +13,7 @@ struct host_list {
     uint32_t count;
     const char *port;
     const char *host;
-    int64_t here, again;   /* the host's places: once by its name in full, */
+    int64_t here;          /* the host's places: by its name in full, */
     int64_t alike, alike2; /* or with or without its domain; -1: none */
     bool endpoints;
 };
@@ -29,7 +29,7 @@ static bool add_endpoint(void *user, const char *name)
     else
         snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", name, list->port);
     if (!list->endpoints && strcmp(name, list->host) == 0)
-        *(list->here < 0 ? &list->here : &list->again) = list->count;
+        list->here = list->count;
     else if (!list->endpoints && td_hosts_alike(name, list->host))
         *(list->alike < 0 ? &list->alike : &list->alike2) = list->count;
     list->reader->config->endpoints[list->count++] = strdup(endpoint);
@@ -61,7 +61,7 @@ static bool settle_coordinates(struct td_config_reader *r, const struct host_lis
 {
     struct td_config *c = r->config;
     const char *text = text_of(r, "node", "coordinates");
-    int64_t here = place_of_host(list), other = list->here >= 0 ? list->again : list->alike2;
+    int64_t here = place_of_host(list), other = list->here >= 0 ? -1 : list->alike2;
     if (!text && c->topology.nodes == 1)
         here = 0;
     if (!text && here < 0) {
@@ -145,6 +145,69 @@ static bool settle_settings(struct td_config_reader *r)
     return td_config_fail(r, "%s", wrong);
 }
 
+/* struct place: where a node listens. */
+struct place {
+    char at[600];
+    uint32_t node;
+    bool bulk;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = strcmp(x->at, y->at);
+    return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+/* places_differ: two nodes at one place would each find it taken, or talk to themselves. */
+static bool places_differ(struct td_config_reader *r, const char *key, struct place *place,
+                          uint32_t count)
+{
+    qsort(place, count, sizeof *place, compare_places);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        const struct place *a = &place[i], *b = &place[i + 1];
+        if (strcmp(a->at, b->at) != 0)
+            continue;
+        if (a->bulk == b->bulk)
+            return td_config_fail(r, "%s: nodes %u and %u are both at %s", key, a->node, b->node,
+                                  a->at);
+        return td_config_fail(r,
+                              "%s: node %u is at %s, where node %u has its bulk data: bulk data "
+                              "takes the next port",
+                              key, a->bulk ? b->node : a->node, a->at, a->bulk ? a->node : b->node);
+    }
+    return true;
+}
+
+static bool check_places(struct td_config_reader *r, const char *key)
+{
+    struct td_config *c = r->config;
+    struct place *place = calloc(2 * (size_t)c->topology.nodes, sizeof *place);
+    bool good = place || td_config_fail(r, "no memory");
+    for (uint32_t n = 0; good && n < c->topology.nodes; n++) {
+        struct place *control = &place[2 * n], *bulk = control + 1;
+        *control = (struct place){.node = n};
+        *bulk = (struct place){.node = n, .bulk = true};
+        snprintf(control->at, sizeof control->at, "%s", c->endpoints[n]);
+        if (!td_config_bulk(c->endpoints[n], bulk->at, sizeof bulk->at))
+            good = td_config_fail(r, "%s: %s: expected tcp://address:port or ipc:///path", key,
+                                  c->endpoints[n]);
+    }
+    good = good && places_differ(r, key, place, 2 * c->topology.nodes);
+    free(place);
+    return good;
+}
+
+static bool check_port(struct td_config_reader *r, const char *port)
+{
+    char *end = NULL;
+    unsigned long number = strtoul(port, &end, 10);
+    if (isdigit((unsigned char)port[0]) && !*end && number >= 1 && number <= 65534)
+        return true;
+    at(r, "peers", "port");
+    return td_config_fail(r, "port = %s: expected 1 to 65534; bulk data takes the next one", port);
+}
+
 bool td_config_check(struct td_config_reader *r, const char *host)
 {
     struct td_config *c = r->config;
@@ -154,7 +217,6 @@ bool td_config_check(struct td_config_reader *r, const char *host)
                              .port = port,
                              .host = host,
                              .here = -1,
-                             .again = -1,
                              .alike = -1,
                              .alike2 = -1,
                              .endpoints = endpoints != NULL};
@@ -165,6 +227,8 @@ bool td_config_check(struct td_config_reader *r, const char *host)
         at(r, "peers", "endpoints");
         return td_config_fail(r, "set hosts or endpoints in [peers], not both");
     }
+    if (!check_port(r, port))
+        return false;
     if (!hosts && !endpoints && c->topology.nodes == 1)
         add_endpoint(&(struct host_list){.reader = r, .port = port, .host = host}, "127.0.0.1");
     else if (!hosts && !endpoints)
@@ -184,14 +248,8 @@ bool td_config_check(struct td_config_reader *r, const char *host)
                                   shape, c->topology.nodes);
         }
     }
-    for (uint32_t n = 0; endpoints && n < c->topology.nodes; n++) {
-        char bulk[600];
-        if (!td_config_bulk(c->endpoints[n], bulk, sizeof bulk))
-            return td_config_fail(r, "endpoints: %s: expected tcp://address:port or ipc:///path",
-                                  c->endpoints[n]);
-    }
-    return settle_coordinates(r, &list) && settle_listen(r, hosts != NULL, port) &&
-           settle_settings(r);
+    return check_places(r, endpoints ? "endpoints" : "hosts") && settle_coordinates(r, &list) &&
+           settle_listen(r, hosts != NULL, port) && settle_settings(r);
 }
 
 bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)

@@ -42,6 +42,17 @@ static bool read_count(struct td_config_reader *r, const struct td_config_key *k
     return true;
 }
 
+static bool read_workers(struct td_config_reader *r, const struct td_config_key *k,
+                         const char *value)
+{
+    enum { MOST = 1024 }; /* that libuv has */
+    if (!read_count(r, k, value))
+        return false;
+    if (r->config->workers >= 1 && r->config->workers <= MOST)
+        return true;
+    return td_config_fail(r, "%s = %s: there can be 1 to %d", k->name, value, MOST);
+}
+
 static bool read_packet(struct td_config_reader *r, const struct td_config_key *k,
                         const char *value)
 {
@@ -191,7 +202,7 @@ static const struct td_config_key keys[] = {
     {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false},
     {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false},
     {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false},
-    {"compute", "workers", read_count, FIELD(workers), false},
+    {"compute", "workers", read_workers, FIELD(workers), false},
     {"log", "level", read_level, 0, false},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };

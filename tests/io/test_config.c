@@ -209,6 +209,10 @@ static void bad_values_are_refused_with_their_key(void **state)
         {"[node]\ncoordinates = 1", "coordinates"},
         {"[node]\ncoordinates = 0,0", "coordinates"},
         {"[log]\nlevel = loud", "level"},
+        {"[compute]\nworkers = 0", "1024"},
+        {"[compute]\nworkers = 1025", "1024"},
+        {"[peers]\nport = 65535", "65534"},
+        {"[peers]\nport = http", "65534"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[256];
@@ -258,8 +262,8 @@ static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
     (void)state;
     refused("[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\ninsecure = yes\n",
             "4:", "n0.a:7117 (node 0)", "n0.b:7117 (node 2)");
-    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\ninsecure = yes\n", "4:", "(node 0)",
-            "(node 1)");
+    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\ninsecure = yes\n", "4:", "nodes 0 and 1",
+            "tcp://n0:7117");
     good("[node]\ncoordinates = 2\n[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\n"
          "insecure = yes\n",
          "n0");
@@ -268,6 +272,28 @@ static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
     assert_int_equal(load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\ninsecure = yes\n", "n0.b"),
                      TD_ERR_INVALID); /* another domain is another machine */
     assert_non_null(strstr(text, "n0.b, is not in the host list"));
+}
+
+static void nodes_at_one_place_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *word, *other;
+    } cases[] = {
+        {"hosts = a,b,a", "nodes 0 and 2", "tcp://a:7117"},
+        {"endpoints = tcp://a:1,tcp://b:1,tcp://b:1", "nodes 1 and 2", "tcp://b:1"},
+        {"endpoints = tcp://a:1,tcp://b:1,tcp://a:2", "node 2 is at tcp://a:2",
+         "node 0 has its bulk"},
+        {"endpoints = ipc:///a.bulk,ipc:///b,ipc:///a", "node 0 is at ipc:///a.bulk",
+         "node 2 has its bulk"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char content[256];
+        snprintf(content, sizeof content,
+                 "[node]\ncoordinates = 0\n[torus]\nshape = 3\n[peers]\n%s\ninsecure = yes\n",
+                 cases[i].list);
+        refused(content, "6:", cases[i].word, cases[i].other);
+    }
 }
 
 static void a_list_with_a_name_missing_is_refused_at_its_place(void **state)
@@ -327,6 +353,7 @@ int main(void)
         TEST(a_machine_outside_the_host_list_needs_coordinates),
         TEST(a_host_is_found_with_and_without_its_domain),
         TEST(a_host_that_may_be_two_of_the_list_needs_coordinates),
+        TEST(nodes_at_one_place_are_refused),
         TEST(a_list_with_a_name_missing_is_refused_at_its_place),
         TEST(an_ipc_path_that_a_socket_cannot_have_is_refused),
         TEST(a_missing_file_is_named),
