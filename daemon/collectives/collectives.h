@@ -19,6 +19,12 @@ void td_bcast_compile(struct td_program *p);
 void td_reduce_exchange_compile(struct td_program *p);
 /* alltoall_random: every node visits the others in an order of its own (us8095585). */
 void td_alltoall_random_compile(struct td_program *p);
+/* alltoall_phased: a dimension a phase, a hop count at a time, by transit nodes (us20140201475). */
+void td_alltoall_phased_compile(struct td_program *p);
+/* alltoall_pairwise: one partner at a time. */
+void td_alltoall_pairwise_compile(struct td_program *p);
+/* alltoall_two_phase: the longest dimension first, the rest from relays in random order. */
+void td_alltoall_two_phase_compile(struct td_program *p);
 /* fft: rows, transpose, columns, transpose back (us8095585). */
 void td_fft_compile(struct td_program *p);
 

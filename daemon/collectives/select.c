@@ -9,6 +9,17 @@ static uint64_t payload_bytes(const struct td_call *call)
     return call->count * td_type_bytes(call->type);
 }
 
+static void compile_alltoall(struct td_program *p)
+{
+    switch (p->group->slots == 1 ? TD_ALLTOALL_RANDOM : p->tuning.alltoall) {
+    case TD_ALLTOALL_PHASED:
+        td_alltoall_phased_compile(p);
+        return;
+    default:
+        td_alltoall_random_compile(p);
+    }
+}
+
 void td_select_compile(const struct td_compile_input *in, struct td_program *out)
 {
     const struct td_call *call = in->call;
@@ -35,7 +46,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         break;
     case TD_KIND_ALLTOALL:
         if (payload_bytes(call) > 0) {
-            td_alltoall_random_compile(out);
+            compile_alltoall(out);
             return;
         }
         break;

@@ -6,7 +6,22 @@
 
 #include "model.h"
 
-enum { BEFORE_MAX = TD_DEPENDENCIES_MAX + 1 };
+enum { BEFORE_MAX = TD_DEPENDENCIES_MAX * SYMBOLIC_NODES_MAX + 2 };
+
+/* needed writes what v's dependencies name. */
+static unsigned needed(const struct model *m, uint32_t v, uint32_t *out)
+{
+    const struct instance *i = &m->instance[v];
+    const struct td_program *p = &m->program[i->slot];
+    const struct td_family *f = &p->family[i->family];
+    unsigned count = 0;
+    for (unsigned d = 0; d < f->dependencies; d++) {
+        uint64_t need = td_dependency_count(p, &f->dependency[d], i->index);
+        if (need > 0)
+            out[count++] = m->steps + m->base[i->slot][f->dependency[d].on] + (uint32_t)need - 1;
+    }
+    return count;
+}
 
 /* before writes the vertices that must be over before v; returns how many. */
 static unsigned before(const struct model *m, uint32_t v, uint32_t out[BEFORE_MAX])
@@ -20,15 +35,12 @@ static unsigned before(const struct model *m, uint32_t v, uint32_t out[BEFORE_MA
         return count;
     }
     const struct instance *i = &m->instance[v];
-    const struct td_program *p = &m->program[i->slot];
-    const struct td_family *f = &p->family[i->family];
-    for (unsigned d = 0; d < f->dependencies; d++) {
-        uint64_t need = td_dependency_count(p, &f->dependency[d], i->index);
-        if (need > 0)
-            out[count++] = m->steps + m->base[i->slot][f->dependency[d].on] + (uint32_t)need - 1;
-    }
-    if (f->kind == TD_RECV && i->elements > 0)
+    if (i->step.kind == TD_RECV && i->elements > 0)
         out[count++] = i->partner;
+    /* a SYNC is over when all its members have come to it */
+    uint32_t members = i->step.kind == TD_SYNC ? i->step.among.count : 1;
+    for (uint32_t k = 0; k < members; k++)
+        count += needed(m, members == 1 ? v : model_member(m, v, k), out + count);
     return count;
 }
 

@@ -36,7 +36,8 @@ struct model {
     uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
     uint32_t steps;
     struct instance *instance;
-    int64_t element; /* bytes */
+    int64_t element; /* bytes; of an all-to-all, which may cut numbers, 1 */
+    uint64_t count;  /* the call's, in those */
     bool in_place;
     /* memories: scratch of slot s is s; source of rank r is slots + r; its destination slots + size
      * + r, or the source when in place */
@@ -57,6 +58,8 @@ _Noreturn void model_fail(struct model *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* model_obtain returns zeroed memory, freed at the end. */
 void *model_obtain(struct model *m, uint64_t count, size_t bytes);
+/* model_member returns member k's instance of a SYNC. */
+uint32_t model_member(const struct model *m, uint32_t sync, uint32_t k);
 /* model_describe prints a step for a person, in one of two static buffers in turn. */
 const char *model_describe(const struct model *m, uint32_t step);
 

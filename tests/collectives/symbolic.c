@@ -139,7 +139,7 @@ static uint64_t buffer_elements(const struct model *m, uint32_t rank)
     const struct symbolic_case *c = m->c;
     if (c->call.kind == TD_KIND_FFT)
         return td_block(c->fft.size[0], c->size, rank).count * c->fft.size[1];
-    return c->call.count * (c->call.kind == TD_KIND_ALLTOALL ? c->size : 1);
+    return m->count * (c->call.kind == TD_KIND_ALLTOALL ? c->size : 1);
 }
 
 static void make_memories(struct model *m)
@@ -195,11 +195,41 @@ static void compile(struct model *m)
             }
 }
 
+uint32_t model_member(const struct model *m, uint32_t sync, uint32_t k)
+{
+    const struct instance *i = &m->instance[sync];
+    uint32_t slot = i->step.among.first + k * i->step.among.stride;
+    return m->base[slot][i->family] + (uint32_t)i->index;
+}
+
+/* match_sync: the step is there on all its members, with the same members. */
+static void match_sync(struct model *m, uint32_t v)
+{
+    const struct instance *i = &m->instance[v];
+    const struct td_among *a = &i->step.among;
+    bool inside = false;
+    for (uint32_t k = 0; k < a->count; k++) {
+        uint32_t slot = a->first + k * a->stride;
+        inside = inside || slot == i->slot;
+        if (slot >= m->group.slots || i->family >= m->program[slot].families ||
+            m->program[slot].family[i->family].kind != TD_SYNC ||
+            i->index >= m->program[slot].family[i->family].count)
+            model_fail(m, "slot %u has no such step: %s", slot, model_describe(m, v));
+        const struct td_among *there = &m->instance[model_member(m, v, k)].step.among;
+        if (there->first != a->first || there->count != a->count || there->stride != a->stride)
+            model_fail(m, "slot %u sees other members: %s", slot, model_describe(m, v));
+    }
+    if (!inside)
+        model_fail(m, "not a member itself: %s", model_describe(m, v));
+}
+
 static void match(struct model *m)
 {
     for (uint32_t v = 0; v < m->steps; v++) {
         struct instance *send = &m->instance[v];
-        if (send->step.kind != TD_SEND)
+        if (send->step.kind == TD_SYNC)
+            match_sync(m, v);
+        if (send->step.kind != TD_SEND || send->elements == 0)
             continue;
         uint32_t slot = td_group_slot(&m->group, send->step.peer);
         if (slot == UINT32_MAX || slot == send->slot)
@@ -217,12 +247,13 @@ static void match(struct model *m)
         send->partner = w;
         recv->partner = v;
         uint64_t bytes = (uint64_t)td_step_bytes(&send->step);
-        m->stats->messages[send->slot] += bytes > 0;
+        m->stats->messages[send->slot]++;
         m->stats->sent[send->slot] += bytes;
         m->stats->received[slot] += bytes;
     }
     for (uint32_t v = 0; v < m->steps; v++)
-        if (m->instance[v].step.kind == TD_RECV && m->instance[v].partner == NO_STEP)
+        if (m->instance[v].step.kind == TD_RECV && m->instance[v].elements > 0 &&
+            m->instance[v].partner == NO_STEP)
             model_fail(m, "nobody sends to: %s", model_describe(m, v));
 }
 
@@ -400,6 +431,7 @@ struct run {
     uint64_t done[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX], prefix[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX];
     bool *over;          /* [steps] */
     struct tag **letter; /* [steps] what a SEND gave its RECV */
+    uint32_t *come;      /* [steps] SYNC: members that have come, at the first of them */
     uint32_t *flying, flights;
     uint32_t left;
     struct tag *tags, *more;
@@ -438,6 +470,16 @@ static bool may_start(const struct model *m, const struct run *r, uint32_t s, un
     return true;
 }
 
+/* come notes a member's coming to a SYNC; the last sets it flying on all. */
+static void come(struct model *m, struct run *r, uint32_t v)
+{
+    uint32_t members = m->instance[v].step.among.count;
+    if (++r->come[model_member(m, v, 0)] < members)
+        return;
+    for (uint32_t k = 0; k < members; k++)
+        r->flying[r->flights++] = model_member(m, v, k);
+}
+
 static void start_steps(struct model *m, struct run *r, uint32_t s)
 {
     for (bool moved = true; moved;) {
@@ -445,7 +487,9 @@ static void start_steps(struct model *m, struct run *r, uint32_t s)
         for (unsigned f = 0; f < m->program[s].families; f++)
             while (may_start(m, r, s, f)) {
                 uint32_t v = m->base[s][f] + (uint32_t)r->next[s][f]++;
-                if (m->instance[v].elements == 0)
+                if (m->instance[v].step.kind == TD_SYNC)
+                    come(m, r, v);
+                else if (m->instance[v].elements == 0)
                     end_step(m, r, v);
                 else
                     r->flying[r->flights++] = v;
@@ -491,6 +535,7 @@ static void execute(struct model *m, uint64_t seed)
     r->over = model_obtain(m, m->steps, sizeof *r->over);
     r->letter = model_obtain(m, m->steps, sizeof *r->letter);
     r->flying = model_obtain(m, m->steps, sizeof *r->flying);
+    r->come = model_obtain(m, m->steps, sizeof *r->come);
     r->left = m->steps;
     for (uint32_t v = 0; v < m->steps; v++)
         most = m->instance[v].elements > most ? m->instance[v].elements : most;
@@ -557,7 +602,7 @@ static struct tag last(const struct model *m, uint32_t rank, uint64_t i)
     else if (c->call.kind == TD_KIND_ALLREDUCE)
         t.state = UINT64_MAX >> (64 - c->size);
     else if (c->call.kind == TD_KIND_ALLTOALL)
-        t = (struct tag){rank * c->call.count + i % c->call.count, i / c->call.count};
+        t = (struct tag){rank * m->count + i % m->count, i / m->count};
     else
         t.state = ROWS_DONE | COLUMNS_DONE;
     return t;
@@ -628,7 +673,10 @@ static void check(struct model *m)
         model_fail(m, "no memory for the group");
     m->in_place = c->in_place || c->call.kind == TD_KIND_BROADCAST;
     m->element = (int64_t)td_type_bytes(c->call.kind == TD_KIND_FFT ? c->fft.type : c->call.type);
-    if (m->element == 0)
+    m->count = c->call.count;
+    if (c->call.kind == TD_KIND_ALLTOALL)
+        m->count *= (uint64_t)m->element;
+    if (m->element == 0 || c->call.kind == TD_KIND_ALLTOALL)
         m->element = 1;
     compile(m);
     m->stats->slots = m->group.slots;

@@ -3,9 +3,11 @@
  * Memory holds tags that say where an element came from and what was done to it.
  *
  * Every step instance is a vertex of a graph. A step comes after the steps its dependencies name; a
- * RECV after its SEND. A SEND is over when its bytes have been read, no later, and messages of no
- * bytes order nothing: that is all the engine promises. What is checked:
- *   - every SEND has its RECV, of the same size, and every RECV its SEND;
+ * RECV after its SEND; a SYNC after what any of its members needs to come to it. A SEND is over
+ * when its bytes have been read, no later, and messages of no bytes order nothing: that is all the
+ * engine promises. What is checked:
+ *   - every SEND has its RECV, of the same size, and every RECV its SEND, but for those without
+ *     bytes; every member of a SYNC has it, with the same members;
  *   - the graph has no cycle, and the engine's order of starting steps does not block it;
  *   - every slice lies within its buffer;
  *   - two accesses to the same memory, one of them a write, are ordered by the graph;

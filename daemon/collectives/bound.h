@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound: what no routing of an all-to-all can beat, as exact integers. A link's load may be half a
+ * message, so loads are given twice.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_COLLECTIVES_BOUND_H
+#define TD_COLLECTIVES_BOUND_H
+
+#include "core/topology.h"
+
+/* td_bound_load2 returns twice the messages that the busiest directed link of a dimension carries
+ * when every node sends one message to every other, by minimal ways, ties halved: N/k floor(k^2/4)
+ * on a torus, where all links of the dimension carry that; twice as much in the middle of a mesh.
+ * k = 2 counts as two parallel cables in torus form, one in mesh form. */
+uint64_t td_bound_load2(const struct td_topology *t, uint32_t dimension);
+/* td_bound_longest returns the dimension with the highest load, the first of equals. */
+uint32_t td_bound_longest(const struct td_topology *t);
+/* td_alltoall_bound returns twice the bytes that pass the busiest link: T_min is half of it over a
+ * link's bytes a second. With bytes = packets of a message, it is twice T_min in slots. */
+uint64_t td_alltoall_bound(const struct td_topology *t, uint64_t bytes);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grid: the logical grid of a group's nodes. Slots are in row-major order of it, so it is written
+ * as a topology whose nodes are the slots.
+ *
+ * A group whose nodes are a whole box of the machine (all of it, a ring, a plane, any sub-box) has
+ * that box as its grid, without the dimensions of one node; a dimension wraps around where it does
+ * in the machine and the whole ring is in the box. Any other group has a ring of all its slots,
+ * whose neighbours are no neighbours in the machine.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_COLLECTIVES_GRID_H
+#define TD_COLLECTIVES_GRID_H
+
+#include "core/group.h"
+#include "core/program.h"
+#include "core/topology.h"
+
+struct td_grid {
+    struct td_topology shape; /* at least one dimension */
+    bool box;                 /* hops of the grid are hops of the machine */
+};
+
+enum { TD_GRID_PARAMETERS = 1 + TD_DIMENSIONS_MAX };
+
+void td_grid_of(const struct td_group *g, const struct td_topology *t, struct td_grid *grid);
+/* td_grid_keep stores the grid in TD_GRID_PARAMETERS parameters of a program from `at` on, which
+ * td_grid_kept reads. */
+void td_grid_keep(struct td_program *p, unsigned at, const struct td_grid *grid);
+struct td_grid td_grid_kept(const struct td_program *p, unsigned at);
+
+/* td_grid_hops returns the highest hop count of a dimension. */
+uint32_t td_grid_hops(const struct td_grid *grid, uint32_t dimension);
+/* td_grid_step finds the slot h hops away, sign +1 or -1; false at the end of a mesh. */
+bool td_grid_step(const struct td_grid *grid, uint32_t slot, uint32_t dimension, uint32_t h,
+                  int sign, uint32_t *out);
+/* td_grid_tie: h hops either way lead to the same slot. */
+bool td_grid_tie(const struct td_grid *grid, uint32_t dimension, uint32_t h);
+/* td_grid_line returns the slots on the slot's line along a dimension. */
+struct td_among td_grid_line(const struct td_grid *grid, uint32_t slot, uint32_t dimension);
+/* td_grid_coordinate returns one coordinate of a slot; td_grid_moved the slot with that coordinate
+ * replaced. */
+uint32_t td_grid_coordinate(const struct td_grid *grid, uint32_t slot, uint32_t dimension);
+uint32_t td_grid_moved(const struct td_grid *grid, uint32_t slot, uint32_t dimension, uint32_t to);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All-to-all by every method, on machines of many shapes and groups of many forms. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "collectives/select.h"
+#include "symbolic.h"
+
+static uint64_t state = 3;
+
+static uint64_t draw(uint64_t below)
+{
+    uint64_t x = state += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) % below;
+}
+
+static const char *const shapes[] = {
+    "1x1", "2",    "2m",  "3",     "4",     "5",     "7m",      "8",      "2x2",     "3x3",
+    "4x4", "2x3m", "2x5", "4mx4m", "2x2x2", "2x2x4", "3x2mx3m", "3x3x2m", "2x2x2x2", "1x4x2"};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* ---- groups ---- */
+
+enum form { WHOLE, CYCLIC, SHUFFLED, UNEVEN, BOX, SCATTERED, FORMS };
+
+struct placed {
+    struct td_topology topology;
+    enum form form;
+    uint32_t size;
+    uint32_t rank_node[SYMBOLIC_RANKS_MAX];
+};
+
+/* belongs: the node is one of the group's; a BOX leaves out the last plane of the last dimension, a
+ * SCATTERED group some nodes. */
+static bool belongs(const struct placed *g, uint32_t node)
+{
+    const struct td_topology *t = &g->topology;
+    uint32_t last = t->dimensions - 1, c[TD_DIMENSIONS_MAX];
+    td_topology_coordinates(t, node, c);
+    if (g->form == BOX)
+        return t->size[last] == 1 || c[last] + 1 < t->size[last];
+    return g->form != SCATTERED || node == 0 || draw(3) != 0;
+}
+
+static void place(struct placed *g, const char *shape, enum form form, uint32_t per_node)
+{
+    uint32_t node[SYMBOLIC_NODES_MAX], nodes = 0;
+    *g = (struct placed){.form = form};
+    assert_int_equal(td_topology_parse(&g->topology, shape, &(size_t){0}, &(const char *){0}),
+                     TD_OK);
+    for (uint32_t n = 0; n < g->topology.nodes; n++)
+        if (belongs(g, n))
+            node[nodes++] = n;
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint32_t ranks = form == UNEVEN ? 1 + (uint32_t)draw(per_node) : per_node;
+        for (uint32_t k = 0; k < ranks; k++)
+            g->rank_node[g->size++] = node[i];
+    }
+    for (uint32_t r = 0; form == CYCLIC && r < g->size; r++)
+        g->rank_node[r] = node[r % nodes];
+    for (uint32_t r = g->size; (form == SHUFFLED || form == UNEVEN) && r > 1; r--) {
+        uint32_t other = (uint32_t)draw(r), swap = g->rank_node[other];
+        g->rank_node[other] = g->rank_node[r - 1];
+        g->rank_node[r - 1] = swap;
+    }
+}
+
+static void check(const struct placed *g, struct symbolic_case c, struct symbolic_stats *stats)
+{
+    c.rank_node = g->rank_node;
+    c.size = g->size;
+    c.topology = g->topology;
+    c.seed = draw(UINT64_MAX);
+    if (!c.compile)
+        c.compile = td_select_compile;
+    const char *wrong = symbolic_check(&c, stats);
+    if (wrong) {
+        char shape[64];
+        const struct td_tuning *t = &c.tuning;
+        td_topology_print(&g->topology, shape, sizeof shape);
+        fail_msg(
+            "%s, form %d, %u ranks, %llu bytes, method %d, fabric %d, parts %d, barriers %d%s, "
+            "burst %u of %u, relay %llu: %s",
+            shape, (int)g->form, g->size, (unsigned long long)c.call.count, t->alltoall, t->fabric,
+            t->parts, t->barriers, t->barriers_of_all ? " of all" : "", t->burst, t->packet_bytes,
+            (unsigned long long)t->relay_bytes, wrong);
+    }
+}
+
+static struct symbolic_case make(enum td_alltoall method, uint64_t count)
+{
+    struct symbolic_case c = {.orders = 2};
+    c.call = (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = count};
+    c.tuning = (struct td_tuning){.fabric = TD_FABRIC_ROUTED,
+                                  .alltoall = (uint8_t)method,
+                                  .burst = 1,
+                                  .packet_bytes = 1 << 18};
+    return c;
+}
+
+/* tune draws everything that a method has to choose. */
+static void tune(const struct placed *g, struct symbolic_case *c)
+{
+    struct td_tuning *t = &c->tuning;
+    t->fabric = (uint8_t)draw(TD_FABRICS);
+    t->parts = (uint8_t)draw(4);
+    t->barriers = (uint8_t)draw(3);
+    t->barriers_of_all = draw(3) == 0;
+    t->no_gap = draw(2);
+    t->in_order = draw(3) == 0;
+    t->burst = (uint32_t)(1 + draw(3));
+    t->packet_bytes = (uint32_t)(draw(3) ? 1 << 18 : 5 + draw(40));
+    /* room for a part of every message, or for all of it */
+    uint64_t pairs = (uint64_t)g->size * g->size;
+    t->relay_bytes = draw(2) ? 0 : pairs * 2 * (1 + c->call.count / (1 + draw(3)));
+}
+
+/* for_all calls `test` with every shape and form. */
+static void for_all(void (*test)(const struct placed *))
+{
+    struct placed g;
+    for (int s = 0; s < SHAPES; s++)
+        for (int form = 0; form < FORMS; form++)
+            for (uint32_t per_node = 1; per_node <= 3; per_node++) {
+                place(&g, shapes[s], (enum form)form, per_node);
+                test(&g);
+            }
+}
+
+static void by_method(const struct placed *g, enum td_alltoall method)
+{
+    static const uint64_t counts[] = {0, 1, 2, 3, 7, 40, 111};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct symbolic_case c = make(method, counts[i]);
+        tune(g, &c);
+        check(g, c, NULL);
+    }
+}
+
+static void phased(const struct placed *g)
+{
+    by_method(g, TD_ALLTOALL_PHASED);
+}
+
+static void phased_serves_all_groups(void **unused)
+{
+    (void)unused;
+    for_all(phased);
+}
+
+/* ---- dependencies ---- */
+
+static struct {
+    unsigned family, dependency; /* taken away */
+    bool found;                  /* there was one */
+} surgery;
+
+static void without_a_dependency(const struct td_compile_input *input, struct td_program *p)
+{
+    td_select_compile(input, p);
+    struct td_family *f = &p->family[surgery.family];
+    if (surgery.family >= p->families || surgery.dependency >= f->dependencies)
+        return;
+    surgery.found = true;
+    f->dependencies--;
+    for (unsigned d = surgery.dependency; d < f->dependencies; d++)
+        f->dependency[d] = f->dependency[d + 1];
+}
+
+/* every_dependency_counts takes away each dependency in turn; without barriers, which only pace. */
+static void every_dependency_counts(const char *shape, enum td_alltoall method)
+{
+    struct placed g;
+    place(&g, shape, WHOLE, 1);
+    for (unsigned f = 0; f < TD_FAMILIES_MAX; f++)
+        for (unsigned d = 0; d < TD_DEPENDENCIES_MAX; d++) {
+            struct symbolic_case c = make(method, 60);
+            c.tuning.barriers = TD_BARRIERS_NONE;
+            c.tuning.relay_bytes = (uint64_t)g.size * g.size * 60;
+            c.tuning.packet_bytes = 17;
+            c.compile = without_a_dependency;
+            c.rank_node = g.rank_node;
+            c.size = g.size;
+            c.topology = g.topology;
+            surgery.family = f;
+            surgery.dependency = d;
+            surgery.found = false;
+            const char *wrong = symbolic_check(&c, NULL);
+            if (surgery.found && !wrong)
+                fail_msg("%s goes well without dependency %u of family %u", shape, d, f);
+            if (!surgery.found && wrong)
+                fail_msg("%s: %s", shape, wrong);
+            if (!surgery.found)
+                break;
+        }
+}
+
+static void phased_needs_every_dependency(void **unused)
+{
+    (void)unused;
+    every_dependency_counts("4", TD_ALLTOALL_PHASED);
+    every_dependency_counts("3x4", TD_ALLTOALL_PHASED);
+    every_dependency_counts("2x3x3", TD_ALLTOALL_PHASED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(phased_serves_all_groups),
+        cmocka_unit_test(phased_needs_every_dependency),
+    };
+    /* each case takes and gives back megabytes: keep them */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
