@@ -149,6 +149,20 @@ static void rank_runs(char *text, size_t bytes, const json_t *list)
     }
 }
 
+/* missing_ranks: processes that take any rank get theirs when all are there, so that fewer may be
+ * missing than there are ranks that nobody has: "2 of 0-2". */
+static void missing_ranks(char *text, size_t bytes, const json_t *job)
+{
+    const json_t *list = json_object_get(job, "missing");
+    json_int_t left = json_integer_value(json_object_get(job, "size")) -
+                      json_integer_value(json_object_get(job, "joined"));
+    text[0] = '\0';
+    if (left > 0 && (size_t)left < json_array_size(list))
+        snprintf(text, bytes, "%lld of ", (long long)left);
+    size_t length = strlen(text);
+    rank_runs(text + length, bytes - length, list);
+}
+
 /* is_late: an operation that waits for ranks for longer than anybody should be left guessing. */
 static bool is_late(const json_t *operation)
 {
@@ -164,6 +178,8 @@ static void cell(struct libscols_line *line, size_t column, const json_t *row, c
         snprintf(text, sizeof text, "%s", is_late(row) ? "!" : "");
     else if (strcmp(key, "age") == 0)
         duration(text, sizeof text, json_integer_value(json_object_get(row, "age_ns")));
+    else if (strcmp(key, "missing") == 0 && json_object_get(row, "joined"))
+        missing_ranks(text, sizeof text, row);
     else if (json_is_string(value))
         snprintf(text, sizeof text, "%s", json_string_value(value));
     else if (json_is_integer(value))

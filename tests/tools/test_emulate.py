@@ -253,6 +253,12 @@ class Emulation(unittest.TestCase):
         self.assertEqual([set(client) for client in status["clients"]],
                          [{"pid", "uid", "job", "rank"}])
 
+    def test_status_counts_processes_that_take_any_rank(self):
+        done = emulate("1", "--", "sh", "-c", "ctl=" + CTL + """
+            env -u TORUS_RANK TORUS_SIZE=3 $ctl bench 2>&- &
+            until $ctl status | grep -A 2 ^JOBS | grep '3 *1 *2 of 0-2$'; do $ctl status >&2; done""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_without_a_daemon_the_code_is_3(self):
         environment = dict(os.environ, TORUS_SOCKET="/nonexistent/torusd.sock")
         for command in (["status"], ["bench"], ["fft", "a.npy", "b.npy"]):
