@@ -354,8 +354,9 @@ int td_loop_run(const struct td_config *config, int watch_fd)
     if (good) {
         td_peers_start(loop.peers);
         wake(&loop);
-        td_log(TD_LOG_INFO, "serving node %u on %s, peers on %s", config->node, config->socket,
-               config->listen);
+        bool alone = config->topology.nodes == 1; /* and listens for nobody */
+        td_log(TD_LOG_INFO, "serving node %u on %s%s%s", config->node, config->socket,
+               alone ? ", the only one" : ", peers on ", alone ? "" : config->listen);
         tell_status(&loop);
         td_notify_ready();
         uv_run(&loop.uv, UV_RUN_DEFAULT);
