@@ -11,7 +11,6 @@ set_target_properties(torus PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/client>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 install(TARGETS torus EXPORT torus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES client/torus/torus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/torus)
-install(FILES ${CMAKE_BINARY_DIR}/torus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # find_package(torus) gives torus::torus.
 file(WRITE ${CMAKE_BINARY_DIR}/torus-config.cmake
@@ -22,35 +21,35 @@ install(EXPORT torus FILE torus-targets.cmake NAMESPACE torus:: DESTINATION ${pa
 install(FILES ${CMAKE_BINARY_DIR}/torus-config.cmake ${CMAKE_BINARY_DIR}/torus-config-version.cmake
         DESTINATION ${package})
 
-# The units as shipped name the places of a distribution; another prefix has its own.
-foreach(unit torusd.service torusd@.service)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS systemd/${unit})
-    file(READ systemd/${unit} text)
-    string(REPLACE "/usr/sbin/" "${CMAKE_INSTALL_FULL_SBINDIR}/" text "${text}")
-    string(REPLACE "/etc/torusd/" "${CMAKE_INSTALL_FULL_SYSCONFDIR}/torusd/" text "${text}")
-    file(WRITE ${CMAKE_BINARY_DIR}/systemd/${unit} "${text}")
-    install(FILES ${CMAKE_BINARY_DIR}/systemd/${unit} DESTINATION lib/systemd/system)
-endforeach()
-install(FILES systemd/torusd.sysusers DESTINATION lib/sysusers.d RENAME torusd.conf)
-install(FILES systemd/torusd.tmpfiles DESTINATION lib/tmpfiles.d RENAME torusd.conf)
-install(FILES conf/torusd.conf DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/torusd)
-
 find_program(SCDOC scdoc)
 if(SCDOC)
     foreach(page torusctl.1 libtorus.3 torusd.conf.5 torusd.8)
-        string(REGEX MATCH "[0-9]$" chapter ${page})
         set(made ${CMAKE_BINARY_DIR}/man/${page})
         set(source ${CMAKE_SOURCE_DIR}/docs/man/${page}.scd)
         add_custom_command(OUTPUT ${made} DEPENDS ${source} VERBATIM
             COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
             COMMAND sh -c "exec \"$1\" <\"$2\" >\"$3\"" scdoc ${SCDOC} ${source} ${made})
         list(APPEND pages ${made})
-        install(FILES ${made} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${chapter})
     endforeach()
     add_custom_target(man ALL DEPENDS ${pages})
 else()
     message(STATUS "scdoc is not there: no man pages")
 endif()
+
+# Configuration, units, torus.pc and man pages name each other by the prefix of the installation.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/placed)
+install(CODE "
+    set(source [==[${CMAKE_SOURCE_DIR}]==])
+    set(binary [==[${CMAKE_BINARY_DIR}]==])
+    set(version ${PROJECT_VERSION})
+    set(sbindir [==[${CMAKE_INSTALL_SBINDIR}]==])
+    set(libdir [==[${CMAKE_INSTALL_LIBDIR}]==])
+    set(includedir [==[${CMAKE_INSTALL_INCLUDEDIR}]==])
+    set(mandir [==[${CMAKE_INSTALL_MANDIR}]==])
+    set(sysconfdir [==[${CMAKE_INSTALL_SYSCONFDIR}]==])
+    set(pages [==[${pages}]==])
+")
+install(SCRIPT places.cmake)
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(document README.md docs/architecture.md docs/protocol.md docs/patents.md)

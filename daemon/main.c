@@ -15,8 +15,19 @@ static const char help[] =
     "The collectives service of one node: collectives, redistribution and transforms for local\n"
     "processes, over a torus of such daemons.\n"
     "\n"
-    "  --config FILE    read FILE and FILE.d/*.conf (default /etc/torusd/torusd.conf)\n"
+    "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
     "  --check-config   read the configuration, say what is wrong, and exit\n";
+
+/* default_file is where the configuration is unless --config says. */
+static const char *default_file(void)
+{
+    static char path[1024];
+    char self[1024];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    td_config_default(self, path, sizeof path);
+    return path;
+}
 
 /* raise_descriptors takes the hard limit: the soft one, 1024 by custom, is for programs that use
  * select(). */
@@ -35,7 +46,7 @@ int main(int argc, char **argv)
         {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
         {"watch-fd", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
-    const char *file = "/etc/torusd/torusd.conf";
+    const char *file = default_file();
     bool check = false;
     int watch_fd = -1, option = 0;
     while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
@@ -50,13 +61,13 @@ int main(int argc, char **argv)
             watch_fd = atoi(optarg);
             break;
         case 'h':
-            fputs(help, stdout);
+            printf(help, default_file());
             return 0;
         case 'v':
             puts("torusd " TORUS_VERSION);
             return 0;
         default:
-            fputs(help, stderr);
+            fprintf(stderr, help, default_file());
             return 2;
         }
     }

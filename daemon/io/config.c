@@ -50,6 +50,26 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     return good ? TD_OK : TD_ERR_INVALID;
 }
 
+void td_config_default(const char *executable, char *path, size_t bytes)
+{
+    static const char tail[] = "/" TORUS_SBINDIR "/torusd", folder[] = TORUS_SYSCONFDIR;
+    static const char name[] = "torusd/torusd.conf";
+    char prefix[512] = TORUS_PREFIX;
+    size_t length = strlen(executable), before = length - (sizeof tail - 1);
+    if (length >= sizeof tail - 1 && strcmp(executable + before, tail) == 0)
+        snprintf(prefix, sizeof prefix, "%.*s", (int)before, executable);
+    /* places.cmake has the same rule */
+    bool usual = strcmp(folder, "etc") == 0;
+    if (folder[0] == '/')
+        snprintf(path, bytes, "%s/%s", folder, name);
+    else if (usual && (strcmp(prefix, "/usr") == 0 || strcmp(prefix, "/usr/local") == 0))
+        snprintf(path, bytes, "/etc/%s", name);
+    else if (usual && strncmp(prefix, "/opt/", 5) == 0)
+        snprintf(path, bytes, "/etc%s/%s", prefix, name);
+    else
+        snprintf(path, bytes, "%s/%s/%s", prefix, folder, name);
+}
+
 void td_config_free(struct td_config *config)
 {
     for (uint32_t n = 0; n < TD_NODES_MAX; n++) {

@@ -24,6 +24,10 @@ struct td_config {
  * in a host list. On TD_ERR_INVALID *text (of text_bytes) is the sentence. */
 td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
                       size_t text_bytes);
+/* td_config_default writes the path of the configuration that goes with this executable: that of
+ * its prefix when it is installed under one, else that of the prefix the build was configured with.
+ */
+void td_config_default(const char *executable, char *path, size_t bytes);
 void td_config_free(struct td_config *config);
 /* td_config_bulk writes the bulk endpoint that belongs to a control endpoint: port + 1, or the path
  * with ".bulk". False when it has none. */

@@ -330,6 +330,25 @@ static void the_configuration_as_shipped_is_good(void **state)
     assert_int_equal(config.topology.nodes, 1);
 }
 
+static void the_default_is_that_of_the_prefix(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *executable, *path;
+    } cases[] = {
+        {"/usr/sbin/torusd", "/etc/torusd/torusd.conf"},
+        {"/usr/local/sbin/torusd", "/etc/torusd/torusd.conf"},
+        {"/sbin/torusd", "/etc/torusd/torusd.conf"},
+        {"/opt/torus/sbin/torusd", "/etc/opt/torus/torusd/torusd.conf"},
+        {"/home/me/torus/sbin/torusd", "/home/me/torus/etc/torusd/torusd.conf"},
+    };
+    write_file(file, ""); /* for teardown */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        td_config_default(cases[i].executable, text, sizeof text);
+        assert_string_equal(text, cases[i].path);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -358,6 +377,7 @@ int main(void)
         TEST(an_ipc_path_that_a_socket_cannot_have_is_refused),
         TEST(a_missing_file_is_named),
         TEST(the_configuration_as_shipped_is_good),
+        TEST(the_default_is_that_of_the_prefix),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# places: files that name other installed files. `cmake --install --prefix` may choose another prefix
+# than the build was configured with, so this runs when they are installed: install.cmake sets source,
+# binary, and the folders' names as GNUInstallDirs has them.
+cmake_policy(VERSION 3.25)
+
+# As GNUInstallDirs, but with /etc for /usr/local too. td_config_default has the same rule.
+if(IS_ABSOLUTE "${sysconfdir}")
+    set(configuration "${sysconfdir}/torusd")
+elseif(sysconfdir STREQUAL "etc" AND CMAKE_INSTALL_PREFIX MATCHES "^(/|/usr|/usr/local)/?$")
+    set(configuration /etc/torusd)
+elseif(sysconfdir STREQUAL "etc" AND CMAKE_INSTALL_PREFIX MATCHES "^/opt/")
+    set(configuration "/etc${CMAKE_INSTALL_PREFIX}/torusd")
+else()
+    set(configuration "${CMAKE_INSTALL_PREFIX}/${sysconfdir}/torusd")
+endif()
+
+foreach(name sbindir libdir includedir mandir)
+    set(${name}_full "${${name}}")
+    cmake_path(ABSOLUTE_PATH ${name}_full BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" NORMALIZE)
+endforeach()
+
+# place FILE with the places it names, as FOLDER/NAME.
+function(place file folder name)
+    file(READ "${file}" text)
+    string(REPLACE "/usr/sbin/" "${sbindir_full}/" text "${text}")
+    string(REPLACE "/etc/torusd" "${configuration}" text "${text}")
+    string(REPLACE "@prefix@" "${CMAKE_INSTALL_PREFIX}" text "${text}")
+    string(REPLACE "@libdir@" "${libdir_full}" text "${text}")
+    string(REPLACE "@includedir@" "${includedir_full}" text "${text}")
+    string(REPLACE "@version@" "${version}" text "${text}")
+    file(REMOVE "${binary}/placed/${name}")
+    file(WRITE "${binary}/placed/${name}" "${text}")
+    file(INSTALL DESTINATION "${folder}" TYPE FILE FILES "${binary}/placed/${name}")
+    set(CMAKE_INSTALL_MANIFEST_FILES "${CMAKE_INSTALL_MANIFEST_FILES}" PARENT_SCOPE)
+endfunction()
+
+set(lib "${CMAKE_INSTALL_PREFIX}/lib") # where systemd looks, whatever libdir is
+place("${source}/systemd/torusd.service" "${lib}/systemd/system" torusd.service)
+place("${source}/systemd/torusd@.service" "${lib}/systemd/system" torusd@.service)
+place("${source}/systemd/torusd.sysusers" "${lib}/sysusers.d" torusd.conf)
+place("${source}/systemd/torusd.tmpfiles" "${lib}/tmpfiles.d" torusd.conf)
+place("${source}/client/libtorus/torus.pc.in" "${libdir_full}/pkgconfig" torus.pc)
+foreach(page ${pages})
+    cmake_path(GET page FILENAME name)
+    string(REGEX MATCH "[0-9]$" chapter "${name}")
+    place("${page}" "${mandir_full}/man${chapter}" "${name}")
+endforeach()
+if(EXISTS "$ENV{DESTDIR}${configuration}/torusd.conf")
+    message(STATUS "Kept: $ENV{DESTDIR}${configuration}/torusd.conf")
+else()
+    place("${source}/conf/torusd.conf" "${configuration}" torusd.conf)
+endif()

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# install.sh SOURCE CMAKE BUILD CC: what is installed under a prefix agrees with it, and works.
+set -eu
+source=$1 cmake=$2 build=$3 cc=$4
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+complain() { echo "$*" >&2; exit 1; }
+
+# files PREFIX CONFIGURATION: below $DESTDIR
+files() {
+    [ -f "$DESTDIR$2/torusd.conf" ] || complain "$2/torusd.conf is not there"
+    lib=$DESTDIR$1/lib
+    grep -qx "ExecStart=$1/sbin/torusd --config $2/torusd.conf" "$lib/systemd/system/torusd.service" ||
+        complain "the unit names other places than those of $1"
+    grep -qx "ExecStart=$1/sbin/torusd --config $2/%i.conf" "$lib/systemd/system/torusd@.service" ||
+        complain "the template names other places than those of $1"
+    grep -q "^d $2 " "$lib/tmpfiles.d/torusd.conf" || complain "tmpfiles names another folder than $2"
+    grep -q "^prefix=$1\$" "$(find "$DESTDIR$1" -name torus.pc)" || complain "torus.pc is not of $1"
+    page=$DESTDIR$1/share/man/man8/torusd.8
+    [ ! -f "$page" ] || tr -d '\\&' <"$page" | grep -q "$2/torusd.conf" || complain "torusd(8) does not say $2"
+}
+
+for prefix in /usr /usr/local /opt/torus; do
+    export DESTDIR="$folder/$(basename $prefix)"
+    "$cmake" --install "$build" --prefix $prefix >/dev/null
+    case $prefix in
+    /opt/*) files $prefix /etc$prefix/torusd ;;
+    *) files $prefix /etc/torusd ;;
+    esac
+done
+
+export DESTDIR=
+prefix=$folder/prefix
+"$cmake" --install "$build" --prefix "$prefix" >/dev/null
+files "$prefix" "$prefix/etc/torusd"
+"$prefix/sbin/torusd" --check-config | grep -q "^$prefix/etc/torusd/torusd.conf: good" ||
+    complain "torusd does not read the configuration of its prefix"
+"$prefix/sbin/torusd" --help | grep -q "$prefix/etc/torusd/torusd.conf" || complain "nor does it say so"
+
+echo '# mine' >>"$prefix/etc/torusd/torusd.conf"
+"$cmake" --install "$build" --prefix "$prefix" >/dev/null
+grep -q '^# mine' "$prefix/etc/torusd/torusd.conf" || complain "a configuration was overwritten"
+
+# the ten lines of C of the README, as it says
+export PATH="$prefix/bin:$PATH" PKG_CONFIG_PATH="$(dirname "$(find "$prefix" -name torus.pc)")"
+export LD_LIBRARY_PATH="$(dirname "$PKG_CONFIG_PATH")"
+cd "$folder"
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >hello.c
+$cc -o hello hello.c $(pkg-config --cflags --libs torus)
+[ "$(torusctl emulate 2x2 -- ./hello | grep -c 'of 4: the sum is 6')" = 4 ] || complain "hello does not work"
+echo "every place is that of its prefix"
