@@ -12,8 +12,8 @@
 static const char help[] =
     "usage: torusd [--config FILE] [--check-config] [--help] [--version]\n"
     "\n"
-    "The collectives service of one node: collectives, redistribution and transforms for local\n"
-    "processes, over a torus of such daemons.\n"
+    "The collectives service of one node: collectives and Fourier transforms for local processes,\n"
+    "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
     "  --check-config   read the configuration, say what is wrong, and exit\n";
