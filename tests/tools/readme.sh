@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# readme.sh SOURCE BUILD: the README's programs, compiled and run by its own lines, print what it says.
+set -eu
+source=$1 build=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+ln -s "$source/client" client
+ln -s "$build" build
+
+# block FENCE FIRST: the block of this fence that begins with this line
+block() {
+    awk -v fence="$1" -v first="$2" '
+        $0 == "```" { inside = 0 }
+        inside == 1 { inside = index($0, first) == 1 ? 2 : 0 }
+        inside == 2 { print }
+        $0 == fence { inside = 1 }' "$source/README.md"
+}
+block '```c' '#include' >hello.c
+block '```python' 'import torus' >hello.py
+block '```sh' './dev build' | sed 1d >lines.sh
+block '```' '[0] rank 0' >expected
+[ -s hello.c ] && [ -s hello.py ] && [ -s lines.sh ] && [ -s expected ] || { echo "no such block"; exit 1; }
+sort expected expected >both
+sh -eu lines.sh | sort | diff both -
