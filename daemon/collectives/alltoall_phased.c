@@ -22,7 +22,7 @@
 enum role { RECV, SEND, SYNC, FREE, LOCAL, PACK, UNPACK, ROLES };
 enum { P_GRID = TD_RELAY_PARAMETERS };
 _Static_assert(P_GRID + TD_GRID_PARAMETERS <= TD_PARAMETERS_MAX, "all are kept");
-_Static_assert(ROLES * TD_DIMENSIONS_MAX <= TD_FAMILIES_MAX, "a family of each for a dimension");
+_Static_assert(ROLES <= TD_FAMILIES_MAX / TD_DIMENSIONS_MAX, "a family of each for a dimension");
 
 /* struct move: what a dimension does in one phase of one segment. */
 struct move {

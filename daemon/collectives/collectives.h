@@ -35,5 +35,9 @@ void td_fft_compile(struct td_program *p);
 uint64_t td_order_at(uint64_t seed, uint64_t n, uint64_t i);
 /* td_ranks_here returns how many ranks of the group are on this node. */
 uint32_t td_ranks_here(const struct td_program *p);
+/* td_alltoall_local makes `step` the COPY number i (< td_alltoall_locals) of what local ranks have
+ * for each other. */
+void td_alltoall_local(const struct td_program *p, uint64_t i, struct td_step *step);
+uint64_t td_alltoall_locals(const struct td_program *p);
 
 #endif

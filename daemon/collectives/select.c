@@ -11,13 +11,23 @@ static uint64_t payload_bytes(const struct td_call *call)
 
 static void compile_alltoall(struct td_program *p)
 {
-    switch (p->group->slots == 1 ? TD_ALLTOALL_RANDOM : p->tuning.alltoall) {
+    enum td_alltoall chosen = p->group->slots == 1 ? TD_ALLTOALL_RANDOM : p->tuning.alltoall;
+    switch (chosen) {
     case TD_ALLTOALL_PHASED:
         td_alltoall_phased_compile(p);
         return;
-    default:
-        td_alltoall_random_compile(p);
+    case TD_ALLTOALL_PAIRWISE:
+        td_alltoall_pairwise_compile(p);
+        return;
+    case TD_ALLTOALL_TWO_PHASE:
+        td_alltoall_two_phase_compile(p);
+        return;
+    case TD_ALLTOALL_AUTO:
+    case TD_ALLTOALL_RANDOM:
+    case TD_ALLTOALLS:
+        break;
     }
+    td_alltoall_random_compile(p);
 }
 
 void td_select_compile(const struct td_compile_input *in, struct td_program *out)

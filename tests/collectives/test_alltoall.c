@@ -116,7 +116,7 @@ static void tune(const struct placed *g, struct symbolic_case *c)
     t->no_gap = draw(2);
     t->in_order = draw(3) == 0;
     t->burst = (uint32_t)(1 + draw(3));
-    t->packet_bytes = (uint32_t)(draw(3) ? 1 << 18 : 5 + draw(40));
+    t->packet_bytes = (uint32_t)(draw(3) ? 1 << 18 : g->topology.nodes + g->size + draw(40));
     /* room for a part of every message, or for all of it */
     uint64_t pairs = (uint64_t)g->size * g->size;
     t->relay_bytes = draw(2) ? 0 : pairs * 2 * (1 + c->call.count / (1 + draw(3)));
@@ -153,6 +153,39 @@ static void phased_serves_all_groups(void **unused)
 {
     (void)unused;
     for_all(phased);
+}
+
+static void random_order(const struct placed *g)
+{
+    by_method(g, TD_ALLTOALL_RANDOM);
+}
+
+static void random_order_serves_all_groups(void **unused)
+{
+    (void)unused;
+    for_all(random_order);
+}
+
+static void pairwise(const struct placed *g)
+{
+    by_method(g, TD_ALLTOALL_PAIRWISE);
+}
+
+static void pairwise_serves_all_groups(void **unused)
+{
+    (void)unused;
+    for_all(pairwise);
+}
+
+static void two_phase(const struct placed *g)
+{
+    by_method(g, TD_ALLTOALL_TWO_PHASE);
+}
+
+static void two_phase_serves_all_groups(void **unused)
+{
+    (void)unused;
+    for_all(two_phase);
 }
 
 /* ---- dependencies ---- */
@@ -210,11 +243,22 @@ static void phased_needs_every_dependency(void **unused)
     every_dependency_counts("2x3x3", TD_ALLTOALL_PHASED);
 }
 
+static void two_phase_needs_every_dependency(void **unused)
+{
+    (void)unused;
+    every_dependency_counts("3x4", TD_ALLTOALL_TWO_PHASE);
+    every_dependency_counts("2x3x3", TD_ALLTOALL_TWO_PHASE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phased_serves_all_groups),
         cmocka_unit_test(phased_needs_every_dependency),
+        cmocka_unit_test(random_order_serves_all_groups),
+        cmocka_unit_test(pairwise_serves_all_groups),
+        cmocka_unit_test(two_phase_serves_all_groups),
+        cmocka_unit_test(two_phase_needs_every_dependency),
     };
     /* each case takes and gives back megabytes: keep them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
