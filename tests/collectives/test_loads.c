@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every method of all-to-all puts on every link: the SENDs of all nodes, taken along minimal
+ * ways in the order of dimensions, ties halved unless the SEND names its way. On a torus that is
+ * the bound of algorithms.md, section 1, on each link; on a line it is more towards the middle,
+ * where it is the bound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collectives/bound.h"
+#include "collectives/select.h"
+#include "core/arena.h"
+#include "core/group.h"
+
+enum { NODES_MAX = 125, DIMENSIONS = 3, MESSAGE = 12 /* bytes: three parts, and halves */ };
+
+static struct {
+    struct td_topology topology;
+    struct td_tuning tuning;
+    uint64_t load2[NODES_MAX][DIMENSIONS][2]; /* twice the bytes on the link out of a node */
+    uint64_t sends;
+    /* which of the slots of a gap's turn the packets of one hop count take on a link */
+    uint64_t taken[NODES_MAX][DIMENSIONS][2];
+} m;
+
+static const char *shape_name(void)
+{
+    static char text[64];
+    td_topology_print(&m.topology, text, sizeof text);
+    return text;
+}
+
+/* pass takes bytes2 / 2 bytes over h links; returns where they come to. */
+static uint32_t pass(uint32_t node, uint32_t dimension, uint32_t h, int sign, uint64_t bytes2,
+                     const struct td_step *phased)
+{
+    for (uint32_t hop = 0; hop < h; hop++) {
+        m.load2[node][dimension][sign < 0] += bytes2;
+        if (phased) {
+            uint64_t slot = (uint64_t)1 << hop % (phased->gap + 1);
+            if (m.taken[node][dimension][sign < 0] & slot)
+                fail_msg("%s: packets meet on the link of node %u in dimension %u, %u hops, gap %u",
+                         shape_name(), node, dimension, h, phased->gap);
+            m.taken[node][dimension][sign < 0] |= slot;
+        }
+        node = td_topology_neighbour(&m.topology, node, dimension, sign);
+    }
+    return node;
+}
+
+static void travel(uint32_t from, const struct td_step *send, bool phased)
+{
+    uint64_t bytes = (uint64_t)td_step_bytes(send);
+    const struct td_topology *t = &m.topology;
+    uint32_t moved = 0;
+    for (uint32_t d = 0; d < t->dimensions; d++) {
+        int32_t way = td_topology_offset(t, from, send->peer, d);
+        uint32_t h = (uint32_t)(way < 0 ? -way : way);
+        bool tie = t->wrap[d] && 2 * h == t->size[d];
+        moved += h > 0;
+        if (tie && send->sign == 0) {
+            pass(from, d, h, -1, bytes, NULL);
+            from = pass(from, d, h, 1, bytes, NULL);
+        } else if (h > 0) {
+            int sign = way < 0 ? -1 : 1;
+            from = pass(from, d, h, tie ? send->sign : sign, 2 * bytes, phased ? send : NULL);
+        }
+    }
+    assert_int_equal(from, send->peer);
+    assert_true(!phased || moved == 1);
+}
+
+static void add_up(enum td_alltoall method, unsigned parts)
+{
+    static struct td_program program[NODES_MAX];
+    struct td_arena *arena = td_arena_create(1 << 20);
+    uint32_t nodes = m.topology.nodes, rank_node[NODES_MAX];
+    struct td_group group;
+    struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = MESSAGE};
+    m.tuning = (struct td_tuning){.fabric = TD_FABRIC_ROUTED,
+                                  .alltoall = (uint8_t)method,
+                                  .parts = (uint8_t)parts,
+                                  .burst = 1,
+                                  .packet_bytes = 8};
+    for (uint32_t n = 0; n < nodes; n++)
+        rank_node[n] = n;
+    assert_non_null(arena);
+    assert_int_equal(td_group_build(&group, arena, rank_node, nodes), TD_OK);
+    memset(m.load2, 0, sizeof m.load2);
+    m.sends = 0;
+    for (uint32_t n = 0; n < nodes; n++)
+        td_select_compile(&(struct td_compile_input){.call = &call,
+                                                     .seed = 5,
+                                                     .group = &group,
+                                                     .slot = n,
+                                                     .topology = &m.topology,
+                                                     .tuning = &m.tuning},
+                          &program[n]);
+    for (unsigned f = 0; f < program[0].families; f++)
+        for (uint64_t i = 0; i < program[0].family[f].count; i++) {
+            if (program[0].family[f].kind != TD_SEND)
+                break;
+            memset(m.taken, 0, sizeof m.taken);
+            for (uint32_t n = 0; n < nodes; n++) {
+                struct td_step step;
+                program[n].method->expand(&program[n], f, i, &step);
+                if (td_step_bytes(&step) == 0)
+                    continue;
+                travel(n, &step, method == TD_ALLTOALL_PHASED);
+                m.sends++;
+            }
+        }
+    td_group_free(&group, arena);
+    td_arena_destroy(arena);
+}
+
+/* expected2 returns twice the bytes on the link out of a node, by the formula. */
+static uint64_t expected2(uint32_t node, uint32_t d, int sign)
+{
+    const struct td_topology *t = &m.topology;
+    uint64_t k = t->size[d], c[TD_DIMENSIONS_MAX];
+    uint32_t coordinates[TD_DIMENSIONS_MAX];
+    if (t->wrap[d])
+        return td_bound_load2(t, d) * MESSAGE;
+    td_topology_coordinates(t, node, coordinates);
+    c[d] = sign > 0 ? coordinates[d] + 1 : k - coordinates[d]; /* nodes behind the link */
+    return 2 * c[d] * (k - c[d]) * (t->nodes / k) * MESSAGE;
+}
+
+static void compare(const char *method)
+{
+    const struct td_topology *t = &m.topology;
+    for (uint32_t d = 0; d < t->dimensions; d++) {
+        uint64_t most = 0, total = 0, pairs = t->nodes / t->size[d], k = t->size[d];
+        for (uint32_t n = 0; n < t->nodes; n++)
+            for (int way = 0; way < 2; way++) {
+                uint64_t want = expected2(n, d, way ? -1 : 1), is = m.load2[n][d][way];
+                if (is != want)
+                    fail_msg("%s, %s: twice %llu bytes, not %llu, on node %u's link %c in "
+                             "dimension %u",
+                             shape_name(), method, (unsigned long long)is, (unsigned long long)want,
+                             n, way ? '-' : '+', d);
+                most = is > most ? is : most;
+                total += is;
+            }
+        assert_int_equal(most, td_bound_load2(t, d) * MESSAGE);
+        /* and all hops together: on a line, pairs of coordinates are (k^2 - 1) k / 3 hops apart */
+        uint64_t hops = t->wrap[d] ? k * (k * k / 4) : (k * k - 1) * k / 3;
+        assert_int_equal(total, 2 * hops * pairs * pairs * MESSAGE);
+    }
+}
+
+static void check_shape(const char *text)
+{
+    assert_int_equal(td_topology_parse(&m.topology, text, &(size_t){0}, &(const char *){0}), TD_OK);
+    add_up(TD_ALLTOALL_RANDOM, 0);
+    compare("random");
+    add_up(TD_ALLTOALL_PAIRWISE, 0);
+    compare("pairwise");
+    add_up(TD_ALLTOALL_TWO_PHASE, 0);
+    compare("two-phase");
+    add_up(TD_ALLTOALL_PHASED, 0);
+    compare("phased, a part a dimension");
+    add_up(TD_ALLTOALL_PHASED, 1);
+    compare("phased, one part");
+}
+
+static void every_link_carries_what_the_formula_says(void **unused)
+{
+    (void)unused;
+    char text[64];
+    for (unsigned a = 1; a <= 8; a++)
+        for (unsigned wrap = 0; wrap < 8; wrap++)
+            for (unsigned b = 1; b <= 8; b++)
+                for (unsigned c = 1; c <= (a <= 5 && b <= 5 ? 5u : 1u); c++) {
+                    snprintf(text, sizeof text, "%u%sx%u%sx%u%s", a, wrap & 1 ? "m" : "", b,
+                             wrap & 2 ? "m" : "", c, wrap & 4 ? "m" : "");
+                    check_shape(text);
+                }
+}
+
+static void bounds_are_those_of_the_table(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *shape;
+        uint64_t load;
+    } table[] = {{"3x3", 3},     {"4x4", 8},     {"5x5", 15},      {"8x8", 64},   {"4x4x4", 32},
+                 {"4x4x8", 128}, {"8x8x8", 512}, {"8x8x16", 2048}, {"4mx4m", 16}, {"2m", 1}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct td_topology t;
+        assert_int_equal(td_topology_parse(&t, table[i].shape, &(size_t){0}, &(const char *){0}),
+                         TD_OK);
+        assert_int_equal(td_alltoall_bound(&t, 10), 2 * table[i].load * 10);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_are_those_of_the_table),
+        cmocka_unit_test(every_link_carries_what_the_formula_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
