@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select.h"
 
+#include <stdio.h>
+
 #include "collectives.h"
+#include "predict.h"
 
 /* payload_bytes returns what one rank brings to, or takes from, a call that can ride. */
 static uint64_t payload_bytes(const struct td_call *call)
@@ -9,10 +12,31 @@ static uint64_t payload_bytes(const struct td_call *call)
     return call->count * td_type_bytes(call->type);
 }
 
+/* choose returns the method of an all-to-all: the one asked for, or that of the least predicted
+ * time. */
+static enum td_alltoall choose(const struct td_program *p, struct td_prediction *predicted)
+{
+    if (p->group->slots == 1)
+        return TD_ALLTOALL_RANDOM;
+    if (p->tuning.alltoall != TD_ALLTOALL_AUTO)
+        return p->tuning.alltoall;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED)
+        return TD_ALLTOALL_RANDOM;
+    td_predict_alltoall(p, predicted);
+    bool relays = predicted->grid.box && predicted->grid.shape.dimensions > 1;
+    bool whole = p->tuning.barriers == TD_BARRIERS_HOP && !p->tuning.barriers_of_all &&
+                 !p->tuning.no_gap && p->tuning.parts == 0;
+    if (!relays || predicted->packets < 2)
+        return TD_ALLTOALL_RANDOM;
+    if (whole && predicted->phased < predicted->random && predicted->phased < predicted->two_phase)
+        return TD_ALLTOALL_PHASED;
+    return predicted->two_phase < predicted->random ? TD_ALLTOALL_TWO_PHASE : TD_ALLTOALL_RANDOM;
+}
+
 static void compile_alltoall(struct td_program *p)
 {
-    enum td_alltoall chosen = p->group->slots == 1 ? TD_ALLTOALL_RANDOM : p->tuning.alltoall;
-    switch (chosen) {
+    struct td_prediction predicted;
+    switch (choose(p, &predicted)) {
     case TD_ALLTOALL_PHASED:
         td_alltoall_phased_compile(p);
         return;
@@ -30,17 +54,22 @@ static void compile_alltoall(struct td_program *p)
     td_alltoall_random_compile(p);
 }
 
-void td_select_compile(const struct td_compile_input *in, struct td_program *out)
+static void begin(const struct td_compile_input *in, struct td_program *out)
 {
-    const struct td_call *call = in->call;
     *out = (struct td_program){.group = in->group,
                                .topology = in->topology,
                                .tuning = *in->tuning,
                                .slot = in->slot,
-                               .call = *call,
+                               .call = *in->call,
                                .seed = in->seed};
     if (in->fft)
         out->fft = *in->fft;
+}
+
+void td_select_compile(const struct td_compile_input *in, struct td_program *out)
+{
+    const struct td_call *call = in->call;
+    begin(in, out);
     switch ((enum td_kind)call->kind) {
     case TD_KIND_BROADCAST:
         if (payload_bytes(call) > TD_RIDE_BYTES_MAX) {
@@ -69,4 +98,72 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         break;
     }
     td_tree_combine_compile(out);
+}
+
+const char *td_alltoall_name(enum td_alltoall method)
+{
+    static const char *const names[TD_ALLTOALLS] = {"auto", "random", "phased", "pairwise",
+                                                    "two-phase"};
+    return method < TD_ALLTOALLS ? names[method] : "unknown";
+}
+
+/* explain_choice says why AUTO took the method in the routed fabric. */
+static int explain_choice(const struct td_prediction *x, enum td_alltoall method, char *text,
+                          size_t size)
+{
+    char shape[64];
+    const char *name = td_alltoall_name(method);
+    unsigned long long bound = x->bound, packets = x->packets;
+    td_topology_print(&x->grid.shape, shape, sizeof shape);
+    if (!x->grid.box)
+        return snprintf(text, size,
+                        "%s: the group's nodes are no whole box of the machine, so phases along "
+                        "its rings would not be short ways",
+                        name);
+    if (x->grid.shape.dimensions < 2)
+        return snprintf(text, size, "%s: in one dimension, %s, there is nothing to relay", name,
+                        shape);
+    if (method == TD_ALLTOALL_PHASED)
+        return snprintf(text, size,
+                        "%s: %llu packets a pair on %s outweigh its barriers (predicted %llu "
+                        "slots, random order %llu, two-phase %llu, bound %llu)",
+                        name, packets, shape, (unsigned long long)x->phased,
+                        (unsigned long long)x->random, (unsigned long long)x->two_phase, bound);
+    if (method == TD_ALLTOALL_TWO_PHASE)
+        return snprintf(text, size,
+                        "%s: %s is long in dimension %u (random order would reach 0.%02d of the "
+                        "bound there; predicted %llu slots, bound %llu)",
+                        name, shape, x->longest, TD_PREDICT_RANDOM_LONG / 10,
+                        (unsigned long long)x->two_phase, bound);
+    if (x->packets < 2)
+        return snprintf(text, size, "%s: one packet a pair is too short for relays", name);
+    return snprintf(text, size,
+                    "%s: %s is not long in one dimension, and %llu packets a pair do not outweigh "
+                    "barriers (predicted %llu slots, bound %llu)",
+                    name, shape, packets, (unsigned long long)x->random, bound);
+}
+
+int td_select_explain(const struct td_compile_input *in, char *text, size_t size)
+{
+    struct td_prediction predicted;
+    struct td_program p;
+    td_select_compile(in, &p);
+    if (p.ride != TD_RIDE_NONE)
+        return snprintf(text, size, "%s: it is short enough to travel with the gate",
+                        p.method->name);
+    if (p.call.kind != TD_KIND_ALLTOALL)
+        return snprintf(text, size,
+                        "%s: the only method for data that does not travel with the "
+                        "gate",
+                        p.method->name);
+    begin(in, &p);
+    enum td_alltoall method = choose(&p, &predicted);
+    if (p.group->slots == 1)
+        return snprintf(text, size, "%s: all ranks are on one node", td_alltoall_name(method));
+    if (p.tuning.alltoall != TD_ALLTOALL_AUTO)
+        return snprintf(text, size, "%s: it was asked for", td_alltoall_name(method));
+    if (p.tuning.fabric != TD_FABRIC_ROUTED)
+        return snprintf(text, size, "%s: in the direct fabric a message needs no other node's help",
+                        td_alltoall_name(method));
+    return explain_choice(&predicted, method, text, size);
 }

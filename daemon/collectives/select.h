@@ -7,5 +7,10 @@
 
 /* td_select_compile is the td_compile_fn of both drivers. */
 td_compile_fn td_select_compile;
+/* td_select_explain writes the method that td_select_compile takes and the reason, in a sentence;
+ * returns its length. */
+int td_select_explain(const struct td_compile_input *input, char *text, size_t size);
+/* td_alltoall_name returns e.g. "two-phase", as it is asked for. */
+const char *td_alltoall_name(enum td_alltoall method);
 
 #endif

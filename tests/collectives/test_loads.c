@@ -199,10 +199,60 @@ static void bounds_are_those_of_the_table(void **unused)
     }
 }
 
+/* ---- selection ---- */
+
+static void expect_choice(const char *shape, enum td_fabric fabric, uint32_t left_out,
+                          uint64_t packets, const char *sentence)
+{
+    static uint32_t rank_node[TD_NODES_MAX];
+    struct td_arena *arena = td_arena_create(1 << 22);
+    struct td_topology t;
+    struct td_group group;
+    struct td_tuning tuning = {.fabric = (uint8_t)fabric, .burst = 1, .packet_bytes = 100};
+    struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = packets * 100};
+    char text[TD_TEXT_MAX];
+    uint32_t ranks = 0;
+    assert_non_null(arena);
+    assert_int_equal(td_topology_parse(&t, shape, &(size_t){0}, &(const char *){0}), TD_OK);
+    for (uint32_t n = 0; n < t.nodes; n++)
+        if (n != left_out)
+            rank_node[ranks++] = n;
+    assert_int_equal(td_group_build(&group, arena, rank_node, ranks), TD_OK);
+    for (uint32_t slot = 0; slot < group.slots; slot += 7) { /* the same on all nodes */
+        const struct td_compile_input input = {
+            .call = &call, .group = &group, .slot = slot, .topology = &t, .tuning = &tuning};
+        int length = td_select_explain(&input, text, sizeof text);
+        assert_int_equal(length, strlen(text));
+        if (strncmp(text, sentence, strlen(sentence)) != 0)
+            fail_msg("%s, %llu packets: %s", shape, (unsigned long long)packets, text);
+    }
+    td_group_free(&group, arena);
+    td_arena_destroy(arena);
+}
+
+static void the_method_is_chosen_by_shape_and_size(void **unused)
+{
+    (void)unused;
+    enum td_fabric direct = TD_FABRIC_DIRECT, routed = TD_FABRIC_ROUTED;
+    uint32_t all = UINT32_MAX;
+    expect_choice("8x8x8", direct, all, 16, "random: in the direct fabric");
+    expect_choice("1x1", routed, all, 16, "random: all ranks are on one node");
+    expect_choice("8", routed, all, 16, "random: in one dimension, 8,");
+    expect_choice("4x4", routed, 5, 16, "random: the group's nodes are no whole box");
+    expect_choice("4x4", routed, all, 16, "random: 4x4 is not long in one dimension");
+    expect_choice("8x8x8", routed, all, 2, "random: 8x8x8 is not long in one dimension");
+    expect_choice("8x8x8", routed, all, 100, "phased: 100 packets a pair on 8x8x8 outweigh");
+    expect_choice("4x4x8", routed, all, 1, "random: one packet a pair");
+    expect_choice("4x4x8", routed, all, 4,
+                  "two-phase: 4x4x8 is long in dimension 2 (random order would reach 0.74 of");
+    expect_choice("4x4mx4", routed, all, 4, "two-phase: 4x4mx4 is long in dimension 1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_those_of_the_table),
+        cmocka_unit_test(the_method_is_chosen_by_shape_and_size),
         cmocka_unit_test(every_link_carries_what_the_formula_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
