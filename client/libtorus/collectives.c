@@ -13,18 +13,13 @@ struct buffers {
 static int start(torus_group *g, const struct td_call *call, const struct buffers *b,
                  torus_request **request)
 {
-    torus_context *c = g->context;
-    int error = tl_ready(c);
+    torus_request *r = NULL;
+    const char *wrong = g ? td_call_check(call, g->size) : NULL;
+    if (wrong)
+        return tl_fail(g->context, TORUS_ERR_INVALID, "%s: %s", td_kind_name(call->kind), wrong);
+    int error = tl_request_begin(g, REQUEST_SIMPLE, request, &r);
     if (error != TORUS_OK)
         return error;
-    if (!request)
-        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
-    const char *wrong = td_call_check(call, g->size);
-    if (wrong)
-        return tl_fail(c, TORUS_ERR_INVALID, "%s: %s", td_kind_name(call->kind), wrong);
-    torus_request *r = tl_request_new(c, g, REQUEST_SIMPLE);
-    if (!r)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     q.u.operation.group = g->number;
     q.u.operation.call = *call;
@@ -80,8 +75,8 @@ int torus_ibroadcast(torus_group *g, void *buffer, size_t count, int type, uint3
     const struct buffers b = {.destination = buffer,
                               .bytes = byte_count(count, type, 1),
                               .same = true,
-                              .copy_in = g->rank == root,
-                              .copy_out = g->rank != root};
+                              .copy_in = g && g->rank == root,
+                              .copy_out = !g || g->rank != root};
     return start(g, &call, &b, request);
 }
 
@@ -119,8 +114,8 @@ int torus_ialltoall(torus_group *g, const void *source, void *destination, size_
     const struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = narrow(type), .count = count};
     const struct buffers b = {.source = (void *)(uintptr_t)source,
                               .destination = destination,
-                              .bytes = byte_count(count, type, g->size)};
-    if (source == TORUS_IN_PLACE || (source == destination && b.bytes))
+                              .bytes = byte_count(count, type, g ? g->size : 1)};
+    if (g && (source == TORUS_IN_PLACE || (source == destination && b.bytes)))
         return tl_fail(g->context, TORUS_ERR_INVALID,
                        "alltoall: source and destination must not overlap");
     return start(g, &call, &b, request);

@@ -84,6 +84,9 @@ int tl_ready(torus_context *c)
 
 /* ---- the socket ---- */
 
+static const int64_t GREETING_NS_MAX = 30 * (int64_t)1000000000;
+enum { DRAIN_EVERY = 64 }; /* requests, of which the daemon keeps the replies of some hundreds */
+
 static int lose(torus_context *c, int error, const char *text)
 {
     if (!c->lost) {
@@ -119,9 +122,22 @@ int tl_poll(torus_context *c, int64_t deadline_ns)
     return poll_fd(c->fd, POLLIN, deadline_ns);
 }
 
+/* drain reads the replies that are there: the daemon does not keep them for ever. */
+static void drain(torus_context *c)
+{
+    if (c->draining)
+        return;
+    c->draining = true;
+    while (!c->lost && tl_receive(c) == TORUS_OK)
+        continue;
+    c->draining = false;
+}
+
 int tl_send(torus_context *c, const struct td_request *q, int fd)
 {
     int saved = errno;
+    if (q->id % DRAIN_EVERY == DRAIN_EVERY - 1 && tl_ready(c) == TORUS_OK)
+        drain(c);
     size_t size =
         tl_ready(c) == TORUS_OK ? td_wire_encode_request(q, c->bytes, sizeof c->bytes) : 0;
     if (size == 0)
@@ -188,20 +204,24 @@ int tl_receive(torus_context *c)
     return got;
 }
 
-int tl_call(torus_context *c, struct td_request *q, int fd, struct td_reply *reply)
+int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
+            struct td_reply *reply)
 {
     q->id = c->next_id++;
     int error = tl_send(c, q, fd);
     while (error == TORUS_OK) {
         error = receive(c, reply);
-        if (error == TORUS_PENDING)
-            error = tl_poll(c, -1);
-        else if (error == TORUS_OK && reply->id != q->id)
+        if (error == TORUS_PENDING) {
+            error = tl_poll(c, deadline_ns);
+            if (error == TORUS_PENDING)
+                return lose(c, TORUS_ERR_TIMEOUT,
+                            "torusd took the connection, but does not answer");
+        } else if (error == TORUS_OK && reply->id != q->id) {
             tl_request_reply(c, reply);
-        else if (error == TORUS_OK && reply->kind == TD_REPLY_ERROR)
-            return tl_fail(c, reply->error, "%s", reply->text);
-        else if (error == TORUS_OK)
-            return TORUS_OK;
+        } else if (error == TORUS_OK) {
+            return reply->kind == TD_REPLY_ERROR ? tl_fail(c, reply->error, "%s", reply->text)
+                                                 : TORUS_OK;
+        }
     }
     return error;
 }
@@ -274,13 +294,14 @@ static int greet(torus_context *c)
     struct td_reply reply;
     struct td_request q = {.kind = TD_REQUEST_HELLO};
     q.u.hello.program = program_invocation_short_name;
-    int error = tl_call(c, &q, -1, &reply);
+    int error = tl_call(c, &q, -1, tl_now_ns() + GREETING_NS_MAX, &reply);
     if (error != TORUS_OK)
         return error;
     if (reply.kind != TD_REPLY_WELCOME)
         return tl_fail(c, TORUS_ERR_PROTOCOL, "the daemon did not welcome this process");
     c->node = reply.u.welcome.node;
     c->topology = reply.u.welcome.topology;
+    c->region_bytes_max = reply.u.welcome.region_bytes_max;
     return TORUS_OK;
 }
 
@@ -296,7 +317,6 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     c->pid = getpid();
     c->next_id = c->next_region = 1;
     c->finished_last = &c->finished;
-    c->staging_bytes = options && options->staging_bytes ? options->staging_bytes : 1 << 20;
     c->epoll = epoll_create1(EPOLL_CLOEXEC);
     c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int error =
@@ -305,6 +325,9 @@ int torus_open(torus_context **context, const struct torus_open_options *options
                       "torus_open_options.size is %zu, not %zu: set it to sizeof the structure",
                       options->size, sizeof *options)
             : find_daemon(c, options);
+    c->staging_bytes = 1 << 20;
+    if (error == TORUS_OK && options && options->staging_bytes)
+        c->staging_bytes = options->staging_bytes;
     if (error == TORUS_OK && (!watch_fd(c, c->fd) || !watch_fd(c, c->event)))
         error = tl_fail(c, TORUS_ERR_SYSTEM, "no descriptors left: %s", strerror(errno));
     if (error == TORUS_OK)
@@ -319,11 +342,26 @@ static void close_fd(int fd)
         close(fd);
 }
 
+void tl_hold(torus_context *c)
+{
+    c->calls_out++;
+}
+
+void tl_unhold(torus_context *c)
+{
+    if (--c->calls_out == 0 && c->closing)
+        torus_close(c);
+}
+
 void torus_close(torus_context *c)
 {
     int saved = errno;
     if (!c)
         return;
+    if (c->calls_out) { /* the callback's callers still need it */
+        c->closing = true;
+        return;
+    }
     bool ours = c->pid == getpid();
     for (torus_group *g = c->groups; ours && !c->lost && c->fd >= 0 && g; g = g->next) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE};
@@ -358,12 +396,20 @@ int torus_iclose(torus_context *c, torus_request **request)
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
+    if (request)
+        *request = NULL;
     if (!request || !(r = tl_request_new(c, NULL, REQUEST_CLOSE)))
         return tl_fail(c, request ? TORUS_ERR_NO_MEMORY : TORUS_ERR_INVALID,
                        "no request can be made");
-    uint32_t groups = 0;
-    for (torus_group *g = c->groups; g; g = g->next)
-        groups++;
+    uint32_t groups = 0, in_flight = 0;
+    for (torus_group *g = c->groups; g; g = g->next, groups++)
+        in_flight += g->in_flight;
+    if (in_flight) {
+        tl_request_free(r);
+        return tl_fail(c, TORUS_ERR_BUSY,
+                       "%u operations are in flight: wait for them, or cancel them, first",
+                       in_flight);
+    }
     if (groups == 0) { /* something must be answered: forgetting a request that never was */
         struct td_request q = {.kind = TD_REQUEST_CANCEL};
         r->replies_due = 1;
@@ -402,7 +448,9 @@ int torus_dispatch(torus_context *c)
     int got = c->lost ? TORUS_ERR_SHUTDOWN : TORUS_OK;
     while (got == TORUS_OK)
         got = tl_receive(c);
+    tl_hold(c);
     tl_request_callbacks(c);
+    tl_unhold(c);
     return got == TORUS_PENDING ? TORUS_OK : got;
 }
 

@@ -23,6 +23,10 @@ struct torus_context {
     bool lost; /* the daemon is gone */
     char error[TD_TEXT_MAX];
     uint64_t next_id;
+    uint64_t region_bytes_max;                /* of this user's processes together */
+    bool draining;                            /* replies are being read within a send */
+    uint32_t calls_out;                       /* callbacks running, and what must outlive them */
+    bool closing;                             /* torus_close was called by a callback */
     torus_request *requests;                  /* waiting for a reply */
     torus_request *finished, **finished_last; /* replied, not yet seen by the caller */
     torus_group *groups;
@@ -44,6 +48,11 @@ struct torus_group {
     uint32_t number, rank, size;
     int64_t timeout_ns;
     uint32_t in_flight;
+    uint64_t sequence; /* of the next call: those made, without the refused */
+    /* A refusal that the caller has not seen yet: until then the calls it starts are refused too.
+     * Then the sequence goes back to `resume`, once for all calls of the turn. */
+    bool refused;
+    uint64_t resume, turn;
     torus_plan *plans;
 };
 
@@ -70,7 +79,9 @@ struct torus_request {
     enum request_kind kind;
     uint64_t id;
     torus_group *group;
-    int error; /* TORUS_PENDING until replied */
+    uint64_t sequence, turn; /* of a call in the group */
+    uint32_t refused_by;     /* the group's number, when it was refused; else 0 */
+    int error;               /* TORUS_PENDING until replied */
     char text[TD_TEXT_MAX];
     torus_callback *callback;
     void *user;
@@ -96,14 +107,23 @@ int tl_receive(torus_context *c);
 /* tl_poll waits until a reply can be read, until `deadline_ns` (CLOCK_MONOTONIC; -1: for ever).
  * TORUS_PENDING when time is up. */
 int tl_poll(torus_context *c, int64_t deadline_ns);
-/* tl_call sends and waits for the reply of a request of its own; other replies are handled
- * meanwhile. reply is valid until the next receive. */
-int tl_call(torus_context *c, struct td_request *q, int fd, struct td_reply *reply);
+/* tl_call sends and waits for the reply of a request of its own, up to `deadline_ns` as tl_poll;
+ * other replies are handled meanwhile. reply is valid until the next receive. */
+int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
+            struct td_reply *reply);
+/* tl_hold keeps the context alive while callbacks run; tl_unhold ends that, and closes it if one of
+ * them asked for it. */
+void tl_hold(torus_context *c);
+void tl_unhold(torus_context *c);
 int64_t tl_now_ns(void);
 
 /* ---- request.c ---- */
 
 torus_request *tl_request_new(torus_context *c, torus_group *group, enum request_kind kind);
+/* tl_request_begin makes the request of a call in a group, of which there may be
+ * TD_GROUP_OPERATIONS_MAX in flight. `out` is where the caller wants it in the end. */
+int tl_request_begin(torus_group *g, enum request_kind kind, torus_request **out,
+                     torus_request **r);
 /* tl_request_submit sends q for r; on an error r is freed. */
 int tl_request_submit(torus_request *r, struct td_request *q, torus_request **out);
 void tl_request_reply(torus_context *c, const struct td_reply *reply);
@@ -126,10 +146,11 @@ int tl_request_place(torus_request *r, int slot, void *pointer, size_t bytes, si
 /* tl_memory_take returns shared memory and its block; NULL with the sentence set. */
 uint8_t *tl_memory_take(torus_context *c, size_t bytes);
 void tl_memory_give(torus_context *c, uint8_t *memory);
-/* tl_memory_find names the place of an address in shared memory, with its block; false: it is a
- * plain pointer. */
-bool tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
-                    struct block **block);
+/* tl_memory_find names the place of an address in shared memory, with its block, which is NULL for
+ * a plain pointer. TORUS_ERR_INVALID: the buffer begins in shared memory, but is not all allocated.
+ */
+int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
+                   struct block **block);
 void tl_memory_hold(struct block *b);
 void tl_memory_let_go(struct block *b);
 void tl_memory_fini(torus_context *c);

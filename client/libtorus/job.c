@@ -69,6 +69,10 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
     char name[TD_NAME_MAX + 1];
     int64_t rank = 0, size = 0;
     int saved = errno;
+    if (!c || !world)
+        return TORUS_ERR_INVALID;
+    if (!request)
+        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
@@ -132,6 +136,8 @@ void tl_group_free(torus_group *g)
 
 int torus_leave(torus_group *g)
 {
+    if (!g)
+        return TORUS_ERR_INVALID;
     torus_context *c = g->context;
     struct td_reply reply;
     struct td_request q = {.kind = TD_REQUEST_LEAVE};
@@ -141,7 +147,7 @@ int torus_leave(torus_group *g)
     if (g->in_flight)
         return tl_fail(c, TORUS_ERR_BUSY, "%u operations of the group are in flight", g->in_flight);
     q.u.operation.group = g->number;
-    error = tl_call(c, &q, -1, &reply);
+    error = tl_call(c, &q, -1, -1, &reply);
     tl_group_free(g);
     return error;
 }

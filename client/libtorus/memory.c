@@ -30,6 +30,16 @@ struct region {
 
 static int make_file(torus_context *c, size_t bytes)
 {
+    /* looked at first: populating more than the machine has would end in somebody's death */
+    uint64_t most = c->region_bytes_max, has = (uint64_t)sysconf(_SC_PHYS_PAGES) * PAGE;
+    if (bytes > most || c->region_bytes > most - bytes || bytes > has) {
+        tl_fail(c, TORUS_ERR_NO_MEMORY,
+                "%zu more bytes of shared memory cannot be had: this process has %llu of the %llu "
+                "that [limits] region allows its user, and the machine has %llu",
+                bytes, (unsigned long long)c->region_bytes, (unsigned long long)most,
+                (unsigned long long)has);
+        return -1;
+    }
     int fd = memfd_create("torus", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = fd < 0 ? errno : 0;
     /* populate before sealing: the daemon must never find a page missing */
@@ -60,7 +70,7 @@ static struct region *add_region(torus_context *c, size_t bytes)
         struct td_request q = {.kind = TD_REQUEST_REGION};
         q.u.region.region = c->next_region;
         q.u.region.bytes = bytes;
-        error = tl_call(c, &q, fd, &reply);
+        error = tl_call(c, &q, fd, -1, &reply);
     } else if (fd >= 0) {
         tl_fail(c, error, "%zu bytes cannot be mapped: %s", bytes, strerror(errno));
     } else if (!r || !b) {
@@ -147,18 +157,23 @@ static struct block *take(torus_context *c, size_t bytes)
     return r ? carve(r, need) : NULL;
 }
 
-static struct block *find(torus_context *c, const void *pointer)
+static struct region *region_of(torus_context *c, const void *pointer)
 {
     const uint8_t *p = pointer;
-    for (struct region *r = c->regions; r; r = r->next) {
-        if (p < r->base || p >= r->base + r->bytes)
-            continue;
-        size_t offset = (size_t)(p - r->base);
-        for (struct block *b = r->blocks; b; b = b->next)
-            if (offset >= b->offset && offset < b->offset + b->bytes)
-                return b->taken ? b : NULL;
-    }
-    return NULL;
+    struct region *r = c->regions;
+    while (r && (p < r->base || p >= r->base + r->bytes))
+        r = r->next;
+    return r;
+}
+
+static struct block *find(torus_context *c, const void *pointer)
+{
+    struct region *r = region_of(c, pointer);
+    size_t offset = r ? (size_t)((const uint8_t *)pointer - r->base) : 0;
+    struct block *b = r ? r->blocks : NULL;
+    while (b && (offset < b->offset || offset >= b->offset + b->bytes))
+        b = b->next;
+    return b && b->taken ? b : NULL;
 }
 
 static void merge(struct region *r)
@@ -201,18 +216,25 @@ void tl_memory_give(torus_context *c, uint8_t *memory)
         give(c, b);
 }
 
-bool tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
-                    struct block **block)
+int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
+                   struct block **block)
 {
+    const struct region *r = region_of(c, pointer);
     struct block *b = find(c, pointer);
-    if (!b)
-        return false;
-    size_t offset = (size_t)((const uint8_t *)pointer - b->region->base);
-    if (bytes > b->offset + b->bytes - offset)
-        return false; /* runs out of its block: the copy will fault where the caller's error is */
-    *place = (struct td_place){b->region->number, offset, bytes};
     *block = b;
-    return true;
+    if (!r)
+        return TORUS_OK;
+    if (!b)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "the buffer at %p is memory of torus_alloc that was freed", pointer);
+    size_t offset = (size_t)((const uint8_t *)pointer - r->base);
+    if (bytes > b->offset + b->bytes - offset)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "the call needs %zu bytes at %p, but the memory of torus_alloc there ends "
+                       "after %zu",
+                       bytes, pointer, b->offset + b->bytes - offset);
+    *place = (struct td_place){r->number, offset, bytes};
+    return TORUS_OK;
 }
 
 void tl_memory_hold(struct block *b)
@@ -248,6 +270,8 @@ int torus_free(torus_context *c, void *memory)
 {
     if (!memory)
         return TORUS_OK;
+    if (c->pid != getpid())
+        return tl_ready(c);
     struct block *b = find(c, memory);
     if (!b || b->region->base + b->offset != memory)
         return tl_fail(c, TORUS_ERR_INVALID, "%p is not from torus_alloc", memory);

@@ -6,10 +6,11 @@
 int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan,
                     torus_request **request)
 {
+    if (!g || !plan)
+        return TORUS_ERR_INVALID;
     torus_context *c = g->context;
-    int error = tl_ready(c);
-    if (error != TORUS_OK)
-        return error;
+    torus_request *r = NULL;
+    *plan = NULL;
     if (!d || d->size != sizeof *d)
         return tl_fail(c, TORUS_ERR_INVALID,
                        "torus_fft_desc.size is %zu, not %zu: set it to sizeof the structure",
@@ -28,12 +29,11 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
     const char *wrong = td_fft_check(f);
     if (wrong)
         return tl_fail(c, TORUS_ERR_INVALID, "plan_fft: %s", wrong);
-    torus_request *r = tl_request_new(c, g, REQUEST_PLAN);
-    if (!r)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    int error = tl_request_begin(g, REQUEST_PLAN, request, &r);
+    if (error != TORUS_OK)
+        return error;
     r->plan = plan;
     r->fft = *f;
-    *plan = NULL;
     return tl_request_submit(r, &q, request);
 }
 
@@ -61,6 +61,8 @@ int tl_planned(torus_request *r, const struct td_reply *reply)
 
 int torus_plan_local(const torus_plan *p, int side, struct torus_box *box)
 {
+    if (!p || !box || (side != TORUS_SIDE_INPUT && side != TORUS_SIDE_OUTPUT))
+        return TORUS_ERR_INVALID;
     const struct td_box *b = side == TORUS_SIDE_OUTPUT ? &p->destination : &p->source;
     *box = (struct torus_box){.dimensions = b->dimensions};
     for (uint32_t d = 0; d < b->dimensions; d++) {
@@ -80,14 +82,11 @@ static size_t box_bytes(const torus_plan *p, const struct td_box *b)
 
 int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
 {
-    torus_group *g = p->group;
-    torus_context *c = g->context;
-    int error = tl_ready(c);
+    torus_request *r = NULL;
+    torus_group *g = p ? p->group : NULL;
+    int error = tl_request_begin(g, REQUEST_SIMPLE, request, &r);
     if (error != TORUS_OK)
         return error;
-    torus_request *r = tl_request_new(c, g, REQUEST_SIMPLE);
-    if (!r)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     q.u.operation.group = g->number;
     q.u.operation.timeout_ns = g->timeout_ns;

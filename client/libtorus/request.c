@@ -21,6 +21,26 @@ torus_request *tl_request_new(torus_context *c, torus_group *group, enum request
     return r;
 }
 
+int tl_request_begin(torus_group *g, enum request_kind kind, torus_request **out, torus_request **r)
+{
+    if (!g)
+        return TORUS_ERR_INVALID;
+    torus_context *c = g->context;
+    int error = tl_ready(c);
+    if (error != TORUS_OK)
+        return error;
+    if (!out)
+        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
+    *out = NULL;
+    if (g->in_flight >= TD_GROUP_OPERATIONS_MAX)
+        return tl_fail(c, TORUS_ERR_BUSY,
+                       "%u calls of rank %u in this group are in flight, and no more may be: wait "
+                       "for one of them",
+                       g->in_flight, g->rank);
+    *r = tl_request_new(c, g, kind);
+    return *r ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+}
+
 /* release gives back the memory that the operation used; results are copied out first. */
 static void release(torus_request *r, bool results)
 {
@@ -52,11 +72,17 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
 {
     torus_context *c = r->context;
     r->id = q->id = c->next_id++;
+    if (r->group) {
+        r->sequence = q->u.operation.sequence = r->group->sequence;
+        r->turn = r->group->turn;
+    }
     int error = tl_send(c, q, -1);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;
     }
+    if (r->group)
+        r->group->sequence++;
     c->operations++;
     r->next = c->requests;
     c->requests = r;
@@ -99,6 +125,12 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
     if (!r || (r->kind == REQUEST_CLOSE && --r->replies_due > 0))
         return;
     *link = r->next;
+    if (reply->refused && r->group && r->turn == r->group->turn) {
+        r->refused_by = r->group->number;
+        if (!r->group->refused)
+            r->group->resume = r->sequence;
+        r->group->refused = true;
+    }
     int error = reply->error;
     const char *text = reply->text;
     if (error == TORUS_OK && r->kind == REQUEST_JOIN)
@@ -125,24 +157,44 @@ static void take_finished(torus_context *c, torus_request *r)
         errno = saved; /* it was empty already */
 }
 
+/* refusal_seen: the caller learns that its calls since then were not made. */
+static void refusal_seen(torus_context *c, const torus_request *r)
+{
+    torus_group *g = c->groups;
+    while (g && g->number != r->refused_by)
+        g = g->next;
+    if (!g || g->turn != r->turn)
+        return;
+    g->sequence = g->resume;
+    g->refused = false;
+    g->turn++;
+}
+
 /* conclude hands the outcome over and frees the request. */
 static int conclude(torus_request *r)
 {
     torus_context *c = r->context;
     int error = r->error;
     take_finished(c, r);
+    if (r->refused_by)
+        refusal_seen(c, r);
     if (error != TORUS_OK)
         tl_fail(c, error, "%s", r->text);
-    if (r->callback)
+    if (r->callback) {
+        tl_hold(c);
         r->callback(r, error, r->user);
-    free(r);
+        free(r);
+        tl_unhold(c);
+    } else {
+        free(r);
+    }
     return error;
 }
 
 void tl_request_callbacks(torus_context *c)
 {
     torus_request *r = c->finished;
-    while (r) {
+    while (r && !c->closing) {
         if (!r->callback) {
             r = r->next;
             continue;
@@ -154,6 +206,8 @@ void tl_request_callbacks(torus_context *c)
 
 int torus_test(torus_request *r)
 {
+    if (!r)
+        return TORUS_ERR_INVALID;
     torus_context *c = r->context;
     if (c->pid != getpid())
         return tl_ready(c);
@@ -164,16 +218,20 @@ int torus_test(torus_request *r)
 
 int torus_wait(torus_request *r, int64_t timeout_ns)
 {
+    if (!r)
+        return TORUS_ERR_INVALID;
     torus_context *c = r->context;
-    int64_t deadline = timeout_ns < 0 ? -1 : tl_now_ns() + timeout_ns;
-    if (timeout_ns >= 0 && deadline < 0)
-        deadline = INT64_MAX;
+    int64_t deadline = -1;
+    if (timeout_ns >= 0 && __builtin_add_overflow(tl_now_ns(), timeout_ns, &deadline))
+        deadline = -1;
     if (c->pid != getpid())
         return tl_ready(c);
     while (r->error == TORUS_PENDING) {
         int got = tl_receive(c);
-        if (got == TORUS_PENDING && tl_poll(c, deadline) == TORUS_PENDING)
-            return TORUS_PENDING;
+        if (got == TORUS_PENDING)
+            got = tl_poll(c, deadline);
+        if (got == TORUS_PENDING || got == TORUS_ERR_SYSTEM)
+            return got;
     }
     return conclude(r);
 }
@@ -185,6 +243,8 @@ int tl_request_wait(int started, torus_request **r)
 
 int torus_cancel(torus_request *r)
 {
+    if (!r)
+        return TORUS_ERR_INVALID;
     torus_context *c = r->context;
     int error = tl_ready(c);
     if (error != TORUS_OK || r->error != TORUS_PENDING)
@@ -196,6 +256,8 @@ int torus_cancel(torus_request *r)
 
 int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
 {
+    if (!r)
+        return TORUS_ERR_INVALID;
     r->callback = callback;
     r->user = user;
     return TORUS_OK;
@@ -210,10 +272,13 @@ int tl_request_place(torus_request *r, int slot, void *pointer, size_t bytes, si
         return TORUS_OK;
     if (!pointer)
         return tl_fail(c, TORUS_ERR_INVALID, "a buffer of %zu bytes is NULL", bytes);
-    struct block *held = NULL;
-    if ((uintptr_t)pointer % alignment == 0 && tl_memory_find(c, pointer, bytes, place, &held)) {
-        r->held[slot] = held;
-        tl_memory_hold(r->held[slot]);
+    struct block *block = NULL;
+    int error = tl_memory_find(c, pointer, bytes, place, &block);
+    if (error != TORUS_OK)
+        return error;
+    if (block && (uintptr_t)pointer % alignment == 0) {
+        r->held[slot] = block;
+        tl_memory_hold(block);
         return TORUS_OK;
     }
     struct staged *s = &r->staged[slot];
@@ -225,7 +290,5 @@ int tl_request_place(torus_request *r, int slot, void *pointer, size_t bytes, si
     if (copy_in)
         memcpy(s->memory, pointer, bytes);
     c->staged_bytes += bytes;
-    struct block *block = NULL;
-    tl_memory_find(c, s->memory, bytes, place, &block);
-    return TORUS_OK;
+    return tl_memory_find(c, s->memory, bytes, place, &block);
 }

@@ -142,10 +142,10 @@ struct torus_statistics {
  * memory ran out, else a context good only for torus_last_error and torus_close. */
 TORUS_API int torus_open(torus_context **context, const struct torus_open_options *options);
 /* torus_close leaves every group and frees all of the context: its requests, plans and memory.
- * NULL is accepted. */
+ * Called by a callback, it happens after the call that ran the callback. NULL is accepted. */
 TORUS_API void torus_close(torus_context *context);
 /* torus_iclose is the form that does not wait: the service is told now, torus_close afterwards
- * only frees. */
+ * only frees. TORUS_ERR_BUSY while operations are in flight: wait for them, or cancel them. */
 TORUS_API int torus_iclose(torus_context *context, torus_request **request);
 
 /* torus_fd returns a descriptor that is readable when torus_dispatch has something to do. It is an
@@ -184,12 +184,18 @@ TORUS_API int torus_join(torus_context *context, const struct torus_join_options
 /* torus_ijoin: *world is set when the request completes. */
 TORUS_API int torus_ijoin(torus_context *context, const struct torus_join_options *options,
                           torus_group **world, torus_request **request);
-/* torus_leave gives the rank up. The group is freed. */
+/* torus_leave gives the rank up. The group is freed. TORUS_ERR_BUSY while operations of it are in
+ * flight. */
 TORUS_API int torus_leave(torus_group *group);
 TORUS_API uint32_t torus_rank(const torus_group *group);
 TORUS_API uint32_t torus_size(const torus_group *group);
 
-/* ---- requests ---- */
+/* ---- requests ----
+ *
+ * A group may have 256 operations in flight; the call after that returns TORUS_ERR_BUSY and does
+ * nothing. When the service refuses a call (TORUS_ERR_INVALID, _NO_MEMORY, _BUSY) it was not made:
+ * the next call takes its place. Calls of that group that had been started after it are refused too,
+ * with TORUS_ERR_BUSY, since they would meet the wrong calls of the other ranks. */
 
 /* torus_test returns TORUS_PENDING, or the outcome, and then frees the request. */
 TORUS_API int torus_test(torus_request *request);

@@ -157,18 +157,16 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
         struct td_region *r = *link;
         if (r->number != q->u.region.region)
             continue;
-        if (r->uses) {
-            td_reply_error(core, c->id, q->id, TD_ERR_BUSY,
-                           "an operation in flight uses this memory");
-            return;
-        }
         *link = r->next;
-        bury(core, r);
+        r->orphan = true; /* what still uses it releases it: a cancelled call on record does */
+        if (r->uses == 0)
+            bury(core, r);
         td_reply_done(core, c->id, q->id);
         return;
     }
-    td_reply_error(core, c->id, q->id, TD_ERR_INVALID,
-                   td_core_format(core, "region %u is not shared", q->u.region.region));
+    if (q->id)
+        td_reply_error(core, c->id, q->id, TD_ERR_INVALID,
+                       td_core_format(core, "region %u is not shared", q->u.region.region));
 }
 
 void td_client_region_failed(struct td_core *core, uint32_t handle)
@@ -226,6 +224,7 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.incarnation = core->options.incarnation;
     r->u.welcome.topology = core->options.topology;
     r->u.welcome.packet_bytes = core->settings.packet_bytes;
+    r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
 }
 
 void td_client_request(struct td_core *core, uint32_t id, const struct td_request *q)

@@ -125,6 +125,7 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
 {
     c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = NULL;
     c->retired[sequence % TD_GROUP_OPERATIONS_MAX] = true;
+    c->missed[sequence % TD_GROUP_OPERATIONS_MAX] = 0;
     while (c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX]) {
         c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
         c->first_sequence++;
@@ -150,8 +151,9 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
     struct td_seat *seat = td_communicator_seat(core, client, q->u.unplan.group, &c);
     struct td_plan *plan = seat ? td_communicator_plan(c, q->u.unplan.plan) : NULL;
     if (!plan) {
-        td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
-                       "the plan is not one of this group, or was freed");
+        if (q->id)
+            td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                           "the plan is not one of this group, or was freed");
         return;
     }
     if (--plan->holders == 0) {

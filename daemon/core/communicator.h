@@ -60,6 +60,9 @@ struct td_communicator {
     uint64_t first_sequence; /* the oldest that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
     bool retired[TD_GROUP_OPERATIONS_MAX]; /* of those from first_sequence on */
+    /* errors (as positive numbers) with which operations ended while there was no room for a record
+     * of them here; ranks that are late get them */
+    uint8_t missed[TD_GROUP_OPERATIONS_MAX];
     struct td_plan *plans;
 
     bool broken; /* no operation can be released any more */

@@ -130,8 +130,8 @@ struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id
     return r;
 }
 
-void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
-                    const char *text)
+static struct td_reply *reply_error(struct td_core *core, uint32_t client, uint64_t id,
+                                    td_err error, const char *text)
 {
     struct td_reply *r = td_reply_new(core, client, id, TD_REPLY_ERROR);
     char *copy = td_core_pad(core, TD_TEXT_MAX);
@@ -140,6 +140,19 @@ void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err e
         snprintf(copy, TD_TEXT_MAX, "%s", text ? text : "");
         r->text = copy;
     }
+    return r;
+}
+
+void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                    const char *text)
+{
+    reply_error(core, client, id, error, text);
+}
+
+void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                      const char *text)
+{
+    reply_error(core, client, id, error, text)->refused = true;
 }
 
 void td_reply_done(struct td_core *core, uint32_t client, uint64_t id)

@@ -178,6 +178,28 @@ static void take_appeal(struct td_core *core, struct td_operation *o, const stru
     }
 }
 
+/* no_record takes a message of an operation that is over, or that there is no room for. Appeals are
+ * repeated by themselves; reports lose nothing that the next does not say. */
+static void no_record(struct td_core *core, struct td_communicator *c, uint32_t from,
+                      const struct td_message *m)
+{
+    uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
+    struct td_message told = {.instance = c->instance, .group = c->index, .sequence = m->sequence};
+    if (m->sequence < c->first_sequence || c->retired[place])
+        return;
+    told.kind = TD_MESSAGE_RELEASE;
+    if (m->kind == TD_MESSAGE_ARRIVE && !m->partial) {
+        told.no_room = true; /* it comes again, later */
+        td_core_send(core, from, &told);
+    } else if (m->kind == TD_MESSAGE_RELEASE && m->error != TD_OK) {
+        c->missed[place] = (uint8_t)-m->error;
+        told.error = m->error;
+        told.text = m->text;
+        for (uint32_t i = 0; i < c->children; i++)
+            td_core_send(core, c->child[i], &told);
+    }
+}
+
 void td_operation_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                           const struct td_message *m)
 {
@@ -193,8 +215,10 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
         return;
     }
     struct td_operation *o = td_operation_obtain(core, c, m->sequence);
-    if (!o)
-        return; /* over, or no room: the next report or the limit will tell */
+    if (!o) {
+        no_record(core, c, from, m);
+        return;
+    }
     switch (m->kind) {
     case TD_MESSAGE_ARRIVE:
         take_arrive(core, o, from, m);
@@ -278,6 +302,8 @@ void td_operation_timers(struct td_core *core, struct td_operation *o)
         }
         if (core->now >= o->verdict_at)
             expire(core, o);
+        if (core->now >= o->appeal_at)
+            td_operation_appeal_again(core, o);
         if (core->now >= o->report_at)
             report(core, o, false);
         if (core->now >= o->retry_at && o->phase == TD_PHASE_GATHERING)
@@ -287,6 +313,7 @@ void td_operation_timers(struct td_core *core, struct td_operation *o)
         td_core_alarm(core, o->expires_at);
         td_core_alarm(core, o->verdict_at);
         td_core_alarm(core, o->report_at);
+        td_core_alarm(core, o->appeal_at);
         if (o->phase == TD_PHASE_GATHERING && core->now < o->retry_at)
             td_core_alarm(core, o->retry_at);
         return;

@@ -5,7 +5,10 @@
 
 #include "operation.h"
 
-enum { TD_REPORT_NS = 100000000 }; /* an operation that waits for so long tells who has arrived */
+enum {
+    TD_REPORT_NS = 100000000,  /* an operation that waits for so long tells who has arrived */
+    TD_APPEAL_NS = 1000000000, /* an appeal without a verdict is repeated */
+};
 
 /* ---- operation.c ---- */
 

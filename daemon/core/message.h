@@ -58,6 +58,9 @@ struct td_request {
             struct td_fft fft; /* PLAN_FFT */
             struct td_place source, destination;
             int64_t timeout_ns; /* until all have arrived; -1: the daemon's setting */
+            /* calls this rank has made in the group before, those refused not counted: a call that
+             * was sent before the refusal of an earlier one was seen is known by it */
+            uint64_t sequence;
         } operation;
         struct {
             uint32_t group;
@@ -119,12 +122,14 @@ struct td_reply {
     uint64_t id; /* of the request */
     td_err error;
     const char *text; /* "" when there is no error */
+    bool refused;     /* OPERATION: the call was not made, and may be made again */
     union {
         struct {
             uint32_t node;
             uint64_t incarnation;
             struct td_topology topology;
             uint64_t packet_bytes;
+            uint64_t region_bytes_max; /* of one user's processes together */
         } welcome;
         struct {
             uint32_t group, rank, size;

@@ -36,6 +36,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->release);
     td_arena_free(arena, o->known);
     td_arena_free(arena, o->text);
+    td_arena_free(arena, o->appeal);
     td_arena_free(arena, o->plan);
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
@@ -60,7 +61,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->communicator = c;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
-    o->expires_at = o->verdict_at = o->retry_at = TD_TIME_NEVER;
+    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = TD_TIME_NEVER;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
     o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival);
@@ -76,6 +77,14 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
             o->arrived++; /* it never will */
     }
     c->operation[place] = o;
+    if (c->missed[place]) {
+        td_operation_verdict(core, o, (td_err) - (int)c->missed[place],
+                             td_core_format(core,
+                                            "it ended while node %u had no room to note why: raise "
+                                            "[limits] operations or memory",
+                                            core->node));
+        c->missed[place] = 0;
+    }
     return o;
 }
 
@@ -150,10 +159,22 @@ void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err er
     if (o->appealed || o->phase >= TD_PHASE_RUNNING)
         return;
     o->appealed = true;
+    o->appeal_error = error;
+    if (!o->appeal)
+        o->appeal = td_arena_alloc(core->arena, TD_TEXT_MAX);
+    if (o->appeal)
+        snprintf(o->appeal, TD_TEXT_MAX, "%s", text);
+    td_operation_appeal_again(core, o);
+}
+
+void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
+{
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
-    m.error = error;
-    m.text = text;
+    m.error = o->appeal_error;
+    m.text = o->appeal ? td_core_format(core, "%s", o->appeal) : "";
+    o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
+    td_core_alarm(core, o->appeal_at);
     td_communicator_appeal(core, o->communicator, &m);
 }
 
@@ -304,7 +325,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     if (error != TD_OK) {
         td_region_release(core, source);
         td_region_release(core, destination);
-        td_reply_error(core, client->id, q->id, error, text);
+        td_reply_refused(core, client->id, q->id, error, text);
         return;
     }
     seat->next_sequence++;
@@ -345,12 +366,27 @@ void td_operation_request(struct td_core *core, struct td_client *client,
                        "this process has no such group: it has not joined, or has left");
         return;
     }
-    bool known = seat->next_sequence >= c->first_sequence &&
-                 seat->next_sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
-                 c->operation[seat->next_sequence % TD_GROUP_OPERATIONS_MAX];
+    uint64_t sequence = q->u.operation.sequence;
+    if (sequence < seat->next_sequence) {
+        td_client_expel(core, client->id, TD_ERR_PROTOCOL,
+                        "a call was numbered like one that was made before");
+        return;
+    }
+    if (sequence > seat->next_sequence && !c->broken) {
+        td_reply_refused(core, client->id, q->id, TD_ERR_BUSY,
+                         td_core_format(core,
+                                        "an earlier call of rank %u, operation %llu of job %s, was "
+                                        "refused: make this one again after it",
+                                        seat->rank, (unsigned long long)seat->next_sequence,
+                                        c->name));
+        return;
+    }
+    bool known = sequence >= c->first_sequence &&
+                 sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
+                 c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
     if (core->stopping || (c->broken && !known)) {
         if (c->broken)
-            seat->next_sequence++;
+            seat->next_sequence = sequence + 1;
         td_reply_error(core, client->id, q->id, c->broken ? c->error : TD_ERR_SHUTDOWN,
                        c->broken ? c->text : "the daemon is stopping");
         return;
@@ -391,12 +427,14 @@ void td_operation_seat_gone(struct td_core *core, struct td_operation *o, uint32
 static void tell_children(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
+    /* a copy: the record may be released before the message is sent */
+    const char *text = o->text && c->children ? td_core_format(core, "%s", o->text) : "";
     for (uint32_t i = 0; i < c->children; i++) {
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
         a->u.tree.node = c->child[i];
         td_operation_start_message(o, TD_MESSAGE_RELEASE, &a->u.tree.message);
         a->u.tree.message.error = o->error;
-        a->u.tree.message.text = o->text ? o->text : "";
+        a->u.tree.message.text = text;
         td_operation_view(o, &a->u.tree.view);
         if (o->error == TD_OK && td_prepare_rides(o))
             a->u.tree.payload = td_prepare_result(o);

@@ -52,7 +52,10 @@ struct td_operation {
     td_time expires_at;   /* arrival limit */
     td_time verdict_at;   /* at the root: when an expired operation ends */
     bool appealed;
-    bool doomed; /* it cannot be prepared here: the root has been told */
+    td_err appeal_error;
+    char *appeal;      /* its sentence, TD_TEXT_MAX bytes */
+    td_time appeal_at; /* when it is repeated: the root may have had no room to hear it */
+    bool doomed;       /* it cannot be prepared here: the root has been told */
 
     /* the payload that rides */
     uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as it came */
@@ -95,6 +98,8 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
 /* td_operation_seat_gone: a local rank will not arrive any more, and wants no reply. */
 void td_operation_seat_gone(struct td_core *core, struct td_operation *o, uint32_t local);
 void td_operation_timers(struct td_core *core, struct td_operation *o);
+/* td_operation_appeal_again repeats what this node asked of the root. */
+void td_operation_appeal_again(struct td_core *core, struct td_operation *o);
 /* td_operation_arrived writes the ranks known to have arrived into bits (group.size). */
 void td_operation_arrived(const struct td_operation *o, uint8_t *bits);
 

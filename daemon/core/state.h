@@ -94,6 +94,9 @@ const char *td_core_node_name(struct td_core *core, uint32_t node);
 
 /* ---- replies ---- */
 
+/* td_reply_refused: the call was not made, and may be made again. */
+void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                      const char *text);
 void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                     const char *text);
 void td_reply_done(struct td_core *core, uint32_t client, uint64_t id);

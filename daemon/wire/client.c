@@ -109,6 +109,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     case TD_REQUEST_OPERATION:
         m.group = q->u.operation.group;
         m.timeout_ns = q->u.operation.timeout_ns;
+        m.sequence = q->u.operation.sequence;
         put_call(&q->u.operation.call, &call);
         put_place(&q->u.operation.source, &source);
         put_place(&q->u.operation.destination, &destination);
@@ -151,6 +152,7 @@ static bool get_operation(const Torus__Client__Request *m, struct td_request *q)
 {
     q->u.operation.group = m->group;
     q->u.operation.timeout_ns = m->timeout_ns;
+    q->u.operation.sequence = m->sequence;
     if (!get_call(m->call, &q->u.operation.call))
         return false;
     q->u.operation.source = get_place(m->source);
@@ -307,6 +309,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
     m.id = r->id;
     m.error = r->error;
     m.text = td_wire_string(r->text);
+    m.refused = r->refused;
     switch (r->kind) {
     case TD_REPLY_WELCOME:
         td_topology_print(&r->u.welcome.topology, shape, sizeof shape);
@@ -314,6 +317,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.incarnation = r->u.welcome.incarnation;
         m.shape = shape;
         m.packet_bytes = r->u.welcome.packet_bytes;
+        m.region_bytes_max = r->u.welcome.region_bytes_max;
         break;
     case TD_REPLY_JOINED:
         m.group = r->u.joined.group;
@@ -372,7 +376,8 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     *r = (struct td_reply){.kind = (enum td_reply_kind)(type - REPLY_TYPE),
                            .id = m->id,
                            .error = (td_err)m->error,
-                           .text = m->text};
+                           .text = m->text,
+                           .refused = m->refused};
     bool good = true;
     size_t at = 0;
     const char *wrong = NULL;
@@ -381,6 +386,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.welcome.node = m->node;
         r->u.welcome.incarnation = m->incarnation;
         r->u.welcome.packet_bytes = m->packet_bytes;
+        r->u.welcome.region_bytes_max = m->region_bytes_max;
         good = td_topology_parse(&r->u.welcome.topology, m->shape, &at, &wrong) == TD_OK &&
                m->node < r->u.welcome.topology.nodes;
         break;

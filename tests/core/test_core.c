@@ -19,6 +19,7 @@ static struct td_reply reply[8];
 static char text[8][TD_TEXT_MAX];
 static int replies[8], closed[8];
 static int released_regions;
+static uint64_t made[8]; /* calls of a client */
 
 static void step(const struct td_event *event)
 {
@@ -55,8 +56,13 @@ static void pass(int64_t ns)
 
 static void ask(uint32_t client, struct td_request q)
 {
+    bool call = q.kind == TD_REQUEST_OPERATION;
+    if (call)
+        q.u.operation.sequence = made[client]++;
     step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
                             .u.request = {.client = client, .request = &q}});
+    if (call && reply[client].id == q.id && reply[client].refused)
+        made[client]--;
 }
 
 static void open_client(uint32_t client)
@@ -97,6 +103,7 @@ static int setup(void **state)
     o.settings.arena_bytes = 8 << 20;
     memset(replies, 0, sizeof replies);
     memset(closed, 0, sizeof closed);
+    memset(made, 0, sizeof made);
     released_regions = 0;
     now = 1;
     return td_core_create(&core, &o) == TD_OK ? 0 : -1;
@@ -264,6 +271,71 @@ static void cancel_ends_the_operation_on_every_rank(void **state)
     assert_non_null(strstr(text[1], "rank 0 cancelled"));
 }
 
+static void a_refused_call_is_not_made_and_neither_are_those_after_it(void **state)
+{
+    (void)state;
+    two_ranks();
+    for (uint64_t i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+        barrier(0, 100 + i);
+    barrier(0, 1000);
+    assert_int_equal(reply[0].id, 1000);
+    assert_int_equal(reply[0].error, TD_ERR_BUSY);
+    barrier(1, 2000); /* there is room now */
+    assert_int_equal(reply[1].error, TD_OK);
+    made[0]++; /* sent before the refusal was seen */
+    barrier(0, 1001);
+    made[0]--;
+    assert_int_equal(reply[0].id, 1001);
+    assert_int_equal(reply[0].error, TD_ERR_BUSY);
+    assert_non_null(strstr(text[0], "operation 256"));
+    for (uint64_t i = 1; i < TD_GROUP_OPERATIONS_MAX; i++)
+        barrier(1, 2000 + i);
+    barrier(0, 1002);
+    barrier(1, 3000);
+    assert_int_equal(reply[0].id, 1002);
+    assert_int_equal(reply[0].error, TD_OK);
+    assert_int_equal(reply[1].error, TD_OK);
+    made[1] = 3; /* such a number has been */
+    barrier(1, 3001);
+    assert_int_equal(reply[1].error, TD_ERR_PROTOCOL);
+    assert_int_equal(closed[1], 1);
+}
+
+static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
+{
+    (void)state;
+    two_ranks();
+    struct td_request r = {.kind = TD_REQUEST_REGION, .id = 6};
+    r.u.region.region = 1;
+    r.u.region.bytes = 4096;
+    r.u.region.handle = 9;
+    ask(0, r);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 7};
+    q.u.operation.group = 1;
+    q.u.operation.call = (struct td_call){
+        .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_DOUBLE, .op = TD_OP_SUM, .count = 8};
+    q.u.operation.timeout_ns = -1;
+    q.u.operation.source = q.u.operation.destination = (struct td_place){1, 0, 64};
+    ask(0, q);
+    struct td_request cancel = {.kind = TD_REQUEST_CANCEL};
+    cancel.u.cancel.request = 7;
+    ask(0, cancel);
+    assert_int_equal(reply[0].error, TD_ERR_CANCELLED);
+    int before = replies[0];
+    r = (struct td_request){.kind = TD_REQUEST_UNREGION};
+    r.u.region.region = 1;
+    ask(0, r);
+    ask(0, r); /* what has no number is not answered, even when it is wrong */
+    struct td_request unplan = {.kind = TD_REQUEST_UNPLAN};
+    ask(0, unplan);
+    assert_int_equal(replies[0], before);
+    assert_int_equal(closed[0], 0);
+    assert_int_equal(released_regions, 0);
+    barrier(1, 8); /* the last to hear of it */
+    assert_int_equal(reply[1].error, TD_ERR_CANCELLED);
+    assert_int_equal(released_regions, 1);
+}
+
 static void slices_outside_their_region_are_refused(void **state)
 {
     (void)state;
@@ -339,6 +411,10 @@ int main(void)
             different_calls_are_named_on_both_sides_and_the_group_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(arrival_limit_names_who_is_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(cancel_ends_the_operation_on_every_rank, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_refused_call_is_not_made_and_neither_are_those_after_it,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_that_a_call_on_record_names_can_be_taken_back, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(slices_outside_their_region_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(garbage_expels_that_client_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(stop_refuses_drains_and_says_so, setup, teardown),

@@ -145,20 +145,26 @@ void *job_destination(struct job *job, uint32_t i, uint64_t shift)
     return (uint8_t *)job_source(job, i, shift) + job->half_bytes;
 }
 
+void job_make(struct job *job, uint32_t i, struct td_request *q)
+{
+    struct job_rank *r = &job->rank[i];
+    q->u.operation.group = r->group;
+    q->u.operation.sequence = r->calls++;
+    r->request = td_sim_request(job->sim, r->client, q);
+}
+
 void job_call(struct job *job, uint32_t i, const struct td_call *call, uint64_t shift,
               bool in_place)
 {
-    struct job_rank *r = &job->rank[i];
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    struct td_place place = {r->region, shift, job->half_bytes - shift};
-    q.u.operation.group = r->group;
+    struct td_place place = {job->rank[i].region, shift, job->half_bytes - shift};
     q.u.operation.call = *call;
     q.u.operation.timeout_ns = -1;
     q.u.operation.source = q.u.operation.destination = place;
     q.u.operation.destination.offset += job->half_bytes;
     if (in_place)
         q.u.operation.source = q.u.operation.destination;
-    r->request = td_sim_request(job->sim, r->client, &q);
+    job_make(job, i, &q);
 }
 
 void job_call_all(struct job *job, const struct td_call *call, uint64_t shift, bool in_place)
@@ -173,10 +179,8 @@ uint64_t job_plan(struct job *job, const struct td_fft *fft)
     q.u.operation.call.kind = TD_KIND_PLAN_FFT;
     q.u.operation.fft = *fft;
     q.u.operation.timeout_ns = -1;
-    for (uint32_t i = 0; i < job->size; i++) {
-        q.u.operation.group = job->rank[i].group;
-        job->rank[i].request = td_sim_request(job->sim, job->rank[i].client, &q);
-    }
+    for (uint32_t i = 0; i < job->size; i++)
+        job_make(job, i, &q);
     job_settle(job);
     job_expect_all(job, TD_OK, NULL);
     uint64_t plan = job_reply(job, 0)->u.planned.plan;

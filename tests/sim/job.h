@@ -17,6 +17,7 @@ struct job {
     struct job_rank {
         uint32_t node, client, group, region;
         uint64_t request; /* the latest */
+        uint64_t calls;   /* made in the group */
     } rank[JOB_RANKS_MAX];
 };
 
@@ -31,8 +32,8 @@ _Noreturn void job_fail(const char *file, int line, const char *format, ...)
     } while (0)
 #define CHECK(condition) EXPECT(condition, "%s", #condition)
 
-/* job_world makes a world with delays, packets and credits drawn from the seed, on the routed fabric
- * for odd seeds; TORUS_TEST_TRACE=1 prints what happens there. */
+/* job_world makes a world with delays, packets and credits drawn from the seed, on the routed
+ * fabric for odd seeds; TORUS_TEST_TRACE=1 prints what happens there. */
 struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct td_sim_options *));
 /* job_world_end closes all clients and expects nothing to be left. */
 void job_world_end(struct td_sim *sim);
@@ -53,6 +54,8 @@ void job_form(struct job *job, struct td_sim *sim, const char *name, const uint3
  * destination into the second; in place, both are in the second. */
 void job_call(struct job *job, uint32_t i, const struct td_call *call, uint64_t shift,
               bool in_place);
+/* job_make sends a call that a test made itself; group and number are filled in. */
+void job_make(struct job *job, uint32_t i, struct td_request *q);
 void job_call_all(struct job *job, const struct td_call *call, uint64_t shift, bool in_place);
 /* job_plan asks all ranks for a plan and returns its number. */
 uint64_t job_plan(struct job *job, const struct td_fft *fft);

@@ -171,6 +171,89 @@ static void different_calls_are_named_to_all(void **unused)
     }
 }
 
+static void few_records(struct td_sim_options *o)
+{
+    impatient(o);
+    o->settings.operations_max = 4;
+}
+
+/* call_within calls a barrier whose ranks have to arrive in time. */
+static void call_within(struct job *job, uint32_t i, td_time limit)
+{
+    struct td_request q = {.kind = TD_REQUEST_OPERATION};
+    q.u.operation.call = barrier;
+    q.u.operation.timeout_ns = (int64_t)limit;
+    job_make(job, i, &q);
+}
+
+/* fill makes a node's records those of a job whose second rank is late. */
+static void fill(struct job *job)
+{
+    for (int k = 0; k < 4; k++)
+        job_call(job, 0, &barrier, 0, false);
+    td_sim_run(job->sim, SECOND / 2);
+}
+
+static void drain(struct job *job)
+{
+    for (int k = 0; k < 4; k++)
+        job_call(job, 1, &barrier, 0, false);
+    td_sim_run(job->sim, SECOND / 2);
+}
+
+/* A node has no room for a record while others call: what they called is heard of in the end. */
+static void a_node_without_records_loses_nothing(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        static const uint32_t root[] = {0, 0}, leaf[] = {1, 1}, both[] = {0, 1};
+        struct job full, full_leaf, arrives, appeals, misses;
+        job_case("test_mishaps_sim # no records, seed %llu", (unsigned long long)seed);
+        struct td_sim *sim = job_world("2", seed, few_records);
+        job_form(&full, sim, "full", root, 2, 0);
+        job_form(&full_leaf, sim, "full leaf", leaf, 2, 0);
+        job_form(&arrives, sim, "arrives", both, 2, 0);
+        job_form(&appeals, sim, "appeals", both, 2, 0);
+        job_form(&misses, sim, "misses", both, 2, 0);
+
+        fill(&full);
+        job_call(&arrives, 1, &barrier, 0, false);
+        call_within(&appeals, 1, SECOND / 2);
+        td_sim_run(sim, 3 * SECOND);
+        job_call(&arrives, 0, &barrier, 0, false);
+        td_sim_run(sim, SECOND / 2);
+        job_expect(&arrives, 0, TD_ERR_NO_MEMORY, "node 0");
+        CHECK(job_reply(&arrives, 0)->refused);
+        arrives.rank[0].calls--;
+        drain(&full);
+        job_call(&arrives, 0, &barrier, 0, false);
+        td_sim_run(sim, SECOND);
+        job_expect_all(&arrives, TD_OK, NULL);
+        td_sim_run(sim, 3 * SECOND);
+        job_expect(&appeals, 1, TD_ERR_TIMEOUT, "rank 0");
+        job_call(&appeals, 0, &barrier, 0, false);
+        td_sim_run(sim, SECOND);
+        job_expect(&appeals, 0, TD_ERR_TIMEOUT, NULL);
+
+        fill(&full_leaf);
+        call_within(&misses, 0, SECOND / 2);
+        td_sim_run(sim, 3 * SECOND);
+        job_expect(&misses, 0, TD_ERR_TIMEOUT, "rank 1");
+        drain(&full_leaf);
+        job_call(&misses, 1, &barrier, 0, false);
+        job_settle(&misses);
+        job_expect(&misses, 1, TD_ERR_TIMEOUT, "no room");
+
+        struct job *all[] = {&full, &full_leaf, &arrives, &appeals, &misses};
+        for (int k = 0; k < 5; k++) {
+            job_call_all(all[k], &barrier, 0, false);
+            job_settle(all[k]);
+            job_expect_all(all[k], TD_OK, NULL);
+        }
+        job_world_end(sim);
+    }
+}
+
 static void late_ranks_are_named(void **unused)
 {
     (void)unused;
@@ -181,10 +264,9 @@ static void late_ranks_are_named(void **unused)
         form(&job, sim, "job", 9);
         for (uint32_t i = 0; i < 7; i++) {
             struct td_request q = {.kind = TD_REQUEST_OPERATION};
-            q.u.operation.group = job.rank[i].group;
             q.u.operation.call = barrier;
             q.u.operation.timeout_ns = SECOND;
-            job.rank[i].request = td_sim_request(sim, job.rank[i].client, &q);
+            job_make(&job, i, &q);
         }
         td_sim_run(sim, 5 * SECOND);
         for (uint32_t i = 0; i < 7; i++)
@@ -407,6 +489,7 @@ int main(void)
         cmocka_unit_test(ranks_that_do_not_join_are_named),
         cmocka_unit_test(different_calls_are_named_to_all),
         cmocka_unit_test(late_ranks_are_named),
+        cmocka_unit_test(a_node_without_records_loses_nothing),
         cmocka_unit_test(whatever_happens_all_are_answered_truly),
     };
     const char *one = getenv("TORUS_TEST_CASE");

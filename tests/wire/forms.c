@@ -120,6 +120,7 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.operation.source = some_place();
         q.u.operation.destination = some_place();
         q.u.operation.timeout_ns = wide_signed();
+        q.u.operation.sequence = wide();
         if (q.u.operation.call.kind == TD_KIND_PLAN_FFT) {
             struct td_fft *f = &q.u.operation.fft;
             *f = (struct td_fft){.dimensions = (uint32_t)below(TD_DIMENSIONS_MAX + 1),
@@ -179,12 +180,14 @@ struct td_reply some_reply(enum td_reply_kind kind)
     static const char *const shapes[] = {"1", "3x3", "2x2x2", "3x4m", "5m", "2x3x4x5x2m"};
     if (kind == TD_REPLY_ERROR && r.error == TD_OK)
         r.error = TD_ERR_BUSY;
+    r.refused = below(2);
     switch (kind) {
     case TD_REPLY_WELCOME:
         (void)td_topology_parse(&r.u.welcome.topology, shapes[below(6)], &position, &why);
         r.u.welcome.node = (uint32_t)below(r.u.welcome.topology.nodes);
         r.u.welcome.incarnation = draw();
         r.u.welcome.packet_bytes = wide();
+        r.u.welcome.region_bytes_max = wide();
         break;
     case TD_REPLY_JOINED:
         r.u.joined.group = wide32();

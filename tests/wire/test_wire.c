@@ -69,6 +69,7 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         same_place(&a->u.operation.source, &b->u.operation.source);
         same_place(&a->u.operation.destination, &b->u.operation.destination);
         SAME(u.operation.timeout_ns);
+        SAME(u.operation.sequence);
         SAME(u.operation.fft.dimensions);
         SAME(u.operation.fft.type);
         SAME(u.operation.fft.sign);
@@ -122,12 +123,14 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
     SAME(kind);
     SAME(id);
     SAME(error);
+    SAME(refused);
     SAME_TEXT(text);
     switch (a->kind) {
     case TD_REPLY_WELCOME:
         SAME(u.welcome.node);
         SAME(u.welcome.incarnation);
         SAME(u.welcome.packet_bytes);
+        SAME(u.welcome.region_bytes_max);
         SAME(u.welcome.topology.dimensions);
         SAME(u.welcome.topology.nodes);
         for (uint32_t d = 0; d < a->u.welcome.topology.dimensions; d++) {

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What torus.h promises beside results: how much may be in flight, what memory may be given, what a
+ * callback may do, and that a wrong call is an error and no more. */
+#include "daemons.h"
+
+#include <poll.h>
+#include <string.h>
+
+enum { IN_FLIGHT_MAX = 256 };
+
+static void as_many_calls_as_allowed_are_in_flight_and_one_more_is_busy(void **state)
+{
+    (void)state;
+    static torus_request *r[2][IN_FLIGHT_MAX];
+    static double value[2][IN_FLIGHT_MAX + 1];
+    torus_context *c[2];
+    torus_group *g[2];
+    torus_request *more = NULL;
+    start(2, "");
+    join_all(c, g, 2);
+    for (int round = 0; round < 5; round++) {
+        for (int k = 0; k < IN_FLIGHT_MAX; k++) {
+            value[0][k] = k;
+            assert_int_equal(torus_iallreduce(g[0], TORUS_IN_PLACE, &value[0][k], 1, TORUS_DOUBLE,
+                                              TORUS_SUM, &r[0][k]),
+                             TORUS_OK);
+        }
+        assert_int_equal(torus_ibarrier(g[0], &more), TORUS_ERR_BUSY);
+        assert_null(more);
+        assert_says(c[0], "256 calls of rank 0");
+        for (int k = 0; k < IN_FLIGHT_MAX; k++) {
+            value[1][k] = k;
+            assert_int_equal(torus_iallreduce(g[1], TORUS_IN_PLACE, &value[1][k], 1, TORUS_DOUBLE,
+                                              TORUS_SUM, &r[1][k]),
+                             TORUS_OK);
+        }
+        for (int rank = 0; rank < 2; rank++)
+            for (int k = 0; k < IN_FLIGHT_MAX; k++) {
+                assert_int_equal(torus_wait(r[rank][k], 20 * (int64_t)SECOND), TORUS_OK);
+                assert_true(value[rank][k] == 2 * k);
+            }
+    }
+    close_all(c, 2);
+    stop();
+}
+
+static void sum_with(torus_group *g, double *value, int k)
+{
+    *value = k;
+    assert_int_equal(torus_allreduce(g, TORUS_IN_PLACE, value, 1, TORUS_DOUBLE, TORUS_SUM),
+                     TORUS_OK);
+    assert_true(*value == 2 * k);
+}
+
+/* The daemon has records for 16 operations; one rank starts 40 at a time, and starts those that are
+ * refused again. */
+static void refused_calls_shift_no_results(void **state)
+{
+    (void)state;
+    enum { CALLS = 200, AT_A_TIME = 40, RECORDS = 16 };
+    static double value[CALLS], other;
+    static torus_request *r[CALLS];
+    torus_context *c[2];
+    torus_group *g[2];
+    int refusals = 0, theirs = 0;
+    start(1, "[limits]\noperations = 16\n");
+    join_all(c, g, 2);
+    for (int done = 0; done < CALLS;) {
+        int end = done + AT_A_TIME < CALLS ? done + AT_A_TIME : CALLS, refused = end;
+        for (int k = done; k < end; k++) {
+            value[k] = k;
+            assert_int_equal(torus_iallreduce(g[0], TORUS_IN_PLACE, &value[k], 1, TORUS_DOUBLE,
+                                              TORUS_SUM, &r[k]),
+                             TORUS_OK);
+        }
+        while (theirs < done + RECORDS && theirs < CALLS)
+            sum_with(g[1], &other, theirs++);
+        for (int k = done; k < end; k++) {
+            int error = torus_wait(r[k], k < theirs ? 20 * (int64_t)SECOND : SECOND / 10);
+            if (error == TORUS_PENDING) { /* there was room for more than 16 after all */
+                sum_with(g[1], &other, theirs++);
+                error = torus_wait(r[k], 20 * (int64_t)SECOND);
+            }
+            if (k < refused && error == TORUS_OK) {
+                assert_true(value[k] == 2 * k);
+                continue;
+            }
+            assert_int_equal(error, k < refused ? TORUS_ERR_NO_MEMORY : TORUS_ERR_BUSY);
+            refused = k < refused ? k : refused;
+            refusals++;
+        }
+        assert_int_equal(theirs, refused);
+        done = refused;
+    }
+    assert_true(refusals > 0);
+    close_all(c, 2);
+    stop();
+}
+
+static void memory_of_a_cancelled_call_can_be_freed(void **state)
+{
+    (void)state;
+    enum { COUNT = 1 << 20 };
+    torus_context *c[2];
+    torus_group *g[2];
+    torus_request *r = NULL;
+    start(1, "");
+    join_all(c, g, 2);
+    double *here = torus_alloc(c[0], COUNT * sizeof *here);
+    double *there = torus_alloc(c[1], COUNT * sizeof *there);
+    assert_int_equal(
+        torus_iallreduce(g[0], TORUS_IN_PLACE, here, COUNT, TORUS_DOUBLE, TORUS_SUM, &r), TORUS_OK);
+    assert_int_equal(torus_free(c[0], here), TORUS_ERR_BUSY);
+    assert_int_equal(torus_cancel(r), TORUS_OK);
+    assert_int_equal(torus_wait(r, 20 * (int64_t)SECOND), TORUS_ERR_CANCELLED);
+    assert_int_equal(torus_free(c[0], here), TORUS_OK);
+    assert_int_equal(torus_allreduce(g[1], TORUS_IN_PLACE, there, COUNT, TORUS_DOUBLE, TORUS_SUM),
+                     TORUS_ERR_CANCELLED);
+    barrier_all(g, 2);
+    close_all(c, 2);
+    stop();
+}
+
+static void buffers_that_run_out_of_their_memory_are_refused(void **state)
+{
+    (void)state;
+    torus_context *c = NULL;
+    torus_group *g = NULL;
+    start(1, "[limits]\nregion = 64M\n");
+    join_all(&c, &g, 1);
+    double *a = torus_alloc(c, 64), *b = torus_alloc(c, 64);
+    b[0] = 42;
+    assert_int_equal(torus_allreduce(g, TORUS_IN_PLACE, a, 100, TORUS_DOUBLE, TORUS_SUM),
+                     TORUS_ERR_INVALID);
+    assert_says(c, "needs 800 bytes");
+    assert_int_equal(torus_allreduce(g, TORUS_IN_PLACE, a + 1, 8, TORUS_DOUBLE, TORUS_SUM),
+                     TORUS_ERR_INVALID);
+    assert_true(b[0] == 42);
+    assert_int_equal(torus_free(c, a), TORUS_OK);
+    assert_int_equal(torus_broadcast(g, a, 1, TORUS_DOUBLE, 0), TORUS_ERR_INVALID);
+    assert_says(c, "was freed");
+    assert_null(torus_alloc(c, (size_t)1 << 40));
+    assert_says(c, "[limits] region");
+    torus_close(c);
+    stop();
+}
+
+/* ---- callbacks, and ends ---- */
+
+static torus_context *closed_by_callback;
+
+static void close_within(torus_request *request, int error, void *user)
+{
+    (void)request;
+    int *calls = user;
+    assert_int_equal(error, TORUS_OK);
+    (*calls)++;
+    torus_close(closed_by_callback);
+}
+
+static void a_callback_may_close_the_context(void **state)
+{
+    (void)state;
+    torus_context *c = NULL;
+    torus_group *g = NULL;
+    torus_request *first = NULL, *second = NULL;
+    int calls = 0;
+    start(1, "");
+    for (int round = 0; round < 3; round++) {
+        join_all(&c, &g, 1);
+        closed_by_callback = c;
+        assert_int_equal(torus_ibarrier(g, &first), TORUS_OK);
+        assert_int_equal(torus_ibarrier(g, &second), TORUS_OK);
+        assert_int_equal(torus_set_callback(first, close_within, &calls), TORUS_OK);
+        if (round == 0) {
+            assert_int_equal(torus_wait(first, 20 * (int64_t)SECOND), TORUS_OK);
+        } else if (round == 1) {
+            while (torus_test(first) == TORUS_PENDING)
+                poll(NULL, 0, 1);
+        } else {
+            assert_int_equal(torus_set_callback(second, close_within, &calls), TORUS_OK);
+            while (calls == 2) {
+                struct pollfd p = {.fd = torus_fd(c), .events = POLLIN};
+                assert_int_equal(poll(&p, 1, 20000), 1);
+                torus_dispatch(c);
+            }
+        }
+        assert_int_equal(calls, round + 1);
+    }
+    stop();
+}
+
+static void iclose_waits_for_nothing_and_takes_nothing_away(void **state)
+{
+    (void)state;
+    torus_context *c[2];
+    torus_group *g[2];
+    torus_request *barrier = NULL, *end = NULL;
+    start(1, "");
+    join_all(c, g, 2);
+    assert_int_equal(torus_ibarrier(g[0], &barrier), TORUS_OK);
+    assert_int_equal(torus_iclose(c[0], &end), TORUS_ERR_BUSY);
+    assert_null(end);
+    assert_int_equal(torus_leave(g[0]), TORUS_ERR_BUSY);
+    assert_int_equal(torus_barrier(g[1]), TORUS_OK);
+    assert_int_equal(torus_wait(barrier, INT64_MAX), TORUS_OK);
+    assert_int_equal(torus_iclose(c[0], &end), TORUS_OK);
+    assert_int_equal(torus_wait(end, 20 * (int64_t)SECOND), TORUS_OK);
+    assert_int_equal(torus_barrier(g[1]), TORUS_ERR_RANK_FAILED);
+    assert_says(c[1], "left");
+    close_all(c, 2);
+    stop();
+}
+
+static void wrong_arguments_are_errors(void **state)
+{
+    (void)state;
+    torus_context *c = NULL;
+    torus_group *g = NULL;
+    torus_request *r = NULL;
+    torus_plan *plan = NULL;
+    struct torus_box box;
+    start(1, "");
+    join_all(&c, &g, 1);
+    assert_int_equal(torus_ibarrier(g, NULL), TORUS_ERR_INVALID);
+    assert_int_equal(torus_barrier(NULL), TORUS_ERR_INVALID);
+    assert_int_equal(torus_broadcast(NULL, &box, 1, TORUS_BYTE, 0), TORUS_ERR_INVALID);
+    assert_int_equal(torus_alltoall(NULL, &box, &r, 1, TORUS_BYTE), TORUS_ERR_INVALID);
+    assert_int_equal(torus_wait(NULL, 0), TORUS_ERR_INVALID);
+    assert_int_equal(torus_leave(NULL), TORUS_ERR_INVALID);
+    assert_int_equal(torus_join(c, NULL, NULL), TORUS_ERR_INVALID);
+    struct torus_fft_desc d = {.size = sizeof d,
+                               .dimensions = 2,
+                               .shape = {4, 4},
+                               .type = TORUS_COMPLEX_DOUBLE,
+                               .sign = TORUS_FORWARD};
+    assert_int_equal(torus_plan_fft(g, &d, NULL), TORUS_ERR_INVALID);
+    assert_int_equal(torus_plan_fft(g, &d, &plan), TORUS_OK);
+    assert_int_equal(torus_plan_local(plan, 77, &box), TORUS_ERR_INVALID);
+    assert_int_equal(torus_plan_local(NULL, TORUS_SIDE_INPUT, &box), TORUS_ERR_INVALID);
+    assert_int_equal(torus_plan_free(plan), TORUS_OK);
+    barrier_all(&g, 1);
+    torus_close(c);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(as_many_calls_as_allowed_are_in_flight_and_one_more_is_busy,
+                                  clean_up),
+        cmocka_unit_test_teardown(refused_calls_shift_no_results, clean_up),
+        cmocka_unit_test_teardown(memory_of_a_cancelled_call_can_be_freed, clean_up),
+        cmocka_unit_test_teardown(buffers_that_run_out_of_their_memory_are_refused, clean_up),
+        cmocka_unit_test_teardown(a_callback_may_close_the_context, clean_up),
+        cmocka_unit_test_teardown(iclose_waits_for_nothing_and_takes_nothing_away, clean_up),
+        cmocka_unit_test_teardown(wrong_arguments_are_errors, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemons.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+char folder[64];
+uint32_t nodes, columns;
+pid_t daemon_pid[NODES_MAX];
+rlim_t descriptors;
+char status_line[400];
+static int notify_fd = -1;
+
+double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- daemons ---- */
+
+void write_config(uint32_t node, const char *more)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/c%u", folder, node);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "[node]\nsocket = %s/s%u\n", folder, node);
+    if (columns)
+        fprintf(f, "coordinates = %u,%u\n[torus]\nshape = %ux%u\n", node / columns, node % columns,
+                nodes / columns, columns);
+    else
+        fprintf(f, "coordinates = %u\n[torus]\nshape = %u\n", node, nodes);
+    fprintf(f, "[peers]\nendpoints =\n");
+    for (uint32_t n = 0; n < nodes; n++)
+        fprintf(f, " ipc://%s/p%u\n", folder, n);
+    fprintf(f, "%s", more);
+    fclose(f);
+}
+
+void start_daemon(uint32_t node)
+{
+    char config[128], notify[128], log[128];
+    snprintf(config, sizeof config, "%s/c%u", folder, node);
+    snprintf(notify, sizeof notify, "%s/notify", folder);
+    snprintf(log, sizeof log, "%s/l%u", folder, node);
+    daemon_pid[node] = fork();
+    if (daemon_pid[node] == 0) {
+        setenv("NOTIFY_SOCKET", notify, 1);
+        int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        dup2(fd, 2);
+        struct rlimit most = {.rlim_cur = descriptors, .rlim_max = descriptors};
+        if (descriptors && setrlimit(RLIMIT_NOFILE, &most) != 0)
+            _exit(127);
+        execl(TORUSD, "torusd", "--config", config, (char *)NULL);
+        _exit(127);
+    }
+}
+
+/* heard takes one notification: whether it is readiness. */
+bool heard(void)
+{
+    char text[512];
+    struct pollfd p = {.fd = notify_fd, .events = POLLIN};
+    if (poll(&p, 1, 30000) != 1)
+        fail_msg("no news; the last status was: %s", status_line);
+    ssize_t size = recv(notify_fd, text, sizeof text - 1, 0);
+    assert_true(size > 0);
+    text[size] = '\0';
+    if (strncmp(text, "STATUS=", 7) == 0)
+        snprintf(status_line, sizeof status_line, "%s", text + 7);
+    return strstr(text, "READY=1") != NULL;
+}
+
+void wait_ready(uint32_t count)
+{
+    while (count)
+        count -= heard();
+}
+
+void wait_status(const char *line)
+{
+    while (strcmp(status_line, line) != 0)
+        heard();
+}
+
+void start(uint32_t count, const char *more)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    nodes = count;
+    strcpy(folder, "/tmp/mishap.XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
+    notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(notify_fd, (struct sockaddr *)&address, sizeof address), 0);
+    for (uint32_t n = 0; n < nodes; n++) {
+        write_config(n, more);
+        start_daemon(n);
+    }
+    wait_ready(nodes);
+}
+
+/* stop ends the daemons and looks that each did so cleanly and left no socket. */
+void stop(void)
+{
+    close(notify_fd);
+    for (uint32_t n = 0; n < nodes; n++) {
+        int code = 0;
+        if (!daemon_pid[n])
+            continue;
+        kill(daemon_pid[n], SIGTERM);
+        assert_int_equal(waitpid(daemon_pid[n], &code, 0), daemon_pid[n]);
+        assert_true(WIFEXITED(code));
+        assert_int_equal(WEXITSTATUS(code), 0);
+        daemon_pid[n] = 0;
+        char path[128];
+        snprintf(path, sizeof path, "%s/s%u", folder, n);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    DIR *d = opendir(folder);
+    for (struct dirent *e = NULL; (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(folder);
+}
+
+int clean_up(void **state)
+{
+    (void)state;
+    columns = 0;
+    descriptors = 0;
+    for (uint32_t n = 0; n < NODES_MAX; n++)
+        if (daemon_pid[n] > 0) {
+            kill(daemon_pid[n], SIGKILL);
+            waitpid(daemon_pid[n], NULL, 0);
+            daemon_pid[n] = 0;
+        }
+    return 0;
+}
+
+/* ---- clients ---- */
+
+torus_context *open_at(uint32_t node)
+{
+    char path[128];
+    torus_context *c = NULL;
+    snprintf(path, sizeof path, "%s/s%u", folder, node);
+    struct torus_open_options o = {.size = sizeof o, .socket = path};
+    assert_int_equal(torus_open(&c, &o), TORUS_OK);
+    return c;
+}
+
+struct torus_join_options as(uint32_t ranks, int32_t rank)
+{
+    return (struct torus_join_options){.size = sizeof(struct torus_join_options),
+                                       .name = "job",
+                                       .ranks = ranks,
+                                       .rank = rank,
+                                       .rank_set = 1};
+}
+
+/* join_all makes `count` ranks, rank i at node i % nodes. */
+void join_all(torus_context **c, torus_group **g, uint32_t count)
+{
+    torus_request *r[NODES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        struct torus_join_options o = as(count, (int32_t)i);
+        c[i] = open_at(i % nodes);
+        assert_int_equal(torus_ijoin(c[i], &o, &g[i], &r[i]), TORUS_OK);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+}
+
+void barrier_all(torus_group **g, uint32_t count)
+{
+    torus_request *r[NODES_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(torus_ibarrier(g[i], &r[i]), TORUS_OK);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+}
+
+void close_all(torus_context **c, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        torus_close(c[i]);
+}
+
+void assert_says(torus_context *c, const char *part)
+{
+    if (!strstr(torus_last_error(c), part))
+        fail_msg("'%s' does not say '%s'", torus_last_error(c), part);
+}
+
+/* logged counts the lines of a daemon's log that hold the words. */
+int logged(uint32_t node, const char *words)
+{
+    char path[128], line[1024];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/l%u", folder, node);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        count += strstr(line, words) != NULL;
+    if (f)
+        fclose(f);
+    return count;
+}
+
+void wait_logged(uint32_t node, const char *words)
+{
+    for (int tries = 0; logged(node, words) == 0; tries++) {
+        if (tries == 1000)
+            fail_msg("the log of node %u does not say '%s'", node, words);
+        poll(NULL, 0, 10);
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemons: real daemons for a test, in a folder of their own, and ranks in this process, each with
+ * its own context. What fails ends the test. */
+#ifndef TD_TESTS_DAEMONS_H
+#define TD_TESTS_DAEMONS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <cmocka.h>
+
+#include "torus/torus.h"
+
+enum { NODES_MAX = 9, SECOND = 1000000000 };
+
+extern char folder[64];
+extern uint32_t nodes, columns; /* 0 columns: one dimension */
+extern pid_t daemon_pid[NODES_MAX];
+extern rlim_t descriptors; /* the most that a daemon gets; 0: as many as there are */
+extern char status_line[400];
+
+double seconds(void);
+
+/* start starts `count` daemons with `more` configuration and waits until they serve. */
+void start(uint32_t count, const char *more);
+void start_daemon(uint32_t node);
+void write_config(uint32_t node, const char *more);
+/* heard takes one notification: whether it is readiness. */
+bool heard(void);
+void wait_ready(uint32_t count);
+void wait_status(const char *line);
+/* stop ends the daemons and looks that each did so cleanly and left no socket. */
+void stop(void);
+/* clean_up is the teardown of every test: a failed one has not stopped its daemons. */
+int clean_up(void **state);
+/* logged counts the lines of a daemon's log that hold the words. */
+int logged(uint32_t node, const char *words);
+void wait_logged(uint32_t node, const char *words);
+
+torus_context *open_at(uint32_t node);
+struct torus_join_options as(uint32_t ranks, int32_t rank);
+/* join_all makes `count` ranks, rank i at node i % nodes. */
+void join_all(torus_context **c, torus_group **g, uint32_t count);
+void barrier_all(torus_group **g, uint32_t count);
+void close_all(torus_context **c, uint32_t count);
+void assert_says(torus_context *c, const char *part);
+
+#endif
