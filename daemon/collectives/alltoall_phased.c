@@ -19,7 +19,7 @@
 #include "grid.h"
 #include "relay.h"
 
-enum role { RECV, SEND, SYNC, FREE, LOCAL, PACK, UNPACK, ROLES };
+enum role { RECV, SYNC, FREE, LOCAL, PACK, UNPACK, SEND, ROLES };
 enum { P_GRID = TD_RELAY_PARAMETERS };
 _Static_assert(P_GRID + TD_GRID_PARAMETERS <= TD_PARAMETERS_MAX, "all are kept");
 _Static_assert(ROLES <= TD_FAMILIES_MAX / TD_DIMENSIONS_MAX, "a family of each for a dimension");
@@ -207,8 +207,6 @@ static void add_families(struct td_program *p, const struct td_grid *grid)
     uint64_t turns = segments * dimensions;
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_RECV, turns * 2 * hops(p, grid, e), "blocks along a ring");
-    for (uint32_t e = 0; e < dimensions; e++)
-        td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks to a hop count");
     for (uint32_t e = 0; e < dimensions; e++) {
         uint64_t per_turn = p->tuning.barriers == TD_BARRIERS_HOP     ? hops(p, grid, e)
                             : p->tuning.barriers == TD_BARRIERS_PHASE ? 1
@@ -224,6 +222,8 @@ static void add_families(struct td_program *p, const struct td_grid *grid)
         td_program_add(p, TD_COPY, e < parts ? segments * packs : 0, "pack");
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_COPY, e < parts ? segments * p->group->runs : 0, "unpack");
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks to a hop count");
 }
 
 /* add_barriers: a node reaches a barrier when it has what the hop count, or the phase, brings. */

@@ -16,7 +16,9 @@
 #include "grid.h"
 #include "relay.h"
 
-enum { RECV_RING, SEND_RING, RECV_PLANE, SEND_PLANE, LOCAL, PACK, UNPACK, FREE };
+/* In the order in which the engine looks at them: what is to be passed on comes before what begins
+ * here, lest relays wait for the queues that their own data fills. */
+enum { RECV_RING, RECV_PLANE, LOCAL, PACK, UNPACK, FREE, SEND_PLANE, SEND_RING };
 enum { A, B, C, BUFFERS };
 enum {
     P_K = TD_RELAY_PARAMETERS, /* nodes of a ring */
@@ -243,13 +245,13 @@ void td_alltoall_two_phase_compile(struct td_program *p)
     uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS], runs = p->group->runs;
     uint64_t planes = shares * (uint64_t)p->parameter[P_PLACES];
     td_program_add(p, TD_RECV, segments * turns * others, "blocks along the ring");
-    td_program_add(p, TD_SEND, segments * turns * others, "blocks to relays of the ring");
     td_program_add(p, TD_RECV, segments * planes, "blocks from the plane's relays");
-    td_program_add(p, TD_SEND, segments * turns * group, "blocks passed on in the plane");
     td_program_add(p, TD_COPY, segments, "what is for the own plane");
     td_program_add(p, TD_COPY, segments * packs, "pack");
     td_program_add(p, TD_COPY, segments * runs, "unpack");
     td_program_add(p, TD_SYNC, segments - 1, "room for the next segment");
+    td_program_add(p, TD_SEND, segments * turns * group, "blocks passed on in the plane");
+    td_program_add(p, TD_SEND, segments * turns * others, "blocks to relays of the ring");
 
     td_program_need(p, SEND_RING, PACK, turns * others, packs, 1);
     td_program_need(p, LOCAL, PACK, 1, packs, 1);
