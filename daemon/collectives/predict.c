@@ -15,12 +15,36 @@ static uint64_t packets_of(const struct td_program *p)
     return packets * packet < bytes * most * most ? packets + 1 : packets;
 }
 
-static bool long_in(const struct td_topology *t, uint32_t longest)
+/* times returns how often the second highest load of a dimension goes into the highest, times two.
+ */
+static uint64_t times2(const struct td_topology *t, uint32_t longest)
 {
+    uint64_t next = 0;
     for (uint32_t d = 0; d < t->dimensions; d++)
-        if (d != longest && 2 * td_bound_load2(t, d) > td_bound_load2(t, longest))
-            return false;
-    return t->dimensions > 1;
+        if (d != longest && td_bound_load2(t, d) > next)
+            next = td_bound_load2(t, d);
+    return next ? 2 * td_bound_load2(t, longest) / next : 2;
+}
+
+/* estimate sets the efficiencies. Measured, random and two-phase:
+ *   balanced  8x8x8 0.987 0.631   4x4x4 0.973 0.693   8mx8m 0.822 0.626
+ *   x 1.5     6x6x9 0.913 0.909   8x8x12 0.801 0.913
+ *   x 2       4x4x8 0.985 0.987   5x5x10 0.846 0.962  6x6x12 0.773 0.970  8x8x16 0.695 0.981
+ *   more      4x4x12 0.742 0.987  4x4x16 0.685 0.990  8x32 0.632 0.981
+ *   lines     8x8mx8 0.911 0.792  4x8mx4 0.894 0.946
+ * So random order falls with the length of a ring that is longer than the others. */
+static void estimate(const struct td_topology *t, uint32_t longest, struct td_prediction *out)
+{
+    uint64_t ratio2 = times2(t, longest);
+    uint32_t k = t->size[longest];
+    out->random_efficiency = 960;
+    out->two_phase_efficiency = ratio2 >= 4 ? 950 : ratio2 >= 3 ? 900 : 630;
+    if (!t->wrap[longest]) {
+        out->random_efficiency = 890;
+        out->two_phase_efficiency = ratio2 >= 8 ? 940 : ratio2 >= 4 ? 790 : 620;
+    } else if (ratio2 >= 3 && k > 8) {
+        out->random_efficiency = k >= 18 ? 640 : 960 - 32 * (k - 8);
+    }
 }
 
 /* barrier returns the slots of a barrier along a ring: in round r a message goes 2^r places. */
@@ -54,10 +78,10 @@ void td_predict_alltoall(const struct td_program *p, struct td_prediction *out)
     const struct td_topology *t = &out->grid.shape;
     uint64_t most = 0;
     out->longest = td_bound_longest(t);
-    out->is_long = long_in(t, out->longest);
+    estimate(t, out->longest, out);
     out->bound = (td_alltoall_bound(t, out->packets) + 1) / 2;
-    out->random = out->bound * 1000 / (out->is_long ? TD_PREDICT_RANDOM_LONG : TD_PREDICT_RANDOM);
-    out->two_phase = out->bound * 1000 / TD_PREDICT_TWO_PHASE;
+    out->random = out->bound * 1000 / out->random_efficiency;
+    out->two_phase = out->bound * 1000 / out->two_phase_efficiency;
     for (uint32_t d = 0; d < t->dimensions; d++)
         most = pauses(&out->grid, d) > most ? pauses(&out->grid, d) : most;
     out->phased = out->bound + most * segments_of(p, out);

@@ -239,13 +239,17 @@ static void the_method_is_chosen_by_shape_and_size(void **unused)
     expect_choice("1x1", routed, all, 16, "random: all ranks are on one node");
     expect_choice("8", routed, all, 16, "random: in one dimension, 8,");
     expect_choice("4x4", routed, 5, 16, "random: the group's nodes are no whole box");
-    expect_choice("4x4", routed, all, 16, "random: 4x4 is not long in one dimension");
-    expect_choice("8x8x8", routed, all, 2, "random: 8x8x8 is not long in one dimension");
-    expect_choice("8x8x8", routed, all, 100, "phased: 100 packets a pair on 8x8x8 outweigh");
+    expect_choice("4x4", routed, all, 16, "random: 4x4 is not too long in one dimension");
+    expect_choice("8x8x8", routed, all, 2, "random: 8x8x8 is not too long in one dimension");
     expect_choice("4x4x8", routed, all, 1, "random: one packet a pair");
-    expect_choice("4x4x8", routed, all, 4,
-                  "two-phase: 4x4x8 is long in dimension 2 (random order would reach 0.74 of");
-    expect_choice("4x4mx4", routed, all, 4, "two-phase: 4x4mx4 is long in dimension 1");
+    expect_choice("4x4x8", routed, all, 4, "random: 4x4x8 is not too long");
+    expect_choice("6x6x9", routed, all, 4, "random: 6x6x9 is not too long");
+    expect_choice("8x8x12", routed, all, 4, "two-phase: 8x8x12 is long in dimension 2");
+    expect_choice("8x8x16", routed, all, 4,
+                  "two-phase: 8x8x16 is long in dimension 2 (random order would reach 0.70 of");
+    expect_choice("8x8x8", routed, all, 100, "random: 8x8x8 is not too long");
+    expect_choice("8x8mx8", routed, all, 4, "random: 8x8mx8 is not too long");
+    expect_choice("4x8mx4", routed, all, 4, "two-phase: 4x8mx4 is long in dimension 1");
 }
 
 int main(void)
