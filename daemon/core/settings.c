@@ -2,6 +2,8 @@
 /* Settings: defaults, bounds, and the digest that all nodes must share. */
 #include "core.h"
 
+#include <string.h>
+
 void td_settings_default(struct td_settings *s)
 {
     *s = (struct td_settings){
@@ -21,8 +23,52 @@ void td_settings_default(struct td_settings *s)
     td_router_rules_default(&s->router);
 }
 
+static const char *check_routed(const struct td_settings *s, const char **key)
+{
+    const struct td_router_rules *r = &s->router;
+    *key = "slots";
+    if (r->slots < 2 || r->slots > 64)
+        return "slots must be 2 to 64";
+    *key = "fifo_slots";
+    if (r->fifo_slots < 1 || r->fifo_slots > 256)
+        return "fifo_slots must be 1 to 256";
+    *key = "queues";
+    if (r->queues < 1 || r->queues > 256)
+        return "queues must be 1 to 256";
+    *key = "queue_slots";
+    if (r->queue_slots < 1 || r->queue_slots > 256)
+        return "queue_slots must be 1 to 256";
+    *key = "patience";
+    if (r->patience < 1 || r->patience > 1 << 20)
+        return "patience must be 1 to 1048576";
+    *key = "straight";
+    if (r->straight > 1 << 20)
+        return "straight must be 0 to 1048576";
+    *key = "link_rate";
+    if (s->link_rate && s->tuning.fabric != TD_FABRIC_ROUTED)
+        return "link_rate needs fabric = routed";
+    if (s->link_rate && s->link_rate < s->packet_bytes)
+        return "link_rate must let a packet pass within a second: raise it, or lower packet";
+    if (s->link_rate > (uint64_t)1 << 40)
+        return "link_rate must be at most 1 TiB/s; 0 is no limit";
+    return NULL;
+}
+
+static const char *check_tuning(const struct td_settings *s, const char **key)
+{
+    const struct td_tuning *t = &s->tuning;
+    *key = "burst";
+    if (t->burst < 1 || t->burst > 1 << 16)
+        return "burst must be 1 to 65536 packets";
+    *key = "relay";
+    if (t->relay_bytes && (t->relay_bytes < 1 << 16 || t->relay_bytes > s->scratch_bytes))
+        return "relay must be at least 64 KiB and at most scratch";
+    return NULL;
+}
+
 const char *td_settings_check(const struct td_settings *s, const char **key)
 {
+    const char *wrong = NULL;
     *key = "memory";
     if (s->arena_bytes < 1 << 20 || s->arena_bytes > (uint64_t)1 << 40)
         return "memory must be 1 MiB to 1 TiB";
@@ -44,6 +90,8 @@ const char *td_settings_check(const struct td_settings *s, const char **key)
     *key = "credits";
     if (s->link_credits < 2 || s->link_credits > TD_LINK_CREDITS_MAX)
         return "credits must be 2 to 64";
+    if ((wrong = check_routed(s, key)) || (wrong = check_tuning(s, key)))
+        return wrong;
     *key = "join_timeout";
     if (s->join_timeout_ns < 1)
         return "join_timeout must be positive";
@@ -79,8 +127,43 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = hash(h, c->barriers);
     h = hash(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2);
     h = hash(h, c->burst);
-    if (c->fabric == TD_FABRIC_DIRECT)
-        return h;
-    h = hash(h, s->router.slots);
+    h = hash(h, c->relay_bytes);
+    const struct td_router_rules *r = &s->router;
+    h = hash(h, (uint64_t)r->slots << 32 | r->fifo_slots);
+    h = hash(h, (uint64_t)r->queues << 32 | r->queue_slots);
+    h = hash(h, (uint64_t)r->patience << 32 | r->straight);
+    h = hash(h, (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
     return hash(h, s->link_rate);
+}
+
+bool td_settings_parse_rate(const char *text, uint64_t *rate)
+{
+    static const struct {
+        const char *name;
+        uint64_t factor;
+    } units[] = {{"", 1},          {"B", 1},           {"kB", 1000},
+                 {"MB", 1000000},  {"GB", 1000000000}, {"K", 1 << 10},
+                 {"KiB", 1 << 10}, {"M", 1 << 20},     {"MiB", 1 << 20},
+                 {"G", 1 << 30},   {"GiB", 1 << 30}};
+    uint64_t number = 0;
+    const char *p = text;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (number > UINT64_MAX / 20)
+            return false;
+        number = number * 10 + (uint64_t)(*p - '0');
+    }
+    if (p == text)
+        return false;
+    while (*p == ' ')
+        p++;
+    size_t length = strlen(p);
+    if (length >= 2 && strcmp(p + length - 2, "/s") == 0)
+        length -= 2;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strlen(units[i].name) == length && strncmp(p, units[i].name, length) == 0 &&
+            number <= UINT64_MAX / units[i].factor) {
+            *rate = number * units[i].factor;
+            return true;
+        }
+    return false;
 }

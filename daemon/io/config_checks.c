@@ -141,7 +141,10 @@ static bool settle_settings(struct td_config_reader *r)
     const char *key = NULL, *wrong = td_settings_check(&r->config->settings, &key);
     if (!wrong)
         return true;
-    at(r, td_config_key("limits", key) ? "limits" : "network", key);
+    static const char *const sections[] = {"limits", "network", "torus", "alltoall"};
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        if (td_config_key(sections[i], key))
+            at(r, sections[i], key);
     return td_config_fail(r, "%s", wrong);
 }
 

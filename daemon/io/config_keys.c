@@ -57,7 +57,7 @@ static bool read_packet(struct td_config_reader *r, const struct td_config_key *
                         const char *value)
 {
     uint64_t bytes = 0;
-    const struct td_config_key as_bytes = {k->section, k->name, NULL, 0, false};
+    const struct td_config_key as_bytes = {k->section, k->name, NULL, 0, false, NULL};
     struct td_config *config = r->config;
     struct {
         uint64_t bytes;
@@ -139,12 +139,54 @@ static bool read_shape(struct td_config_reader *r, const struct td_config_key *k
     return td_config_fail(r, "shape = %s: character %zu: %s", value, position + 1, why);
 }
 
-static bool read_fabric(struct td_config_reader *r, const struct td_config_key *k,
+/* choose returns the place of the value among the key's choices ("a|b|c"), or -1 with the error. */
+static int choose(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    const char *at = k->choices;
+    for (int i = 0; at; i++) {
+        size_t length = strcspn(at, "|");
+        if (strlen(value) == length && strncmp(at, value, length) == 0)
+            return i;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    td_config_fail(r, "%s = %s: expected one of %s", k->name, value, k->choices);
+    return -1;
+}
+
+static bool read_choice(struct td_config_reader *r, const struct td_config_key *k,
                         const char *value)
 {
-    if (strcmp(value, "direct") == 0)
+    int i = choose(r, k, value);
+    if (i < 0)
+        return false;
+    *(uint8_t *)field(r, k) = (uint8_t)i;
+    return true;
+}
+
+static bool read_flag(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    int i = choose(r, k, value);
+    if (i < 0)
+        return false;
+    *(bool *)field(r, k) = i == 1;
+    return true;
+}
+
+static bool read_arbitration(struct td_config_reader *r, const struct td_config_key *k,
+                             const char *value)
+{
+    int i = choose(r, k, value);
+    if (i < 0)
+        return false;
+    r->config->settings.router.arbitration = (enum td_arbitration)i;
+    return true;
+}
+
+static bool read_rate(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    if (td_settings_parse_rate(value, field(r, k)))
         return true;
-    return td_config_fail(r, "%s = %s: this release has the fabric direct", k->name, value);
+    return td_config_fail(r, "%s = %s: expected bytes a second such as 5MB/s", k->name, value);
 }
 
 static bool read_level(struct td_config_reader *r, const struct td_config_key *k, const char *value)
@@ -181,29 +223,47 @@ static bool keep_text(struct td_config_reader *r, const struct td_config_key *k,
 
 #define FIELD(name) offsetof(struct td_config, name)
 static const struct td_config_key keys[] = {
-    {"node", "coordinates", keep_text, 0, false},
-    {"node", "socket", read_socket, FIELD(socket), false},
-    {"node", "state_directory", read_directory, FIELD(state_directory), false},
-    {"torus", "shape", read_shape, FIELD(topology), false},
-    {"torus", "fabric", read_fabric, 0, false},
-    {"peers", "hosts", keep_text, 0, true},
-    {"peers", "port", keep_text, 0, false},
-    {"peers", "endpoints", keep_text, 0, true},
-    {"peers", "listen", keep_text, 0, false},
-    {"peers", "insecure", read_bool, FIELD(insecure), false},
-    {"network", "packet", read_packet, FIELD(settings.packet_bytes), false},
-    {"network", "credits", read_count, FIELD(settings.link_credits), false},
-    {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false},
-    {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false},
-    {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false},
-    {"limits", "region", read_bytes, FIELD(settings.region_bytes_max), false},
-    {"limits", "clients", read_count, FIELD(settings.clients_max), false},
-    {"limits", "operations", read_count, FIELD(settings.operations_max), false},
-    {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false},
-    {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false},
-    {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false},
-    {"compute", "workers", read_workers, FIELD(workers), false},
-    {"log", "level", read_level, 0, false},
+    {"node", "coordinates", keep_text, 0, false, NULL},
+    {"node", "socket", read_socket, FIELD(socket), false, NULL},
+    {"node", "state_directory", read_directory, FIELD(state_directory), false, NULL},
+    {"torus", "shape", read_shape, FIELD(topology), false, NULL},
+    {"torus", "fabric", read_choice, FIELD(settings.tuning.fabric), false, "direct|routed"},
+    {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,
+     "auto|random|phased|pairwise|two-phase"},
+    {"torus", "link_rate", read_rate, FIELD(settings.link_rate), false, NULL},
+    {"torus", "slots", read_count, FIELD(settings.router.slots), false, NULL},
+    {"torus", "fifo_slots", read_count, FIELD(settings.router.fifo_slots), false, NULL},
+    {"torus", "queues", read_count, FIELD(settings.router.queues), false, NULL},
+    {"torus", "queue_slots", read_count, FIELD(settings.router.queue_slots), false, NULL},
+    {"torus", "patience", read_count, FIELD(settings.router.patience), false, NULL},
+    {"torus", "straight", read_count, FIELD(settings.router.straight), false, NULL},
+    {"torus", "arbitration", read_arbitration, 0, false, "transit-first|injection-first|none"},
+    {"alltoall", "burst", read_count, FIELD(settings.tuning.burst), false, NULL},
+    {"alltoall", "order", read_flag, FIELD(settings.tuning.in_order), false, "random|number"},
+    {"alltoall", "parts", read_choice, FIELD(settings.tuning.parts), false, "all|1"},
+    {"alltoall", "gap", read_flag, FIELD(settings.tuning.no_gap), false, "yes|no"},
+    {"alltoall", "barriers", read_choice, FIELD(settings.tuning.barriers), false, "hop|phase|none"},
+    {"alltoall", "barrier_scope", read_flag, FIELD(settings.tuning.barriers_of_all), false,
+     "ring|all"},
+    {"alltoall", "relay", read_bytes, FIELD(settings.tuning.relay_bytes), false, NULL},
+    {"peers", "hosts", keep_text, 0, true, NULL},
+    {"peers", "port", keep_text, 0, false, NULL},
+    {"peers", "endpoints", keep_text, 0, true, NULL},
+    {"peers", "listen", keep_text, 0, false, NULL},
+    {"peers", "insecure", read_bool, FIELD(insecure), false, NULL},
+    {"network", "packet", read_packet, FIELD(settings.packet_bytes), false, NULL},
+    {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
+    {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},
+    {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false, NULL},
+    {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false, NULL},
+    {"limits", "region", read_bytes, FIELD(settings.region_bytes_max), false, NULL},
+    {"limits", "clients", read_count, FIELD(settings.clients_max), false, NULL},
+    {"limits", "operations", read_count, FIELD(settings.operations_max), false, NULL},
+    {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false, NULL},
+    {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false, NULL},
+    {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false, NULL},
+    {"compute", "workers", read_workers, FIELD(workers), false, NULL},
+    {"log", "level", read_level, 0, false, NULL},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 _Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "every key has its place in the reader");

@@ -31,8 +31,9 @@ struct td_config_reader {
 struct td_config_key {
     const char *section, *name;
     bool (*read)(struct td_config_reader *, const struct td_config_key *, const char *value);
-    size_t offset;  /* of the field */
-    bool continues; /* a list: indented lines go on with it */
+    size_t offset;       /* of the field */
+    bool continues;      /* a list: indented lines go on with it */
+    const char *choices; /* of words: "direct|routed"; else NULL */
 };
 
 /* td_config_fail keeps the sentence, behind the reader's place, and returns false. */

@@ -34,7 +34,8 @@ static const char *objection(struct td_peers *peers, const struct td_greeting *g
     else if (strcmp(g->shape, peers->shape) != 0)
         snprintf(text, bytes, "its shape is %s, here it is %s", g->shape, peers->shape);
     else if (g->digest != peers->loop->digest)
-        snprintf(text, bytes, "its [network] settings or progress_timeout differ from those here");
+        snprintf(text, bytes, "its [torus], [network] or [alltoall] settings, or progress_timeout, differ from "
+                 "those here");
     else
         return NULL;
     return text;

@@ -106,6 +106,115 @@ static void values_have_units(void **state)
     assert_int_equal(config.workers, 3);
 }
 
+static void the_torus_and_all_to_all_are_tuned_by_keys(void **state)
+{
+    (void)state;
+    good("[torus]\nshape = 1\nfabric = routed\nlink_rate = 5MB/s\nslots = 2\nfifo_slots = 3\n"
+         "queues = 5\nqueue_slots = 6\npatience = 7\nstraight = 0\narbitration = none\n"
+         "alltoall = two-phase\n[alltoall]\nburst = 8\norder = number\nparts = 1\ngap = no\n"
+         "barriers = none\nbarrier_scope = all\nrelay = 1 MiB\n",
+         "n0");
+    const struct td_settings *s = &config.settings;
+    assert_int_equal(s->tuning.fabric, TD_FABRIC_ROUTED);
+    assert_int_equal(s->link_rate, 5000000);
+    assert_int_equal(s->router.slots, 2);
+    assert_int_equal(s->router.fifo_slots, 3);
+    assert_int_equal(s->router.queues, 5);
+    assert_int_equal(s->router.queue_slots, 6);
+    assert_int_equal(s->router.patience, 7);
+    assert_int_equal(s->router.straight, 0);
+    assert_int_equal(s->router.arbitration, TD_NO_PREFERENCE);
+    assert_int_equal(s->tuning.alltoall, TD_ALLTOALL_TWO_PHASE);
+    assert_int_equal(s->tuning.burst, 8);
+    assert_int_equal(s->tuning.parts, 1);
+    assert_int_equal(s->tuning.barriers, TD_BARRIERS_NONE);
+    assert_int_equal(s->tuning.relay_bytes, 1 << 20);
+    assert_true(s->tuning.in_order && s->tuning.no_gap && s->tuning.barriers_of_all);
+}
+
+static void rates_are_decimal_or_binary(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t rate;
+    } cases[] = {{"0", 0},          {"1000000", 1000000},  {"5MB/s", 5000000}, {"5 MB", 5000000},
+                 {"3kB/s", 3000},   {"2GB/s", 2000000000}, {"5M", 5 << 20},    {"5MiB/s", 5 << 20},
+                 {"7K/s", 7 << 10}, {"1GiB/s", 1 << 30},   {"9B/s", 9}};
+    static const char *const bad[] = {"",
+                                      "/s",
+                                      "MB",
+                                      "-1",
+                                      "5m",
+                                      "5MB/",
+                                      "5MB/s ",
+                                      "1.5MB/s",
+                                      "99999999999999999999",
+                                      "99999999999999GB"};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t rate = 1;
+        assert_true(td_settings_parse_rate(cases[i].text, &rate));
+        assert_int_equal(rate, cases[i].rate);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(td_settings_parse_rate(bad[i], &(uint64_t){0}));
+}
+
+static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"slots = 1", "slots must be 2 to 64"},
+        {"fifo_slots = 0", "fifo_slots must be"},
+        {"queues = 0", "queues must be"},
+        {"queue_slots = 257", "queue_slots must be"},
+        {"patience = 0", "patience must be"},
+        {"straight = 2000000", "straight must be"},
+        {"link_rate = 100kB/s", "link_rate must let a packet pass within a second"},
+        {"link_rate = 2000GB/s", "link_rate must be at most"},
+        {"link_rate = fast", "bytes a second"},
+        {"alltoall = fast", "auto|random|phased|pairwise|two-phase"},
+        {"arbitration = fast", "transit-first|injection-first|none"},
+        {"[alltoall]\nburst = 0", "burst must be"},
+        {"[alltoall]\nparts = 2", "all|1"},
+        {"[alltoall]\nrelay = 1 KiB", "relay must be at least 64 KiB"},
+        {"[alltoall]\nrelay = 5 GiB", "relay must be at least 64 KiB"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char content[200];
+        snprintf(content, sizeof content, "[torus]\nshape = 1\nfabric = routed\n%s\n", cases[i][0]);
+        refused(content, cases[i][0][0] == '[' ? "5:" : "4:", cases[i][1], "");
+    }
+    refused("[torus]\nshape = 1\nlink_rate = 5MB/s\n", "3:", "link_rate needs fabric = routed", "");
+}
+
+static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "[torus]\nfabric = routed",     "[torus]\nfabric = routed\nlink_rate = 5MB/s",
+        "[torus]\nslots = 5",           "[torus]\nfifo_slots = 5",
+        "[torus]\nqueues = 5",          "[torus]\nqueue_slots = 5",
+        "[torus]\npatience = 5",        "[torus]\nstraight = 5",
+        "[torus]\narbitration = none",  "[torus]\nalltoall = phased",
+        "[alltoall]\nburst = 5",        "[alltoall]\norder = number",
+        "[alltoall]\nparts = 1",        "[alltoall]\ngap = no",
+        "[alltoall]\nbarriers = phase", "[alltoall]\nbarrier_scope = all",
+        "[alltoall]\nrelay = 1 MiB",    "[network]\npacket = 4 KiB",
+        "[network]\ncredits = 5"};
+    enum { KEYS = sizeof keys / sizeof keys[0] };
+    uint64_t digest[KEYS + 1];
+    for (size_t i = 0; i <= KEYS; i++) {
+        char content[200];
+        snprintf(content, sizeof content, "[torus]\nshape = 1\n%s\n", i < KEYS ? keys[i] : "");
+        td_config_free(&config);
+        good(content, "n0");
+        digest[i] = td_settings_digest(&config.settings, &config.topology);
+        for (size_t j = 0; j < i; j++)
+            assert_true(digest[i] != digest[j]);
+    }
+}
+
 static void lists_go_on_on_indented_lines(void **state)
 {
     (void)state;
@@ -220,7 +329,7 @@ static void bad_values_are_refused_with_their_key(void **state)
         refused(content, "4:", cases[i].word, "");
     }
     refused("[torus]\nshape = 3y3\n", "2:", "shape", "");
-    refused("[torus]\nshape = 1\nfabric = routed\n", "3:", "fabric", "direct");
+    refused("[torus]\nshape = 1\nfabric = woven\n", "3:", "fabric", "direct|routed");
     refused("[torus]\nshape 1\n", "2:", "key = value", "");
 }
 
@@ -357,6 +466,10 @@ int main(void)
         TEST(one_file_serves_all_nodes_by_host_name),
         TEST(host_ranges_keep_their_zeroes),
         TEST(values_have_units),
+        TEST(the_torus_and_all_to_all_are_tuned_by_keys),
+        TEST(rates_are_decimal_or_binary),
+        TEST(nonsense_about_the_torus_is_refused_at_its_key),
+        TEST(every_key_that_nodes_must_share_is_in_the_digest),
         TEST(lists_go_on_on_indented_lines),
         TEST(unknown_keys_name_the_nearest),
         TEST(errors_point_at_the_key_or_at_the_value),

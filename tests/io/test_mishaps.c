@@ -400,7 +400,7 @@ static void daemon_with_other_settings_is_refused_in_one_line(void **state)
     write_config(1, "[limits]\nprogress_timeout = 29s\n");
     start_daemon(1);
     wait_ready(1);
-    wait_logged(0, "calls itself node 1 was refused: its [network] settings");
+    wait_logged(0, "calls itself node 1 was refused: its [torus], [network]");
     wait_logged(1, "node 0: it refused us");
     torus_close(open_at(0));                       /* whatever else was under way is logged */
     assert_int_equal(logged(0, "was refused"), 1); /* of two greetings */
