@@ -21,8 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capacity.h"
+#include "core/core.h"
 #include "core/layout.h"
-#include "core/topology.h"
 #include "janitor.h"
 #include "torusctl.h"
 
@@ -81,6 +82,18 @@ static const char *number(const char *text, uint32_t *value)
     return NULL;
 }
 
+/* add_setting keeps a line of the daemons' configuration. */
+static const char *add_setting(struct emulation *e, const char *key, const char *value)
+{
+    char *setting = NULL;
+    if (e->settings_count == SETTINGS_MAX)
+        return "there are too many settings";
+    if (asprintf(&setting, "%s%s", key, value) < 0)
+        return "no memory";
+    e->settings[e->settings_count++] = setting;
+    return NULL;
+}
+
 static const char *parse_option(struct emulation *e, int argc, char **argv, int *i)
 {
     const char *name = argv[*i], *value = *i + 1 < argc ? argv[*i + 1] : NULL;
@@ -108,10 +121,20 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
         return e->tcp || strcmp(value, "ipc") == 0 ? NULL : "--transport is ipc or tcp";
     }
     if (strcmp(name, "--set") == 0) {
-        if (!strchr(value, '.') || !strchr(value, '=') || e->settings_count == SETTINGS_MAX)
+        if (!strchr(value, '.') || !strchr(value, '='))
             return "--set takes SECTION.KEY=VALUE";
-        e->settings[e->settings_count++] = value;
-        return NULL;
+        return add_setting(e, "", value);
+    }
+    if (strcmp(name, "--fabric") == 0) {
+        if (strcmp(value, "direct") != 0 && strcmp(value, "routed") != 0)
+            return "--fabric is direct or routed";
+        return add_setting(e, "torus.fabric=", value);
+    }
+    if (strcmp(name, "--link-rate") == 0) {
+        uint64_t rate = 0;
+        if (!td_settings_parse_rate(value, &rate))
+            return "--link-rate takes bytes a second, such as 5MB/s";
+        return add_setting(e, "torus.link_rate=", value);
     }
     return "there is no such option";
 }
@@ -691,6 +714,23 @@ static bool prepare(struct emulation *e)
     return false;
 }
 
+/* can_carry: links that this machine cannot play as fast as they are said to be would mislead. */
+static bool can_carry(const struct emulation *e)
+{
+    static const char key[] = "torus.link_rate=";
+    char text[300];
+    for (int i = 0; i < e->settings_count; i++) {
+        uint64_t rate = 0;
+        if (strncmp(e->settings[i], key, sizeof key - 1) != 0 ||
+            !td_settings_parse_rate(e->settings[i] + sizeof key - 1, &rate) ||
+            ctl_links_fit(&e->topology, rate, text, sizeof text))
+            continue;
+        fprintf(stderr, "torusctl emulate: %s\n", text);
+        return false;
+    }
+    return true;
+}
+
 int ctl_emulate(int argc, char **argv)
 {
     static struct emulation e;
@@ -701,6 +741,8 @@ int ctl_emulate(int argc, char **argv)
         fprintf(stderr, "torusctl: torusd is not beside torusctl: name it with --daemon PATH\n");
         return EXIT_FAILED;
     }
+    if (!can_carry(&e))
+        return EXIT_FAILED;
     if (!prepare(&e)) {
         fprintf(stderr, "torusctl: cannot prepare the emulation in %s: %s\n",
                 e.folder[0] ? e.folder : "/tmp", strerror(errno));

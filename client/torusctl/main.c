@@ -17,6 +17,8 @@ static const struct command {
      "  --ranks N            ranks in all (default: one a node)\n"
      "  --ranks-per-node R   the most a node takes\n"
      "  --transport ipc|tcp  how the daemons talk (default ipc)\n"
+     "  --fabric direct|routed   how packets travel (default direct)\n"
+     "  --link-rate RATE     what each direction of a link carries, such as 5MB/s; for routed\n"
      "  --set SECTION.KEY=VALUE  a line of the daemons' configuration\n"
      "  --keep-going         only the ranks' exit codes count, not a daemon that ends by itself\n"
      "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"

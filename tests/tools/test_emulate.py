@@ -263,6 +263,30 @@ class Emulation(unittest.TestCase):
             until $ctl status | grep -A 2 ^JOBS | grep '3 *1 *2 of 0-2$'; do $ctl status >&2; done""")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_fabric_and_link_rate_reach_the_daemons(self):
+        for options in (["--fabric", "routed"], ["--fabric", "routed", "--link-rate", "1MB/s"]):
+            done = emulate("2x2", *options, "--", "sh", "-c", "cat ${TORUS_SOCKET%/*}/c$TORUS_NODE")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.count("fabric=routed"), 4)
+            self.assertEqual(done.stdout.count("link_rate=1MB/s"), 4 * (len(options) // 4))
+
+    def test_links_faster_than_this_machine_are_refused_with_both_figures(self):
+        for option in (["--link-rate", "100GB/s"], ["--set", "torus.link_rate=100GB/s"]):
+            done = emulate("3x3", "--fabric", "routed", *option, "--", "true")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"36 directed links of 100 GB/s are 3.6 TB/s, more than "
+                                          r"\S+ .B/s, a fifth of the \S+ .B/s")
+
+    def test_nonsense_of_links_is_usage(self):
+        for options, word in ((["--fabric", "woven"], "direct or routed"),
+                              (["--link-rate", "fast"], "such as 5MB/s")):
+            done = emulate("2x2", *options, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(word, done.stderr)
+        done = emulate("2x2", "--link-rate", "1MB/s", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("link_rate needs fabric = routed", done.stderr)
+
     def test_without_a_daemon_the_code_is_3(self):
         environment = dict(os.environ, TORUS_SOCKET="/nonexistent/torusd.sock")
         for command in (["status"], ["bench"], ["fft", "a.npy", "b.npy"]):

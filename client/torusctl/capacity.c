@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capacity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "torusctl.h"
+
+uint64_t ctl_directed_links(const struct td_topology *t)
+{
+    uint64_t links = 0;
+    for (uint32_t n = 0; n < t->nodes; n++)
+        for (uint32_t d = 0; d < t->dimensions; d++)
+            for (int sign = -1; sign <= 1; sign += 2)
+                links += td_topology_neighbour(t, n, d, sign) != n;
+    return links;
+}
+
+double ctl_copy_rate(void)
+{
+    enum { BYTES = 16 << 20, PIECE = 1 << 18 }; /* beyond most caches; a packet */
+    char *from = malloc(BYTES), *to = malloc(BYTES);
+    double begun = 0, passed = 0, copied = 0;
+    if (from && to) {
+        memset(from, 1, BYTES);
+        memset(to, 2, BYTES);
+        for (begun = ctl_seconds(); passed < 0.03; passed = ctl_seconds() - begun) {
+            for (size_t at = 0; at < BYTES; at += PIECE)
+                memcpy(to + at, from + at, PIECE);
+            from[0] = to[BYTES - 1]; /* the copies are needed */
+            copied += BYTES;
+        }
+    }
+    free(from);
+    free(to);
+    return passed > 0 ? copied / passed : 0;
+}
+
+/* rate_text writes bytes a second as 5 MB/s. */
+static const char *rate_text(char *text, size_t bytes, double rate)
+{
+    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+    size_t unit = 0;
+    for (; rate >= 1000 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+        rate /= 1000;
+    snprintf(text, bytes, "%.3g %s", rate, units[unit]);
+    return text;
+}
+
+bool ctl_links_fit(const struct td_topology *t, uint64_t rate, char *text, size_t bytes)
+{
+    double links = (double)ctl_directed_links(t), machine = ctl_copy_rate();
+    double sum = links * (double)rate;
+    char each[32], all[32], copies[32], fifth[32];
+    if (sum <= machine / 5)
+        return true;
+    snprintf(text, bytes,
+             "%.0f directed links of %s are %s, more than %s, a fifth of the %s that this machine "
+             "copies: lower --link-rate",
+             links, rate_text(each, sizeof each, (double)rate), rate_text(all, sizeof all, sum),
+             rate_text(fifth, sizeof fifth, machine / 5),
+             rate_text(copies, sizeof copies, machine));
+    return false;
+}
