@@ -85,6 +85,22 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
            (bind_router(peers, TREE, why, why_bytes) && bind_router(peers, BULK, why, why_bytes));
 }
 
+/* start_neighbours: on the routed fabric packets go to neighbours alone, and only over links that
+ * are up: nothing else would open them. */
+static void start_neighbours(struct td_peers *peers)
+{
+    const struct td_topology *t = &peers->loop->config->topology;
+    uint32_t me = peers->loop->config->node;
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            uint32_t n = td_topology_neighbour(t, me, d, sign);
+            if (n == me)
+                continue;
+            peers->peer[n].steady = true;
+            td_peer_want(&peers->peer[n]);
+        }
+}
+
 void td_peers_start(struct td_peers *peers)
 {
     uint32_t me = peers->loop->config->node;
@@ -95,6 +111,8 @@ void td_peers_start(struct td_peers *peers)
             peers->peer[n].steady = true;
             td_peer_want(&peers->peer[n]);
         }
+    if (peers->loop->config->settings.tuning.fabric == TD_FABRIC_ROUTED)
+        start_neighbours(peers);
 }
 
 uint32_t td_peers_up(const struct td_peers *peers)

@@ -106,13 +106,23 @@ static void set_int(void *socket, int option, int value)
     zmq_setsockopt(socket, option, &value, sizeof value);
 }
 
+/* bulk_depth returns how many packets may wait for a connection to take them: all that credits
+ * allow, and as many that give credit. In the routed fabric a link has three channels for each of
+ * its directions, and two directions in a ring of two. */
+static int bulk_depth(const struct td_settings *s)
+{
+    if (s->tuning.fabric == TD_FABRIC_ROUTED)
+        return 4 * TD_CHANNELS * (int)s->router.slots + 64;
+    return 4 * (int)s->link_credits + 64;
+}
+
 void *td_peers_open_socket(struct td_peers *peers, int type, int kind)
 {
     void *socket = zmq_socket(peers->context, type);
     const struct td_settings *s = &peers->loop->config->settings;
     if (!socket)
         return NULL;
-    int depth = kind == TREE ? 4096 : 4 * (int)s->link_credits + 64;
+    int depth = kind == TREE ? 4096 : bulk_depth(s);
     int64_t largest = kind == TREE ? TD_TREE_MESSAGE_MAX + 64 : (int64_t)s->packet_bytes + 64;
     set_int(socket, ZMQ_LINGER, 0);
     set_int(socket, ZMQ_SNDHWM, depth);
