@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_collectives: one rank of a job that runs every collective of libtorus and compares with
  * what it can compute alone. Run under `torusctl emulate`. Exits with 1 and a sentence at the first
- * difference. Elements are small whole numbers, so floating-point results are exact. */
+ * difference. Elements are small whole numbers, so floating-point results are exact.
+ *
+ * check_collectives [COUNT]: all of them, and large ones of COUNT elements.
+ * check_collectives alltoall [COUNT]: all-to-all alone, by counts around a packet and beyond. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,18 +229,42 @@ static void overlapped(void)
             fail("a wrong result");
 }
 
+static void alltoalls(size_t large)
+{
+    static const size_t counts[] = {0, 1, 7, 255, 1024, 1025, 5000};
+    for (int plain = 0; plain < 2; plain++)
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
+            alltoall(counts[c], plain);
+    if (large)
+        alltoall(large, 0);
+}
+
+static void end(void)
+{
+    doing = "leaving";
+    check(torus_barrier(world));
+    check(torus_leave(world));
+    torus_close(context);
+}
+
 int main(int argc, char **argv)
 {
     static const size_t counts[] = {0, 1, 7, 4096, 100000};
     static const uint64_t grids[][2] = {{1, 1},   {2, 3},   {13, 1},   {1, 17},
                                         {5, 300}, {97, 89}, {300, 500}};
-    size_t large = argc > 1 ? (size_t)atol(argv[1]) : 0;
+    bool alone = argc > 1 && strcmp(argv[1], "alltoall") == 0;
+    size_t large = argc > 1 + alone ? (size_t)atol(argv[1 + alone]) : 0;
     if (torus_open(&context, NULL) != TORUS_OK || torus_join(context, NULL, &world) != TORUS_OK)
         fail("joining");
     rank = torus_rank(world);
     size = torus_size(world);
     doing = "barrier";
     check(torus_barrier(world));
+    if (alone) {
+        alltoalls(large);
+        end();
+        return 0;
+    }
     for (int plain = 0; plain < 2; plain++)
         for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
             for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
@@ -255,9 +283,6 @@ int main(int argc, char **argv)
         broadcast(large, size - 1, 0);
         alltoall(large / size, 0);
     }
-    doing = "leaving";
-    check(torus_barrier(world));
-    check(torus_leave(world));
-    torus_close(context);
+    end();
     return 0;
 }
