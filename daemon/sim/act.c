@@ -56,6 +56,8 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert(size > 0); /* it fits */
     sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
+    if (m.kind == TD_MESSAGE_RELEASE && sim->options.observer.release)
+        sim->options.observer.release(sim->options.observer.me, sim->now);
     if (!reachable(sim, node, to))
         return;
     uint8_t *copy = malloc(size);
@@ -94,11 +96,11 @@ static td_time on_link(const struct td_sim *sim, const struct td_packet *p)
     return s->link_rate ? (bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
 }
 
-static void observe(struct td_sim *sim, uint32_t node, const struct td_packet *p)
+static void observe(struct td_sim *sim, uint32_t node, const struct td_packet *p, td_time waited)
 {
     const struct td_observer *o = &sim->options.observer;
     if (o->hop)
-        o->hop(o->me, sim->now, node, p->direction, p->bytes);
+        o->hop(o->me, sim->now, node, p->direction, p->bytes, waited);
 }
 
 static void send_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -136,7 +138,7 @@ static void send_packet(struct td_sim *sim, uint32_t node, const struct td_actio
     if (modelled) {
         sent += on_link(sim, p);
         if (data)
-            observe(sim, node, p);
+            observe(sim, node, p, 0);
     }
     put_packet(sim, node, to, parcel, sent);
     if (parcel->holders == 0)
@@ -160,7 +162,7 @@ static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_ac
     if (sim->options.modelled) {
         parcel->packet = *p;
         sent += on_link(sim, p);
-        observe(sim, node, p);
+        observe(sim, node, p, sim->options.hollow ? sim_age(sim, a->u.forward.buffer) : 0);
     } else {
         td_wire_encode_packet(p, parcel->header);
     }

@@ -9,6 +9,8 @@
 bool memory_init(struct td_sim *sim, struct node *n)
 {
     uint64_t bytes = sim->options.settings.scratch_bytes;
+    if (sim->options.hollow)
+        return memory_map(n, NULL, bytes) == TD_SCRATCH_HANDLE;
     void *scratch = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     n->touched = calloc(bytes / SIM_SCRATCH_PAGE + 1, 1);
@@ -21,7 +23,7 @@ bool memory_init(struct td_sim *sim, struct node *n)
 
 void memory_fini(struct td_sim *sim, struct node *n)
 {
-    if (n->mappings)
+    if (n->mappings && !sim->options.hollow)
         munmap(n->mapping[TD_SCRATCH_HANDLE].base, sim->options.settings.scratch_bytes);
     for (uint32_t i = 0; i < n->buffers; i++)
         free(n->buffer[i]);

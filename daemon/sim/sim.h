@@ -12,6 +12,8 @@
 
 enum { TREE, BULK, WAYS };
 enum { SIM_SCRATCH_PAGE = 4096 };
+/* In hollow worlds a buffer's handle is when it came, cut to these bits. */
+#define SIM_AGE_MASK ((uint32_t)0x7fffffff)
 
 /* struct end: a node's end of its link to another. */
 struct end {
@@ -97,6 +99,8 @@ void sim_act(struct td_sim *sim, uint32_t node);
 td_time sim_delay(struct td_sim *sim, td_time most);
 /* sim_mix puts a number into the history's hash. */
 void sim_mix(struct td_sim *sim, uint64_t value);
+/* sim_age returns how long ago a hollow buffer came. */
+td_time sim_age(const struct td_sim *sim, uint32_t buffer);
 /* sim_trace prints a line; '>' into the core, '<' out of it. */
 void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

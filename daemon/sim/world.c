@@ -41,6 +41,11 @@ td_time sim_delay(struct td_sim *sim, td_time most)
     return sim->now + 1 + td_sim_random(sim, most);
 }
 
+td_time sim_age(const struct td_sim *sim, uint32_t buffer)
+{
+    return ((uint32_t)sim->now - buffer) & SIM_AGE_MASK;
+}
+
 void sim_mix(struct td_sim *sim, uint64_t value)
 {
     uint64_t h = (sim->hash ^ value) * 0x9e3779b97f4a7c15u;
@@ -341,7 +346,7 @@ static void packet(struct td_sim *sim, const struct event *e)
     event.u.packet.node = e->from;
     event.u.packet.buffer = UINT32_MAX;
     if (parcel->bytes && sim->options.hollow) {
-        event.u.packet.buffer = 0;
+        event.u.packet.buffer = (uint32_t)sim->now & SIM_AGE_MASK;
     } else if (parcel->bytes) {
         uint8_t *payload = malloc(parcel->bytes);
         assert(payload);

@@ -36,8 +36,12 @@ struct td_sim_options {
     bool hollow;         /* packets and memory have sizes, but no bytes */
     td_time latency_ns;  /* modelled: of a link, beyond the packet's own time on it */
     td_time control_ns;  /* modelled: of a tree message, a hop */
-    struct td_observer { /* modelled: is told of each packet that begins a hop; may be empty */
-        void (*hop)(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes);
+    struct td_observer { /* may be empty */
+        /* modelled: a packet begins a hop, after it `waited` in a channel (hollow worlds only) */
+        void (*hop)(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
+                    td_time waited);
+        /* a root releases an operation */
+        void (*release)(void *me, td_time now);
         void *me;
     } observer;
 };

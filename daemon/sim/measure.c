@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/bound.h"
+#include "core/core.h"
+
+static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
+
+void td_measure_options_default(struct td_measure_options *o, const char *shape, uint64_t seed)
+{
+    *o = (struct td_measure_options){.bytes = 1024};
+    td_sim_options_default(&o->world, shape, seed);
+    struct td_settings *s = &o->world.settings;
+    o->world.modelled = o->world.hollow = true;
+    o->world.control_ns = TD_MEASURE_SLOT_NS;
+    o->world.request_ns_max = 1;
+    s->packet_bytes = 1024;
+    s->arena_bytes = (uint64_t)64 << 20;
+    s->scratch_bytes = (uint64_t)1 << 44; /* hollow: numbers alone */
+    s->tuning.fabric = TD_FABRIC_ROUTED;
+    s->tuning.relay_bytes = (uint64_t)1 << 43;
+    s->progress_timeout_ns = (int64_t)LIMIT_NS; /* there are no faults here to be found */
+    s->heartbeat_ns = s->progress_timeout_ns / 2;
+}
+
+/* struct run: what is counted while it happens. */
+struct run {
+    struct td_measurement *m;
+    uint32_t directions;
+    uint64_t *busy; /* [TD_MEASURE_BINS][directions] ns of links, from the release on */
+    td_time bin_ns, released_at, ns_per_kibibyte;
+};
+
+/* widen makes bins twice as wide, so that there is always room. */
+static void widen(struct run *r)
+{
+    for (uint32_t b = 0; b < TD_MEASURE_BINS / 2; b++)
+        for (uint32_t d = 0; d < r->directions; d++)
+            r->busy[b * r->directions + d] =
+                r->busy[2 * b * r->directions + d] + r->busy[(2 * b + 1) * r->directions + d];
+    memset(r->busy + TD_MEASURE_BINS / 2 * r->directions, 0,
+           TD_MEASURE_BINS / 2 * r->directions * sizeof *r->busy);
+    r->bin_ns *= 2;
+}
+
+static void on_hop(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
+                   td_time waited)
+{
+    struct run *r = me;
+    r->m->hops++;
+    r->m->waits += waited > 0;
+    r->m->link[(size_t)node * r->directions + direction] += bytes;
+    td_time at = now - r->released_at;
+    while (at / r->bin_ns >= TD_MEASURE_BINS)
+        widen(r);
+    r->busy[at / r->bin_ns * r->directions + direction] +=
+        (td_time)bytes * r->ns_per_kibibyte / 1024;
+}
+
+static void on_release(void *me, td_time now)
+{
+    struct run *r = me;
+    if (r->released_at == 0)
+        r->released_at = now;
+}
+
+/* all_join opens a rank on every node and joins them; false when that fails. */
+static bool all_join(struct td_sim *sim, uint32_t *client, uint32_t *group, uint64_t *request)
+{
+    uint32_t nodes = td_sim_nodes(sim);
+    struct td_request q = {.kind = TD_REQUEST_JOIN};
+    q.u.join.name = "alltoall";
+    q.u.join.size = nodes;
+    q.u.join.timeout_ns = -1;
+    for (uint32_t n = 0; n < nodes; n++) {
+        client[n] = td_sim_open(sim, n);
+        q.u.join.rank = n;
+        request[n] = td_sim_request(sim, client[n], &q);
+    }
+    if (!td_sim_settle(sim, LIMIT_NS))
+        return false;
+    for (uint32_t n = 0; n < nodes; n++) {
+        const struct td_reply *reply = td_sim_reply(sim, client[n], request[n]);
+        if (reply->kind != TD_REPLY_JOINED)
+            return false;
+        group[n] = reply->u.joined.group;
+    }
+    return true;
+}
+
+static void all_call(struct td_sim *sim, const struct td_measure_options *o, const uint32_t *client,
+                     const uint32_t *group, uint64_t *request)
+{
+    uint32_t nodes = td_sim_nodes(sim);
+    struct td_request q = {.kind = TD_REQUEST_OPERATION};
+    q.u.operation.call =
+        (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = o->bytes};
+    q.u.operation.timeout_ns = -1;
+    for (uint32_t n = 0; n < nodes; n++) {
+        uint32_t region = td_sim_region(sim, client[n], 2 * o->bytes * nodes);
+        q.u.operation.group = group[n];
+        q.u.operation.source = (struct td_place){region, 0, o->bytes * nodes};
+        q.u.operation.destination = (struct td_place){region, o->bytes * nodes, o->bytes * nodes};
+        request[n] = td_sim_request(sim, client[n], &q);
+    }
+}
+
+static double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* watch runs until all is done, and says on a terminal how far it is. */
+static bool watch(struct td_sim *sim, const struct td_measure_options *o,
+                  const struct td_measurement *m)
+{
+    bool shown = !o->quiet && isatty(STDERR_FILENO), done = false;
+    td_time step = (td_time)(m->bound * TD_MEASURE_SLOT_NS / 50) + TD_MEASURE_SLOT_NS;
+    td_time begin = td_sim_now(sim);
+    while (!(done = td_sim_settle(sim, step)) && td_sim_now(sim) - begin < LIMIT_NS)
+        if (shown)
+            fprintf(stderr, "\r%3.0f %% of the bound, %.1f M packet hops",
+                    (double)(td_sim_now(sim) - begin) / TD_MEASURE_SLOT_NS / m->bound * 100,
+                    (double)m->hops / 1e6);
+    if (shown)
+        fprintf(stderr, "\r%60s\r", "");
+    return done;
+}
+
+static void count_links(struct td_measurement *m, double packet_bytes)
+{
+    uint32_t directions = 2 * m->topology.dimensions;
+    for (uint32_t d = 0; d < m->topology.dimensions; d++) {
+        struct td_utilization *u = &m->utilization[d];
+        uint64_t links = 0, total = 0, least = UINT64_MAX, most = 0;
+        for (uint32_t n = 0; n < m->topology.nodes; n++)
+            for (int sign = 1; sign >= -1; sign -= 2) {
+                if (td_topology_neighbour(&m->topology, n, d, sign) == n)
+                    continue;
+                uint64_t bytes = m->link[(size_t)n * directions + 2 * d + (sign < 0)];
+                links++;
+                total += bytes;
+                least = bytes < least ? bytes : least;
+                most = bytes > most ? bytes : most;
+            }
+        if (!links)
+            continue;
+        double whole = m->slots * packet_bytes;
+        *u = (struct td_utilization){.mean = (double)total / (double)links / whole,
+                                     .least = (double)least / whole,
+                                     .most = (double)most / whole};
+    }
+}
+
+static void count_queues(const struct td_sim *sim, struct td_measurement *m)
+{
+    for (uint32_t n = 0; n < m->topology.nodes; n++) {
+        struct td_router_counts c;
+        td_router_look(td_sim_router(sim, n), &c);
+        m->queued_max = c.queued_max > m->queued_max ? c.queued_max : m->queued_max;
+        m->fifo_max = c.fifo_max > m->fifo_max ? c.fifo_max : m->fifo_max;
+        for (unsigned k = 0; k < TD_CHANNELS; k++)
+            if (c.held_max[k] > m->held_max[k])
+                m->held_max[k] = c.held_max[k];
+    }
+}
+
+static uint32_t links_of(const struct td_topology *t, uint32_t direction)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < t->nodes; n++)
+        count += td_topology_neighbour(t, n, direction / 2, direction % 2 ? -1 : 1) != n;
+    return count;
+}
+
+static void draw_line(const struct run *r, struct td_measurement *m)
+{
+    m->bin_slots = (double)r->bin_ns / TD_MEASURE_SLOT_NS;
+    m->bins = (uint32_t)(m->slots / m->bin_slots) + 1;
+    for (uint32_t d = 0; d < r->directions; d++) {
+        uint32_t links = links_of(&m->topology, d);
+        for (uint32_t b = 0; b < m->bins && b < TD_MEASURE_BINS; b++)
+            m->line[b * r->directions + d] =
+                links ? (double)r->busy[b * r->directions + d] / (double)r->bin_ns / links : 0;
+    }
+}
+
+static bool fail(struct td_measurement *m, const char *why)
+{
+    snprintf(m->wrong, sizeof m->wrong, "%s", why);
+    return false;
+}
+
+static bool simulate(struct td_sim *sim, const struct td_measure_options *o,
+                     struct td_measurement *m, struct run *r)
+{
+    uint32_t nodes = m->topology.nodes;
+    uint32_t *client = calloc(nodes, sizeof *client), *group = calloc(nodes, sizeof *group);
+    uint64_t *request = calloc(nodes, sizeof *request);
+    bool good = client && group && request;
+    if (good && !all_join(sim, client, group, request))
+        good = fail(m, "the ranks could not join");
+    double begin = clock_seconds();
+    td_time called = td_sim_now(sim);
+    uint64_t events = td_sim_events(sim);
+    if (good) {
+        r->released_at = 0;
+        all_call(sim, o, client, group, request);
+        if (!watch(sim, o, m))
+            good = fail(m, "it has no end: a deadlock, or a lost packet");
+    }
+    for (uint32_t n = 0; good && n < nodes; n++) {
+        const struct td_reply *reply = td_sim_reply(sim, client[n], request[n]);
+        if (reply->error != TD_OK)
+            good = fail(m, reply->text);
+    }
+    m->seconds = clock_seconds() - begin;
+    m->events = td_sim_events(sim) - events;
+    m->hash = td_sim_hash(sim);
+    r->released_at = r->released_at ? r->released_at : called;
+    m->gate = (double)(r->released_at - called) / TD_MEASURE_SLOT_NS;
+    m->slots = (double)(td_sim_now(sim) - r->released_at) / TD_MEASURE_SLOT_NS;
+    m->efficiency = m->slots > 0 ? m->bound / m->slots : 1;
+    free(client);
+    free(group);
+    free(request);
+    return good;
+}
+
+bool td_measure(const struct td_measure_options *options, struct td_measurement *m)
+{
+    struct td_measure_options o = *options;
+    struct td_settings *s = &o.world.settings;
+    size_t at = 0;
+    const char *why = NULL, *key = NULL;
+    *m = (struct td_measurement){0};
+    if (td_topology_parse(&m->topology, o.world.shape, &at, &why) != TD_OK)
+        return fail(m, why);
+    struct run r = {.m = m, .directions = 2 * m->topology.dimensions, .bin_ns = TD_MEASURE_SLOT_NS};
+    s->link_rate = (uint64_t)s->packet_bytes * (1000000000 / TD_MEASURE_SLOT_NS);
+    s->tuning.packet_bytes = s->packet_bytes;
+    r.ns_per_kibibyte = (td_time)TD_MEASURE_SLOT_NS * 1024 / s->packet_bytes;
+    o.world.observer = (struct td_observer){.hop = on_hop, .release = on_release, .me = &r};
+    if ((why = td_settings_check(s, &key)))
+        return fail(m, why);
+    m->bound = (double)td_alltoall_bound(&m->topology, o.bytes) / 2 / s->packet_bytes;
+    m->link = calloc((size_t)m->topology.nodes * r.directions + 1, sizeof *m->link);
+    m->line = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *m->line);
+    r.busy = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *r.busy);
+    struct td_sim *sim = m->link && m->line && r.busy ? td_sim_create(&o.world) : NULL;
+    bool good = sim ? simulate(sim, &o, m, &r) : fail(m, "no memory for such a machine");
+    if (good) {
+        count_links(m, s->packet_bytes);
+        count_queues(sim, m);
+        draw_line(&r, m);
+    }
+    td_sim_destroy(sim);
+    free(r.busy);
+    return good;
+}
+
+void td_measure_fini(struct td_measurement *m)
+{
+    free(m->link);
+    free(m->line);
+    m->link = NULL;
+    m->line = NULL;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torus-sim: what an all-to-all costs on a torus, by the daemon's own decisions over modelled
+ * links. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/select.h"
+#include "measure.h"
+
+static const char usage[] =
+    "Usage: torus-sim alltoall --shape SHAPE [OPTION]...\n"
+    "Simulates an all-to-all of all nodes, a rank each: a packet takes a slot on a link.\n"
+    "\n"
+    "  --shape SHAPE          8x8x8; a trailing m makes a dimension a mesh: 8x8x16m\n"
+    "  --mesh                 all dimensions are meshes\n"
+    "  --method NAME          random, phased, pairwise, two-phase, auto (the default)\n"
+    "  --bytes M              from each rank to each other (K, M, G for powers of 1024)\n"
+    "  --packets N            the same in packets\n"
+    "  --packet B             payload of a packet, 1K\n"
+    "  --seed S               1\n"
+    "  --parts N              phased: 1, or 0 for one a dimension\n"
+    "  --gap on|off           phased: packets keep the distance at which they never meet\n"
+    "  --barrier hop|phase|none\n"
+    "  --barrier-scope ring|all\n"
+    "  --order random|number  random: whom a node sends to first\n"
+    "  --burst N              random: packets for one destination before the next one's turn\n"
+    "  --slots N              of an input channel, 4\n"
+    "  --arbitration transit|injection|none\n"
+    "                         who goes first\n"
+    "  --straight N           every N turns, packets that keep their direction go first, 2\n"
+    "  --escape-only          no adaptive channels\n"
+    "  --no-bubble            the escape is entered with one free slot: this may deadlock\n"
+    "  --json                 the result for machines\n"
+    "  --plot FILE.svg        a picture of the links\n"
+    "  --trace FILE           everything that happens, a line each\n"
+    "  --help, --version\n";
+
+enum option_name {
+    SHAPE = 256,
+    MESH,
+    METHOD,
+    BYTES,
+    PACKETS,
+    PACKET,
+    SEED,
+    PARTS,
+    GAP,
+    BARRIER,
+    SCOPE,
+    ORDER,
+    BURST,
+    SLOTS,
+    ARBITRATION,
+    STRAIGHT,
+    ESCAPE_ONLY,
+    NO_BUBBLE,
+    JSON,
+    PLOT,
+    TRACE,
+    HELP,
+    VERSION
+};
+
+static const struct option option_names[] = {
+    {"shape", 1, 0, SHAPE},
+    {"mesh", 0, 0, MESH},
+    {"method", 1, 0, METHOD},
+    {"bytes", 1, 0, BYTES},
+    {"packets", 1, 0, PACKETS},
+    {"packet", 1, 0, PACKET},
+    {"seed", 1, 0, SEED},
+    {"parts", 1, 0, PARTS},
+    {"gap", 1, 0, GAP},
+    {"barrier", 1, 0, BARRIER},
+    {"barrier-scope", 1, 0, SCOPE},
+    {"order", 1, 0, ORDER},
+    {"burst", 1, 0, BURST},
+    {"slots", 1, 0, SLOTS},
+    {"arbitration", 1, 0, ARBITRATION},
+    {"straight", 1, 0, STRAIGHT},
+    {"escape-only", 0, 0, ESCAPE_ONLY},
+    {"no-bubble", 0, 0, NO_BUBBLE},
+    {"json", 0, 0, JSON},
+    {"plot", 1, 0, PLOT},
+    {"trace", 1, 0, TRACE},
+    {"help", 0, 0, HELP},
+    {"version", 0, 0, VERSION},
+    {0, 0, 0, 0},
+};
+
+struct command {
+    struct td_measure_options measure;
+    char shape[128];
+    bool mesh, json;
+    uint64_t packets;
+    const char *plot, *trace;
+};
+
+static bool complain(const char *option, const char *value, const char *wanted)
+{
+    fprintf(stderr, "torus-sim: --%s %s: it must be %s\n", option, value, wanted);
+    return false;
+}
+
+/* number reads 4096, 4K, 1M; true when it is within bounds. */
+static bool number(const char *option, const char *value, uint64_t least, uint64_t most,
+                   uint64_t *out)
+{
+    static const char units[] = "KMG";
+    char *end = NULL, wanted[80];
+    errno = 0;
+    unsigned long long n = strtoull(value, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    snprintf(wanted, sizeof wanted, "a number from %llu to %llu", (unsigned long long)least,
+             (unsigned long long)most);
+    if (errno || end == value || value[0] == '-' || (*end && (!unit || end[1])) ||
+        n > UINT64_MAX >> shift || n << shift < least || n << shift > most)
+        return complain(option, value, wanted);
+    *out = n << shift;
+    return true;
+}
+
+/* choice finds a value in a list of words, "transit injection none"; its place goes to *out. */
+static bool choice(const char *option, const char *value, const char *words, unsigned *out)
+{
+    size_t length = strlen(value);
+    unsigned place = 0;
+    for (const char *w = words; w && *w; place++) {
+        size_t size = strcspn(w, " ");
+        if (size == length && memcmp(w, value, length) == 0) {
+            *out = place;
+            return true;
+        }
+        w += size + (w[size] == ' ');
+    }
+    char wanted[100];
+    snprintf(wanted, sizeof wanted, "one of: %s", words);
+    return complain(option, value, wanted);
+}
+
+static bool take(struct command *c, int option, const char *name, const char *value)
+{
+    struct td_settings *s = &c->measure.world.settings;
+    uint64_t n = 0;
+    unsigned place = 0;
+    bool good = true;
+    switch ((enum option_name)option) {
+    case SHAPE:
+        good = strlen(value) < sizeof c->shape / 2 || complain(name, value, "shorter");
+        snprintf(c->shape, sizeof c->shape, "%s", good ? value : "");
+        return good;
+    case MESH:
+        c->mesh = true;
+        return true;
+    case METHOD:
+        good = choice(name, value, "auto random phased pairwise two-phase", &place);
+        s->tuning.alltoall = (uint8_t)place;
+        return good;
+    case BYTES:
+        c->packets = 0;
+        return number(name, value, 1, (uint64_t)1 << 32, &c->measure.bytes);
+    case PACKETS:
+        return number(name, value, 1, 1 << 20, &c->packets);
+    case PACKET:
+        good = number(name, value, 1024, TD_PACKET_BYTES_MAX, &n);
+        s->packet_bytes = (uint32_t)n;
+        return good;
+    case SEED:
+        return number(name, value, 0, UINT64_MAX, &c->measure.world.seed);
+    case PARTS:
+        good = number(name, value, 0, TD_DIMENSIONS_MAX, &n);
+        s->tuning.parts = (uint8_t)n;
+        return good;
+    case GAP:
+        good = choice(name, value, "on off", &place);
+        s->tuning.no_gap = place;
+        return good;
+    case BARRIER:
+        good = choice(name, value, "hop phase none", &place);
+        s->tuning.barriers = (uint8_t)place;
+        return good;
+    case SCOPE:
+        good = choice(name, value, "ring all", &place);
+        s->tuning.barriers_of_all = place;
+        return good;
+    case ORDER:
+        good = choice(name, value, "random number", &place);
+        s->tuning.in_order = place;
+        return good;
+    case BURST:
+        good = number(name, value, 1, 1 << 20, &n);
+        s->tuning.burst = (uint32_t)n;
+        return good;
+    case SLOTS:
+        good = number(name, value, 1, 1024, &n);
+        s->router.slots = (uint32_t)n;
+        return good;
+    case ARBITRATION:
+        good = choice(name, value, "transit injection none", &place);
+        s->router.arbitration = (enum td_arbitration)place;
+        return good;
+    case STRAIGHT:
+        good = number(name, value, 0, 1 << 20, &n);
+        s->router.straight = (uint32_t)n;
+        return good;
+    case ESCAPE_ONLY:
+        s->router.no_adaptive = true;
+        return true;
+    case NO_BUBBLE:
+        s->router.no_bubble = true;
+        return true;
+    case JSON:
+        c->json = true;
+        return true;
+    case PLOT:
+        c->plot = value;
+        return true;
+    case TRACE:
+        c->trace = value;
+        return true;
+    case HELP:
+        fputs(usage, stdout);
+        exit(0);
+    case VERSION:
+        puts("torus-sim " TORUS_VERSION);
+        exit(0);
+    }
+    return false;
+}
+
+/* as_mesh puts an m behind every size. */
+static void as_mesh(char *shape, size_t size)
+{
+    char mesh[128] = "";
+    size_t length = 0;
+    for (const char *p = shape; *p && length + 3 < sizeof mesh; p++) {
+        bool ends = p[1] == 'x' || p[1] == '\0';
+        mesh[length++] = *p;
+        if (ends && *p != 'm')
+            mesh[length++] = 'm';
+    }
+    mesh[length] = '\0';
+    snprintf(shape, size, "%s", mesh);
+}
+
+static bool parse(int argc, char **argv, struct command *c)
+{
+    int option = 0, place = 0;
+    while ((option = getopt_long(argc, argv, "", option_names, &place)) != -1)
+        if (option == '?' || !take(c, option, option_names[place].name, optarg))
+            return false;
+    if (optind + 1 != argc || strcmp(argv[optind], "alltoall") != 0) {
+        fprintf(stderr, "torus-sim: say what to simulate: torus-sim alltoall --shape 8x8x8\n");
+        return false;
+    }
+    if (!c->shape[0]) {
+        fprintf(stderr, "torus-sim: --shape is missing, e.g. --shape 8x8x8\n");
+        return false;
+    }
+    if (c->mesh)
+        as_mesh(c->shape, sizeof c->shape);
+    if (c->packets)
+        c->measure.bytes = c->packets * c->measure.world.settings.packet_bytes;
+    return true;
+}
+
+static void print_json(const struct command *c, const struct td_measurement *m)
+{
+    printf("{\"shape\": \"%s\", \"method\": \"%s\", \"bytes\": %llu, \"packet\": %u, "
+           "\"seed\": %llu,\n \"slots\": %.3f, \"gate_slots\": %.3f, \"t_min_slots\": %.3f, "
+           "\"efficiency\": %.4f,\n \"utilization\": [",
+           c->shape, m->method, (unsigned long long)c->measure.bytes,
+           c->measure.world.settings.packet_bytes, (unsigned long long)c->measure.world.seed,
+           m->slots, m->gate, m->bound, m->efficiency);
+    for (uint32_t d = 0; d < m->topology.dimensions; d++)
+        printf("%s{\"dimension\": %u, \"mean\": %.4f, \"min\": %.4f, \"max\": %.4f}", d ? ", " : "",
+               d, m->utilization[d].mean, m->utilization[d].least, m->utilization[d].most);
+    printf(
+        "],\n \"queues_max\": {\"output\": %u, \"fifo\": %u, \"adaptive\": %u, \"escape\": %u},\n",
+        m->queued_max, m->fifo_max,
+        m->held_max[0] > m->held_max[1] ? m->held_max[0] : m->held_max[1],
+        m->held_max[TD_CHANNEL_ESCAPE]);
+    printf(" \"packet_hops\": %llu, \"transit_waits\": %llu, \"events\": %llu, "
+           "\"events_per_s\": %.0f, \"packet_hops_per_s\": %.0f,\n \"trace_hash\": \"%016llx\"}\n",
+           (unsigned long long)m->hops, (unsigned long long)m->waits, (unsigned long long)m->events,
+           (double)m->events / m->seconds, (double)m->hops / m->seconds,
+           (unsigned long long)m->hash);
+}
+
+static void print(const struct command *c, const struct td_measurement *m)
+{
+    printf("%s, %s, %llu bytes a pair in packets of %u, seed %llu\n", c->shape, m->method,
+           (unsigned long long)c->measure.bytes, c->measure.world.settings.packet_bytes,
+           (unsigned long long)c->measure.world.seed);
+    printf("  time         %.1f slots after %.1f of the gate's; T_min %.1f\n", m->slots, m->gate,
+           m->bound);
+    printf("  efficiency   %.4f\n", m->efficiency);
+    for (uint32_t d = 0; d < m->topology.dimensions; d++)
+        printf("  dimension %u  links busy %.1f %% (%.1f to %.1f)\n", d,
+               100 * m->utilization[d].mean, 100 * m->utilization[d].least,
+               100 * m->utilization[d].most);
+    printf("  queues       at most %u messages in an output queue, %u packets in a FIFO,\n"
+           "               %u and %u in adaptive channels, %u in an escape\n",
+           m->queued_max, m->fifo_max, m->held_max[0], m->held_max[1],
+           m->held_max[TD_CHANNEL_ESCAPE]);
+    printf("  packets      %llu hops, on %llu of them after a wait in transit\n",
+           (unsigned long long)m->hops, (unsigned long long)m->waits);
+    printf("  simulation   %.2f s, %.2f M events/s, %.2f M hops/s, trace %016llx\n", m->seconds,
+           (double)m->events / m->seconds / 1e6, (double)m->hops / m->seconds / 1e6,
+           (unsigned long long)m->hash);
+}
+
+static int plot(const struct command *c, const struct td_measurement *m)
+{
+    char title[200];
+    snprintf(title, sizeof title, "%s, %s, %llu bytes a pair: efficiency %.3f", c->shape, m->method,
+             (unsigned long long)c->measure.bytes, m->efficiency);
+    if (td_measure_plot(m, c->plot, title))
+        return 0;
+    fprintf(stderr, "torus-sim: %s cannot be written: %s\n", c->plot, strerror(errno));
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct command c;
+    static struct td_measurement m;
+    td_measure_options_default(&c.measure, c.shape, 1);
+    if (!parse(argc, argv, &c))
+        return 2;
+    if (c.trace && !(c.measure.world.trace = fopen(c.trace, "w"))) {
+        fprintf(stderr, "torus-sim: %s cannot be written: %s\n", c.trace, strerror(errno));
+        return 1;
+    }
+    bool good = td_measure(&c.measure, &m);
+    if (c.measure.world.trace && fclose(c.measure.world.trace) != 0 && good) {
+        fprintf(stderr, "torus-sim: %s cannot be written: %s\n", c.trace, strerror(errno));
+        good = false;
+    }
+    if (!good) {
+        fprintf(stderr, "torus-sim: %s: %s\n", c.shape, m.wrong);
+        td_measure_fini(&m);
+        return 1;
+    }
+    if (c.json)
+        print_json(&c, &m);
+    else
+        print(&c, &m);
+    int code = c.plot ? plot(&c, &m) : 0;
+    td_measure_fini(&m);
+    return code;
+}
