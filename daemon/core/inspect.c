@@ -7,6 +7,7 @@
 #include "job.h"
 #include "link.h"
 #include "operation.h"
+#include "torus.h"
 
 /* struct page: rows from `cursor` on go into the reply until it is full. */
 struct page {
@@ -189,6 +190,60 @@ static void list_node(struct page *p)
     row->name = p->core->options.endpoints ? p->core->options.endpoints[p->core->node] : "";
 }
 
+static void list_router(struct page *p, const struct td_router_counts *counts)
+{
+    const struct td_settings *s = &p->core->settings;
+    struct td_status_row *row = next_row(p);
+    if (!row)
+        return;
+    row->node = p->core->node;
+    row->number[TD_QUEUES_FABRIC] = s->tuning.fabric;
+    row->numbers = 1;
+    if (!counts)
+        return;
+    row->numbers = TD_QUEUES_NUMBERS;
+    row->number[TD_QUEUES_PACKET_BYTES] = s->packet_bytes;
+    row->number[TD_QUEUES_LINK_RATE] = s->link_rate;
+    row->number[TD_QUEUES_SLOTS] = s->router.slots;
+    row->number[TD_QUEUES_FIFO_SLOTS] = s->router.fifo_slots;
+    row->number[TD_QUEUES_QUEUES] = s->router.queues;
+    row->number[TD_QUEUES_QUEUE_SLOTS] = s->router.queue_slots;
+    row->number[TD_QUEUES_QUEUED] = counts->queued;
+    row->number[TD_QUEUES_QUEUED_MAX] = counts->queued_max;
+    row->number[TD_QUEUES_FIFO_MAX] = counts->fifo_max;
+    for (unsigned c = 0; c < TD_CHANNELS; c++)
+        row->number[TD_QUEUES_HELD_MAX + c] = counts->held_max[c];
+}
+
+static void list_queues(struct page *p)
+{
+    struct td_core *core = p->core;
+    const struct td_router *router = td_core_router(core);
+    struct td_router_counts counts;
+    if (router)
+        td_router_look(router, &counts);
+    list_router(p, router ? &counts : NULL);
+    for (unsigned d = 0; router && d < 2 * core->options.topology.dimensions; d++) {
+        struct td_torus_way way;
+        td_torus_look(core, d, &way);
+        struct td_status_row *row = way.neighbour == core->node ? NULL : next_row(p);
+        if (!row)
+            continue;
+        row->node = way.neighbour;
+        row->group = d;
+        row->state = core->link[way.neighbour].up ? TD_PEER_UP : TD_PEER_DOWN;
+        row->numbers = TD_WAY_NUMBERS;
+        row->number[TD_WAY_FIFO] = counts.fifo[d];
+        row->number[TD_WAY_PACKETS] = counts.sent[d];
+        row->number[TD_WAY_BYTES] = way.bytes;
+        row->number[TD_WAY_RETRIES] = way.retries;
+        for (unsigned c = 0; c < TD_CHANNELS; c++) {
+            row->number[TD_WAY_HELD + c] = counts.held[d][c];
+            row->number[TD_WAY_CREDITS + c] = td_router_credits(router, d, c);
+        }
+    }
+}
+
 void td_inspect_reply(struct td_core *core, const struct td_client *client,
                       const struct td_request *q)
 {
@@ -211,6 +266,9 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
         return;
     case TD_STATUS_OPERATIONS:
         list_operations(&p);
+        return;
+    case TD_STATUS_QUEUES:
+        list_queues(&p);
         return;
     default:
         reply->kind = TD_REPLY_ERROR;

@@ -93,9 +93,41 @@ enum td_status_section {
     TD_STATUS_CLIENTS,
     TD_STATUS_JOBS,
     TD_STATUS_OPERATIONS,
+    TD_STATUS_QUEUES, /* routed fabric: the node's row, then one a direction of travel */
+};
+
+/* What the numbers of the QUEUES section are: those of the node, */
+enum td_queues_number {
+    TD_QUEUES_FABRIC, /* enum td_fabric; on the direct one the row ends here and is the only one */
+    TD_QUEUES_PACKET_BYTES,
+    TD_QUEUES_LINK_RATE,
+    TD_QUEUES_SLOTS, /* bounds: struct td_router_rules */
+    TD_QUEUES_FIFO_SLOTS,
+    TD_QUEUES_QUEUES,
+    TD_QUEUES_QUEUE_SLOTS,
+    TD_QUEUES_QUEUED, /* struct td_router_counts */
+    TD_QUEUES_QUEUED_MAX,
+    TD_QUEUES_FIFO_MAX,
+    TD_QUEUES_HELD_MAX, /* of each of the three channels */
+    TD_QUEUES_NUMBERS = TD_QUEUES_HELD_MAX + 3,
+};
+/* and those of a direction: its row has it as `group`, the neighbour there as `node`. */
+enum td_way_number {
+    TD_WAY_FIFO,                      /* packets in the injection FIFO */
+    TD_WAY_PACKETS,                   /* sent that way, with their */
+    TD_WAY_BYTES,                     /* bytes of payload */
+    TD_WAY_RETRIES,                   /* packets sent again after the link was lost */
+    TD_WAY_HELD,                      /* of each channel that packets of this direction fill here */
+    TD_WAY_CREDITS = TD_WAY_HELD + 3, /* for each channel of the neighbour */
+    TD_WAY_NUMBERS = TD_WAY_CREDITS + 3,
 };
 
 enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it */ };
+
+enum { TD_STATUS_ROWS_MAX = 16, TD_STATUS_NUMBERS_MAX = 16 };
+_Static_assert((int)TD_QUEUES_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX &&
+                   (int)TD_WAY_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX,
+               "a row has room for its numbers");
 
 /* struct td_status_row: one line of a section; fields outside the section are zero. Rank sets are
  * bitmaps, rank r is bit r % 8 of byte r / 8. */
@@ -113,9 +145,9 @@ struct td_status_row {
     uint64_t steps_done, steps; /* OPERATIONS */
     const uint8_t *arrived;     /* JOBS: joined; OPERATIONS: arrived; as far as this node knows */
     uint32_t arrived_bytes;
+    uint32_t numbers; /* QUEUES */
+    uint64_t number[TD_STATUS_NUMBERS_MAX];
 };
-
-enum { TD_STATUS_ROWS_MAX = 16 };
 
 struct td_reply {
     enum td_reply_kind kind;

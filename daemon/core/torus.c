@@ -28,6 +28,7 @@ struct port {
     td_time free_at;            /* the way out */
     uint64_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
     bool untold;                /* something was freed, and not told at the last turn */
+    uint64_t bytes, retries;    /* for looking: td_torus_look */
 };
 
 struct td_torus {
@@ -73,6 +74,13 @@ struct td_torus *td_torus_create(struct td_core *core)
 const struct td_router *td_core_router(const struct td_core *core)
 {
     return core->torus ? core->torus->router : NULL;
+}
+
+void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way)
+{
+    const struct port *port = &core->torus->port[direction];
+    *way = (struct td_torus_way){
+        .neighbour = port->neighbour, .bytes = port->bytes, .retries = port->retries};
 }
 
 static void wake(struct td_core *core, td_time at)
@@ -129,6 +137,16 @@ void td_torus_forget(struct td_core *core, struct td_operation *o)
     o->crowded = false;
 }
 
+/* queue_of: what is ordered along a ring has a queue of its direction to itself, and waits for no
+ * other; all else is spread. */
+static uint32_t queue_of(const struct td_shipment *s, const struct td_step *step)
+{
+    for (uint32_t d = 0; step->sign && d < TD_DIMENSIONS_MAX; d++)
+        if (s->left[d])
+            return 2 * d + (s->left[d] < 0);
+    return step->peer;
+}
+
 bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
                    const struct td_step *step)
 {
@@ -137,7 +155,9 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
     s.packets = (uint32_t)((bytes + core->settings.packet_bytes - 1) / core->settings.packet_bytes);
-    if (place == TD_TICKETS || !td_router_has_room(torus->router, step->peer))
+    td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
+    uint32_t queue = queue_of(&s, step);
+    if (place == TD_TICKETS || !td_router_has_room(torus->router, queue))
         return crowd(core, o);
     struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
     if (!t)
@@ -151,8 +171,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
         .step = *step,
         .bytes = bytes,
         .ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place};
-    td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
-    bool shipped = td_router_ship(torus->router, step->peer, &s);
+    bool shipped = td_router_ship(torus->router, queue, &s);
     assert(shipped);
     wake(core, core->now);
     return true;
@@ -333,6 +352,7 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     td_link_stamp(core, port->neighbour, f, p);
     tell(core, port, p);
     t->offset += p->bytes;
+    port->bytes += p->bytes;
     port->free_at = core->now + duration(core, p->bytes);
 }
 
@@ -353,6 +373,7 @@ static void send_on(struct td_core *core, struct port *port, const struct td_mov
     memcpy(p->left, move->parcel.left, sizeof p->left);
     td_link_stamp(core, port->neighbour, f, p);
     tell(core, port, p);
+    port->bytes += p->bytes;
     port->free_at = core->now + duration(core, p->bytes);
     note->next_free = torus->notes_free;
     torus->notes_free = (uint32_t)move->parcel.tag;

@@ -47,6 +47,13 @@ void td_torus_link_changed(struct td_core *core, uint32_t node);
 /* td_torus_turn lets packets move. td_torus_wake_at returns when that makes sense next. */
 void td_torus_turn(struct td_core *core);
 td_time td_torus_wake_at(const struct td_core *core);
+/* struct td_torus_way: a direction of travel, as people may see it. */
+struct td_torus_way {
+    uint32_t neighbour; /* the node itself where a mesh ends */
+    uint64_t bytes;     /* of payload, sent that way */
+    uint64_t retries;   /* packets sent again after the link was lost */
+};
+void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way);
 /* td_torus_forget takes an operation that ends off the list of those that wait for room. */
 void td_torus_forget(struct td_core *core, struct td_operation *operation);
 

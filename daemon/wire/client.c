@@ -269,6 +269,8 @@ static void put_row(const struct td_status_row *row, Torus__Client__Row *m)
     m->steps = row->steps;
     m->arrived.len = row->arrived_bytes;
     m->arrived.data = (uint8_t *)(uintptr_t)row->arrived;
+    m->n_number = row->numbers;
+    m->number = (uint64_t *)(uintptr_t)row->number;
 }
 
 static bool get_row(const Torus__Client__Row *m, struct td_status_row *row)
@@ -293,7 +295,9 @@ static bool get_row(const Torus__Client__Row *m, struct td_status_row *row)
         .arrived = m->arrived.data,
         .arrived_bytes = (uint32_t)m->arrived.len,
     };
-    return m->state <= TD_PEER_UNKNOWN && m->arrived.len <= TD_BITMAP_BYTES_MAX &&
+    for (size_t i = 0; i < m->n_number && i < TD_STATUS_NUMBERS_MAX; i++)
+        row->number[row->numbers++] = m->number[i];
+    return m->n_number <= TD_STATUS_NUMBERS_MAX && m->state <= TD_PEER_UNKNOWN && m->arrived.len <= TD_BITMAP_BYTES_MAX &&
            m->arrived.len * 8 >= m->size * (m->arrived.len > 0);
 }
 

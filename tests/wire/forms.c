@@ -166,6 +166,9 @@ static struct td_status_row some_row(void)
         .steps_done = wide(),
         .steps = wide(),
     };
+    row.numbers = (uint32_t)below(TD_STATUS_NUMBERS_MAX + 1);
+    for (uint32_t i = 0; i < row.numbers; i++)
+        row.number[i] = wide();
     row.arrived_bytes = below(3) ? (row.size + 7) / 8 : 0;
     row.arrived = row.arrived_bytes ? blob(row.arrived_bytes) : NULL;
     return row;

@@ -113,6 +113,9 @@ static void same_row(const struct td_status_row *a, const struct td_status_row *
     SAME(phase);
     SAME(steps_done);
     SAME(steps);
+    SAME(numbers);
+    for (uint32_t i = 0; i < a->numbers; i++)
+        SAME(number[i]);
     SAME(arrived_bytes);
     if (a->arrived_bytes)
         assert_memory_equal(a->arrived, b->arrived, a->arrived_bytes);
