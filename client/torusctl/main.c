@@ -27,6 +27,9 @@ static const struct command {
      "The ranks find TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE set. The "
      "first\n"
      "exit code of a rank that is not 0 is passed on; nothing is left behind.\n"},
+    {"queues", "[--json] [--watch] [--socket PATH]",
+     "queues, channels and links of the node's router, on the routed fabric", ctl_queues,
+     "  --watch              again every second; with --json, an object a line\n"},
     {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
      "  --inverse            the inverse transform\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"

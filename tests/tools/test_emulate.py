@@ -12,6 +12,7 @@ import time
 import unittest
 
 CTL = os.path.abspath(sys.argv.pop(1))
+CHECK = os.path.join(os.path.dirname(CTL), "check_collectives")  # one build's programs are together
 DEADLINE_S = 60
 
 
@@ -287,9 +288,65 @@ class Emulation(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("link_rate needs fabric = routed", done.stderr)
 
+    def queues_after(self, shape, count, *options):
+        """What every node's router says after an all-to-all of `count` integers a pair."""
+        done = emulate(shape, "--fabric", "routed", *options, "--", "sh", "-c",
+                       f"{CHECK} alltoall {count} && {CTL} queues --json | tr -d '\\n'; echo")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line.split("] ", 1)[1]) for line in done.stdout.splitlines()]
+
+    def test_queues_stay_within_their_bounds_whatever_the_size(self):
+        # small credits; 64 KiB and 1 MiB a pair
+        options = ("--set", "torus.slots=2", "--set", "network.packet=16 KiB", "--set",
+                   "torus.fifo_slots=2", "--set", "torus.queue_slots=2")
+        sent = {}
+        for count in (1 << 14, 1 << 18):
+            nodes = self.queues_after("4x4", count, *options)
+            self.assertEqual(sorted(n["node"] for n in nodes), list(range(16)))
+            for node in nodes:
+                self.assertEqual((node["slots"], node["fifo_slots"], node["queue_slots"]), (2, 2, 2))
+                self.assertEqual(len(node["links"]), 4)
+                self.assertLessEqual(max(node["held_max"]), 2)
+                self.assertLessEqual(node["fifo_max"], 2)
+                self.assertLessEqual(node["queued_max"], 2)
+                self.assertEqual(node["queued"] + sum(l["fifo"] for l in node["links"]), 0)
+            # and the bounds were felt
+            self.assertEqual(max(max(n["held_max"]) for n in nodes), 2)
+            self.assertEqual(max(n["fifo_max"] for n in nodes), 2)
+            sent[count] = sum(l["bytes"] for n in nodes for l in n["links"])
+        # 16 x 15 pairs, 32 hops from each node to all others, besides what all the small calls took
+        self.assertEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)))
+
+    def test_queues_know_the_neighbours(self):
+        [node] = [n for n in self.queues_after("2x3m", 1) if n["node"] == 0]
+        self.assertEqual([(l["direction"], l["neighbour"], l["state"]) for l in node["links"]],
+                         [("0+", 3, "up"), ("0-", 3, "up"), ("1+", 1, "up")])
+        self.assertEqual(list(node), ["version", "node", "fabric", "packet_bytes", "link_rate",
+                                      "slots", "fifo_slots", "queues", "queue_slots", "queued",
+                                      "queued_max", "fifo_max", "held_max", "links"])
+        for link in node["links"]:
+            self.assertEqual(list(link), ["direction", "neighbour", "state", "fifo", "held",
+                                          "credits", "packets", "bytes", "retries"])
+
+    def test_queues_are_watched_line_by_line(self):
+        done = emulate("2", "--fabric", "routed", "--ranks", "1", "--", "sh", "-c",
+                       f"{CTL} queues --watch --json | head -n 2; {CTL} queues")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, second, *table = done.stdout.splitlines()
+        self.assertEqual((json.loads(first)["fabric"], json.loads(second)["node"]), ("routed", 0))
+        self.assertRegex("\n".join(table), "fullest channel, escape .*\\n\\nLINKS .*\\ndirection ")
+
+    def test_the_direct_fabric_has_no_queues(self):
+        done = emulate("2", "--ranks", "1", "--", "sh", "-c", f"{CTL} queues; {CTL} queues --json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said, form = done.stdout.split("\n", 1)
+        self.assertIn("direct fabric, which has no queues", said)
+        self.assertEqual(json.loads(form),
+                         {"version": 1, "node": 0, "fabric": "direct", "links": []})
+
     def test_without_a_daemon_the_code_is_3(self):
         environment = dict(os.environ, TORUS_SOCKET="/nonexistent/torusd.sock")
-        for command in (["status"], ["bench"], ["fft", "a.npy", "b.npy"]):
+        for command in (["status"], ["queues"], ["bench"], ["fft", "a.npy", "b.npy"]):
             done = subprocess.run([CTL, *command], capture_output=True, text=True,
                                   env=environment, timeout=DEADLINE_S)
             self.assertEqual(done.returncode, 3)
