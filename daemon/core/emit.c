@@ -17,12 +17,39 @@ bool td_core_room(const struct td_core *core)
            core->pad->used + PAD_SPARE <= sizeof core->pad->bytes;
 }
 
+static size_t used_bytes(enum td_action_kind kind)
+{
+    const struct td_action *a = NULL;
+    switch (kind) {
+    case TD_ACTION_SEND_PACKET:
+        return sizeof a->u.packet;
+    case TD_ACTION_FORWARD_PACKET:
+        return sizeof a->u.forward;
+    case TD_ACTION_COMPUTE:
+        return sizeof a->u.compute;
+    case TD_ACTION_SEND_TREE:
+    case TD_ACTION_REPLY:
+    case TD_ACTION_CLOSE_CLIENT:
+    case TD_ACTION_RELEASE_BUFFER:
+    case TD_ACTION_RELEASE_REGION:
+    case TD_ACTION_DROP_LINK:
+    case TD_ACTION_STOPPED:
+        break;
+    }
+    return sizeof(struct td_slice); /* no less than any of the others */
+}
+
 struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind)
 {
     assert(core->actions->count < TD_ACTIONS_MAX);
     struct td_action *a = &core->actions->action[core->actions->count++];
-    memset(&a->u, 0, sizeof a->u);
     a->kind = kind;
+    if (kind == TD_ACTION_SEND_TREE) { /* the message, which is long, is always assigned whole */
+        memset(&a->u.tree.payload, 0, sizeof a->u.tree.payload);
+        memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
+    } else {
+        memset(&a->u, 0, used_bytes(kind));
+    }
     return a;
 }
 

@@ -126,8 +126,9 @@ static void settle_empty_receives(struct td_core *core, struct td_operation *o)
         struct td_engine_family *e = &o->engine.family[f];
         if (o->program.family[f].kind != TD_RECV)
             continue;
-        while (e->prefix < o->program.family[f].count) {
+        while (e->prefix < o->program.family[f].count && e->settled <= e->prefix) {
             struct td_step step;
+            e->settled = e->prefix + 1;
             o->program.method->expand(&o->program, f, e->prefix, &step);
             if (td_slice_bytes(&step.to) != 0)
                 break;
@@ -140,18 +141,20 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
 {
     settle_empty_receives(core, o);
     bool moved = true;
+    uint64_t crowded = 0; /* families that found no room; a completion comes by again */
     while (moved) {
         moved = false;
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
             bool queued = core->torus && o->program.family[f].kind == TD_SEND;
-            while (e->next < o->program.family[f].count &&
+            while (!(crowded >> f & 1) && e->next < o->program.family[f].count &&
                    (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
                 if (!td_core_room(core))
                     return false;
-                if (!start(core, o, f, e->next))
-                    return true; /* out of flights or memory: a completion comes by again */
-                moved = true;
+                if (start(core, o, f, e->next))
+                    moved = true;
+                else
+                    crowded |= (uint64_t)1 << f;
             }
         }
     }

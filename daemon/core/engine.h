@@ -13,6 +13,7 @@ struct td_engine {
         uint64_t next;      /* steps started */
         uint64_t done;      /* steps done */
         uint64_t prefix;    /* the first of them without a gap */
+        uint64_t settled;   /* RECV: steps up to here have bytes, or are done */
         uint8_t *bits;      /* [count] done */
         uint64_t *received; /* RECV: [count] bytes; SYNC: [count] see sync.c */
     } family[TD_FAMILIES_MAX];

@@ -18,9 +18,12 @@ struct channel {
     uint32_t held_max;
 };
 
+enum { CATCH_UP = 8 }; /* packets that were held up, at most */
+
 struct fifo {
     struct ring ring;
     uint32_t passed; /* how often others went instead of the head */
+    uint32_t gap;    /* of the last packet */
     td_time pause_ends;
 };
 
@@ -72,13 +75,15 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
     r->random = seed;
     for (uint32_t d = 0; d < r->dimensions; d++)
         r->coordinate_sum += coordinates[d];
-    r->queue = td_arena_alloc(arena, rules->queues * sizeof *r->queue);
+    if (r->rules.queues < 2 * topology->dimensions) /* a direction may want one to itself */
+        r->rules.queues = 2 * topology->dimensions;
+    r->queue = td_arena_alloc(arena, r->rules.queues * sizeof *r->queue);
     r->parcel = td_arena_alloc(arena, (size_t)r->directions * TD_CHANNELS * rules->slots *
                                           sizeof *r->parcel);
     r->injected =
         td_arena_alloc(arena, (size_t)r->directions * rules->fifo_slots * sizeof *r->injected);
     r->shipment =
-        td_arena_alloc(arena, (size_t)rules->queues * rules->queue_slots * sizeof *r->shipment);
+        td_arena_alloc(arena, (size_t)r->rules.queues * rules->queue_slots * sizeof *r->shipment);
     if (r->queue && r->parcel && r->injected && r->shipment)
         return r;
     td_router_destroy(r, arena);
@@ -348,6 +353,17 @@ static bool from_channel(struct td_router *r, unsigned direction, unsigned chann
     return true;
 }
 
+/* pause keeps the distance to the next packet. A packet that left late, since others passed, does
+ * not put off those behind it: at full load a slot that is given up once is missing on this ring
+ * for ever after. */
+static void pause(struct td_router *r, struct fifo *f, uint32_t gap)
+{
+    td_time period = (td_time)(gap + 1) * r->slot;
+    bool goes_on = gap == f->gap && f->pause_ends + CATCH_UP * period > r->now;
+    f->gap = gap;
+    f->pause_ends = gap ? (goes_on ? f->pause_ends : r->now) + period : 0;
+}
+
 static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, struct td_move *move)
 {
     struct fifo *f = &r->fifo[direction];
@@ -360,7 +376,7 @@ static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, st
     }
     leave(r, &p->parcel, move);
     f->passed = 0;
-    f->pause_ends = p->gap ? r->now + (p->gap + 1) * r->slot : 0;
+    pause(r, f, p->gap);
     drop_first(&f->ring, r->rules.fifo_slots);
     if (f->ring.count == 0)
         r->injecting &= ~(1u << direction);

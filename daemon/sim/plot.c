@@ -10,7 +10,7 @@
 enum {
     WIDTH = 960,
     LEFT = 70,
-    RIGHT = 110,
+    RIGHT = 130,
     LINE_TOP = 60,
     LINE_HEIGHT = 240,
     MAP_TOP = 370,
