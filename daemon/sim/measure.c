@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "collectives/bound.h"
+#include "collectives/select.h"
+#include "core/arena.h"
 #include "core/core.h"
+#include "core/group.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
 
@@ -135,6 +138,30 @@ static bool watch(struct td_sim *sim, const struct td_measure_options *o,
     return done;
 }
 
+/* explain asks for the method as every node does for itself. */
+static bool explain(const struct td_measure_options *o, struct td_measurement *m)
+{
+    uint32_t nodes = m->topology.nodes, *rank_node = calloc(nodes, sizeof *rank_node);
+    struct td_arena *arena = td_arena_create((size_t)nodes * 256 + (1 << 16));
+    struct td_group group;
+    struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = o->bytes};
+    for (uint32_t n = 0; rank_node && n < nodes; n++)
+        rank_node[n] = n;
+    bool good = rank_node && arena && td_group_build(&group, arena, rank_node, nodes) == TD_OK;
+    if (good) {
+        struct td_compile_input in = {.call = &call,
+                                      .seed = o->world.seed,
+                                      .group = &group,
+                                      .topology = &m->topology,
+                                      .tuning = &o->world.settings.tuning};
+        td_select_explain(&in, m->why, sizeof m->why);
+        snprintf(m->method, sizeof m->method, "%.*s", (int)strcspn(m->why, ":"), m->why);
+    }
+    td_arena_destroy(arena);
+    free(rank_node);
+    return good;
+}
+
 static void count_links(struct td_measurement *m, double packet_bytes)
 {
     uint32_t directions = 2 * m->topology.dimensions;
@@ -228,7 +255,7 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o,
     r->released_at = r->released_at ? r->released_at : called;
     m->gate = (double)(r->released_at - called) / TD_MEASURE_SLOT_NS;
     m->slots = (double)(td_sim_now(sim) - r->released_at) / TD_MEASURE_SLOT_NS;
-    m->efficiency = m->slots > 0 ? m->bound / m->slots : 1;
+    m->efficiency = m->bound > 0 ? m->bound / m->slots : 1;
     free(client);
     free(group);
     free(request);
@@ -255,7 +282,8 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     m->link = calloc((size_t)m->topology.nodes * r.directions + 1, sizeof *m->link);
     m->line = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *m->line);
     r.busy = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *r.busy);
-    struct td_sim *sim = m->link && m->line && r.busy ? td_sim_create(&o.world) : NULL;
+    bool made = m->link && m->line && r.busy && explain(&o, m);
+    struct td_sim *sim = made ? td_sim_create(&o.world) : NULL;
     bool good = sim ? simulate(sim, &o, m, &r) : fail(m, "no memory for such a machine");
     if (good) {
         count_links(m, s->packet_bytes);

@@ -296,6 +296,7 @@ static void print(const struct command *c, const struct td_measurement *m)
     printf("%s, %s, %llu bytes a pair in packets of %u, seed %llu\n", c->shape, m->method,
            (unsigned long long)c->measure.bytes, c->measure.world.settings.packet_bytes,
            (unsigned long long)c->measure.world.seed);
+    printf("  method       %s\n", m->why);
     printf("  time         %.1f slots after %.1f of the gate's; T_min %.1f\n", m->slots, m->gate,
            m->bound);
     printf("  efficiency   %.4f\n", m->efficiency);
