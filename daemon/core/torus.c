@@ -35,6 +35,7 @@ struct td_torus {
     struct td_router *router;
     uint32_t directions;
     td_time wake_at;
+    td_time due;                    /* when the turn under way should have been */
     struct port port[TD_PORTS_MAX]; /* by direction of the way out */
     struct note *note;              /* [notes] */
     uint32_t notes, notes_free;
@@ -317,6 +318,16 @@ static td_time duration(const struct td_core *core, uint32_t bytes)
                : 0;
 }
 
+/* occupy keeps the way out busy for as long as the packet takes. When the turn comes late, by what
+ * it takes a driver to wake, the packet counts as sent when it was due: a link that has work
+ * carries its rate. */
+static void occupy(struct td_core *core, struct port *port, uint32_t bytes)
+{
+    td_time due = core->torus->due;
+    port->bytes += bytes;
+    port->free_at = (port->free_at > due ? port->free_at : due) + duration(core, bytes);
+}
+
 static void send_own(struct td_core *core, struct port *port, const struct td_move *move,
                      struct td_flight *f)
 {
@@ -352,8 +363,7 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     td_link_stamp(core, port->neighbour, f, p);
     tell(core, port, p);
     t->offset += p->bytes;
-    port->bytes += p->bytes;
-    port->free_at = core->now + duration(core, p->bytes);
+    occupy(core, port, p->bytes);
 }
 
 static void send_on(struct td_core *core, struct port *port, const struct td_move *move,
@@ -373,8 +383,7 @@ static void send_on(struct td_core *core, struct port *port, const struct td_mov
     memcpy(p->left, move->parcel.left, sizeof p->left);
     td_link_stamp(core, port->neighbour, f, p);
     tell(core, port, p);
-    port->bytes += p->bytes;
-    port->free_at = core->now + duration(core, p->bytes);
+    occupy(core, port, p->bytes);
     note->next_free = torus->notes_free;
     torus->notes_free = (uint32_t)move->parcel.tag;
 }
@@ -417,8 +426,9 @@ static uint32_t idle_ports(const struct td_core *core)
     return idle;
 }
 
-/* next_turn finds out when a busy direction, or one that pauses, could take another packet. */
-static void next_turn(struct td_core *core, unsigned moved)
+/* next_turn finds out when a busy direction, or one that pauses, could take another packet; `moved`
+ * is the directions that took one now. */
+static void next_turn(struct td_core *core, uint32_t moved)
 {
     struct td_torus *torus = core->torus;
     if (!td_router_busy(torus->router))
@@ -426,8 +436,8 @@ static void next_turn(struct td_core *core, unsigned moved)
     for (uint32_t d = 0; d < torus->directions; d++)
         if (torus->port[d].free_at > core->now)
             wake(core, torus->port[d].free_at);
-    if (moved && !core->settings.link_rate)
-        wake(core, core->now);
+        else if (moved >> d & 1)
+            wake(core, core->now);
     td_time pause = td_router_pause_ends(torus->router);
     if (pause > core->now)
         wake(core, pause);
@@ -439,15 +449,17 @@ void td_torus_turn(struct td_core *core)
     struct td_move moves[TD_DIRECTIONS_MAX];
     if (core->now < torus->wake_at)
         return;
+    td_time packet = duration(core, core->settings.packet_bytes);
+    torus->due = core->now - torus->wake_at < packet ? torus->wake_at : core->now - packet;
     torus->wake_at = TD_TIME_NEVER;
-    uint32_t idle = idle_ports(core);
+    uint32_t idle = idle_ports(core), moved = 0;
     if (!td_flight_left(core, torus->directions))
         idle = 0; /* acknowledgements come by again */
-    unsigned count = td_router_moves(torus->router, core->now,
-                                     duration(core, core->settings.packet_bytes), idle, moves);
+    unsigned count = td_router_moves(torus->router, core->now, packet, idle, moves);
     for (unsigned i = 0; i < count; i++) {
         struct port *port = &torus->port[moves[i].direction];
         struct td_flight *f = td_flight_take(core, TD_FLIGHT_FORWARD, NULL);
+        moved |= 1u << moves[i].direction;
         if (moves[i].parcel.tag & OWN)
             send_own(core, port, &moves[i], f);
         else
@@ -462,7 +474,7 @@ void td_torus_turn(struct td_core *core)
         o->crowded = false;
         td_core_queue(core, &o->task);
     }
-    next_turn(core, count);
+    next_turn(core, moved);
 }
 
 void td_torus_link_changed(struct td_core *core, uint32_t node)

@@ -2,10 +2,12 @@
 #include "loop.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,7 +80,6 @@ static void step(struct td_loop *loop, const struct td_event *event)
         execute(loop, &loop->actions->action[i]);
 }
 
-static void on_deadline(uv_timer_t *timer);
 static void on_more(uv_idle_t *idle);
 
 static void arm(struct td_loop *loop)
@@ -89,9 +90,14 @@ static void arm(struct td_loop *loop)
         return;
     }
     uv_idle_stop(&loop->more);
-    uint64_t ms = at == TD_TIME_NEVER ? UINT64_MAX / 4 : (at - now + 999999) / 1000000;
-    uv_update_time(&loop->uv);
-    uv_timer_start(&loop->deadline, on_deadline, ms, 0);
+    if (at == loop->armed_at)
+        return;
+    loop->armed_at = at;
+    struct itimerspec alarm = {.it_value = {.tv_sec = 0}}; /* never */
+    if (at != TD_TIME_NEVER)
+        alarm.it_value = (struct timespec){.tv_sec = (time_t)(at / 1000000000u),
+                                           .tv_nsec = (long)(at % 1000000000u)};
+    timerfd_settime(loop->deadline_fd, TFD_TIMER_ABSTIME, &alarm, NULL);
 }
 
 static void tell_status(struct td_loop *loop)
@@ -200,9 +206,15 @@ static void wake(struct td_loop *loop)
     td_loop_feed(loop, &(struct td_event){.kind = TD_EVENT_WAKE});
 }
 
-static void on_deadline(uv_timer_t *timer)
+static void on_deadline(uv_poll_t *poll, int error, int events)
 {
-    wake(timer->data);
+    struct td_loop *loop = poll->data;
+    uint64_t times = 0;
+    (void)error;
+    (void)events;
+    if (read(loop->deadline_fd, &times, sizeof times) == sizeof times)
+        loop->armed_at = 0; /* it goes off once */
+    wake(loop);
 }
 
 static void on_more(uv_idle_t *idle)
@@ -267,17 +279,30 @@ static uint64_t random_number(void)
     return x;
 }
 
+/* start_deadline makes the core's alarm: libuv's timers know milliseconds only, and a packet may
+ * take less on a link with a rate. */
+static bool start_deadline(struct td_loop *loop)
+{
+    loop->deadline_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    loop->deadline.data = loop;
+    if (loop->deadline_fd >= 0 &&
+        uv_poll_init(&loop->uv, &loop->deadline, loop->deadline_fd) == 0 &&
+        uv_poll_start(&loop->deadline, UV_READABLE, on_deadline) == 0)
+        return true;
+    td_log(TD_LOG_ERROR, "cannot make a timer: %s", strerror(errno));
+    return false;
+}
+
 static void start_handles(struct td_loop *loop, int watch_fd)
 {
-    uv_timer_init(&loop->uv, &loop->deadline);
     uv_timer_init(&loop->uv, &loop->watchdog);
     uv_timer_init(&loop->uv, &loop->status);
     uv_idle_init(&loop->uv, &loop->more);
     uv_signal_init(&loop->uv, &loop->term);
     uv_signal_init(&loop->uv, &loop->interrupt);
     uv_signal_init(&loop->uv, &loop->hangup);
-    loop->watchdog.data = loop->status.data = loop->deadline.data = loop->more.data =
-        loop->term.data = loop->interrupt.data = loop;
+    loop->watchdog.data = loop->status.data = loop->more.data = loop->term.data =
+        loop->interrupt.data = loop;
     uv_signal_start(&loop->term, on_term, SIGTERM);
     uv_signal_start(&loop->interrupt, on_term, SIGINT);
     uv_signal_start(&loop->hangup, on_hangup, SIGHUP);
@@ -331,6 +356,8 @@ static void finish(struct td_loop *loop)
     td_core_destroy(loop->core);
     td_regions_destroy(loop->regions);
     td_compute_fini();
+    if (loop->deadline_fd >= 0)
+        close(loop->deadline_fd);
     free(loop->actions);
     free(loop->queue);
 }
@@ -344,7 +371,7 @@ int td_loop_run(const struct td_config *config, int watch_fd)
     signal(SIGPIPE, SIG_IGN);
     uv_loop_init(&loop.uv);
     start_handles(&loop, watch_fd);
-    bool good = start_core(&loop);
+    bool good = start_deadline(&loop) && start_core(&loop);
     if (good)
         good = (loop.workers = td_workers_create(&loop)) != NULL &&
                (loop.peers = td_peers_create(&loop)) != NULL &&

@@ -32,7 +32,10 @@ struct td_loop {
     bool stepping;
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_room;
-    uv_timer_t deadline, watchdog, status;
+    uv_poll_t deadline; /* of deadline_fd, a timer that the core is woken by */
+    int deadline_fd;
+    td_time armed_at; /* what it is set to */
+    uv_timer_t watchdog, status;
     td_time status_at; /* when it was told last */
     uv_idle_t more; /* the core has work left: come by without waiting */
     uv_signal_t term, interrupt, hangup;

@@ -317,6 +317,24 @@ class Emulation(unittest.TestCase):
         # 16 x 15 pairs, 32 hops from each node to all others, besides what all the small calls took
         self.assertEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)))
 
+    def test_links_carry_their_rate_and_no_more(self):
+        rate = 5000000
+        done = emulate("3x3", "--fabric", "routed", "--link-rate", "5MB/s", "--set",
+                       "network.packet=64 KiB", "--", "sh", "-c",
+                       f"date +%s.%N; {CHECK} alltoall 400000 && date +%s.%N && {CTL} queues --json"
+                       " | tr -d '\\n'; echo")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ranks = {}
+        for line in done.stdout.splitlines():
+            rank, text = line.split(" ", 1)
+            ranks.setdefault(rank, []).append(json.loads(text))
+        # the busiest link takes about a second; processes start and end besides
+        least = max(link["bytes"] for rank in ranks.values() for link in rank[2]["links"]) / rate
+        taken = max(rank[1] for rank in ranks.values()) - min(rank[0] for rank in ranks.values())
+        self.assertGreater(least, 0.9)
+        self.assertGreater(taken, least - 65536 / rate)
+        self.assertLess(taken, 1.5 * least + 1.5)
+
     def test_queues_know_the_neighbours(self):
         [node] = [n for n in self.queues_after("2x3m", 1) if n["node"] == 0]
         self.assertEqual([(l["direction"], l["neighbour"], l["state"]) for l in node["links"]],
