@@ -30,6 +30,21 @@ static const struct command {
     {"queues", "[--json] [--watch] [--socket PATH]",
      "queues, channels and links of the node's router, on the routed fabric", ctl_queues,
      "  --watch              again every second; with --json, an object a line\n"},
+    {"explain", "alltoall --shape SHAPE [options]",
+     "what a node does in an all-to-all: whom it sends what, and the time predicted", ctl_explain,
+     "  --method NAME        auto (the default), random, phased, pairwise or two-phase\n"
+     "  --bytes M            from each node to each other, 64K\n"
+     "  --packet B           payload of a packet, 256K\n"
+     "  --parts N            phased: 1, or 0 for one a dimension\n"
+     "  --gap on|off         phased: packets keep the distance at which they never meet\n"
+     "  --barrier hop|phase|none, --barrier-scope ring|all   phased\n"
+     "  --burst N            random: packets for one destination before the next one's turn\n"
+     "  --relay B            memory for passing data on, 64M\n"
+     "  --seed S             of random orders, 1\n"
+     "  --fabric direct|routed   default routed\n"
+     "  --node X,Y,Z         whose program, by coordinates (default: node 0)\n"
+     "  --all                every line\n"
+     "  --json               the same for machines, complete\n"},
     {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
      "  --inverse            the inverse transform\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"

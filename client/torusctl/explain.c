@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl explain: the program of an all-to-all as one node has it: compiled here as the daemons
+ * do, so that no daemon is needed. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/bound.h"
+#include "collectives/predict.h"
+#include "collectives/select.h"
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/group.h"
+#include "explain_steps.h"
+#include "torusctl.h"
+
+enum {
+    LINES = 12,    /* of a section that are shown, unless all are asked for */
+    SECTIONS = 24, /* that are shown, likewise */
+    PICTURE_MAX = 20,
+};
+
+struct explain {
+    struct td_settings settings;
+    struct td_topology topology;
+    struct td_group group;
+    struct td_call call;
+    struct td_program program;
+    struct explain_plan plan;
+    struct explain_totals totals;
+    struct td_arena *arena;
+    const char *node_text;
+    uint32_t node;
+    uint64_t seed;
+    char reason[300];
+    double bound, predicted; /* slots; predicted 0: unknown */
+    bool as_json, all;
+};
+
+/* ---- options ---- */
+
+/* size_of reads 4096, 4K, 1M. */
+static bool size_of(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    static const char units[] = "KMG";
+    char *end = NULL;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (errno || text[0] < '0' || text[0] > '9' || (*end && (!unit || end[1])) ||
+        n > UINT64_MAX >> shift || n << shift < least || n << shift > most)
+        return false;
+    *out = n << shift;
+    return true;
+}
+
+/* word finds a value among words; false when it is none of them. */
+static bool word(const char *value, const char *const *words, uint8_t *out)
+{
+    for (uint8_t i = 0; words[i]; i++)
+        if (strcmp(value, words[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static const char *take(struct explain *x, const char *name, const char *value)
+{
+    struct td_tuning *t = &x->settings.tuning;
+    uint64_t n = 0;
+    uint8_t place = 0;
+    if (strcmp(name, "--method") == 0)
+        return word(
+                   value,
+                   (const char *const[]){"auto", "random", "phased", "pairwise", "two-phase", NULL},
+                   &t->alltoall)
+                   ? NULL
+                   : "--method is auto, random, phased, pairwise or two-phase";
+    if (strcmp(name, "--fabric") == 0)
+        return word(value, (const char *const[]){"direct", "routed", NULL}, &t->fabric)
+                   ? NULL
+                   : "--fabric is direct or routed";
+    if (strcmp(name, "--bytes") == 0)
+        return size_of(value, 1, (uint64_t)1 << 32, &x->call.count)
+                   ? NULL
+                   : "--bytes is 1 to 4G, from each node to each other";
+    if (strcmp(name, "--packet") == 0) {
+        bool good = size_of(value, 1024, TD_PACKET_BYTES_MAX, &n);
+        x->settings.packet_bytes = t->packet_bytes = (uint32_t)n;
+        return good ? NULL : "--packet is 1K to 256K";
+    }
+    if (strcmp(name, "--relay") == 0)
+        return size_of(value, 1 << 16, (uint64_t)1 << 46, &t->relay_bytes)
+                   ? NULL
+                   : "--relay is 64K or more";
+    if (strcmp(name, "--burst") == 0) {
+        bool good = size_of(value, 1, 1 << 16, &n);
+        t->burst = (uint32_t)n;
+        return good ? NULL : "--burst is 1 to 65536 packets";
+    }
+    if (strcmp(name, "--seed") == 0)
+        return size_of(value, 0, UINT64_MAX, &x->seed) ? NULL : "--seed is a number";
+    if (strcmp(name, "--parts") == 0) {
+        bool good = size_of(value, 0, TD_DIMENSIONS_MAX, &n);
+        t->parts = (uint8_t)n;
+        return good ? NULL : "--parts is 1, or 0 for one a dimension";
+    }
+    if (strcmp(name, "--gap") == 0) {
+        bool good = word(value, (const char *const[]){"on", "off", NULL}, &place);
+        t->no_gap = place;
+        return good ? NULL : "--gap is on or off";
+    }
+    if (strcmp(name, "--barrier") == 0)
+        return word(value, (const char *const[]){"hop", "phase", "none", NULL}, &t->barriers)
+                   ? NULL
+                   : "--barrier is hop, phase or none";
+    if (strcmp(name, "--barrier-scope") == 0) {
+        bool good = word(value, (const char *const[]){"ring", "all", NULL}, &place);
+        t->barriers_of_all = place;
+        return good ? NULL : "--barrier-scope is ring or all";
+    }
+    if (strcmp(name, "--node") == 0) {
+        x->node_text = value;
+        return NULL;
+    }
+    return "there is no such option";
+}
+
+/* find_node reads coordinates, 1,0,2. */
+static const char *find_node(struct explain *x)
+{
+    uint32_t place[TD_DIMENSIONS_MAX] = {0};
+    const char *at = x->node_text;
+    for (uint32_t d = 0; at && d < x->topology.dimensions; d++) {
+        char *end = NULL;
+        unsigned long n = strtoul(at, &end, 10);
+        bool last = d + 1 == x->topology.dimensions;
+        if (*at < '0' || *at > '9' || n >= x->topology.size[d] || *end != (last ? '\0' : ','))
+            return "--node is a coordinate for each dimension, each less than its size: 0,2";
+        place[d] = (uint32_t)n;
+        at = end + 1;
+    }
+    x->node = td_topology_node(&x->topology, place);
+    return NULL;
+}
+
+static const char *parse(struct explain *x, int argc, char **argv)
+{
+    static char text[128];
+    const char *shape = NULL, *why = NULL, *key = NULL;
+    size_t position = 0;
+    if (argc < 2 || strcmp(argv[1], "alltoall") != 0)
+        return "say what to explain: torusctl explain alltoall --shape 4x4";
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            x->as_json = true;
+        else if (strcmp(argv[i], "--all") == 0)
+            x->all = true;
+        else if (i + 1 == argc)
+            return "there is no such option, or its value is missing";
+        else if (strcmp(argv[i], "--shape") == 0)
+            shape = argv[++i];
+        else if ((why = take(x, argv[i], argv[i + 1])))
+            return why;
+        else
+            i++;
+    }
+    if (!shape)
+        return "--shape is needed, such as 4x4";
+    if (td_topology_parse(&x->topology, shape, &position, &why) != TD_OK) {
+        snprintf(text, sizeof text, "shape %s, character %zu: %s", shape, position + 1, why);
+        return text;
+    }
+    if ((why = td_settings_check(&x->settings, &key)))
+        return why;
+    return find_node(x);
+}
+
+/* ---- the program ---- */
+
+/* predict sets the time in slots where a model knows it. */
+static void predict(struct explain *x)
+{
+    struct td_prediction predicted;
+    const struct td_tuning *t = &x->settings.tuning;
+    const struct td_topology *shape = &x->topology;
+    double sum = 0, packets = (double)x->call.count / t->packet_bytes;
+    x->bound = (double)td_alltoall_bound(shape, x->call.count) / 2 / t->packet_bytes;
+    if (t->fabric != TD_FABRIC_ROUTED || x->group.slots == 1)
+        return;
+    td_predict_alltoall(&x->program, &predicted);
+    switch (x->plan.method) {
+    case TD_ALLTOALL_RANDOM:
+        x->predicted = (double)predicted.random;
+        return;
+    case TD_ALLTOALL_TWO_PHASE:
+        x->predicted = (double)predicted.two_phase;
+        return;
+    case TD_ALLTOALL_PHASED: /* one part loads one dimension after the other */
+        for (uint32_t d = 0; d < shape->dimensions; d++)
+            sum += (double)td_bound_load2(shape, d) / 2 * packets;
+        x->predicted = (double)predicted.phased;
+        if (x->plan.parts < x->plan.phases)
+            x->predicted += sum - x->bound;
+        return;
+    case TD_ALLTOALL_PAIRWISE:
+        x->predicted = (double)explain_pairwise_slots(&x->plan, predicted.packets);
+        return;
+    case TD_ALLTOALL_AUTO:
+    case TD_ALLTOALLS:
+        return;
+    }
+}
+
+/* compile makes the node's program as its daemon would, with a rank on every node. */
+static bool compile(struct explain *x)
+{
+    uint32_t nodes = x->topology.nodes, *rank_node = calloc(nodes, sizeof *rank_node);
+    x->arena = td_arena_create((size_t)nodes * 256 + (1 << 16));
+    for (uint32_t n = 0; rank_node && n < nodes; n++)
+        rank_node[n] = n;
+    bool good =
+        rank_node && x->arena && td_group_build(&x->group, x->arena, rank_node, nodes) == TD_OK;
+    free(rank_node);
+    if (!good)
+        return false;
+    struct td_compile_input in = {.call = &x->call,
+                                  .seed = x->seed,
+                                  .group = &x->group,
+                                  .slot = td_group_slot(&x->group, x->node),
+                                  .topology = &x->topology,
+                                  .tuning = &x->settings.tuning};
+    td_select_compile(&in, &x->program);
+    td_select_explain(&in, x->reason, sizeof x->reason);
+    enum td_alltoall method = TD_ALLTOALL_RANDOM;
+    for (unsigned m = 0; m < TD_ALLTOALLS; m++)
+        if (strncmp(x->reason, td_alltoall_name(m), strcspn(x->reason, ":")) == 0)
+            method = (enum td_alltoall)m;
+    x->plan = explain_plan_of(&x->program, method);
+    x->totals = explain_total(&x->plan);
+    predict(x);
+    return true;
+}
+
+/* ---- for machines ---- */
+
+static json_t *coordinates_json(const struct td_topology *t, uint32_t node)
+{
+    uint32_t place[TD_DIMENSIONS_MAX];
+    json_t *list = json_array();
+    td_topology_coordinates(t, node, place);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        json_array_append_new(list, json_integer(place[d]));
+    return list;
+}
+
+struct listing {
+    const struct explain *x;
+    json_t *list;
+};
+
+static void add_barrier(const struct listing *l, const struct explain_step *e, json_t *o)
+{
+    json_t *among = json_array();
+    for (uint32_t i = 0; i < e->among.count; i++)
+        json_array_append_new(among,
+                              json_integer(l->x->group.node[e->among.first + i * e->among.stride]));
+    json_object_set_new(o, "among", among);
+    json_object_set_new(o, "before_next_round", json_boolean(e->between));
+}
+
+static void add_send(const struct listing *l, const struct explain_step *e, json_t *o)
+{
+    json_t *offset = json_array();
+    for (uint32_t d = 0; d < l->x->topology.dimensions; d++)
+        json_array_append_new(offset, json_integer(e->offset[d]));
+    json_object_set_new(o, "node", json_integer(e->to));
+    json_object_set_new(o, "coordinates", coordinates_json(&l->x->topology, e->to));
+    json_object_set_new(o, "offset", offset);
+    json_object_set_new(o, "sign", json_integer(e->sign));
+    json_object_set_new(o, "hops", json_integer(e->hops));
+    json_object_set_new(o, "bytes", json_integer((json_int_t)e->bytes));
+    json_object_set_new(o, "packets", json_integer((json_int_t)e->packets));
+    json_object_set_new(o, "gap", json_integer(e->gap));
+}
+
+static void add_step(void *me, const struct explain_step *e)
+{
+    const struct listing *l = me;
+    json_t *o =
+        json_pack("{s:s s:i}", "kind", e->barrier ? "barrier" : "send", "phase", (int)e->phase);
+    if (l->x->plan.method == TD_ALLTOALL_PHASED && !e->between)
+        json_object_set_new(o, "part", json_integer(e->part));
+    if (e->dimension != EXPLAIN_SEVERAL)
+        json_object_set_new(o, "dimension", json_integer(e->dimension));
+    if (e->barrier)
+        add_barrier(l, e, o);
+    else
+        add_send(l, e, o);
+    json_array_append_new(l->list, o);
+}
+
+static json_t *round_json(const struct explain *x, uint64_t first, uint64_t count)
+{
+    struct listing l = {x, json_array()};
+    explain_round(&x->plan, first, add_step, &l);
+    return json_pack("{s:I s:I s:o}", "first", (json_int_t)first, "count", (json_int_t)count,
+                     "steps", l.list);
+}
+
+static void print_json(const struct explain *x)
+{
+    char shape[64];
+    const struct explain_totals *t = &x->totals;
+    json_t *hops = json_array(), *rounds = json_array();
+    td_topology_print(&x->topology, shape, sizeof shape);
+    for (uint32_t d = 0; d < x->topology.dimensions; d++)
+        json_array_append_new(hops, json_integer((json_int_t)t->byte_hops[d]));
+    if (x->plan.rounds > 1)
+        json_array_append_new(rounds, round_json(x, 0, x->plan.rounds - 1));
+    json_array_append_new(rounds, round_json(x, x->plan.rounds - 1, 1));
+    json_t *all = json_pack(
+        "{s:i s:s s:s s:s s:s s:I s:i s:I s:i s:o s:i s:i s:I s:f s:o}", "version", 1, "operation",
+        "alltoall", "shape", shape, "method", td_alltoall_name(x->plan.method), "reason", x->reason,
+        "bytes", (json_int_t)x->call.count, "packet", (int)x->settings.packet_bytes, "seed",
+        (json_int_t)x->seed, "node", (int)x->node, "coordinates",
+        coordinates_json(&x->topology, x->node), "phases", (int)x->plan.phases, "parts",
+        (int)x->plan.parts, "relay_bytes", (json_int_t)x->program.scratch_bytes, "t_min_slots",
+        x->bound, "predicted_slots", x->predicted > 0 ? json_real(x->predicted) : json_null());
+    json_object_set_new(
+        all, "fabric",
+        json_string(x->settings.tuning.fabric == TD_FABRIC_ROUTED ? "routed" : "direct"));
+    json_object_set_new(all, "totals",
+                        json_pack("{s:I s:I s:I s:I s:i s:o}", "messages", (json_int_t)t->messages,
+                                  "bytes", (json_int_t)t->bytes, "packets", (json_int_t)t->packets,
+                                  "barriers", (json_int_t)t->barriers, "hops_max", (int)t->hops_max,
+                                  "byte_hops", hops));
+    json_object_set_new(all, "rounds", rounds);
+    json_dumpf(all, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(all);
+}
+
+/* ---- for people ---- */
+
+static const char *size_text(char *text, size_t room, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double n = (double)bytes;
+    size_t unit = 0;
+    for (; n >= 1024 && unit < 4; unit++)
+        n /= 1024;
+    snprintf(text, room, n < 10 && unit ? "%.3g %s" : "%.4g %s", n, units[unit]);
+    return text;
+}
+
+static const char *place_text(char *text, size_t room, const struct td_topology *t, uint32_t node)
+{
+    uint32_t place[TD_DIMENSIONS_MAX];
+    size_t length = (size_t)snprintf(text, room, "%u (", node);
+    td_topology_coordinates(t, node, place);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        length += (size_t)snprintf(text + length, room - length, "%s%u", d ? "," : "", place[d]);
+    snprintf(text + length, room - length, ")");
+    return text;
+}
+
+/* way_text writes how far a message goes in each dimension, ~ where it goes half each way. */
+static const char *way_text(char *text, size_t room, const struct td_topology *t,
+                            const struct explain_step *e)
+{
+    size_t length = 0;
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        if (e->tie[d] && e->sign == 0)
+            length += (size_t)snprintf(text + length, room - length, "%s~%d", d ? "," : "",
+                                       abs(e->offset[d]));
+        else
+            length += (size_t)snprintf(text + length, room - length,
+                                       e->offset[d] ? "%s%+d" : "%s%d", d ? "," : "", e->offset[d]);
+    return text;
+}
+
+static void barrier_line(FILE *out, const struct explain *x, const struct explain_step *e)
+{
+    enum { SHOWN = 12 };
+    fputs("    barrier   of ", out);
+    if (e->among.count == x->group.slots) {
+        fprintf(out, "all %u nodes\n", e->among.count);
+        return;
+    }
+    fprintf(out, "%u nodes along dimension %u:", e->among.count, e->dimension);
+    for (uint32_t i = 0; i < e->among.count && (i < SHOWN || x->all); i++)
+        fprintf(out, " %u", x->group.node[e->among.first + i * e->among.stride]);
+    fputs(e->among.count > SHOWN && !x->all ? " ...\n" : "\n", out);
+}
+
+static void send_line(FILE *out, const struct explain *x, const struct explain_step *e)
+{
+    char place[80], way[80], size[32];
+    fprintf(out, "    %-9s to node %-14s %9s in %llu packet%s, %u hop%s",
+            way_text(way, sizeof way, &x->topology, e),
+            place_text(place, sizeof place, &x->topology, e->to),
+            size_text(size, sizeof size, e->bytes), (unsigned long long)e->packets,
+            e->packets == 1 ? "" : "s", e->hops, e->hops == 1 ? "" : "s");
+    if (e->gap)
+        fprintf(out, ", %u slot%s idle behind each", e->gap, e->gap == 1 ? "" : "s");
+    fputc('\n', out);
+}
+
+/* struct writer: the sections of a round. Sections of one heading that read the same are told once.
+ */
+struct writer {
+    const struct explain *x;
+    FILE *out;
+    uint32_t phase, dimension, turn;
+    bool open;
+    unsigned lines, sections;
+    FILE *body;
+    char *text, *before;
+    size_t size;
+    char heading[160], heading_before[160];
+    unsigned same, hidden;
+    struct explain_step between[TD_DIMENSIONS_MAX];
+    unsigned betweens;
+};
+
+static void say_same(struct writer *w)
+{
+    if (w->same)
+        fprintf(w->out, "    %u more turn%s like this\n", w->same, w->same == 1 ? "" : "s");
+    w->same = 0;
+}
+
+static void close_section(struct writer *w)
+{
+    if (!w->open)
+        return;
+    w->open = false;
+    if (!w->x->all && w->lines > LINES)
+        fprintf(w->body, "    and %u more\n", w->lines - LINES);
+    fclose(w->body);
+    bool again =
+        strcmp(w->heading, w->heading_before) == 0 && w->before && strcmp(w->text, w->before) == 0;
+    if (again) {
+        w->same++;
+    } else {
+        say_same(w);
+        if (!w->x->all && w->sections >= SECTIONS)
+            w->hidden++;
+        else
+            fprintf(w->out, "  %s\n%s", w->heading, w->text);
+        w->sections++;
+    }
+    free(w->before);
+    w->before = w->text;
+    w->text = NULL;
+    snprintf(w->heading_before, sizeof w->heading_before, "%s", w->heading);
+}
+
+static void name_section(struct writer *w, const struct explain_step *e)
+{
+    const struct explain_plan *plan = &w->x->plan;
+    size_t room = sizeof w->heading;
+    switch (plan->method) {
+    case TD_ALLTOALL_PHASED:
+        if (e->dimension == EXPLAIN_SEVERAL || w->x->settings.tuning.barriers_of_all)
+            snprintf(w->heading, room, "phase %u of %u", e->phase + 1, plan->phases);
+        else
+            snprintf(w->heading, room, "phase %u of %u, dimension %u: part %u of %u", e->phase + 1,
+                     plan->phases, e->dimension, e->part + 1, plan->parts);
+        return;
+    case TD_ALLTOALL_TWO_PHASE:
+        snprintf(w->heading, room,
+                 e->ring ? "phase 1: along the ring to relays, a turn"
+                         : "phase 2: as a relay, on to the plane's nodes");
+        return;
+    case TD_ALLTOALL_PAIRWISE:
+        snprintf(w->heading, room, "one partner at a time: what comes from one is awaited");
+        return;
+    case TD_ALLTOALL_AUTO:
+    case TD_ALLTOALL_RANDOM:
+    case TD_ALLTOALLS:
+        snprintf(w->heading, room, "in random order");
+        return;
+    }
+}
+
+static void write_step(void *me, const struct explain_step *e)
+{
+    struct writer *w = me;
+    bool lockstep = w->x->settings.tuning.barriers_of_all; /* dimensions are in one section */
+    if (e->between) {
+        w->between[w->betweens++] = *e;
+        return;
+    }
+    bool phased = w->x->plan.method == TD_ALLTOALL_PHASED && !lockstep;
+    uint32_t dimension = phased ? e->dimension : 0;
+    if (w->open && (e->phase != w->phase || e->turn != w->turn || dimension != w->dimension))
+        close_section(w);
+    if (!w->open) {
+        w->body = open_memstream(&w->text, &w->size);
+        if (!w->body)
+            return;
+        w->open = true;
+        w->lines = 0;
+        w->phase = e->phase;
+        w->turn = e->turn;
+        w->dimension = dimension;
+        name_section(w, e);
+    }
+    if (w->lines++ >= LINES && !w->x->all)
+        return;
+    if (e->barrier)
+        barrier_line(w->body, w->x, e);
+    else
+        send_line(w->body, w->x, e);
+}
+
+/* round_text writes a round; the barriers behind it are left for *w. */
+static char *round_text(const struct explain *x, uint64_t round, struct writer *w)
+{
+    char *text = NULL;
+    size_t size = 0;
+    *w = (struct writer){.x = x, .out = open_memstream(&text, &size)};
+    if (!w->out)
+        return NULL;
+    explain_round(&x->plan, round, write_step, w);
+    close_section(w);
+    say_same(w);
+    if (w->hidden)
+        fprintf(w->out, "  %u more sections; --all shows them\n", w->hidden);
+    free(w->before);
+    fclose(w->out);
+    return text;
+}
+
+static void print_rounds(const struct explain *x)
+{
+    struct writer first, last;
+    const char *name = x->plan.method == TD_ALLTOALL_RANDOM ? "round" : "segment";
+    unsigned long long rounds = x->plan.rounds;
+    char *a = round_text(x, 0, &first), *b = round_text(x, x->plan.rounds - 1, &last);
+    if (rounds > 1)
+        printf("\n%s 1 of %llu\n", name, rounds);
+    else
+        putchar('\n');
+    fputs(a ? a : "", stdout);
+    for (unsigned i = 0; i < first.betweens; i++) {
+        if (i == 0)
+            puts("  before the next segment");
+        barrier_line(stdout, x, &first.between[i]);
+    }
+    bool alike = a && b && strcmp(a, b) == 0;
+    unsigned long long more = rounds - (alike ? 1 : 2);
+    if (rounds > 1 && more)
+        printf("\n%llu more %s%s like this\n", more, name, more == 1 ? "" : "s");
+    if (rounds > 1 && !alike)
+        printf("\n%s %llu of %llu\n%s", name, rounds, rounds, b ? b : "");
+    free(a);
+    free(b);
+}
+
+/* struct picture: what is written where each node is. */
+struct picture {
+    const struct explain *x;
+    uint32_t *number; /* [nodes] 0: nothing is sent there by this node itself */
+    uint32_t next;
+};
+
+static void draw(void *me, const struct explain_step *e)
+{
+    struct picture *p = me;
+    if (e->barrier || p->number[e->to])
+        return;
+    p->number[e->to] = p->x->plan.method == TD_ALLTOALL_PHASED ? e->hops : ++p->next;
+}
+
+/* print_picture draws the plane of the node in the last two dimensions. */
+static void print_picture(const struct explain *x)
+{
+    const struct td_topology *t = &x->topology;
+    uint32_t across = t->dimensions - 1, place[TD_DIMENSIONS_MAX];
+    uint32_t rows = across ? t->size[across - 1] : 1, columns = t->size[across];
+    struct picture p = {.x = x, .number = calloc(t->nodes, sizeof *p.number)};
+    bool phased = x->plan.method == TD_ALLTOALL_PHASED;
+    if (!p.number || rows > PICTURE_MAX || columns > PICTURE_MAX || t->nodes == 1) {
+        free(p.number);
+        return;
+    }
+    explain_round(&x->plan, 0, draw, &p);
+    printf("\n%s: the nodes it sends to, by %s%s\n",
+           t->dimensions > 2 ? "The node's plane of the last two dimensions" : "The machine",
+           phased ? "hop count" : "turn",
+           phased || x->plan.method == TD_ALLTOALL_TWO_PHASE ? "; . is reached by relays" : "");
+    td_topology_coordinates(t, x->node, place);
+    for (uint32_t row = 0; row < rows; row++) {
+        fputs("   ", stdout);
+        for (uint32_t column = 0; column < columns; column++) {
+            if (across)
+                place[across - 1] = row;
+            place[across] = column;
+            uint32_t node = td_topology_node(t, place);
+            if (node == x->node)
+                fputs("    *", stdout);
+            else if (p.number[node])
+                printf(" %4u", p.number[node]);
+            else
+                fputs("    .", stdout);
+        }
+        putchar('\n');
+    }
+    free(p.number);
+}
+
+static void print_head(const struct explain *x)
+{
+    char shape[64], place[80], size[32], packet[32], sent[32], kept[32];
+    const struct explain_totals *t = &x->totals;
+    bool routed = x->settings.tuning.fabric == TD_FABRIC_ROUTED;
+    td_topology_print(&x->topology, shape, sizeof shape);
+    printf("All-to-all on %s, %s fabric: %s from each node to each other, packets of %s\n", shape,
+           routed ? "routed" : "direct", size_text(size, sizeof size, x->call.count),
+           size_text(packet, sizeof packet, x->settings.packet_bytes));
+    printf("  method     %s\n", x->reason);
+    printf("  phases     %u", x->plan.phases);
+    if (x->plan.method == TD_ALLTOALL_PHASED)
+        printf(", the data in %u part%s that take%s the dimensions in turn", x->plan.parts,
+               x->plan.parts == 1 ? "" : "s", x->plan.parts == 1 ? "s" : "");
+    printf("\n  node %-5s sends %llu messages, %s in %llu packets, at most %u hops far;"
+           " %llu barriers\n",
+           place_text(place, sizeof place, &x->topology, x->node), (unsigned long long)t->messages,
+           size_text(sent, sizeof sent, t->bytes), (unsigned long long)t->packets, t->hops_max,
+           (unsigned long long)t->barriers);
+    if (x->program.scratch_bytes)
+        printf("  relay      %s of the node's memory\n",
+               size_text(kept, sizeof kept, (uint64_t)x->program.scratch_bytes));
+    for (uint32_t d = 0; d < x->topology.dimensions; d++)
+        printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
+               (double)t->byte_hops[d] / x->settings.packet_bytes);
+    printf("  T_min      %.6g slots on links that carry a packet a slot\n", x->bound);
+    if (x->predicted > 0)
+        printf("  predicted  %.6g slots, %.2f of the bound's pace\n", x->predicted,
+               x->bound / x->predicted);
+    else if (!routed)
+        puts("  predicted  nothing: the direct fabric has no such links");
+}
+
+int ctl_explain(int argc, char **argv)
+{
+    static struct explain x;
+    td_settings_default(&x.settings);
+    x.settings.tuning.fabric = TD_FABRIC_ROUTED;
+    x.settings.scratch_bytes = (uint64_t)1 << 46; /* --relay is what bounds it here */
+    x.seed = 1;
+    x.call = (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = 1 << 16};
+    const char *wrong = parse(&x, argc, argv);
+    if (wrong)
+        return ctl_usage("explain", wrong);
+    if (!compile(&x)) {
+        td_arena_destroy(x.arena);
+        fprintf(stderr, "torusctl explain: no memory for such a machine\n");
+        return EXIT_FAILED;
+    }
+    if (x.as_json) {
+        print_json(&x);
+    } else {
+        print_head(&x);
+        print_picture(&x);
+        print_rounds(&x);
+    }
+    td_arena_destroy(x.arena);
+    return EXIT_WELL;
+}

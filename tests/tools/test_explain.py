@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torusctl explain: its lines against what the methods mean, its totals against the bound."""
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+CTL = os.path.abspath(sys.argv.pop(1))
+METHODS = ["random", "phased", "pairwise", "two-phase"]
+BYTES = 12288
+
+
+def explain(shape, *options):
+    return subprocess.run([CTL, "explain", "alltoall", "--shape", shape, *options],
+                          capture_output=True, text=True, timeout=60)
+
+
+def program(shape, *options):
+    """One node's JSON, its rounds spread out."""
+    done = explain(shape, "--json", "--bytes", str(BYTES), "--packet", "1K", *options)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    found["steps"] = [step for r in found["rounds"] for step in r["steps"] * r["count"]]
+    return found
+
+
+class Shape:
+    def __init__(self, text):
+        parts = text.split("x")
+        self.text = text
+        self.wrap = [not part.endswith("m") for part in parts]
+        self.size = [int(part.rstrip("m")) for part in parts]
+        self.nodes = math.prod(self.size)
+        self.places = list(itertools.product(*(range(k) for k in self.size)))
+
+    def load2(self, dimension):
+        """Twice the messages on the busiest link of a dimension: as td_bound_load2."""
+        k = self.size[dimension]
+        return self.nodes // k * (k * k // 4) * (1 if self.wrap[dimension] else 2)
+
+    def node(self, place):
+        return self.places.index(tuple(place))
+
+    def programs(self, *options):
+        return [program(self.text, "--node", ",".join(map(str, place)), *options)
+                for place in self.places]
+
+
+def sends(found):
+    return [step for step in found["steps"] if step["kind"] == "send"]
+
+
+class Explain(unittest.TestCase):
+    def test_the_lines_of_a_small_phased_program_are_those_of_its_meaning(self):
+        done = explain("3x4", "--method", "phased", "--bytes", "12K", "--packet", "1K",
+                       "--node", "1,0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [re.sub(r" +", " ", line.strip()) for line in done.stdout.splitlines()]
+        begin = lines.index("phase 1 of 2, dimension 0: part 1 of 2")
+        # half of the data of the four nodes of each row, then of the three of each column
+        self.assertEqual(lines[begin:begin + 10], [
+            "phase 1 of 2, dimension 0: part 1 of 2",
+            "+1,0 to node 8 (2,0) 24 KiB in 24 packets, 1 hop",
+            "-1,0 to node 0 (0,0) 24 KiB in 24 packets, 1 hop",
+            "barrier of 3 nodes along dimension 0: 0 4 8",
+            "phase 1 of 2, dimension 1: part 2 of 2",
+            "0,+1 to node 5 (1,1) 18 KiB in 18 packets, 1 hop",
+            "0,-1 to node 7 (1,3) 18 KiB in 18 packets, 1 hop",
+            "barrier of 4 nodes along dimension 1: 4 5 6 7",
+            "0,+2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, 1 slot idle behind each",
+            "0,-2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, 1 slot idle behind each"])
+        self.assertIn("method phased: it was asked for", lines)
+        self.assertIn("T_min 72 slots on links that carry a packet a slot", lines)
+        # the picture: this node sends along its column and its row
+        self.assertIn("1 . . .", lines)
+        self.assertIn("* 1 2 1", lines)
+
+    def test_what_repeats_is_told_once(self):
+        text = explain("4x4", "--method", "random", "--bytes", "16K", "--packet", "1K").stdout
+        self.assertIn("round 1 of 16\n", text)
+        self.assertIn("    and 3 more\n", text)
+        self.assertTrue(text.endswith("\n15 more rounds like this\n"))
+        every = explain("4x4", "--method", "random", "--bytes", "16K", "--packet", "1K", "--all")
+        self.assertEqual(every.stdout.count("to node"), 15)
+        text = explain("4x4", "--method", "phased", "--bytes", "1M", "--relay", "1M").stdout
+        self.assertRegex(text, r"before the next segment\n.*\n.*\n\n\d+ more segments like this")
+
+    def test_totals_are_the_bound_of_every_dimension_for_every_method(self):
+        for text in ["3x3", "4x4", "3x4", "2x2x4", "1x5", "4x4x2", "7", "8x2"]:
+            shape = Shape(text)
+            for method in METHODS:
+                found = program(text, "--method", method)
+                where = f"{text} {method}"
+                loads = [shape.load2(d) * BYTES for d in range(len(shape.size))]
+                self.assertEqual(found["totals"]["byte_hops"], loads, where)
+                self.assertEqual(found["t_min_slots"], max(loads) / 2 / 1024, where)
+                self.assertGreater(found["predicted_slots"], 0.99 * found["t_min_slots"], where)
+                self.assertEqual(found["totals"]["bytes"], sum(s["bytes"] for s in sends(found)))
+                self.assertEqual(found["totals"]["messages"], len(sends(found)))
+
+    def test_links_of_a_mesh_carry_what_the_bound_says(self):
+        for text in ["3x4m", "4mx4m", "5m", "2mx3"]:
+            shape = Shape(text)
+            carried = {}
+            for place, found in zip(shape.places, shape.programs("--method", "phased")):
+                for step in sends(found):
+                    d, way = step["dimension"], step["offset"][step["dimension"]]
+                    at = list(place)
+                    for _ in range(abs(way)):
+                        link = (tuple(at), d, way > 0)
+                        carried[link] = carried.get(link, 0) + step["bytes"]
+                        at[d] = (at[d] + (1 if way > 0 else -1)) % shape.size[d]
+                    self.assertEqual(at, step["coordinates"])
+            for d in range(len(shape.size)):
+                most = max((n for link, n in carried.items() if link[1] == d), default=0)
+                self.assertEqual(2 * most, shape.load2(d) * BYTES, f"{text} {d}")
+
+    def test_direct_methods_send_each_node_its_message_once(self):
+        for text in ["3x3", "4x2m", "5x3"]:
+            shape = Shape(text)
+            for method in ["random", "pairwise"]:
+                for me, found in enumerate(shape.programs("--method", method)):
+                    sent = [0] * shape.nodes
+                    for step in sends(found):
+                        sent[step["node"]] += step["bytes"]
+                    self.assertEqual(sent, [0 if n == me else BYTES for n in range(shape.nodes)])
+
+    def test_two_phase_goes_along_the_longest_ring_then_in_the_plane(self):
+        found = program("3x3x6", "--method", "two-phase", "--node", "1,1,2")
+        for step in sends(found):
+            along = [bool(way) for way in step["offset"]]
+            self.assertEqual(along[2], step["phase"] == 0)
+            self.assertEqual(any(along[:2]), step["phase"] == 1)
+            self.assertEqual(step["hops"], sum(abs(way) for way in step["offset"]))
+
+    def test_all_nodes_of_a_barrier_have_it_at_the_same_place(self):
+        for scope, options in [("ring", []), ("all", ["--barrier-scope", "all"]),
+                               ("phase", ["--barrier", "phase"])]:
+            shape = Shape("3x4")
+            chains = {}
+            for me, found in enumerate(shape.programs("--method", "phased", *options)):
+                for step in found["steps"]:
+                    if step["kind"] == "barrier":
+                        self.assertIn(me, step["among"])
+                        chains.setdefault(tuple(step["among"]), {}).setdefault(me, []).append(
+                            step["phase"])
+            for among, phases in chains.items():
+                self.assertEqual(set(phases), set(among), scope)
+                self.assertEqual(len(set(map(tuple, phases.values()))), 1, scope)
+            self.assertEqual(len(chains), 1 if scope == "all" else 3 + 4)
+        self.assertEqual(program("3x4", "--method", "phased", "--barrier",
+                                 "none")["totals"]["barriers"], 0)
+
+    def test_the_gap_can_be_turned_off_and_the_fabric_changed(self):
+        with_gap = program("6x3", "--method", "phased")
+        self.assertEqual({s["gap"] - s["hops"] for s in sends(with_gap)}, {-1})
+        for options in [["--gap", "off"], ["--fabric", "direct"]]:
+            found = program("6x3", "--method", "phased", *options)
+            self.assertEqual({s["gap"] for s in sends(found)}, {0})
+        self.assertIsNone(found["predicted_slots"])
+        self.assertEqual(found["fabric"], "direct")
+
+    def test_the_choice_and_its_reason_are_told(self):
+        found = program("8x8x16")
+        self.assertEqual(found["method"], "two-phase")
+        self.assertIn("long in dimension 2", found["reason"])
+
+    def test_wrong_usage_is_refused_with_a_sentence(self):
+        for options, words in [(["--method", "best"], "--method is"), (["--bytes", "0"], "--bytes"),
+                               (["--node", "3,0"], "--node is"), (["--node", "0"], "--node is"),
+                               (["--packet", "1"], "--packet is"), (["--what", "0"], "no such"),
+                               (["--gap"], "value is missing")]:
+            done = explain("3x3", *options)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+        self.assertIn("character", explain("3xx3").stderr)
+        self.assertEqual(explain("1").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
