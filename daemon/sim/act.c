@@ -25,6 +25,8 @@ static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, 
 /* reachable: whether the link is up at this end; when it is down for good, the core hears so. */
 static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
 {
+    if (!sim->node[from].end)
+        return true;
     struct end *e = &sim->node[from].end[to];
     if (e->up)
         return true;
@@ -40,8 +42,38 @@ static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
     return false;
 }
 
+static uint32_t epoch(const struct td_sim *sim, uint32_t node, uint32_t to)
+{
+    const struct end *end = sim->node[node].end;
+    return end ? end[to].epoch : 0;
+}
+
+/* put_message lets a tree message arrive: encoded, or (size 0) the head of the struct. */
+static void put_message(struct td_sim *sim, uint32_t node, uint32_t to, const void *bytes,
+                        size_t count, size_t size)
+{
+    if (!reachable(sim, node, to))
+        return;
+    void *copy = malloc(count);
+    assert(copy);
+    memcpy(copy, bytes, count);
+    queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, TREE, sim->now),
+                                          .kind = MESSAGE,
+                                          .node = to,
+                                          .from = node,
+                                          .epoch = epoch(sim, node, to),
+                                          .thing = copy,
+                                          .size = (uint32_t)size});
+}
+
 static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
+    enum td_message_kind kind = a->u.tree.message.kind;
+    if (sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC)) {
+        sim_trace(sim, node, '<', "message of kind %d to %u", (int)kind, a->u.tree.node);
+        put_message(sim, node, a->u.tree.node, &a->u.tree.message, SIM_MESSAGE_HEAD, 0);
+        return;
+    }
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
     struct td_message m = a->u.tree.message;
     uint32_t to = a->u.tree.node;
@@ -58,18 +90,7 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
     if (m.kind == TD_MESSAGE_RELEASE && sim->options.observer.release)
         sim->options.observer.release(sim->options.observer.me, sim->now);
-    if (!reachable(sim, node, to))
-        return;
-    uint8_t *copy = malloc(size);
-    assert(copy);
-    memcpy(copy, bytes, size);
-    queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, TREE, sim->now),
-                                          .kind = MESSAGE,
-                                          .node = to,
-                                          .from = node,
-                                          .epoch = sim->node[node].end[to].epoch,
-                                          .thing = copy,
-                                          .size = size});
+    put_message(sim, node, to, bytes, size, size);
 }
 
 /* put_packet lets a packet, that leaves at `sent`, arrive. */
@@ -79,11 +100,17 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, struct pa
     if (!reachable(sim, node, to))
         return;
     parcel->holders++;
-    queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, BULK, sent),
+    td_time at = arrival(sim, node, to, BULK, sent);
+    if (sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED) {
+        /* a short packet does not overtake what went before it */
+        td_time *last = &sim->node[node].last_bulk[parcel->event.u.packet.packet.direction];
+        at = *last = at > *last ? at : *last;
+    }
+    queue_put(&sim->queue, (struct event){.time = at,
                                           .kind = PACKET,
                                           .node = to,
                                           .from = node,
-                                          .epoch = sim->node[node].end[to].epoch,
+                                          .epoch = epoch(sim, node, to),
                                           .thing = parcel});
 }
 
@@ -111,13 +138,17 @@ static void send_packet(struct td_sim *sim, uint32_t node, const struct td_actio
     struct parcel *parcel = sim_new_parcel(sim);
     assert(to != node && (!data || p->bytes > 0));
     if (modelled)
-        parcel->packet = *p;
+        parcel->event.u.packet.packet = *p;
     else
         td_wire_encode_packet(p, parcel->header);
     parcel->bytes = data ? p->bytes : 0;
     td_time sent = sim->now;
     sim_trace(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
-    if (data) {
+    if (data && sim_instant(sim)) {
+        parcel->packed = true;
+        sim_answer(sim,
+                   &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = a->u.packet.handle});
+    } else if (data) {
         parcel->slice = a->u.packet.slice;
         parcel->view = a->u.packet.view;
         parcel->offset = p->offset;
@@ -160,7 +191,7 @@ static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_ac
         memcpy(parcel->payload, sim->node[node].buffer[a->u.forward.buffer], p->bytes);
     }
     if (sim->options.modelled) {
-        parcel->packet = *p;
+        parcel->event.u.packet.packet = *p;
         sent += on_link(sim, p);
         observe(sim, node, p, sim->options.hollow ? sim_age(sim, a->u.forward.buffer) : 0);
     } else {
@@ -171,9 +202,20 @@ static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_ac
         sim_drop_parcel(sim, parcel);
 }
 
+static const char *compute_name(const struct td_compute *c)
+{
+    return c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack or load";
+}
+
 /* compute starts a computation, which reads and writes at once or when it ends. */
 static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *c)
 {
+    if (sim_instant(sim)) {
+        sim_trace(sim, node, '<', "compute %s", compute_name(c));
+        sim_answer(sim, &(struct td_event){.kind = TD_EVENT_COMPUTED,
+                                           .u.computed = {.handle = c->handle, .error = TD_OK}});
+        return;
+    }
     struct computation *k = calloc(1, sizeof *k);
     assert(k);
     k->compute = *c;
@@ -185,8 +227,7 @@ static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *
         k->done = true;
     }
     sim->node[node].under_way++;
-    sim_trace(sim, node, '<', "compute %s",
-              c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack or load");
+    sim_trace(sim, node, '<', "compute %s", compute_name(c));
     td_time end = modelled ? sim->now : sim_delay(sim, sim->options.compute_ns_max);
     queue_put(&sim->queue,
               (struct event){

@@ -93,7 +93,7 @@ uint64_t td_sim_request(struct td_sim *sim, uint32_t client, const struct td_req
                                           .node = c->node,
                                           .from = client,
                                           .thing = copy,
-                                          .size = size});
+                                          .size = (uint32_t)size});
     return q.id;
 }
 

@@ -31,11 +31,13 @@ struct event {
     uint32_t node;  /* where */
     uint32_t from;  /* node or client */
     uint32_t next;  /* the queue's */
-    uint64_t epoch; /* MESSAGE, PACKET: of the link, when it was sent */
-    uint64_t handle;
-    const char *text; /* LINK_DOWN, static */
-    void *thing;      /* bytes, struct parcel or struct computation; freed by who handles it */
-    size_t size;
+    uint32_t epoch; /* MESSAGE, PACKET: of the link, when it was sent */
+    uint32_t size;  /* of bytes; MESSAGE: 0 when the thing is the head of a td_message */
+    union {
+        uint64_t handle;
+        const char *text; /* LINK_DOWN, static */
+    };
+    void *thing; /* bytes, struct parcel or struct computation; freed by who handles it */
 };
 
 struct queue {

@@ -5,6 +5,8 @@
 #ifndef TD_SIM_SIM_H
 #define TD_SIM_SIM_H
 
+#include <stddef.h>
+
 #include "compute/compute.h"
 #include "queue.h"
 #include "wire/wire.h"
@@ -14,11 +16,13 @@ enum { TREE, BULK, WAYS };
 enum { SIM_SCRATCH_PAGE = 4096 };
 /* In hollow worlds a buffer's handle is when it came, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
+/* All that DELIVERED and SYNC use of a message. */
+#define SIM_MESSAGE_HEAD offsetof(struct td_message, timeout_ns)
 
 /* struct end: a node's end of its link to another. */
 struct end {
     bool up, refused; /* refused: it is about to hear that the other cannot be reached */
-    uint64_t epoch;
+    uint32_t epoch;
     td_time last[WAYS]; /* when the latest message to here will come */
 };
 
@@ -33,7 +37,8 @@ struct node {
     bool alive, frozen;
     td_time wake_put; /* the earliest WAKE that is queued for it */
     uint64_t incarnation, arena_used;
-    struct end *end; /* [nodes] */
+    struct end *end; /* [nodes]; modelled: NULL, all links up, until one is torn */
+    td_time last_bulk[TD_DIRECTIONS_MAX]; /* modelled: when what went that way comes */
     struct mapping *mapping;
     uint32_t mappings;
     uint8_t **buffer; /* of received packets, by handle */
@@ -61,13 +66,16 @@ struct client {
 struct td_sim {
     struct td_sim_options options;
     struct td_topology topology;
-    uint64_t random, hash, epoch, drops, events;
+    uint64_t random, hash, drops, events;
+    uint32_t epoch;
     td_time now;
     struct queue queue;
     struct node *node; /* [nodes] */
     struct client *client;
     uint32_t clients;
     struct parcel *parcels_free;
+    struct td_event *answer; /* modelled and hollow: SENT and COMPUTED of the step under way */
+    uint32_t answers, answers_room;
     struct td_wire_memory *decoded;
     struct td_actions *actions;
     char text[512];
@@ -76,14 +84,15 @@ struct td_sim {
 /* struct parcel: a packet on its way: SENT and PACKET both have it. */
 struct parcel {
     struct parcel *next_free;
-    uint8_t header[TD_WIRE_PACKET_BYTES];
-    struct td_packet packet; /* on modelled links instead of the header */
-    struct td_slice slice;
-    struct td_view view;
-    uint64_t offset;
     uint32_t bytes, holders;
     bool packed;
     uint8_t *payload;
+    struct td_event event; /* its arrival; on modelled links the packet, too */
+    /* From here on there is nothing when worlds are modelled and hollow. */
+    uint8_t header[TD_WIRE_PACKET_BYTES];
+    struct td_slice slice;
+    struct td_view view;
+    uint64_t offset;
 };
 
 struct computation {
@@ -95,6 +104,13 @@ struct computation {
 /* sim_feed lets a core take an event and does what it asks for. */
 void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_act(struct td_sim *sim, uint32_t node);
+/* sim_instant: whether the core's computations and sends are over at once, within the step. */
+static inline bool sim_instant(const struct td_sim *sim)
+{
+    return sim->options.modelled && sim->options.hollow;
+}
+/* sim_answer feeds an event to the core after the actions of the step under way. */
+void sim_answer(struct td_sim *sim, const struct td_event *event);
 /* sim_delay returns now + 1 ... now + most. */
 td_time sim_delay(struct td_sim *sim, td_time most);
 /* sim_mix puts a number into the history's hash. */

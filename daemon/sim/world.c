@@ -108,18 +108,33 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     n->alive = true;
     n->wake_put = TD_TIME_NEVER;
     n->incarnation = 1 + td_sim_random(sim, UINT64_MAX - 1);
-    n->end = calloc(sim->topology.nodes, sizeof *n->end);
+    if (!sim->options.modelled)
+        n->end = calloc(sim->topology.nodes, sizeof *n->end);
     struct td_core_options o = {.topology = sim->topology,
                                 .node = number,
                                 .incarnation = n->incarnation,
                                 .seed = td_sim_random(sim, UINT64_MAX),
                                 .settings = sim->options.settings,
                                 .compile = td_select_compile};
-    if (!n->end || !memory_init(sim, n) || td_core_create(&n->core, &o) != TD_OK)
+    if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
+        td_core_create(&n->core, &o) != TD_OK)
         return false;
     td_core_counts(n->core, &counts);
     n->arena_used = counts.arena_used;
     return true;
+}
+
+/* come_up connects a node at the start. Where the torus carries the packets, its core need not be
+ * told of those that are neighbours neither there nor in the tree. */
+static void come_up(struct td_sim *sim, uint32_t a)
+{
+    const struct td_topology *t = &sim->topology;
+    bool few = sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    for (uint32_t b = 0; b < t->nodes; b++) {
+        bool parent = a && (a - 1) / TD_TREE_ARITY == b, child = b && (b - 1) / TD_TREE_ARITY == a;
+        if (a != b && (!few || parent || child || td_topology_distance(t, a, b) == 1))
+            queue_put(&sim->queue, (struct event){.kind = LINK_UP, .node = a, .from = b});
+    }
 }
 
 struct td_sim *td_sim_create(const struct td_sim_options *options)
@@ -145,9 +160,7 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
         return NULL;
     }
     for (uint32_t a = 0; a < sim->topology.nodes; a++)
-        for (uint32_t b = 0; b < sim->topology.nodes; b++)
-            if (a != b)
-                queue_put(&sim->queue, (struct event){.kind = LINK_UP, .node = a, .from = b});
+        come_up(sim, a);
     return sim;
 }
 
@@ -157,9 +170,11 @@ struct parcel *sim_new_parcel(struct td_sim *sim)
     if (p)
         sim->parcels_free = p->next_free;
     else
-        p = malloc(sizeof *p);
+        p = malloc(sim_instant(sim) ? offsetof(struct parcel, header) : sizeof *p);
     assert(p);
     p->payload = NULL;
+    p->event.kind = TD_EVENT_PACKET;
+    p->event.u.packet.packet.direction = 0;
     p->holders = 0;
     p->packed = false;
     return p;
@@ -178,7 +193,7 @@ static void drop_event(struct td_sim *sim, struct event *e)
 {
     if (e->kind == PACKET || e->kind == SENT)
         sim_drop_parcel(sim, e->thing);
-    else
+    else if (e->thing)
         free(e->thing);
 }
 
@@ -204,6 +219,7 @@ void td_sim_destroy(struct td_sim *sim)
     clients_fini(sim);
     free(sim->node);
     free(sim->decoded);
+    free(sim->answer);
     free(sim->actions);
     free(sim);
 }
@@ -215,11 +231,23 @@ static bool lives(const struct node *n)
     return n->alive && !n->frozen;
 }
 
+/* need_ends: from now on the node's links are not all up. */
+static void need_ends(const struct td_sim *sim, struct node *n)
+{
+    if (n->end)
+        return;
+    n->end = calloc(sim->topology.nodes, sizeof *n->end);
+    assert(n->end);
+    for (uint32_t i = 0; i < sim->topology.nodes; i++)
+        n->end[i].up = true;
+}
+
 void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
 {
     uint32_t ends[2][2] = {{a, b}, {b, a}};
-    uint64_t epoch = ++sim->epoch;
+    uint32_t epoch = ++sim->epoch;
     for (int i = 0; i < 2; i++) {
+        need_ends(sim, &sim->node[ends[i][0]]);
         /* it hears of it before or after what is still on its way */
         td_time down = sim_delay(sim, sim->options.latency_ns_max);
         struct event e = {.time = down,
@@ -260,11 +288,13 @@ void td_sim_kill_node(struct td_sim *sim, uint32_t node)
 
 static void link_up(struct td_sim *sim, const struct event *e)
 {
-    struct end *end = &sim->node[e->node].end[e->from];
-    if (end->epoch > e->epoch || !lives(&sim->node[e->from]))
+    struct end *end = sim->node[e->node].end ? &sim->node[e->node].end[e->from] : NULL;
+    if ((end && end->epoch > e->epoch) || !lives(&sim->node[e->from]))
         return; /* it was torn again */
-    end->up = true;
-    end->epoch = e->epoch;
+    if (end) {
+        end->up = true;
+        end->epoch = e->epoch;
+    }
     sim_trace(sim, e->node, '>', "link to %u is up", e->from);
     sim_feed(sim, e->node,
              &(struct td_event){
@@ -286,17 +316,33 @@ static void link_down(struct td_sim *sim, const struct event *e)
 /* passes: whether what was sent in an epoch of the link still comes out of it. */
 static bool passes(const struct td_sim *sim, const struct event *e)
 {
-    const struct end *end = &sim->node[e->node].end[e->from];
-    return end->up && end->epoch == e->epoch;
+    const struct end *end = sim->node[e->node].end;
+    return end ? end[e->from].up && end[e->from].epoch == e->epoch : e->epoch == 0;
 }
 
 /* ---- what happens ---- */
+
+void sim_answer(struct td_sim *sim, const struct td_event *event)
+{
+    if (sim->answers == sim->answers_room) {
+        sim->answers_room = sim->answers_room ? 2 * sim->answers_room : 256;
+        sim->answer = realloc(sim->answer, sim->answers_room * sizeof *sim->answer);
+        assert(sim->answer);
+    }
+    sim->answer[sim->answers++] = *event;
+}
 
 void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
 {
     struct node *n = &sim->node[node];
     td_core_step(n->core, sim->now, event, sim->actions);
     sim_act(sim, node);
+    for (uint32_t i = 0; i < sim->answers; i++) {
+        struct td_event answer = sim->answer[i]; /* there may be more of them now */
+        td_core_step(n->core, sim->now, &answer, sim->actions);
+        sim_act(sim, node);
+    }
+    sim->answers = 0;
     td_time at = td_core_deadline(n->core);
     if (at >= n->wake_put)
         return;
@@ -314,49 +360,53 @@ static void wake(struct td_sim *sim, const struct event *e)
 
 static void message(struct td_sim *sim, const struct event *e)
 {
-    static struct td_message m;
+    static struct td_message decoded, plain = {.text = ""};
+    struct td_message *m = e->size ? &decoded : &plain;
     const char *why = NULL;
     if (!passes(sim, e))
         return;
-    sim->decoded->used = 0;
-    td_err error = td_wire_decode_message(e->thing, e->size, sim->decoded, &m, &why);
-    assert(error == TD_OK);
-    sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m.kind, e->from,
-              (unsigned long long)m.sequence);
-    sim_mix(sim, (uint64_t)m.kind);
+    if (e->size) {
+        sim->decoded->used = 0;
+        td_err error = td_wire_decode_message(e->thing, e->size, sim->decoded, m, &why);
+        assert(error == TD_OK);
+    } else {
+        memcpy(m, e->thing, SIM_MESSAGE_HEAD);
+        m->text = "";
+    }
+    sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m->kind,
+              e->from, (unsigned long long)m->sequence);
+    sim_mix(sim, (uint64_t)m->kind);
     sim_feed(sim, e->node,
              &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                .u.tree = {.node = e->from, .message = &m}});
+                                .u.tree = {.node = e->from, .message = m}});
 }
 
 static void packet(struct td_sim *sim, const struct event *e)
 {
     struct parcel *parcel = e->thing;
-    struct td_event event = {.kind = TD_EVENT_PACKET};
+    struct td_event *event = &parcel->event;
     const char *why = NULL;
     if (!passes(sim, e) || (parcel->bytes && !parcel->packed))
         return;
     td_err error = TD_OK;
-    if (sim->options.modelled)
-        event.u.packet.packet = parcel->packet;
-    else
-        error = td_wire_decode_packet(parcel->header, sizeof parcel->header, &event.u.packet.packet,
-                                      &why);
+    if (!sim->options.modelled)
+        error = td_wire_decode_packet(parcel->header, sizeof parcel->header,
+                                      &event->u.packet.packet, &why);
     assert(error == TD_OK);
-    event.u.packet.node = e->from;
-    event.u.packet.buffer = UINT32_MAX;
+    event->u.packet.node = e->from;
+    event->u.packet.buffer = UINT32_MAX;
     if (parcel->bytes && sim->options.hollow) {
-        event.u.packet.buffer = (uint32_t)sim->now & SIM_AGE_MASK;
+        event->u.packet.buffer = (uint32_t)sim->now & SIM_AGE_MASK;
     } else if (parcel->bytes) {
         uint8_t *payload = malloc(parcel->bytes);
         assert(payload);
         memcpy(payload, parcel->payload, parcel->bytes);
-        event.u.packet.buffer = memory_take_buffer(&sim->node[e->node], payload);
+        event->u.packet.buffer = memory_take_buffer(&sim->node[e->node], payload);
     }
     sim_trace(sim, e->node, '>', "packet of kind %d from %u, %u bytes",
-              (int)event.u.packet.packet.kind, e->from, parcel->bytes);
-    sim_mix(sim, event.u.packet.packet.link_sequence);
-    sim_feed(sim, e->node, &event);
+              (int)event->u.packet.packet.kind, e->from, parcel->bytes);
+    sim_mix(sim, event->u.packet.packet.link_sequence);
+    sim_feed(sim, e->node, event);
 }
 
 static void sent(struct td_sim *sim, const struct event *e)
