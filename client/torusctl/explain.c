@@ -643,7 +643,8 @@ static void print_head(const struct explain *x)
                (double)t->byte_hops[d] / x->settings.packet_bytes);
     printf("  T_min      %.6g slots on links that carry a packet a slot\n", x->bound);
     if (x->predicted > 0)
-        printf("  predicted  %.6g slots, %.2f of the bound's pace\n", x->predicted,
+        printf("  predicted  %s%.6g slots, %.2f of the bound's pace\n",
+               x->plan.method == TD_ALLTOALL_PAIRWISE ? "at least " : "", x->predicted,
                x->bound / x->predicted);
     else if (!routed)
         puts("  predicted  nothing: the direct fabric has no such links");
