@@ -58,7 +58,8 @@ struct explain_totals explain_total(const struct explain_plan *plan);
 
 /* explain_pairwise_slots returns how long the steps of the pairwise method take one after the
  * other: each the busiest link's packets in the order of dimensions, and its way. It is a lower
- * estimate, 2 to 18 % below what torus-sim took on five shapes. Needs time in proportion to the hops of all pairs; 0 for machines where that is long. */
+ * estimate, 2 to 18 % below what torus-sim took on five shapes. Needs time in proportion to the
+ * hops of all pairs; 0 for machines where that is long. */
 uint64_t explain_pairwise_slots(const struct explain_plan *plan, uint64_t packets);
 
 #endif
