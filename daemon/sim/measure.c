@@ -14,6 +14,8 @@
 #include "core/group.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
+/* When no packet moves for so long, none ever will. */
+static const td_time STALL_NS = (td_time)10000 * TD_MEASURE_SLOT_NS;
 
 void td_measure_options_default(struct td_measure_options *o, const char *shape, uint64_t seed)
 {
@@ -127,12 +129,17 @@ static bool watch(struct td_sim *sim, const struct td_measure_options *o,
 {
     bool shown = !o->quiet && isatty(STDERR_FILENO), done = false;
     td_time step = (td_time)(m->bound * TD_MEASURE_SLOT_NS / 50) + TD_MEASURE_SLOT_NS;
-    td_time begin = td_sim_now(sim);
-    while (!(done = td_sim_settle(sim, step)) && td_sim_now(sim) - begin < LIMIT_NS)
+    td_time begin = td_sim_now(sim), moved_at = begin;
+    uint64_t hops = 0;
+    while (!(done = td_sim_settle(sim, step)) && td_sim_now(sim) - moved_at < STALL_NS) {
+        if (m->hops != hops)
+            moved_at = td_sim_now(sim);
+        hops = m->hops;
         if (shown)
             fprintf(stderr, "\r%3.0f %% of the bound, %.1f M packet hops",
                     (double)(td_sim_now(sim) - begin) / TD_MEASURE_SLOT_NS / m->bound * 100,
                     (double)m->hops / 1e6);
+    }
     if (shown)
         fprintf(stderr, "\r%60s\r", "");
     return done;
@@ -242,7 +249,7 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o,
         r->released_at = 0;
         all_call(sim, o, client, group, request);
         if (!watch(sim, o, m))
-            good = fail(m, "it has no end: a deadlock, or a lost packet");
+            good = fail(m, "no packet moves any more: it has no end");
     }
     for (uint32_t n = 0; good && n < nodes; n++) {
         const struct td_reply *reply = td_sim_reply(sim, client[n], request[n]);

@@ -33,6 +33,7 @@ static const char usage[] =
     "  --straight N           every N turns, packets that keep their direction go first, 2\n"
     "  --escape-only          no adaptive channels\n"
     "  --no-bubble            the escape is entered with one free slot: this may deadlock\n"
+    "  --control N            slots of a control message a hop, 1; 0: all starts are aligned\n"
     "  --json                 the result for machines\n"
     "  --plot FILE.svg        a picture of the links\n"
     "  --trace FILE           everything that happens, a line each\n"
@@ -57,6 +58,7 @@ enum option_name {
     STRAIGHT,
     ESCAPE_ONLY,
     NO_BUBBLE,
+    CONTROL,
     JSON,
     PLOT,
     TRACE,
@@ -83,6 +85,7 @@ static const struct option option_names[] = {
     {"straight", 1, 0, STRAIGHT},
     {"escape-only", 0, 0, ESCAPE_ONLY},
     {"no-bubble", 0, 0, NO_BUBBLE},
+    {"control", 1, 0, CONTROL},
     {"json", 0, 0, JSON},
     {"plot", 1, 0, PLOT},
     {"trace", 1, 0, TRACE},
@@ -213,6 +216,10 @@ static bool take(struct command *c, int option, const char *name, const char *va
     case NO_BUBBLE:
         s->router.no_bubble = true;
         return true;
+    case CONTROL:
+        good = number(name, value, 0, 1 << 20, &n);
+        c->measure.world.control_ns = n * TD_MEASURE_SLOT_NS;
+        return good;
     case JSON:
         c->json = true;
         return true;

@@ -505,8 +505,10 @@ bool td_sim_settle(struct td_sim *sim, td_time limit_ns)
 {
     td_time until = sim->now + limit_ns;
     while (!settled(sim))
-        if (!step(sim, until))
+        if (!step(sim, until)) {
+            sim->now = until;
             return false;
+        }
     return true;
 }
 

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torus-sim: the efficiencies that docs/network.md states, in virtual time, so on every machine the
+same. The cases that take minutes run with TORUS_TEST_LONG=1."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+SIM = os.path.abspath(sys.argv.pop(1))
+LONG = os.environ.get("TORUS_TEST_LONG") == "1"
+
+
+def run(*arguments):
+    return subprocess.run([SIM, *arguments], capture_output=True, text=True, timeout=3000)
+
+
+def alltoall(shape, *arguments):
+    done = run("alltoall", "--json", "--shape", shape, *arguments)
+    if done.returncode != 0:
+        raise AssertionError(f"{shape} {arguments}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def long(test):
+    return unittest.skipUnless(LONG, "minutes: TORUS_TEST_LONG=1")(test)
+
+
+class Random(unittest.TestCase):
+    def at_least(self, bound, shape, packets):
+        got = alltoall(shape, "--method", "random", "--packets", str(packets))["efficiency"]
+        self.assertGreaterEqual(got, bound)
+
+    def test_8x8(self):
+        self.at_least(0.95, "8x8", 16)
+
+    def test_4x4x4(self):
+        self.at_least(0.92, "4x4x4", 16)
+
+    @long
+    def test_5x5x5(self):
+        self.at_least(0.95, "5x5x5", 16)
+
+    @long
+    def test_8x8x8(self):
+        self.at_least(0.97, "8x8x8", 4)
+
+    @long
+    def test_collapses_on_a_long_shape(self):
+        got = alltoall("8x8x16", "--method", "random", "--packets", "4")["efficiency"]
+        self.assertGreaterEqual(got, 0.70)
+        self.assertLessEqual(got, 0.80)
+
+    def test_what_its_rules_are_worth(self):
+        def case(*arguments):
+            return alltoall("8x8", "--method", "random", "--packets", "4",
+                            *arguments)["efficiency"]
+        good = case()
+        for worse in (["--order", "number"], ["--arbitration", "injection"],
+                      ["--arbitration", "none"]):
+            self.assertLess(case(*worse), good - 0.02, worse)
+
+
+class TwoPhase(unittest.TestCase):
+    def test_4x4x8(self):
+        got = alltoall("4x4x8", "--method", "two-phase", "--packets", "16")
+        self.assertGreaterEqual(got["efficiency"], 0.90)
+
+    @long
+    def test_8x8x16(self):
+        got = alltoall("8x8x16", "--method", "two-phase", "--packets", "16")
+        self.assertGreaterEqual(got["efficiency"], 0.92)
+
+
+class Phased(unittest.TestCase):
+    def case(self, shape, *arguments):
+        return alltoall(shape, "--method", "phased", *arguments)
+
+    def test_aligned_starts_reach_the_bound(self):
+        got = self.case("8x8", "--packets", "16", "--control", "0")
+        self.assertEqual(got["slots"], got["t_min_slots"])
+        self.assertEqual(got["transit_waits"], 0)
+
+    def test_one_part_with_the_gap_never_meets(self):
+        one = ["--parts", "1", "--packets", "16", "--control", "0", "--arbitration", "injection"]
+        on = self.case("8x8", *one)
+        off = self.case("8x8", *one, "--gap", "off")
+        self.assertEqual(on["transit_waits"], 0)
+        self.assertEqual(on["efficiency"], 0.5)  # one dimension at a time
+        self.assertGreater(off["transit_waits"], 0)
+
+    def test_mesh(self):
+        for shape in ("8mx8m", "5mx4m"):
+            got = self.case(shape, "--packets", "16", "--control", "0")
+            self.assertGreaterEqual(got["efficiency"], 0.97, shape)
+
+    def test_barriers(self):
+        ring = self.case("8x8", "--packets", "16")["efficiency"]
+        self.assertGreaterEqual(ring, 0.90)
+        self.assertLess(self.case("8x8", "--packets", "16", "--barrier-scope",
+                                  "all")["efficiency"], ring - 0.05)
+
+    @long
+    def test_8x8x8(self):
+        self.assertGreaterEqual(self.case("8x8x8", "--packets", "64")["efficiency"], 0.98)
+
+
+class Program(unittest.TestCase):
+    def test_result_has_what_is_promised(self):
+        got = alltoall("3x4m", "--packets", "2")
+        for key in ("shape", "method", "bytes", "seed", "slots", "t_min_slots", "efficiency",
+                    "utilization", "packet_hops", "packet_hops_per_s", "trace_hash"):
+            self.assertIn(key, got)
+        self.assertEqual(len(got["utilization"]), 2)
+        self.assertEqual(got["bytes"], 2048)
+
+    def test_hops_are_minimal(self):
+        # every packet of a torus of k nodes goes k/4 hops on average, of a mesh (k^2 - 1)/3k
+        got = alltoall("4x4", "--method", "random", "--packets", "3")
+        self.assertEqual(got["packet_hops"], 16 * 16 * 3 * 2)
+        got = alltoall("5m", "--method", "pairwise", "--packets", "1")
+        self.assertEqual(got["packet_hops"], 2 * (4 * 1 + 3 * 2 + 2 * 3 + 1 * 4))
+
+    def test_same_seed_same_history(self):
+        first, again = (alltoall("3x3", "--packets", "4", "--seed", "7") for _ in range(2))
+        other = alltoall("3x3", "--packets", "4", "--seed", "8")
+        self.assertEqual(first["trace_hash"], again["trace_hash"])
+        self.assertEqual(first["slots"], again["slots"])
+        self.assertNotEqual(first["trace_hash"], other["trace_hash"])
+
+    def test_deadlock_is_found_without_the_bubble(self):
+        done = run("alltoall", "--shape", "8x8", "--method", "random", "--packets", "8",
+                   "--escape-only", "--no-bubble", "--slots", "2", "--straight", "0")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no packet moves any more", done.stderr)
+        alltoall("8x8", "--method", "random", "--packets", "2", "--escape-only", "--slots", "2")
+
+    def test_plot_and_trace(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plot, trace = os.path.join(folder, "p.svg"), os.path.join(folder, "t")
+            alltoall("2x3x2m", "--packets", "2", "--plot", plot, "--trace", trace)
+            root = xml.etree.ElementTree.parse(plot).getroot()
+            self.assertTrue(root.tag.endswith("svg"))
+            self.assertGreater(os.path.getsize(trace), 1000)
+
+    def test_bad_input(self):
+        for arguments, words in ((["alltoall"], "--shape is missing"),
+                                 ([], "say what to simulate"),
+                                 (["alltoall", "--shape", "4x"], "expected a size"),
+                                 (["alltoall", "--shape", "4", "--packets", "0"], "--packets 0"),
+                                 (["alltoall", "--shape", "4", "--gap", "maybe"], "one of: on off"),
+                                 (["alltoall", "--shape", "4", "--plot", "/nowhere/p"],
+                                  "cannot be written")):
+            done = run(*arguments)
+            self.assertNotEqual(done.returncode, 0, arguments)
+            self.assertIn(words, done.stderr, arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
