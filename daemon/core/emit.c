@@ -2,6 +2,7 @@
 /* How modules ask for actions, and what the actions of one step point to. */
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +134,13 @@ const char *td_core_node_name(struct td_core *core, uint32_t node)
     return td_core_format(core, "node %u (%s)", node, place);
 }
 
+/* copy_message leaves out the members that are not there: they are most of a message. */
+static void copy_message(struct td_message *to, const struct td_message *m)
+{
+    memcpy(to, m, offsetof(struct td_message, member) + m->members * sizeof m->member[0]);
+    memcpy(&to->least, &m->least, sizeof *m - offsetof(struct td_message, least));
+}
+
 void td_core_send(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     if (node == core->node) {
@@ -141,7 +149,7 @@ void td_core_send(struct td_core *core, uint32_t node, const struct td_message *
     }
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = node;
-    a->u.tree.message = *m;
+    copy_message(&a->u.tree.message, m);
     core->link[node].spoke_at = core->now;
 }
 

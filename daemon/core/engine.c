@@ -84,26 +84,36 @@ static uint64_t touched(const struct td_step *step)
 /* start begins a step; false when there is no room for it now. A step without bytes is done. */
 static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
 {
-    struct td_step step;
-    o->program.method->expand(&o->program, family, index, &step);
-    if (step.kind == TD_SYNC) {
+    struct td_step expanded;
+    struct td_refused *refused = &o->engine.refused;
+    const struct td_step *step = &expanded;
+    bool again = refused->any && refused->family == family && refused->index == index;
+    if (again)
+        step = &refused->step;
+    else
+        o->program.method->expand(&o->program, family, index, &expanded);
+    if (step->kind == TD_SYNC) {
         o->engine.family[family].next++;
-        td_sync_start(core, o, family, index, &step);
+        td_sync_start(core, o, family, index, step);
         return true;
     }
-    int64_t bytes = step.kind == TD_SEND ? td_slice_bytes(&step.from) : td_slice_bytes(&step.to);
+    int64_t bytes = td_step_bytes(step);
     if (bytes == 0) {
         o->engine.family[family].next++;
         done(core, o, family, index);
         return true;
     }
-    if (step.kind == TD_SEND) {
-        if (!(core->torus ? td_torus_send : td_link_send)(core, o, family, index, &step))
+    if (step->kind == TD_SEND) {
+        if (!(core->torus ? td_torus_send : td_link_send)(core, o, family, index, step)) {
+            if (!again)
+                *refused = (struct td_refused){true, family, index, expanded};
             return false;
+        }
         o->engine.family[family].next++;
         return true;
     }
     struct td_flight *flight = td_flight_take(core, TD_FLIGHT_STEP, o);
+    o->engine.starved = !flight;
     if (!flight)
         return false;
     o->engine.family[family].next++;
@@ -112,8 +122,8 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     struct td_action *a = td_core_act(core, TD_ACTION_COMPUTE);
     a->u.compute.kind = TD_COMPUTE_STEP;
     a->u.compute.handle = td_flight_handle(core, flight);
-    a->u.compute.step = step;
-    a->u.compute.cost_bytes = touched(&step);
+    a->u.compute.step = *step;
+    a->u.compute.cost_bytes = touched(step);
     td_operation_view(o, &a->u.compute.view);
     td_operation_flight_begin(o);
     return true;
@@ -147,7 +157,8 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
             bool queued = core->torus && o->program.family[f].kind == TD_SEND;
-            while (!(crowded >> f & 1) && e->next < o->program.family[f].count &&
+            while (!((crowded | o->engine.crowded) >> f & 1) &&
+                   e->next < o->program.family[f].count &&
                    (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
                 if (!td_core_room(core))
                     return false;
@@ -209,6 +220,7 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     flight->family = packet->family;
     flight->index = packet->index;
     flight->bytes = packet->bytes;
+    flight->message_bytes = (uint64_t)td_slice_bytes(&step.to);
     flight->buffer = buffer;
     flight->node = node;
     flight->session = packet->session;
@@ -253,12 +265,10 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     } else if (o->phase != TD_PHASE_ENDED && flight.kind == TD_FLIGHT_STEP) {
         done(core, o, flight.family, flight.index);
     } else if (o->phase != TD_PHASE_ENDED) {
-        struct td_step step;
         uint64_t *received = &o->engine.family[flight.family].received[flight.index];
-        o->program.method->expand(&o->program, flight.family, flight.index, &step);
         *received += flight.bytes;
         o->progress_at = core->now;
-        if (*received == (uint64_t)td_slice_bytes(&step.to)) {
+        if (*received == flight.message_bytes) {
             done(core, o, flight.family, flight.index);
             if (core->torus)
                 td_core_send(core, flight.node,

@@ -17,6 +17,14 @@ struct td_engine {
         uint8_t *bits;      /* [count] done */
         uint64_t *received; /* RECV: [count] bytes; SYNC: [count] see sync.c */
     } family[TD_FAMILIES_MAX];
+    uint64_t crowded; /* routed: families whose next step finds no room before the next turn */
+    bool starved;     /* a step found no flight: one that is over lets it try again */
+    struct td_refused {
+        bool any;
+        unsigned family;
+        uint64_t index;
+        struct td_step step;
+    } refused; /* the step that last found no room: expanding it again costs more than keeping it */
 };
 
 /* td_engine_init readies the counters of a compiled program; receives are armed from now on.

@@ -23,7 +23,7 @@ struct td_flight {
     struct td_operation *operation;
     unsigned family;
     uint64_t index;
-    uint64_t bytes; /* UNPACK */
+    uint64_t bytes, message_bytes; /* UNPACK: of the packet, of all of the message */
     uint32_t buffer, node;
     uint32_t session;             /* UNPACK: of the way in; PACKET: of the way out */
     struct td_transfer *transfer; /* PACKET */

@@ -126,7 +126,9 @@ void td_operation_flight_over(struct td_core *core, struct td_operation *o)
 {
     assert(o->flights > 0);
     o->flights--;
-    td_core_queue(core, &o->task);
+    bool goes_on = core->torus && o->phase == TD_PHASE_RUNNING && o->flights && !o->engine.starved;
+    if (!goes_on) /* else nothing waits for that alone; what is done queues it by itself */
+        td_core_queue(core, &o->task);
 }
 
 /* ---- ending ---- */

@@ -150,8 +150,10 @@ void td_router_route(const struct td_router *r, uint32_t destination, uint32_t t
     s->ties = 0;
     memset(s->left, 0, sizeof s->left);
     uint32_t tie = r->coordinate_sum + turn;
+    int32_t offsets[TD_DIMENSIONS_MAX];
+    td_topology_offsets(&r->topology, r->node, destination, offsets);
     for (uint32_t d = 0; d < r->dimensions; d++) {
-        int32_t offset = td_topology_offset(&r->topology, r->node, destination, d);
+        int32_t offset = offsets[d];
         if (r->topology.wrap[d] && (uint32_t)offset * 2 == r->topology.size[d]) {
             if (sign == 0)
                 s->ties = (uint8_t)(s->ties | 1u << d);

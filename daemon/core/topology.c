@@ -86,11 +86,9 @@ uint32_t td_topology_neighbour(const struct td_topology *t, uint32_t node, uint3
     return td_topology_node(t, c);
 }
 
-int32_t td_topology_offset(const struct td_topology *t, uint32_t a, uint32_t b, uint32_t dimension)
+static int32_t offset_between(const struct td_topology *t, const uint32_t *ca, const uint32_t *cb,
+                              uint32_t dimension)
 {
-    uint32_t ca[TD_DIMENSIONS_MAX], cb[TD_DIMENSIONS_MAX];
-    td_topology_coordinates(t, a, ca);
-    td_topology_coordinates(t, b, cb);
     int32_t k = (int32_t)t->size[dimension];
     int32_t way = (int32_t)cb[dimension] - (int32_t)ca[dimension];
     if (!t->wrap[dimension])
@@ -102,11 +100,31 @@ int32_t td_topology_offset(const struct td_topology *t, uint32_t a, uint32_t b, 
     return way;
 }
 
+int32_t td_topology_offset(const struct td_topology *t, uint32_t a, uint32_t b, uint32_t dimension)
+{
+    uint32_t ca[TD_DIMENSIONS_MAX], cb[TD_DIMENSIONS_MAX];
+    td_topology_coordinates(t, a, ca);
+    td_topology_coordinates(t, b, cb);
+    return offset_between(t, ca, cb, dimension);
+}
+
+void td_topology_offsets(const struct td_topology *t, uint32_t a, uint32_t b,
+                         int32_t offset[TD_DIMENSIONS_MAX])
+{
+    uint32_t ca[TD_DIMENSIONS_MAX], cb[TD_DIMENSIONS_MAX];
+    td_topology_coordinates(t, a, ca);
+    td_topology_coordinates(t, b, cb);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        offset[d] = offset_between(t, ca, cb, d);
+}
+
 uint32_t td_topology_distance(const struct td_topology *t, uint32_t a, uint32_t b)
 {
-    uint32_t hops = 0;
+    uint32_t ca[TD_DIMENSIONS_MAX], cb[TD_DIMENSIONS_MAX], hops = 0;
+    td_topology_coordinates(t, a, ca);
+    td_topology_coordinates(t, b, cb);
     for (uint32_t d = 0; d < t->dimensions; d++) {
-        int32_t way = td_topology_offset(t, a, b, d);
+        int32_t way = offset_between(t, ca, cb, d);
         hops += (uint32_t)(way < 0 ? -way : way);
     }
     return hops;

@@ -36,6 +36,9 @@ uint32_t td_topology_neighbour(const struct td_topology *t, uint32_t node, uint3
 /* td_topology_offset returns the signed minimal way from a to b in one dimension; at half of an
  * even ring it is positive. */
 int32_t td_topology_offset(const struct td_topology *t, uint32_t a, uint32_t b, uint32_t dimension);
+/* td_topology_offsets returns those of all dimensions. */
+void td_topology_offsets(const struct td_topology *t, uint32_t a, uint32_t b,
+                         int32_t offset[TD_DIMENSIONS_MAX]);
 /* td_topology_distance returns the hops from a to b; td_topology_diameter the most of any pair. */
 uint32_t td_topology_distance(const struct td_topology *t, uint32_t a, uint32_t b);
 uint32_t td_topology_diameter(const struct td_topology *t);

@@ -127,6 +127,13 @@ static bool crowd(struct td_core *core, struct td_operation *o)
     return false;
 }
 
+/* crowd_until_turn: a queue is full, and stays so until packets move. */
+static bool crowd_until_turn(struct td_core *core, struct td_operation *o, unsigned family)
+{
+    o->engine.crowded |= (uint64_t)1 << family;
+    return crowd(core, o);
+}
+
 void td_torus_forget(struct td_core *core, struct td_operation *o)
 {
     struct td_operation **link = &core->torus->crowded;
@@ -153,12 +160,16 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
 {
     struct td_torus *torus = core->torus;
     uint32_t place = torus->tickets_free;
+    if (!step->sign && !td_router_has_room(torus->router, step->peer))
+        return crowd_until_turn(core, o, family); /* the common case, found early */
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
     s.packets = (uint32_t)((bytes + core->settings.packet_bytes - 1) / core->settings.packet_bytes);
     td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
     uint32_t queue = queue_of(&s, step);
-    if (place == TD_TICKETS || !td_router_has_room(torus->router, queue))
+    if (!td_router_has_room(torus->router, queue))
+        return crowd_until_turn(core, o, family);
+    if (place == TD_TICKETS)
         return crowd(core, o);
     struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
     if (!t)
@@ -221,6 +232,7 @@ void td_torus_abandon(struct td_core *core, struct td_operation *o)
     if (!any)
         return;
     td_router_discard(torus->router, is_abandoned, core);
+    wake(core, core->now); /* others may find room */
     for (uint32_t i = 0; i < TD_TICKETS; i++)
         if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
             finish(core, torus->ticket[i].transfer);
@@ -472,6 +484,7 @@ void td_torus_turn(struct td_core *core)
         struct td_operation *o = torus->crowded;
         torus->crowded = o->next_crowded;
         o->crowded = false;
+        o->engine.crowded = 0;
         td_core_queue(core, &o->task);
     }
     next_turn(core, moved);
