@@ -60,6 +60,9 @@ void td_core_destroy(struct td_core *core)
     if (!core)
         return;
     free(core->pad);
+    td_flight_fini(core);
+    if (core->link)
+        td_link_fini(core);
     td_arena_destroy(core->arena);
     free(core);
 }

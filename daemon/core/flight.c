@@ -2,26 +2,30 @@
 #include "flight.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 bool td_flight_init(struct td_core *core)
 {
-    core->flight = td_arena_alloc(core->arena, TD_FLIGHTS_MAX * sizeof *core->flight);
-    if (!core->flight)
-        return false;
-    for (uint32_t i = TD_FLIGHTS_MAX; i-- > 0;) {
-        core->flight[i].next = core->flights_free;
-        core->flights_free = &core->flight[i];
-    }
-    return true;
+    /* zeroed pages that nobody has touched cost nothing: most nodes use few flights */
+    core->flight = calloc(TD_FLIGHTS_MAX, sizeof *core->flight);
+    return core->flight != NULL;
+}
+
+void td_flight_fini(struct td_core *core)
+{
+    free(core->flight);
 }
 
 struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
                                  struct td_operation *operation)
 {
     struct td_flight *f = core->flights_free;
-    if (!f)
+    if (f)
+        core->flights_free = f->next;
+    else if (core->flights_used < TD_FLIGHTS_MAX)
+        f = &core->flight[core->flights_used++];
+    else
         return NULL;
-    core->flights_free = f->next;
     core->flights++;
     *f = (struct td_flight){
         .kind = kind, .generation = f->generation + 1, .live = true, .operation = operation};

@@ -35,6 +35,7 @@ struct td_flight {
 };
 
 bool td_flight_init(struct td_core *core);
+void td_flight_fini(struct td_core *core);
 /* td_flight_take returns NULL when the pool is empty. */
 struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
                                  struct td_operation *operation);

@@ -14,9 +14,9 @@ static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
     uint32_t nodes = core->options.topology.nodes;
     memset(bits, 0, td_bit_bytes(nodes));
     td_bit_set(bits, core->node);
-    for (uint32_t n = 0; n < nodes; n++) {
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);) {
         const struct td_link *link = &core->link[n];
-        if (!link->neighbour || !link->up || n == except)
+        if (!link->up || n == except)
             continue;
         td_bit_set(bits, n);
         for (uint32_t i = 0; i < td_bit_bytes(nodes); i++)
@@ -49,10 +49,9 @@ void td_health_heard(struct td_core *core, uint32_t node, const struct td_messag
 
 void td_health_changed(struct td_core *core, uint32_t except)
 {
-    /* at most a parent and TD_TREE_ARITY children */
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);) {
         struct td_link *link = &core->link[n];
-        if (link->neighbour && link->up && n != except)
+        if (link->up && n != except)
             beat(core, link);
     }
 }
@@ -86,12 +85,12 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
         return TD_PEER_UP;
     if (link->neighbour)
         return TD_PEER_DOWN;
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        if (core->link[n].neighbour && core->link[n].up && td_bit(core->link[n].news, node))
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);)
+        if (core->link[n].up && td_bit(core->link[n].news, node))
             return TD_PEER_UP;
     /* with all neighbours there, somebody would have told */
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        if (core->link[n].neighbour && !core->link[n].up)
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);)
+        if (!core->link[n].up)
             return TD_PEER_UNKNOWN;
     return TD_PEER_DOWN;
 }

@@ -48,7 +48,7 @@ static void list_peers(struct page *p)
         row->node = n;
         row->state = (uint32_t)td_health_state(core, n);
         row->name = core->options.endpoints ? core->options.endpoints[n] : "";
-        row->text = row->state == TD_PEER_UP ? "" : core->link[n].text;
+        row->text = row->state == TD_PEER_UP ? "" : td_link_why(&core->link[n]);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "communicator.h"
@@ -22,7 +23,6 @@ void td_link_init(struct td_core *core)
         link->task.advance = advance;
         link->queue_last = &link->queue;
         link->packets_last = &link->packets;
-        snprintf(link->text, sizeof link->text, "not connected yet");
         if (n == core->node)
             continue;
         link->neighbour = (n && (n - 1) / TD_TREE_ARITY == core->node) ||
@@ -30,6 +30,28 @@ void td_link_init(struct td_core *core)
         if (link->neighbour)
             link->news = td_arena_alloc(core->arena, td_bit_bytes(core->options.topology.nodes));
     }
+}
+
+const char *td_link_why(const struct td_link *link)
+{
+    return link->text ? link->text : link->up ? "" : "not connected yet";
+}
+
+bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *node)
+{
+    if (*place == 0) {
+        ++*place;
+        if (core->node > 0) {
+            *node = (core->node - 1) / TD_TREE_ARITY;
+            return true;
+        }
+    }
+    uint64_t child = (uint64_t)core->node * TD_TREE_ARITY + *place;
+    if (*place > TD_TREE_ARITY || child >= core->options.topology.nodes)
+        return false;
+    ++*place;
+    *node = (uint32_t)child;
+    return true;
 }
 
 /* want makes the driver connect: it does so at the first message. */
@@ -342,7 +364,8 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     link->wanted = false;
     link->incarnation = incarnation;
     link->heard_at = core->now;
-    link->text[0] = '\0';
+    if (link->text)
+        link->text[0] = '\0';
     td_core_queue(core, &link->task);
     if (core->torus)
         td_torus_link_changed(core, node);
@@ -354,7 +377,8 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text)
 {
     struct td_link *link = &core->link[node];
     bool was_up = link->up;
-    snprintf(link->text, sizeof link->text, "%s", text ? text : "");
+    if (link->text || (link->text = malloc(TD_LINK_TEXT_MAX)))
+        snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->up = link->wanted = false;
     link->session++;
     link->sent = link->acknowledged = link->freed_there = 0;
@@ -363,7 +387,7 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text)
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
     td_job_link_down(core, node);
-    td_communicator_node_lost(core, node, link->text);
+    td_communicator_node_lost(core, node, td_link_why(link));
     unlink_settled(core, link);
     if (core->torus)
         td_torus_link_changed(core, node);
@@ -387,6 +411,8 @@ void td_link_unwatch(struct td_core *core, uint32_t node)
 
 void td_link_fini(struct td_core *core)
 {
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         td_arena_free(core->arena, core->link[n].news);
+        free(core->link[n].text);
+    }
 }

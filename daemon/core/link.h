@@ -26,6 +26,8 @@ struct td_transfer {
     uint32_t ticket;        /* routed */
 };
 
+enum { TD_LINK_TEXT_MAX = 160 };
+
 struct td_link {
     struct td_task task;
     uint32_t node;
@@ -33,7 +35,7 @@ struct td_link {
     bool neighbour;   /* in the node tree */
     uint32_t watches; /* communicators and joins that want to know of its death */
     uint64_t incarnation;
-    char text[160]; /* why it is down */
+    char *text; /* why it went down, TD_LINK_TEXT_MAX bytes; NULL: it never did */
 
     uint64_t sent, acknowledged, freed_there;
     struct td_flight *packets,
@@ -53,6 +55,11 @@ struct td_link {
 void td_link_init(struct td_core *core);
 void td_link_fini(struct td_core *core);
 void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation);
+/* td_link_why returns why a link is not up. */
+const char *td_link_why(const struct td_link *link);
+/* td_link_neighbour finds the neighbours in the node tree, by increasing number: *place is 0 at
+ * first. False: there are no more. */
+bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *node);
 void td_link_down(struct td_core *core, uint32_t node, const char *text);
 /* td_link_send queues a SEND step; td_engine_delivered tells when it is done. False: no memory. */
 bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned family,

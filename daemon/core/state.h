@@ -61,6 +61,7 @@ struct td_core {
     uint64_t next_token;
     uint32_t next_communicator;
     uint32_t operations, flights;
+    uint32_t flights_used; /* of the pool, ever; those after them were never touched */
     td_time heartbeat_at;
     bool stopping, stopped;
     struct td_task stop_task;
