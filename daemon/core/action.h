@@ -8,10 +8,14 @@
 #include "program.h"
 
 enum td_action_kind {
-    TD_ACTION_SEND_TREE,      /* send a tree message to a node; connect first if need be */
-    TD_ACTION_SEND_PACKET,    /* send a bulk packet to a node; then SENT, with its handle */
-    TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows, and the core
-                                 releases the buffer when it likes */
+    TD_ACTION_SEND_TREE,      /* send a tree message to a node, or connect when the link is down. One
+                                 with a number is kept, as encoded, until FORGET_TREE */
+    TD_ACTION_REPEAT_TREE,    /* send kept messages again, in order */
+    TD_ACTION_FORGET_TREE,    /* they have been received, or never will be */
+    TD_ACTION_SEND_PACKET,    /* send a bulk packet to a node; then SENT, with its handle. It may come
+                                 again with the same handle, even before SENT: one SENT for each */
+    TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows. It may come
+                                 again: the buffer stays until RELEASE_BUFFER */
     TD_ACTION_REPLY,          /* to a client */
     TD_ACTION_CLOSE_CLIENT,   /* after what was replied to it; CLIENT_CLOSED does not follow */
     TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
@@ -64,7 +68,12 @@ struct td_action {
             struct td_message message; /* ARRIVE, RELEASE: payload comes from the slice */
             struct td_slice payload;   /* in the space of `view`; no bytes: none */
             struct td_view view;
+            bool held; /* kept, but not sent before REPEAT_TREE says so */
         } tree;
+        struct {
+            uint32_t node;
+            uint64_t number; /* REPEAT_TREE: from this one on; FORGET_TREE: up to it */
+        } kept;
         struct {
             uint32_t node;
             uint64_t handle; /* DATA: SENT must follow; CREDIT: none */

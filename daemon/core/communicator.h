@@ -97,6 +97,9 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text);
 void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why);
+/* td_communicator_way_lost: the node lies on the way of the group's packets. */
+void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
+                              const char *why);
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_communicator_appeal asks the root to end an operation, or tells it of a lost rank. */
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,

@@ -30,7 +30,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->settings = options->settings;
     core->node = options->node;
     core->random = options->seed;
-    core->alarm = TD_TIME_NEVER;
+    core->alarm = core->links_expire_at = TD_TIME_NEVER;
     core->work_last = &core->work;
     core->next_token = 1;
     core->next_communicator = 1;
@@ -113,7 +113,6 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
 void td_core_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = NULL;
-    core->link[from].heard_at = core->now;
     switch (m->kind) {
     case TD_MESSAGE_HEARTBEAT:
         td_health_heard(core, from, m);
@@ -131,6 +130,8 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
     case TD_MESSAGE_DELIVERED:
         if (core->torus)
             td_torus_delivered(core, from, m->token);
+        return;
+    case TD_MESSAGE_RESUME: /* the link has dealt with it */
         return;
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_ARRIVE:
@@ -168,13 +169,14 @@ static void take_event(struct td_core *core, const struct td_event *e)
         td_link_packet(core, e->u.packet.node, &e->u.packet.packet, e->u.packet.buffer);
         return;
     case TD_EVENT_TREE_MESSAGE:
-        td_core_message(core, e->u.tree.node, e->u.tree.message);
+        if (td_link_message(core, e->u.tree.node, e->u.tree.message))
+            td_core_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:
         td_link_up(core, e->u.link.node, e->u.link.incarnation);
         return;
     case TD_EVENT_LINK_DOWN:
-        td_link_down(core, e->u.link.node, e->u.link.text);
+        td_link_down(core, e->u.link.node, e->u.link.text, e->u.link.refused);
         return;
     case TD_EVENT_SENT:
         td_link_sent(core, e->u.sent.handle);
@@ -210,6 +212,7 @@ static void look_at_timers(struct td_core *core)
         return;
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
+    td_link_timers(core);
     td_job_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {

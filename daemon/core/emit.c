@@ -29,6 +29,8 @@ static size_t used_bytes(enum td_action_kind kind)
     case TD_ACTION_COMPUTE:
         return sizeof a->u.compute;
     case TD_ACTION_SEND_TREE:
+    case TD_ACTION_REPEAT_TREE:
+    case TD_ACTION_FORGET_TREE:
     case TD_ACTION_REPLY:
     case TD_ACTION_CLOSE_CLIENT:
     case TD_ACTION_RELEASE_BUFFER:
@@ -150,7 +152,7 @@ void td_core_send(struct td_core *core, uint32_t node, const struct td_message *
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = node;
     copy_message(&a->u.tree.message, m);
-    core->link[node].spoke_at = core->now;
+    td_link_seal(core, a);
 }
 
 struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,

@@ -248,7 +248,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     if (flight.kind == TD_FLIGHT_UNPACK) {
         td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = flight.buffer;
         if (core->torus)
-            td_torus_freed(core, flight.direction, flight.channel);
+            td_torus_freed(core, flight.session, flight.direction, flight.channel);
         else
             td_link_freed(core, flight.node, flight.session);
     }

@@ -10,7 +10,7 @@ enum td_event_kind {
     TD_EVENT_PACKET,         /* a bulk packet from a neighbour on a link */
     TD_EVENT_TREE_MESSAGE,   /* a tree message from another node */
     TD_EVENT_LINK_UP,        /* a node can be reached: tree and bulk */
-    TD_EVENT_LINK_DOWN,      /* it cannot, or no more: what was sent and not answered is lost */
+    TD_EVENT_LINK_DOWN,      /* it cannot, or no more: what is on its way may be lost or come */
     TD_EVENT_SENT,           /* the driver no longer reads the bytes of a packet it was given */
     TD_EVENT_CLIENT_OPENED,  /* a process has connected */
     TD_EVENT_CLIENT_REQUEST, /* it asks for something */
@@ -38,6 +38,7 @@ struct td_event {
             uint32_t node;
             uint64_t incarnation; /* UP: of the far daemon */
             const char *text;     /* DOWN: why, for people */
+            bool refused;         /* DOWN: its host says that nobody is there */
         } link;
         struct {
             uint64_t handle; /* as in the SEND_PACKET action */

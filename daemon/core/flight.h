@@ -22,16 +22,17 @@ struct td_flight {
     bool live;
     struct td_operation *operation;
     unsigned family;
-    uint64_t index;
-    uint64_t bytes, message_bytes; /* UNPACK: of the packet, of all of the message */
+    uint64_t index; /* PACKET: its offset in the message, in the direct fabric */
+    uint64_t bytes, message_bytes; /* UNPACK, PACKET: of the packet; UNPACK: of all of the message */
     uint32_t buffer, node;
     uint32_t session;             /* UNPACK: of the way in; PACKET: of the way out */
     struct td_transfer *transfer; /* PACKET */
     uint64_t sequence;
-    bool read, acknowledged;
+    uint32_t readers; /* PACKET: how often the driver has it: once, and again after a resume */
+    bool acknowledged;
     /* routed: UNPACK, the channel the packet holds, and whose it is; FORWARD: buffer alone */
     uint8_t direction, channel;
-    uint32_t ticket;
+    uint32_t ticket, note; /* note: of a packet on a link, the torus's */
 };
 
 bool td_flight_init(struct td_core *core);

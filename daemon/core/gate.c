@@ -241,6 +241,7 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
     case TD_MESSAGE_NODE_LOST:
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_DELIVERED:
+    case TD_MESSAGE_RESUME:
         break;
     }
     assert(!"a message of an operation");
@@ -318,7 +319,9 @@ void td_operation_timers(struct td_core *core, struct td_operation *o)
             td_core_alarm(core, o->retry_at);
         return;
     }
-    uint64_t limit = (uint64_t)core->settings.progress_timeout_ns;
+    /* a node that is silent is noticed as such before those that wait behind it are blamed */
+    uint64_t limit =
+        (uint64_t)core->settings.progress_timeout_ns + 3 * (uint64_t)core->settings.heartbeat_ns;
     if (o->phase != TD_PHASE_RUNNING)
         return;
     uint32_t node = td_engine_owed_by(o);

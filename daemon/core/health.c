@@ -65,13 +65,18 @@ void td_health_tick(struct td_core *core)
     int64_t interval = core->settings.heartbeat_ns, silence = core->settings.progress_timeout_ns;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         struct td_link *link = &core->link[n];
-        if (!link->up || (!link->neighbour && link->watches == 0))
+        bool untold = link->tree_received > link->tree_received_told;
+        if (!link->up || (!link->neighbour && link->watches == 0 && !untold && link->open))
             continue;
         if (!td_core_room(core))
             break;
-        if (core->now - link->spoke_at >= (uint64_t)interval)
+        if (!link->open || link->asked) { /* what was asked may have been lost */
+            link->asked = false;
+            td_link_ask(core, link);
+        }
+        if (untold || core->now - link->spoke_at >= (uint64_t)interval)
             beat(core, link);
-        if (core->now - link->heard_at > (uint64_t)silence)
+        if ((link->neighbour || link->watches) && core->now - link->heard_at > (uint64_t)silence)
             td_link_drop(core, n, "it has been silent for longer than progress_timeout");
     }
     core->heartbeat_at = core->now + (uint64_t)interval;

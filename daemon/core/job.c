@@ -313,6 +313,7 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
     case TD_MESSAGE_NODE_LOST:
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_DELIVERED:
+    case TD_MESSAGE_RESUME:
         return;
     }
 }

@@ -19,7 +19,8 @@ void td_link_init(struct td_core *core)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         struct td_link *link = &core->link[n];
-        *link = (struct td_link){.node = n, .session = (uint32_t)td_core_random(core) | 1};
+        *link = (struct td_link){.node = n, .expires_at = TD_TIME_NEVER};
+        td_link_start(core, link);
         link->task.advance = advance;
         link->queue_last = &link->queue;
         link->packets_last = &link->packets;
@@ -54,8 +55,8 @@ bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *no
     return true;
 }
 
-/* want makes the driver connect: it does so at the first message. */
-static void want(struct td_core *core, struct td_link *link)
+/* td_link_want: the driver connects at the first message. */
+void td_link_want(struct td_core *core, struct td_link *link)
 {
     if (link->up || link->wanted || link->node == core->node)
         return;
@@ -127,11 +128,10 @@ static void settle(struct td_core *core, struct td_flight *f)
         bool own = f->kind == TD_FLIGHT_PACKET;
         if (!own)
             td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = f->buffer;
+        td_torus_settled(core, f);
         td_flight_give(core, f);
-        if (own) {
-            td_torus_settled(core, t);
+        if (own)
             td_operation_flight_over(core, operation);
-        }
         return;
     }
     bool queued = t->offset < t->bytes && !t->abandoned;
@@ -142,18 +142,24 @@ static void settle(struct td_core *core, struct td_flight *f)
     td_operation_flight_over(core, operation);
 }
 
-static void unlink_settled(struct td_core *core, struct td_link *link)
+void td_link_settle(struct td_core *core, struct td_link *link)
 {
     struct td_flight **at = &link->packets;
     while (*at && (*at)->acknowledged) { /* they are, in order */
         struct td_flight *f = *at;
-        if (!f->read) {
+        if (f->readers) {
             at = &f->next;
             continue;
+        }
+        if (!td_core_room(core)) {
+            td_core_queue(core, &link->task);
+            return;
         }
         *at = f->next;
         if (!*at)
             link->packets_last = at;
+        if (link->again == f)
+            link->again = f->next;
         settle(core, f);
     }
 }
@@ -161,9 +167,10 @@ static void unlink_settled(struct td_core *core, struct td_link *link)
 void td_link_sent(struct td_core *core, uint64_t handle)
 {
     struct td_flight *f = td_flight_find(core, handle);
-    f->read = true;
+    assert(f->readers > 0);
+    f->readers--;
     if (f->acknowledged)
-        unlink_settled(core, &core->link[f->node]);
+        td_link_settle(core, &core->link[f->node]);
 }
 
 void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet)
@@ -189,31 +196,42 @@ void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *f,
     td_link_fill(core, node, packet);
 }
 
+/* send_flight sends a packet of the direct fabric, for the first time or again. */
+static void send_flight(struct td_core *core, struct td_flight *f)
+{
+    struct td_transfer *t = f->transfer;
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+    f->readers++;
+    a->u.packet.node = f->node;
+    a->u.packet.handle = td_flight_handle(core, f);
+    a->u.packet.slice = t->step.from;
+    td_operation_view(f->operation, &a->u.packet.view);
+    a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_DATA,
+                                            .link_sequence = f->sequence,
+                                            .family = t->step.peer_family,
+                                            .index = t->step.peer_index,
+                                            .offset = f->index,
+                                            .bytes = (uint32_t)f->bytes};
+    td_operation_name(f->operation, &a->u.packet.packet);
+    td_link_fill(core, f->node, &a->u.packet.packet);
+}
+
 static bool emit_packet(struct td_core *core, struct td_link *link)
 {
     struct td_transfer *t = link->queue;
+    struct td_packet header;
     struct td_flight *f = td_flight_take(core, TD_FLIGHT_PACKET, t->operation);
     if (!f)
         return false;
     uint64_t left = t->bytes - t->offset;
-    uint32_t bytes =
-        (uint32_t)(left < core->settings.packet_bytes ? left : core->settings.packet_bytes);
-    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
     f->transfer = t;
+    f->index = t->offset;
+    f->bytes = left < core->settings.packet_bytes ? left : core->settings.packet_bytes;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
-    a->u.packet.node = link->node;
-    a->u.packet.handle = td_flight_handle(core, f);
-    a->u.packet.slice = t->step.from;
-    td_operation_view(t->operation, &a->u.packet.view);
-    a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_DATA,
-                                            .family = t->step.peer_family,
-                                            .index = t->step.peer_index,
-                                            .offset = t->offset,
-                                            .bytes = bytes};
-    td_operation_name(t->operation, &a->u.packet.packet);
-    td_link_stamp(core, link->node, f, &a->u.packet.packet);
-    t->offset += bytes;
+    td_link_stamp(core, link->node, f, &header);
+    send_flight(core, f);
+    t->offset += f->bytes;
     if (t->offset == t->bytes) {
         link->queue = t->next;
         if (!link->queue)
@@ -232,14 +250,37 @@ static bool credit_due(const struct td_core *core, const struct td_link *link)
     return link->received == link->freed || untold * 4 >= core->settings.link_credits;
 }
 
+/* send_again goes on with what a resume has to repeat; false when there is no room. */
+static bool send_again(struct td_core *core, struct td_link *link)
+{
+    for (; link->open && link->again; link->again = link->again->next) {
+        if (!td_core_room(core))
+            return false;
+        if (link->again->acknowledged)
+            continue;
+        if (core->torus)
+            td_torus_repeat(core, link->again);
+        else
+            send_flight(core, link->again);
+    }
+    return true;
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_link *link = (struct td_link *)task;
+    if (!td_core_room(core))
+        return false;
+    td_link_settle(core, link);
+    td_link_speak(core, link);
+    if (!send_again(core, link))
+        return false;
     if (core->torus)
         return true; /* packets go when the torus says so */
-    if ((link->queue || credit_due(core, link)) && !link->up) {
-        want(core, link);
-        return true; /* goes on at link_up */
+    bool credit = link->tell || credit_due(core, link);
+    if ((link->queue || credit) && !link->open) {
+        td_link_want(core, link);
+        return true; /* goes on when it opens */
     }
     while (link->queue && link->sent - link->freed_there < core->settings.link_credits) {
         if (!td_core_room(core))
@@ -247,13 +288,14 @@ static bool advance(struct td_core *core, struct td_task *task)
         if (!emit_packet(core, link))
             return true; /* no flight: td_link_freed and settle come by again */
     }
-    if (credit_due(core, link)) {
+    if (link->tell || credit_due(core, link)) {
         if (!td_core_room(core))
             return false;
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
         a->u.packet.node = link->node;
         a->u.packet.packet.kind = TD_PACKET_CREDIT;
         td_link_fill(core, link->node, &a->u.packet.packet);
+        link->tell = false;
     }
     return true;
 }
@@ -263,6 +305,7 @@ static bool advance(struct td_core *core, struct td_task *task)
 void td_link_drop(struct td_core *core, uint32_t node, const char *text)
 {
     struct td_action *a = td_core_act(core, TD_ACTION_DROP_LINK);
+    core->link[node].guilty = true;
     a->u.drop.node = node;
     a->u.drop.text = text;
 }
@@ -276,6 +319,17 @@ void td_link_freed(struct td_core *core, uint32_t node, uint32_t session)
     td_core_queue(core, &link->task);
 }
 
+void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t received)
+{
+    link->acknowledged = received;
+    for (struct td_flight *f = link->packets; f; f = f->next)
+        if (f->session != link->session || f->sequence <= received)
+            f->acknowledged = true;
+        else
+            break;
+    td_link_settle(core, link);
+}
+
 static void take_counts(struct td_core *core, struct td_link *link, const struct td_packet *packet)
 {
     if (packet->counts_session != link->session)
@@ -286,113 +340,53 @@ static void take_counts(struct td_core *core, struct td_link *link, const struct
     }
     if (packet->freed > link->freed_there)
         link->freed_there = packet->freed;
-    if (packet->received > link->acknowledged) {
-        link->acknowledged = packet->received;
-        for (struct td_flight *f = link->packets; f; f = f->next)
-            if (f->session != link->session || f->sequence <= packet->received)
-                f->acknowledged = true;
-            else
-                break;
-        unlink_settled(core, link);
-    }
+    if (packet->received > link->acknowledged)
+        td_link_acknowledge(core, link, packet->received);
     td_core_queue(core, &link->task);
 }
 
-/* take_from_torus hands a packet to the torus, in the session's order. */
-static void take_from_torus(struct td_core *core, struct td_link *link,
-                            const struct td_packet *packet, uint32_t buffer, bool in_order)
+/* take_next takes the packet that was to come next; false: the buffer is still the caller's. */
+static bool take_next(struct td_core *core, struct td_link *link, const struct td_packet *packet,
+                      uint32_t buffer)
 {
-    const char *why = "packets are missing on the link";
-    if (in_order && td_torus_packet(core, link->node, packet, buffer, &why)) {
-        link->received++;
-        return;
+    const char *why = NULL;
+    if (core->torus) {
+        bool good = td_torus_packet(core, link->node, packet, buffer, &why);
+        link->received += good;
+        if (!good)
+            td_link_drop(core, link->node, why);
+        return good;
     }
-    td_link_drop(core, link->node, why);
-    td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
+    if (packet->bytes > core->settings.packet_bytes ||
+        link->received - link->freed >= core->settings.link_credits) {
+        td_link_drop(core, link->node, "it sent more than its credits");
+        return false;
+    }
+    link->received++;
+    bool taken = td_engine_packet(core, link->node, packet, buffer);
+    if (!taken)
+        link->freed++; /* of an operation that has ended here */
+    return taken;
 }
 
 void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                     uint32_t buffer)
 {
     struct td_link *link = &core->link[node];
+    const char *why = NULL;
     link->heard_at = core->now;
-    take_counts(core, link, packet);
-    if (packet->kind != TD_PACKET_DATA) {
-        const char *why = NULL;
-        if (core->torus && packet->counts_session == link->session &&
-            !td_torus_packet(core, node, packet, buffer, &why))
-            td_link_drop(core, node, why);
-        if (buffer != UINT32_MAX)
-            td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
-        return;
+    bool next = td_link_knows(core, link, packet);
+    if (packet->session == link->session_in)
+        take_counts(core, link, packet);
+    if (next && packet->kind == TD_PACKET_DATA) {
+        td_core_queue(core, &link->task);
+        if (take_next(core, link, packet, buffer))
+            return;
+    } else if (next && core->torus && !td_torus_packet(core, node, packet, buffer, &why)) {
+        td_link_drop(core, node, why);
     }
-    if (packet->session != link->session_in) {
-        link->session_in = packet->session;
-        link->received = link->freed = link->received_told = link->freed_told = 0;
-    }
-    bool in_order = packet->link_sequence == link->received + 1;
-    if (core->torus) {
-        take_from_torus(core, link, packet, buffer, in_order);
-        return;
-    }
-    bool fits = packet->bytes <= core->settings.packet_bytes &&
-                link->received - link->freed < core->settings.link_credits;
-    bool taken = false;
-    if (in_order && fits) {
-        link->received++;
-        taken = td_engine_packet(core, node, packet, buffer);
-        if (!taken)
-            link->freed++; /* of an operation that has ended here */
-    } else {
-        td_link_drop(core, node,
-                     in_order ? "it sent more than its credits"
-                              : "packets are missing on the link");
-    }
-    if (!taken)
+    if (buffer != UINT32_MAX)
         td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
-    td_core_queue(core, &link->task);
-}
-
-/* ---- up and down ---- */
-
-void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
-{
-    struct td_link *link = &core->link[node];
-    if (link->up && link->incarnation != incarnation)
-        td_link_down(core, node, "the daemon there was started anew");
-    link->up = true;
-    link->wanted = false;
-    link->incarnation = incarnation;
-    link->heard_at = core->now;
-    if (link->text)
-        link->text[0] = '\0';
-    td_core_queue(core, &link->task);
-    if (core->torus)
-        td_torus_link_changed(core, node);
-    td_job_link_up(core, node);
-    td_health_changed(core, UINT32_MAX);
-}
-
-void td_link_down(struct td_core *core, uint32_t node, const char *text)
-{
-    struct td_link *link = &core->link[node];
-    bool was_up = link->up;
-    if (link->text || (link->text = malloc(TD_LINK_TEXT_MAX)))
-        snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
-    link->up = link->wanted = false;
-    link->session++;
-    link->sent = link->acknowledged = link->freed_there = 0;
-    for (struct td_flight *f = link->packets; f; f = f->next)
-        f->acknowledged = true; /* nobody will: what counts is that the driver reads no more */
-    if (link->news)
-        memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
-    td_job_link_down(core, node);
-    td_communicator_node_lost(core, node, td_link_why(link));
-    unlink_settled(core, link);
-    if (core->torus)
-        td_torus_link_changed(core, node);
-    if (was_up)
-        td_health_changed(core, UINT32_MAX);
 }
 
 void td_link_watch(struct td_core *core, uint32_t node)

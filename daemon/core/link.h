@@ -2,11 +2,20 @@
 /* link: the way to one other node: whether it is up, the packets in flight on it, and the messages
  * waiting for credit. Also what was last heard from the node (health).
  *
- * A link is a pair of one-way sessions. On the way out, packets are numbered from 1; at most
- * `link_credits` of them are unfreed at the far end. On the way in, packets come in order, and what
- * was received and freed is told back in the header of our own packets or in a CREDIT.
+ * A link is a pair of one-way sessions. On the way out, packets and tree messages are numbered from
+ * 1, each for themselves; on the direct fabric at most `link_credits` packets are unfreed at the
+ * far end. On the way in, they come in order, what comes twice is dropped, and what was received
+ * and freed is told back in whatever goes that way.
+ *
+ * A session outlives connections: what is not acknowledged is kept (packets as flights, tree
+ * messages by the driver), and when the link is up again both ends say in a RESUME what they have,
+ * and go on from there. A session ends when the link does not come back in time, or to a daemon that
+ * was started anew: then all of it is lost, the next one has another number, and by that number the
+ * far end knows that it has to forget too. The first session of a daemon is known from its
+ * incarnation, so that two that meet for the first time need no RESUME.
  * Owns: transfers until delivered. Borrows: the operations they are for.
- * Invariant: freed <= received <= sent <= freed + link_credits, seen from either end. */
+ * Invariant: freed <= received <= sent <= freed + link_credits, seen from either end; session_in is
+ * 0 when nothing of the far end's session has come. */
 #ifndef TD_CORE_LINK_H
 #define TD_CORE_LINK_H
 
@@ -34,7 +43,15 @@ struct td_link {
     bool up, wanted;
     bool neighbour;   /* in the node tree */
     uint32_t watches; /* communicators and joins that want to know of its death */
+    bool open;      /* up, and both ends go on from the same place */
+    bool dead;      /* given up, and not up since */
+    bool guilty;    /* it broke the rules: given up when it goes down */
+    bool ask, poll; /* a RESUME is due; it asks for an answer */
+    bool asked;     /* and no answer has come */
+    bool tell;      /* counts are due */
+    bool lost_once; /* the session is not the first */
     uint64_t incarnation;
+    td_time expires_at; /* it is down, or not open, and given up then */
     char *text; /* why it went down, TD_LINK_TEXT_MAX bytes; NULL: it never did */
 
     uint64_t sent, acknowledged, freed_there;
@@ -42,7 +59,10 @@ struct td_link {
         **packets_last; /* not settled: acknowledged and read by the driver */
     struct td_transfer *queue, **queue_last;
 
-    uint32_t session; /* of the way out: new when the link goes down */
+    struct td_flight *again; /* the next to be sent again, before anything new */
+    uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
+
+    uint32_t session; /* of the way out: new when the link is given up */
 
     uint32_t session_in; /* of the way in, as the far end numbers it */
     uint64_t received, freed;
@@ -60,7 +80,11 @@ const char *td_link_why(const struct td_link *link);
 /* td_link_neighbour finds the neighbours in the node tree, by increasing number: *place is 0 at
  * first. False: there are no more. */
 bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *node);
-void td_link_down(struct td_core *core, uint32_t node, const char *text);
+/* td_link_down: the link is given up after progress_timeout, or a heartbeat after the host there has
+ * said that no daemon answers. */
+void td_link_down(struct td_core *core, uint32_t node, const char *text, bool refused);
+/* td_link_timers gives up what has been down for too long. */
+void td_link_timers(struct td_core *core);
 /* td_link_send queues a SEND step; td_engine_delivered tells when it is done. False: no memory. */
 bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned family,
                   uint64_t index, const struct td_step *step);
@@ -79,9 +103,31 @@ void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *flight
 void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet);
 /* td_link_drop ends a session whose far end broke the rules. */
 void td_link_drop(struct td_core *core, uint32_t node, const char *text);
+/* td_link_acknowledge: so many packets have come there. */
+void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t received);
+/* td_link_settle ends packets that are acknowledged and no longer read, as far as there is room for
+ * what that takes. */
+void td_link_settle(struct td_core *core, struct td_link *link);
+/* td_link_want makes the driver connect. */
+void td_link_want(struct td_core *core, struct td_link *link);
 /* td_link_watch and unwatch: somebody here depends on the node. */
 void td_link_watch(struct td_core *core, uint32_t node);
 void td_link_unwatch(struct td_core *core, uint32_t node);
+
+/* ---- sessions: resume.c ---- */
+
+void td_link_start(struct td_core *core, struct td_link *link);
+/* td_link_seal gives a tree message that is being sent its place in the session. */
+void td_link_seal(struct td_core *core, struct td_action *action);
+/* td_link_message takes what a tree message says of the link; false: it is not, or not again, for
+ * anybody else. */
+bool td_link_message(struct td_core *core, uint32_t node, const struct td_message *m);
+/* td_link_knows: whether a packet is of the session and the next one. */
+bool td_link_knows(struct td_core *core, struct td_link *link, const struct td_packet *packet);
+/* td_link_ask asks the far end to resume; once, until it answers. */
+void td_link_ask(struct td_core *core, struct td_link *link);
+/* td_link_speak sends the RESUME that is due. */
+void td_link_speak(struct td_core *core, struct td_link *link);
 
 /* ---- health ---- */
 

@@ -196,6 +196,8 @@ enum td_message_kind {
     TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone */
     TD_MESSAGE_SYNC,      /* among the nodes of a SYNC step: this one has come so far */
     TD_MESSAGE_DELIVERED, /* destination > origin: a message of the torus is complete */
+    TD_MESSAGE_RESUME, /* end > end of a link: what has come in the sessions there are; poll: answer
+                        */
 };
 
 /* struct td_witness: a call and a rank that made it. */
@@ -218,6 +220,10 @@ struct td_message {
     const char *text;  /* sentence that goes with error; "" if none */
     uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN; SYNC: the round */
     uint32_t node;     /* NODE_LOST: which; JOIN, UNJOIN: whose client */
+    /* the link's, as in a packet (link.h). number: place in the session from 1; 0: outside of it */
+    uint32_t session, counts_session;
+    uint64_t number, received;
+    uint64_t packets_received; /* RESUME */
     /* JOIN, UNJOIN, REFUSE, MEMBERS */
     uint64_t token; /* names the join at its node; SYNC: the step's index; DELIVERED: the ticket */
     uint64_t uid, pid;

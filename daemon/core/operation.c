@@ -440,7 +440,7 @@ static void tell_children(struct td_core *core, struct td_operation *o)
         td_operation_view(o, &a->u.tree.view);
         if (o->error == TD_OK && td_prepare_rides(o))
             a->u.tree.payload = td_prepare_result(o);
-        core->link[c->child[i]].spoke_at = core->now;
+        td_link_seal(core, a);
     }
     o->tell_children = false;
 }

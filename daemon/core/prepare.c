@@ -177,7 +177,7 @@ static void announce(struct td_core *core, struct td_operation *o)
     td_operation_view(o, &a->u.tree.view);
     if (carries_up(o) && !o->no_room)
         a->u.tree.payload = ride_slice(o, 0);
-    core->link[c->parent].spoke_at = core->now;
+    td_link_seal(core, a);
     o->phase = TD_PHASE_ANNOUNCED;
 }
 

@@ -526,13 +526,37 @@ bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel,
     return true;
 }
 
-void td_router_reset(struct td_router *r, unsigned direction)
+void td_router_reset(struct td_router *r, unsigned direction,
+                     void (*drop)(void *owner, uint64_t tag), void *owner)
 {
     for (unsigned i = 0; i < TD_CHANNELS; i++) {
         struct channel *out = &r->channel[direction][i], *in = &r->channel[direction ^ 1][i];
         out->sent = out->freed_there = 0;
-        in->in -= in->freed;
-        in->freed = 0;
+        for (uint32_t k = 0; k < in->ring.count; k++)
+            drop(owner, held(r, direction ^ 1, i)[place(&in->ring, r->rules.slots, k)].tag);
+        in->ring = (struct ring){0};
+        in->in = in->freed = 0;
+        r->waiting &= ~((uint64_t)1 << ((direction ^ 1) * TD_CHANNELS + i));
+    }
+}
+
+void td_router_purge(struct td_router *r,
+                     bool (*dead)(void *owner, const struct td_parcel *parcel), void *owner)
+{
+    for (uint64_t left = r->waiting; left; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left), count = 0;
+        struct channel *c = &r->channel[i / TD_CHANNELS][i % TD_CHANNELS];
+        struct td_parcel *p = held(r, i / TD_CHANNELS, i % TD_CHANNELS);
+        for (uint32_t k = 0; k < c->ring.count; k++) {
+            struct td_parcel *from = &p[place(&c->ring, r->rules.slots, k)];
+            if (dead(owner, from))
+                c->freed++;
+            else
+                p[place(&c->ring, r->rules.slots, count++)] = *from;
+        }
+        c->ring.count = count;
+        if (count == 0)
+            r->waiting &= ~((uint64_t)1 << i);
     }
 }
 

@@ -63,6 +63,7 @@ struct td_core {
     uint32_t operations, flights;
     uint32_t flights_used; /* of the pool, ever; those after them were never touched */
     td_time heartbeat_at;
+    td_time links_expire_at; /* when the first of the links that are down is given up */
     bool stopping, stopped;
     struct td_task stop_task;
 };

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "communicator.h"
 #include "engine.h"
 #include "flight.h"
 #include "link.h"
@@ -16,7 +17,8 @@ enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16 };
 
 _Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has place and generation");
 
-/* struct note: a packet in transit, while it is in an input channel. */
+/* struct note: a packet in transit, while it is in an input channel, or one on a link until the
+ * neighbour has it. */
 struct note {
     struct td_packet packet;
     uint32_t buffer;
@@ -29,6 +31,7 @@ struct port {
     uint64_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
     bool untold;                /* something was freed, and not told at the last turn */
     uint64_t bytes, retries;    /* for looking: td_torus_look */
+    bool again;                 /* what was told may have been lost */
 };
 
 struct td_torus {
@@ -38,7 +41,12 @@ struct td_torus {
     td_time due;                    /* when the turn under way should have been */
     struct port port[TD_PORTS_MAX]; /* by direction of the way out */
     struct note *note;              /* [notes] */
-    uint32_t notes, notes_free;
+    uint32_t notes, notes_free, notes_lost; /* lost: the buffers are to be released */
+    uint8_t *missing;                       /* nodes that a neighbour of theirs has given up */
+    uint32_t missing_count;
+    struct td_task news; /* what all nodes are to be told of a neighbour */
+    uint32_t news_node, news_next;
+    bool news_back, purge;
     struct ticket {
         struct td_transfer *transfer;
         uint16_t generation;
@@ -47,6 +55,8 @@ struct td_torus {
     uint32_t tickets_free;
     struct td_operation *crowded;
 };
+
+static bool tell_all(struct td_core *core, struct td_task *task);
 
 struct td_torus *td_torus_create(struct td_core *core)
 {
@@ -58,10 +68,13 @@ struct td_torus *td_torus_create(struct td_core *core)
     torus->directions = 2 * t->dimensions;
     torus->wake_at = TD_TIME_NEVER;
     torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
-    torus->notes = torus->directions * TD_CHANNELS * rules->slots;
+    torus->notes = 2 * torus->directions * TD_CHANNELS * rules->slots;
+    torus->notes_lost = UINT32_MAX;
+    torus->news.advance = tell_all;
+    torus->missing = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
     torus->note = td_arena_alloc(core->arena, torus->notes * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
-    if (!torus->router || !torus->note || !torus->ticket)
+    if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
         return NULL; /* the arena goes with the core */
     for (uint32_t i = 0; i < torus->notes; i++)
         torus->note[i].next_free = i + 1;
@@ -69,6 +82,8 @@ struct td_torus *td_torus_create(struct td_core *core)
         torus->ticket[i].next_free = (uint16_t)(i + 1);
     for (uint32_t d = 0; d < torus->directions; d++)
         torus->port[d].neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
+    for (uint32_t d = 0; d < torus->directions; d++)
+        td_link_watch(core, torus->port[d].neighbour); /* a silent one blocks everybody */
     return torus;
 }
 
@@ -93,6 +108,92 @@ static void wake(struct td_core *core, td_time at)
 td_time td_torus_wake_at(const struct td_core *core)
 {
     return core->torus->wake_at;
+}
+
+/* ---- notes ---- */
+
+static uint32_t take_note(struct td_torus *torus, const struct td_packet *packet, uint32_t buffer)
+{
+    uint32_t place = torus->notes_free;
+    assert(place < torus->notes); /* one for every slot, and one for every packet unacknowledged */
+    torus->notes_free = torus->note[place].next_free;
+    torus->note[place].packet = *packet;
+    torus->note[place].buffer = buffer;
+    return place;
+}
+
+static void give_note(struct td_torus *torus, uint32_t place)
+{
+    torus->note[place].next_free = torus->notes_free;
+    torus->notes_free = place;
+}
+
+/* lose_note: a packet in transit is lost; its buffer is released when there is room to say so. */
+static void lose_note(void *core, uint64_t tag)
+{
+    struct td_torus *torus = ((struct td_core *)core)->torus;
+    torus->note[tag].next_free = torus->notes_lost;
+    torus->notes_lost = (uint32_t)tag;
+}
+
+static void release_lost(struct td_core *core)
+{
+    struct td_torus *torus = core->torus;
+    while (torus->notes_lost != UINT32_MAX) {
+        uint32_t place = torus->notes_lost;
+        if (!td_core_room(core)) {
+            wake(core, core->now);
+            return;
+        }
+        torus->notes_lost = torus->note[place].next_free;
+        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = torus->note[place].buffer;
+        give_note(torus, place);
+    }
+}
+
+/* ---- lost nodes ---- */
+
+/* between: whether a shortest way from here to `to` leads through `node`, or ends there. */
+static bool between(const struct td_core *core, uint32_t to, uint32_t node)
+{
+    const struct td_topology *t = &core->options.topology;
+    return td_topology_distance(t, core->node, node) + td_topology_distance(t, node, to) ==
+           td_topology_distance(t, core->node, to);
+}
+
+/* way_is_lost ends an operation that sends where a lost node is on the way. */
+static bool way_is_lost(struct td_core *core, struct td_operation *o, uint32_t to)
+{
+    struct td_torus *torus = core->torus;
+    for (uint32_t n = 0; torus->missing_count && n < core->options.topology.nodes; n++)
+        if (td_bit(torus->missing, n) && between(core, to, n)) {
+            td_communicator_way_lost(core, o->communicator, n, "it is on the way of its packets");
+            return true;
+        }
+    return false;
+}
+
+/* dead_end: whether all that a parcel can go to is lost. */
+static bool dead_end(const struct td_core *core, const struct td_parcel *p)
+{
+    const struct td_torus *torus = core->torus;
+    bool any = false;
+    for (uint32_t d = 0; d < torus->directions / 2; d++) {
+        if (p->left[d] == 0)
+            continue;
+        if (!core->link[torus->port[2 * d + (p->left[d] < 0)].neighbour].dead)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static bool lose_at_dead_end(void *core, const struct td_parcel *p)
+{
+    bool dead = dead_end(core, p);
+    if (dead)
+        lose_note(core, p->tag);
+    return dead;
 }
 
 /* ---- messages ---- */
@@ -165,6 +266,8 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
     s.packets = (uint32_t)((bytes + core->settings.packet_bytes - 1) / core->settings.packet_bytes);
+    if (way_is_lost(core, o, step->peer))
+        return false;
     td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
     uint32_t queue = queue_of(&s, step);
     if (!td_router_has_room(torus->router, queue))
@@ -200,10 +303,13 @@ static void finish(struct td_core *core, struct td_transfer *t)
     wake(core, core->now); /* tickets and memory: for those who are crowded */
 }
 
-void td_torus_settled(struct td_core *core, struct td_transfer *t)
+void td_torus_settled(struct td_core *core, const struct td_flight *f)
 {
-    t->unsettled--;
-    finish(core, t);
+    give_note(core->torus, f->note);
+    if (f->kind != TD_FLIGHT_PACKET)
+        return;
+    f->transfer->unsettled--;
+    finish(core, f->transfer);
 }
 
 void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket)
@@ -239,18 +345,6 @@ void td_torus_abandon(struct td_core *core, struct td_operation *o)
 }
 
 /* ---- receiving ---- */
-
-/* take_note keeps a packet that travels on. There is a note for every slot. */
-static void take_note(struct td_torus *torus, const struct td_packet *packet, uint32_t buffer,
-                      struct td_parcel *parcel)
-{
-    uint32_t place = torus->notes_free;
-    assert(place < torus->notes);
-    torus->notes_free = torus->note[place].next_free;
-    torus->note[place].packet = *packet;
-    torus->note[place].buffer = buffer;
-    parcel->tag = place;
-}
 
 static bool sane(const struct td_core *core, uint32_t node, const struct td_packet *p)
 {
@@ -288,21 +382,23 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     memcpy(parcel.left, packet->left, sizeof parcel.left);
     parcel.tag = torus->notes_free;
     if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
-        take_note(torus, packet, buffer, &parcel);
+        take_note(torus, packet, buffer);
+        torus->purge = torus->purge || (torus->missing_count && dead_end(core, &parcel));
         return true;
     }
     bool taken =
         packet->destination == core->node && td_engine_packet(core, packet->origin, packet, buffer);
     if (!taken) { /* of an operation that has ended here */
         td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
-        td_torus_freed(core, packet->direction, packet->channel);
+        td_torus_freed(core, packet->session, packet->direction, packet->channel);
     }
     return true;
 }
 
-void td_torus_freed(struct td_core *core, unsigned direction, unsigned channel)
+void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, unsigned channel)
 {
-    td_router_freed(core->torus->router, direction, channel);
+    if (core->link[core->torus->port[direction ^ 1].neighbour].session_in == session)
+        td_router_freed(core->torus->router, direction, channel);
     wake(core, core->now);
 }
 
@@ -318,7 +414,7 @@ static void tell(struct td_core *core, struct port *port, struct td_packet *pack
         port->told[c] = td_router_freed_count(torus->router, direction ^ 1u, c);
         packet->channel_freed[c] = (uint32_t)port->told[c];
     }
-    port->untold = false;
+    port->untold = port->again = false;
     td_link_fill(core, port->neighbour, packet);
 }
 
@@ -340,6 +436,40 @@ static void occupy(struct td_core *core, struct port *port, uint32_t bytes)
     port->free_at = (port->free_at > due ? port->free_at : due) + duration(core, bytes);
 }
 
+/* send_noted sends a packet of which all is noted, for the first time or again. */
+static void send_noted(struct td_core *core, struct port *port, struct td_flight *f)
+{
+    struct note *note = &core->torus->note[f->note];
+    struct td_packet *p = NULL;
+    if (f->kind == TD_FLIGHT_PACKET) {
+        struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+        f->readers++;
+        a->u.packet.node = port->neighbour;
+        a->u.packet.handle = td_flight_handle(core, f);
+        a->u.packet.slice = f->transfer->step.from;
+        td_operation_view(f->operation, &a->u.packet.view);
+        p = &a->u.packet.packet;
+    } else {
+        struct td_action *a = td_core_act(core, TD_ACTION_FORWARD_PACKET);
+        a->u.forward.node = port->neighbour;
+        a->u.forward.buffer = note->buffer;
+        p = &a->u.forward.packet;
+    }
+    *p = note->packet;
+    tell(core, port, p);
+    occupy(core, port, p->bytes);
+}
+
+void td_torus_repeat(struct td_core *core, struct td_flight *f)
+{
+    const struct td_packet *p = &core->torus->note[f->note].packet;
+    struct port *port = &core->torus->port[p->direction];
+    core->torus->due = core->now;
+    port->retries++;
+    send_noted(core, port, f);
+    wake(core, core->now);
+}
+
 static void send_own(struct td_core *core, struct port *port, const struct td_move *move,
                      struct td_flight *f)
 {
@@ -348,17 +478,12 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     struct td_transfer *t = torus->ticket[place].transfer;
     uint64_t offset = (move->parcel.tag & UINT32_MAX) * core->settings.packet_bytes;
     uint64_t left = t->bytes - offset;
-    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
     f->kind = TD_FLIGHT_PACKET;
     f->operation = t->operation;
     f->transfer = t;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
-    a->u.packet.node = port->neighbour;
-    a->u.packet.handle = td_flight_handle(core, f);
-    a->u.packet.slice = t->step.from;
-    td_operation_view(t->operation, &a->u.packet.view);
-    a->u.packet.packet = (struct td_packet){
+    struct td_packet packet = {
         .kind = TD_PACKET_DATA,
         .family = t->step.peer_family,
         .index = t->step.peer_index,
@@ -368,36 +493,28 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
         .channel = move->channel,
         .origin = core->node,
         .destination = t->step.peer,
+        .direction = move->direction,
         .ticket = t->ticket};
-    struct td_packet *p = &a->u.packet.packet;
-    memcpy(p->left, move->parcel.left, sizeof p->left);
-    td_operation_name(t->operation, p);
-    td_link_stamp(core, port->neighbour, f, p);
-    tell(core, port, p);
-    t->offset += p->bytes;
-    occupy(core, port, p->bytes);
+    memcpy(packet.left, move->parcel.left, sizeof packet.left);
+    td_operation_name(t->operation, &packet);
+    td_link_stamp(core, port->neighbour, f, &packet);
+    f->note = take_note(torus, &packet, UINT32_MAX);
+    send_noted(core, port, f);
+    t->offset += packet.bytes;
 }
 
 static void send_on(struct td_core *core, struct port *port, const struct td_move *move,
                     struct td_flight *f)
 {
-    struct td_torus *torus = core->torus;
-    struct note *note = &torus->note[move->parcel.tag];
-    struct td_action *a = td_core_act(core, TD_ACTION_FORWARD_PACKET);
-    struct td_packet *p = &a->u.forward.packet;
+    struct note *note = &core->torus->note[move->parcel.tag];
     f->kind = TD_FLIGHT_FORWARD;
     f->buffer = note->buffer;
-    f->read = true; /* the driver needs the buffer no longer than it takes to send it */
-    a->u.forward.node = port->neighbour;
-    a->u.forward.buffer = note->buffer;
-    *p = note->packet;
-    p->channel = move->channel;
-    memcpy(p->left, move->parcel.left, sizeof p->left);
-    td_link_stamp(core, port->neighbour, f, p);
-    tell(core, port, p);
-    occupy(core, port, p->bytes);
-    note->next_free = torus->notes_free;
-    torus->notes_free = (uint32_t)move->parcel.tag;
+    f->note = (uint32_t)move->parcel.tag;
+    note->packet.direction = move->direction;
+    note->packet.channel = move->channel;
+    memcpy(note->packet.left, move->parcel.left, sizeof note->packet.left);
+    td_link_stamp(core, port->neighbour, f, &note->packet);
+    send_noted(core, port, f);
 }
 
 /* give_credit sends the freed counts on their own when no packet has taken them along: at once when
@@ -411,9 +528,9 @@ static void give_credit(struct td_core *core, struct port *port)
         uint64_t untold = td_router_freed_count(torus->router, direction ^ 1u, c) - port->told[c];
         most = untold > most ? untold : most;
     }
-    if (most == 0)
+    if (most == 0 && !port->again)
         return;
-    if (core->settings.link_rate && !port->untold && 2 * most < core->settings.router.slots) {
+    if (core->settings.link_rate && !port->untold && !port->again && 2 * most < core->settings.router.slots) {
         port->untold = true;
         wake(core, core->now + duration(core, core->settings.packet_bytes));
         return;
@@ -432,7 +549,7 @@ static uint32_t idle_ports(const struct td_core *core)
     for (uint32_t d = 0; d < torus->directions; d++) {
         const struct port *port = &torus->port[d];
         if (port->neighbour != core->node && port->free_at <= core->now &&
-            core->link[port->neighbour].up)
+            core->link[port->neighbour].open && !core->link[port->neighbour].again)
             idle |= 1u << d;
     }
     return idle;
@@ -464,6 +581,10 @@ void td_torus_turn(struct td_core *core)
     td_time packet = duration(core, core->settings.packet_bytes);
     torus->due = core->now - torus->wake_at < packet ? torus->wake_at : core->now - packet;
     torus->wake_at = TD_TIME_NEVER;
+    if (torus->purge)
+        td_router_purge(torus->router, lose_at_dead_end, core);
+    torus->purge = false;
+    release_lost(core);
     uint32_t idle = idle_ports(core), moved = 0;
     if (!td_flight_left(core, torus->directions))
         idle = 0; /* acknowledgements come by again */
@@ -478,7 +599,7 @@ void td_torus_turn(struct td_core *core)
             send_on(core, port, &moves[i], f);
     }
     for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour != core->node && core->link[torus->port[d].neighbour].up)
+        if (torus->port[d].neighbour != core->node && core->link[torus->port[d].neighbour].open)
             give_credit(core, &torus->port[d]);
     while (torus->crowded) {
         struct td_operation *o = torus->crowded;
@@ -490,16 +611,108 @@ void td_torus_turn(struct td_core *core)
     next_turn(core, moved);
 }
 
-void td_torus_link_changed(struct td_core *core, uint32_t node)
+/* ---- links ---- */
+
+static bool is_neighbour(const struct td_torus *torus, uint32_t node)
+{
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].neighbour == node)
+            return true;
+    return false;
+}
+
+/* announce tells all nodes that a neighbour is lost, or is back. */
+static void announce(struct td_core *core, uint32_t node, bool back)
 {
     struct td_torus *torus = core->torus;
+    torus->news_node = node;
+    torus->news_back = back;
+    torus->news_next = 0;
+    td_core_queue(core, &torus->news);
+}
+
+static bool tell_all(struct td_core *core, struct td_task *task)
+{
+    struct td_torus *torus = core->torus;
+    (void)task;
+    struct td_message m = {
+        .kind = TD_MESSAGE_NODE_LOST, .node = torus->news_node, .last = torus->news_back};
+    for (; torus->news_next < core->options.topology.nodes; torus->news_next++) {
+        if (!td_core_room(core))
+            return false;
+        if (torus->news_next != core->node && torus->news_next != torus->news_node &&
+            !core->link[torus->news_next].dead)
+            td_core_send(core, torus->news_next, &m);
+    }
+    return true;
+}
+
+/* mark notes that a node is lost, and ends the messages that may have been on their way through it;
+ * false: it was known. */
+static bool mark(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    bool news = !td_bit(torus->missing, node);
+    torus->missing_count += news;
+    td_bit_set(torus->missing, node);
+    for (uint32_t i = 0; i < TD_TICKETS; i++) {
+        struct td_transfer *t = torus->ticket[i].transfer;
+        if (t && !t->abandoned && between(core, t->step.peer, node))
+            td_communicator_way_lost(core, t->operation->communicator, node,
+                                     "it was on the way of its packets");
+    }
+    return news;
+}
+
+static bool unmark(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    bool news = td_bit(torus->missing, node);
+    torus->missing_count -= news;
+    td_bit_clear(torus->missing, node);
+    return news;
+}
+
+void td_torus_news(struct td_core *core, const struct td_message *m)
+{
+    if (m->node >= core->options.topology.nodes || m->node == core->node)
+        return;
+    if (m->last)
+        unmark(core, m->node);
+    else
+        mark(core, m->node);
+}
+
+void td_torus_link_lost(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    if (!is_neighbour(torus, node))
+        return;
     for (uint32_t d = 0; d < torus->directions; d++) {
         struct port *port = &torus->port[d];
-        if (port->neighbour != node || node == core->node)
+        if (port->neighbour != node)
             continue;
-        td_router_reset(torus->router, d);
-        for (unsigned c = 0; c < TD_CHANNELS; c++)
-            port->told[c] = 0;
+        td_router_reset(torus->router, d, lose_note, core);
+        memset(port->told, 0, sizeof port->told);
     }
+    torus->purge = true;
+    wake(core, core->now);
+    if (core->link[node].incarnation == 0)
+        return; /* it has never been there */
+    mark(core, node);
+    if (core->link[node].dead)
+        announce(core, node, false);
+    else
+        unmark(core, node);
+}
+
+void td_torus_link_open(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].neighbour == node && node != core->node)
+            torus->port[d].again = true;
+    if (is_neighbour(torus, node) && unmark(core, node))
+        announce(core, node, true);
     wake(core, core->now);
 }

@@ -9,7 +9,11 @@
  *
  * With a link rate every direction is busy for as long as a packet takes on it; without one, links
  * take what the credits allow.
- * Owns: the router, messages on their way out, notes of packets in transit. Borrows: operations.
+ * A packet on a link is kept, with its header, until the neighbour has it; the link sends it again
+ * after a resume. When a neighbour is given up, what was on the way to it or came from it is lost:
+ * of messages that have a shortest way through it, which fail with its name, at their origin.
+ * Packets of others are dropped where no way is left.
+ * Owns: the router, messages on their way out, notes of packets in transit or not acknowledged. Borrows: operations.
  * Source: algorithms of us8095585 figures 5 to 9; the bubble rule is in router.h. */
 #ifndef TD_CORE_TORUS_H
 #define TD_CORE_TORUS_H
@@ -38,12 +42,18 @@ void td_torus_abandon(struct td_core *core, struct td_operation *operation);
 bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                      uint32_t buffer, const char **why);
 /* td_torus_freed: a packet for a step here has been dealt with. */
-void td_torus_freed(struct td_core *core, unsigned direction, unsigned channel);
+void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, unsigned channel);
 /* td_torus_delivered: the destination has all of a message. */
 void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket);
-/* td_torus_settled: a packet of a message is acknowledged by the neighbour, and no longer read. */
-void td_torus_settled(struct td_core *core, struct td_transfer *transfer);
-void td_torus_link_changed(struct td_core *core, uint32_t node);
+/* td_torus_settled: a packet is acknowledged by the neighbour, or lost, and no longer read. */
+void td_torus_settled(struct td_core *core, const struct td_flight *flight);
+/* td_torus_repeat sends a packet that the neighbour may not have received again. */
+void td_torus_repeat(struct td_core *core, struct td_flight *flight);
+void td_torus_link_open(struct td_core *core, uint32_t node);
+/* td_torus_link_lost: the session to a node has ended; what needs the node fails with its name, all
+ * nodes are told when it is a neighbour. td_torus_news takes what another node tells so. */
+void td_torus_link_lost(struct td_core *core, uint32_t node);
+void td_torus_news(struct td_core *core, const struct td_message *m);
 /* td_torus_turn lets packets move. td_torus_wake_at returns when that makes sense next. */
 void td_torus_turn(struct td_core *core);
 td_time td_torus_wake_at(const struct td_core *core);

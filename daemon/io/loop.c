@@ -43,6 +43,12 @@ static void execute(struct td_loop *loop, const struct td_action *a)
     case TD_ACTION_SEND_TREE:
         td_peers_send_tree(loop->peers, a);
         return;
+    case TD_ACTION_REPEAT_TREE:
+        td_peers_repeat_tree(loop->peers, a->u.kept.node, a->u.kept.number);
+        return;
+    case TD_ACTION_FORGET_TREE:
+        td_peers_forget_tree(loop->peers, a->u.kept.node, a->u.kept.number);
+        return;
     case TD_ACTION_FORWARD_PACKET:
         td_peers_forward_packet(loop->peers, a);
         return;

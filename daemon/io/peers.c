@@ -72,7 +72,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         p->peers = peers;
         p->node = n;
         p->retry_ms = RETRY_MS;
-        p->waiting_last = &p->waiting;
+        p->kept_last = &p->kept;
         uv_timer_init(&loop->uv, &p->retry);
         p->retry.data = p;
     }
@@ -154,6 +154,7 @@ void td_peers_close(struct td_peers *peers)
     const struct td_config *config = peers->loop->config;
     for (uint32_t n = 0; n < config->topology.nodes; n++) {
         td_peer_end(&peers->peer[n], "", 0);
+        td_peers_forget_tree(peers, n, UINT64_MAX);
         uv_close((uv_handle_t *)&peers->peer[n].retry, NULL);
     }
     for (int kind = 0; kind < KINDS; kind++)

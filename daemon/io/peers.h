@@ -5,7 +5,7 @@
  * each daemon that it talks to: a link is one-way, what comes back on it is the answer to the
  * greeting alone. A connection is a session: ZeroMQ does not reconnect, we do, with a new session
  * id that every frame carries. When either DEALER of a peer ends, the link does. Owns: sockets,
- * received payloads until RELEASE_BUFFER, frames waiting for a connection. */
+ * received payloads until RELEASE_BUFFER, tree messages until the core forgets them. */
 #ifndef TD_IO_PEERS_H
 #define TD_IO_PEERS_H
 
@@ -21,6 +21,10 @@ void td_peers_start(struct td_peers *peers);
 void td_peers_close(struct td_peers *peers);
 void td_peers_free(struct td_peers *peers);
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
+/* td_peers_repeat_tree sends what is kept again, from that number on; td_peers_forget_tree keeps what
+ * is up to it no longer. */
+void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint64_t number);
+void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number);
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);
 void td_peers_forward_packet(struct td_peers *peers, const struct td_action *action);
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);

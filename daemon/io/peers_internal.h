@@ -5,7 +5,7 @@
  *   peers_greet.c    greetings that come in: who is accepted
  *   peers_link.c     the link to one peer: its DEALERs, their answers, its end, the next attempt
  *   peers_receive.c  frames of the ROUTERs become events
- *   peers_send.c     tree messages and packets go out; messages that wait for a link; lent bytes
+ *   peers_send.c     tree messages and packets go out; messages that may have to go again; lent bytes
  *   peers_buffers.c  payloads that came in, until the core releases them */
 #ifndef TD_IO_PEERS_INTERNAL_H
 #define TD_IO_PEERS_INTERNAL_H
@@ -38,15 +38,14 @@ struct way {
 struct td_peer {
     struct td_peers *peers;
     uint32_t node;
-    bool wanted, up, told_down;
+    bool wanted, up, told_down, told_refused;
     bool steady; /* somebody may always be waiting for it: see RETRY_MS_MAX */
     struct way way[KINDS];
     uint64_t incarnation; /* of the far end, as its answers say */
     uint64_t session_in[KINDS], incarnation_in;
     uv_timer_t retry;
     unsigned retry_ms;
-    struct waiting *waiting, **waiting_last;
-    uint32_t waiting_count;
+    struct kept *kept, **kept_last;
     char text[200];                  /* why it is down */
     char refusal[200], refused[200]; /* last logged: its refusal of us, ours of it */
 };
@@ -100,8 +99,9 @@ void td_peer_connect(struct td_peer *p);
 /* td_peer_hurry: a message waits for the link, so the next attempt is not far away. */
 void td_peer_hurry(struct td_peer *p);
 /* td_peer_end closes what there is of a link, tells the core once, and arranges the next attempt:
- * after_ms from now, 0 for the peer's own rhythm. */
+ * after_ms from now, 0 for the peer's own rhythm. td_peer_refused: nobody listens there. */
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
+void td_peer_refused(struct td_peer *p, const char *text);
 
 /* ---- peers_receive.c ---- */
 
@@ -109,8 +109,6 @@ td_zreceive td_peers_receive_tree, td_peers_receive_bulk;
 
 /* ---- peers_send.c ---- */
 
-void td_peer_send_waiting(struct td_peer *p);
-void td_peer_drop_waiting(struct td_peer *p);
 /* td_peers_take_returned tells the core of lent bytes that ZeroMQ has given back. */
 void td_peers_take_returned(struct td_peers *peers);
 

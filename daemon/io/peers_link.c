@@ -32,8 +32,7 @@ static void link_up(struct td_peer *p)
     p->peers->up++;
     p->text[0] = p->refusal[0] = '\0';
     td_log(p->told_down ? TD_LOG_INFO : TD_LOG_DEBUG, "node %u is up", p->node);
-    p->told_down = false;
-    td_peer_send_waiting(p);
+    p->told_down = p->told_refused = false;
     td_loop_feed(p->peers->loop,
                  &(struct td_event){.kind = TD_EVENT_LINK_UP,
                                     .u.link = {.node = p->node, .incarnation = p->incarnation}});
@@ -93,7 +92,10 @@ static bool take_monitor(void *user, void *socket)
     zmq_msg_close(&address);
     if (number == ZMQ_EVENT_DISCONNECTED || number == ZMQ_EVENT_CLOSED ||
         number == ZMQ_EVENT_CONNECT_RETRIED || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) {
-        td_peer_end(w->peer, w->accepted ? "its daemon is gone" : "its daemon does not answer", 0);
+        if (w->accepted || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+            td_peer_end(w->peer, "the connection was closed", 0);
+        else
+            td_peer_refused(w->peer, "no daemon answers there");
         return false;
     }
     return true;
@@ -226,20 +228,19 @@ void td_peer_hurry(struct td_peer *p)
         uv_timer_start(&p->retry, on_retry, RETRY_MS_MAX, 0);
 }
 
-void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms)
+static void end(struct td_peer *p, const char *text, unsigned after_ms, bool refused)
 {
-    bool was_up = p->up, lost = p->waiting != NULL;
+    bool was_up = p->up, news = p->kept || (refused && !p->told_refused);
     close_ways(p);
     p->up = false;
     p->peers->up -= was_up;
-    td_peer_drop_waiting(p);
     if (p->peers->loop->stopped)
         return;
     unsigned ms = after_ms ? after_ms : p->retry_ms;
     unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
     p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;
     uv_timer_start(&p->retry, on_retry, ms, 0);
-    if (!was_up && !lost && p->told_down) /* once, and whenever messages were lost */
+    if (!was_up && !news && p->told_down) /* once, and while messages wait */
         return;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
              p->peers->loop->config->endpoints[p->node]);
@@ -248,8 +249,21 @@ void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms)
     else if (!p->told_down && !p->refusal[0])
         td_log(TD_LOG_INFO, "node %u is not there yet: %s", p->node, p->text);
     p->told_down = true;
-    td_loop_feed(p->peers->loop, &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                                                    .u.link = {.node = p->node, .text = p->text}});
+    p->told_refused = p->told_refused || refused;
+    td_loop_feed(
+        p->peers->loop,
+        &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                           .u.link = {.node = p->node, .text = p->text, .refused = refused}});
+}
+
+void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms)
+{
+    end(p, text, after_ms, false);
+}
+
+void td_peer_refused(struct td_peer *p, const char *text)
+{
+    end(p, text, 0, true);
 }
 
 void td_peer_want(struct td_peer *p)

@@ -7,13 +7,13 @@
 #include "handover.h"
 
 enum {
-    WAITING_MAX = 1024, /* tree messages waiting for a connection to one peer */
     ZERO_COPY_BYTES = 16384,
 };
 
-/* struct waiting: a tree message until the link is up; room for the session is left in front. */
-struct waiting {
-    struct waiting *next;
+/* struct kept: a tree message until the core forgets it; the connection's session goes in front. */
+struct kept {
+    struct kept *next;
+    uint64_t number;
     size_t size;
     uint8_t bytes[];
 };
@@ -28,43 +28,49 @@ struct loan {
 
 /* ---- tree messages ---- */
 
-static bool keep_waiting(struct td_peer *p, const uint8_t *bytes, size_t size)
+static void keep(struct td_peer *p, uint64_t number, const uint8_t *bytes, size_t size)
 {
-    struct waiting *w = p->waiting_count < WAITING_MAX ? malloc(sizeof *w + size) : NULL;
-    if (!w)
-        return false;
-    w->next = NULL;
-    w->size = size;
-    memcpy(w->bytes, bytes, size);
-    *p->waiting_last = w;
-    p->waiting_last = &w->next;
-    p->waiting_count++;
-    return true;
+    struct kept *k = malloc(sizeof *k + size);
+    if (!k) { /* as with a lost event: better to be started anew */
+        td_log(TD_LOG_ERROR, "no memory for messages to node %u", p->node);
+        abort();
+    }
+    k->next = NULL;
+    k->number = number;
+    k->size = size;
+    memcpy(k->bytes, bytes, size);
+    *p->kept_last = k;
+    p->kept_last = &k->next;
 }
 
-void td_peer_send_waiting(struct td_peer *p)
+static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 {
-    while (p->waiting) {
-        struct waiting *w = p->waiting;
-        p->waiting = w->next;
-        put_u64(w->bytes, p->way[TREE].session);
-        zmq_send(td_zsocket_raw(p->way[TREE].socket), w->bytes, w->size, ZMQ_DONTWAIT);
-        free(w);
-    }
-    p->waiting_last = &p->waiting;
-    p->waiting_count = 0;
+    put_u64(bytes, p->way[TREE].session);
+    void *socket = td_zsocket_raw(p->way[TREE].socket);
+    int sent = zmq_send(socket, bytes, size, ZMQ_DONTWAIT);
     td_zsocket_stir(p->way[TREE].socket);
+    if (sent < 0)
+        td_peer_end(p, "it does not take our messages", RETRY_MS);
 }
 
-void td_peer_drop_waiting(struct td_peer *p)
+void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint64_t number)
 {
-    while (p->waiting) {
-        struct waiting *w = p->waiting;
-        p->waiting = w->next;
-        free(w);
+    struct td_peer *p = &peers->peer[node];
+    for (struct kept *k = p->kept; k && p->up; k = k->next)
+        if (k->number >= number)
+            send_frame(p, k->bytes, k->size);
+}
+
+void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number)
+{
+    struct td_peer *p = &peers->peer[node];
+    while (p->kept && p->kept->number <= number) {
+        struct kept *k = p->kept;
+        p->kept = k->next;
+        free(k);
     }
-    p->waiting_last = &p->waiting;
-    p->waiting_count = 0;
+    if (!p->kept)
+        p->kept_last = &p->kept;
 }
 
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
@@ -88,18 +94,13 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
         td_log(TD_LOG_ERROR, "a tree message to node %u is too large and was dropped", p->node);
         return;
     }
+    if (m.number)
+        keep(p, m.number, bytes, size + SESSION_BYTES);
     td_peer_want(p);
-    if (!p->up) {
-        keep_waiting(p, bytes, size + SESSION_BYTES);
+    if (!p->up)
         td_peer_hurry(p);
-        return;
-    }
-    put_u64(bytes, p->way[TREE].session);
-    void *socket = td_zsocket_raw(p->way[TREE].socket);
-    int sent = zmq_send(socket, bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
-    td_zsocket_stir(p->way[TREE].socket);
-    if (sent < 0)
-        td_peer_end(p, "it does not take our messages", RETRY_MS);
+    else if (!a->u.tree.held)
+        send_frame(p, bytes, size + SESSION_BYTES);
 }
 
 /* ---- packets ---- */

@@ -37,9 +37,35 @@ static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
                                               .node = from,
                                               .from = to,
                                               .epoch = e->epoch,
-                                              .text = "connection refused"});
+                                              .text = "connection refused",
+                                              .refused = true});
     }
     return false;
+}
+
+/* ---- tree messages ---- */
+
+static void keep(struct end *end, uint64_t number, const uint8_t *bytes, size_t size)
+{
+    struct kept *k = malloc(sizeof *k + size);
+    assert(k);
+    k->next = NULL;
+    k->number = number;
+    k->size = size;
+    memcpy(k->bytes, bytes, size);
+    if (!end->kept)
+        end->kept_last = &end->kept;
+    *end->kept_last = k;
+    end->kept_last = &k->next;
+}
+
+void sim_forget(struct end *end, uint64_t number)
+{
+    while (end->kept && end->kept->number <= number) {
+        struct kept *k = end->kept;
+        end->kept = k->next;
+        free(k);
+    }
 }
 
 static uint32_t epoch(const struct td_sim *sim, uint32_t node, uint32_t to)
@@ -90,7 +116,23 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
     if (m.kind == TD_MESSAGE_RELEASE && sim->options.observer.release)
         sim->options.observer.release(sim->options.observer.me, sim->now);
-    put_message(sim, node, to, bytes, size, size);
+    if (m.number && !sim->options.modelled) /* no modelled link loses anything */
+        keep(&sim->node[node].end[to], m.number, bytes, size);
+    if (a->u.tree.held)
+        reachable(sim, node, to);
+    else
+        put_message(sim, node, to, bytes, size, size);
+}
+
+static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    uint32_t to = a->u.kept.node;
+    const struct kept *k = sim->node[node].end ? sim->node[node].end[to].kept : NULL;
+    sim_trace(sim, node, '<', "messages from %llu on again to %u",
+              (unsigned long long)a->u.kept.number, to);
+    for (; k; k = k->next)
+        if (k->number >= a->u.kept.number)
+            put_message(sim, node, to, k->bytes, k->size, k->size);
 }
 
 /* put_packet lets a packet, that leaves at `sent`, arrive. */
@@ -252,6 +294,13 @@ static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
         return;
     case TD_ACTION_SEND_PACKET:
         send_packet(sim, node, a);
+        return;
+    case TD_ACTION_REPEAT_TREE:
+        repeat_tree(sim, node, a);
+        return;
+    case TD_ACTION_FORGET_TREE:
+        if (sim->node[node].end)
+            sim_forget(&sim->node[node].end[a->u.kept.node], a->u.kept.number);
         return;
     case TD_ACTION_FORWARD_PACKET:
         forward_packet(sim, node, a);

@@ -38,6 +38,7 @@ struct event {
         const char *text; /* LINK_DOWN, static */
     };
     void *thing; /* bytes, struct parcel or struct computation; freed by who handles it */
+    bool refused; /* LINK_DOWN: the other daemon is dead */
 };
 
 struct queue {

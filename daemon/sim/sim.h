@@ -24,6 +24,12 @@ struct end {
     bool up, refused; /* refused: it is about to hear that the other cannot be reached */
     uint32_t epoch;
     td_time last[WAYS]; /* when the latest message to here will come */
+    struct kept {       /* tree messages to the other, until the core forgets them */
+        struct kept *next;
+        uint64_t number;
+        size_t size;
+        uint8_t bytes[];
+    } * kept, **kept_last;
 };
 
 struct mapping {
@@ -104,6 +110,8 @@ struct computation {
 /* sim_feed lets a core take an event and does what it asks for. */
 void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_act(struct td_sim *sim, uint32_t node);
+/* sim_forget drops the tree messages that a node keeps for another, up to a number. */
+void sim_forget(struct end *end, uint64_t number);
 /* sim_instant: whether the core's computations and sends are over at once, within the step. */
 static inline bool sim_instant(const struct td_sim *sim)
 {

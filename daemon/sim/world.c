@@ -214,6 +214,8 @@ void td_sim_destroy(struct td_sim *sim)
     for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
         td_core_destroy(sim->node[i].core);
         memory_fini(sim, &sim->node[i]);
+        for (uint32_t k = 0; sim->node[i].end && k < sim->topology.nodes; k++)
+            sim_forget(&sim->node[i].end[k], UINT64_MAX);
         free(sim->node[i].end);
     }
     clients_fini(sim);
@@ -255,7 +257,8 @@ void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
                           .node = ends[i][0],
                           .from = ends[i][1],
                           .epoch = epoch,
-                          .text = text};
+                          .text = text,
+                          .refused = !sim->node[ends[i][1]].alive};
         queue_put(&sim->queue, e);
         e.kind = LINK_UP;
         e.time = sim->now + RECONNECT_NS;
@@ -310,7 +313,8 @@ static void link_down(struct td_sim *sim, const struct event *e)
     sim_trace(sim, e->node, '>', "link to %u is down: %s", e->from, e->text);
     sim_feed(sim, e->node,
              &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                                .u.link = {.node = e->from, .text = e->text}});
+                                .u.link = {
+                                    .node = e->from, .text = e->text, .refused = e->refused}});
 }
 
 /* passes: whether what was sent in an epoch of the link still comes out of it. */

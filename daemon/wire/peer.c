@@ -122,6 +122,11 @@ size_t td_wire_encode_message(const struct td_message *t, uint8_t *bytes, size_t
     m.bitmap.data = (uint8_t *)(uintptr_t)t->bitmap;
     m.payload.len = t->payload_bytes;
     m.payload.data = (uint8_t *)(uintptr_t)t->payload;
+    m.session = t->session;
+    m.counts_session = t->counts_session;
+    m.number = t->number;
+    m.received = t->received;
+    m.packets_received = t->packets_received;
     return td_wire_pack(&m.base, bytes, size < TD_TREE_MESSAGE_MAX ? size : TD_TREE_MESSAGE_MAX);
 }
 
@@ -134,7 +139,7 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
         size <= TD_TREE_MESSAGE_MAX ? torus__peer__tree__unpack(&allocator, size, bytes) : NULL;
     if (!m)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "it is no tree message");
-    if (m->kind < TD_MESSAGE_HEARTBEAT || m->kind > TD_MESSAGE_DELIVERED)
+    if (m->kind < TD_MESSAGE_HEARTBEAT || m->kind > TD_MESSAGE_RESUME)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message of unknown kind %u",
                               m->kind);
     if (m->n_member > TD_MEMBERS_PER_MESSAGE || m->bitmap.len > TD_BITMAP_BYTES_MAX ||
@@ -169,5 +174,10 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
     t->bitmap_bytes = (uint32_t)m->bitmap.len;
     t->payload = m->payload.data;
     t->payload_bytes = (uint32_t)m->payload.len;
+    t->session = m->session;
+    t->counts_session = m->counts_session;
+    t->number = m->number;
+    t->received = m->received;
+    t->packets_received = m->packets_received;
     return TD_OK;
 }

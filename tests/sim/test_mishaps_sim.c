@@ -2,7 +2,7 @@
 /* What can go wrong, in virtual time: first each mishap alone, then seeds that draw several. What
  * must hold whatever happens: every request of a living process with a living daemon is answered,
  * who is told of success has the right result, who is told of a failure is told of one that there
- * was, other jobs go on, and nothing is left. TORUS_TEST_CASE=SEED runs one seed. */
+ * was (a link that is cut and comes back is none), other jobs go on, and nothing is left. TORUS_TEST_CASE=SEED runs one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,13 +86,13 @@ static void death_of_a_daemon_is_told_with_its_name(void **unused)
         for (uint32_t i = 0; i < 18; i++)
             if (job.rank[i].node != dead)
                 job_expect(&job, i, TD_ERR_NODE_FAILED, name);
-        EXPECT(td_sim_now(sim) - before < (silent ? 3 * SECOND : SECOND / 10), "it took %llu ns",
+        EXPECT(td_sim_now(sim) - before < (silent ? 3 * SECOND : SECOND / 2), "it took %llu ns",
                (unsigned long long)(td_sim_now(sim) - before));
         job_world_end(sim);
     }
 }
 
-static void broken_link_fails_what_used_it_and_comes_back(void **unused)
+static void broken_link_comes_back_and_nobody_notices(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -106,15 +106,6 @@ static void broken_link_fails_what_used_it_and_comes_back(void **unused)
         td_sim_run(sim, td_sim_random(sim, SECOND / 1000));
         uint32_t a = (uint32_t)td_sim_random(sim, 4);
         td_sim_break_link(sim, a, (a + 1 + (uint32_t)td_sim_random(sim, 3)) % 4);
-        job_settle(&job);
-        for (uint32_t i = 0; i < 8; i++)
-            if (job_reply(&job, i)->error != TD_OK)
-                job_expect(&job, i, TD_ERR_NODE_FAILED, "node ");
-        for (uint32_t i = 0; i < 8; i++)
-            td_sim_close(sim, job.rank[i].client);
-        td_sim_run(sim, SECOND);
-        form(&job, sim, "job", 8);
-        job_call_all(&job, &barrier, 0, false);
         job_settle(&job);
         job_expect_all(&job, TD_OK, NULL);
         job_world_end(sim);
@@ -374,7 +365,6 @@ static void mishap(struct chaos *c)
     case 3:
         if (nodes == 1)
             return;
-        c->node_hurt = true;
         td_sim_break_link(c->sim, node,
                           (node + 1 + (uint32_t)td_sim_random(c->sim, nodes - 1)) % nodes);
         return;
@@ -485,7 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(death_of_a_rank_is_told_to_its_job_alone),
         cmocka_unit_test(death_of_a_daemon_is_told_with_its_name),
-        cmocka_unit_test(broken_link_fails_what_used_it_and_comes_back),
+        cmocka_unit_test(broken_link_comes_back_and_nobody_notices),
         cmocka_unit_test(ranks_that_do_not_join_are_named),
         cmocka_unit_test(different_calls_are_named_to_all),
         cmocka_unit_test(late_ranks_are_named),

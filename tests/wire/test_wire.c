@@ -362,7 +362,7 @@ static void what_is_beyond_a_limit_is_refused(void **unused)
     m.payload_bytes = TD_RIDE_BYTES_MAX + 1;
     size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
-    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_DELIVERED + 1)};
+    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_RESUME + 1)};
     size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
     m = (struct td_message){.kind = TD_MESSAGE_REFUSE, .error = (td_err)(TD_ERR_PERMISSION - 1)};
