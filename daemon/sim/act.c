@@ -118,7 +118,7 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
         sim->options.observer.release(sim->options.observer.me, sim->now);
     if (m.number && !sim->options.modelled) /* no modelled link loses anything */
         keep(&sim->node[node].end[to], m.number, bytes, size);
-    if (a->u.tree.held)
+    if (a->u.tree.held && sim->node[node].end) /* without ends, links need not be up */
         reachable(sim, node, to);
     else
         put_message(sim, node, to, bytes, size, size);
