@@ -24,8 +24,8 @@ static size_t used_bytes(enum td_action_kind kind)
     switch (kind) {
     case TD_ACTION_SEND_PACKET:
         return sizeof a->u.packet;
-    case TD_ACTION_FORWARD_PACKET:
-        return sizeof a->u.forward;
+    case TD_ACTION_FORWARD_PACKET: /* always assigned whole */
+        return 0;
     case TD_ACTION_COMPUTE:
         return sizeof a->u.compute;
     case TD_ACTION_SEND_TREE:

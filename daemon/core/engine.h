@@ -18,6 +18,7 @@ struct td_engine {
         uint64_t *received; /* RECV: [count] bytes; SYNC: [count] see sync.c */
     } family[TD_FAMILIES_MAX];
     uint64_t crowded; /* routed: families whose next step finds no room before the next turn */
+    uint32_t full;    /* the queue that has no room, when one family is crowded */
     bool starved;     /* a step found no flight: one that is over lets it try again */
     struct td_refused {
         bool any;

@@ -41,6 +41,7 @@ struct td_router {
     uint32_t coordinate_sum, turns;
     uint64_t waiting;   /* bit (direction * TD_CHANNELS + channel): something is in transit there */
     uint32_t injecting; /* bit direction: the FIFO has something */
+    uint32_t open;      /* bit direction: the FIFO has room */
     uint32_t next_queue, next_channel, next_fifo;
     uint32_t shipments, fifo_max, queued_max;
     uint64_t moved[TD_DIRECTIONS_MAX];
@@ -73,6 +74,7 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
     r->dimensions = topology->dimensions;
     r->directions = 2 * topology->dimensions;
     r->random = seed;
+    r->open = rules->fifo_slots ? (1u << r->directions) - 1 : 0;
     for (uint32_t d = 0; d < r->dimensions; d++)
         r->coordinate_sum += coordinates[d];
     if (r->rules.queues < 2 * topology->dimensions) /* a direction may want one to itself */
@@ -234,6 +236,8 @@ static bool inject_head(struct td_router *r, uint32_t queue)
     memcpy(p->parcel.left, s->left, sizeof p->parcel.left);
     f->ring.count++;
     r->injecting |= 1u << direction;
+    if (f->ring.count == r->rules.fifo_slots)
+        r->open &= ~(1u << direction);
     if (f->ring.count > r->fifo_max)
         r->fifo_max = f->ring.count;
     if (--s->packets > 0) {
@@ -249,7 +253,7 @@ static bool inject_head(struct td_router *r, uint32_t queue)
 static void drain(struct td_router *r)
 {
     uint32_t queues = r->rules.queues, idle = 0;
-    while (r->shipments > 0 && idle < queues) {
+    while (r->shipments > 0 && idle < queues && r->open) {
         uint32_t queue = r->next_queue;
         r->next_queue = queue + 1 < queues ? queue + 1 : 0;
         idle = r->queue[queue].count > 0 && inject_head(r, queue) ? 0 : idle + 1;
@@ -380,6 +384,7 @@ static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, st
     f->passed = 0;
     pause(r, f, p->gap);
     drop_first(&f->ring, r->rules.fifo_slots);
+    r->open |= 1u << direction;
     if (f->ring.count == 0)
         r->injecting &= ~(1u << direction);
     return true;
@@ -504,6 +509,8 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void
             if (!dead(owner, p[place(ring, slots, i)].parcel.tag))
                 p[place(ring, slots, kept++)] = p[place(ring, slots, i)];
         ring->count = kept;
+        if (kept < slots)
+            r->open |= 1u << d;
         if (kept == 0)
             r->injecting &= ~(1u << d);
     }
@@ -540,8 +547,8 @@ void td_router_reset(struct td_router *r, unsigned direction,
     }
 }
 
-void td_router_purge(struct td_router *r,
-                     bool (*dead)(void *owner, const struct td_parcel *parcel), void *owner)
+void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct td_parcel *parcel),
+                     void *owner)
 {
     for (uint64_t left = r->waiting; left; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left), count = 0;

@@ -37,10 +37,11 @@ struct port {
 struct td_torus {
     struct td_router *router;
     uint32_t directions;
+    td_time packet_ns; /* of a whole packet on a link */
     td_time wake_at;
-    td_time due;                    /* when the turn under way should have been */
-    struct port port[TD_PORTS_MAX]; /* by direction of the way out */
-    struct note *note;              /* [notes] */
+    td_time due;                            /* when the turn under way should have been */
+    struct port port[TD_PORTS_MAX];         /* by direction of the way out */
+    struct note *note;                      /* [notes] */
     uint32_t notes, notes_free, notes_lost; /* lost: the buffers are to be released */
     uint8_t *missing;                       /* nodes that a neighbour of theirs has given up */
     uint32_t missing_count;
@@ -56,6 +57,10 @@ struct td_torus {
     struct td_operation *crowded;
 };
 
+static td_time link_time(const struct td_settings *s, uint32_t bytes)
+{
+    return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
+}
 static bool tell_all(struct td_core *core, struct td_task *task);
 
 struct td_torus *td_torus_create(struct td_core *core)
@@ -67,6 +72,7 @@ struct td_torus *td_torus_create(struct td_core *core)
         return NULL;
     torus->directions = 2 * t->dimensions;
     torus->wake_at = TD_TIME_NEVER;
+    torus->packet_ns = link_time(&core->settings, core->settings.packet_bytes);
     torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
     torus->notes = 2 * torus->directions * TD_CHANNELS * rules->slots;
     torus->notes_lost = UINT32_MAX;
@@ -229,9 +235,11 @@ static bool crowd(struct td_core *core, struct td_operation *o)
 }
 
 /* crowd_until_turn: a queue is full, and stays so until packets move. */
-static bool crowd_until_turn(struct td_core *core, struct td_operation *o, unsigned family)
+static bool crowd_until_turn(struct td_core *core, struct td_operation *o, unsigned family,
+                             uint32_t queue)
 {
     o->engine.crowded |= (uint64_t)1 << family;
+    o->engine.full = queue;
     return crowd(core, o);
 }
 
@@ -262,7 +270,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     struct td_torus *torus = core->torus;
     uint32_t place = torus->tickets_free;
     if (!step->sign && !td_router_has_room(torus->router, step->peer))
-        return crowd_until_turn(core, o, family); /* the common case, found early */
+        return crowd_until_turn(core, o, family, step->peer); /* the common case, found early */
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
     s.packets = (uint32_t)((bytes + core->settings.packet_bytes - 1) / core->settings.packet_bytes);
@@ -271,7 +279,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
     uint32_t queue = queue_of(&s, step);
     if (!td_router_has_room(torus->router, queue))
-        return crowd_until_turn(core, o, family);
+        return crowd_until_turn(core, o, family, queue);
     if (place == TD_TICKETS)
         return crowd(core, o);
     struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
@@ -420,10 +428,9 @@ static void tell(struct td_core *core, struct port *port, struct td_packet *pack
 
 static td_time duration(const struct td_core *core, uint32_t bytes)
 {
-    return core->settings.link_rate
-               ? ((uint64_t)bytes * 1000000000 + core->settings.link_rate - 1) /
-                     core->settings.link_rate
-               : 0;
+    if (bytes == core->settings.packet_bytes)
+        return core->torus->packet_ns; /* a division saved at nearly every packet */
+    return link_time(&core->settings, bytes);
 }
 
 /* occupy keeps the way out busy for as long as the packet takes. When the turn comes late, by what
@@ -530,7 +537,8 @@ static void give_credit(struct td_core *core, struct port *port)
     }
     if (most == 0 && !port->again)
         return;
-    if (core->settings.link_rate && !port->untold && !port->again && 2 * most < core->settings.router.slots) {
+    if (core->settings.link_rate && !port->untold && !port->again &&
+        2 * most < core->settings.router.slots) {
         port->untold = true;
         wake(core, core->now + duration(core, core->settings.packet_bytes));
         return;
@@ -572,6 +580,26 @@ static void next_turn(struct td_core *core, uint32_t moved)
         wake(core, pause);
 }
 
+/* relieve calls those who waited for room. One whose queue is as full as before waits on. */
+static void relieve(struct td_core *core)
+{
+    struct td_torus *torus = core->torus;
+    struct td_operation **link = &torus->crowded;
+    while (*link) {
+        struct td_operation *o = *link;
+        uint64_t families = o->engine.crowded;
+        bool one = families && !(families & (families - 1));
+        if (one && !td_router_has_room(torus->router, o->engine.full)) {
+            link = &o->next_crowded;
+            continue;
+        }
+        *link = o->next_crowded;
+        o->crowded = false;
+        o->engine.crowded = 0;
+        td_core_queue(core, &o->task);
+    }
+}
+
 void td_torus_turn(struct td_core *core)
 {
     struct td_torus *torus = core->torus;
@@ -601,13 +629,7 @@ void td_torus_turn(struct td_core *core)
     for (uint32_t d = 0; d < torus->directions; d++)
         if (torus->port[d].neighbour != core->node && core->link[torus->port[d].neighbour].open)
             give_credit(core, &torus->port[d]);
-    while (torus->crowded) {
-        struct td_operation *o = torus->crowded;
-        torus->crowded = o->next_crowded;
-        o->crowded = false;
-        o->engine.crowded = 0;
-        td_core_queue(core, &o->task);
-    }
+    relieve(core);
     next_turn(core, moved);
 }
 

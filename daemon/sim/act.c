@@ -95,6 +95,9 @@ static void put_message(struct td_sim *sim, uint32_t node, uint32_t to, const vo
 static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     enum td_message_kind kind = a->u.tree.message.kind;
+    if (sim_instant(sim) && kind == TD_MESSAGE_HEARTBEAT && a->u.tree.node > node &&
+        !sim->node[node].end)
+        return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
     if (sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC)) {
         sim_trace(sim, node, '<', "message of kind %d to %u", (int)kind, a->u.tree.node);
         put_message(sim, node, a->u.tree.node, &a->u.tree.message, SIM_MESSAGE_HEAD, 0);
@@ -162,6 +165,8 @@ static td_time on_link(const struct td_sim *sim, const struct td_packet *p)
 {
     const struct td_settings *s = &sim->options.settings;
     uint64_t bytes = p->bytes ? p->bytes : s->packet_bytes;
+    if (bytes == s->packet_bytes)
+        return sim->packet_ns;
     return s->link_rate ? (bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
 }
 

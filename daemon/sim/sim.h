@@ -74,7 +74,7 @@ struct td_sim {
     struct td_topology topology;
     uint64_t random, hash, drops, events;
     uint32_t epoch;
-    td_time now;
+    td_time now, packet_ns; /* packet_ns: of a whole packet on a modelled link */
     struct queue queue;
     struct node *node; /* [nodes] */
     struct client *client;

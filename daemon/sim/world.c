@@ -146,6 +146,10 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
     const char *why = NULL;
     sim->options = *options;
     sim->random = options->seed;
+    const struct td_settings *s = &options->settings;
+    sim->packet_ns =
+        s->link_rate ? ((uint64_t)s->packet_bytes * 1000000000 + s->link_rate - 1) / s->link_rate
+                     : 0;
     sim->hash = 0xcbf29ce484222325u;
     sim->decoded = malloc(sizeof *sim->decoded);
     sim->actions = malloc(sizeof *sim->actions);
@@ -311,10 +315,10 @@ static void link_down(struct td_sim *sim, const struct event *e)
     end->up = end->refused = false;
     end->epoch = e->epoch > end->epoch ? e->epoch : end->epoch;
     sim_trace(sim, e->node, '>', "link to %u is down: %s", e->from, e->text);
-    sim_feed(sim, e->node,
-             &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
-                                .u.link = {
-                                    .node = e->from, .text = e->text, .refused = e->refused}});
+    sim_feed(
+        sim, e->node,
+        &(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                           .u.link = {.node = e->from, .text = e->text, .refused = e->refused}});
 }
 
 /* passes: whether what was sent in an epoch of the link still comes out of it. */

@@ -10,7 +10,8 @@
  * Messages, requests, replies and packet headers pass through td_wire, as they do on sockets.
  *
  * With `modelled` links nothing is drawn: a packet takes as long as the link rate of the settings
- * says, a tree message a fixed time a hop, all else no time. That is the torus of torus-sim.
+ * says, a tree message a fixed time a hop, all else no time; and where memory is hollow, too, there
+ * are no heartbeats down the tree while no link was torn. That is the torus of torus-sim.
  *
  * Owns: cores, clients and their memory. A world's history is a function of its options and of what
  * is called on it. Mistakes of the core towards its driver (a region used after it was released, a
