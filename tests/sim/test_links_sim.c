@@ -216,7 +216,7 @@ static void run_death(uint64_t seed)
 static uint64_t seeds(void)
 {
     const char *wanted = getenv("TORUS_TEST_LONG");
-    return wanted && *wanted && strcmp(wanted, "0") != 0 ? 20000 : 500;
+    return wanted && *wanted && strcmp(wanted, "0") != 0 ? 20000 : 250;
 }
 
 static void many_cuts_lose_nothing(void **unused)
