@@ -23,7 +23,7 @@ install(FILES ${CMAKE_BINARY_DIR}/torus-config.cmake ${CMAKE_BINARY_DIR}/torus-c
 
 find_program(SCDOC scdoc)
 if(SCDOC)
-    foreach(page torusctl.1 libtorus.3 torusd.conf.5 torusd.8)
+    foreach(page torusctl.1 torus-sim.1 libtorus.3 torusd.conf.5 torusd.8)
         set(made ${CMAKE_BINARY_DIR}/man/${page})
         set(source ${CMAKE_SOURCE_DIR}/docs/man/${page}.scd)
         add_custom_command(OUTPUT ${made} DEPENDS ${source} VERBATIM
