@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiny buffers and every kind of traffic that the all-to-all methods make: with the bubble rule
+ * nothing ever stands still, and without it that is found. TORUS_TEST_LONG=1 runs 10,000 seeds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "../../daemon/sim/measure.h"
+
+static bool finishes(const char *shape, uint64_t seed, bool bubble, bool adaptive)
+{
+    struct td_measure_options o;
+    struct td_measurement m;
+    td_measure_options_default(&o, shape, seed);
+    o.quiet = true;
+    o.bytes = 1024 * (1 + seed % 5);
+    o.world.settings.router.slots = 2;
+    o.world.settings.router.fifo_slots = 1 + (uint32_t)(seed / 5 % 2);
+    o.world.settings.router.straight = (uint32_t)(seed / 10 % 3);
+    o.world.settings.router.arbitration = (enum td_arbitration)(seed / 30 % TD_ARBITRATIONS);
+    o.world.settings.router.no_bubble = !bubble;
+    o.world.settings.router.no_adaptive = !adaptive;
+    o.world.settings.tuning.alltoall = (uint8_t)(TD_ALLTOALL_RANDOM + seed / 90 % 4);
+    o.world.settings.tuning.in_order = seed / 360 % 2;
+    bool done = td_measure(&o, &m);
+    td_measure_fini(&m);
+    return done;
+}
+
+static void the_bubble_keeps_every_ring_moving(void **unused)
+{
+    (void)unused;
+    static const char *const shapes[] = {"4x4", "5", "3x5", "2x3x4m", "4x4x2", "6m", "2x2x2x2"};
+    const char *wanted = getenv("TORUS_TEST_LONG");
+    uint64_t seeds = wanted && *wanted == '1' ? 10000 : 500;
+    for (uint64_t seed = 1; seed <= seeds; seed++)
+        if (!finishes(shapes[seed % 7], seed, true, seed % 3))
+            fail_msg("%s, seed %llu: no packet moves", shapes[seed % 7], (unsigned long long)seed);
+}
+
+static void without_it_a_ring_fills_up(void **unused)
+{
+    (void)unused;
+    static const char *const shapes[] = {"8x8", "4x4x4"};
+    for (int s = 0; s < 2; s++) {
+        assert_false(finishes(shapes[s], 9, false, false)); /* 5 packets a pair */
+        assert_true(finishes(shapes[s], 9, true, false));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bubble_keeps_every_ring_moving),
+        cmocka_unit_test(without_it_a_ring_fills_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
