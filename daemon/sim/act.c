@@ -148,7 +148,10 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, struct pa
     td_time at = arrival(sim, node, to, BULK, sent);
     if (sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED) {
         /* a short packet does not overtake what went before it */
-        td_time *last = &sim->node[node].last_bulk[parcel->event.u.packet.packet.direction];
+        unsigned direction = parcel->event.u.packet.packet.direction;
+        if (sim->topology.size[direction / 2] == 2)
+            direction &= ~1u; /* two cables to one neighbour, with one session */
+        td_time *last = &sim->node[node].last_bulk[direction];
         at = *last = at > *last ? at : *last;
     }
     queue_put(&sim->queue, (struct event){.time = at,
