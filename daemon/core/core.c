@@ -40,7 +40,9 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     td_ranges_init(&core->scratch, options->settings.scratch_bytes);
     if (core->arena)
         core->link = td_arena_alloc(core->arena, options->topology.nodes * sizeof *core->link);
-    if (!core->arena || !core->pad || !core->link || !td_flight_init(core)) {
+    /* zeroed pages that nobody has touched cost nothing: most links never go down */
+    core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
+    if (!core->arena || !core->pad || !core->link || !core->link_text || !td_flight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -60,9 +62,8 @@ void td_core_destroy(struct td_core *core)
     if (!core)
         return;
     free(core->pad);
+    free(core->link_text);
     td_flight_fini(core);
-    if (core->link)
-        td_link_fini(core);
     td_arena_destroy(core->arena);
     free(core);
 }

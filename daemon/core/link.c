@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "communicator.h"
@@ -19,7 +18,9 @@ void td_link_init(struct td_core *core)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         struct td_link *link = &core->link[n];
-        *link = (struct td_link){.node = n, .expires_at = TD_TIME_NEVER};
+        *link = (struct td_link){.node = n,
+                                 .expires_at = TD_TIME_NEVER,
+                                 .text = core->link_text + (size_t)n * TD_LINK_TEXT_MAX};
         td_link_start(core, link);
         link->task.advance = advance;
         link->queue_last = &link->queue;
@@ -35,7 +36,7 @@ void td_link_init(struct td_core *core)
 
 const char *td_link_why(const struct td_link *link)
 {
-    return link->text ? link->text : link->up ? "" : "not connected yet";
+    return link->text[0] || link->up ? link->text : "not connected yet";
 }
 
 bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *node)
@@ -401,12 +402,4 @@ void td_link_unwatch(struct td_core *core, uint32_t node)
         return;
     assert(core->link[node].watches > 0);
     core->link[node].watches--;
-}
-
-void td_link_fini(struct td_core *core)
-{
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        td_arena_free(core->arena, core->link[n].news);
-        free(core->link[n].text);
-    }
 }

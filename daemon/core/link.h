@@ -9,13 +9,13 @@
  *
  * A session outlives connections: what is not acknowledged is kept (packets as flights, tree
  * messages by the driver), and when the link is up again both ends say in a RESUME what they have,
- * and go on from there. A session ends when the link does not come back in time, or to a daemon that
- * was started anew: then all of it is lost, the next one has another number, and by that number the
- * far end knows that it has to forget too. The first session of a daemon is known from its
- * incarnation, so that two that meet for the first time need no RESUME.
- * Owns: transfers until delivered. Borrows: the operations they are for.
- * Invariant: freed <= received <= sent <= freed + link_credits, seen from either end; session_in is
- * 0 when nothing of the far end's session has come. */
+ * and go on from there. A session ends when the link does not come back in time, or to a daemon
+ * that was started anew: then all of it is lost, the next one has another number, and by that
+ * number the far end knows that it has to forget too. The first session of a daemon is known from
+ * its incarnation, so that two that meet for the first time need no RESUME. Owns: transfers until
+ * delivered. Borrows: the operations they are for. Invariant: freed <= received <= sent <= freed +
+ * link_credits, seen from either end; session_in is 0 when nothing of the far end's session has
+ * come. */
 #ifndef TD_CORE_LINK_H
 #define TD_CORE_LINK_H
 
@@ -43,16 +43,16 @@ struct td_link {
     bool up, wanted;
     bool neighbour;   /* in the node tree */
     uint32_t watches; /* communicators and joins that want to know of its death */
-    bool open;      /* up, and both ends go on from the same place */
-    bool dead;      /* given up, and not up since */
-    bool guilty;    /* it broke the rules: given up when it goes down */
-    bool ask, poll; /* a RESUME is due; it asks for an answer */
-    bool asked;     /* and no answer has come */
-    bool tell;      /* counts are due */
-    bool lost_once; /* the session is not the first */
+    bool open;        /* up, and both ends go on from the same place */
+    bool dead;        /* given up, and not up since */
+    bool guilty;      /* it broke the rules: given up when it goes down */
+    bool ask, poll;   /* a RESUME is due; it asks for an answer */
+    bool asked;       /* and no answer has come */
+    bool tell;        /* counts are due */
+    bool lost_once;   /* the session is not the first */
     uint64_t incarnation;
     td_time expires_at; /* it is down, or not open, and given up then */
-    char *text; /* why it went down, TD_LINK_TEXT_MAX bytes; NULL: it never did */
+    char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" when it is up, or never was */
 
     uint64_t sent, acknowledged, freed_there;
     struct td_flight *packets,
@@ -73,15 +73,14 @@ struct td_link {
 };
 
 void td_link_init(struct td_core *core);
-void td_link_fini(struct td_core *core);
 void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation);
 /* td_link_why returns why a link is not up. */
 const char *td_link_why(const struct td_link *link);
 /* td_link_neighbour finds the neighbours in the node tree, by increasing number: *place is 0 at
  * first. False: there are no more. */
 bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *node);
-/* td_link_down: the link is given up after progress_timeout, or a heartbeat after the host there has
- * said that no daemon answers. */
+/* td_link_down: the link is given up after progress_timeout, or a heartbeat after the host there
+ * has said that no daemon answers. */
 void td_link_down(struct td_core *core, uint32_t node, const char *text, bool refused);
 /* td_link_timers gives up what has been down for too long. */
 void td_link_timers(struct td_core *core);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How sessions begin, outlive their connections, and end. link.h says what a session is; here is
  * who decides that both ends mean the same one:
- *   - a frame of a session that is not known is dropped, and so is one that is not the next; the far
- *     end is asked for a RESUME then;
+ *   - a frame of a session that is not known is dropped, and so is one that is not the next; the
+ * far end is asked for a RESUME then;
  *   - a RESUME that knows our session opens the way out: all that it has not received goes again;
  *   - a RESUME of a new session says that the far end has given the old ones up, so we do;
  *   - one that knows a session of ours that has been given up here is answered with the new one. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "communicator.h"
@@ -18,7 +17,7 @@
 
 enum {
     TREE_UNTOLD_MAX = 32, /* tree messages received before that is said for its own sake */
-    TREE_KEPT_MAX = 2048,   /* a driver can repeat so many at once */
+    TREE_KEPT_MAX = 2048, /* a driver can repeat so many at once */
 };
 
 /* first_session names the first session of a daemon. */
@@ -284,7 +283,7 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     link->wanted = link->dead = link->open = link->asked = false;
     link->incarnation = incarnation;
     link->heard_at = core->now;
-    if (link->text)
+    if (link->text[0])
         link->text[0] = '\0';
     if (!met && !link->lost_once && !link->ask && link->session_in == 0)
         link->session_in = first_session(incarnation);
@@ -302,10 +301,9 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text, bool re
 {
     struct td_link *link = &core->link[node];
     bool was_up = link->up;
-    uint64_t grace = (uint64_t)(refused ? core->settings.heartbeat_ns
-                                        : core->settings.progress_timeout_ns);
-    if (link->text || (link->text = malloc(TD_LINK_TEXT_MAX)))
-        snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
+    uint64_t grace =
+        (uint64_t)(refused ? core->settings.heartbeat_ns : core->settings.progress_timeout_ns);
+    snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->up = link->wanted = link->open = false;
     link->again = NULL;
     if (link->news)

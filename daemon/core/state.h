@@ -52,6 +52,7 @@ struct td_core {
     struct td_region *dead_regions; /* to be released by the driver */
     struct td_task dead_task;
     struct td_link *link;                    /* [nodes] */
+    char *link_text;                         /* [nodes][TD_LINK_TEXT_MAX] */
     struct td_torus *torus;                  /* NULL on the direct fabric */
     struct td_communicator *communicators;   /* newest first */
     struct td_join *joins;                   /* of local clients, not answered yet */
