@@ -13,7 +13,7 @@
 
 /* Version of the local and of the peer protocol. Another major is refused; one minor back between
  * daemons is accepted. */
-enum { TD_WIRE_MAJOR = 1, TD_WIRE_MINOR = 0 };
+enum { TD_WIRE_MAJOR = 2, TD_WIRE_MINOR = 0 };
 
 /* A local datagram starts with these 8 bytes: 'T' 'o' 'r' 'u', major, minor, type (u16 LE: a
  * td_request_kind, or 0x100 + td_reply_kind). */

@@ -12,6 +12,9 @@
 
 #include "forms.h"
 
+/* The first bytes of a datagram of our version, so that what follows is looked at. */
+static const uint8_t HEADER[6] = {'T', 'o', 'r', 'u', TD_WIRE_MAJOR, TD_WIRE_MINOR};
+
 enum { HOSTILE_INPUTS = 100000 };
 
 static uint64_t seed = 1;
@@ -197,7 +200,7 @@ static void hostile_bytes_do_no_harm(void **unused)
             for (size_t k = 0; k < size; k++)
                 hostile[k] = (uint8_t)draw();
             if (below(2) && size >= TD_WIRE_HEADER_BYTES) {
-                memcpy(hostile, "Toru\1\0", 6);
+                memcpy(hostile, HEADER, 6);
                 hostile[6] = (uint8_t)below(12);
                 hostile[7] = (uint8_t)(form == 1);
             }
@@ -211,7 +214,9 @@ static void amplification_stops_at_the_memory(void **unused)
 {
     (void)unused;
     static uint8_t many[TD_DATAGRAM_MAX];
-    memcpy(many, "Toru\1\0\6\1", TD_WIRE_HEADER_BYTES);
+    memcpy(many, HEADER, 6);
+    many[6] = 6; /* STATUS, a reply */
+    many[7] = 1;
     for (size_t i = TD_WIRE_HEADER_BYTES; i + 2 < sizeof many; i += 3) {
         many[i] = 0x8a; /* field 17, length-delimited: an empty row */
         many[i + 1] = 0x01;
