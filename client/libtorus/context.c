@@ -417,19 +417,19 @@ int torus_iclose(torus_context *c, torus_request **request)
     }
     r->replies_due = groups;
     r->id = c->next_id++;
+    r->next = c->requests; /* before the first LEAVE: its answer may come before the last is sent */
+    c->requests = r;
     for (torus_group *g = c->groups; g && error == TORUS_OK; g = g->next) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = r->id};
         q.u.operation.group = g->number;
         error = tl_send(c, &q, -1);
     }
     if (error != TORUS_OK) {
-        tl_request_free(r);
+        tl_request_withdraw(r);
         return error;
     }
     while (c->groups)
         tl_group_free(c->groups);
-    r->next = c->requests;
-    c->requests = r;
     *request = r;
     return TORUS_OK;
 }

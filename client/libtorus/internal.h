@@ -130,6 +130,8 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply);
 /* tl_request_finish_all ends all that wait, since the daemon is gone. */
 void tl_request_finish_all(torus_context *c, int error, const char *text);
 void tl_request_free(torus_request *r);
+/* tl_request_withdraw frees a request that was on its way, whatever has become of it. */
+void tl_request_withdraw(torus_request *r);
 /* tl_request_wait waits for *r and frees it: the blocking forms. A pointer, since what starts the
  * request stands among the arguments. */
 int tl_request_wait(int started, torus_request **r);

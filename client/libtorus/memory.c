@@ -31,7 +31,8 @@ struct region {
 static int make_file(torus_context *c, size_t bytes)
 {
     /* looked at first: populating more than the machine has would end in somebody's death */
-    uint64_t most = c->region_bytes_max, has = (uint64_t)sysconf(_SC_PHYS_PAGES) * PAGE;
+    uint64_t most = c->region_bytes_max,
+             has = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (bytes > most || c->region_bytes > most - bytes || bytes > has) {
         tl_fail(c, TORUS_ERR_NO_MEMORY,
                 "%zu more bytes of shared memory cannot be had: this process has %llu of the %llu "
@@ -166,14 +167,18 @@ static struct region *region_of(torus_context *c, const void *pointer)
     return r;
 }
 
-static struct block *find(torus_context *c, const void *pointer)
+static struct block *block_of(struct region *r, const void *pointer)
 {
-    struct region *r = region_of(c, pointer);
     size_t offset = r ? (size_t)((const uint8_t *)pointer - r->base) : 0;
     struct block *b = r ? r->blocks : NULL;
     while (b && (offset < b->offset || offset >= b->offset + b->bytes))
         b = b->next;
     return b && b->taken ? b : NULL;
+}
+
+static struct block *find(torus_context *c, const void *pointer)
+{
+    return block_of(region_of(c, pointer), pointer);
 }
 
 static void merge(struct region *r)
@@ -219,8 +224,8 @@ void tl_memory_give(torus_context *c, uint8_t *memory)
 int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
                    struct block **block)
 {
-    const struct region *r = region_of(c, pointer);
-    struct block *b = find(c, pointer);
+    struct region *r = region_of(c, pointer);
+    struct block *b = block_of(r, pointer);
     *block = b;
     if (!r)
         return TORUS_OK;

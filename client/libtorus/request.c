@@ -157,6 +157,18 @@ static void take_finished(torus_context *c, torus_request *r)
         errno = saved; /* it was empty already */
 }
 
+void tl_request_withdraw(torus_request *r)
+{
+    torus_request **link = &r->context->requests;
+    while (*link && *link != r)
+        link = &(*link)->next;
+    if (*link)
+        *link = r->next;
+    else
+        take_finished(r->context, r);
+    tl_request_free(r);
+}
+
 /* refusal_seen: the caller learns that its calls since then were not made. */
 static void refusal_seen(torus_context *c, const torus_request *r)
 {

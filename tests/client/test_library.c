@@ -4,6 +4,7 @@
 #include "daemons.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { IN_FLIGHT_MAX = 256 };
@@ -212,6 +213,33 @@ static void iclose_waits_for_nothing_and_takes_nothing_away(void **state)
     stop();
 }
 
+/* The library reads answers at every 64th request number, so that must not be the one it closes by.
+ */
+static void iclose_leaves_many_groups(void **state)
+{
+    (void)state;
+    enum { GROUPS = 5, NUMBERS = 64 };
+    start(1, "");
+    for (int calls = 0; calls < NUMBERS; calls++) {
+        torus_context *c = open_at(0);
+        torus_group *g[GROUPS];
+        torus_request *end = NULL;
+        for (int i = 0; i < GROUPS; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "job %d", i);
+            struct torus_join_options o = as(1, 0);
+            o.name = name;
+            assert_int_equal(torus_join(c, &o, &g[i]), TORUS_OK);
+        }
+        for (int i = 0; i < calls; i++)
+            assert_int_equal(torus_barrier(g[0]), TORUS_OK);
+        assert_int_equal(torus_iclose(c, &end), TORUS_OK);
+        assert_int_equal(torus_wait(end, 20 * (int64_t)SECOND), TORUS_OK);
+        torus_close(c);
+    }
+    stop();
+}
+
 static void wrong_arguments_are_errors(void **state)
 {
     (void)state;
@@ -254,6 +282,7 @@ int main(void)
         cmocka_unit_test_teardown(buffers_that_run_out_of_their_memory_are_refused, clean_up),
         cmocka_unit_test_teardown(a_callback_may_close_the_context, clean_up),
         cmocka_unit_test_teardown(iclose_waits_for_nothing_and_takes_nothing_away, clean_up),
+        cmocka_unit_test_teardown(iclose_leaves_many_groups, clean_up),
         cmocka_unit_test_teardown(wrong_arguments_are_errors, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
