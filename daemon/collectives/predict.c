@@ -67,8 +67,7 @@ static uint64_t pauses(const struct td_grid *grid, uint32_t d)
 static uint64_t segments_of(const struct td_program *p, const struct td_prediction *out)
 {
     uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
-    uint64_t room = p->tuning.relay_bytes ? p->tuning.relay_bytes : TD_RELAY_BYTES_DEFAULT;
-    return 1 + out->packets * packet / (room / (p->group->slots * 7u) + 1);
+    return 1 + out->packets * packet / (p->tuning.relay_bytes / (p->group->slots * 7u) + 1);
 }
 
 void td_predict_alltoall(const struct td_program *p, struct td_prediction *out)

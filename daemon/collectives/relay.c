@@ -18,8 +18,7 @@ static int64_t pairs(const struct td_program *p)
 static uint64_t segment_for(const struct td_program *p, uint32_t parts, uint32_t buffers)
 {
     uint64_t bytes = (uint64_t)p->parameter[TD_RELAY_BYTES];
-    uint64_t room = p->tuning.relay_bytes ? p->tuning.relay_bytes : TD_RELAY_BYTES_DEFAULT;
-    uint64_t segment = room / ((uint64_t)pairs(p) * p->group->slots * buffers);
+    uint64_t segment = p->tuning.relay_bytes / ((uint64_t)pairs(p) * p->group->slots * buffers);
     if (segment >= bytes)
         return bytes;
     if (segment >= parts * ALIGNMENT)

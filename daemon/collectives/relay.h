@@ -12,8 +12,6 @@
 
 #include "collectives.h"
 
-#define TD_RELAY_BYTES_DEFAULT ((uint64_t)64 << 20)
-
 /* The program's first parameters. */
 enum {
     TD_RELAY_RANKS,    /* the most of any node */

@@ -133,7 +133,7 @@ struct td_tuning {
     bool in_order;         /* random: destinations by number, to show what randomness is worth */
     uint32_t burst;        /* random: packets for a destination before the next one's turn */
     uint32_t packet_bytes; /* payload of a packet */
-    uint64_t relay_bytes;  /* scratch of a node that passes data on, at most; 0: 64 MiB */
+    uint64_t relay_bytes;  /* scratch of a node that passes data on, at most */
 };
 
 struct td_program;

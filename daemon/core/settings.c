@@ -18,7 +18,9 @@ void td_settings_default(struct td_settings *s)
         .arrival_timeout_ns = -1,
         .progress_timeout_ns = 30 * (int64_t)1000000000,
         .heartbeat_ns = 1000000000,
-        .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX, .burst = 1},
+        .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX,
+                   .burst = 1,
+                   .relay_bytes = (uint64_t)64 << 20},
     };
     td_router_rules_default(&s->router);
 }
@@ -61,8 +63,8 @@ static const char *check_tuning(const struct td_settings *s, const char **key)
     if (t->burst < 1 || t->burst > 1 << 16)
         return "burst must be 1 to 65536 packets";
     *key = "relay";
-    if (t->relay_bytes && (t->relay_bytes < 1 << 16 || t->relay_bytes > s->scratch_bytes))
-        return "relay must be at least 64 KiB and at most scratch";
+    if (t->relay_bytes < 1 << 16 || t->relay_bytes > s->scratch_bytes)
+        return "relay must be at least 64 KiB and at most [limits] scratch";
     return NULL;
 }
 

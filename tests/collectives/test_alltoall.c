@@ -119,7 +119,7 @@ static void tune(const struct placed *g, struct symbolic_case *c)
     t->packet_bytes = (uint32_t)(draw(3) ? 1 << 18 : g->topology.nodes + g->size + draw(40));
     /* room for a part of every message, or for all of it */
     uint64_t pairs = (uint64_t)g->size * g->size;
-    t->relay_bytes = draw(2) ? 0 : pairs * 2 * (1 + c->call.count / (1 + draw(3)));
+    t->relay_bytes = draw(2) ? (uint64_t)64 << 20 : pairs * 2 * (1 + c->call.count / (1 + draw(3)));
 }
 
 /* for_all calls `test` with every shape and form. */

@@ -85,7 +85,8 @@ static void add_up(enum td_alltoall method, unsigned parts)
                                   .alltoall = (uint8_t)method,
                                   .parts = (uint8_t)parts,
                                   .burst = 1,
-                                  .packet_bytes = 8};
+                                  .packet_bytes = 8,
+                                  .relay_bytes = (uint64_t)64 << 20};
     for (uint32_t n = 0; n < nodes; n++)
         rank_node[n] = n;
     assert_non_null(arena);
@@ -208,7 +209,10 @@ static void expect_choice(const char *shape, enum td_fabric fabric, uint32_t lef
     struct td_arena *arena = td_arena_create(1 << 22);
     struct td_topology t;
     struct td_group group;
-    struct td_tuning tuning = {.fabric = (uint8_t)fabric, .burst = 1, .packet_bytes = 100};
+    struct td_tuning tuning = {.fabric = (uint8_t)fabric,
+                               .burst = 1,
+                               .packet_bytes = 100,
+                               .relay_bytes = (uint64_t)64 << 20};
     struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = packets * 100};
     char text[TD_TEXT_MAX];
     uint32_t ranks = 0;
