@@ -105,7 +105,7 @@ static const char *take(struct explain *x, const char *name, const char *value)
     if (strcmp(name, "--seed") == 0)
         return size_of(value, 0, UINT64_MAX, &x->seed) ? NULL : "--seed is a number";
     if (strcmp(name, "--parts") == 0) {
-        bool good = size_of(value, 0, TD_DIMENSIONS_MAX, &n);
+        bool good = size_of(value, 0, 1, &n);
         t->parts = (uint8_t)n;
         return good ? NULL : "--parts is 1, or 0 for one a dimension";
     }
@@ -236,11 +236,7 @@ static bool compile(struct explain *x)
                                   .tuning = &x->settings.tuning};
     td_select_compile(&in, &x->program);
     td_select_explain(&in, x->reason, sizeof x->reason);
-    enum td_alltoall method = TD_ALLTOALL_RANDOM;
-    for (unsigned m = 0; m < TD_ALLTOALLS; m++)
-        if (strncmp(x->reason, td_alltoall_name(m), strcspn(x->reason, ":")) == 0)
-            method = (enum td_alltoall)m;
-    x->plan = explain_plan_of(&x->program, method);
+    x->plan = explain_plan_of(&x->program, (enum td_alltoall)x->program.tuning.alltoall);
     x->totals = explain_total(&x->plan);
     predict(x);
     return true;

@@ -33,7 +33,8 @@ static enum td_alltoall choose(const struct td_program *p, struct td_prediction 
 static void compile_alltoall(struct td_program *p)
 {
     struct td_prediction predicted;
-    switch (choose(p, &predicted)) {
+    p->tuning.alltoall = (uint8_t)choose(p, &predicted);
+    switch ((enum td_alltoall)p->tuning.alltoall) {
     case TD_ALLTOALL_PHASED:
         td_alltoall_phased_compile(p);
         return;

@@ -5,7 +5,8 @@
 
 #include "core/program.h"
 
-/* td_select_compile is the td_compile_fn of both drivers. */
+/* td_select_compile is the td_compile_fn of both drivers. Of an all-to-all, the program's tuning
+ * names the method it is by, never AUTO. */
 td_compile_fn td_select_compile;
 /* td_select_explain writes the method that td_select_compile takes and the reason, in a sentence;
  * returns its length. */

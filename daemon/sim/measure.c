@@ -161,8 +161,10 @@ static bool explain(const struct td_measure_options *o, struct td_measurement *m
                                       .group = &group,
                                       .topology = &m->topology,
                                       .tuning = &o->world.settings.tuning};
+        struct td_program program;
+        td_select_compile(&in, &program);
+        m->method = td_alltoall_name((enum td_alltoall)program.tuning.alltoall);
         td_select_explain(&in, m->why, sizeof m->why);
-        snprintf(m->method, sizeof m->method, "%.*s", (int)strcspn(m->why, ":"), m->why);
     }
     td_arena_destroy(arena);
     free(rank_node);

@@ -23,12 +23,12 @@ void td_measure_options_default(struct td_measure_options *options, const char *
 
 struct td_measurement {
     struct td_topology topology;
-    char method[24];   /* as --method names it */
-    char why[300];     /* why this one, with its name */
-    double bound;      /* T_min in slots */
-    double slots;      /* from the gate's release until the last rank knows of its end */
-    double gate;       /* slots from the last call to the release */
-    double efficiency; /* bound / slots */
+    const char *method; /* as --method names it */
+    char why[300];      /* why this one, with its name */
+    double bound;       /* T_min in slots */
+    double slots;       /* from the gate's release until the last rank knows of its end */
+    double gate;        /* slots from the last call to the release */
+    double efficiency;  /* bound / slots */
     struct td_utilization {
         double mean, least, most; /* of the links of a dimension, over `slots` */
     } utilization[TD_DIMENSIONS_MAX];

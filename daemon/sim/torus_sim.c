@@ -175,7 +175,7 @@ static bool take(struct command *c, int option, const char *name, const char *va
     case SEED:
         return number(name, value, 0, UINT64_MAX, &c->measure.world.seed);
     case PARTS:
-        good = number(name, value, 0, TD_DIMENSIONS_MAX, &n);
+        good = number(name, value, 0, 1, &n);
         s->tuning.parts = (uint8_t)n;
         return good;
     case GAP:
@@ -195,7 +195,7 @@ static bool take(struct command *c, int option, const char *name, const char *va
         s->tuning.in_order = place;
         return good;
     case BURST:
-        good = number(name, value, 1, 1 << 20, &n);
+        good = number(name, value, 1, 1 << 16, &n);
         s->tuning.burst = (uint32_t)n;
         return good;
     case SLOTS:
