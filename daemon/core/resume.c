@@ -31,6 +31,15 @@ void td_link_start(struct td_core *core, struct td_link *link)
     link->session = first_session(core->options.incarnation);
 }
 
+static void expire_at(struct td_core *core, struct td_link *link, td_time at)
+{
+    if (at < link->expires_at)
+        link->expires_at = at;
+    if (link->expires_at < core->links_expire_at)
+        core->links_expire_at = link->expires_at;
+    td_core_alarm(core, core->links_expire_at);
+}
+
 /* ---- tree messages ---- */
 
 static void fill(struct td_link *link, struct td_message *m)
@@ -51,8 +60,14 @@ void td_link_seal(struct td_core *core, struct td_action *a)
         return; /* a later one says all that an earlier one did */
     m->number = ++link->tree_sent;
     a->u.tree.held = !link->open;
-    if (link->tree_sent - link->tree_acknowledged == TREE_KEPT_MAX && link->up)
+    if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->guilty)
+        return;
+    if (link->up) {
         td_link_drop(core, link->node, "it acknowledges no tree messages");
+        return;
+    }
+    link->guilty = true; /* no more is kept for it: it is given up before its time */
+    expire_at(core, link, core->now);
 }
 
 static void forget_tree(struct td_core *core, struct td_link *link, uint64_t number)
@@ -152,15 +167,6 @@ void td_link_timers(struct td_core *core)
                 core->links_expire_at = link->expires_at;
         }
     }
-    td_core_alarm(core, core->links_expire_at);
-}
-
-static void expire_at(struct td_core *core, struct td_link *link, td_time at)
-{
-    if (at < link->expires_at)
-        link->expires_at = at;
-    if (link->expires_at < core->links_expire_at)
-        core->links_expire_at = link->expires_at;
     td_core_alarm(core, core->links_expire_at);
 }
 
