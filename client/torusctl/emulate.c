@@ -90,6 +90,16 @@ static const char *add_setting(struct emulation *e, const char *key, const char 
         return "there are too many settings";
     if (asprintf(&setting, "%s%s", key, value) < 0)
         return "no memory";
+    /* without blanks around '=', so that a key is known by its first letters */
+    char *to = strpbrk(setting, " \t="), *from = to;
+    if (to) {
+        from += strspn(from, " \t");
+        if (*from == '=') {
+            *to++ = '=';
+            from += 1 + strspn(from + 1, " \t");
+            memmove(to, from, strlen(from) + 1);
+        }
+    }
     e->settings[e->settings_count++] = setting;
     return NULL;
 }

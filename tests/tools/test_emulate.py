@@ -272,7 +272,8 @@ class Emulation(unittest.TestCase):
             self.assertEqual(done.stdout.count("link_rate=1MB/s"), 4 * (len(options) // 4))
 
     def test_links_faster_than_this_machine_are_refused_with_both_figures(self):
-        for option in (["--link-rate", "100GB/s"], ["--set", "torus.link_rate=100GB/s"]):
+        for option in (["--link-rate", "100GB/s"], ["--set", "torus.link_rate=100GB/s"],
+                       ["--set", "torus.link_rate = 100GB/s"]):
             done = emulate("3x3", "--fabric", "routed", *option, "--", "true")
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"36 directed links of 100 GB/s are 3.6 TB/s, more than "
