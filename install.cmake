@@ -52,8 +52,8 @@ install(CODE "
 install(SCRIPT places.cmake)
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(document README.md docs/architecture.md docs/protocol.md docs/patents.md)
-    install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-endforeach()
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md"
+        PATTERN "*.png" PATTERN man EXCLUDE)
 install(DIRECTORY client/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
         FILES_MATCHING PATTERN "*.c" PATTERN "*.py")

@@ -8,10 +8,6 @@
 
 #include "core/topology.h"
 
-/* ctl_directed_links counts the links of a torus, each direction by itself. */
-uint64_t ctl_directed_links(const struct td_topology *topology);
-/* ctl_copy_rate measures for some 30 ms what memcpy moves, in bytes a second; 0 without memory. */
-double ctl_copy_rate(void);
 /* ctl_links_fit: whether links of `rate` bytes a second in each direction take no more than a fifth
  * of what the machine copies; else false with the sentence in text. */
 bool ctl_links_fit(const struct td_topology *topology, uint64_t rate, char *text, size_t bytes);

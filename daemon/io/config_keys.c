@@ -316,6 +316,16 @@ const struct td_config_key *td_config_key_nearest(const char *section, const cha
     return best;
 }
 
+void td_config_sections(char *text, size_t bytes)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < KEYS && length < bytes; i++)
+        if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0) /* they stand together */
+            length += (size_t)snprintf(text + length, bytes - length, "%s%s", length ? ", " : "",
+                                       keys[i].section);
+}
+
 bool td_config_section_known(const char *section)
 {
     for (size_t i = 0; i < KEYS; i++)

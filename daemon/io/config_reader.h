@@ -46,6 +46,8 @@ size_t td_config_key_index(const struct td_config_key *key);
 /* td_config_key_nearest is what may have been meant; without a section, any key of that name. */
 const struct td_config_key *td_config_key_nearest(const char *section, const char *name);
 bool td_config_section_known(const char *section);
+/* td_config_sections writes all their names, with commas between. */
+void td_config_sections(char *text, size_t bytes);
 
 /* td_config_read reads one file; td_config_read_drop_ins those in FILE.d. */
 bool td_config_read(struct td_config_reader *reader, const char *file);

@@ -78,11 +78,8 @@ static bool feed(struct td_config_reader *r, const char *line)
                  line + begin + 1);
         if (td_config_section_known(r->section))
             return true;
-        return td_config_fail(
-            r,
-            "unknown section [%s]; there are node, torus, peers, network, limits, "
-            "compute, log",
-            r->section);
+        td_config_sections(text, sizeof text);
+        return td_config_fail(r, "unknown section [%s]; there are %s", r->section, text);
     }
     if (begin > 0 && r->last && !strchr(line, '=')) {
         snprintf(text, sizeof text, "[%s]\n%s = %s\n", r->section, r->last->name, line + begin);

@@ -277,7 +277,7 @@ static void on_watchdog(uv_timer_t *timer)
 
 /* ---- life ---- */
 
-static uint64_t random_number(void)
+uint64_t td_loop_random(void)
 {
     uint64_t x = 0;
     while (getrandom(&x, sizeof x, 0) != sizeof x || x == 0)
@@ -327,7 +327,7 @@ static bool start_core(struct td_loop *loop)
     struct td_core_options options = {.topology = c->topology,
                                       .node = c->node,
                                       .incarnation = loop->incarnation,
-                                      .seed = random_number(),
+                                      .seed = td_loop_random(),
                                       .settings = c->settings,
                                       .compile = td_select_compile,
                                       .endpoints = (const char *const *)c->endpoints,
@@ -372,7 +372,7 @@ int td_loop_run(const struct td_config *config, int watch_fd)
 {
     struct td_loop loop = {.config = config};
     char why[512] = "";
-    loop.incarnation = random_number();
+    loop.incarnation = td_loop_random();
     loop.digest = td_settings_digest(&config->settings, &config->topology);
     signal(SIGPIPE, SIG_IGN);
     uv_loop_init(&loop.uv);

@@ -2,9 +2,9 @@
 /* loop: driver 1. Feeds events to the core, executes its actions, arms its deadline.
  *
  * Everything here runs on the loop's thread, but for computations on workers and ZeroMQ's own
- * thread, which hand their results over (workers.c, peers_send.c). While a list of actions is executed,
- * events that it causes wait in a queue: td_core_step is never entered twice. Owns: the core and
- * all parts of the driver. */
+ * thread, which hand their results over (workers.c, peers_send.c). While a list of actions is
+ * executed, events that it causes wait in a queue: td_core_step is never entered twice. Owns: the
+ * core and all parts of the driver. */
 #ifndef TD_IO_LOOP_H
 #define TD_IO_LOOP_H
 
@@ -37,7 +37,7 @@ struct td_loop {
     td_time armed_at; /* what it is set to */
     uv_timer_t watchdog, status;
     td_time status_at; /* when it was told last */
-    uv_idle_t more; /* the core has work left: come by without waiting */
+    uv_idle_t more;    /* the core has work left: come by without waiting */
     uv_signal_t term, interrupt, hangup;
     uv_poll_t watch; /* end of file there: stop at once */
     bool stopping, stopped;
@@ -49,6 +49,8 @@ int td_loop_run(const struct td_config *config, int watch_fd);
 /* td_loop_feed gives the core an event now, or after the actions under way. Only events without
  * borrowed pointers may come while actions are executed. */
 void td_loop_feed(struct td_loop *loop, const struct td_event *event);
+/* td_loop_random returns a number of the system's randomness, never 0. */
+uint64_t td_loop_random(void);
 td_time td_loop_now(void);
 
 #endif

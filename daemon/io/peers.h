@@ -14,15 +14,16 @@
 struct td_peers *td_peers_create(struct td_loop *loop);
 /* td_peers_bind listens; false with a sentence in why. */
 bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes);
-/* td_peers_start connects to the neighbours in the node tree. */
+/* td_peers_start connects to the neighbours in the node tree, and on the routed fabric to those in
+ * the torus. */
 void td_peers_start(struct td_peers *peers);
 /* td_peers_close ends all connections; td_peers_free follows once the loop has closed its handles.
  */
 void td_peers_close(struct td_peers *peers);
 void td_peers_free(struct td_peers *peers);
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
-/* td_peers_repeat_tree sends what is kept again, from that number on; td_peers_forget_tree keeps what
- * is up to it no longer. */
+/* td_peers_repeat_tree sends what is kept again, from that number on; td_peers_forget_tree keeps
+ * what is up to it no longer. */
 void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint64_t number);
 void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number);
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);

@@ -34,7 +34,8 @@ static const char *objection(struct td_peers *peers, const struct td_greeting *g
     else if (strcmp(g->shape, peers->shape) != 0)
         snprintf(text, bytes, "its shape is %s, here it is %s", g->shape, peers->shape);
     else if (g->digest != peers->loop->digest)
-        snprintf(text, bytes, "its [torus], [network] or [alltoall] settings, or progress_timeout, differ from "
+        snprintf(text, bytes,
+                 "its [torus], [network] or [alltoall] settings, or progress_timeout, differ from "
                  "those here");
     else
         return NULL;
@@ -69,7 +70,6 @@ void td_peers_take_greeting(struct td_peers *peers, void *router, zmq_msg_t *ide
     } else {
         struct td_peer *p = &peers->peer[g.node];
         p->session_in[g.bulk ? BULK : TREE] = g.session;
-        p->incarnation_in = g.incarnation;
         p->refused[0] = '\0';
         if (p->way[TREE].socket && p->incarnation && p->incarnation != g.incarnation)
             td_peer_end(p, "the daemon there was started anew", RETRY_MS);

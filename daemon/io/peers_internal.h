@@ -5,8 +5,8 @@
  *   peers_greet.c    greetings that come in: who is accepted
  *   peers_link.c     the link to one peer: its DEALERs, their answers, its end, the next attempt
  *   peers_receive.c  frames of the ROUTERs become events
- *   peers_send.c     tree messages and packets go out; messages that may have to go again; lent bytes
- *   peers_buffers.c  payloads that came in, until the core releases them */
+ *   peers_send.c     tree messages and packets go out; messages that may have to go again; lent
+ * bytes peers_buffers.c  payloads that came in, until the core releases them */
 #ifndef TD_IO_PEERS_INTERNAL_H
 #define TD_IO_PEERS_INTERNAL_H
 
@@ -42,7 +42,7 @@ struct td_peer {
     bool steady; /* somebody may always be waiting for it: see RETRY_MS_MAX */
     struct way way[KINDS];
     uint64_t incarnation; /* of the far end, as its answers say */
-    uint64_t session_in[KINDS], incarnation_in;
+    uint64_t session_in[KINDS];
     uv_timer_t retry;
     unsigned retry_ms;
     struct kept *kept, **kept_last;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
     RETRY_MS_MAX = 1000,   /* of links that are needed, */
@@ -13,14 +12,6 @@ enum {
     ANSWER_MS = 5000, /* for both greetings to be answered: ZeroMQ does not tell of all failures */
     SOCKET_BUFFER = 4 << 20,
 };
-
-static uint64_t random_number(void)
-{
-    uint64_t x = 0;
-    while (getrandom(&x, sizeof x, 0) != sizeof x || x == 0)
-        continue;
-    return x;
-}
 
 /* ---- what comes back ---- */
 
@@ -156,7 +147,7 @@ static bool open_way(struct td_peer *p, int kind)
     struct way *w = &p->way[kind];
     char endpoint[600], inproc[64];
     uint8_t identity[IDENTITY_BYTES] = {'T'}, bytes[1024];
-    *w = (struct way){.peer = p, .session = random_number()};
+    *w = (struct way){.peer = p, .session = td_loop_random()};
     void *socket = td_peers_open_socket(peers, ZMQ_DEALER, kind);
     if (!socket || !endpoint_of(peers, p->node, kind, endpoint, sizeof endpoint))
         return false;

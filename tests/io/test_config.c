@@ -191,17 +191,27 @@ static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
 static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
 {
     (void)state;
-    static const char *const keys[] = {
-        "[torus]\nfabric = routed",     "[torus]\nfabric = routed\nlink_rate = 5MB/s",
-        "[torus]\nslots = 5",           "[torus]\nfifo_slots = 5",
-        "[torus]\nqueues = 5",          "[torus]\nqueue_slots = 5",
-        "[torus]\npatience = 5",        "[torus]\nstraight = 5",
-        "[torus]\narbitration = none",  "[torus]\nalltoall = phased",
-        "[alltoall]\nburst = 5",        "[alltoall]\norder = number",
-        "[alltoall]\nparts = 1",        "[alltoall]\ngap = no",
-        "[alltoall]\nbarriers = phase", "[alltoall]\nbarrier_scope = all",
-        "[alltoall]\nrelay = 1 MiB",    "[network]\npacket = 4 KiB",
-        "[network]\ncredits = 5"};
+    static const char *const keys[] = {"[torus]\nfabric = routed",
+                                       "[torus]\nfabric = routed\nlink_rate = 5MB/s",
+                                       "[torus]\nslots = 5",
+                                       "[torus]\nfifo_slots = 5",
+                                       "[torus]\nqueues = 5",
+                                       "[torus]\nqueue_slots = 5",
+                                       "[torus]\npatience = 5",
+                                       "[torus]\nstraight = 5",
+                                       "[torus]\narbitration = none",
+                                       "[torus]\nalltoall = phased",
+                                       "[alltoall]\nburst = 5",
+                                       "[alltoall]\norder = number",
+                                       "[alltoall]\nparts = 1",
+                                       "[alltoall]\ngap = no",
+                                       "[alltoall]\nbarriers = phase",
+                                       "[alltoall]\nbarrier_scope = all",
+                                       "[alltoall]\nrelay = 1 MiB",
+                                       "[network]\npacket = 4 KiB",
+                                       "[network]\ncredits = 5",
+                                       "[network]\nheartbeat = 2 s",
+                                       "[limits]\nprogress_timeout = 9 s"};
     enum { KEYS = sizeof keys / sizeof keys[0] };
     uint64_t digest[KEYS + 1];
     for (size_t i = 0; i <= KEYS; i++) {
@@ -213,6 +223,12 @@ static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
         for (size_t j = 0; j < i; j++)
             assert_true(digest[i] != digest[j]);
     }
+    struct td_topology line = config.topology; /* of one node, as they all were */
+    line.wrap[0] = !line.wrap[0];
+    assert_true(td_settings_digest(&config.settings, &line) != digest[KEYS]);
+    line = config.topology;
+    line.size[0]++;
+    assert_true(td_settings_digest(&config.settings, &line) != digest[KEYS]);
 }
 
 static void lists_go_on_on_indented_lines(void **state)

@@ -18,7 +18,8 @@ files() {
     grep -q "^d $2 " "$lib/tmpfiles.d/torusd.conf" || complain "tmpfiles names another folder than $2"
     grep -q "^prefix=$1\$" "$(find "$DESTDIR$1" -name torus.pc)" || complain "torus.pc is not of $1"
     page=$DESTDIR$1/share/man/man8/torusd.8
-    [ ! -f "$page" ] || tr -d '\\&' <"$page" | grep -q "$2/torusd.conf" || complain "torusd(8) does not say $2"
+    [ -f "$page" ] || { echo "the man pages are not looked at: there is no scdoc"; return 0; }
+    tr -d '\\&' <"$page" | grep -q "$2/torusd.conf" || complain "torusd(8) does not say $2"
 }
 
 for prefix in /usr /usr/local /opt/torus; do
