@@ -63,13 +63,16 @@ void td_health_tick(struct td_core *core)
         return;
     }
     int64_t interval = core->settings.heartbeat_ns, silence = core->settings.progress_timeout_ns;
-    for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+    for (; core->beaten < core->options.topology.nodes; core->beaten++) {
+        uint32_t n = core->beaten;
         struct td_link *link = &core->link[n];
         bool untold = link->tree_received > link->tree_received_told;
         if (!link->up || (!link->neighbour && link->watches == 0 && !untold && link->open))
             continue;
-        if (!td_core_room(core))
-            break;
+        if (!td_core_room(core)) {
+            td_core_alarm(core, core->now); /* goes on here */
+            return;
+        }
         if (!link->open || link->asked) { /* what was asked may have been lost */
             link->asked = false;
             td_link_ask(core, link);
@@ -79,6 +82,7 @@ void td_health_tick(struct td_core *core)
         if ((link->neighbour || link->watches) && core->now - link->heard_at > (uint64_t)silence)
             td_link_drop(core, n, "it has been silent for longer than progress_timeout");
     }
+    core->beaten = 0;
     core->heartbeat_at = core->now + (uint64_t)interval;
     td_core_alarm(core, core->heartbeat_at);
 }

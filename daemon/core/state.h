@@ -62,8 +62,10 @@ struct td_core {
     uint64_t next_token;
     uint32_t next_communicator;
     uint32_t operations, flights;
+    uint32_t forwards; /* of the flights: packets of others, which no operation here waits for */
     uint32_t flights_used; /* of the pool, ever; those after them were never touched */
     td_time heartbeat_at;
+    uint32_t beaten;         /* nodes that a tick under way has come past */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     bool stopping, stopped;
     struct td_task stop_task;

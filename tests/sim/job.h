@@ -6,7 +6,7 @@
 
 #include "sim/world.h"
 
-enum { JOB_RANKS_MAX = 64 };
+enum { JOB_RANKS_MAX = 256 };
 #define SECOND ((td_time)1000000000)
 
 struct job {

@@ -2,7 +2,8 @@
 /* What can go wrong, in virtual time: first each mishap alone, then seeds that draw several. What
  * must hold whatever happens: every request of a living process with a living daemon is answered,
  * who is told of success has the right result, who is told of a failure is told of one that there
- * was (a link that is cut and comes back is none), other jobs go on, and nothing is left. TORUS_TEST_CASE=SEED runs one seed. */
+ * was (a link that is cut and comes back is none), other jobs go on, and nothing is left.
+ * TORUS_TEST_CASE=SEED runs one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,6 @@ static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 
 static void impatient(struct td_sim_options *o)
 {
-    o->settings.tuning.fabric = TD_FABRIC_DIRECT;
     o->settings.heartbeat_ns = SECOND / 10;
     o->settings.progress_timeout_ns = SECOND;
 }
@@ -241,6 +241,37 @@ static void a_node_without_records_loses_nothing(void **unused)
             job_settle(all[k]);
             job_expect_all(all[k], TD_OK, NULL);
         }
+        job_world_end(sim);
+    }
+}
+
+static void seldom_beating(struct td_sim_options *o)
+{
+    impatient(o);
+    o->settings.heartbeat_ns = SECOND / 2;
+}
+
+/* More links than a step has actions: the heartbeats of all must go out all the same. */
+static void hundreds_of_idle_links_stay_alive(void **unused)
+{
+    (void)unused;
+    enum { RANKS = 208 };
+    static const struct td_call alltoall = {
+        .kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = 16};
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        static struct job job;
+        job_case("test_mishaps_sim # idle links, seed %llu", (unsigned long long)seed);
+        struct td_sim *sim = job_world("13x16", seed, seldom_beating);
+        uint32_t nodes[JOB_RANKS_MAX];
+        job_spread(sim, RANKS, nodes);
+        job_form(&job, sim, "job", nodes, RANKS, 4096);
+        job_call_all(&job, &alltoall, 0, false);
+        job_settle(&job);
+        job_expect_all(&job, TD_OK, NULL);
+        td_sim_run(sim, 3 * SECOND); /* of which progress_timeout is one */
+        job_call_all(&job, &barrier, 0, false);
+        job_settle(&job);
+        job_expect_all(&job, TD_OK, NULL);
         job_world_end(sim);
     }
 }
@@ -480,6 +511,7 @@ int main(void)
         cmocka_unit_test(different_calls_are_named_to_all),
         cmocka_unit_test(late_ranks_are_named),
         cmocka_unit_test(a_node_without_records_loses_nothing),
+        cmocka_unit_test(hundreds_of_idle_links_stay_alive),
         cmocka_unit_test(whatever_happens_all_are_answered_truly),
     };
     const char *one = getenv("TORUS_TEST_CASE");
