@@ -227,16 +227,16 @@ void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *
 void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                               const char *why)
 {
-    node_lost(core, c, UINT32_MAX, node,
-              td_core_format(core, "job %s lost %s: %s", c->name, td_core_node_name(core, node),
-                             why));
+    node_lost(
+        core, c, UINT32_MAX, node,
+        td_core_format(core, "job %s lost %s: %s", c->name, td_core_node_name(core, node), why));
 }
 
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = td_communicator_find(core, m->instance, m->group);
     if (core->torus && m->kind == TD_MESSAGE_NODE_LOST && m->instance == 0)
-        td_torus_news(core, m); /* of the torus, not of a job */
+        td_torus_news(core, from, m); /* of the torus, not of a job */
     if (!c)
         return;
     if (m->kind == TD_MESSAGE_NODE_LOST)

@@ -102,7 +102,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
         return true;
     td_job_stop(core);
     bool drained = td_communicator_stop(core);
-    if (drained && core->operations == 0 && core->flights == 0) {
+    if (drained && core->operations == 0 && core->flights == core->forwards) {
         core->stopped = true;
         td_core_act(core, TD_ACTION_STOPPED);
     }

@@ -147,6 +147,8 @@ static void settle_empty_receives(struct td_core *core, struct td_operation *o)
     }
 }
 
+_Static_assert(TD_FAMILIES_MAX <= 64, "a bit each");
+
 bool td_engine_advance(struct td_core *core, struct td_operation *o)
 {
     settle_empty_receives(core, o);
@@ -157,7 +159,7 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
             bool queued = core->torus && o->program.family[f].kind == TD_SEND;
-            while (!((crowded | o->engine.crowded) >> f & 1) &&
+            while (o->phase == TD_PHASE_RUNNING && !((crowded | o->engine.crowded) >> f & 1) &&
                    e->next < o->program.family[f].count &&
                    (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
                 if (!td_core_room(core))

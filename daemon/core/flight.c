@@ -27,6 +27,7 @@ struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
     else
         return NULL;
     core->flights++;
+    core->forwards += kind == TD_FLIGHT_FORWARD;
     *f = (struct td_flight){
         .kind = kind, .generation = f->generation + 1, .live = true, .operation = operation};
     return f;
@@ -58,4 +59,5 @@ void td_flight_give(struct td_core *core, struct td_flight *f)
     f->next = core->flights_free;
     core->flights_free = f;
     core->flights--;
+    core->forwards -= f->kind == TD_FLIGHT_FORWARD;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flight: what the driver is doing for the core: a computation, or a packet it is sending. The
- * handle in an action names the flight; the driver's answer brings it back. Owns: a pool of
- * TD_FLIGHTS_MAX. Invariant: an operation is not freed while a flight names it. */
+/* flight: what the driver is doing for the core, a computation or a packet it is sending, and a
+ * packet until its neighbour has acknowledged it. The handle in an action names the flight, and so
+ * does the driver's answer; a packet sent on (FORWARD) has none. Owns: a pool of TD_FLIGHTS_MAX.
+ * Invariant: an operation is not freed while a flight names it. */
 #ifndef TD_CORE_FLIGHT_H
 #define TD_CORE_FLIGHT_H
 
@@ -11,7 +12,7 @@ enum td_flight_kind {
     TD_FLIGHT_STEP,    /* a step of a program */
     TD_FLIGHT_UNPACK,  /* part of a RECV step, from a packet */
     TD_FLIGHT_RIDE,    /* payload of the gate */
-    TD_FLIGHT_PACKET,  /* being sent */
+    TD_FLIGHT_PACKET,  /* being sent, or not acknowledged */
     TD_FLIGHT_FORWARD, /* of another node, sent on */
 };
 
@@ -23,7 +24,8 @@ struct td_flight {
     struct td_operation *operation;
     unsigned family;
     uint64_t index; /* PACKET: its offset in the message, in the direct fabric */
-    uint64_t bytes, message_bytes; /* UNPACK, PACKET: of the packet; UNPACK: of all of the message */
+    uint64_t bytes,
+        message_bytes; /* UNPACK, PACKET: of the packet; UNPACK: of all of the message */
     uint32_t buffer, node;
     uint32_t session;             /* UNPACK: of the way in; PACKET: of the way out */
     struct td_transfer *transfer; /* PACKET */

@@ -347,7 +347,8 @@ void td_job_timers(struct td_core *core)
                      td_core_format(core,
                                     "job %s: %s, which keeps the list of jobs, cannot be "
                                     "reached: %s",
-                                    j->name, td_core_node_name(core, 0), td_link_why(&core->link[0])));
+                                    j->name, td_core_node_name(core, 0),
+                                    td_link_why(&core->link[0])));
         else {
             if (j->unsent)
                 send_join(core, j, TD_MESSAGE_JOIN);

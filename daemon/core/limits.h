@@ -26,14 +26,14 @@ enum {
     TD_TEXT_MAX = 512,       /* a sentence for a person, with its terminator */
 
     TD_GROUP_OPERATIONS_MAX = 256, /* operations of one group on record at one node at a time */
-    TD_FAMILIES_MAX = 44,          /* step families of a program: 7 a dimension and two more */
+    TD_FAMILIES_MAX = 42,          /* step families of a program: 7 a dimension */
     TD_DEPENDENCIES_MAX = 6,       /* dependencies of a family: one a dimension */
     TD_LEVELS_MAX = 5,             /* loop levels of a slice */
     TD_PARAMETERS_MAX = 24,        /* numbers a method keeps in its program */
 
     TD_ACTIONS_MAX = 256,     /* actions of one step of the core */
     TD_OPERATIONS_MAX = 4096, /* operations on record at a node */
-    TD_FLIGHTS_MAX = 8192,    /* computations under way at a node */
+    TD_FLIGHTS_MAX = 8192,    /* computations under way, and packets on links, at a node */
     TD_STEPS_AHEAD = 8,       /* steps of a family under way at a time, but for receives */
 
     TD_PACKET_BYTES_MAX = 1 << 18, /* payload of one packet between nodes */

@@ -193,7 +193,8 @@ enum td_message_kind {
     TD_MESSAGE_WAITING,       /* parent > child: who has arrived so far */
     TD_MESSAGE_APPEAL,    /* node > slot 0: end this operation (cancel, time limit, lost rank) */
     TD_MESSAGE_RANK_LOST, /* slot 0 > children: a rank left or died */
-    TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone */
+    TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone; of instance 0, to all nodes:
+                             a neighbour of the sender in the torus is lost, or (last) back */
     TD_MESSAGE_SYNC,      /* among the nodes of a SYNC step: this one has come so far */
     TD_MESSAGE_DELIVERED, /* destination > origin: a message of the torus is complete */
     TD_MESSAGE_RESUME, /* end > end of a link: what has come in the sessions there are; poll: answer
@@ -230,14 +231,14 @@ struct td_message {
     uint32_t size; /* SYNC: the step's family */
     int64_t timeout_ns;
     const char *name;
-    bool last; /* MEMBERS: the final piece */
+    bool last; /* MEMBERS: the final piece; NODE_LOST: it is back */
     uint32_t members;
     struct td_member_run member[TD_MEMBERS_PER_MESSAGE];
     /* ARRIVE */
     struct td_witness least, greatest;
     bool partial; /* only a report of who has arrived below */
     bool no_room; /* memory could not be reserved; RELEASE: announce again */
-    bool poll;    /* WAITING: report at once */
+    bool poll;    /* WAITING: report at once; RESUME: answer */
     /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived */
     const uint8_t *bitmap;
     uint32_t bitmap_bytes;

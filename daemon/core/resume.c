@@ -26,6 +26,12 @@ static uint32_t first_session(uint64_t incarnation)
     return (uint32_t)((incarnation ^ incarnation >> 32) * 0x9e3779b1u) | 1;
 }
 
+/* never_lost: the session of the way out is the first. */
+static bool never_lost(const struct td_core *core, const struct td_link *link)
+{
+    return link->session == first_session(core->options.incarnation);
+}
+
 void td_link_start(struct td_core *core, struct td_link *link)
 {
     link->session = first_session(core->options.incarnation);
@@ -127,7 +133,6 @@ static void renew(struct td_core *core, struct td_link *link)
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
     link->session_in = 0;
-    link->lost_once = true;
     link->open = link->asked = link->guilty = false;
     link->again = NULL;
     link->sent = link->acknowledged = link->freed_there = 0;
@@ -159,7 +164,7 @@ void td_link_timers(struct td_core *core)
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
             struct td_link *link = &core->link[n];
             if (core->now >= link->expires_at && td_core_room(core)) {
-                lose(core, link, td_link_why(link));
+                lose(core, link, link->up ? "its link did not resume in time" : td_link_why(link));
                 if (link->up)
                     td_link_ask(core, link);
             }
@@ -228,9 +233,9 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
 }
 
 /* adopts: the first frame of a daemon that has come up before we know that it has. */
-static bool adopts(struct td_link *link, uint32_t session, uint64_t number)
+static bool adopts(struct td_core *core, struct td_link *link, uint32_t session, uint64_t number)
 {
-    if (link->session_in || link->incarnation || link->lost_once || number != 1)
+    if (link->session_in || link->incarnation || !never_lost(core, link) || number != 1)
         return false;
     link->session_in = session;
     return true;
@@ -244,7 +249,7 @@ bool td_link_message(struct td_core *core, uint32_t node, const struct td_messag
         take_resume(core, link, m);
         return false;
     }
-    if (m->number && m->session != link->session_in && !adopts(link, m->session, m->number)) {
+    if (m->number && m->session != link->session_in && !adopts(core, link, m->session, m->number)) {
         td_link_ask(core, link);
         return false;
     }
@@ -266,7 +271,8 @@ bool td_link_message(struct td_core *core, uint32_t node, const struct td_messag
 bool td_link_knows(struct td_core *core, struct td_link *link, const struct td_packet *p)
 {
     bool data = p->kind == TD_PACKET_DATA;
-    if (p->session != link->session_in && !(data && adopts(link, p->session, p->link_sequence))) {
+    if (p->session != link->session_in &&
+        !(data && adopts(core, link, p->session, p->link_sequence))) {
         td_link_ask(core, link);
         return false;
     }
@@ -286,14 +292,15 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
         lose(core, link, "the daemon there was started anew");
     bool met = link->incarnation == incarnation, had = link->expires_at != TD_TIME_NEVER;
     link->up = true;
-    link->wanted = link->dead = link->open = link->asked = false;
+    link->wanted = link->dead = link->open = link->asked = link->guilty = false;
     link->incarnation = incarnation;
     link->heard_at = core->now;
     if (link->text[0])
         link->text[0] = '\0';
-    if (!met && !link->lost_once && !link->ask && link->session_in == 0)
+    bool fresh = !met && !link->ask && never_lost(core, link);
+    if (fresh && link->session_in == 0)
         link->session_in = first_session(incarnation);
-    if (!met && !link->lost_once && !link->ask && link->session_in == first_session(incarnation))
+    if (fresh && link->session_in == first_session(incarnation))
         go_on(core, link);
     else
         td_link_ask(core, link);

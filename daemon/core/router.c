@@ -86,21 +86,7 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
         td_arena_alloc(arena, (size_t)r->directions * rules->fifo_slots * sizeof *r->injected);
     r->shipment =
         td_arena_alloc(arena, (size_t)r->rules.queues * rules->queue_slots * sizeof *r->shipment);
-    if (r->queue && r->parcel && r->injected && r->shipment)
-        return r;
-    td_router_destroy(r, arena);
-    return NULL;
-}
-
-void td_router_destroy(struct td_router *r, struct td_arena *arena)
-{
-    if (!r)
-        return;
-    td_arena_free(arena, r->queue);
-    td_arena_free(arena, r->parcel);
-    td_arena_free(arena, r->injected);
-    td_arena_free(arena, r->shipment);
-    td_arena_free(arena, r);
+    return r->queue && r->parcel && r->injected && r->shipment ? r : NULL;
 }
 
 /* ---- small things ---- */

@@ -71,11 +71,10 @@ struct td_move {
 
 struct td_router;
 
-/* td_router_create returns NULL when the arena is full. */
+/* td_router_create returns NULL when the arena is full; what it took goes with the arena. */
 struct td_router *td_router_create(struct td_arena *arena, const struct td_topology *topology,
                                    uint32_t node, const struct td_router_rules *rules,
                                    uint64_t seed);
-void td_router_destroy(struct td_router *r, struct td_arena *arena);
 
 /* td_router_route fills in hops and ties of the way to another node. Where both ways are equally
  * far, `sign` (+1, -1) says which; with sign 0 packets take turns, and `turn` (any number) says how
@@ -113,13 +112,14 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *owner, uint64_t t
  * says more than was sent. td_router_reset forgets what was sent and freed in a direction, on both
  * sides, and drops what waits in its input channels: after a link was lost for good. What has
  * arrived for good from there is not counted any more, and must not be freed. td_router_purge drops
- * what waits in any input channel and is dead. Of each packet dropped, the owner is told the tag. */
+ * what waits in any input channel and is dead. Of each packet dropped, the owner is told the tag.
+ */
 uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
 bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed);
 void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner);
-void td_router_purge(struct td_router *r,
-                     bool (*dead)(void *owner, const struct td_parcel *parcel), void *owner);
+void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct td_parcel *parcel),
+                     void *owner);
 uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel);
 
 /* ---- looking ---- */

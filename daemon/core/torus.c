@@ -15,6 +15,8 @@
 #define OWN ((uint64_t)1 << 63)
 enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16 };
 
+_Static_assert(TD_CHANNELS == sizeof((struct td_packet *)0)->channel_freed / sizeof(uint32_t),
+               "a packet tells of all channels");
 _Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has place and generation");
 
 /* struct note: a packet in transit, while it is in an input channel, or one on a link until the
@@ -32,6 +34,10 @@ struct port {
     bool untold;                /* something was freed, and not told at the last turn */
     uint64_t bytes, retries;    /* for looking: td_torus_look */
     bool again;                 /* what was told may have been lost */
+    /* Nodes that are to be told that the neighbour is lost, or is back, whichever it is now; of two
+     * cables to one neighbour the first has it. */
+    uint8_t *tell;
+    bool lost, any_told;
 };
 
 struct td_torus {
@@ -39,15 +45,14 @@ struct td_torus {
     uint32_t directions;
     td_time packet_ns; /* of a whole packet on a link */
     td_time wake_at;
-    td_time due;                            /* when the turn under way should have been */
-    struct port port[TD_PORTS_MAX];         /* by direction of the way out */
-    struct note *note;                      /* [notes] */
-    uint32_t notes, notes_free, notes_lost; /* lost: the buffers are to be released */
-    uint8_t *missing;                       /* nodes that a neighbour of theirs has given up */
+    td_time due;                                 /* when the turn under way should have been */
+    struct port port[TD_PORTS_MAX];              /* by direction of the way out */
+    struct note *note;                           /* [notes] */
+    uint32_t notes_left, notes_free, notes_lost; /* lost: the buffers are to be released */
+    uint8_t *missing;                            /* nodes that a neighbour of theirs has given up */
     uint32_t missing_count;
-    struct td_task news; /* what all nodes are to be told of a neighbour */
-    uint32_t news_node, news_next;
-    bool news_back, purge;
+    struct td_task news; /* tells what ports have to tell */
+    bool purge;
     struct ticket {
         struct td_transfer *transfer;
         uint16_t generation;
@@ -61,7 +66,8 @@ static td_time link_time(const struct td_settings *s, uint32_t bytes)
 {
     return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
 }
-static bool tell_all(struct td_core *core, struct td_task *task);
+
+static bool tell_news(struct td_core *core, struct td_task *task);
 
 struct td_torus *td_torus_create(struct td_core *core)
 {
@@ -74,20 +80,26 @@ struct td_torus *td_torus_create(struct td_core *core)
     torus->wake_at = TD_TIME_NEVER;
     torus->packet_ns = link_time(&core->settings, core->settings.packet_bytes);
     torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
-    torus->notes = 2 * torus->directions * TD_CHANNELS * rules->slots;
+    /* one for every slot, and one for every packet unacknowledged */
+    torus->notes_left = 2 * torus->directions * TD_CHANNELS * rules->slots;
     torus->notes_lost = UINT32_MAX;
-    torus->news.advance = tell_all;
+    torus->news.advance = tell_news;
     torus->missing = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
-    torus->note = td_arena_alloc(core->arena, torus->notes * sizeof *torus->note);
+    torus->note = td_arena_alloc(core->arena, torus->notes_left * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
     if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
         return NULL; /* the arena goes with the core */
-    for (uint32_t i = 0; i < torus->notes; i++)
+    for (uint32_t i = 0; i < torus->notes_left; i++)
         torus->note[i].next_free = i + 1;
     for (uint32_t i = 0; i < TD_TICKETS; i++)
         torus->ticket[i].next_free = (uint16_t)(i + 1);
-    for (uint32_t d = 0; d < torus->directions; d++)
-        torus->port[d].neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        struct port *port = &torus->port[d];
+        port->neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
+        port->tell = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
+        if (!port->tell)
+            return NULL;
+    }
     for (uint32_t d = 0; d < torus->directions; d++)
         td_link_watch(core, torus->port[d].neighbour); /* a silent one blocks everybody */
     return torus;
@@ -121,7 +133,8 @@ td_time td_torus_wake_at(const struct td_core *core)
 static uint32_t take_note(struct td_torus *torus, const struct td_packet *packet, uint32_t buffer)
 {
     uint32_t place = torus->notes_free;
-    assert(place < torus->notes); /* one for every slot, and one for every packet unacknowledged */
+    assert(torus->notes_left > 0); /* looked at before */
+    torus->notes_left--;
     torus->notes_free = torus->note[place].next_free;
     torus->note[place].packet = *packet;
     torus->note[place].buffer = buffer;
@@ -132,6 +145,7 @@ static void give_note(struct td_torus *torus, uint32_t place)
 {
     torus->note[place].next_free = torus->notes_free;
     torus->notes_free = place;
+    torus->notes_left++;
 }
 
 /* lose_note: a packet in transit is lost; its buffer is released when there is room to say so. */
@@ -171,35 +185,56 @@ static bool between(const struct td_core *core, uint32_t to, uint32_t node)
 static bool way_is_lost(struct td_core *core, struct td_operation *o, uint32_t to)
 {
     struct td_torus *torus = core->torus;
-    for (uint32_t n = 0; torus->missing_count && n < core->options.topology.nodes; n++)
-        if (td_bit(torus->missing, n) && between(core, to, n)) {
+    for (uint32_t n = 0, left = torus->missing_count; left; n++) {
+        if (!td_bit(torus->missing, n))
+            continue;
+        left--;
+        if (between(core, to, n)) {
             td_communicator_way_lost(core, o->communicator, n, "it is on the way of its packets");
             return true;
         }
+    }
     return false;
 }
 
-/* dead_end: whether all that a parcel can go to is lost. */
-static bool dead_end(const struct td_core *core, const struct td_parcel *p)
+/* port_of returns the first port to a neighbour, NULL when the node is none. */
+static struct port *port_of(struct td_torus *torus, uint32_t node)
+{
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].neighbour == node)
+            return &torus->port[d];
+    return NULL;
+}
+
+/* dead_end returns a lost neighbour when all that a parcel can go to are lost; else UINT32_MAX. */
+static uint32_t dead_end(const struct td_core *core, const struct td_parcel *p)
 {
     const struct td_torus *torus = core->torus;
-    bool any = false;
+    uint32_t lost = UINT32_MAX;
     for (uint32_t d = 0; d < torus->directions / 2; d++) {
         if (p->left[d] == 0)
             continue;
-        if (!core->link[torus->port[2 * d + (p->left[d] < 0)].neighbour].dead)
-            return false;
-        any = true;
+        lost = torus->port[2 * d + (p->left[d] < 0)].neighbour;
+        if (!core->link[lost].dead)
+            return UINT32_MAX;
     }
-    return any;
+    return lost;
 }
 
-static bool lose_at_dead_end(void *core, const struct td_parcel *p)
+/* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that may not have
+ * heard, since it was not there, or the neighbour never was. */
+static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
 {
-    bool dead = dead_end(core, p);
-    if (dead)
-        lose_note(core, p->tag);
-    return dead;
+    struct td_core *core = owner;
+    uint32_t lost = dead_end(core, p);
+    if (lost == UINT32_MAX)
+        return false;
+    struct port *port = port_of(core->torus, lost);
+    td_bit_set(port->tell, core->torus->note[p->tag].packet.origin);
+    port->lost = port->any_told = true;
+    td_core_queue(core, &core->torus->news);
+    lose_note(core, p->tag);
+    return true;
 }
 
 /* ---- messages ---- */
@@ -386,12 +421,16 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
         *why = "it sent more than its credits";
         return false;
     }
+    if (torus->notes_left == 0) {
+        *why = "it acknowledged packets that were not all sent";
+        return false;
+    }
     struct td_parcel parcel;
     memcpy(parcel.left, packet->left, sizeof parcel.left);
     parcel.tag = torus->notes_free;
     if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
         take_note(torus, packet, buffer);
-        torus->purge = torus->purge || (torus->missing_count && dead_end(core, &parcel));
+        torus->purge = torus->purge || dead_end(core, &parcel) != UINT32_MAX;
         return true;
     }
     bool taken =
@@ -477,16 +516,14 @@ void td_torus_repeat(struct td_core *core, struct td_flight *f)
     wake(core, core->now);
 }
 
-static void send_own(struct td_core *core, struct port *port, const struct td_move *move,
-                     struct td_flight *f)
+static void send_own(struct td_core *core, struct port *port, const struct td_move *move)
 {
     struct td_torus *torus = core->torus;
     uint64_t place = (move->parcel.tag & ~OWN) >> PLACE_SHIFT;
     struct td_transfer *t = torus->ticket[place].transfer;
     uint64_t offset = (move->parcel.tag & UINT32_MAX) * core->settings.packet_bytes;
     uint64_t left = t->bytes - offset;
-    f->kind = TD_FLIGHT_PACKET;
-    f->operation = t->operation;
+    struct td_flight *f = td_flight_take(core, TD_FLIGHT_PACKET, t->operation);
     f->transfer = t;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
@@ -510,11 +547,10 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     t->offset += packet.bytes;
 }
 
-static void send_on(struct td_core *core, struct port *port, const struct td_move *move,
-                    struct td_flight *f)
+static void send_on(struct td_core *core, struct port *port, const struct td_move *move)
 {
     struct note *note = &core->torus->note[move->parcel.tag];
-    f->kind = TD_FLIGHT_FORWARD;
+    struct td_flight *f = td_flight_take(core, TD_FLIGHT_FORWARD, NULL);
     f->buffer = note->buffer;
     f->note = (uint32_t)move->parcel.tag;
     note->packet.direction = move->direction;
@@ -540,7 +576,7 @@ static void give_credit(struct td_core *core, struct port *port)
     if (core->settings.link_rate && !port->untold && !port->again &&
         2 * most < core->settings.router.slots) {
         port->untold = true;
-        wake(core, core->now + duration(core, core->settings.packet_bytes));
+        wake(core, core->now + torus->packet_ns);
         return;
     }
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
@@ -606,7 +642,7 @@ void td_torus_turn(struct td_core *core)
     struct td_move moves[TD_DIRECTIONS_MAX];
     if (core->now < torus->wake_at)
         return;
-    td_time packet = duration(core, core->settings.packet_bytes);
+    td_time packet = torus->packet_ns;
     torus->due = core->now - torus->wake_at < packet ? torus->wake_at : core->now - packet;
     torus->wake_at = TD_TIME_NEVER;
     if (torus->purge)
@@ -614,17 +650,16 @@ void td_torus_turn(struct td_core *core)
     torus->purge = false;
     release_lost(core);
     uint32_t idle = idle_ports(core), moved = 0;
-    if (!td_flight_left(core, torus->directions))
+    if (!td_flight_left(core, torus->directions) || torus->notes_left < torus->directions)
         idle = 0; /* acknowledgements come by again */
     unsigned count = td_router_moves(torus->router, core->now, packet, idle, moves);
     for (unsigned i = 0; i < count; i++) {
         struct port *port = &torus->port[moves[i].direction];
-        struct td_flight *f = td_flight_take(core, TD_FLIGHT_FORWARD, NULL);
         moved |= 1u << moves[i].direction;
         if (moves[i].parcel.tag & OWN)
-            send_own(core, port, &moves[i], f);
+            send_own(core, port, &moves[i]);
         else
-            send_on(core, port, &moves[i], f);
+            send_on(core, port, &moves[i]);
     }
     for (uint32_t d = 0; d < torus->directions; d++)
         if (torus->port[d].neighbour != core->node && core->link[torus->port[d].neighbour].open)
@@ -635,47 +670,40 @@ void td_torus_turn(struct td_core *core)
 
 /* ---- links ---- */
 
-static bool is_neighbour(const struct td_torus *torus, uint32_t node)
+/* announce has all nodes told that a neighbour is lost, or is back. */
+static void announce(struct td_core *core, struct port *port)
 {
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour == node)
-            return true;
-    return false;
+    memset(port->tell, 0xff, td_bit_bytes(core->options.topology.nodes));
+    td_core_queue(core, &core->torus->news);
 }
 
-/* announce tells all nodes that a neighbour is lost, or is back. */
-static void announce(struct td_core *core, uint32_t node, bool back)
-{
-    struct td_torus *torus = core->torus;
-    torus->news_node = node;
-    torus->news_back = back;
-    torus->news_next = 0;
-    td_core_queue(core, &torus->news);
-}
-
-static bool tell_all(struct td_core *core, struct td_task *task)
+static bool tell_news(struct td_core *core, struct td_task *task)
 {
     struct td_torus *torus = core->torus;
     (void)task;
-    struct td_message m = {
-        .kind = TD_MESSAGE_NODE_LOST, .node = torus->news_node, .last = torus->news_back};
-    for (; torus->news_next < core->options.topology.nodes; torus->news_next++) {
-        if (!td_core_room(core))
-            return false;
-        if (torus->news_next != core->node && torus->news_next != torus->news_node &&
-            !core->link[torus->news_next].dead)
-            td_core_send(core, torus->news_next, &m);
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        struct port *port = &torus->port[d];
+        struct td_message m = {
+            .kind = TD_MESSAGE_NODE_LOST, .node = port->neighbour, .last = !port->lost};
+        for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+            if (!td_bit(port->tell, n))
+                continue;
+            if (!td_core_room(core))
+                return false;
+            td_bit_clear(port->tell, n);
+            if (n != core->node && n != port->neighbour && !core->link[n].dead)
+                td_core_send(core, n, &m);
+        }
     }
     return true;
 }
 
-/* mark notes that a node is lost, and ends the messages that may have been on their way through it;
- * false: it was known. */
-static bool mark(struct td_core *core, uint32_t node)
+/* mark notes that a node is lost, and ends the messages that may have been on their way through it.
+ */
+static void mark(struct td_core *core, uint32_t node)
 {
     struct td_torus *torus = core->torus;
-    bool news = !td_bit(torus->missing, node);
-    torus->missing_count += news;
+    torus->missing_count += !td_bit(torus->missing, node);
     td_bit_set(torus->missing, node);
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
         struct td_transfer *t = torus->ticket[i].transfer;
@@ -683,32 +711,32 @@ static bool mark(struct td_core *core, uint32_t node)
             td_communicator_way_lost(core, t->operation->communicator, node,
                                      "it was on the way of its packets");
     }
-    return news;
 }
 
-static bool unmark(struct td_core *core, uint32_t node)
+static void unmark(struct td_core *core, uint32_t node)
 {
     struct td_torus *torus = core->torus;
-    bool news = td_bit(torus->missing, node);
-    torus->missing_count -= news;
+    torus->missing_count -= td_bit(torus->missing, node);
     td_bit_clear(torus->missing, node);
-    return news;
 }
 
-void td_torus_news(struct td_core *core, const struct td_message *m)
+void td_torus_news(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     if (m->node >= core->options.topology.nodes || m->node == core->node)
         return;
-    if (m->last)
+    if (m->last) {
         unmark(core, m->node);
-    else
+        unmark(core, from); /* the daemon there may be another than the one that said it was lost */
+    } else {
         mark(core, m->node);
+    }
 }
 
 void td_torus_link_lost(struct td_core *core, uint32_t node)
 {
     struct td_torus *torus = core->torus;
-    if (!is_neighbour(torus, node))
+    struct port *first = port_of(torus, node);
+    if (!first || node == core->node)
         return;
     for (uint32_t d = 0; d < torus->directions; d++) {
         struct port *port = &torus->port[d];
@@ -719,13 +747,18 @@ void td_torus_link_lost(struct td_core *core, uint32_t node)
     }
     torus->purge = true;
     wake(core, core->now);
-    if (core->link[node].incarnation == 0)
-        return; /* it has never been there */
     mark(core, node);
-    if (core->link[node].dead)
-        announce(core, node, false);
-    else
+    if (!core->link[node].dead) { /* it is there, anew */
         unmark(core, node);
+        return;
+    }
+    /* of one that has never been there, those are told who send by way of it */
+    bool news = !first->lost && core->link[node].incarnation;
+    first->lost = true;
+    if (!news)
+        return;
+    first->any_told = true;
+    announce(core, first);
 }
 
 void td_torus_link_open(struct td_core *core, uint32_t node)
@@ -734,7 +767,13 @@ void td_torus_link_open(struct td_core *core, uint32_t node)
     for (uint32_t d = 0; d < torus->directions; d++)
         if (torus->port[d].neighbour == node && node != core->node)
             torus->port[d].again = true;
-    if (is_neighbour(torus, node) && unmark(core, node))
-        announce(core, node, true);
+    struct port *first = port_of(torus, node);
+    if (first && first->lost) {
+        unmark(core, node);
+        first->lost = false;
+        if (first->any_told)
+            announce(core, first);
+        first->any_told = false;
+    }
     wake(core, core->now);
 }

@@ -13,8 +13,9 @@
  * after a resume. When a neighbour is given up, what was on the way to it or came from it is lost:
  * of messages that have a shortest way through it, which fail with its name, at their origin.
  * Packets of others are dropped where no way is left.
- * Owns: the router, messages on their way out, notes of packets in transit or not acknowledged. Borrows: operations.
- * Source: algorithms of us8095585 figures 5 to 9; the bubble rule is in router.h. */
+ * Owns: the router, messages on their way out, notes of packets in transit or not acknowledged.
+ * Borrows: operations. Source: algorithms of us8095585 figures 5 to 9; the bubble rule is in
+ * router.h. */
 #ifndef TD_CORE_TORUS_H
 #define TD_CORE_TORUS_H
 
@@ -32,7 +33,8 @@ struct td_transfer;
 /* td_torus_create returns NULL when there is no memory. Only for the routed fabric. */
 struct td_torus *td_torus_create(struct td_core *core);
 /* td_torus_send takes a SEND step; td_engine_delivered tells when it is done. False: the queues are
- * full, and the operation is put on the work list when they are not. */
+ * full, and the operation is put on the work list when they are not; or a lost node is on the way,
+ * and the operation has ended. */
 bool td_torus_send(struct td_core *core, struct td_operation *operation, unsigned family,
                    uint64_t index, const struct td_step *step);
 /* td_torus_abandon drops what has not left yet of an operation. */
@@ -53,7 +55,7 @@ void td_torus_link_open(struct td_core *core, uint32_t node);
 /* td_torus_link_lost: the session to a node has ended; what needs the node fails with its name, all
  * nodes are told when it is a neighbour. td_torus_news takes what another node tells so. */
 void td_torus_link_lost(struct td_core *core, uint32_t node);
-void td_torus_news(struct td_core *core, const struct td_message *m);
+void td_torus_news(struct td_core *core, uint32_t from, const struct td_message *m);
 /* td_torus_turn lets packets move. td_torus_wake_at returns when that makes sense next. */
 void td_torus_turn(struct td_core *core);
 td_time td_torus_wake_at(const struct td_core *core);

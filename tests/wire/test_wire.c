@@ -175,6 +175,11 @@ static void same_message(const struct td_message *a, const struct td_message *b)
     SAME_TEXT(text);
     SAME(rank);
     SAME(node);
+    SAME(session);
+    SAME(counts_session);
+    SAME(number);
+    SAME(received);
+    SAME(packets_received);
     SAME(token);
     SAME(uid);
     SAME(pid);
