@@ -17,8 +17,7 @@ enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4 }; /* elements a pair */
 static const char *const shapes[] = {"3x3", "4x4", "3x3x3", "2x4m"};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-static const struct td_call all = {
-    .kind = TD_KIND_ALLTOALL, .type = TD_TYPE_INT32, .count = COUNT};
+static const struct td_call all = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_INT32, .count = COUNT};
 
 static uint8_t method;
 static uint8_t fabric;
@@ -213,6 +212,38 @@ static void run_death(uint64_t seed)
     job_world_end(sim);
 }
 
+/* One seed: the job forms without a node that is dead, or that never was there, on the ways of some
+ * of its messages; then it calls, twice. */
+static void run_hole(uint64_t seed)
+{
+    struct job job;
+    bool never = seed % 2;
+    job_case("TORUS_TEST_CASE=%llu test_links_sim # hole", (unsigned long long)seed);
+    fabric = TD_FABRIC_ROUTED;
+    method = (uint8_t)(seed / 2 % TD_ALLTOALLS);
+    struct td_sim *sim = job_world(shapes[seed % SHAPES], seed, few_credits);
+    uint32_t total = td_sim_nodes(sim), nodes[JOB_RANKS_MAX], size = 0;
+    uint32_t hole = 1 + (uint32_t)td_sim_random(sim, total - 1); /* node 0 forms the jobs */
+    char name[64];
+    snprintf(name, sizeof name, "node %u ", hole);
+    for (uint32_t n = 0; n < total; n++)
+        if (n != hole)
+            nodes[size++] = n;
+    if (!never)
+        td_sim_run(sim, SECOND / 2);
+    td_sim_kill_node(sim, hole);
+    td_sim_run(sim, 4 * SECOND); /* progress_timeout is over, and all know */
+    job_form(&job, sim, "job", nodes, size, (uint64_t)size * COUNT * 4);
+    call(&job);
+    EXPECT(td_sim_settle(sim, 20 * SECOND), "somebody waits for ever");
+    for (uint32_t r = 0; r < size; r++)
+        if (job_reply(&job, r)->error == TD_OK)
+            check_rank(&job, r);
+        else
+            job_expect(&job, r, TD_ERR_NODE_FAILED, name);
+    job_world_end(sim);
+}
+
 static uint64_t seeds(void)
 {
     const char *wanted = getenv("TORUS_TEST_LONG");
@@ -233,6 +264,13 @@ static void a_dead_node_is_named_or_not_needed(void **unused)
         run_death(seed);
 }
 
+static void a_hole_is_named_before_anybody_waits_long(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= seeds() / 4; seed++)
+        run_hole(seed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,11 +278,13 @@ int main(void)
         cmocka_unit_test(direct_links_resume_too),
         cmocka_unit_test(many_cuts_lose_nothing),
         cmocka_unit_test(a_dead_node_is_named_or_not_needed),
+        cmocka_unit_test(a_hole_is_named_before_anybody_waits_long),
     };
     const char *one = getenv("TORUS_TEST_CASE");
     if (!one)
         return cmocka_run_group_tests(tests, NULL, NULL);
     run_cuts(strtoull(one, NULL, 10));
     run_death(strtoull(one, NULL, 10));
+    run_hole(strtoull(one, NULL, 10));
     return 0;
 }
