@@ -30,7 +30,6 @@ struct move {
     bool idle;      /* there are fewer parts than dimensions, and none moves here now */
     int64_t unit;   /* bytes */
     int64_t others; /* units of a block: nodes with one coordinate given */
-    struct td_range piece;
 };
 
 static struct move move_at(const struct td_program *p, const struct td_grid *grid,
@@ -42,8 +41,7 @@ static struct move move_at(const struct td_program *p, const struct td_grid *gri
     m.idle = m.part >= p->parameter[TD_RELAY_PARTS];
     if (m.idle)
         return m;
-    m.piece = td_relay_piece(p, turn / dimensions, m.part);
-    m.unit = td_relay_unit(p, m.piece);
+    m.unit = td_relay_unit(p, td_relay_piece(p, turn / dimensions, m.part));
     m.others = grid->shape.nodes / grid->shape.size[dimension];
     return m;
 }

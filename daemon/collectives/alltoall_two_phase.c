@@ -260,8 +260,7 @@ void td_alltoall_two_phase_compile(struct td_program *p)
     td_program_need(p, UNPACK, RECV_RING, runs, turns * others, 1);
     td_program_need(p, UNPACK, LOCAL, runs, 1, 1);
     td_program_need(p, UNPACK, RECV_PLANE, runs, planes, 1);
-    if (segments > 1) { /* buffers are free when all nodes have read theirs */
-        td_program_need(p, FREE, SEND_PLANE, 1, turns * group, 1);
+    if (segments > 1) { /* buffers are free when all nodes have what they were to have from them */
         td_program_need(p, FREE, UNPACK, 1, runs, 1);
         td_program_need(p, PACK, FREE, packs, 1, 0);
     }

@@ -29,18 +29,15 @@ static uint64_t segment_for(const struct td_program *p, uint32_t parts, uint32_t
 void td_relay_plan(struct td_program *p, uint32_t parts, uint32_t buffers)
 {
     const struct td_group *g = p->group;
-    uint32_t most = 0, runs = 0;
+    uint32_t most = 0;
     bool even = true;
     for (uint32_t slot = 0; slot < g->slots; slot++) {
         uint32_t ranks = td_group_slot_ranks(g, slot);
-        uint32_t here = g->slot_run[slot + 1] - g->slot_run[slot];
         even = even && ranks == td_group_slot_ranks(g, 0);
         most = ranks > most ? ranks : most;
-        runs = here > runs ? here : runs;
     }
     uint64_t bytes = p->call.count * td_type_bytes(p->call.type);
     p->parameter[TD_RELAY_RANKS] = most;
-    p->parameter[TD_RELAY_RUNS] = runs;
     p->parameter[TD_RELAY_BYTES] = (int64_t)bytes;
     p->parameter[TD_RELAY_PARTS] = parts;
     p->parameter[TD_RELAY_PACKS] = g->runs + (even ? 0 : 2 * (int64_t)g->slots);
@@ -112,19 +109,20 @@ uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range p
     return run->slot;
 }
 
-struct td_slice td_relay_run(const struct td_program *p, uint64_t run, uint32_t slot,
-                             struct td_range piece)
+/* share_of names a run's share of the unit for this node, from the unit's start. */
+static struct td_slice share_of(const struct td_program *p, uint64_t run, struct td_range piece)
 {
     const struct td_run *from = &p->group->run[run];
     int64_t ranks = p->parameter[TD_RELAY_RANKS], bytes = (int64_t)piece.count;
     struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, from->local * ranks * bytes, bytes);
     td_slice_loop(&s, from->count, ranks * bytes, 0);
-    td_slice_loop(&s, td_group_slot_ranks(p->group, slot), bytes, 0);
+    td_slice_loop(&s, td_ranks_here(p), bytes, 0);
     td_slice_simplify(&s);
     return s;
 }
 
-struct td_slice td_relay_deliver(const struct td_program *p, uint64_t run, struct td_range piece)
+/* place_of names where that goes in the destinations of the ranks here. */
+static struct td_slice place_of(const struct td_program *p, uint64_t run, struct td_range piece)
 {
     const struct td_run *from = &p->group->run[run];
     int64_t message = p->parameter[TD_RELAY_BYTES];
@@ -140,7 +138,7 @@ struct td_slice td_relay_deliver(const struct td_program *p, uint64_t run, struc
 void td_relay_unpack(const struct td_program *p, uint64_t run, struct td_range piece,
                      struct td_step *step)
 {
-    step->from = td_relay_run(p, run, p->slot, piece);
-    step->to = td_relay_deliver(p, run, piece);
+    step->from = share_of(p, run, piece);
+    step->to = place_of(p, run, piece);
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }

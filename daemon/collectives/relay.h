@@ -15,7 +15,6 @@
 /* The program's first parameters. */
 enum {
     TD_RELAY_RANKS,    /* the most of any node */
-    TD_RELAY_RUNS,     /* runs of ranks, likewise */
     TD_RELAY_BYTES,    /* of a rank's message to another */
     TD_RELAY_SEGMENT,  /* of them in one segment */
     TD_RELAY_SEGMENTS, /* how many */
@@ -42,10 +41,5 @@ uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range p
  * caller adds the place of the unit. */
 void td_relay_unpack(const struct td_program *p, uint64_t run, struct td_range piece,
                      struct td_step *step);
-/* td_relay_run names that run's share of a unit for a slot, from the unit's start. */
-struct td_slice td_relay_run(const struct td_program *p, uint64_t run, uint32_t slot,
-                             struct td_range piece);
-/* td_relay_deliver names where it goes in the destinations of the ranks here. */
-struct td_slice td_relay_deliver(const struct td_program *p, uint64_t run, struct td_range piece);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A family is `count` steps of one kind. Its steps are not stored: the method that compiled the
  * program computes step i when it is asked (`expand`), so the program of an all-to-all among
- * thousands of nodes is a few hundred bytes. Dependencies are counters: step i of a family may
+ * thousands of nodes is some kilobytes. Dependencies are counters: step i of a family may
  * start when the first need(i) steps of another family are done.
  *
  * Owns: nothing but its own numbers. Borrows: the group it was compiled for.

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/select.h"
 #include "measure.h"
 
 static const char usage[] =

@@ -22,7 +22,6 @@ static struct {
     struct td_topology topology;
     struct td_tuning tuning;
     uint64_t load2[NODES_MAX][DIMENSIONS][2]; /* twice the bytes on the link out of a node */
-    uint64_t sends;
     /* which of the slots of a gap's turn the packets of one hop count take on a link */
     uint64_t taken[NODES_MAX][DIMENSIONS][2];
 } m;
@@ -92,7 +91,6 @@ static void add_up(enum td_alltoall method, unsigned parts)
     assert_non_null(arena);
     assert_int_equal(td_group_build(&group, arena, rank_node, nodes), TD_OK);
     memset(m.load2, 0, sizeof m.load2);
-    m.sends = 0;
     for (uint32_t n = 0; n < nodes; n++)
         td_select_compile(&(struct td_compile_input){.call = &call,
                                                      .seed = 5,
@@ -112,7 +110,6 @@ static void add_up(enum td_alltoall method, unsigned parts)
                 if (td_step_bytes(&step) == 0)
                     continue;
                 travel(n, &step, method == TD_ALLTOALL_PHASED);
-                m.sends++;
             }
         }
     td_group_free(&group, arena);
