@@ -30,6 +30,8 @@ struct td_settings {
     uint64_t link_rate;            /* routed: bytes a second in each direction; 0: no limit */
 };
 void td_settings_default(struct td_settings *settings);
+/* td_settings_link_time returns how long a packet takes on a link with a rate, 0 without one. */
+td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes);
 /* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name
  * of the field's configuration key in *key. */
 const char *td_settings_check(const struct td_settings *settings, const char **key);

@@ -113,6 +113,11 @@ static uint64_t hash(uint64_t h, uint64_t value)
     return h;
 }
 
+td_time td_settings_link_time(const struct td_settings *s, uint32_t bytes)
+{
+    return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
+}
+
 uint64_t td_settings_digest(const struct td_settings *s, const struct td_topology *t)
 {
     uint64_t h = hash(0xcbf29ce484222325u, t->dimensions);

@@ -62,11 +62,6 @@ struct td_torus {
     struct td_operation *crowded;
 };
 
-static td_time link_time(const struct td_settings *s, uint32_t bytes)
-{
-    return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
-}
-
 static bool tell_news(struct td_core *core, struct td_task *task);
 
 struct td_torus *td_torus_create(struct td_core *core)
@@ -78,7 +73,7 @@ struct td_torus *td_torus_create(struct td_core *core)
         return NULL;
     torus->directions = 2 * t->dimensions;
     torus->wake_at = TD_TIME_NEVER;
-    torus->packet_ns = link_time(&core->settings, core->settings.packet_bytes);
+    torus->packet_ns = td_settings_link_time(&core->settings, core->settings.packet_bytes);
     torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
     /* one for every slot, and one for every packet unacknowledged */
     torus->notes_left = 2 * torus->directions * TD_CHANNELS * rules->slots;
@@ -469,7 +464,7 @@ static td_time duration(const struct td_core *core, uint32_t bytes)
 {
     if (bytes == core->settings.packet_bytes)
         return core->torus->packet_ns; /* a division saved at nearly every packet */
-    return link_time(&core->settings, bytes);
+    return td_settings_link_time(&core->settings, bytes);
 }
 
 /* occupy keeps the way out busy for as long as the packet takes. When the turn comes late, by what

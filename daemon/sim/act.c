@@ -11,9 +11,9 @@ enum { REFUSED_NS = 1000000 };
 static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
 {
     if (sim->options.modelled)
-        return sent + (way == TREE ? sim->options.control_ns *
-                                         td_topology_distance(&sim->topology, from, to)
-                                   : sim->options.latency_ns);
+        return way == TREE
+                   ? sent + sim->options.control_ns * td_topology_distance(&sim->topology, from, to)
+                   : sent;
     td_time at = sent + 1 + td_sim_random(sim, sim->options.latency_ns_max);
     td_time *last = &sim->node[to].end[from].last[way];
     if (at <= *last)
@@ -167,10 +167,9 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, struct pa
 static td_time on_link(const struct td_sim *sim, const struct td_packet *p)
 {
     const struct td_settings *s = &sim->options.settings;
-    uint64_t bytes = p->bytes ? p->bytes : s->packet_bytes;
-    if (bytes == s->packet_bytes)
-        return sim->packet_ns;
-    return s->link_rate ? (bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
+    if (p->bytes == 0 || p->bytes == s->packet_bytes)
+        return sim->packet_ns; /* a division saved at nearly every packet */
+    return td_settings_link_time(s, p->bytes);
 }
 
 static void observe(struct td_sim *sim, uint32_t node, const struct td_packet *p, td_time waited)

@@ -14,8 +14,8 @@
 #include "core/group.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
-/* When no packet moves for so long, none ever will. */
-static const td_time STALL_NS = (td_time)10000 * TD_MEASURE_SLOT_NS;
+/* A world that does nothing for so long will do nothing but heartbeats, which are further apart. */
+static const td_time STILL_NS = (td_time)600 * 1000000000;
 
 void td_measure_options_default(struct td_measure_options *o, const char *shape, uint64_t seed)
 {
@@ -39,7 +39,8 @@ struct run {
     struct td_measurement *m;
     uint32_t directions;
     uint64_t *busy; /* [TD_MEASURE_BINS][directions] ns of links, from the release on */
-    td_time bin_ns, released_at, ns_per_kibibyte;
+    td_time bin_ns, released_at;
+    uint32_t packet_bytes;
 };
 
 /* widen makes bins twice as wide, so that there is always room. */
@@ -65,7 +66,7 @@ static void on_hop(void *me, td_time now, uint32_t node, unsigned direction, uin
     while (at / r->bin_ns >= TD_MEASURE_BINS)
         widen(r);
     r->busy[at / r->bin_ns * r->directions + direction] +=
-        (td_time)bytes * r->ns_per_kibibyte / 1024;
+        (td_time)bytes * TD_MEASURE_SLOT_NS / r->packet_bytes;
 }
 
 static void on_release(void *me, td_time now)
@@ -129,12 +130,8 @@ static bool watch(struct td_sim *sim, const struct td_measure_options *o,
 {
     bool shown = !o->quiet && isatty(STDERR_FILENO), done = false;
     td_time step = (td_time)(m->bound * TD_MEASURE_SLOT_NS / 50) + TD_MEASURE_SLOT_NS;
-    td_time begin = td_sim_now(sim), moved_at = begin;
-    uint64_t hops = 0;
-    while (!(done = td_sim_settle(sim, step)) && td_sim_now(sim) - moved_at < STALL_NS) {
-        if (m->hops != hops)
-            moved_at = td_sim_now(sim);
-        hops = m->hops;
+    td_time begin = td_sim_now(sim);
+    while (!(done = td_sim_settle(sim, step)) && td_sim_next(sim) - td_sim_now(sim) < STILL_NS) {
         if (shown)
             fprintf(stderr, "\r%3.0f %% of the bound, %.1f M packet hops",
                     (double)(td_sim_now(sim) - begin) / TD_MEASURE_SLOT_NS / m->bound * 100,
@@ -283,7 +280,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     struct run r = {.m = m, .directions = 2 * m->topology.dimensions, .bin_ns = TD_MEASURE_SLOT_NS};
     s->link_rate = (uint64_t)s->packet_bytes * (1000000000 / TD_MEASURE_SLOT_NS);
     s->tuning.packet_bytes = s->packet_bytes;
-    r.ns_per_kibibyte = (td_time)TD_MEASURE_SLOT_NS * 1024 / s->packet_bytes;
+    r.packet_bytes = s->packet_bytes;
     o.world.observer = (struct td_observer){.hop = on_hop, .release = on_release, .me = &r};
     if ((why = td_settings_check(s, &key)))
         return fail(m, why);

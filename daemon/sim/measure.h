@@ -48,7 +48,7 @@ struct td_measurement {
 bool td_measure(const struct td_measure_options *options, struct td_measurement *m);
 void td_measure_fini(struct td_measurement *m);
 
-/* td_measure_plot writes a picture: the time line by direction, and every link's load. */
-bool td_measure_plot(const struct td_measurement *m, const char *path, const char *title);
+/* td_measure_plot writes a picture (SVG): the time line by direction, and every link's load. */
+bool td_measure_plot(const struct td_measurement *m, FILE *f, const char *title);
 
 #endif

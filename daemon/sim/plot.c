@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The picture of a measurement: above, how busy the links of each direction were over time; below,
  * a square for every link, by node and direction, as bright as its load. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -115,11 +114,8 @@ static void map(FILE *f, const struct td_measurement *m)
     }
 }
 
-bool td_measure_plot(const struct td_measurement *m, const char *path, const char *title)
+bool td_measure_plot(const struct td_measurement *m, FILE *f, const char *title)
 {
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return false;
     int height = MAP_TOP + (int)(2 * m->topology.dimensions) * ROW_HEIGHT + 24;
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -131,13 +127,5 @@ bool td_measure_plot(const struct td_measurement *m, const char *path, const cha
     lines(f, m);
     map(f, m);
     fprintf(f, "</svg>\n");
-    bool good = !ferror(f);
-    if (fclose(f) != 0)
-        good = false;
-    if (!good) {
-        int saved = errno;
-        remove(path);
-        errno = saved;
-    }
-    return good;
+    return !ferror(f);
 }

@@ -37,7 +37,7 @@ struct event {
         uint64_t handle;
         const char *text; /* LINK_DOWN, static */
     };
-    void *thing; /* bytes, struct parcel or struct computation; freed by who handles it */
+    void *thing;  /* bytes, struct parcel or struct computation; freed by who handles it */
     bool refused; /* LINK_DOWN: the other daemon is dead */
 };
 

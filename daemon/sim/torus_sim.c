@@ -321,15 +321,19 @@ static void print(const struct command *c, const struct td_measurement *m)
            (unsigned long long)m->hash);
 }
 
-static int plot(const struct command *c, const struct td_measurement *m)
+static int cannot_write(const char *path)
+{
+    fprintf(stderr, "torus-sim: %s cannot be written: %s\n", path, strerror(errno));
+    return 1;
+}
+
+static bool plot(const struct command *c, const struct td_measurement *m, FILE *f)
 {
     char title[200];
     snprintf(title, sizeof title, "%s, %s, %llu bytes a pair: efficiency %.3f", c->shape, m->method,
              (unsigned long long)c->measure.bytes, m->efficiency);
-    if (td_measure_plot(m, c->plot, title))
-        return 0;
-    fprintf(stderr, "torus-sim: %s cannot be written: %s\n", c->plot, strerror(errno));
-    return 1;
+    bool good = td_measure_plot(m, f, title);
+    return fclose(f) == 0 && good;
 }
 
 int main(int argc, char **argv)
@@ -339,15 +343,14 @@ int main(int argc, char **argv)
     td_measure_options_default(&c.measure, c.shape, 1);
     if (!parse(argc, argv, &c))
         return 2;
-    if (c.trace && !(c.measure.world.trace = fopen(c.trace, "w"))) {
-        fprintf(stderr, "torus-sim: %s cannot be written: %s\n", c.trace, strerror(errno));
-        return 1;
-    }
+    FILE *picture = c.plot ? fopen(c.plot, "w") : NULL; /* before what may take minutes */
+    if (c.plot && !picture)
+        return cannot_write(c.plot);
+    if (c.trace && !(c.measure.world.trace = fopen(c.trace, "w")))
+        return cannot_write(c.trace);
     bool good = td_measure(&c.measure, &m);
-    if (c.measure.world.trace && fclose(c.measure.world.trace) != 0 && good) {
-        fprintf(stderr, "torus-sim: %s cannot be written: %s\n", c.trace, strerror(errno));
-        good = false;
-    }
+    if (c.trace && fclose(c.measure.world.trace) != 0)
+        return cannot_write(c.trace);
     if (!good) {
         fprintf(stderr, "torus-sim: %s: %s\n", c.shape, m.wrong);
         td_measure_fini(&m);
@@ -357,7 +360,8 @@ int main(int argc, char **argv)
         print_json(&c, &m);
     else
         print(&c, &m);
-    int code = c.plot ? plot(&c, &m) : 0;
+    if (picture && !plot(&c, &m, picture))
+        return cannot_write(c.plot);
     td_measure_fini(&m);
-    return code;
+    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : cannot_write("the result");
 }

@@ -146,10 +146,7 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
     const char *why = NULL;
     sim->options = *options;
     sim->random = options->seed;
-    const struct td_settings *s = &options->settings;
-    sim->packet_ns =
-        s->link_rate ? ((uint64_t)s->packet_bytes * 1000000000 + s->link_rate - 1) / s->link_rate
-                     : 0;
+    sim->packet_ns = td_settings_link_time(&options->settings, options->settings.packet_bytes);
     sim->hash = 0xcbf29ce484222325u;
     sim->decoded = malloc(sizeof *sim->decoded);
     sim->actions = malloc(sizeof *sim->actions);
@@ -491,6 +488,12 @@ static bool step(struct td_sim *sim, td_time until)
         happen(sim, &e);
     drop_event(sim, &e);
     return true;
+}
+
+td_time td_sim_next(const struct td_sim *sim)
+{
+    const struct event *first = queue_first(&sim->queue);
+    return first ? first->time : TD_TIME_NEVER;
 }
 
 void td_sim_run(struct td_sim *sim, td_time duration_ns)

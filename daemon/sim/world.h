@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world: driver 2. The cores of all nodes of a torus in one process and in virtual time, over
- * perfect links, with clients that a test plays. Every delay, and so every order that the real
- * driver leaves open, is drawn from the seed:
+ * links that lose nothing unless a test breaks them, with clients that a test plays. Every delay,
+ * and so every order that the real driver leaves open, is drawn from the seed:
  *   - messages of a pair of nodes take some time each, but come in order, tree and bulk apart;
  *   - the bytes of a packet are read at some time before SENT;
  *   - a computation ends at a time of its own. It reads and writes either when it is issued or when
@@ -35,7 +35,6 @@ struct td_sim_options {
     FILE *trace;            /* what happens, a line each; NULL: none */
     bool modelled;
     bool hollow;         /* packets and memory have sizes, but no bytes */
-    td_time latency_ns;  /* modelled: of a link, beyond the packet's own time on it */
     td_time control_ns;  /* modelled: of a tree message, a hop */
     struct td_observer { /* may be empty */
         /* modelled: a packet begins a hop, after it `waited` in a channel (hollow worlds only) */
@@ -62,6 +61,8 @@ uint64_t td_sim_random(struct td_sim *sim, uint64_t below);
 /* ---- time ---- */
 
 td_time td_sim_now(const struct td_sim *sim);
+/* td_sim_next returns when something is going to happen next, TD_TIME_NEVER when nothing is. */
+td_time td_sim_next(const struct td_sim *sim);
 /* td_sim_run handles what happens in the next `duration_ns`. */
 void td_sim_run(struct td_sim *sim, td_time duration_ns);
 /* td_sim_settle runs until every request of an open client has its reply; false when that takes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torus-sim: the efficiencies that docs/network.md states, in virtual time, so on every machine the
-same. The cases that take minutes run with TORUS_TEST_LONG=1."""
+"""torus-sim: what docs/network.md states of it, in virtual time, so on every machine the same. The
+cases that take minutes run with TORUS_TEST_LONG=1."""
 import json
 import os
 import subprocess
@@ -28,50 +28,47 @@ def long(test):
     return unittest.skipUnless(LONG, "minutes: TORUS_TEST_LONG=1")(test)
 
 
-class Random(unittest.TestCase):
-    def at_least(self, bound, shape, packets):
-        got = alltoall(shape, "--method", "random", "--packets", str(packets))["efficiency"]
-        self.assertGreaterEqual(got, bound)
-
-    def test_8x8(self):
-        self.at_least(0.95, "8x8", 16)
-
-    def test_4x4x4(self):
-        self.at_least(0.92, "4x4x4", 16)
-
-    @long
-    def test_5x5x5(self):
-        self.at_least(0.95, "5x5x5", 16)
-
-    @long
-    def test_8x8x8(self):
-        self.at_least(0.97, "8x8x8", 4)
-
-    @long
-    def test_collapses_on_a_long_shape(self):
-        got = alltoall("8x8x16", "--method", "random", "--packets", "4")["efficiency"]
-        self.assertGreaterEqual(got, 0.70)
-        self.assertLessEqual(got, 0.80)
-
-    def test_what_its_rules_are_worth(self):
-        def case(*arguments):
-            return alltoall("8x8", "--method", "random", "--packets", "4",
-                            *arguments)["efficiency"]
-        good = case()
-        for worse in (["--order", "number"], ["--arbitration", "injection"],
-                      ["--arbitration", "none"]):
-            self.assertLess(case(*worse), good - 0.02, worse)
+# What docs/network.md states: shape, method, packets a pair, further options, efficiency.
+FIGURES = [
+    ("8x8", "random", 16, "", 0.963),
+    ("4x4x4", "random", 16, "", 0.964),
+    ("4x4x8", "two-phase", 16, "", 0.978),
+    ("8x8", "pairwise", 16, "", 0.415),
+    ("8x8", "phased", 64, "", 0.972),
+    ("8x8", "phased", 64, "--mesh", 0.977),
+    ("8x8", "phased", 64, "--barrier-scope all", 0.950),
+    ("8x8", "phased", 64, "--barrier phase", 0.975),
+    ("8x8", "phased", 64, "--barrier none", 0.967),
+    ("8x8", "random", 16, "--order number", 0.939),
+    ("8x8", "random", 16, "--arbitration none", 0.588),
+    ("8x8", "random", 16, "--arbitration injection", 0.398),
+]
+LONG_FIGURES = [
+    ("5x5x5", "random", 16, "", 0.980),
+    ("8x8x8", "random", 4, "", 0.978),
+    ("8x8x8", "random", 4, "--order number", 0.793),
+    ("8x8x8", "random", 2, "--arbitration injection", 0.305),
+    ("8x8x16", "random", 2, "", 0.728),  # the collapse on a long shape
+    ("8x8x16", "two-phase", 4, "", 0.979),
+    ("8x8", "phased", 256, "", 0.984),
+    ("8x8x8", "phased", 27, "", 0.978),
+]
 
 
-class TwoPhase(unittest.TestCase):
-    def test_4x4x8(self):
-        got = alltoall("4x4x8", "--method", "two-phase", "--packets", "16")
-        self.assertGreaterEqual(got["efficiency"], 0.90)
+class Figures(unittest.TestCase):
+    def check(self, figures):
+        for shape, method, packets, more, efficiency in figures:
+            with self.subTest(shape=shape, method=method, packets=packets, more=more):
+                got = alltoall(shape, "--method", method, "--packets", str(packets),
+                               *more.split())
+                self.assertAlmostEqual(got["efficiency"], efficiency, delta=0.005)
+
+    def test_as_documented(self):
+        self.check(FIGURES)
 
     @long
-    def test_8x8x16(self):
-        got = alltoall("8x8x16", "--method", "two-phase", "--packets", "16")
-        self.assertGreaterEqual(got["efficiency"], 0.92)
+    def test_as_documented_where_it_takes_minutes(self):
+        self.check(LONG_FIGURES)
 
 
 class Phased(unittest.TestCase):
@@ -95,16 +92,6 @@ class Phased(unittest.TestCase):
         for shape in ("8mx8m", "5mx4m"):
             got = self.case(shape, "--packets", "16", "--control", "0")
             self.assertGreaterEqual(got["efficiency"], 0.97, shape)
-
-    def test_barriers(self):
-        ring = self.case("8x8", "--packets", "16")["efficiency"]
-        self.assertGreaterEqual(ring, 0.90)
-        self.assertLess(self.case("8x8", "--packets", "16", "--barrier-scope",
-                                  "all")["efficiency"], ring - 0.05)
-
-    @long
-    def test_8x8x8(self):
-        self.assertGreaterEqual(self.case("8x8x8", "--packets", "27")["efficiency"], 0.97)
 
 
 class Program(unittest.TestCase):
@@ -130,6 +117,11 @@ class Program(unittest.TestCase):
         self.assertEqual(first["slots"], again["slots"])
         self.assertNotEqual(first["trace_hash"], other["trace_hash"])
 
+    def test_long_messages_and_slow_gates_are_no_deadlock(self):
+        got = alltoall("2", "--packets", str(1 << 20), "--method", "random")
+        self.assertGreater(got["efficiency"], 0.99)
+        self.assertGreater(alltoall("4x4", "--control", "5000")["slots"], 10000)
+
     def test_deadlock_is_found_without_the_bubble(self):
         done = run("alltoall", "--shape", "8x8", "--method", "random", "--packets", "8",
                    "--escape-only", "--no-bubble", "--slots", "2", "--straight", "0")
@@ -152,6 +144,8 @@ class Program(unittest.TestCase):
                                  (["alltoall", "--shape", "4", "--packets", "0"], "--packets 0"),
                                  (["alltoall", "--shape", "4", "--gap", "maybe"], "one of: on off"),
                                  (["alltoall", "--shape", "4", "--plot", "/nowhere/p"],
+                                  "cannot be written"),
+                                 (["alltoall", "--shape", "4", "--trace", "/dev/full"],
                                   "cannot be written")):
             done = run(*arguments)
             self.assertNotEqual(done.returncode, 0, arguments)
