@@ -26,7 +26,9 @@ static uint64_t times2(const struct td_topology *t, uint32_t longest)
     return next ? 2 * td_bound_load2(t, longest) / next : 2;
 }
 
-/* estimate sets the efficiencies. Measured, random and two-phase:
+/* estimate sets the efficiencies. Measured, random and two-phase, with 4 to 16 packets a pair, in a
+ * model of slots in which control messages and credits took no time (torus-sim is within 0.02 where
+ * docs/network.md has the case):
  *   balanced  8x8x8 0.987 0.631   4x4x4 0.973 0.693   8mx8m 0.822 0.626
  *   x 1.5     6x6x9 0.913 0.909   8x8x12 0.801 0.913
  *   x 2       4x4x8 0.985 0.987   5x5x10 0.846 0.962  6x6x12 0.773 0.970  8x8x16 0.695 0.981

@@ -12,16 +12,22 @@ static uint64_t payload_bytes(const struct td_call *call)
     return call->count * td_type_bytes(call->type);
 }
 
+/* enum reason: what a method was chosen by. */
+enum reason { ONE_NODE, ASKED_FOR, DIRECT, PREDICTED };
+
 /* choose returns the method of an all-to-all: the one asked for, or that of the least predicted
- * time. Phased only when asked for: its streams need an output queue for each direction, and where
- * queues go by destination they block each other (0.41 of the bound on 8x8, not 0.98). */
-static enum td_alltoall choose(const struct td_program *p, struct td_prediction *predicted)
+ * time. Phased only when asked for: where it was measured, random or two-phase came as near to the
+ * bound (docs/network.md), with fewer buffers and no barriers. */
+static enum td_alltoall choose(const struct td_program *p, struct td_prediction *predicted,
+                               enum reason *reason)
 {
-    if (p->group->slots == 1)
-        return TD_ALLTOALL_RANDOM;
-    if (p->tuning.alltoall != TD_ALLTOALL_AUTO)
+    *reason = p->group->slots == 1                     ? ONE_NODE
+              : p->tuning.alltoall != TD_ALLTOALL_AUTO ? ASKED_FOR
+              : p->tuning.fabric != TD_FABRIC_ROUTED   ? DIRECT
+                                                       : PREDICTED;
+    if (*reason == ASKED_FOR)
         return p->tuning.alltoall;
-    if (p->tuning.fabric != TD_FABRIC_ROUTED)
+    if (*reason != PREDICTED)
         return TD_ALLTOALL_RANDOM;
     td_predict_alltoall(p, predicted);
     bool relays = predicted->grid.box && predicted->grid.shape.dimensions > 1;
@@ -33,7 +39,8 @@ static enum td_alltoall choose(const struct td_program *p, struct td_prediction 
 static void compile_alltoall(struct td_program *p)
 {
     struct td_prediction predicted;
-    p->tuning.alltoall = (uint8_t)choose(p, &predicted);
+    enum reason reason;
+    p->tuning.alltoall = (uint8_t)choose(p, &predicted, &reason);
     switch ((enum td_alltoall)p->tuning.alltoall) {
     case TD_ALLTOALL_PHASED:
         td_alltoall_phased_compile(p);
@@ -148,14 +155,20 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
                         "%s: the only method for data that does not travel with the "
                         "gate",
                         p.method->name);
+    enum reason reason;
     begin(in, &p);
-    enum td_alltoall method = choose(&p, &predicted);
-    if (p.group->slots == 1)
-        return snprintf(text, size, "%s: all ranks are on one node", td_alltoall_name(method));
-    if (p.tuning.alltoall != TD_ALLTOALL_AUTO)
-        return snprintf(text, size, "%s: it was asked for", td_alltoall_name(method));
-    if (p.tuning.fabric != TD_FABRIC_ROUTED)
+    enum td_alltoall method = choose(&p, &predicted, &reason);
+    const char *name = td_alltoall_name(method);
+    switch (reason) {
+    case ONE_NODE:
+        return snprintf(text, size, "%s: all ranks are on one node", name);
+    case ASKED_FOR:
+        return snprintf(text, size, "%s: it was asked for", name);
+    case DIRECT:
         return snprintf(text, size, "%s: in the direct fabric a message needs no other node's help",
-                        td_alltoall_name(method));
+                        name);
+    case PREDICTED:
+        break;
+    }
     return explain_choice(&predicted, method, text, size);
 }
