@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "torusctl.h"
+#include "core/quantity.h"
 
 /* directed_links counts the links of a torus, each direction by itself. */
 static uint64_t directed_links(const struct td_topology *t)
@@ -39,17 +40,6 @@ static double copy_rate(void)
     return passed > 0 ? copied / passed : 0;
 }
 
-/* rate_text writes bytes a second as 5 MB/s. */
-static const char *rate_text(char *text, size_t bytes, double rate)
-{
-    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-    size_t unit = 0;
-    for (; rate >= 1000 && unit + 1 < sizeof units / sizeof units[0]; unit++)
-        rate /= 1000;
-    snprintf(text, bytes, "%.3g %s", rate, units[unit]);
-    return text;
-}
-
 bool ctl_links_fit(const struct td_topology *t, uint64_t rate, char *text, size_t bytes)
 {
     double links = (double)directed_links(t), machine = copy_rate();
@@ -60,8 +50,9 @@ bool ctl_links_fit(const struct td_topology *t, uint64_t rate, char *text, size_
     snprintf(text, bytes,
              "%.0f directed links of %s are %s, more than %s, a fifth of the %s that this machine "
              "copies: lower --link-rate",
-             links, rate_text(each, sizeof each, (double)rate), rate_text(all, sizeof all, sum),
-             rate_text(fifth, sizeof fifth, machine / 5),
-             rate_text(copies, sizeof copies, machine));
+             links, td_quantity_print_rate((double)rate, each, sizeof each),
+             td_quantity_print_rate(sum, all, sizeof all),
+             td_quantity_print_rate(machine / 5, fifth, sizeof fifth),
+             td_quantity_print_rate(machine, copies, sizeof copies));
     return false;
 }

@@ -26,6 +26,7 @@
 #include "core/layout.h"
 #include "janitor.h"
 #include "torusctl.h"
+#include "core/quantity.h"
 
 enum {
     SETTINGS_MAX = 64,
@@ -142,7 +143,7 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
     }
     if (strcmp(name, "--link-rate") == 0) {
         uint64_t rate = 0;
-        if (!td_settings_parse_rate(value, &rate))
+        if (!td_quantity_parse_rate(value, &rate))
             return "--link-rate takes bytes a second, such as 5MB/s";
         return add_setting(e, "torus.link_rate=", value);
     }
@@ -732,7 +733,7 @@ static bool can_carry(const struct emulation *e)
     for (int i = 0; i < e->settings_count; i++) {
         uint64_t rate = 0;
         if (strncmp(e->settings[i], key, sizeof key - 1) != 0 ||
-            !td_settings_parse_rate(e->settings[i] + sizeof key - 1, &rate) ||
+            !td_quantity_parse_rate(e->settings[i] + sizeof key - 1, &rate) ||
             ctl_links_fit(&e->topology, rate, text, sizeof text))
             continue;
         fprintf(stderr, "torusctl emulate: %s\n", text);

@@ -15,6 +15,7 @@
 #include "core/group.h"
 #include "explain_steps.h"
 #include "torusctl.h"
+#include "core/quantity.h"
 
 enum {
     LINES = 12,    /* of a section that are shown, unless all are asked for */
@@ -41,20 +42,9 @@ struct explain {
 
 /* ---- options ---- */
 
-/* size_of reads 4096, 4K, 1M. */
 static bool size_of(const char *text, uint64_t least, uint64_t most, uint64_t *out)
 {
-    static const char units[] = "KMG";
-    char *end = NULL;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-    if (errno || text[0] < '0' || text[0] > '9' || (*end && (!unit || end[1])) ||
-        n > UINT64_MAX >> shift || n << shift < least || n << shift > most)
-        return false;
-    *out = n << shift;
-    return true;
+    return td_quantity_parse(text, out) && *out >= least && *out <= most;
 }
 
 /* word finds a value among words; false when it is none of them. */
@@ -343,17 +333,6 @@ static void print_json(const struct explain *x)
 
 /* ---- for people ---- */
 
-static const char *size_text(char *text, size_t room, uint64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double n = (double)bytes;
-    size_t unit = 0;
-    for (; n >= 1024 && unit < 4; unit++)
-        n /= 1024;
-    snprintf(text, room, n < 10 && unit ? "%.3g %s" : "%.4g %s", n, units[unit]);
-    return text;
-}
-
 static const char *place_text(char *text, size_t room, const struct td_topology *t, uint32_t node)
 {
     uint32_t place[TD_DIMENSIONS_MAX];
@@ -400,7 +379,7 @@ static void send_line(FILE *out, const struct explain *x, const struct explain_s
     fprintf(out, "    %-9s to node %-14s %9s in %llu packet%s, %u hop%s",
             way_text(way, sizeof way, &x->topology, e),
             place_text(place, sizeof place, &x->topology, e->to),
-            size_text(size, sizeof size, e->bytes), (unsigned long long)e->packets,
+            td_quantity_print(e->bytes, size, sizeof size), (unsigned long long)e->packets,
             e->packets == 1 ? "" : "s", e->hops, e->hops == 1 ? "" : "s");
     if (e->gap)
         fprintf(out, ", %u slot%s idle behind each", e->gap, e->gap == 1 ? "" : "s");
@@ -619,8 +598,8 @@ static void print_head(const struct explain *x)
     bool routed = x->settings.tuning.fabric == TD_FABRIC_ROUTED;
     td_topology_print(&x->topology, shape, sizeof shape);
     printf("All-to-all on %s, %s fabric: %s from each node to each other, packets of %s\n", shape,
-           routed ? "routed" : "direct", size_text(size, sizeof size, x->call.count),
-           size_text(packet, sizeof packet, x->settings.packet_bytes));
+           routed ? "routed" : "direct", td_quantity_print(x->call.count, size, sizeof size),
+           td_quantity_print(x->settings.packet_bytes, packet, sizeof packet));
     printf("  method     %s\n", x->reason);
     printf("  phases     %u", x->plan.phases);
     if (x->plan.method == TD_ALLTOALL_PHASED)
@@ -629,11 +608,11 @@ static void print_head(const struct explain *x)
     printf("\n  node %-5s sends %llu messages, %s in %llu packets, at most %u hops far;"
            " %llu barriers\n",
            place_text(place, sizeof place, &x->topology, x->node), (unsigned long long)t->messages,
-           size_text(sent, sizeof sent, t->bytes), (unsigned long long)t->packets, t->hops_max,
-           (unsigned long long)t->barriers);
+           td_quantity_print(t->bytes, sent, sizeof sent), (unsigned long long)t->packets,
+           t->hops_max, (unsigned long long)t->barriers);
     if (x->program.scratch_bytes)
         printf("  relay      %s of the node's memory\n",
-               size_text(kept, sizeof kept, (uint64_t)x->program.scratch_bytes));
+               td_quantity_print((uint64_t)x->program.scratch_bytes, kept, sizeof kept));
     for (uint32_t d = 0; d < x->topology.dimensions; d++)
         printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
                (double)t->byte_hops[d] / x->settings.packet_bytes);

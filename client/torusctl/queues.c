@@ -11,6 +11,7 @@
 #include "core/router.h"
 #include "libtorus/status.h"
 #include "torusctl.h"
+#include "core/quantity.h"
 
 enum { DIRECTION_BYTES = 16, CHANNELS = TD_CHANNELS };
 static const char *const channels[CHANNELS] = {"adaptive 0", "adaptive 1", "escape"};
@@ -111,16 +112,6 @@ static void list_text(char *text, size_t bytes, const json_t *list)
                                    (long long)json_integer_value(json_array_get(list, i)));
 }
 
-static void size_text(char *text, size_t bytes, json_int_t size)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)size;
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < sizeof units / sizeof units[0]; unit++)
-        value /= 1024;
-    snprintf(text, bytes, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
 static void print_links(const json_t *links)
 {
     static const char *const keys[] = {"direction", "neighbour", "state", "fifo",   "held",
@@ -134,7 +125,7 @@ static void print_links(const json_t *links)
             char text[64] = "";
             const json_t *value = json_object_get(json_array_get(links, i), keys[k]);
             if (strcmp(keys[k], "bytes") == 0)
-                size_text(text, sizeof text, json_integer_value(value));
+                td_quantity_print((uint64_t)json_integer_value(value), text, sizeof text);
             else if (json_is_array(value))
                 list_text(text, sizeof text, value);
             else if (json_is_integer(value))
@@ -156,10 +147,10 @@ static void print_tables(const json_t *all)
                (long long)get(all, "node"));
         return;
     }
-    size_text(packet, sizeof packet, get(all, "packet_bytes"));
-    size_text(rate, sizeof rate, get(all, "link_rate"));
-    printf("node %lld: packets of %s, links of %s%s\n", (long long)get(all, "node"), packet,
-           get(all, "link_rate") ? rate : "any rate", get(all, "link_rate") ? "/s" : "");
+    td_quantity_print((uint64_t)get(all, "packet_bytes"), packet, sizeof packet);
+    td_quantity_print_rate((double)get(all, "link_rate"), rate, sizeof rate);
+    printf("node %lld: packets of %s, links of %s\n", (long long)get(all, "node"), packet,
+           get(all, "link_rate") ? rate : "any rate");
     printf("%-26s %5s %5s %6s\n", "", "now", "most", "bound");
     printf("%-26s %5lld %5lld %6lld\n", "fullest output queue", (long long)get(all, "queued"),
            (long long)get(all, "queued_max"), (long long)get(all, "queue_slots"));

@@ -35,9 +35,6 @@ td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes
 /* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name
  * of the field's configuration key in *key. */
 const char *td_settings_check(const struct td_settings *settings, const char **key);
-/* td_settings_parse_rate reads bytes a second: 5MB/s (10^6), 5MiB/s or 5M (2^20), 5000000; 0 is no
- * limit. False: it cannot be read. */
-bool td_settings_parse_rate(const char *text, uint64_t *rate);
 /* td_settings_digest hashes what must be equal on all nodes. */
 uint64_t td_settings_digest(const struct td_settings *settings, const struct td_topology *topology);
 

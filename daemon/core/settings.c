@@ -142,35 +142,3 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = hash(h, (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
     return hash(h, s->link_rate);
 }
-
-bool td_settings_parse_rate(const char *text, uint64_t *rate)
-{
-    static const struct {
-        const char *name;
-        uint64_t factor;
-    } units[] = {{"", 1},          {"B", 1},           {"kB", 1000},
-                 {"MB", 1000000},  {"GB", 1000000000}, {"K", 1 << 10},
-                 {"KiB", 1 << 10}, {"M", 1 << 20},     {"MiB", 1 << 20},
-                 {"G", 1 << 30},   {"GiB", 1 << 30}};
-    uint64_t number = 0;
-    const char *p = text;
-    for (; *p >= '0' && *p <= '9'; p++) {
-        if (number > UINT64_MAX / 20)
-            return false;
-        number = number * 10 + (uint64_t)(*p - '0');
-    }
-    if (p == text)
-        return false;
-    while (*p == ' ')
-        p++;
-    size_t length = strlen(p);
-    if (length >= 2 && strcmp(p + length - 2, "/s") == 0)
-        length -= 2;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strlen(units[i].name) == length && strncmp(p, units[i].name, length) == 0 &&
-            number <= UINT64_MAX / units[i].factor) {
-            *rate = number * units[i].factor;
-            return true;
-        }
-    return false;
-}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_reader.h"
+#include "core/quantity.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -15,20 +16,8 @@ static void *field(struct td_config_reader *r, const struct td_config_key *k)
 
 static bool read_bytes(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
-    static const struct {
-        const char *name;
-        int shift;
-    } units[] = {{"", 0},   {"B", 0},    {"KiB", 10}, {"K", 10},  {"MiB", 20},
-                 {"M", 20}, {"GiB", 30}, {"G", 30},   {"TiB", 40}};
-    char *end = NULL;
-    unsigned long long number = strtoull(value, &end, 10);
-    while (isspace((unsigned char)*end))
-        end++;
-    for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(end, units[i].name) == 0 && number <= UINT64_MAX >> units[i].shift) {
-            *(uint64_t *)field(r, k) = (uint64_t)number << units[i].shift;
-            return true;
-        }
+    if (td_quantity_parse(value, field(r, k)))
+        return true;
     return td_config_fail(r, "%s = %s: expected a size such as 64 MiB", k->name, value);
 }
 
@@ -184,7 +173,7 @@ static bool read_arbitration(struct td_config_reader *r, const struct td_config_
 
 static bool read_rate(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
-    if (td_settings_parse_rate(value, field(r, k)))
+    if (td_quantity_parse_rate(value, field(r, k)))
         return true;
     return td_config_fail(r, "%s = %s: expected bytes a second such as 5MB/s", k->name, value);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/quantity.h"
 #include "measure.h"
 
 static const char usage[] =
@@ -111,19 +112,12 @@ static bool complain(const char *option, const char *value, const char *wanted)
 static bool number(const char *option, const char *value, uint64_t least, uint64_t most,
                    uint64_t *out)
 {
-    static const char units[] = "KMG";
-    char *end = NULL, wanted[80];
-    errno = 0;
-    unsigned long long n = strtoull(value, &end, 10);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    char wanted[80];
+    if (td_quantity_parse(value, out) && *out >= least && *out <= most)
+        return true;
     snprintf(wanted, sizeof wanted, "a number from %llu to %llu", (unsigned long long)least,
              (unsigned long long)most);
-    if (errno || end == value || value[0] == '-' || (*end && (!unit || end[1])) ||
-        n > UINT64_MAX >> shift || n << shift < least || n << shift > most)
-        return complain(option, value, wanted);
-    *out = n << shift;
-    return true;
+    return complain(option, value, wanted);
 }
 
 /* choice finds a value in a list of words, "transit injection none"; its place goes to *out. */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "io/config.h"
+#include "core/quantity.h"
 
 #define PEERS_3x3 "[peers]\nhosts = n[0-8]\ninsecure = yes\n"
 
@@ -153,11 +154,11 @@ static void rates_are_decimal_or_binary(void **state)
                                       "99999999999999GB"};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t rate = 1;
-        assert_true(td_settings_parse_rate(cases[i].text, &rate));
+        assert_true(td_quantity_parse_rate(cases[i].text, &rate));
         assert_int_equal(rate, cases[i].rate);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(td_settings_parse_rate(bad[i], &(uint64_t){0}));
+        assert_false(td_quantity_parse_rate(bad[i], &(uint64_t){0}));
 }
 
 static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
