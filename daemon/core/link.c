@@ -27,8 +27,7 @@ void td_link_init(struct td_core *core)
         link->packets_last = &link->packets;
         if (n == core->node)
             continue;
-        link->neighbour = (n && (n - 1) / TD_TREE_ARITY == core->node) ||
-                          (core->node && (core->node - 1) / TD_TREE_ARITY == n);
+        link->neighbour = td_topology_tree(core->node, n);
         if (link->neighbour)
             link->news = td_arena_alloc(core->arena, td_bit_bytes(core->options.topology.nodes));
     }

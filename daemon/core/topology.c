@@ -137,3 +137,9 @@ uint32_t td_topology_diameter(const struct td_topology *t)
         hops += t->wrap[d] ? t->size[d] / 2 : t->size[d] - 1;
     return hops;
 }
+
+bool td_topology_tree(uint32_t a, uint32_t b)
+{
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    return low < high && (high - 1) / TD_TREE_ARITY == low;
+}

@@ -42,5 +42,8 @@ void td_topology_offsets(const struct td_topology *t, uint32_t a, uint32_t b,
 /* td_topology_distance returns the hops from a to b; td_topology_diameter the most of any pair. */
 uint32_t td_topology_distance(const struct td_topology *t, uint32_t a, uint32_t b);
 uint32_t td_topology_diameter(const struct td_topology *t);
+/* td_topology_tree: whether two nodes are parent and child in the node tree, in which the children
+ * of n are TD_TREE_ARITY n + 1 and so on, and which spans every machine. */
+bool td_topology_tree(uint32_t a, uint32_t b);
 
 #endif

@@ -106,8 +106,7 @@ void td_peers_start(struct td_peers *peers)
     uint32_t me = peers->loop->config->node;
     peers->peer[0].steady = true; /* processes that want to join wait for it without a word */
     for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
-        if ((n && (n - 1) / TD_TREE_ARITY == me && n != me) ||
-            (me && (me - 1) / TD_TREE_ARITY == n)) {
+        if (td_topology_tree(me, n)) {
             peers->peer[n].steady = true;
             td_peer_want(&peers->peer[n]);
         }

@@ -130,11 +130,9 @@ static void come_up(struct td_sim *sim, uint32_t a)
 {
     const struct td_topology *t = &sim->topology;
     bool few = sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED;
-    for (uint32_t b = 0; b < t->nodes; b++) {
-        bool parent = a && (a - 1) / TD_TREE_ARITY == b, child = b && (b - 1) / TD_TREE_ARITY == a;
-        if (a != b && (!few || parent || child || td_topology_distance(t, a, b) == 1))
+    for (uint32_t b = 0; b < t->nodes; b++)
+        if (a != b && (!few || td_topology_tree(a, b) || td_topology_distance(t, a, b) == 1))
             queue_put(&sim->queue, (struct event){.kind = LINK_UP, .node = a, .from = b});
-    }
 }
 
 struct td_sim *td_sim_create(const struct td_sim_options *options)
