@@ -301,20 +301,35 @@ static void a_refused_call_is_not_made_and_neither_are_those_after_it(void **sta
     assert_int_equal(closed[1], 1);
 }
 
-static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
+/* shared_allreduce is a call of client 0 on its region 1, of 4096 bytes, which is shared first. */
+static struct td_request shared_allreduce(void)
 {
-    (void)state;
-    two_ranks();
     struct td_request r = {.kind = TD_REQUEST_REGION, .id = 6};
     r.u.region.region = 1;
     r.u.region.bytes = 4096;
     r.u.region.handle = 9;
     ask(0, r);
+    assert_int_equal(reply[0].kind, TD_REPLY_DONE);
     struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 7};
     q.u.operation.group = 1;
     q.u.operation.call = (struct td_call){
         .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_DOUBLE, .op = TD_OP_SUM, .count = 8};
     q.u.operation.timeout_ns = -1;
+    return q;
+}
+
+static void take_back(void)
+{
+    struct td_request r = {.kind = TD_REQUEST_UNREGION};
+    r.u.region.region = 1;
+    ask(0, r);
+}
+
+static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
+{
+    (void)state;
+    two_ranks();
+    struct td_request q = shared_allreduce();
     q.u.operation.source = q.u.operation.destination = (struct td_place){1, 0, 64};
     ask(0, q);
     struct td_request cancel = {.kind = TD_REQUEST_CANCEL};
@@ -322,10 +337,8 @@ static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
     ask(0, cancel);
     assert_int_equal(reply[0].error, TD_ERR_CANCELLED);
     int before = replies[0];
-    r = (struct td_request){.kind = TD_REQUEST_UNREGION};
-    r.u.region.region = 1;
-    ask(0, r);
-    ask(0, r); /* what has no number is not answered, even when it is wrong */
+    take_back();
+    take_back(); /* what has no number is not answered, even when it is wrong */
     struct td_request unplan = {.kind = TD_REQUEST_UNPLAN};
     ask(0, unplan);
     assert_int_equal(replies[0], before);
@@ -340,17 +353,7 @@ static void slices_outside_their_region_are_refused(void **state)
 {
     (void)state;
     two_ranks();
-    struct td_request r = {.kind = TD_REQUEST_REGION, .id = 6};
-    r.u.region.region = 1;
-    r.u.region.bytes = 4096;
-    r.u.region.handle = 9;
-    ask(0, r);
-    assert_int_equal(reply[0].kind, TD_REPLY_DONE);
-    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 7};
-    q.u.operation.group = 1;
-    q.u.operation.call = (struct td_call){
-        .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_DOUBLE, .op = TD_OP_SUM, .count = 8};
-    q.u.operation.timeout_ns = -1;
+    struct td_request q = shared_allreduce();
     const struct td_place wrong[] = {{1, 4090, 64}, {1, UINT64_MAX - 8, 64}, {2, 0, 64}, {1, 0, 8}};
     for (size_t i = 0; i < 4; i++) {
         q.u.operation.source = q.u.operation.destination = wrong[i];
@@ -361,8 +364,7 @@ static void slices_outside_their_region_are_refused(void **state)
     barrier(0, 8); /* nothing was consumed: the ranks are still in step */
     barrier(1, 9);
     assert_int_equal(reply[1].error, TD_OK);
-    r.kind = TD_REQUEST_UNREGION;
-    ask(0, r);
+    take_back();
     assert_int_equal(released_regions, 1);
 }
 
