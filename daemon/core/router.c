@@ -22,7 +22,7 @@ enum { CATCH_UP = 8 }; /* packets that were held up, at most */
 
 struct fifo {
     struct ring ring;
-    uint32_t passed; /* how often others went instead of the head */
+    uint32_t passed; /* how often one in transit went instead of the head */
     uint32_t gap;    /* of the last packet */
     td_time pause_ends;
 };
@@ -362,10 +362,8 @@ static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, st
     const struct injected *p = &r->injected[direction * r->rules.fifo_slots + f->ring.first];
     if (f->pause_ends > r->now)
         return false;
-    if (!choose(r, &p->parcel, idle, -1, move)) {
-        f->passed += !(idle >> direction & 1);
+    if (!choose(r, &p->parcel, idle, -1, move))
         return false;
-    }
     leave(r, &p->parcel, move);
     f->passed = 0;
     pause(r, f, p->gap);
@@ -415,6 +413,15 @@ static unsigned transit(struct td_router *r, uint32_t *idle, struct td_move *mov
     return count;
 }
 
+/* pass_by counts, for the heads of the FIFOs that wanted to go, what took their links. */
+static void pass_by(struct td_router *r, uint32_t taken)
+{
+    for (uint32_t left = taken & r->injecting; left; left &= left - 1) {
+        struct fifo *f = &r->fifo[__builtin_ctz(left)];
+        f->passed += f->pause_ends <= r->now;
+    }
+}
+
 /* injection lets the heads of the FIFOs go; with `impatient`, only of those passed by too often. */
 static unsigned injection(struct td_router *r, bool impatient, uint32_t *idle,
                           struct td_move *moves, unsigned count)
@@ -449,8 +456,11 @@ unsigned td_router_moves(struct td_router *r, td_time now, td_time slot, uint32_
         before = count;
         drain(r);
         count = injection(r, !injection_first, &idle, moves, count);
-        if (r->waiting)
+        if (r->waiting) {
+            uint32_t were_idle = idle;
             count = transit(r, &idle, moves, count);
+            pass_by(r, were_idle & ~idle);
+        }
         if (!injection_first)
             count = injection(r, false, &idle, moves, count);
     } while (count > before && idle && (r->waiting || r->injecting || r->shipments));
