@@ -67,18 +67,19 @@ static void a_full_fifo_holds_up_its_queue_alone(void **state)
     bench_begin(&b, "8x8", 0, &rules, 1);
     ship(&b, 0, rules.fifo_slots + 1, parcel(1, 3, 0));
     ship(&b, 0, 1, parcel(2, 0, 3)); /* behind it */
+    go(&b, 0);
     ship(&b, 1, 2, parcel(3, 3, 3)); /* could go to the full one, too */
-    ship(&b, 2, 1, parcel(4, -3, 0));
+    ship(&b, 2, rules.fifo_slots, parcel(4, -3, 0));
     go(&b, 0);
     td_router_look(b.r, &counts);
     assert_int_equal(counts.fifo[PLUS_0], rules.fifo_slots);
-    assert_int_equal(counts.fifo[MINUS_0], 1);
+    assert_int_equal(counts.fifo[MINUS_0], rules.fifo_slots);
     assert_in_range(counts.fifo[PLUS_1], 1, 2);
     assert_int_equal(counts.queued, 2); /* the last packet to +0, and who is behind it */
     uint32_t went = 0;
     while (td_router_busy(b.r) && went < 100)
         went += go(&b, ALL);
-    assert_int_equal(went, rules.fifo_slots + 5); /* it was only for a while */
+    assert_int_equal(went, 2 * rules.fifo_slots + 4); /* it was only for a while */
     bench_end(&b);
 }
 
@@ -222,10 +223,10 @@ static void patience_is_for_those_who_are_passed(void **state)
     rules.patience = 2;
     bench_begin_exhausted(&b, "8", &rules);
     ship(&b, 0, 1, parcel(OWN_TAG, 3, 0));
+    arrive(&b, PLUS_0, ADAPTIVE_0, parcel(1, 3, 0));
     for (int i = 0; i < 10; i++) /* nobody could go, so nobody was preferred */
         assert_int_equal(go(&b, ALL), 0);
     give(&b, PLUS_0, ADAPTIVE_0, 1);
-    arrive(&b, PLUS_0, ADAPTIVE_0, parcel(1, 3, 0));
     assert_int_equal(go(&b, ALL), 1);
     assert_int_equal(b.move[0].parcel.tag, 1);
     bench_end(&b);
