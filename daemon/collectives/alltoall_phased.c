@@ -160,8 +160,10 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
 {
     struct td_grid grid = td_grid_kept(p, P_GRID);
     uint32_t of = family % grid.shape.dimensions; /* a dimension, or a part */
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS], runs = p->group->runs;
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
     struct td_range piece;
+    uint32_t slot = 0;
     *step = (struct td_step){.kind = p->family[family].kind};
     switch ((enum role)(family / grid.shape.dimensions)) {
     case RECV:
@@ -184,11 +186,10 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
                                place(&grid, of, td_relay_pack(p, index % packs, piece, step));
         return;
     case UNPACK:
-        piece = td_relay_piece(p, index / runs, of);
-        td_relay_unpack(p, index % runs, piece, step);
-        step->from.offset +=
-            td_relay_buffer(p, grid.shape.dimensions, of) +
-            td_relay_unit(p, piece) * place(&grid, of, p->group->run[index % runs].slot);
+        piece = td_relay_piece(p, index / unpacks, of);
+        slot = td_relay_unpack(p, index % unpacks, piece, step);
+        step->from.offset += td_relay_buffer(p, grid.shape.dimensions, of) +
+                             td_relay_unit(p, piece) * place(&grid, of, slot);
         return;
     case ROLES:
         return;
@@ -201,6 +202,7 @@ static void add_families(struct td_program *p, const struct td_grid *grid)
 {
     uint64_t segments = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
     uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
     uint32_t dimensions = grid->shape.dimensions, parts = (uint32_t)p->parameter[TD_RELAY_PARTS];
     uint64_t turns = segments * dimensions;
     for (uint32_t e = 0; e < dimensions; e++)
@@ -219,7 +221,7 @@ static void add_families(struct td_program *p, const struct td_grid *grid)
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_COPY, e < parts ? segments * packs : 0, "pack");
     for (uint32_t e = 0; e < dimensions; e++)
-        td_program_add(p, TD_COPY, e < parts ? segments * p->group->runs : 0, "unpack");
+        td_program_add(p, TD_COPY, e < parts ? segments * unpacks : 0, "unpack");
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks to a hop count");
 }
@@ -246,7 +248,8 @@ void td_alltoall_phased_compile(struct td_program *p)
     td_grid_keep(p, P_GRID, &grid);
     td_relay_plan(p, parts, dimensions + 1);
     add_families(p, &grid);
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS], runs = p->group->runs;
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
     bool reuses = p->parameter[TD_RELAY_SEGMENTS] > 1;
     for (uint32_t e = 0; e < dimensions; e++) {
         uint32_t next = (e + 1) % dimensions;
@@ -263,8 +266,8 @@ void td_alltoall_phased_compile(struct td_program *p)
         if (e < parts) {
             td_program_need(p, send + e, pack + e, moves * dimensions, packs, 1);
             td_program_need(p, local + e, pack + e, dimensions, packs, 1);
-            td_program_need(p, unpack + e, recv + next, runs, others * dimensions, 1);
-            td_program_need(p, unpack + e, local + next, runs, dimensions, 1);
+            td_program_need(p, unpack + e, recv + next, unpacks, others * dimensions, 1);
+            td_program_need(p, unpack + e, local + next, unpacks, dimensions, 1);
         }
         if (reuses) { /* what dimension `next` filled is read by e, or unpacked */
             td_program_need(p, send + e, free + e, moves * dimensions, 1, 0);
@@ -272,7 +275,7 @@ void td_alltoall_phased_compile(struct td_program *p)
             td_program_need(p, pack + e, free + next, packs, 1, 0);
             td_program_need(p, free + next, send + e, 1, moves * dimensions, 1);
             td_program_need(p, free + next, local + e, 1, dimensions, 1);
-            td_program_need(p, free + next, unpack + e, 1, runs, 1);
+            td_program_need(p, free + next, unpack + e, 1, unpacks, 1);
         }
         add_barriers(p, &grid, e);
     }

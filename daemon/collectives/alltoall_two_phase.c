@@ -170,12 +170,11 @@ static void expand_pack(const struct td_program *p, uint64_t index, struct td_st
 /* expand_unpack: what came along the own ring for this very node is still in B. */
 static void expand_unpack(const struct td_program *p, uint64_t index, struct td_step *step)
 {
-    uint64_t runs = p->group->runs;
-    struct td_range piece = td_relay_piece(p, index / runs, 0);
-    uint32_t slot = p->group->run[index % runs].slot;
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    struct td_range piece = td_relay_piece(p, index / unpacks, 0);
+    uint32_t slot = td_relay_unpack(p, index % unpacks, piece, step);
     int64_t at = place_of(p, slot) * k_of(p) + coordinate_of(p, slot);
     bool ring = place_of(p, slot) == place_of(p, p->slot);
-    td_relay_unpack(p, index % runs, piece, step);
     step->from.offset += td_relay_buffer(p, ring ? B : C, 0) + at * td_relay_unit(p, piece);
 }
 
@@ -242,13 +241,14 @@ void td_alltoall_two_phase_compile(struct td_program *p)
     uint64_t segments = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
     uint64_t shares = (uint64_t)p->parameter[P_SHARES], group = (uint64_t)p->parameter[P_GROUP];
     uint64_t turns = shares * groups_of(p), others = (uint64_t)k_of(p) - 1; /* of a segment */
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS], runs = p->group->runs;
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
     uint64_t planes = shares * (uint64_t)p->parameter[P_PLACES];
     td_program_add(p, TD_RECV, segments * turns * others, "blocks along the ring");
     td_program_add(p, TD_RECV, segments * planes, "blocks from the plane's relays");
     td_program_add(p, TD_COPY, segments, "what is for the own plane");
     td_program_add(p, TD_COPY, segments * packs, "pack");
-    td_program_add(p, TD_COPY, segments * runs, "unpack");
+    td_program_add(p, TD_COPY, segments * unpacks, "unpack");
     td_program_add(p, TD_SYNC, segments - 1, "room for the next segment");
     td_program_add(p, TD_SEND, segments * turns * group, "blocks passed on in the plane");
     td_program_add(p, TD_SEND, segments * turns * others, "blocks to relays of the ring");
@@ -257,11 +257,11 @@ void td_alltoall_two_phase_compile(struct td_program *p)
     td_program_need(p, LOCAL, PACK, 1, packs, 1);
     td_program_need(p, SEND_PLANE, RECV_RING, group, others, 1);
     td_program_need(p, SEND_PLANE, LOCAL, turns * group, 1, 1);
-    td_program_need(p, UNPACK, RECV_RING, runs, turns * others, 1);
-    td_program_need(p, UNPACK, LOCAL, runs, 1, 1);
-    td_program_need(p, UNPACK, RECV_PLANE, runs, planes, 1);
+    td_program_need(p, UNPACK, RECV_RING, unpacks, turns * others, 1);
+    td_program_need(p, UNPACK, LOCAL, unpacks, 1, 1);
+    td_program_need(p, UNPACK, RECV_PLANE, unpacks, planes, 1);
     if (segments > 1) { /* buffers are free when all nodes have what they were to have from them */
-        td_program_need(p, FREE, UNPACK, 1, runs, 1);
+        td_program_need(p, FREE, UNPACK, 1, unpacks, 1);
         td_program_need(p, PACK, FREE, packs, 1, 0);
     }
 }

@@ -10,13 +10,21 @@
 #include "core/layout.h"
 #include "core/program.h"
 
-/* tree_combine: the gate is the operation. Barrier, plans, and payloads of at most
+/* tree_combine: the gate is the operation. False when the payload is longer than
  * TD_RIDE_BYTES_MAX. */
-void td_tree_combine_compile(struct td_program *p);
+bool td_tree_combine_compile(struct td_program *p);
 /* bcast: chunks flow down a binary tree of nodes rooted at the root's node. */
 void td_bcast_compile(struct td_program *p);
 /* reduce_exchange: reduce-scatter by direct exchange, then all-gather, block after block. */
 void td_reduce_exchange_compile(struct td_program *p);
+/* reduce_rank_order: what needs every rank's values side by side: scans, prefix, reduce-scatter. */
+void td_reduce_rank_order_compile(struct td_program *p);
+/* reduce_parts: reduce-scatter with counts. */
+void td_reduce_parts_compile(struct td_program *p);
+/* gather: gather, scatter and all-gather of long blocks. */
+void td_gather_compile(struct td_program *p);
+/* alltoallv: what all-to-alls with parts are when no relay is used. */
+void td_alltoallv_compile(struct td_program *p, bool pairwise);
 /* alltoall_random: every node visits the others in an order of its own (us8095585). */
 void td_alltoall_random_compile(struct td_program *p);
 /* alltoall_phased: a dimension a phase, a hop count at a time, by transit nodes (us20140201475). */

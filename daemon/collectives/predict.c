@@ -4,15 +4,31 @@
 #include "bound.h"
 #include "relay.h"
 
-static uint64_t packets_of(const struct td_program *p)
+static uint64_t most_ranks(const struct td_group *g)
 {
-    uint64_t bytes = p->call.count * td_type_bytes(p->call.type), most = 0;
-    for (uint32_t slot = 0; slot < p->group->slots; slot++)
-        if (td_group_slot_ranks(p->group, slot) > most)
-            most = td_group_slot_ranks(p->group, slot);
+    uint64_t most = 0;
+    for (uint32_t slot = 0; slot < g->slots; slot++)
+        if (td_group_slot_ranks(g, slot) > most)
+            most = td_group_slot_ranks(g, slot);
+    return most;
+}
+
+/* unit returns what a node has for another: all the same, or of parts the mean and the most. */
+static void unit(const struct td_program *p, uint64_t *mean, uint64_t *most)
+{
+    uint64_t ranks = most_ranks(p->group),
+             pairs = (uint64_t)p->group->slots * (p->group->slots - 1);
+    *mean = *most = p->call.count * td_type_bytes(p->call.type) * ranks * ranks;
+    if (!p->parts)
+        return;
+    *most = p->survey.most;
+    *mean = pairs ? p->survey.total / pairs + (p->survey.total % pairs != 0) : 0;
+}
+
+static uint64_t packets_of(const struct td_program *p, uint64_t bytes)
+{
     uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
-    uint64_t packets = bytes * most * most / packet;
-    return packets * packet < bytes * most * most ? packets + 1 : packets;
+    return bytes / packet + (bytes % packet != 0);
 }
 
 /* times returns how often the second highest load of a dimension goes into the highest, times two.
@@ -74,7 +90,9 @@ static uint64_t segments_of(const struct td_program *p, const struct td_predicti
 
 void td_predict_alltoall(const struct td_program *p, struct td_prediction *out)
 {
-    *out = (struct td_prediction){.packets = packets_of(p)};
+    uint64_t mean = 0, longest = 0;
+    unit(p, &mean, &longest);
+    *out = (struct td_prediction){.packets = packets_of(p, mean)};
     td_grid_of(p->group, p->topology, &out->grid);
     const struct td_topology *t = &out->grid.shape;
     uint64_t most = 0;
@@ -82,8 +100,10 @@ void td_predict_alltoall(const struct td_program *p, struct td_prediction *out)
     estimate(t, out->longest, out);
     out->bound = (td_alltoall_bound(t, out->packets) + 1) / 2;
     out->random = out->bound * 1000 / out->random_efficiency;
-    out->two_phase = out->bound * 1000 / out->two_phase_efficiency;
+    /* what goes by relays is as long as the longest */
+    uint64_t padded = (td_alltoall_bound(t, packets_of(p, longest)) + 1) / 2;
+    out->two_phase = padded * 1000 / out->two_phase_efficiency;
     for (uint32_t d = 0; d < t->dimensions; d++)
         most = pauses(&out->grid, d) > most ? pauses(&out->grid, d) : most;
-    out->phased = out->bound + most * segments_of(p, out);
+    out->phased = padded + most * segments_of(p, out);
 }

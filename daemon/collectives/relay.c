@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "relay.h"
 
+#include "core/parts.h"
+
 enum { ALIGNMENT = 16 }; /* of pieces, where they are long enough for it to matter */
 
 /* capacity is the room of one rank pair's piece. */
@@ -36,11 +38,13 @@ void td_relay_plan(struct td_program *p, uint32_t parts, uint32_t buffers)
         even = even && ranks == td_group_slot_ranks(g, 0);
         most = ranks > most ? ranks : most;
     }
-    uint64_t bytes = p->call.count * td_type_bytes(p->call.type);
-    p->parameter[TD_RELAY_RANKS] = most;
+    uint64_t bytes = p->parts ? p->survey.most : p->call.count * td_type_bytes(p->call.type);
+    p->parameter[TD_RELAY_RANKS] = p->parts ? 1 : most;
     p->parameter[TD_RELAY_BYTES] = (int64_t)bytes;
     p->parameter[TD_RELAY_PARTS] = parts;
-    p->parameter[TD_RELAY_PACKS] = g->runs + (even ? 0 : 2 * (int64_t)g->slots);
+    p->parameter[TD_RELAY_PACKS] =
+        p->parts ? 2 * (int64_t)g->slots : g->runs + (even ? 0 : 2 * (int64_t)g->slots);
+    p->parameter[TD_RELAY_UNPACKS] = p->parts ? g->slots : g->runs;
     uint64_t segment = segment_for(p, parts, buffers);
     p->parameter[TD_RELAY_SEGMENT] = (int64_t)segment;
     p->parameter[TD_RELAY_SEGMENTS] = (int64_t)(bytes / segment + (bytes % segment != 0));
@@ -84,6 +88,29 @@ static void pad(const struct td_program *p, uint32_t slot, bool rows, struct td_
     td_slice_loop(&step->to, across, bytes, 0);
 }
 
+/* meet returns the bytes of a piece that there are of a unit with a slot. */
+static uint64_t meet(const struct td_program *p, bool destination, uint32_t slot,
+                     struct td_range piece)
+{
+    uint64_t unit = td_parts_unit(p->parts, destination, slot);
+    uint64_t left = piece.begin < unit ? unit - piece.begin : 0;
+    return left < piece.count ? left : piece.count;
+}
+
+/* pack_parts: an even step copies what there is of a unit, an odd one fills up with zeros. */
+static uint32_t pack_parts(const struct td_program *p, uint64_t i, struct td_range piece,
+                           struct td_step *step)
+{
+    uint32_t slot = (uint32_t)(i / 2);
+    uint64_t bytes = meet(p, false, slot, piece);
+    if (i % 2 == 0)
+        step->from = td_parts_slice(p->parts, false, slot, piece.begin, bytes);
+    step->to = i % 2 == 0 ? td_slice_at(TD_SPACE_SCRATCH, 0, 0, (int64_t)bytes)
+                          : td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)bytes,
+                                        (int64_t)(piece.count - bytes));
+    return slot;
+}
+
 uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range piece,
                        struct td_step *step)
 {
@@ -91,6 +118,8 @@ uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range p
     int64_t ranks = p->parameter[TD_RELAY_RANKS], bytes = (int64_t)piece.count;
     int64_t message = p->parameter[TD_RELAY_BYTES];
     step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (p->parts)
+        return pack_parts(p, i, piece, step);
     if (i >= g->runs) {
         uint32_t slot = (uint32_t)((i - g->runs) / 2);
         pad(p, slot, (i - g->runs) % 2, piece, step);
@@ -135,10 +164,17 @@ static struct td_slice place_of(const struct td_program *p, uint64_t run, struct
     return s;
 }
 
-void td_relay_unpack(const struct td_program *p, uint64_t run, struct td_range piece,
-                     struct td_step *step)
+uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range piece,
+                         struct td_step *step)
 {
-    step->from = share_of(p, run, piece);
-    step->to = place_of(p, run, piece);
     step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (!p->parts) {
+        step->from = share_of(p, i, piece);
+        step->to = place_of(p, i, piece);
+        return p->group->run[i].slot;
+    }
+    uint64_t bytes = meet(p, true, (uint32_t)i, piece);
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, (int64_t)bytes);
+    step->to = td_parts_slice(p->parts, true, (uint32_t)i, piece.begin, bytes);
+    return (uint32_t)i;
 }

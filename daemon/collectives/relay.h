@@ -6,6 +6,9 @@
  * size and places are products. A *piece* is a range of the bytes of every rank's message: messages
  * are cut into segments, so that scratch is bounded however long they are, and segments into parts.
  * Padding is a copy of the first local rank's data: nothing is sent that was not written.
+ *
+ * Of calls with parts (core/parts.h) a unit is the node's one message to the other node, as long as
+ * the longest of all and filled up with zeros: relays need not know whose is how long.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_COLLECTIVES_RELAY_H
 #define TD_COLLECTIVES_RELAY_H
@@ -19,7 +22,8 @@ enum {
     TD_RELAY_SEGMENT,  /* of them in one segment */
     TD_RELAY_SEGMENTS, /* how many */
     TD_RELAY_PARTS,
-    TD_RELAY_PACKS, /* steps that pack one part of one segment */
+    TD_RELAY_PACKS,   /* steps that pack one part of one segment */
+    TD_RELAY_UNPACKS, /* and that unpack one */
     TD_RELAY_PARAMETERS
 };
 
@@ -37,9 +41,9 @@ int64_t td_relay_buffer(const struct td_program *p, uint32_t buffer, uint32_t pa
  * unit included. Returns the slot it is for; the caller adds the place of that unit. */
 uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range piece,
                        struct td_step *step);
-/* td_relay_unpack makes `step` the COPY of what run `run` (of any node) has for the ranks here; the
- * caller adds the place of the unit. */
-void td_relay_unpack(const struct td_program *p, uint64_t run, struct td_range piece,
-                     struct td_step *step);
+/* td_relay_unpack makes `step` the COPY number i (< UNPACKS) of what others have for the ranks
+ * here. Returns the slot it is from; the caller adds the place of the unit. */
+uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range piece,
+                         struct td_step *step);
 
 #endif

@@ -36,6 +36,16 @@ static enum td_alltoall choose(const struct td_program *p, struct td_prediction 
     return predicted->two_phase < predicted->random ? TD_ALLTOALL_TWO_PHASE : TD_ALLTOALL_RANDOM;
 }
 
+static void random_parts(struct td_program *p)
+{
+    td_alltoallv_compile(p, false);
+}
+
+static void pairwise_parts(struct td_program *p)
+{
+    td_alltoallv_compile(p, true);
+}
+
 static void compile_alltoall(struct td_program *p)
 {
     struct td_prediction predicted;
@@ -46,7 +56,7 @@ static void compile_alltoall(struct td_program *p)
         td_alltoall_phased_compile(p);
         return;
     case TD_ALLTOALL_PAIRWISE:
-        td_alltoall_pairwise_compile(p);
+        (p->parts ? pairwise_parts : td_alltoall_pairwise_compile)(p);
         return;
     case TD_ALLTOALL_TWO_PHASE:
         td_alltoall_two_phase_compile(p);
@@ -56,7 +66,27 @@ static void compile_alltoall(struct td_program *p)
     case TD_ALLTOALLS:
         break;
     }
-    td_alltoall_random_compile(p);
+    (p->parts ? random_parts : td_alltoall_random_compile)(p);
+}
+
+/* compile_parts: sizes are the same on all nodes only when all have told them. On the direct fabric
+ * a unit's two ends are all that need know it. */
+static void compile_parts(struct td_program *p, bool surveyed)
+{
+    bool direct =
+        p->tuning.fabric != TD_FABRIC_ROUTED &&
+        (p->tuning.alltoall == TD_ALLTOALL_AUTO || p->tuning.alltoall == TD_ALLTOALL_RANDOM ||
+         p->tuning.alltoall == TD_ALLTOALL_PAIRWISE);
+    if (direct || p->group->slots == 1) {
+        td_alltoallv_compile(p, p->tuning.alltoall == TD_ALLTOALL_PAIRWISE);
+    } else if (!surveyed) {
+        (void)td_tree_combine_compile(p);
+        p->wants_survey = true;
+    } else if (p->survey.most == 0) {
+        td_alltoallv_compile(p, false);
+    } else {
+        compile_alltoall(p);
+    }
 }
 
 static void begin(const struct td_compile_input *in, struct td_program *out)
@@ -69,40 +99,42 @@ static void begin(const struct td_compile_input *in, struct td_program *out)
                                .seed = in->seed};
     if (in->fft)
         out->fft = *in->fft;
+    out->parts = in->parts;
+    if (in->survey)
+        out->survey = *in->survey;
 }
 
 void td_select_compile(const struct td_compile_input *in, struct td_program *out)
 {
-    const struct td_call *call = in->call;
     begin(in, out);
-    switch ((enum td_kind)call->kind) {
-    case TD_KIND_BROADCAST:
-        if (payload_bytes(call) > TD_RIDE_BYTES_MAX) {
-            td_bcast_compile(out);
-            return;
-        }
-        break;
-    case TD_KIND_ALLREDUCE:
-        if (payload_bytes(call) > TD_RIDE_BYTES_MAX) {
-            td_reduce_exchange_compile(out);
-            return;
-        }
-        break;
-    case TD_KIND_ALLTOALL:
-        if (payload_bytes(call) > 0) {
-            compile_alltoall(out);
-            return;
-        }
-        break;
-    case TD_KIND_FFT:
+    enum td_kind kind = (enum td_kind)in->call->kind;
+    if (kind == TD_KIND_FFT) {
         td_fft_compile(out);
         return;
-    case TD_KIND_BARRIER:
-    case TD_KIND_PLAN_FFT:
-    case TD_KIND_MAX:
-        break;
     }
-    td_tree_combine_compile(out);
+    if (kind == TD_KIND_REDUCE_SCATTERV) {
+        td_reduce_parts_compile(out);
+        return;
+    }
+    if (out->parts) {
+        compile_parts(out, in->survey != NULL);
+        return;
+    }
+    if (kind == TD_KIND_ALLTOALL && payload_bytes(in->call) > 0) {
+        compile_alltoall(out);
+        return;
+    }
+    if (td_tree_combine_compile(out))
+        return;
+    bool any = in->call->mode == TD_REPRODUCIBLE_ANY;
+    if (kind == TD_KIND_BROADCAST)
+        td_bcast_compile(out);
+    else if (kind == TD_KIND_ALLREDUCE && !any)
+        td_reduce_exchange_compile(out);
+    else if (td_call_reduces(kind))
+        td_reduce_rank_order_compile(out);
+    else
+        td_gather_compile(out);
 }
 
 const char *td_alltoall_name(enum td_alltoall method)

@@ -15,8 +15,23 @@ static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t bytes)
         memmove(to, from, (size_t)bytes);
 }
 
+static void zero(const struct td_step *step, const struct td_bases *bases, uint32_t lane)
+{
+    struct td_walk to;
+    int64_t bytes = 0;
+    uint8_t *target = NULL;
+    td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, 0);
+    while ((target = td_walk_piece(&to, INT64_MAX, &bytes)))
+        memset(target, 0, (size_t)bytes);
+}
+
 static void copy(const struct td_step *step, const struct td_bases *bases)
 {
+    bool nothing = td_slice_bytes(&step->from) == 0;
+    for (uint32_t lane = 0; nothing && lane < step->to_lanes.count; lane++)
+        zero(step, bases, lane);
+    if (nothing)
+        return;
     for (uint32_t lane = 0; lane < step->to_lanes.count; lane++) {
         struct td_walk from, to;
         td_walk_start(&from, &step->from, bases, NULL, 0, 0);
@@ -38,40 +53,82 @@ static void start_operand(struct td_walk *w, const struct td_step *step,
         td_walk_start(w, &step->with, bases, &step->with_lanes, i - step->from_lanes.count, at);
 }
 
-/* combine_block folds `bytes` from byte `at` of every operand and writes every target. The first
- * operand is copied to `sum`, so a target may be an operand. */
-static void combine_block(const struct td_step *step, const struct td_bases *bases, uint64_t at,
-                          int64_t bytes, uint8_t *sum)
+/* write_lane writes `bytes` of the sum at byte `at` of a target. */
+static void write_lane(const struct td_step *step, const struct td_bases *bases, uint32_t lane,
+                       uint64_t at, int64_t bytes, const uint8_t *sum)
+{
+    struct td_walk w;
+    td_walk_start(&w, &step->to, bases, &step->to_lanes, lane, at);
+    for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
+        uint8_t *to = td_walk_piece(&w, bytes - done, &piece);
+        memcpy(to, sum + done, (size_t)piece);
+    }
+}
+
+/* read_operand copies `bytes` of operand i from byte `at` on. */
+static void read_operand(const struct td_step *step, const struct td_bases *bases, uint32_t i,
+                         uint64_t at, int64_t bytes, uint8_t *copy)
+{
+    struct td_walk w;
+    start_operand(&w, step, bases, i, at);
+    for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
+        const uint8_t *from = td_walk_piece(&w, bytes - done, &piece);
+        memcpy(copy + done, from, (size_t)piece);
+    }
+}
+
+/* fold_operand takes operand i > 0 into the sum. */
+static void fold_operand(const struct td_step *step, const struct td_bases *bases, uint32_t i,
+                         uint64_t at, int64_t bytes, uint8_t *sum)
 {
     size_t element = td_type_bytes(step->type);
-    uint32_t operands = step->from_lanes.count + step->with_lanes.count;
+    struct td_walk w;
+    start_operand(&w, step, bases, i, at);
+    for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
+        const uint8_t *from = td_walk_piece(&w, bytes - done, &piece);
+        td_combine_array(step->type, step->op, sum + done, from, (size_t)piece / element);
+    }
+}
+
+/* struct sums: what is folded so far, and an operand that must be read before its target, which may
+ * be the same memory, is written. */
+struct sums {
+    _Alignas(64) uint8_t sum[BLOCK], operand[BLOCK];
+};
+
+/* combine_block folds `bytes` from byte `at` of every operand, and writes the targets. */
+static void combine_block(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                          int64_t bytes, struct sums *s)
+{
+    uint32_t operands = step->from_lanes.count + step->with_lanes.count, lane = 0;
+    const struct td_running *r = &step->running;
+    size_t elements = (size_t)bytes / td_type_bytes(step->type);
     for (uint32_t i = 0; i < operands; i++) {
-        struct td_walk w;
-        start_operand(&w, step, bases, i, at);
-        for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
-            const uint8_t *from = td_walk_piece(&w, bytes - done, &piece);
-            if (i == 0)
-                memcpy(sum + done, from, (size_t)piece);
-            else
-                td_combine_array(step->type, step->op, sum + done, from, (size_t)piece / element);
+        bool wanted = r->kind != TD_RUNNING_NOT && lane < step->to_lanes.count &&
+                      i == r->first + lane * r->step;
+        if (i == 0) {
+            read_operand(step, bases, i, at, bytes, s->sum);
+        } else if (wanted && r->kind == TD_RUNNING_BEFORE) {
+            read_operand(step, bases, i, at, bytes, s->operand);
+            write_lane(step, bases, lane, at, bytes, s->sum);
+            td_combine_array(step->type, step->op, s->sum, s->operand, elements);
+        } else {
+            fold_operand(step, bases, i, at, bytes, s->sum);
         }
+        if (wanted && r->kind == TD_RUNNING_UP_TO)
+            write_lane(step, bases, lane, at, bytes, s->sum);
+        lane += wanted;
     }
-    for (uint32_t lane = 0; lane < step->to_lanes.count; lane++) {
-        struct td_walk w;
-        td_walk_start(&w, &step->to, bases, &step->to_lanes, lane, at);
-        for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
-            uint8_t *to = td_walk_piece(&w, bytes - done, &piece);
-            memcpy(to, sum + done, (size_t)piece);
-        }
-    }
+    for (uint32_t i = 0; r->kind == TD_RUNNING_NOT && i < step->to_lanes.count; i++)
+        write_lane(step, bases, i, at, bytes, s->sum);
 }
 
 static void combine(const struct td_step *step, const struct td_bases *bases)
 {
-    _Alignas(64) uint8_t sum[BLOCK];
+    struct sums sums;
     int64_t bytes = td_slice_bytes(&step->to);
     for (int64_t at = 0; at < bytes; at += BLOCK)
-        combine_block(step, bases, (uint64_t)at, bytes - at < BLOCK ? bytes - at : BLOCK, sum);
+        combine_block(step, bases, (uint64_t)at, bytes - at < BLOCK ? bytes - at : BLOCK, &sums);
 }
 
 static td_err transform(const struct td_step *step, const struct td_bases *bases)

@@ -3,6 +3,63 @@
 
 #include <assert.h>
 
+#include "core/parts.h"
+
+/* ---- units: the pieces are the parts of pairs of ranks ---- */
+
+static const struct td_part *pair(const struct td_walk *w, uint32_t *local)
+{
+    const struct td_slice *s = w->slice;
+    return td_parts_pair(s->parts, s->space == TD_SPACE_DESTINATION, s->slot, w->pair, local);
+}
+
+/* next_pair goes on to a pair that has bytes. */
+static void next_pair(struct td_walk *w)
+{
+    uint32_t local = 0;
+    while (w->left && (uint64_t)w->used == pair(w, &local)->bytes) {
+        w->pair++;
+        w->used = 0;
+    }
+    w->over = w->left == 0;
+}
+
+static void start_unit(struct td_walk *w, uint64_t skip, uint64_t bytes)
+{
+    uint32_t local = 0;
+    w->left = (int64_t)bytes;
+    while (skip >= pair(w, &local)->bytes) {
+        skip -= pair(w, &local)->bytes;
+        w->pair++;
+    }
+    w->used = (int64_t)skip;
+}
+
+static int64_t unit_left(const struct td_walk *w)
+{
+    uint32_t local = 0;
+    int64_t left = (int64_t)pair(w, &local)->bytes - w->used;
+    return left < w->left ? left : w->left;
+}
+
+static uint8_t *unit_piece(struct td_walk *w, int64_t most, int64_t *bytes)
+{
+    uint32_t local = 0;
+    const struct td_part *part = pair(w, &local);
+    int64_t left = unit_left(w);
+    bool source = w->slice->space == TD_SPACE_SOURCE;
+    uint8_t *base = (source ? w->bases->source : w->bases->destination)[local];
+    assert(base); /* the core has checked that it holds the rank's parts */
+    uint8_t *piece = base + part->at + w->used;
+    *bytes = left < most ? left : most;
+    w->used += *bytes;
+    w->left -= *bytes;
+    next_pair(w);
+    return piece;
+}
+
+/* ---- */
+
 void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct td_bases *bases,
                    const struct td_lanes *lanes, uint32_t lane, uint64_t skip)
 {
@@ -15,6 +72,10 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
     w->over = skip >= bytes;
     if (w->over)
         return;
+    if (slice->parts) {
+        start_unit(w, (uint64_t)slice->offset + skip, bytes - skip);
+        return;
+    }
     w->used = (int64_t)(skip % (uint64_t)slice->run);
     uint64_t turn = skip / (uint64_t)slice->run;
     for (int l = slice->levels; l-- > 0;) {
@@ -25,7 +86,9 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
 
 int64_t td_walk_left(const struct td_walk *w)
 {
-    return w->over ? 0 : w->slice->run - w->used;
+    if (w->over)
+        return 0;
+    return w->slice->parts ? unit_left(w) : w->slice->run - w->used;
 }
 
 static uint8_t *address(const struct td_walk *w)
@@ -47,6 +110,8 @@ uint8_t *td_walk_piece(struct td_walk *w, int64_t most, int64_t *bytes)
 {
     if (w->over)
         return NULL;
+    if (w->slice->parts)
+        return unit_piece(w, most, bytes);
     uint8_t *piece = address(w);
     int64_t left = td_walk_left(w);
     *bytes = left < most ? left : most;

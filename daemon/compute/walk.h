@@ -11,7 +11,9 @@ struct td_walk {
     const struct td_slice *slice;
     const struct td_bases *bases;
     int64_t at[TD_LEVELS_MAX]; /* turn of each loop */
-    int64_t used;              /* of the run */
+    int64_t used;              /* of the run, or of the pair's part */
+    uint64_t pair;             /* of a unit (core/parts.h) */
+    int64_t left;              /* of the slice, of a unit */
     int64_t offset;            /* of the lane */
     int64_t rank;
     bool over;

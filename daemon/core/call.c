@@ -3,24 +3,135 @@
 
 #include <stdio.h>
 
+/* What an operator needs of a type. */
+enum { NUMBERS = 1, ORDER = 2, BITS = 4, PAIRS = 8 };
+
 static const struct {
     const char *name;
-    size_t bytes;
-    bool reduces;
+    uint8_t bytes;
+    uint8_t alignment; /* of what is computed with */
+    uint8_t can;
 } types[TD_TYPE_MAX] = {
-    [TD_TYPE_NONE] = {"none", 0, false},
-    [TD_TYPE_BYTE] = {"byte", 1, false},
-    [TD_TYPE_INT32] = {"int32", 4, true},
-    [TD_TYPE_INT64] = {"int64", 8, true},
-    [TD_TYPE_FLOAT] = {"float", 4, true},
-    [TD_TYPE_DOUBLE] = {"double", 8, true},
-    [TD_TYPE_COMPLEX_FLOAT] = {"complex float", 8, false},
-    [TD_TYPE_COMPLEX_DOUBLE] = {"complex double", 16, false},
+    [TD_TYPE_NONE] = {"none", 0, 1, 0},
+    [TD_TYPE_BYTE] = {"byte", 1, 1, BITS},
+    [TD_TYPE_INT8] = {"int8", 1, 1, NUMBERS | ORDER | BITS},
+    [TD_TYPE_INT16] = {"int16", 2, 2, NUMBERS | ORDER | BITS},
+    [TD_TYPE_INT32] = {"int32", 4, 4, NUMBERS | ORDER | BITS},
+    [TD_TYPE_INT64] = {"int64", 8, 8, NUMBERS | ORDER | BITS},
+    [TD_TYPE_UINT8] = {"uint8", 1, 1, NUMBERS | ORDER | BITS},
+    [TD_TYPE_UINT16] = {"uint16", 2, 2, NUMBERS | ORDER | BITS},
+    [TD_TYPE_UINT32] = {"uint32", 4, 4, NUMBERS | ORDER | BITS},
+    [TD_TYPE_UINT64] = {"uint64", 8, 8, NUMBERS | ORDER | BITS},
+    [TD_TYPE_HALF] = {"half", 2, 2, NUMBERS | ORDER},
+    [TD_TYPE_BFLOAT16] = {"bfloat16", 2, 2, NUMBERS | ORDER},
+    [TD_TYPE_FLOAT] = {"float", 4, 4, NUMBERS | ORDER},
+    [TD_TYPE_DOUBLE] = {"double", 8, 8, NUMBERS | ORDER},
+    [TD_TYPE_LONG_DOUBLE] = {"long double", 16, 16, NUMBERS | ORDER},
+    [TD_TYPE_COMPLEX_FLOAT] = {"complex float", 8, 4, NUMBERS},
+    [TD_TYPE_COMPLEX_DOUBLE] = {"complex double", 16, 8, NUMBERS},
+    [TD_TYPE_INT32_INT] = {"int32 and place", 8, 4, PAIRS},
+    [TD_TYPE_INT64_INT] = {"int64 and place", 16, 8, PAIRS},
+    [TD_TYPE_FLOAT_INT] = {"float and place", 8, 4, PAIRS},
+    [TD_TYPE_DOUBLE_INT] = {"double and place", 16, 8, PAIRS},
 };
-static const char *const ops[TD_OP_END] = {"none", "sum", "min", "max"};
-static const char *const kinds[TD_KIND_MAX] = {
-    "none", "barrier", "broadcast", "allreduce", "alltoall", "plan_fft", "fft",
+static const struct {
+    const char *name;
+    uint8_t needs;
+} ops[TD_OP_END] = {
+    [TD_OP_NONE] = {"none", 0},          [TD_OP_SUM] = {"sum", NUMBERS},
+    [TD_OP_MIN] = {"min", ORDER},        [TD_OP_MAX] = {"max", ORDER},
+    [TD_OP_PROD] = {"product", NUMBERS}, [TD_OP_BAND] = {"bitwise and", BITS},
+    [TD_OP_BOR] = {"bitwise or", BITS},  [TD_OP_BXOR] = {"bitwise xor", BITS},
+    [TD_OP_LAND] = {"and", BITS},        [TD_OP_LOR] = {"or", BITS},
+    [TD_OP_LXOR] = {"xor", BITS},        [TD_OP_MINLOC] = {"minloc", PAIRS},
+    [TD_OP_MAXLOC] = {"maxloc", PAIRS},
 };
+
+/* What a kind is like. */
+enum { REDUCES = 1, PARTS = 2, ROOTED = 4, MOVES = 8 };
+
+/* How much a rank's buffer holds. */
+enum extent { NOTHING, ONE, ALL, ONE_AT_ROOT, ALL_AT_ROOT };
+
+static const struct {
+    const char *name;
+    uint8_t is;
+    uint8_t source, destination; /* enum extent */
+} kinds[TD_KIND_MAX] = {
+    [0] = {"none", 0, NOTHING, NOTHING},
+    [TD_KIND_BARRIER] = {"barrier", 0, NOTHING, NOTHING},
+    [TD_KIND_BROADCAST] = {"broadcast", MOVES | ROOTED, ONE, ONE},
+    [TD_KIND_ALLREDUCE] = {"allreduce", MOVES | REDUCES, ONE, ONE},
+    [TD_KIND_ALLTOALL] = {"alltoall", MOVES, ALL, ALL},
+    [TD_KIND_PLAN_FFT] = {"plan_fft", 0, NOTHING, NOTHING},
+    [TD_KIND_FFT] = {"fft", 0, NOTHING, NOTHING},
+    [TD_KIND_REDUCE] = {"reduce", MOVES | REDUCES | ROOTED, ONE, ONE_AT_ROOT},
+    [TD_KIND_REDUCE_SCATTER] = {"reduce_scatter", MOVES | REDUCES, ALL, ONE},
+    [TD_KIND_SCAN] = {"scan", MOVES | REDUCES, ONE, ONE},
+    [TD_KIND_EXSCAN] = {"exscan", MOVES | REDUCES, ONE, ONE},
+    [TD_KIND_PREFIX] = {"prefix", MOVES | REDUCES, ONE, ALL},
+    [TD_KIND_GATHER] = {"gather", MOVES | ROOTED, ONE, ALL_AT_ROOT},
+    [TD_KIND_SCATTER] = {"scatter", MOVES | ROOTED, ALL_AT_ROOT, ONE},
+    [TD_KIND_ALLGATHER] = {"allgather", MOVES, ONE, ALL},
+    [TD_KIND_ALLTOALLV] = {"alltoallv", MOVES | PARTS, NOTHING, NOTHING},
+    [TD_KIND_GATHERV] = {"gatherv", MOVES | PARTS | ROOTED, NOTHING, NOTHING},
+    [TD_KIND_SCATTERV] = {"scatterv", MOVES | PARTS | ROOTED, NOTHING, NOTHING},
+    [TD_KIND_ALLGATHERV] = {"allgatherv", MOVES | PARTS, NOTHING, NOTHING},
+    [TD_KIND_NEIGHBOUR_ALLTOALLV] = {"neighbour_alltoallv", MOVES | PARTS, NOTHING, NOTHING},
+    [TD_KIND_REDUCE_SCATTERV] = {"reduce_scatterv", MOVES | REDUCES | PARTS, NOTHING, NOTHING},
+};
+
+static bool kind_is(unsigned kind, unsigned what)
+{
+    return kind < TD_KIND_MAX && (kinds[kind].is & what);
+}
+
+bool td_call_reduces(unsigned kind)
+{
+    return kind_is(kind, REDUCES);
+}
+
+bool td_call_has_parts(unsigned kind)
+{
+    return kind_is(kind, PARTS);
+}
+
+bool td_call_rooted(unsigned kind)
+{
+    return kind_is(kind, ROOTED);
+}
+
+static uint64_t extent_bytes(enum extent extent, uint64_t bytes, uint32_t size, bool at_root)
+{
+    switch (extent) {
+    case ONE:
+        return bytes;
+    case ALL:
+        return bytes * size;
+    case ONE_AT_ROOT:
+        return at_root ? bytes : 0;
+    case ALL_AT_ROOT:
+        return at_root ? bytes * size : 0;
+    case NOTHING:
+        break;
+    }
+    return 0;
+}
+
+void td_call_bytes(const struct td_call *call, uint32_t size, uint32_t rank, uint64_t *source,
+                   uint64_t *destination)
+{
+    uint64_t bytes = call->count * td_type_bytes(call->type);
+    bool at_root = rank == call->root;
+    *source = extent_bytes((enum extent)kinds[call->kind].source, bytes, size, at_root);
+    *destination = extent_bytes((enum extent)kinds[call->kind].destination, bytes, size, at_root);
+}
+
+bool td_op_takes(unsigned op, unsigned type)
+{
+    return op > TD_OP_NONE && op < TD_OP_END && type < TD_TYPE_MAX &&
+           (types[type].can & ops[op].needs);
+}
 
 size_t td_type_bytes(unsigned type)
 {
@@ -29,11 +140,9 @@ size_t td_type_bytes(unsigned type)
 
 size_t td_call_alignment(unsigned kind, unsigned type)
 {
-    if (kind != TD_KIND_ALLREDUCE && kind != TD_KIND_FFT)
+    if ((!kind_is(kind, REDUCES) && kind != TD_KIND_FFT) || type >= TD_TYPE_MAX)
         return 1;
-    bool is_complex = type == TD_TYPE_COMPLEX_FLOAT || type == TD_TYPE_COMPLEX_DOUBLE;
-    size_t bytes = td_type_bytes(type);
-    return is_complex ? bytes / 2 : bytes ? bytes : 1;
+    return types[type].alignment;
 }
 
 const char *td_type_name(unsigned type)
@@ -43,36 +152,50 @@ const char *td_type_name(unsigned type)
 
 const char *td_op_name(unsigned op)
 {
-    return op < TD_OP_END ? ops[op] : "unknown operator";
+    return op < TD_OP_END ? ops[op].name : "unknown operator";
 }
 
 const char *td_kind_name(unsigned kind)
 {
-    return kind < TD_KIND_MAX ? kinds[kind] : "unknown operation";
+    return kind < TD_KIND_MAX ? kinds[kind].name : "unknown operation";
+}
+
+static const char *check_reduction(const struct td_call *call)
+{
+    if (call->op == TD_OP_NONE || call->op >= TD_OP_END)
+        return "the operator is unknown";
+    if (call->mode >= TD_REPRODUCIBLES)
+        return "the reproducible mode is unknown";
+    if (td_op_takes(call->op, call->type))
+        return NULL;
+    switch ((int)ops[call->op].needs) {
+    case BITS:
+        return "this operator combines integers and bytes only";
+    case PAIRS:
+        return "this operator combines values with their places only";
+    case ORDER:
+        return "this operator combines types that have an order only: integers and floating point";
+    default:
+        return "this operator combines numbers only";
+    }
 }
 
 const char *td_call_check(const struct td_call *call, uint32_t size)
 {
     if (call->kind == 0 || call->kind >= TD_KIND_MAX)
         return "the kind of operation is unknown";
-    bool moves = call->kind == TD_KIND_BROADCAST || call->kind == TD_KIND_ALLREDUCE ||
-                 call->kind == TD_KIND_ALLTOALL;
-    if (!moves)
+    if (!kind_is(call->kind, MOVES))
         return NULL;
     if (td_type_bytes(call->type) == 0)
         return "the element type is unknown";
-    uint64_t copies = call->kind == TD_KIND_ALLTOALL ? size : 1;
-    if (call->count > (uint64_t)INT64_MAX / td_type_bytes(call->type) / copies)
+    bool all = kinds[call->kind].source == ALL || kinds[call->kind].destination == ALL ||
+               kinds[call->kind].source == ALL_AT_ROOT ||
+               kinds[call->kind].destination == ALL_AT_ROOT;
+    if (call->count > (uint64_t)INT64_MAX / td_type_bytes(call->type) / (all ? size : 1))
         return "the count overflows 63 bits of bytes";
-    if (call->kind == TD_KIND_ALLREDUCE) {
-        if (call->op == TD_OP_NONE || call->op >= TD_OP_END)
-            return "the operator is unknown";
-        if (!types[call->type].reduces)
-            return "this type has no such reduction; int32, int64, float and double have";
-    }
-    if (call->kind == TD_KIND_BROADCAST && call->root >= size)
+    if (kind_is(call->kind, ROOTED) && call->root >= size)
         return "the root is not a rank of the group";
-    return NULL;
+    return kind_is(call->kind, REDUCES) ? check_reduction(call) : NULL;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -83,9 +206,9 @@ static int compare(uint64_t a, uint64_t b)
 int td_call_compare(const struct td_call *a, const struct td_call *b)
 {
     const int order[] = {
-        compare(a->kind, b->kind),     compare(a->type, b->type),   compare(a->op, b->op),
-        compare(a->root, b->root),     compare(a->count, b->count), compare(a->plan, b->plan),
-        compare(a->digest, b->digest),
+        compare(a->kind, b->kind), compare(a->type, b->type),     compare(a->op, b->op),
+        compare(a->mode, b->mode), compare(a->root, b->root),     compare(a->count, b->count),
+        compare(a->plan, b->plan), compare(a->digest, b->digest),
     };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (order[i])
@@ -95,27 +218,26 @@ int td_call_compare(const struct td_call *a, const struct td_call *b)
 
 int td_call_print(const struct td_call *call, char *text, size_t size)
 {
+    static const char *const modes[TD_REPRODUCIBLES] = {"", ", same placement", ", any placement"};
     const char *kind = td_kind_name(call->kind);
-    unsigned long long count = call->count, plan = call->plan;
-    switch ((enum td_kind)call->kind) {
-    case TD_KIND_BROADCAST:
-        return snprintf(text, size, "%s(%s, %llu, root %u)", kind, td_type_name(call->type), count,
-                        call->root);
-    case TD_KIND_ALLREDUCE:
-        return snprintf(text, size, "%s(%s, %s, %llu)", kind, td_op_name(call->op),
-                        td_type_name(call->type), count);
-    case TD_KIND_ALLTOALL:
-        return snprintf(text, size, "%s(%s, %llu a pair)", kind, td_type_name(call->type), count);
-    case TD_KIND_PLAN_FFT:
+    if (call->kind == TD_KIND_PLAN_FFT)
         return snprintf(text, size, "%s(description %016llx)", kind,
                         (unsigned long long)call->digest);
-    case TD_KIND_FFT:
-        return snprintf(text, size, "%s(plan %llu)", kind, plan);
-    case TD_KIND_BARRIER:
-    case TD_KIND_MAX:
-        break;
-    }
-    return snprintf(text, size, "%s", kind);
+    if (call->kind == TD_KIND_FFT)
+        return snprintf(text, size, "%s(plan %llu)", kind, (unsigned long long)call->plan);
+    if (!kind_is(call->kind, MOVES))
+        return snprintf(text, size, "%s", kind);
+    char root[32] = "", count[48] = "";
+    if (kind_is(call->kind, ROOTED))
+        snprintf(root, sizeof root, ", root %u", call->root);
+    if (!kind_is(call->kind, PARTS))
+        snprintf(count, sizeof count, ", %llu%s", (unsigned long long)call->count,
+                 call->kind == TD_KIND_ALLTOALL ? " a pair" : "");
+    bool reduces = kind_is(call->kind, REDUCES);
+    return snprintf(text, size, "%s(%s%s%s%s%s%s%s)", kind, reduces ? td_op_name(call->op) : "",
+                    reduces ? ", " : "", td_type_name(call->type), count, root,
+                    reduces && call->mode < TD_REPRODUCIBLES ? modes[call->mode] : "",
+                    call->digest ? ", user-defined" : "");
 }
 
 const char *td_fft_check(const struct td_fft *fft)

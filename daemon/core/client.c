@@ -271,6 +271,9 @@ void td_client_request(struct td_core *core, uint32_t id, const struct td_reques
     case TD_REQUEST_STATUS:
         td_inspect_reply(core, c, q);
         return;
+    case TD_REQUEST_GROUP:
+        td_communicator_make(core, c, q);
+        return;
     }
     td_client_expel(core, id, TD_ERR_PROTOCOL, "the request is of no known kind");
 }

@@ -20,6 +20,7 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_arena_free(core->arena, c->seat);
     td_arena_free(core->arena, c->rank_node);
     td_arena_free(core->arena, c->rank_token);
+    td_arena_free(core->arena, c->member);
 }
 
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
@@ -30,7 +31,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     if (!c)
         return NULL;
     c->task.advance = advance;
-    c->instance = instance;
+    c->instance = c->world = instance;
     c->uid = uid;
     c->number = core->next_communicator++;
     snprintf(c->name, sizeof c->name, "%s", name);
@@ -71,6 +72,8 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
+    if (c->index == TD_GROUP_MADE)
+        core->gone[core->next_gone++ % TD_GONE_MAX] = c->instance;
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_unwatch(core, c->group.node[s]);
@@ -135,6 +138,153 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
         td_core_queue(core, &c->task); /* it may have been the last */
 }
 
+/* ---- groups made of ranks of a group ---- */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
+    return h;
+}
+
+/* check_members returns NULL or what is wrong with the list; *own is where the caller is in it. */
+static const char *check_members(struct td_core *core, const struct td_communicator *parent,
+                                 const struct td_seat *seat, const struct td_request *q,
+                                 uint32_t *own)
+{
+    uint32_t size = parent->group.size, bytes = td_bit_bytes(size);
+    uint8_t *seen = td_core_pad(core, bytes);
+    if (!seen)
+        return "there is no room for the list of ranks";
+    memset(seen, 0, bytes);
+    *own = UINT32_MAX;
+    for (uint32_t i = 0; i < q->u.make.members; i++) {
+        uint64_t rank = q->u.make.member[i];
+        if (rank >= size)
+            return td_core_format(core, "rank %llu is not one of the group, which has %u",
+                                  (unsigned long long)rank, size);
+        if (td_bit(seen, (uint32_t)rank))
+            return td_core_format(core, "rank %llu is in the list twice", (unsigned long long)rank);
+        td_bit_set(seen, (uint32_t)rank);
+        if (rank == seat->rank)
+            *own = i;
+    }
+    if (*own == UINT32_MAX)
+        return td_core_format(core, "rank %u asks for a group that it is not in", seat->rank);
+    if (!parent->broken)
+        return NULL;
+    for (uint32_t i = 0; i < q->u.make.members; i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&parent->group, (uint32_t)q->u.make.member[i], &slot, &local);
+        if (parent->node_lost ? parent->group.node[slot] == parent->lost
+                              : q->u.make.member[i] == parent->lost)
+            return td_core_format(core, "rank %llu is lost",
+                                  (unsigned long long)q->u.make.member[i]);
+    }
+    return NULL;
+}
+
+/* sit gives the local members the seats they have in the group they come from. */
+static void sit(struct td_core *core, struct td_communicator *c,
+                const struct td_communicator *parent, const struct td_request *q)
+{
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&parent->group, (uint32_t)q->u.make.member[c->seat[i].rank], &slot, &local);
+        c->seat[i].state = TD_SEAT_TAKEN;
+        c->seat[i].client = parent->seat[local].client;
+        c->seat[i].welcomed = true;
+        if (parent->seat[local].state != TD_SEAT_TAKEN)
+            td_communicator_seat_lost(core, c, &c->seat[i], true);
+    }
+}
+
+static struct td_communicator *make(struct td_core *core, const struct td_communicator *parent,
+                                    uint64_t instance, const struct td_request *q)
+{
+    uint32_t size = q->u.make.members;
+    uint32_t *rank_node = td_arena_alloc(core->arena, size * sizeof *rank_node);
+    uint32_t *member = td_arena_alloc(core->arena, size * sizeof *member);
+    for (uint32_t i = 0; rank_node && member && i < size; i++) {
+        uint32_t slot = 0, local = 0, rank = (uint32_t)q->u.make.member[i];
+        td_group_locate(&parent->group, rank, &slot, &local);
+        rank_node[i] = parent->group.node[slot];
+        member[i] = parent->member ? parent->member[rank] : rank;
+    }
+    struct td_communicator *c = NULL;
+    if (rank_node && member)
+        c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node,
+                                   NULL);
+    else
+        td_arena_free(core->arena, rank_node);
+    if (!c) {
+        td_arena_free(core->arena, member);
+        return NULL;
+    }
+    td_arena_free(core->arena, c->rank_node);
+    c->rank_node = NULL; /* nobody is to be told: every member has the list */
+    c->index = TD_GROUP_MADE;
+    c->world = parent->world;
+    c->member = member;
+    sit(core, c, parent, q);
+    return c;
+}
+
+void td_communicator_make(struct td_core *core, struct td_client *client,
+                          const struct td_request *q)
+{
+    struct td_communicator *parent = NULL, *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.make.group, &parent);
+    uint32_t own = 0;
+    const char *wrong = seat ? check_members(core, parent, seat, q, &own)
+                             : "this process has no such group: it has not joined, or has left";
+    if (wrong) {
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID, wrong);
+        return;
+    }
+    uint64_t instance = mix(mix(0xcbf29ce484222325u, parent->instance), q->u.make.number);
+    for (uint32_t i = 0; i < q->u.make.members; i++)
+        instance = mix(instance, q->u.make.member[i]);
+    c = td_communicator_find(core, instance, TD_GROUP_MADE);
+    if (!c && !(c = make(core, parent, instance, q))) {
+        td_reply_error(core, client->id, q->id, TD_ERR_NO_MEMORY,
+                       td_core_format(core,
+                                      "node %u has no memory for another group: raise [limits] "
+                                      "memory",
+                                      core->node));
+        return;
+    }
+    struct td_reply *r = td_reply_new(core, client->id, q->id, TD_REPLY_JOINED);
+    r->u.joined.group = c->number;
+    r->u.joined.rank = own;
+    r->u.joined.size = c->group.size;
+    r->u.joined.instance = c->instance;
+}
+
+void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    struct td_message answer = {
+        .instance = m->instance, .group = m->group, .sequence = m->sequence};
+    bool over = m->group != TD_GROUP_MADE;
+    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
+        over = over || core->gone[i] == m->instance;
+    bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited for long */
+    if (m->kind != TD_MESSAGE_ARRIVE && (!late || m->group != TD_GROUP_MADE))
+        return;
+    if (over || late) {
+        answer.kind = TD_MESSAGE_RANK_LOST;
+        answer.error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT;
+        answer.text = td_core_format(
+            core, over ? "all ranks on %s are gone" : "no rank on %s has made the group",
+            td_core_node_name(core, core->node));
+        td_core_send(core, from, &answer);
+    } else if (!m->partial) { /* it comes again, later */
+        answer.kind = TD_MESSAGE_RELEASE;
+        answer.no_room = true;
+        td_core_send(core, from, &answer);
+    }
+}
+
 /* ---- plans ---- */
 
 struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number)
@@ -187,6 +337,19 @@ static void break_up(struct td_core *core, struct td_communicator *c, td_err err
     td_core_queue(core, &c->task);
 }
 
+static uint32_t rank_of(const struct td_communicator *c, uint32_t world_rank)
+{
+    uint32_t rank = 0;
+    while (rank < c->group.size && c->member[rank] != world_rank)
+        rank++;
+    return rank;
+}
+
+static bool has_member(const struct td_communicator *c, uint32_t world_rank)
+{
+    return rank_of(c, world_rank) < c->group.size;
+}
+
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text)
 {
@@ -197,6 +360,10 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
     c->lost = rank;
     c->node_lost = false;
     c->notice_down = true;
+    /* a group whose making a lost rank did not live to see has nobody else to tell of it */
+    for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
+        if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
+            td_communicator_rank_lost(core, d, rank_of(d, rank), error, text);
 }
 
 /* node_lost takes the notice from tree neighbour `from` (or from here: UINT32_MAX). */
@@ -271,7 +438,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
         if (c->operation[i])
             td_operation_seat_gone(core, c->operation[i], local);
-    td_job_rank_gone(core, c, seat->rank);
+    if (c->index == 0)
+        td_job_rank_gone(core, c, seat->rank);
     struct td_message m = {.kind = TD_MESSAGE_APPEAL,
                            .instance = c->instance,
                            .group = c->index,

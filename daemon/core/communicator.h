@@ -40,7 +40,9 @@ struct td_communicator {
     struct td_communicator *next;
     uint32_t number; /* for local clients */
     uint64_t instance;
-    uint32_t index; /* of the group within the job; 0 is the world */
+    uint32_t index;   /* 0: the world of a job; TD_GROUP_MADE: made of ranks of another group */
+    uint64_t world;   /* instance of the job's world */
+    uint32_t *member; /* of a made group: its ranks' ranks in the world */
     char name[TD_NAME_MAX];
     uint64_t uid;
     struct td_group group;
@@ -74,6 +76,8 @@ struct td_communicator {
     uint32_t lost, notice_from;
 };
 
+enum { TD_GROUP_MADE = 1 };
+
 /* td_communicator_create takes part in a job that has formed. rank_node and rank_token (arrays of
  * size, of the arena) become its own. NULL when there is no memory. */
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
@@ -84,6 +88,14 @@ struct td_communicator *td_communicator_find(struct td_core *core, uint64_t inst
 /* td_communicator_seat finds the client's rank in the communicator it calls `number`. */
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
                                      uint32_t number, struct td_communicator **communicator);
+/* td_communicator_make takes part in a group of ranks of a group. Every member asks its own node
+ * for it, and messages for it may come before: those are to come again (td_communicator_unknown).
+ */
+void td_communicator_make(struct td_core *core, struct td_client *client,
+                          const struct td_request *request);
+/* td_communicator_unknown answers a message of a group that there is none of here, not yet or not
+ * any more. */
+void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *message);
 struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number);
 void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *request);

@@ -148,14 +148,8 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
         td_communicator_appeal(core, c, m);
     } else if (c) {
         td_operation_message(core, c, from, m);
-    } else if (m->kind == TD_MESSAGE_ARRIVE) {
-        struct td_message lost = {.kind = TD_MESSAGE_RANK_LOST,
-                                  .instance = m->instance,
-                                  .group = m->group,
-                                  .error = TD_ERR_RANK_FAILED,
-                                  .text = td_core_format(core, "all ranks on %s are gone",
-                                                         td_core_node_name(core, core->node))};
-        td_core_send(core, from, &lost);
+    } else {
+        td_communicator_unknown(core, from, m);
     }
 }
 

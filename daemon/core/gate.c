@@ -57,27 +57,50 @@ static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t f
         memcpy(o->ride + (size_t)child * TD_RIDE_BYTES_MAX, m->payload, m->payload_bytes);
     }
     o->ride_bytes[child] = m->payload_bytes;
+    if (!o->surveyed)
+        td_survey_add(&o->survey, &m->survey);
     td_operation_witness(core, o, &m->least);
     td_operation_witness(core, o, &m->greatest);
     td_core_queue(core, &o->task);
 }
 
-void td_gate_again(struct td_core *core, struct td_operation *o)
+/* begin_again makes all below announce once more; what this node holds is given back. */
+static void begin_again(struct td_core *core, struct td_operation *o, const struct td_message *why)
 {
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_RELEASE, &m);
-    m.no_room = true;
+    m.no_room = why->no_room;
+    m.surveyed = why->surveyed;
+    m.survey = why->survey;
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_core_send(core, o->communicator->child[i], &m);
     if (o->reserved)
         td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
     o->reserved = o->no_room = o->folded = false;
+    if (!o->surveyed)
+        o->survey = (struct td_survey){0};
     o->children_arrived = 0;
     o->phase = TD_PHASE_GATHERING;
+}
+
+void td_gate_again(struct td_core *core, struct td_operation *o)
+{
+    begin_again(core, o, &(struct td_message){.no_room = true});
     uint32_t doublings = o->retries < 7 ? o->retries : 7;
     o->retries++;
     o->retry_at = core->now + 1 + td_core_random(core) % ((uint64_t)RETRY_NS << doublings);
     td_core_alarm(core, o->retry_at);
+}
+
+void td_gate_survey(struct td_core *core, struct td_operation *o, const struct td_survey *survey)
+{
+    struct td_message why = {.surveyed = true, .survey = *survey};
+    begin_again(core, o, &why);
+    td_engine_fini(core, o);
+    o->survey = *survey;
+    o->surveyed = true;
+    o->compiled = false;
+    td_core_queue(core, &o->task);
 }
 
 static void take_release(struct td_core *core, struct td_operation *o, const struct td_message *m)
@@ -88,6 +111,10 @@ static void take_release(struct td_core *core, struct td_operation *o, const str
     }
     if (o->phase != TD_PHASE_ANNOUNCED)
         return;
+    if (m->surveyed) {
+        td_gate_survey(core, o, &m->survey);
+        return;
+    }
     if (m->no_room) {
         td_gate_again(core, o);
         return;

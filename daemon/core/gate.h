@@ -35,6 +35,8 @@ void td_operation_witness(struct td_core *core, struct td_operation *o, const st
 /* td_gate_again: some node had no room; all give back what they hold and try once more, at times
  * drawn apart, so that operations that crowd each other out pass one by one. */
 void td_gate_again(struct td_core *core, struct td_operation *o);
+/* td_gate_survey: what the nodes know of the sizes is complete; all compile anew and announce. */
+void td_gate_survey(struct td_core *core, struct td_operation *o, const struct td_survey *survey);
 
 /* ---- prepare.c ---- */
 

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "layout.h"
 #include "limits.h"
+#include "parts.h"
 #include "topology.h"
 
 /* ---- client > daemon ---- */
@@ -24,6 +25,7 @@ enum td_request_kind {
     TD_REQUEST_UNPLAN,
     TD_REQUEST_CANCEL, /* of an operation, a join or a plan in flight */
     TD_REQUEST_STATUS,
+    TD_REQUEST_GROUP, /* take part in a new group of ranks of a group */
 };
 
 /* struct td_place: memory of a client: bytes at an offset of one of its regions. region 0: none. */
@@ -61,7 +63,14 @@ struct td_request {
             /* calls this rank has made in the group before, those refused not counted: a call that
              * was sent before the refusal of an earlier one was seen is known by it */
             uint64_t sequence;
+            struct td_rank_counts from, to; /* of a call with parts */
         } operation;
+        struct {
+            uint32_t group;  /* whose ranks are the members */
+            uint64_t number; /* tells groups with the same members apart; the same at all of them */
+            uint32_t members;
+            const uint64_t *member; /* ranks in `group`, in the order they have in the new one */
+        } make;
         struct {
             uint32_t group;
             uint64_t plan;
@@ -117,6 +126,7 @@ enum td_way_number {
     TD_WAY_PACKETS,                   /* sent that way, with their */
     TD_WAY_BYTES,                     /* bytes of payload */
     TD_WAY_RETRIES,                   /* packets sent again after the link was lost */
+    TD_WAY_RESUMES,                   /* times that its sessions went on where they had stopped */
     TD_WAY_HELD,                      /* of each channel that packets of this direction fill here */
     TD_WAY_CREDITS = TD_WAY_HELD + 3, /* for each channel of the neighbour */
     TD_WAY_NUMBERS = TD_WAY_CREDITS + 3,
@@ -236,9 +246,11 @@ struct td_message {
     struct td_member_run member[TD_MEMBERS_PER_MESSAGE];
     /* ARRIVE */
     struct td_witness least, greatest;
-    bool partial; /* only a report of who has arrived below */
-    bool no_room; /* memory could not be reserved; RELEASE: announce again */
-    bool poll;    /* WAITING: report at once; RESUME: answer */
+    bool partial;            /* only a report of who has arrived below */
+    bool no_room;            /* memory could not be reserved; RELEASE: announce again, later */
+    bool surveyed;           /* RELEASE: announce again, now that this is known: */
+    struct td_survey survey; /* ARRIVE, RELEASE: of a call with parts */
+    bool poll;               /* WAITING: report at once; RESUME: answer */
     /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived */
     const uint8_t *bitmap;
     uint32_t bitmap_bytes;

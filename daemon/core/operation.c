@@ -38,6 +38,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->text);
     td_arena_free(arena, o->appeal);
     td_arena_free(arena, o->plan);
+    td_parts_free(&o->parts, arena);
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
     core->operations--;
@@ -219,26 +220,14 @@ void td_operation_witness(struct td_core *core, struct td_operation *o, const st
                        o->communicator->name));
 }
 
-/* need_bytes returns what a rank's buffers must hold. */
-static uint64_t need_bytes(const struct td_communicator *c, const struct td_seat *seat,
-                           const struct td_call *call, const struct td_plan *plan)
+/* need_bytes returns what a rank's buffers must hold; of calls with parts those say. */
+static void need_bytes(const struct td_communicator *c, const struct td_seat *seat,
+                       const struct td_call *call, const struct td_plan *plan, uint64_t need[2])
 {
-    uint64_t bytes = call->count * td_type_bytes(call->type);
-    switch ((enum td_kind)call->kind) {
-    case TD_KIND_BROADCAST:
-    case TD_KIND_ALLREDUCE:
-        return bytes;
-    case TD_KIND_ALLTOALL:
-        return bytes * c->group.size;
-    case TD_KIND_FFT:
-        return td_block(plan->fft.size[0], c->group.size, seat->rank).count * plan->fft.size[1] *
-               td_type_bytes(plan->fft.type);
-    case TD_KIND_BARRIER:
-    case TD_KIND_PLAN_FFT:
-    case TD_KIND_MAX:
-        break;
-    }
-    return 0;
+    td_call_bytes(call, c->group.size, seat->rank, &need[0], &need[1]);
+    if (plan)
+        need[0] = need[1] = td_block(plan->fft.size[0], c->group.size, seat->rank).count *
+                            plan->fft.size[1] * td_type_bytes(plan->fft.type);
 }
 
 /* check_call returns NULL or what is wrong; fills in the digest and finds the plan. */
@@ -247,7 +236,6 @@ static const char *check_call(struct td_communicator *c, const struct td_request
 {
     const char *wrong = td_call_check(call, c->group.size);
     *plan = NULL;
-    call->digest = 0;
     if (!wrong && call->kind == TD_KIND_PLAN_FFT) {
         wrong = td_fft_check(&q->u.operation.fft);
         call->digest = td_fft_digest(&q->u.operation.fft);
@@ -287,6 +275,77 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     }
 }
 
+/* struct buffers: what a rank's request names, checked and held. */
+struct buffers {
+    struct td_region *source, *destination;
+    uint64_t need[2];
+};
+
+/* take_buffers holds the regions of a request; on an error *text says what is wrong with it. */
+static td_err take_buffers(struct td_core *core, struct td_client *client,
+                           const struct td_request *q, size_t alignment, struct buffers *b,
+                           const char **text)
+{
+    const struct td_place *from = &q->u.operation.source, *to = &q->u.operation.destination;
+    if (from->offset % alignment || to->offset % alignment) {
+        *text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
+        return TD_ERR_INVALID;
+    }
+    td_err error = td_region_use(core, client, from, b->need[0], "source", &b->source, text);
+    if (error == TD_OK)
+        error = td_region_use(core, client, to, b->need[1], "destination", &b->destination, text);
+    return error;
+}
+
+/* take_parts notes the parts of a local rank; what its buffers need is known then. */
+static td_err take_parts(struct td_core *core, struct td_operation *o, uint32_t local,
+                         const struct td_request *q, uint64_t need[2], const char **text)
+{
+    const struct td_communicator *c = o->communicator;
+    uint64_t element = td_type_bytes(q->u.operation.call.type);
+    if (!o->parts.part && !td_parts_build(&o->parts, core->arena, &c->group, c->slot)) {
+        *text = td_core_format(core, "node %u has no memory for the counts: raise [limits] memory",
+                               core->node);
+        return TD_ERR_NO_MEMORY;
+    }
+    *text = td_parts_set(&o->parts, local, false, &q->u.operation.from, element, &need[0]);
+    if (!*text)
+        *text = td_parts_set(&o->parts, local, true, &q->u.operation.to, element, &need[1]);
+    return *text ? TD_ERR_INVALID : TD_OK;
+}
+
+/* admit checks a rank's request and finds its operation; on an error nothing has changed but that
+ * there may be a new record, which waits as one does that others have arrived at. */
+static td_err admit(struct td_core *core, struct td_client *client, struct td_communicator *c,
+                    const struct td_seat *seat, const struct td_request *q,
+                    const struct td_call *call, const struct td_plan *plan, struct buffers *b,
+                    struct td_operation **o, const char **text)
+{
+    if (seat->next_sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
+        *text = td_core_format(core, "rank %u is %d operations ahead of the slowest rank of job %s",
+                               seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
+        return TD_ERR_BUSY;
+    }
+    size_t alignment = td_call_alignment(call->kind, plan ? plan->fft.type : call->type);
+    bool parts = td_call_has_parts(call->kind);
+    td_err error = TD_OK;
+    need_bytes(c, seat, call, plan, b->need);
+    if (!parts && (error = take_buffers(core, client, q, alignment, b, text)) != TD_OK)
+        return error;
+    if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
+        *text = td_core_format(core,
+                               "node %u has no room for another operation: it has %u on "
+                               "record; raise [limits] operations or memory",
+                               core->node, core->operations);
+        return TD_ERR_NO_MEMORY;
+    }
+    if (parts)
+        error = take_parts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
+    if (parts && error == TD_OK)
+        error = take_buffers(core, client, q, alignment, b, text);
+    return error;
+}
+
 static void arrive(struct td_core *core, struct td_client *client, struct td_communicator *c,
                    struct td_seat *seat, const struct td_request *q)
 {
@@ -296,37 +355,12 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     td_err error = text ? TD_ERR_INVALID : TD_OK;
     uint32_t local = (uint32_t)(seat - c->seat);
     struct td_operation *o = NULL;
-    struct td_region *source = NULL, *destination = NULL;
-    if (error == TD_OK) {
-        uint64_t need = need_bytes(c, seat, &call, plan);
-        size_t alignment = td_call_alignment(call.kind, plan ? plan->fft.type : call.type);
-        if (q->u.operation.source.offset % alignment ||
-            q->u.operation.destination.offset % alignment) {
-            error = TD_ERR_INVALID;
-            text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
-        }
-        if (error == TD_OK)
-            error =
-                td_region_use(core, client, &q->u.operation.source, need, "source", &source, &text);
-        if (error == TD_OK)
-            error = td_region_use(core, client, &q->u.operation.destination, need, "destination",
-                                  &destination, &text);
-    }
-    if (error == TD_OK && seat->next_sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
-        error = TD_ERR_BUSY;
-        text = td_core_format(core, "rank %u is %d operations ahead of the slowest rank of job %s",
-                              seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
-    }
-    if (error == TD_OK && !(o = td_operation_obtain(core, c, seat->next_sequence))) {
-        error = TD_ERR_NO_MEMORY;
-        text = td_core_format(core,
-                              "node %u has no room for another operation: it has %u on "
-                              "record; raise [limits] operations or memory",
-                              core->node, core->operations);
-    }
+    struct buffers b = {0};
+    if (error == TD_OK)
+        error = admit(core, client, c, seat, q, &call, plan, &b, &o, &text);
     if (error != TD_OK) {
-        td_region_release(core, source);
-        td_region_release(core, destination);
+        td_region_release(core, b.source);
+        td_region_release(core, b.destination);
         td_reply_refused(core, client->id, q->id, error, text);
         return;
     }
@@ -335,10 +369,10 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     o->arrival[local] = (struct td_arrival){.here = true,
                                             .client = client->id,
                                             .request = q->id,
-                                            .source = source,
-                                            .destination = destination};
-    o->source[local] = memory_of(source, &q->u.operation.source);
-    o->destination[local] = memory_of(destination, &q->u.operation.destination);
+                                            .source = b.source,
+                                            .destination = b.destination};
+    o->source[local] = memory_of(b.source, &q->u.operation.source);
+    o->destination[local] = memory_of(b.destination, &q->u.operation.destination);
     if (call.kind == TD_KIND_PLAN_FFT)
         o->fft = q->u.operation.fft;
     else if (plan)

@@ -15,6 +15,7 @@
 
 #include "communicator.h"
 #include "engine.h"
+#include "parts.h"
 
 enum td_phase {
     TD_PHASE_GATHERING,
@@ -64,7 +65,11 @@ struct td_operation {
     bool delivered;   /* it is on its way into the destinations */
     uint8_t *release; /* what came with the release */
     uint32_t release_bytes;
-    uint64_t ride_offset; /* of the result, in the operation's scratch */
+
+    /* of a call with parts */
+    struct td_parts parts;
+    struct td_survey survey; /* of what is below; once the root has told it, of all */
+    bool surveyed;
 
     /* memory */
     bool compiled, reserved, no_room;

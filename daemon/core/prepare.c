@@ -14,7 +14,7 @@ static uint64_t ride_slot_bytes(const struct td_operation *o)
 
 bool td_prepare_rides(const struct td_operation *o)
 {
-    return o->program.ride == TD_RIDE_COMBINE || o->program.ride == TD_RIDE_ROOT;
+    return o->program.ride != TD_RIDE_NONE && o->program.ride != TD_RIDE_EMPTY;
 }
 
 /* compile makes the program and its counters; false after an appeal. */
@@ -31,13 +31,16 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .group = &c->group,
                                            .slot = c->slot,
                                            .topology = &core->options.topology,
+                                           .parts =
+                                               td_call_has_parts(call->kind) ? &o->parts : NULL,
+                                           .survey = o->surveyed ? &o->survey : NULL,
                                            .tuning = &tuning};
     core->options.compile(&input, &o->program);
     o->compiled = true;
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
-    o->ride_offset = (o->scratch_bytes + 63) & ~(uint64_t)63;
     if (td_prepare_rides(o)) /* the result, then what the children sent */
-        o->scratch_bytes = o->ride_offset + (c->children + 1) * ride_slot_bytes(o);
+        o->scratch_bytes =
+            (uint64_t)td_program_ride(&o->program) + (c->children + 1) * ride_slot_bytes(o);
     bool fits = o->scratch_bytes <= core->scratch.bytes;
     if (call->kind == TD_KIND_PLAN_FFT)
         o->plan = td_arena_alloc(core->arena, sizeof *o->plan);
@@ -58,7 +61,8 @@ static bool compile(struct td_core *core, struct td_operation *o)
 
 static struct td_slice ride_slice(const struct td_operation *o, uint64_t place)
 {
-    return td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)(o->ride_offset + place * ride_slot_bytes(o)),
+    return td_slice_at(TD_SPACE_SCRATCH, 0,
+                       td_program_ride(&o->program) + (int64_t)(place * ride_slot_bytes(o)),
                        o->program.ride_bytes);
 }
 
@@ -94,12 +98,52 @@ static bool ride_load(struct td_core *core, struct td_operation *o, const uint8_
     return true;
 }
 
+/* gather_run copies what the ranks of a run bring to their places in the result. */
+static bool gather_run(struct td_core *core, struct td_operation *o, const struct td_run *run)
+{
+    int64_t share = o->program.ride_bytes / o->communicator->group.size;
+    struct td_compute *copy = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY);
+    if (!copy)
+        return false;
+    copy->step.from = td_slice_at(TD_SPACE_SOURCE, run->local, 0, share);
+    td_slice_loop(&copy->step.from, run->count, 0, 1);
+    copy->step.to = ride_slice(o, 0);
+    copy->step.to.offset += run->first * share;
+    copy->step.to.run = share;
+    td_slice_loop(&copy->step.to, run->count, run->step * share, 0);
+    return true;
+}
+
+/* gather makes the payload of all below: everybody's share in rank order, and zeros where a share
+ * is not from below, so that the children's payloads are merged by "or". Loads happen at once. */
+static bool gather(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    const struct td_group *g = &c->group;
+    size_t bytes = (size_t)o->program.ride_bytes;
+    uint8_t *merged = td_core_pad(core, bytes);
+    if (!merged)
+        return false;
+    memset(merged, 0, bytes);
+    for (uint32_t i = 0; i < c->children; i++)
+        for (size_t b = 0; b < bytes && b < o->ride_bytes[i]; b++)
+            merged[b] |= o->ride[i * (size_t)TD_RIDE_BYTES_MAX + b];
+    if (!ride_load(core, o, merged, ride_slice(o, 0), 1))
+        return false;
+    for (uint32_t r = g->slot_run[c->slot]; r < g->slot_run[c->slot + 1]; r++)
+        if (!gather_run(core, o, &g->run[r]))
+            return false;
+    return true;
+}
+
 /* fold makes the payload of all below in the result's place: the local ranks' in rank order, then
  * the children's in slot order. */
 static bool fold(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_compute *compute = NULL;
+    if (o->program.ride == TD_RIDE_GATHER)
+        return gather(core, o);
     if (o->program.ride == TD_RIDE_ROOT) {
         for (uint32_t i = 0; i < c->children; i++)
             if (o->ride_bytes[i] == (uint32_t)o->program.ride_bytes)
@@ -131,7 +175,7 @@ static bool fold(struct td_core *core, struct td_operation *o)
 /* carries_up: whether the announcement has a payload. */
 static bool carries_up(const struct td_operation *o)
 {
-    if (o->program.ride == TD_RIDE_COMBINE)
+    if (o->program.ride == TD_RIDE_COMBINE || o->program.ride == TD_RIDE_GATHER)
         return true;
     if (o->program.ride != TD_RIDE_ROOT)
         return false;
@@ -145,11 +189,41 @@ static bool carries_up(const struct td_operation *o)
     return false;
 }
 
+/* refuse_parts ends a call whose receivers do not take what the senders have. */
+static bool refuse_parts(struct td_core *core, struct td_operation *o,
+                         const struct td_survey *survey)
+{
+    bool single = false;
+    uint32_t sender = 0, receiver = 0;
+    int64_t more = 0;
+    if (!o->parts.part || td_survey_agrees(survey, &single, &sender, &receiver, &more))
+        return false;
+    const char *what = td_operation_describe(core, o);
+    td_operation_verdict(
+        core, o, TD_ERR_MISMATCH,
+        single ? td_core_format(core,
+                                "%s: rank %u has %lld bytes %s for rank %u than that takes from it",
+                                what, sender, (long long)(more < 0 ? -more : more),
+                                more < 0 ? "fewer" : "more", receiver)
+               : td_core_format(core,
+                                "%s: several ranks take another number of bytes than those that "
+                                "send have for them: compare the counts of both sides",
+                                what));
+    return true;
+}
+
 static void announce(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
+    struct td_survey survey = o->survey; /* of what is below, and of this node */
+    if (o->parts.part && !o->surveyed)
+        td_survey_take(&survey, &o->parts);
     if (td_operation_at_root(o)) {
-        if (!o->no_room) {
+        if (refuse_parts(core, o, &survey))
+            return;
+        if (o->program.wants_survey) {
+            td_gate_survey(core, o, &survey);
+        } else if (!o->no_room) {
             o->phase = TD_PHASE_RUNNING;
             o->progress_at = core->now;
             o->tell_children = true;
@@ -174,6 +248,7 @@ static void announce(struct td_core *core, struct td_operation *o)
     a->u.tree.message.least = o->least;
     a->u.tree.message.greatest = o->greatest;
     a->u.tree.message.no_room = o->no_room;
+    a->u.tree.message.survey = survey;
     td_operation_view(o, &a->u.tree.view);
     if (carries_up(o) && !o->no_room)
         a->u.tree.payload = ride_slice(o, 0);
@@ -204,7 +279,7 @@ void td_prepare_advance(struct td_core *core, struct td_operation *o)
         return;
     if (o->doomed)
         return;
-    if (!o->reserved && !o->no_room) {
+    if (!o->reserved && !o->no_room && !o->program.wants_survey) {
         o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
         o->reserved = o->scratch_offset != UINT64_MAX;
         o->no_room = !o->reserved;
@@ -230,6 +305,7 @@ bool td_prepare_deliver(struct td_core *core, struct td_operation *o)
     const struct td_communicator *c = o->communicator;
     struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, o->program.ride_bytes);
     o->delivered = true;
+    bool stays = o->program.ride_stays;
     if (!td_operation_at_root(o)) {
         if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
             td_operation_fail(core, o, TD_ERR_PROTOCOL,
@@ -237,8 +313,10 @@ bool td_prepare_deliver(struct td_core *core, struct td_operation *o)
             return true;
         }
         return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&
-               ride_load(core, o, o->release, to, c->ranks);
+               (stays || ride_load(core, o, o->release, to, c->ranks));
     }
+    if (stays)
+        return true;
     struct td_compute *copy = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY);
     if (!copy)
         return false;

@@ -4,6 +4,11 @@
 #include <assert.h>
 #include <stdio.h>
 
+int64_t td_program_ride(const struct td_program *p)
+{
+    return (p->scratch_bytes + 63) & ~(int64_t)63;
+}
+
 int64_t td_slice_bytes(const struct td_slice *slice)
 {
     int64_t bytes = slice->run;
@@ -63,6 +68,10 @@ static int print_slice(const struct td_slice *s, char *text, size_t size)
     long long bytes = td_slice_bytes(s), offset = s->offset;
     if (s->space == TD_SPACE_SCRATCH)
         return snprintf(text, size, "%lld bytes of scratch at %lld", bytes, offset);
+    if (s->parts)
+        return snprintf(text, size, "%lld bytes, from %lld on, of the ranks' %s slot %u", bytes,
+                        offset, s->space == TD_SPACE_SOURCE ? "sources for" : "destinations from",
+                        s->slot);
     return snprintf(text, size, "%lld bytes of local rank %u's %s at %lld", bytes, s->rank,
                     s->space == TD_SPACE_SOURCE ? "source" : "destination", offset);
 }

@@ -17,6 +17,7 @@
 #include "limits.h"
 
 struct td_group;
+struct td_parts;
 struct td_topology;
 
 enum td_step_kind { TD_SEND, TD_RECV, TD_COPY, TD_COMBINE, TD_TRANSFORM, TD_SYNC, TD_STEP_KINDS };
@@ -41,7 +42,10 @@ struct td_level {
 struct td_slice {
     uint8_t space; /* enum td_space */
     uint8_t levels;
-    uint32_t rank;  /* local rank the slice starts in; 0 in scratch */
+    uint32_t rank; /* local rank the slice starts in; 0 in scratch */
+    /* not NULL: bytes [offset, offset + run) of the unit for, or from, `slot`; no levels */
+    const struct td_parts *parts;
+    uint32_t slot;
     int64_t offset; /* bytes from the start of the buffer */
     int64_t run;    /* contiguous bytes innermost */
     struct td_level level[TD_LEVELS_MAX];
@@ -55,11 +59,20 @@ struct td_lanes {
     int32_t rank_stride;
 };
 
+/* struct td_running: of a COMBINE, what it writes. Lane i of `to` gets the fold over all operands,
+ * or, running, over those up to operand first + i * step, or before it; then nothing is written for
+ * operand 0. */
+enum td_running_kind { TD_RUNNING_NOT, TD_RUNNING_UP_TO, TD_RUNNING_BEFORE };
+struct td_running {
+    uint8_t kind; /* enum td_running_kind */
+    uint32_t first, step;
+};
+
 /* struct td_step: one step.
  *   SEND       from -> node `peer`; there it is step (peer_family, peer_index), a RECV
  *   RECV       to <- node `peer`
- *   COPY       every lane of to = from
- *   COMBINE    every lane of to = fold over lanes of from, then lanes of with
+ *   COPY       every lane of to = from; zeros if from has no bytes
+ *   COMBINE    every lane of to = fold over lanes of from, then lanes of with (or see `running`)
  *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform
  *   SYNC       done when every node in `among` has started the same step (family, index) */
 struct td_step {
@@ -70,6 +83,7 @@ struct td_step {
     struct td_slice to, from, with;
     struct td_lanes to_lanes, from_lanes, with_lanes;
     uint8_t type, op; /* COMBINE */
+    struct td_running running;
     struct td_transform {
         uint8_t type; /* TD_TYPE_COMPLEX_* */
         int8_t sign;
@@ -109,6 +123,7 @@ enum td_ride {
     TD_RIDE_EMPTY,   /* the arrival is all there is: barrier, plan */
     TD_RIDE_COMBINE, /* `ride_bytes` of every rank, folded on the way up, the result to all */
     TD_RIDE_ROOT,    /* `ride_bytes` of the root, to all */
+    TD_RIDE_GATHER,  /* `ride_bytes`: of every rank its share, in rank order, to all */
 };
 
 enum td_fabric { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
@@ -138,6 +153,15 @@ struct td_tuning {
 
 struct td_program;
 
+/* struct td_survey: sums are modulo 2^64 and zero where senders and receivers agree; if a single
+ * pair of ranks does not, its difference, and with it the pair, can be told. */
+struct td_survey {
+    uint64_t most;  /* bytes of the largest unit between two nodes */
+    uint64_t total; /* of all of them */
+    uint64_t hash;  /* of (sender, receiver, bytes), less the same at the receiver */
+    uint64_t difference, by_sender, by_receiver, by_pair; /* bytes, times 1, i, j, i j */
+};
+
 /* struct td_method: one algorithm. Static and constant. */
 struct td_method {
     const char *name;
@@ -155,6 +179,12 @@ struct td_program {
     uint64_t seed;     /* the same on all nodes of the operation */
     enum td_ride ride;
     int64_t ride_bytes;
+    /* the result of what rode stays in scratch (at td_program_ride), for the program's steps; else
+     * it goes to the destinations of all ranks here. Always so with GATHER. */
+    bool ride_stays;
+    const struct td_parts *parts; /* of a call with parts, else NULL */
+    struct td_survey survey;      /* of its sizes */
+    bool wants_survey;            /* this is no program yet: compile again with the survey */
     int64_t scratch_bytes;
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];
@@ -170,12 +200,16 @@ struct td_compile_input {
     const struct td_group *group;
     uint32_t slot;
     const struct td_topology *topology;
+    const struct td_parts *parts;   /* of a call with parts, else NULL */
+    const struct td_survey *survey; /* NULL: not known yet */
     const struct td_tuning *tuning;
 };
 /* td_compile_fn compiles the program of one node. The driver hands the core such a function;
  * collectives/select has it. The caller has checked the call; it cannot fail. */
 typedef void td_compile_fn(const struct td_compile_input *input, struct td_program *out);
 
+/* td_program_ride returns where in scratch the result of what rides is. */
+int64_t td_program_ride(const struct td_program *p);
 /* td_slice_bytes returns how many bytes the slice names (of one lane). */
 int64_t td_slice_bytes(const struct td_slice *slice);
 /* td_step_bytes returns the bytes a SEND or RECV moves. */

@@ -30,7 +30,7 @@ struct td_link;
 struct td_flight;
 struct td_torus;
 
-enum { TD_CLIENT_BUCKETS = 256 };
+enum { TD_CLIENT_BUCKETS = 256, TD_GONE_MAX = 256 };
 
 struct td_core {
     struct td_core_options options;
@@ -55,6 +55,8 @@ struct td_core {
     char *link_text;                         /* [nodes][TD_LINK_TEXT_MAX] */
     struct td_torus *torus;                  /* NULL on the direct fabric */
     struct td_communicator *communicators;   /* newest first */
+    uint64_t gone[TD_GONE_MAX]; /* made groups that are over here: a ring of instances */
+    uint32_t next_gone;
     struct td_join *joins;                   /* of local clients, not answered yet */
     struct td_forming *forming;              /* memberships that come in pieces */
     struct td_job *jobs;                     /* at node 0: of the whole machine */

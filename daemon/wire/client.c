@@ -58,6 +58,7 @@ static void put_call(const struct td_call *c, Torus__Client__Call *m)
     m->count = c->count;
     m->plan = c->plan;
     m->digest = c->digest;
+    m->mode = c->mode;
 }
 
 /* get_call is as strict as the witness between daemons, in which the call travels on: what passed
@@ -66,7 +67,7 @@ static bool get_call(const Torus__Client__Call *m, struct td_call *c)
 {
     *c = (struct td_call){0};
     if (!m || m->kind == 0 || m->kind >= TD_KIND_MAX || m->type >= TD_TYPE_MAX ||
-        m->op >= TD_OP_END)
+        m->op >= TD_OP_END || m->mode >= TD_REPRODUCIBLES)
         return false;
     c->kind = (uint8_t)m->kind;
     c->type = (uint8_t)m->type;
@@ -75,7 +76,24 @@ static bool get_call(const Torus__Client__Call *m, struct td_call *c)
     c->count = m->count;
     c->plan = m->plan;
     c->digest = m->digest;
+    c->mode = (uint8_t)m->mode;
     return true;
+}
+
+static void put_counts(const struct td_rank_counts *c, Torus__Client__Counts *m)
+{
+    torus__client__counts__init(m);
+    m->n_count = c->counts;
+    m->count = (uint64_t *)(uintptr_t)c->count;
+    m->n_place = c->ats;
+    m->place = (uint64_t *)(uintptr_t)c->at;
+}
+
+static struct td_rank_counts get_counts(const Torus__Client__Counts *m)
+{
+    if (!m)
+        return (struct td_rank_counts){0};
+    return (struct td_rank_counts){m->count, m->place, (uint32_t)m->n_count, (uint32_t)m->n_place};
 }
 
 size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t size)
@@ -84,6 +102,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     Torus__Client__Call call;
     Torus__Client__Fft fft = TORUS__CLIENT__FFT__INIT;
     Torus__Client__Place source, destination;
+    Torus__Client__Counts from, to;
     uint64_t axes[TD_DIMENSIONS_MAX];
     if (size < TD_WIRE_HEADER_BYTES)
         return 0;
@@ -116,6 +135,12 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.call = &call;
         m.source = &source;
         m.destination = &destination;
+        if (td_call_has_parts(q->u.operation.call.kind)) {
+            put_counts(&q->u.operation.from, &from);
+            put_counts(&q->u.operation.to, &to);
+            m.from = &from;
+            m.to = &to;
+        }
         if (q->u.operation.call.kind == TD_KIND_PLAN_FFT) {
             const struct td_fft *f = &q->u.operation.fft;
             if (f->dimensions > TD_DIMENSIONS_MAX)
@@ -140,6 +165,12 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.section = q->u.status.section;
         m.cursor = q->u.status.cursor;
         break;
+    case TD_REQUEST_GROUP:
+        m.group = q->u.make.group;
+        m.number = q->u.make.number;
+        m.n_member = q->u.make.members;
+        m.member = (uint64_t *)(uintptr_t)q->u.make.member;
+        break;
     }
     size_t packed =
         td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
@@ -157,6 +188,8 @@ static bool get_operation(const Torus__Client__Request *m, struct td_request *q)
         return false;
     q->u.operation.source = get_place(m->source);
     q->u.operation.destination = get_place(m->destination);
+    q->u.operation.from = get_counts(m->from);
+    q->u.operation.to = get_counts(m->to);
     if (!m->fft)
         return true;
     struct td_fft *f = &q->u.operation.fft;
@@ -182,7 +215,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_STATUS)
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_GROUP)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
                               "a request of type %u that cannot be read", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
@@ -218,6 +251,12 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     case TD_REQUEST_STATUS:
         q->u.status.section = m->section;
         q->u.status.cursor = m->cursor;
+        break;
+    case TD_REQUEST_GROUP:
+        q->u.make.group = m->group;
+        q->u.make.number = m->number;
+        q->u.make.members = (uint32_t)m->n_member;
+        q->u.make.member = m->member;
         break;
     }
     return TD_OK;
@@ -297,7 +336,8 @@ static bool get_row(const Torus__Client__Row *m, struct td_status_row *row)
     };
     for (size_t i = 0; i < m->n_number && i < TD_STATUS_NUMBERS_MAX; i++)
         row->number[row->numbers++] = m->number[i];
-    return m->n_number <= TD_STATUS_NUMBERS_MAX && m->state <= TD_PEER_UNKNOWN && m->arrived.len <= TD_BITMAP_BYTES_MAX &&
+    return m->n_number <= TD_STATUS_NUMBERS_MAX && m->state <= TD_PEER_UNKNOWN &&
+           m->arrived.len <= TD_BITMAP_BYTES_MAX &&
            m->arrived.len * 8 >= m->size * (m->arrived.len > 0);
 }
 

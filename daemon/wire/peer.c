@@ -56,6 +56,7 @@ static void put_witness(const struct td_witness *w, Torus__Peer__Witness *m)
     m->count = w->call.count;
     m->plan = w->call.plan;
     m->digest = w->call.digest;
+    m->mode = w->call.mode;
     m->rank = w->rank;
 }
 
@@ -64,7 +65,8 @@ static bool get_witness(const Torus__Peer__Witness *m, struct td_witness *w)
     *w = (struct td_witness){0};
     if (!m)
         return true;
-    if (m->kind >= TD_KIND_MAX || m->type >= TD_TYPE_MAX || m->op >= TD_OP_END)
+    if (m->kind >= TD_KIND_MAX || m->type >= TD_TYPE_MAX || m->op >= TD_OP_END ||
+        m->mode >= TD_REPRODUCIBLES)
         return false;
     w->call.kind = (uint8_t)m->kind;
     w->call.type = (uint8_t)m->type;
@@ -73,14 +75,36 @@ static bool get_witness(const Torus__Peer__Witness *m, struct td_witness *w)
     w->call.count = m->count;
     w->call.plan = m->plan;
     w->call.digest = m->digest;
+    w->call.mode = (uint8_t)m->mode;
     w->rank = m->rank;
     return true;
+}
+
+static void put_survey(const struct td_survey *s, Torus__Peer__Survey *m)
+{
+    torus__peer__survey__init(m);
+    m->most = s->most;
+    m->total = s->total;
+    m->hash = s->hash;
+    m->difference = s->difference;
+    m->by_sender = s->by_sender;
+    m->by_receiver = s->by_receiver;
+    m->by_pair = s->by_pair;
+}
+
+static struct td_survey get_survey(const Torus__Peer__Survey *m)
+{
+    if (!m)
+        return (struct td_survey){0};
+    return (struct td_survey){m->most,      m->total,       m->hash,   m->difference,
+                              m->by_sender, m->by_receiver, m->by_pair};
 }
 
 size_t td_wire_encode_message(const struct td_message *t, uint8_t *bytes, size_t size)
 {
     Torus__Peer__Tree m = TORUS__PEER__TREE__INIT;
     Torus__Peer__Witness least, greatest;
+    Torus__Peer__Survey survey;
     Torus__Peer__Run run[TD_MEMBERS_PER_MESSAGE], *runs[TD_MEMBERS_PER_MESSAGE];
     if (t->members > TD_MEMBERS_PER_MESSAGE)
         return 0;
@@ -115,6 +139,12 @@ size_t td_wire_encode_message(const struct td_message *t, uint8_t *bytes, size_t
         m.least = &least;
         m.greatest = &greatest;
     }
+    if (t->surveyed ||
+        (t->kind == TD_MESSAGE_ARRIVE && !t->partial && td_call_has_parts(t->least.call.kind))) {
+        put_survey(&t->survey, &survey);
+        m.survey = &survey;
+    }
+    m.surveyed = t->surveyed;
     m.partial = t->partial;
     m.no_room = t->no_room;
     m.poll = t->poll;
@@ -168,6 +198,8 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
         t->member[i] = (struct td_member_run){m->member[i]->first, m->member[i]->count,
                                               m->member[i]->node, m->member[i]->token};
     t->partial = m->partial;
+    t->surveyed = m->surveyed;
+    t->survey = get_survey(m->survey);
     t->no_room = m->no_room;
     t->poll = m->poll;
     t->bitmap = m->bitmap.data;

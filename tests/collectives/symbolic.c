@@ -575,7 +575,7 @@ static struct tag *destination_of(const struct model *m, uint32_t rank)
 static struct tag first(const struct model *m, uint32_t rank, uint64_t i)
 {
     const struct symbolic_case *c = m->c;
-    switch ((enum td_kind)c->call.kind) {
+    switch (c->call.kind) {
     case TD_KIND_BROADCAST:
         return (struct tag){i, rank == c->call.root ? 0 : POISON};
     case TD_KIND_ALLREDUCE:

@@ -294,11 +294,11 @@ static void check_moves(struct job *job, uint64_t seed)
             uint32_t root = (uint32_t)((i + (i ? seed : 0)) % job->size);
             if (!long_run && i == 1)
                 root = job->size - 1;
-            check_broadcast(job, TD_TYPE_BYTE + (unsigned)(seed + i) % (TD_TYPE_MAX - 1), counts[c],
+            check_broadcast(job, TD_TYPE_BYTE + (unsigned)(seed + i) % TD_TYPE_COMPLEX_DOUBLE, counts[c],
                             root);
         }
         for (unsigned t = 0; t < 4; t++)
-            for (unsigned op = TD_OP_SUM; op < TD_OP_END; op++) {
+            for (unsigned op = TD_OP_SUM; op <= TD_OP_MAX; op++) {
                 if (!long_run && (t + op + seed) % 3)
                     continue;
                 bool in_place = (seed + t + op) % 2;
@@ -306,7 +306,7 @@ static void check_moves(struct job *job, uint64_t seed)
                 if (long_run)
                     check_allreduce(job, reduced[t], op, counts[c], !in_place);
             }
-        check_alltoall(job, TD_TYPE_BYTE + (unsigned)seed % (TD_TYPE_MAX - 1), counts[c]);
+        check_alltoall(job, TD_TYPE_BYTE + (unsigned)seed % TD_TYPE_COMPLEX_DOUBLE, counts[c]);
     }
 }
 

@@ -65,6 +65,7 @@ struct td_call some_call(void)
     return (struct td_call){.kind = (uint8_t)(1 + below(TD_KIND_MAX - 1)),
                             .type = (uint8_t)below(TD_TYPE_MAX),
                             .op = (uint8_t)below(TD_OP_END),
+                            .mode = (uint8_t)below(TD_REPRODUCIBLES),
                             .root = wide32(),
                             .count = wide(),
                             .plan = wide(),
@@ -74,6 +75,26 @@ struct td_call some_call(void)
 static struct td_place some_place(void)
 {
     return (struct td_place){.region = wide32(), .offset = wide(), .bytes = wide()};
+}
+
+/* some_numbers returns up to 50 of them, good until the tenth call after this one. */
+static const uint64_t *some_numbers(uint32_t *count)
+{
+    static uint64_t pool[10][50];
+    static unsigned turn;
+    uint64_t *numbers = pool[turn++ % 10];
+    *count = (uint32_t)below(51);
+    for (uint32_t i = 0; i < *count; i++)
+        numbers[i] = wide();
+    return numbers;
+}
+
+static struct td_rank_counts some_counts(void)
+{
+    struct td_rank_counts c;
+    c.count = some_numbers(&c.counts);
+    c.at = some_numbers(&c.ats);
+    return c;
 }
 
 static struct td_box some_box(void)
@@ -121,6 +142,10 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.operation.destination = some_place();
         q.u.operation.timeout_ns = wide_signed();
         q.u.operation.sequence = wide();
+        if (td_call_has_parts(q.u.operation.call.kind)) {
+            q.u.operation.from = some_counts();
+            q.u.operation.to = some_counts();
+        }
         if (q.u.operation.call.kind == TD_KIND_PLAN_FFT) {
             struct td_fft *f = &q.u.operation.fft;
             *f = (struct td_fft){.dimensions = (uint32_t)below(TD_DIMENSIONS_MAX + 1),
@@ -141,6 +166,11 @@ struct td_request some_request(enum td_request_kind kind)
     case TD_REQUEST_STATUS:
         q.u.status.section = wide32();
         q.u.status.cursor = wide();
+        break;
+    case TD_REQUEST_GROUP:
+        q.u.make.group = wide32();
+        q.u.make.number = wide();
+        q.u.make.member = some_numbers(&q.u.make.members);
         break;
     }
     return q;

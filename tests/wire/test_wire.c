@@ -45,6 +45,19 @@ static void same_box(const struct td_box *a, const struct td_box *b)
     }
 }
 
+static void same_numbers(const uint64_t *a, uint32_t as, const uint64_t *b, uint32_t bs)
+{
+    assert_int_equal(as, bs);
+    for (uint32_t i = 0; i < as; i++)
+        assert_int_equal(a[i], b[i]);
+}
+
+static void same_counts(const struct td_rank_counts *a, const struct td_rank_counts *b)
+{
+    same_numbers(a->count, a->counts, b->count, b->counts);
+    same_numbers(a->at, a->ats, b->at, b->ats);
+}
+
 static void same_request(const struct td_request *a, const struct td_request *b)
 {
     SAME(kind);
@@ -77,6 +90,8 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
             SAME(u.operation.fft.size[d]);
         SAME(u.operation.group);
+        same_counts(&a->u.operation.from, &b->u.operation.from);
+        same_counts(&a->u.operation.to, &b->u.operation.to);
         break;
     case TD_REQUEST_LEAVE:
         SAME(u.operation.group);
@@ -91,6 +106,11 @@ static void same_request(const struct td_request *a, const struct td_request *b)
     case TD_REQUEST_STATUS:
         SAME(u.status.section);
         SAME(u.status.cursor);
+        break;
+    case TD_REQUEST_GROUP:
+        SAME(u.make.group);
+        SAME(u.make.number);
+        same_numbers(a->u.make.member, a->u.make.members, b->u.make.member, b->u.make.members);
         break;
     }
 }
@@ -215,7 +235,7 @@ static void every_request_comes_back_as_it_was(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++)
-        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_STATUS; kind++) {
+        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_GROUP; kind++) {
             struct td_request q = some_request((enum td_request_kind)kind), back;
             size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
             assert_true(size >= TD_WIRE_HEADER_BYTES);
@@ -336,7 +356,7 @@ static void encoding_stops_at_the_end_of_the_buffer(void **unused)
 {
     (void)unused;
     static uint8_t small[TD_DATAGRAM_MAX];
-    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_STATUS; kind++) {
+    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_GROUP; kind++) {
         struct td_request q = some_request((enum td_request_kind)kind);
         size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
         for (size_t room = 0; room < size; room++) {
@@ -440,7 +460,7 @@ static void wrong_magic_and_wrong_type_are_refused(void **unused)
                          TD_ERR_PROTOCOL);
         bytes[i] ^= 1;
     }
-    bytes[6] = TD_REQUEST_STATUS + 1;
+    bytes[6] = TD_REQUEST_GROUP + 1;
     assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
     td_wire_encode_packet(&p, bytes);
     for (unsigned i = 0; i < 8; i++) { /* magic, then kind */
