@@ -65,11 +65,12 @@ static json_t *link_json(const struct td_status_row *row)
 {
     char direction[DIRECTION_BYTES];
     direction_text(direction, row->group);
-    return json_pack("{s:s s:i s:s s:o s:o s:o s:o s:o s:o}", "direction", direction, "neighbour",
-                     (int)row->node, "state", row->state == TD_PEER_UP ? "up" : "down", "fifo",
-                     number(row, TD_WAY_FIFO), "held", three(row, TD_WAY_HELD), "credits",
+    return json_pack("{s:s s:i s:s s:o s:o s:o s:o s:o s:o s:o}", "direction", direction,
+                     "neighbour", (int)row->node, "state", row->state == TD_PEER_UP ? "up" : "down",
+                     "fifo", number(row, TD_WAY_FIFO), "held", three(row, TD_WAY_HELD), "credits",
                      three(row, TD_WAY_CREDITS), "packets", number(row, TD_WAY_PACKETS), "bytes",
-                     number(row, TD_WAY_BYTES), "retries", number(row, TD_WAY_RETRIES));
+                     number(row, TD_WAY_BYTES), "retries", number(row, TD_WAY_RETRIES), "resumes",
+                     number(row, TD_WAY_RESUMES));
 }
 
 /* collect asks for all pages; NULL on an error. */
@@ -114,8 +115,8 @@ static void list_text(char *text, size_t bytes, const json_t *list)
 
 static void print_links(const json_t *links)
 {
-    static const char *const keys[] = {"direction", "neighbour", "state", "fifo",   "held",
-                                       "credits",   "packets",   "bytes", "retries"};
+    static const char *const keys[] = {"direction", "neighbour", "state", "fifo",    "held",
+                                       "credits",   "packets",   "bytes", "retries", "resumes"};
     struct libscols_table *t = scols_new_table();
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
         scols_table_new_column(t, keys[k], 0, 0);

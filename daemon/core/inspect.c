@@ -237,6 +237,7 @@ static void list_queues(struct page *p)
         row->number[TD_WAY_PACKETS] = counts.sent[d];
         row->number[TD_WAY_BYTES] = way.bytes;
         row->number[TD_WAY_RETRIES] = way.retries;
+        row->number[TD_WAY_RESUMES] = way.resumes;
         for (unsigned c = 0; c < TD_CHANNELS; c++) {
             row->number[TD_WAY_HELD + c] = counts.held[d][c];
             row->number[TD_WAY_CREDITS + c] = td_router_credits(router, d, c);

@@ -62,6 +62,7 @@ struct td_link {
     uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
 
     uint32_t session; /* of the way out: new when the link is given up */
+    uint64_t resumes; /* times that both sessions went on where they had stopped: for looking */
 
     uint32_t session_in; /* of the way in, as the far end numbers it */
     uint64_t received, freed;

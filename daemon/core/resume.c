@@ -210,7 +210,8 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         answer(core, link, true); /* it has to forget */
         return;
     }
-    if (m->session != link->session_in) {
+    bool known = m->session == link->session_in;
+    if (!known) {
         if (link->session_in && !untouched(link))
             lose(core, link, "its daemon has given the link up");
         link->session_in = m->session;
@@ -226,6 +227,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         if (m->packets_received > link->acknowledged && m->packets_received <= link->sent)
             td_link_acknowledge(core, link, m->packets_received);
     }
+    link->resumes += agreed && known && link->up && !was_open;
     if (agreed && link->up && (!was_open || m->poll))
         go_on(core, link);
     if (m->poll || !agreed)

@@ -108,8 +108,10 @@ const struct td_router *td_core_router(const struct td_core *core)
 void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way)
 {
     const struct port *port = &core->torus->port[direction];
-    *way = (struct td_torus_way){
-        .neighbour = port->neighbour, .bytes = port->bytes, .retries = port->retries};
+    *way = (struct td_torus_way){.neighbour = port->neighbour,
+                                 .bytes = port->bytes,
+                                 .retries = port->retries,
+                                 .resumes = core->link[port->neighbour].resumes};
 }
 
 static void wake(struct td_core *core, td_time at)

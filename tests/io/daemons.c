@@ -19,6 +19,7 @@ uint32_t nodes, columns;
 pid_t daemon_pid[NODES_MAX];
 rlim_t descriptors;
 char status_line[400];
+bool (*cabled)(uint32_t from, uint32_t to);
 static int notify_fd = -1;
 
 double seconds(void)
@@ -44,7 +45,10 @@ void write_config(uint32_t node, const char *more)
         fprintf(f, "coordinates = %u\n[torus]\nshape = %u\n", node, nodes);
     fprintf(f, "[peers]\nendpoints =\n");
     for (uint32_t n = 0; n < nodes; n++)
-        fprintf(f, " ipc://%s/p%u\n", folder, n);
+        if (cabled && cabled(node, n))
+            fprintf(f, " ipc://%s/r%u.%u\n", folder, node, n);
+        else
+            fprintf(f, " ipc://%s/p%u\n", folder, n);
     fprintf(f, "%s", more);
     fclose(f);
 }
@@ -95,7 +99,7 @@ void wait_status(const char *line)
         heard();
 }
 
-void start(uint32_t count, const char *more)
+void prepare(uint32_t count)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     nodes = count;
@@ -104,11 +108,21 @@ void start(uint32_t count, const char *more)
     snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
     notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(notify_fd, (struct sockaddr *)&address, sizeof address), 0);
+}
+
+void start_all(const char *more)
+{
     for (uint32_t n = 0; n < nodes; n++) {
         write_config(n, more);
         start_daemon(n);
     }
     wait_ready(nodes);
+}
+
+void start(uint32_t count, const char *more)
+{
+    prepare(count);
+    start_all(more);
 }
 
 /* stop ends the daemons and looks that each did so cleanly and left no socket. */

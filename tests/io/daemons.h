@@ -15,18 +15,24 @@
 
 #include "torus/torus.h"
 
-enum { NODES_MAX = 9, SECOND = 1000000000 };
+enum { NODES_MAX = 16, SECOND = 1000000000 };
 
 extern char folder[64];
 extern uint32_t nodes, columns; /* 0 columns: one dimension */
 extern pid_t daemon_pid[NODES_MAX];
 extern rlim_t descriptors; /* the most that a daemon gets; 0: as many as there are */
 extern char status_line[400];
+/* cabled: whether a node reaches another at r<from>.<to> instead of where that listens; NULL: never
+ */
+extern bool (*cabled)(uint32_t from, uint32_t to);
 
 double seconds(void);
 
-/* start starts `count` daemons with `more` configuration and waits until they serve. */
+/* start starts `count` daemons with `more` configuration and waits until they serve: prepare makes
+ * the folder, start_all does the rest. */
 void start(uint32_t count, const char *more);
+void prepare(uint32_t count);
+void start_all(const char *more);
 void start_daemon(uint32_t node);
 void write_config(uint32_t node, const char *more);
 /* heard takes one notification: whether it is readiness. */

@@ -345,7 +345,8 @@ class Emulation(unittest.TestCase):
                                       "queued_max", "fifo_max", "held_max", "links"])
         for link in node["links"]:
             self.assertEqual(list(link), ["direction", "neighbour", "state", "fifo", "held",
-                                          "credits", "packets", "bytes", "retries"])
+                                          "credits", "packets", "bytes", "retries",
+                                          "resumes"])
 
     def test_queues_are_watched_line_by_line(self):
         done = emulate("2", "--fabric", "routed", "--ranks", "1", "--", "sh", "-c",
