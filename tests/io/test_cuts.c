@@ -3,7 +3,8 @@
  * and unchanged; what cannot fails with the name of the node that is missing. And what a daemon
  * holds meanwhile. The ranks live in this process.
  *
- * test_cuts: 3x3. test_cuts SHAPE, 4x4 for instance: every link of that torus is cut. */
+ * test_cuts METHOD SHAPE: every link is cut, under that method of all-to-all.
+ * test_cuts deaths: daemons die. */
 #include "daemons.h"
 
 #include <poll.h>
@@ -198,6 +199,110 @@ static void every_link_is_cut_while_all_to_alls_go_on(void **state)
     stop();
 }
 
+/* ---- deaths ---- */
+
+/* sent returns the bytes that a node has sent in a direction: 0 is up in dimension 0. */
+static uint64_t sent(uint32_t node, uint32_t direction)
+{
+    struct td_reply reply;
+    torus_context *c = open_at(node);
+    uint64_t bytes = 0;
+    assert_int_equal(tl_status_page(c, TD_STATUS_QUEUES, 0, &reply), TORUS_OK);
+    for (uint32_t i = 1; i < reply.u.status.rows; i++)
+        if (reply.u.status.row[i].group == direction)
+            bytes = reply.u.status.row[i].number[TD_WAY_BYTES];
+    torus_close(c);
+    return bytes;
+}
+
+/* round_fails waits until the round has ended with the error on every rank, with the words. */
+static void round_fails(struct job *j, int error, const char *words)
+{
+    for (uint32_t i = 0; i < j->ranks; i++) {
+        assert_int_equal(torus_wait(j->r[i], 20 * (int64_t)SECOND), error);
+        assert_says(j->c[i], words);
+    }
+    j->waiting = 0;
+}
+
+/* job_works: a new job of these nodes has its all-to-all done. */
+static void job_works(const char *name, const uint32_t *node, uint32_t count)
+{
+    struct job j;
+    job_join(&j, name, node, count);
+    job_alloc(&j, 16384);
+    round_begin(&j);
+    round_end(&j);
+    close_all(j.c, count);
+}
+
+/* job_attempt: whether a new job of these nodes has its all-to-all done; else it fails with the
+ * words. */
+static bool job_attempt(const uint32_t *node, uint32_t count, const char *words)
+{
+    struct job j;
+    bool good = true;
+    job_join(&j, "attempt", node, count);
+    job_alloc(&j, 1024);
+    round_begin(&j);
+    for (uint32_t i = 0; i < count; i++) {
+        int error = torus_wait(j.r[i], 20 * (int64_t)SECOND);
+        good = good && error == TORUS_OK;
+        if (error != TORUS_OK)
+            assert_says(j.c[i], words);
+    }
+    close_all(j.c, count);
+    return good;
+}
+
+/* Node 1 is (0,1). What (0,0) and (1,1) have for each other goes through it, or through (1,0). */
+static void death_of_a_transit_daemon_is_told_to_those_who_send_through_it(void **state)
+{
+    struct job through, around, guests;
+    const uint32_t live[] = {3, 4, 5, 6, 7, 8}, all[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    (void)state;
+    columns = 3;
+    start(9, "[torus]\nfabric = routed\nlink_rate = 4MB/s\n[network]\npacket = 16KiB\n");
+    job_join(&through, "through", (const uint32_t[]){0, 4}, 2);
+    job_join(&around, "around", (const uint32_t[]){6, 7, 8}, 3);
+    job_join(&guests, "guests", (const uint32_t[]){2, 1}, 2);
+    job_alloc(&through, 4 << 20); /* some seconds */
+    job_alloc(&around, 1 << 18);
+    job_alloc(&guests, 4 << 20);
+    round_begin(&through);
+    round_begin(&around);
+    round_begin(&guests);
+    double until = seconds() + 20;
+    while (sent(1, 0) == 0) /* to node 4: that can only be from node 0 */
+        assert_true(seconds() < until);
+    kill(daemon_pid[1], SIGKILL);
+    waitpid(daemon_pid[1], NULL, 0);
+    round_fails(&through, TORUS_ERR_NODE_FAILED, "node 1 (0,1)");
+    assert_int_equal(torus_wait(guests.r[0], 20 * (int64_t)SECOND), TORUS_ERR_NODE_FAILED);
+    assert_says(guests.c[0], "node 1 (0,1)");
+    assert_int_equal(torus_wait(guests.r[1], 20 * (int64_t)SECOND), TORUS_ERR_SHUTDOWN);
+    round_end(&around);
+    round_begin(&around);
+    round_end(&around);
+    close_all(through.c, 2);
+    close_all(around.c, 3);
+    close_all(guests.c, 2);
+
+    job_works("live", live, 6); /* no shortest way of theirs leads through row 0 */
+    job_join(&through, "again", (const uint32_t[]){0, 4}, 2);
+    job_alloc(&through, 1 << 16);
+    round_begin(&through);
+    round_fails(&through, TORUS_ERR_NODE_FAILED, "node 1 (0,1)");
+    close_all(through.c, 2);
+
+    start_daemon(1);
+    wait_ready(1);
+    for (until = seconds() + 20; !job_attempt(all, 9, "node 1 (0,1)");) /* news of it spreads */
+        assert_true(seconds() < until);
+    job_works("all", all, 9);
+    stop();
+}
+
 static int tear_down(void **state)
 {
     clean_up(state);
@@ -210,6 +315,12 @@ int main(int argc, char **argv)
     const struct CMUnitTest cuts[] = {
         cmocka_unit_test_teardown(every_link_is_cut_while_all_to_alls_go_on, tear_down),
     };
+    const struct CMUnitTest deaths[] = {
+        cmocka_unit_test_teardown(death_of_a_transit_daemon_is_told_to_those_who_send_through_it,
+                                  tear_down),
+    };
+    if (argc > 1 && strcmp(argv[1], "deaths") == 0)
+        return cmocka_run_group_tests(deaths, NULL, NULL);
     if (argc > 1)
         method = argv[1];
     if (argc > 2 && (sscanf(argv[2], "%ux%u", &rows, &across) != 2 || rows * across > NODES_MAX))
