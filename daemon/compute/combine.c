@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/call.h"
+#include "half.h"
 
 /* One loop an operator and type, simple enough for the compiler to vectorise. */
 #define LOOP(name, element, expression)                                                            \
@@ -15,35 +16,142 @@
             a[i] = (expression);                                                                   \
     }
 
-LOOP(sum_int32, uint32_t, a[i] + b[i])
-LOOP(sum_int64, uint64_t, a[i] + b[i])
-LOOP(sum_float, float, a[i] + b[i])
-LOOP(sum_double, double, a[i] + b[i])
-LOOP(min_int32, int32_t, b[i] < a[i] ? b[i] : a[i])
-LOOP(min_int64, int64_t, b[i] < a[i] ? b[i] : a[i])
-LOOP(max_int32, int32_t, b[i] > a[i] ? b[i] : a[i])
-LOOP(max_int64, int64_t, b[i] > a[i] ? b[i] : a[i])
+/* ---- integers: what wraps around is the same for signed and unsigned ones ---- */
+
+/* 1u: small integers would become int, whose product may overflow */
+#define LOOPS_OF_BITS(name, element)                                                               \
+    LOOP(sum_##name, element, (element)(a[i] + b[i]))                                              \
+    LOOP(prod_##name, element, (element)(1u * a[i] * b[i]))                                        \
+    LOOP(band_##name, element, (element)(a[i] & b[i]))                                             \
+    LOOP(bor_##name, element, (element)(a[i] | b[i]))                                              \
+    LOOP(bxor_##name, element, (element)(a[i] ^ b[i]))                                             \
+    LOOP(land_##name, element, (element)((a[i] != 0) & (b[i] != 0)))                               \
+    LOOP(lor_##name, element, (element)((a[i] | b[i]) != 0))                                       \
+    LOOP(lxor_##name, element, (element)((a[i] != 0) ^ (b[i] != 0)))
+
+#define LOOPS_OF_ORDER(name, element)                                                              \
+    LOOP(min_##name, element, b[i] < a[i] ? b[i] : a[i])                                           \
+    LOOP(max_##name, element, b[i] > a[i] ? b[i] : a[i])
+
+LOOPS_OF_BITS(uint8, uint8_t)
+LOOPS_OF_BITS(uint16, uint16_t)
+LOOPS_OF_BITS(uint32, uint32_t)
+LOOPS_OF_BITS(uint64, uint64_t)
+LOOPS_OF_ORDER(int8, int8_t)
+LOOPS_OF_ORDER(int16, int16_t)
+LOOPS_OF_ORDER(int32, int32_t)
+LOOPS_OF_ORDER(int64, int64_t)
+LOOPS_OF_ORDER(uint8, uint8_t)
+LOOPS_OF_ORDER(uint16, uint16_t)
+LOOPS_OF_ORDER(uint32, uint32_t)
+LOOPS_OF_ORDER(uint64, uint64_t)
+
+/* ---- floating point ---- */
+
 /* a NaN on the left stays, since every comparison with it is false; one on the right is taken */
-LOOP(min_float, float, b[i] < a[i] || b[i] != b[i] ? b[i] : a[i])
-LOOP(min_double, double, b[i] < a[i] || b[i] != b[i] ? b[i] : a[i])
-LOOP(max_float, float, b[i] > a[i] || b[i] != b[i] ? b[i] : a[i])
-LOOP(max_double, double, b[i] > a[i] || b[i] != b[i] ? b[i] : a[i])
+#define LESS(a, b) ((b) < (a) || (b) != (b))
+#define MORE(a, b) ((b) > (a) || (b) != (b))
+
+#define LOOPS_OF_REAL(name, element)                                                               \
+    LOOP(sum_##name, element, a[i] + b[i])                                                         \
+    LOOP(prod_##name, element, a[i] * b[i])                                                        \
+    LOOP(min_##name, element, LESS(a[i], b[i]) ? b[i] : a[i])                                      \
+    LOOP(max_##name, element, MORE(a[i], b[i]) ? b[i] : a[i])
+
+#define LOOPS_OF_SMALL(name, wide, narrow)                                                         \
+    LOOP(sum_##name, uint16_t, narrow(wide(a[i]) + wide(b[i])))                                    \
+    LOOP(prod_##name, uint16_t, narrow(wide(a[i]) * wide(b[i])))                                   \
+    LOOP(min_##name, uint16_t, LESS(wide(a[i]), wide(b[i])) ? b[i] : a[i])                         \
+    LOOP(max_##name, uint16_t, MORE(wide(a[i]), wide(b[i])) ? b[i] : a[i])
+
+#define LOOPS_OF_COMPLEX(name, part)                                                               \
+    struct name {                                                                                  \
+        part re, im;                                                                               \
+    };                                                                                             \
+    LOOP(sum_##name, struct name, ((struct name){a[i].re + b[i].re, a[i].im + b[i].im}))           \
+    LOOP(prod_##name, struct name,                                                                 \
+         ((struct name){a[i].re * b[i].re - a[i].im * b[i].im,                                     \
+                        a[i].re * b[i].im + a[i].im * b[i].re}))
+
+LOOPS_OF_REAL(float, float)
+LOOPS_OF_REAL(double, double)
+LOOPS_OF_REAL(long_double, long double)
+LOOPS_OF_SMALL(half, td_half_to_float, td_half_from_float)
+LOOPS_OF_SMALL(bfloat16, td_bfloat16_to_float, td_bfloat16_from_float)
+LOOPS_OF_COMPLEX(complex_float, float)
+LOOPS_OF_COMPLEX(complex_double, double)
+
+/* ---- values with their places ---- */
+
+/* The padding is a member, so that it is copied like the others. */
+struct int32_int {
+    int32_t value, place;
+};
+struct int64_int {
+    int64_t value;
+    int32_t place, padding;
+};
+struct float_int {
+    float value;
+    int32_t place;
+};
+struct double_int {
+    double value;
+    int32_t place, padding;
+};
+
+#define NAN_OF(x) ((x).value != (x).value)
+/* neither value is before the other: they are equal, or both NaN */
+#define TIE(a, b) ((a).value == (b).value || (NAN_OF(a) && NAN_OF(b)))
+#define TAKES(a, b, compares)                                                                      \
+    ((b).value compares(a).value || (NAN_OF(b) && !NAN_OF(a)) ||                                   \
+     (TIE(a, b) && (b).place < (a).place))
+
+#define LOOPS_OF_PAIR(name)                                                                        \
+    LOOP(minloc_##name, struct name, TAKES(a[i], b[i], <) ? b[i] : a[i])                           \
+    LOOP(maxloc_##name, struct name, TAKES(a[i], b[i], >) ? b[i] : a[i])
+
+LOOPS_OF_PAIR(int32_int)
+LOOPS_OF_PAIR(int64_int)
+LOOPS_OF_PAIR(float_int)
+LOOPS_OF_PAIR(double_int)
+
+/* ---- */
 
 typedef void loop(void *, const void *, size_t);
 
+/* Rows of the table. */
+#define BITS(op)                                                                                   \
+    [TD_TYPE_INT8] = op##_uint8, [TD_TYPE_UINT8] = op##_uint8, [TD_TYPE_INT16] = op##_uint16,      \
+    [TD_TYPE_UINT16] = op##_uint16, [TD_TYPE_INT32] = op##_uint32, [TD_TYPE_UINT32] = op##_uint32, \
+    [TD_TYPE_INT64] = op##_uint64, [TD_TYPE_UINT64] = op##_uint64
+#define ORDERED(op)                                                                                \
+    [TD_TYPE_INT8] = op##_int8, [TD_TYPE_UINT8] = op##_uint8, [TD_TYPE_INT16] = op##_int16,        \
+    [TD_TYPE_UINT16] = op##_uint16, [TD_TYPE_INT32] = op##_int32, [TD_TYPE_UINT32] = op##_uint32,  \
+    [TD_TYPE_INT64] = op##_int64, [TD_TYPE_UINT64] = op##_uint64
+#define REAL(op)                                                                                   \
+    [TD_TYPE_HALF] = op##_half, [TD_TYPE_BFLOAT16] = op##_bfloat16, [TD_TYPE_FLOAT] = op##_float,  \
+    [TD_TYPE_DOUBLE] = op##_double, [TD_TYPE_LONG_DOUBLE] = op##_long_double
+#define COMPLEX(op)                                                                                \
+    [TD_TYPE_COMPLEX_FLOAT] = op##_complex_float, [TD_TYPE_COMPLEX_DOUBLE] = op##_complex_double
+#define BYTE(op) [TD_TYPE_BYTE] = op##_uint8
+#define PAIRS(op)                                                                                  \
+    [TD_TYPE_INT32_INT] = op##_int32_int, [TD_TYPE_INT64_INT] = op##_int64_int,                    \
+    [TD_TYPE_FLOAT_INT] = op##_float_int, [TD_TYPE_DOUBLE_INT] = op##_double_int
+
 static loop *const loops[TD_OP_END][TD_TYPE_MAX] = {
-    [TD_OP_SUM] = {[TD_TYPE_INT32] = sum_int32,
-                   [TD_TYPE_INT64] = sum_int64,
-                   [TD_TYPE_FLOAT] = sum_float,
-                   [TD_TYPE_DOUBLE] = sum_double},
-    [TD_OP_MIN] = {[TD_TYPE_INT32] = min_int32,
-                   [TD_TYPE_INT64] = min_int64,
-                   [TD_TYPE_FLOAT] = min_float,
-                   [TD_TYPE_DOUBLE] = min_double},
-    [TD_OP_MAX] = {[TD_TYPE_INT32] = max_int32,
-                   [TD_TYPE_INT64] = max_int64,
-                   [TD_TYPE_FLOAT] = max_float,
-                   [TD_TYPE_DOUBLE] = max_double},
+    [TD_OP_SUM] = {BITS(sum), REAL(sum), COMPLEX(sum)},
+    [TD_OP_PROD] = {BITS(prod), REAL(prod), COMPLEX(prod)},
+    [TD_OP_MIN] = {ORDERED(min), REAL(min)},
+    [TD_OP_MAX] = {ORDERED(max), REAL(max)},
+    [TD_OP_BAND] = {BITS(band), BYTE(band)},
+    [TD_OP_BOR] = {BITS(bor), BYTE(bor)},
+    [TD_OP_BXOR] = {BITS(bxor), BYTE(bxor)},
+    [TD_OP_LAND] = {BITS(land), BYTE(land)},
+    [TD_OP_LOR] = {BITS(lor), BYTE(lor)},
+    [TD_OP_LXOR] = {BITS(lxor), BYTE(lxor)},
+    [TD_OP_MINLOC] = {PAIRS(minloc)},
+    [TD_OP_MAXLOC] = {PAIRS(maxloc)},
 };
 
 void td_combine_array(unsigned type, unsigned op, void *a, const void *b, size_t n)
