@@ -41,6 +41,7 @@ struct mapping {
 struct node {
     struct td_core *core;
     bool alive, frozen;
+    td_time died_at;
     td_time wake_put; /* the earliest WAKE that is queued for it */
     uint64_t incarnation, arena_used;
     struct end *end; /* [nodes]; modelled: NULL, all links up, until one is torn */

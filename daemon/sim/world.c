@@ -108,7 +108,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     n->alive = true;
     n->wake_put = TD_TIME_NEVER;
     n->incarnation = 1 + td_sim_random(sim, UINT64_MAX - 1);
-    if (!sim->options.modelled)
+    if (!sim->options.modelled && !n->end)
         n->end = calloc(sim->topology.nodes, sizeof *n->end);
     struct td_core_options o = {.topology = sim->topology,
                                 .node = number,
@@ -283,9 +283,41 @@ void td_sim_kill_node(struct td_sim *sim, uint32_t node)
 {
     td_sim_freeze_node(sim, node);
     sim->node[node].alive = false;
+    sim->node[node].died_at = sim->now;
     for (uint32_t i = 0; i < sim->topology.nodes; i++)
         if (i != node)
             sim_tear(sim, node, i, "the connection was closed");
+}
+
+void td_sim_start_node(struct td_sim *sim, uint32_t node)
+{
+    struct node *n = &sim->node[node];
+    struct end *ends = n->end;
+    const struct td_sim_options *o = &sim->options;
+    td_time under_way =
+        o->compute_ns_max > o->latency_ns_max ? o->compute_ns_max : o->latency_ns_max;
+    assert(!n->alive && !o->modelled && sim->now > n->died_at + under_way);
+    td_core_destroy(n->core);
+    memory_fini(sim, n);
+    *n = (struct node){.end = ends};
+    bool made = start_node(sim, node);
+    assert(made);
+    for (uint32_t i = 0; i < sim->topology.nodes; i++) {
+        sim_forget(&ends[i], UINT64_MAX);
+        ends[i].up = ends[i].refused = false;
+        ends[i].epoch = ++sim->epoch;
+        if (i == node || !lives(&sim->node[i]))
+            continue;
+        struct event e = {.time = sim_delay(sim, RECONNECT_NS),
+                          .kind = LINK_UP,
+                          .node = node,
+                          .from = i,
+                          .epoch = sim->epoch};
+        queue_put(&sim->queue, e);
+        e.node = i;
+        e.from = node;
+        queue_put(&sim->queue, e);
+    }
 }
 
 static void link_up(struct td_sim *sim, const struct event *e)
@@ -295,6 +327,7 @@ static void link_up(struct td_sim *sim, const struct event *e)
         return; /* it was torn again */
     if (end) {
         end->up = true;
+        end->refused = false;
         end->epoch = e->epoch;
     }
     sim_trace(sim, e->node, '>', "link to %u is up", e->from);
@@ -307,6 +340,8 @@ static void link_up(struct td_sim *sim, const struct event *e)
 static void link_down(struct td_sim *sim, const struct event *e)
 {
     struct end *end = &sim->node[e->node].end[e->from];
+    if (e->epoch < end->epoch && end->up)
+        return; /* it was refused, but has come up since */
     end->up = end->refused = false;
     end->epoch = e->epoch > end->epoch ? e->epoch : end->epoch;
     sim_trace(sim, e->node, '>', "link to %u is down: %s", e->from, e->text);

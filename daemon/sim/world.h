@@ -95,6 +95,9 @@ void td_sim_forget(struct td_sim *sim);
 
 /* td_sim_kill_node: the daemon dies with its clients; the others' links to it go down. */
 void td_sim_kill_node(struct td_sim *sim, uint32_t node);
+/* td_sim_start_node starts a daemon where one was killed, so long ago that nothing of it is under
+ * way any more. Links to it come up within 10 ms. */
+void td_sim_start_node(struct td_sim *sim, uint32_t node);
 /* td_sim_freeze_node: it says and does nothing any more, and nobody is told. */
 void td_sim_freeze_node(struct td_sim *sim, uint32_t node);
 /* td_sim_break_link: the link of two nodes goes down, and up again after a while. */
