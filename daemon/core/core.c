@@ -32,7 +32,8 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->random = options->seed;
     core->alarm = core->links_expire_at = TD_TIME_NEVER;
     core->work_last = &core->work;
-    core->next_token = 1;
+    /* tokens of another life of this daemon may still be on record at others */
+    core->next_token = options->incarnation << 32 | 1;
     core->next_communicator = 1;
     core->stop_task.advance = stop_advance;
     core->arena = td_arena_create(options->settings.arena_bytes);

@@ -67,6 +67,7 @@ void td_health_tick(struct td_core *core)
         uint32_t n = core->beaten;
         struct td_link *link = &core->link[n];
         bool untold = link->tree_received > link->tree_received_told;
+        td_time quiet = core->now - link->heard_at;
         if (!link->up || (!link->neighbour && link->watches == 0 && !untold && link->open))
             continue;
         if (!td_core_room(core)) {
@@ -79,8 +80,12 @@ void td_health_tick(struct td_core *core)
         }
         if (untold || core->now - link->spoke_at >= (uint64_t)interval)
             beat(core, link);
-        if ((link->neighbour || link->watches) && core->now - link->heard_at > (uint64_t)silence)
+        if (!link->neighbour && link->watches == 0)
+            continue;
+        if (quiet > (uint64_t)silence)
             td_link_drop(core, n, "it has been silent for longer than progress_timeout");
+        else if (quiet > (uint64_t)silence / 2)
+            td_link_ask(core, link); /* it may not know that somebody here depends on it */
     }
     core->beaten = 0;
     core->heartbeat_at = core->now + (uint64_t)interval;

@@ -49,7 +49,7 @@ struct td_torus {
     struct port port[TD_PORTS_MAX];              /* by direction of the way out */
     struct note *note;                           /* [notes] */
     uint32_t notes_left, notes_free, notes_lost; /* lost: the buffers are to be released */
-    uint8_t *missing;                            /* nodes that a neighbour of theirs has given up */
+    uint16_t *missing; /* [nodes] a bit for each side on which a neighbour has given it up */
     uint32_t missing_count;
     struct td_task news; /* tells what ports have to tell */
     bool purge;
@@ -79,7 +79,7 @@ struct td_torus *td_torus_create(struct td_core *core)
     torus->notes_left = 2 * torus->directions * TD_CHANNELS * rules->slots;
     torus->notes_lost = UINT32_MAX;
     torus->news.advance = tell_news;
-    torus->missing = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
+    torus->missing = td_arena_alloc(core->arena, t->nodes * sizeof *torus->missing);
     torus->note = td_arena_alloc(core->arena, torus->notes_left * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
     if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
@@ -183,7 +183,7 @@ static bool way_is_lost(struct td_core *core, struct td_operation *o, uint32_t t
 {
     struct td_torus *torus = core->torus;
     for (uint32_t n = 0, left = torus->missing_count; left; n++) {
-        if (!td_bit(torus->missing, n))
+        if (!torus->missing[n])
             continue;
         left--;
         if (between(core, to, n)) {
@@ -695,13 +695,31 @@ static bool tell_news(struct td_core *core, struct td_task *task)
     return true;
 }
 
-/* mark notes that a node is lost, and ends the messages that may have been on their way through it.
- */
-static void mark(struct td_core *core, uint32_t node)
+/* sides returns a bit for each direction in which `from` is the neighbour of a node. */
+static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
+{
+    uint32_t bits = 0;
+    for (uint32_t d = 0; node != from && d < core->torus->directions; d++)
+        if (td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) == from)
+            bits |= 1u << d;
+    return (uint16_t)bits;
+}
+
+/* mark notes that a neighbour of a node has lost it, and ends the messages that may have been on
+ * their way through it. What another node says holds as long as that one is known to be there. */
+static void mark(struct td_core *core, uint32_t node, uint32_t from)
 {
     struct td_torus *torus = core->torus;
-    torus->missing_count += !td_bit(torus->missing, node);
-    td_bit_set(torus->missing, node);
+    uint16_t bits = sides(core, node, from);
+    if (!bits)
+        return;
+    if (!(torus->missing[node] & bits)) {
+        td_link_watch(core, from);
+        if (from != core->node)
+            td_link_want(core, &core->link[from]);
+    }
+    torus->missing_count += !torus->missing[node];
+    torus->missing[node] |= bits;
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
         struct td_transfer *t = torus->ticket[i].transfer;
         if (t && !t->abandoned && between(core, t->step.peer, node))
@@ -710,30 +728,47 @@ static void mark(struct td_core *core, uint32_t node)
     }
 }
 
-static void unmark(struct td_core *core, uint32_t node)
+static void unmark(struct td_core *core, uint32_t node, uint32_t from)
 {
     struct td_torus *torus = core->torus;
-    torus->missing_count -= td_bit(torus->missing, node);
-    td_bit_clear(torus->missing, node);
+    uint16_t bits = torus->missing[node] & sides(core, node, from);
+    if (!bits)
+        return;
+    td_link_unwatch(core, from);
+    torus->missing[node] = (uint16_t)(torus->missing[node] & ~bits);
+    torus->missing_count -= !torus->missing[node];
 }
 
 void td_torus_news(struct td_core *core, uint32_t from, const struct td_message *m)
 {
-    if (m->node >= core->options.topology.nodes || m->node == core->node)
+    const struct td_topology *t = &core->options.topology;
+    if (m->node >= t->nodes || m->node == core->node)
         return;
-    if (m->last) {
-        unmark(core, m->node);
-        unmark(core, from); /* the daemon there may be another than the one that said it was lost */
-    } else {
-        mark(core, m->node);
+    if (!m->last) {
+        mark(core, m->node, from);
+        return;
     }
+    unmark(core, m->node, from);
+    for (uint32_t d = 0; d < core->torus->directions; d++) /* it speaks, so it is there */
+        unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
+}
+
+/* withdraw forgets what a node said that is not there any more, or not the same. */
+static void withdraw(struct td_core *core, uint32_t from)
+{
+    for (uint32_t d = 0; d < core->torus->directions; d++)
+        unmark(core, td_topology_neighbour(&core->options.topology, from, d / 2, d % 2 ? -1 : 1),
+               from);
 }
 
 void td_torus_link_lost(struct td_core *core, uint32_t node)
 {
     struct td_torus *torus = core->torus;
     struct port *first = port_of(torus, node);
-    if (!first || node == core->node)
+    if (node == core->node)
+        return;
+    withdraw(core, node);
+    if (!first)
         return;
     for (uint32_t d = 0; d < torus->directions; d++) {
         struct port *port = &torus->port[d];
@@ -744,9 +779,9 @@ void td_torus_link_lost(struct td_core *core, uint32_t node)
     }
     torus->purge = true;
     wake(core, core->now);
-    mark(core, node);
+    mark(core, node, core->node);
     if (!core->link[node].dead) { /* it is there, anew */
-        unmark(core, node);
+        unmark(core, node, core->node);
         return;
     }
     /* of one that has never been there, those are told who send by way of it */
@@ -766,7 +801,7 @@ void td_torus_link_open(struct td_core *core, uint32_t node)
             torus->port[d].again = true;
     struct port *first = port_of(torus, node);
     if (first && first->lost) {
-        unmark(core, node);
+        unmark(core, node, core->node);
         first->lost = false;
         if (first->any_told)
             announce(core, first);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Daemons of a routed machine that die and are started anew while jobs run, alone, two neighbours
+ * at once, and several drawn from a seed. Whatever happens: every operation ends, whoever is told
+ * of a failure is told of a node that had one, and when all are there again, jobs of all nodes form
+ * and have the right data, no credit is missing anywhere, and nothing is left.
+ * TORUS_TEST_CASE=SEED runs one seed of the last test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/router.h"
+#include "job.h"
+
+enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4, SLOTS = 2, NODES_MAX = 32 };
+
+static const char *const shapes[] = {"3x3", "4x4", "2x4m", "3x3x3", "2x2x2", "5", "4mx3m"};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static const struct td_call all = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_INT32, .count = COUNT};
+
+static uint8_t method;
+
+static void few_credits(struct td_sim_options *o)
+{
+    o->settings.tuning.fabric = TD_FABRIC_ROUTED;
+    o->settings.tuning.alltoall = method;
+    o->settings.packet_bytes = o->settings.tuning.packet_bytes = 1024;
+    o->settings.router.slots = SLOTS;
+    o->settings.heartbeat_ns = SECOND / 10;
+    o->settings.progress_timeout_ns = SECOND;
+    o->latency_ns_max = 20000;
+    o->compute_ns_max = 20000;
+    o->request_ns_max = 5000;
+}
+
+/* struct machine: a world, and which of its nodes have ever died. */
+struct machine {
+    struct td_sim *sim;
+    uint32_t nodes;
+    struct td_topology topology;
+    bool hurt[NODES_MAX], dead[NODES_MAX];
+};
+
+static void begin(struct machine *m, uint64_t seed)
+{
+    const char *shape = shapes[seed % SHAPES], *why = NULL;
+    size_t position = 0;
+    *m = (struct machine){0};
+    method = (uint8_t)(seed / SHAPES % TD_ALLTOALLS);
+    m->sim = job_world(shape, seed, few_credits);
+    m->nodes = td_sim_nodes(m->sim);
+    CHECK(m->nodes <= NODES_MAX);
+    CHECK(td_topology_parse(&m->topology, shape, &position, &why) == TD_OK);
+}
+
+static uint32_t draw(struct machine *m, uint64_t below)
+{
+    return (uint32_t)td_sim_random(m->sim, below);
+}
+
+static void down(struct machine *m, uint32_t node)
+{
+    if (m->dead[node])
+        return;
+    m->hurt[node] = m->dead[node] = true;
+    td_sim_kill_node(m->sim, node);
+}
+
+static void start(struct machine *m, uint32_t node)
+{
+    if (!m->dead[node])
+        return;
+    m->dead[node] = false;
+    td_sim_start_node(m->sim, node);
+}
+
+/* ---- jobs ---- */
+
+static int32_t element(uint32_t from, uint32_t to, uint32_t i)
+{
+    return (int32_t)(from * 1000003u + to * 5003u + i);
+}
+
+/* form makes a job of all nodes that live, but for one; false when one that died is in the way. */
+static void form(struct machine *m, struct job *job, const char *name, uint32_t without)
+{
+    uint32_t nodes[NODES_MAX], size = 0;
+    for (uint32_t n = 0; n < m->nodes; n++)
+        if (n != without && !m->dead[n])
+            nodes[size++] = n;
+    job_form(job, m->sim, name, nodes, size, (uint64_t)size * COUNT * 4);
+}
+
+static void call(struct machine *m, struct job *job)
+{
+    for (uint32_t r = 0; r < job->size; r++) {
+        int32_t *source = job_source(job, r, 0);
+        memset(job_destination(job, r, 0), 0xff, (size_t)job->size * COUNT * 4);
+        for (uint32_t to = 0; to < job->size; to++)
+            for (uint32_t i = 0; i < COUNT; i++)
+                source[to * COUNT + i] = element(r, to, i);
+        if (!td_sim_closed(m->sim, job->rank[r].client))
+            job_call(job, r, &all, 0, false);
+    }
+}
+
+static void check_data(struct job *job, uint32_t r)
+{
+    const int32_t *result = job_destination(job, r, 0);
+    for (uint32_t from = 0; from < job->size; from++)
+        for (uint32_t i = 0; i < COUNT; i++)
+            EXPECT(result[from * COUNT + i] == element(from, r, i),
+                   "rank %u of %s was told of success, but element %u from %u is %d", r, job->name,
+                   i, from, result[from * COUNT + i]);
+}
+
+/* check_blame: the sentence names a node that has died. */
+static void check_blame(const struct machine *m, const struct job *job, uint32_t r,
+                        const struct td_reply *reply)
+{
+    unsigned node = 0;
+    const char *name = strstr(reply->text, "node ");
+    EXPECT(reply->error == TD_ERR_NODE_FAILED || reply->error == TD_ERR_RANK_FAILED,
+           "rank %u of %s got %d: %s", r, job->name, reply->error, reply->text);
+    EXPECT(name && sscanf(name, "node %u", &node) == 1 && node < m->nodes && m->hurt[node],
+           "rank %u of %s heard of a node that never died: %s", r, job->name, reply->text);
+}
+
+/* judge: all ranks whose processes live have an answer, and a true one. */
+static void judge(const struct machine *m, struct job *job)
+{
+    for (uint32_t r = 0; r < job->size; r++) {
+        if (td_sim_closed(m->sim, job->rank[r].client))
+            continue;
+        const struct td_reply *reply = job_reply(job, r);
+        EXPECT(reply, "rank %u of %s has no answer", r, job->name);
+        if (reply->error == TD_OK)
+            check_data(job, r);
+        else
+            check_blame(m, job, r, reply);
+    }
+}
+
+static void settle(struct machine *m)
+{
+    EXPECT(td_sim_settle(m->sim, 20 * SECOND), "somebody waits for ever");
+}
+
+/* ---- in the end ---- */
+
+/* check_credits: on every channel, credits and occupied slots are as many as there are slots, and
+ * none is occupied. */
+static void check_credits(const struct machine *m)
+{
+    for (uint32_t n = 0; n < m->nodes; n++)
+        for (unsigned d = 0; d < 2 * m->topology.dimensions; d++) {
+            uint32_t there = td_topology_neighbour(&m->topology, n, d / 2, d % 2 ? -1 : 1);
+            struct td_router_counts counts;
+            if (there == n)
+                continue;
+            td_router_look(td_sim_router(m->sim, there), &counts);
+            for (unsigned c = 0; c < TD_CHANNELS; c++) {
+                uint64_t credits = td_router_credits(td_sim_router(m->sim, n), d, c);
+                EXPECT(counts.held[d][c] == 0 && credits == SLOTS,
+                       "node %u has %llu credits of node %u, direction %u, channel %u, where %u "
+                       "slots are occupied",
+                       n, (unsigned long long)credits, there, d, c, counts.held[d][c]);
+            }
+        }
+}
+
+/* all_is_well: with all nodes there again a job of all of them works, twice. */
+static void all_is_well(struct machine *m)
+{
+    struct job after;
+    td_sim_run(m->sim, SECOND / 100);
+    for (uint32_t n = 0; n < m->nodes; n++)
+        start(m, n);
+    td_sim_run(m->sim, 3 * SECOND);
+    form(m, &after, "after", UINT32_MAX);
+    CHECK(after.size == m->nodes);
+    for (int i = 0; i < 2; i++) {
+        call(m, &after);
+        settle(m);
+        for (uint32_t r = 0; r < after.size; r++) {
+            job_expect(&after, r, TD_OK, NULL);
+            check_data(&after, r);
+        }
+        td_sim_forget(m->sim);
+    }
+    td_sim_run(m->sim, SECOND / 100);
+    check_credits(m);
+    job_world_end(m->sim);
+}
+
+/* ---- cases ---- */
+
+/* One seed: a daemon dies while all send to all, and is back soon or late. */
+static void run_restart(uint64_t seed)
+{
+    struct machine m;
+    struct job with, beside;
+    job_case("TORUS_TEST_CASE=%llu test_restarts_sim # restart", (unsigned long long)seed);
+    begin(&m, seed);
+    uint32_t node = draw(&m, m.nodes);
+    static const td_time absence[] = {SECOND / 1000, SECOND / 20, SECOND / 2, 3 * SECOND};
+    form(&m, &with, "with", UINT32_MAX);
+    form(&m, &beside, "beside", node);
+    td_sim_forget(m.sim);
+    if (draw(&m, 2))
+        call(&m, &with);
+    call(&m, &beside);
+    td_sim_run(m.sim, draw(&m, SECOND / 1000));
+    down(&m, node);
+    td_sim_run(m.sim, SECOND / 1000 + draw(&m, absence[draw(&m, 4)]));
+    start(&m, node);
+    settle(&m);
+    judge(&m, &beside);
+    td_sim_forget(m.sim);
+    call(&m, &beside); /* it is told what it was told, or all is well */
+    settle(&m);
+    judge(&m, &beside);
+    all_is_well(&m);
+}
+
+/* One seed: two neighbours die at once, one of them perhaps silently, and come back in any order.
+ */
+static void run_two(uint64_t seed)
+{
+    struct machine m;
+    struct job with, beside;
+    job_case("TORUS_TEST_CASE=%llu test_restarts_sim # two", (unsigned long long)seed);
+    begin(&m, seed);
+    uint32_t a = draw(&m, m.nodes), b = a;
+    while (b == a)
+        b = td_topology_neighbour(&m.topology, a, draw(&m, m.topology.dimensions),
+                                  draw(&m, 2) ? 1 : -1);
+    form(&m, &with, "with", UINT32_MAX);
+    form(&m, &beside, "beside", draw(&m, 2) ? a : b);
+    td_sim_forget(m.sim);
+    call(&m, &with);
+    call(&m, &beside);
+    td_sim_run(m.sim, draw(&m, SECOND / 1000));
+    if (draw(&m, 2)) {
+        m.hurt[a] = true; /* it is silent for a while, and dies then */
+        td_sim_freeze_node(m.sim, a);
+        down(&m, b);
+        settle(&m);
+    }
+    down(&m, a);
+    down(&m, b);
+    settle(&m);
+    judge(&m, &with);
+    judge(&m, &beside);
+    td_sim_forget(m.sim);
+    td_sim_run(m.sim, draw(&m, 2) ? SECOND / 100 : 2 * SECOND);
+    start(&m, draw(&m, 2) ? a : b);
+    td_sim_run(m.sim, draw(&m, 2 * SECOND));
+    all_is_well(&m);
+}
+
+/* One seed: all manner of things, over and over. */
+static void run_storm(uint64_t seed)
+{
+    struct machine m;
+    struct job with;
+    job_case("TORUS_TEST_CASE=%llu test_restarts_sim # storm", (unsigned long long)seed);
+    begin(&m, seed);
+    form(&m, &with, "with", UINT32_MAX);
+    td_sim_forget(m.sim);
+    for (uint32_t round = 0; round < 3; round++) {
+        call(&m, &with);
+        for (uint32_t i = draw(&m, 6); i > 0; i--) {
+            uint32_t node = draw(&m, m.nodes);
+            td_sim_run(m.sim, SECOND / 10000 + draw(&m, draw(&m, 4) ? SECOND / 1000 : SECOND / 5));
+            if (draw(&m, 3) == 0)
+                td_sim_break_link(m.sim, node, (node + 1 + draw(&m, m.nodes - 1)) % m.nodes);
+            else if (m.dead[node])
+                start(&m, node);
+            else if (draw(&m, 2))
+                down(&m, node);
+        }
+        settle(&m);
+        judge(&m, &with);
+        td_sim_forget(m.sim);
+    }
+    all_is_well(&m);
+}
+
+static uint64_t seeds(void)
+{
+    const char *wanted = getenv("TORUS_TEST_LONG");
+    return wanted && *wanted && strcmp(wanted, "0") != 0 ? 5000 : 200;
+}
+
+static void a_daemon_that_is_started_anew_is_part_of_the_machine_again(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= seeds(); seed++)
+        run_restart(seed);
+}
+
+static void two_neighbours_lost_at_once_are_named_and_come_back(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= seeds(); seed++)
+        run_two(seed);
+}
+
+static void after_any_storm_all_is_well(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= seeds(); seed++)
+        run_storm(seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_daemon_that_is_started_anew_is_part_of_the_machine_again),
+        cmocka_unit_test(two_neighbours_lost_at_once_are_named_and_come_back),
+        cmocka_unit_test(after_any_storm_all_is_well),
+    };
+    const char *one = getenv("TORUS_TEST_CASE");
+    if (!one)
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    run_restart(strtoull(one, NULL, 10));
+    run_two(strtoull(one, NULL, 10));
+    run_storm(strtoull(one, NULL, 10));
+    return 0;
+}
