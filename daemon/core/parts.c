@@ -87,16 +87,21 @@ static uint64_t scatter64(uint64_t x)
     return x ^ x >> 31;
 }
 
+static uint64_t pair_hash(uint64_t sender, uint64_t receiver)
+{
+    return scatter64(sender << 32 | receiver);
+}
+
 static void note(struct td_survey *s, uint64_t sender, uint64_t receiver, uint64_t bytes,
                  uint64_t sign)
 {
     if (bytes == 0)
         return;
-    s->hash += sign * scatter64(scatter64(sender << 32 | receiver) + bytes);
+    s->hash += sign * scatter64(pair_hash(sender, receiver) + bytes);
     s->difference += sign * bytes;
     s->by_sender += sign * bytes * sender;
     s->by_receiver += sign * bytes * receiver;
-    s->by_pair += sign * bytes * sender * receiver;
+    s->by_pair += sign * bytes * pair_hash(sender, receiver);
 }
 
 void td_survey_take(struct td_survey *survey, const struct td_parts *parts)
@@ -128,14 +133,15 @@ void td_survey_add(struct td_survey *survey, const struct td_survey *other)
     survey->by_pair += other->by_pair;
 }
 
-/* quotient divides multiples of the difference; false when it is none, or no rank. */
-static bool quotient(uint64_t sum, int64_t difference, uint32_t *rank)
+/* quotient divides multiples of the difference; false when it is none, or no rank. Others told both
+ * numbers: any are possible. */
+static bool quotient(uint64_t sum, uint64_t difference, uint32_t *rank)
 {
-    int64_t value = (int64_t)sum;
-    if (difference == 0 || value % difference || value / difference < 0 ||
-        value / difference >= TD_JOB_RANKS_MAX)
+    bool negative = difference >> 63;
+    uint64_t value = negative ? -sum : sum, by = negative ? -difference : difference;
+    if (by == 0 || value % by || value / by >= TD_JOB_RANKS_MAX)
         return false;
-    *rank = (uint32_t)(value / difference);
+    *rank = (uint32_t)(value / by);
     return true;
 }
 
@@ -144,7 +150,9 @@ bool td_survey_agrees(const struct td_survey *s, bool *single, uint32_t *sender,
 {
     *more = (int64_t)s->difference;
     *sender = *receiver = 0;
-    *single = quotient(s->by_sender, *more, sender) && quotient(s->by_receiver, *more, receiver) &&
-              s->by_pair == s->difference * *sender * *receiver;
+    /* several pairs may look like one in between, but not to a hash of the pair */
+    *single = quotient(s->by_sender, s->difference, sender) &&
+              quotient(s->by_receiver, s->difference, receiver) &&
+              s->by_pair == s->difference * pair_hash(*sender, *receiver);
     return s->hash == 0 && s->difference == 0;
 }

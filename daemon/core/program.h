@@ -154,12 +154,13 @@ struct td_tuning {
 struct td_program;
 
 /* struct td_survey: sums are modulo 2^64 and zero where senders and receivers agree; if a single
- * pair of ranks does not, its difference, and with it the pair, can be told. */
+ * pair of ranks (i, j) does not, its difference, and with it the pair, can be told. */
 struct td_survey {
     uint64_t most;  /* bytes of the largest unit between two nodes */
     uint64_t total; /* of all of them */
     uint64_t hash;  /* of (sender, receiver, bytes), less the same at the receiver */
-    uint64_t difference, by_sender, by_receiver, by_pair; /* bytes, times 1, i, j, i j */
+    /* bytes, times 1, i, j, a hash of i and j */
+    uint64_t difference, by_sender, by_receiver, by_pair;
 };
 
 /* struct td_method: one algorithm. Static and constant. */
