@@ -147,6 +147,8 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
             return "--link-rate takes bytes a second, such as 5MB/s";
         return add_setting(e, "torus.link_rate=", value);
     }
+    if (strcmp(name, "--link-latency") == 0)
+        return add_setting(e, "torus.link_latency=", value);
     return "there is no such option";
 }
 

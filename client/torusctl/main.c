@@ -19,6 +19,7 @@ static const struct command {
      "  --transport ipc|tcp  how the daemons talk (default ipc)\n"
      "  --fabric direct|routed   how packets travel (default direct)\n"
      "  --link-rate RATE     what each direction of a link carries, such as 5MB/s; for routed\n"
+     "  --link-latency TIME  what a packet takes to pass a link, such as 50us; for routed\n"
      "  --set SECTION.KEY=VALUE  a line of the daemons' configuration\n"
      "  --keep-going         only the ranks' exit codes count, not a daemon that ends by itself\n"
      "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"

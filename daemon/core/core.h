@@ -28,6 +28,7 @@ struct td_settings {
     struct td_tuning tuning;
     struct td_router_rules router; /* routed fabric */
     uint64_t link_rate;            /* routed: bytes a second in each direction; 0: no limit */
+    int64_t link_latency_ns; /* routed: from a packet's last byte until it is there; the driver's */
 };
 void td_settings_default(struct td_settings *settings);
 /* td_settings_link_time returns how long a packet takes on a link with a rate, 0 without one. */

@@ -53,6 +53,11 @@ static const char *check_routed(const struct td_settings *s, const char **key)
         return "link_rate must let a packet pass within a second: raise it, or lower packet";
     if (s->link_rate > (uint64_t)1 << 40)
         return "link_rate must be at most 1 TiB/s; 0 is no limit";
+    *key = "link_latency";
+    if (s->link_latency_ns && s->tuning.fabric != TD_FABRIC_ROUTED)
+        return "link_latency needs fabric = routed";
+    if (s->link_latency_ns < 0 || s->link_latency_ns > 1000000000)
+        return "link_latency must be at most 1 s";
     return NULL;
 }
 
@@ -140,5 +145,5 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = hash(h, (uint64_t)r->queues << 32 | r->queue_slots);
     h = hash(h, (uint64_t)r->patience << 32 | r->straight);
     h = hash(h, (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
-    return hash(h, s->link_rate);
+    return hash(hash(h, s->link_rate), (uint64_t)s->link_latency_ns);
 }

@@ -220,6 +220,7 @@ static const struct td_config_key keys[] = {
     {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,
      "auto|random|phased|pairwise|two-phase"},
     {"torus", "link_rate", read_rate, FIELD(settings.link_rate), false, NULL},
+    {"torus", "link_latency", read_duration, FIELD(settings.link_latency_ns), false, NULL},
     {"torus", "slots", read_count, FIELD(settings.router.slots), false, NULL},
     {"torus", "fifo_slots", read_count, FIELD(settings.router.fifo_slots), false, NULL},
     {"torus", "queues", read_count, FIELD(settings.router.queues), false, NULL},

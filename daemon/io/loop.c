@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,14 +95,7 @@ static void arm(struct td_loop *loop)
         return;
     }
     uv_idle_stop(&loop->more);
-    if (at == loop->armed_at)
-        return;
-    loop->armed_at = at;
-    struct itimerspec alarm = {.it_value = {.tv_sec = 0}}; /* never */
-    if (at != TD_TIME_NEVER)
-        alarm.it_value = (struct timespec){.tv_sec = (time_t)(at / 1000000000u),
-                                           .tv_nsec = (long)(at % 1000000000u)};
-    timerfd_settime(loop->deadline_fd, TFD_TIMER_ABSTIME, &alarm, NULL);
+    td_alarm_set(&loop->deadline, at);
 }
 
 static void tell_status(struct td_loop *loop)
@@ -212,14 +204,8 @@ static void wake(struct td_loop *loop)
     td_loop_feed(loop, &(struct td_event){.kind = TD_EVENT_WAKE});
 }
 
-static void on_deadline(uv_poll_t *poll, int error, int events)
+static void on_deadline(void *loop)
 {
-    struct td_loop *loop = poll->data;
-    uint64_t times = 0;
-    (void)error;
-    (void)events;
-    if (read(loop->deadline_fd, &times, sizeof times) == sizeof times)
-        loop->armed_at = 0; /* it goes off once */
     wake(loop);
 }
 
@@ -285,15 +271,9 @@ uint64_t td_loop_random(void)
     return x;
 }
 
-/* start_deadline makes the core's alarm: libuv's timers know milliseconds only, and a packet may
- * take less on a link with a rate. */
 static bool start_deadline(struct td_loop *loop)
 {
-    loop->deadline_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    loop->deadline.data = loop;
-    if (loop->deadline_fd >= 0 &&
-        uv_poll_init(&loop->uv, &loop->deadline, loop->deadline_fd) == 0 &&
-        uv_poll_start(&loop->deadline, UV_READABLE, on_deadline) == 0)
+    if (td_alarm_init(&loop->deadline, &loop->uv, on_deadline, loop))
         return true;
     td_log(TD_LOG_ERROR, "cannot make a timer: %s", strerror(errno));
     return false;
@@ -362,8 +342,7 @@ static void finish(struct td_loop *loop)
     td_core_destroy(loop->core);
     td_regions_destroy(loop->regions);
     td_compute_fini();
-    if (loop->deadline_fd >= 0)
-        close(loop->deadline_fd);
+    td_alarm_fini(&loop->deadline);
     free(loop->actions);
     free(loop->queue);
 }

@@ -10,6 +10,7 @@
 
 #include <uv.h>
 
+#include "alarm.h"
 #include "config.h"
 #include "core/core.h"
 #include "regions.h"
@@ -32,9 +33,7 @@ struct td_loop {
     bool stepping;
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_room;
-    uv_poll_t deadline; /* of deadline_fd, a timer that the core is woken by */
-    int deadline_fd;
-    td_time armed_at; /* what it is set to */
+    struct td_alarm deadline; /* the core is woken by it */
     uv_timer_t watchdog, status;
     td_time status_at; /* when it was told last */
     uv_idle_t more;    /* the core has work left: come by without waiting */

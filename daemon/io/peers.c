@@ -73,6 +73,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         p->node = n;
         p->retry_ms = RETRY_MS;
         p->kept_last = &p->kept;
+        p->delayed_last = &p->delayed;
         uv_timer_init(&loop->uv, &p->retry);
         p->retry.data = p;
     }
@@ -81,6 +82,11 @@ struct td_peers *td_peers_create(struct td_loop *loop)
 
 bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
 {
+    if (td_peers_are_slow(peers) &&
+        !td_alarm_init(&peers->delays, &peers->loop->uv, td_peers_let_go, peers)) {
+        snprintf(why, why_bytes, "cannot make a timer for links with a rate: %s", strerror(errno));
+        return false;
+    }
     return peers->loop->config->topology.nodes == 1 ||
            (bind_router(peers, TREE, why, why_bytes) && bind_router(peers, BULK, why, why_bytes));
 }
@@ -128,6 +134,7 @@ void td_peers_free(struct td_peers *peers)
 {
     if (!peers)
         return;
+    td_alarm_fini(&peers->delays);
     uv_mutex_destroy(&peers->lock);
     free(peers->peer);
     free(peers);

@@ -6,12 +6,15 @@
  *   peers_link.c     the link to one peer: its DEALERs, their answers, its end, the next attempt
  *   peers_receive.c  frames of the ROUTERs become events
  *   peers_send.c     tree messages and packets go out; messages that may have to go again; lent
- * bytes peers_buffers.c  payloads that came in, until the core releases them */
+ *                    bytes
+ *   peers_delay.c    what a link's rate and latency hold back
+ *   peers_buffers.c  payloads that came in, until the core releases them */
 #ifndef TD_IO_PEERS_INTERNAL_H
 #define TD_IO_PEERS_INTERNAL_H
 
 #include <zmq.h>
 
+#include "alarm.h"
 #include "peers.h"
 #include "wire/wire.h"
 #include "zsocket.h"
@@ -46,6 +49,10 @@ struct td_peer {
     uv_timer_t retry;
     unsigned retry_ms;
     struct kept *kept, **kept_last;
+    struct td_delayed *delayed, **delayed_last; /* packets on their way, in order */
+    td_time delayed_until;                      /* when the last of them is there */
+    struct td_peer *next_slow;                  /* of those that had any, ever: */
+    bool is_slow;
     char text[200];                  /* why it is down */
     char refusal[200], refused[200]; /* last logged: its refusal of us, ours of it */
 };
@@ -65,6 +72,8 @@ struct td_peers {
     uv_async_t returned;
     struct loan *loans; /* come back, under the lock */
     struct td_wire_memory memory;
+    struct td_alarm delays; /* when the first delayed packet is there */
+    struct td_peer *slow;
 };
 
 static inline void put_u64(uint8_t *bytes, uint64_t value)
@@ -111,6 +120,20 @@ td_zreceive td_peers_receive_tree, td_peers_receive_bulk;
 
 /* td_peers_take_returned tells the core of lent bytes that ZeroMQ has given back. */
 void td_peers_take_returned(struct td_peers *peers);
+
+/* td_peer_send_frames sends a packet's header and, if there is one, its payload, which it takes. */
+void td_peer_send_frames(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload);
+
+/* ---- peers_delay.c ---- */
+
+/* td_peers_are_slow: whether packets are to be delayed at all. */
+bool td_peers_are_slow(const struct td_peers *peers);
+/* td_peer_delay sends a packet when it has passed the link, and takes its payload, if there is one.
+ * False, without memory: nothing was done. */
+bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload);
+/* td_peers_let_go sends what is due. */
+void td_peers_let_go(void *peers);
+void td_peer_drop_delayed(struct td_peer *p);
 
 /* ---- peers_buffers.c ---- */
 

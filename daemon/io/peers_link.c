@@ -188,6 +188,7 @@ static void close_ways(struct td_peer *p)
         w->socket = w->monitor = NULL;
         w->accepted = false;
     }
+    td_peer_drop_delayed(p);
     p->incarnation = 0;
 }
 

@@ -184,8 +184,7 @@ static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_
     return good;
 }
 
-/* send_frames sends a packet's header and, if there is one, its payload, which it takes. */
-static void send_frames(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
+void td_peer_send_frames(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
 {
     uint8_t header[SESSION_BYTES + TD_WIRE_PACKET_BYTES];
     void *socket = td_zsocket_raw(p->way[BULK].socket);
@@ -200,6 +199,20 @@ static void send_frames(struct td_peer *p, const struct td_packet *packet, zmq_m
     td_zsocket_stir(p->way[BULK].socket);
     if (!good)
         td_peer_end(p, "it does not take our packets", RETRY_MS);
+}
+
+/* pass lets a packet go over the link, with its payload, if there is one, which it takes. */
+static void pass(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
+{
+    if (!td_peers_are_slow(p->peers)) {
+        td_peer_send_frames(p, packet, payload);
+        return;
+    }
+    if (td_peer_delay(p, packet, payload))
+        return;
+    if (payload)
+        zmq_msg_close(payload);
+    td_peer_end(p, "no memory for packets to it", RETRY_MS);
 }
 
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
@@ -218,7 +231,7 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
         td_peer_end(p, "no memory for packets to it", RETRY_MS);
         return;
     }
-    send_frames(p, packet, data ? &payload : NULL);
+    pass(p, packet, data ? &payload : NULL);
     if (data && !lent)
         tell_sent(peers, a->u.packet.handle);
 }
@@ -230,5 +243,5 @@ void td_peers_forward_packet(struct td_peers *peers, const struct td_action *a)
     if (!p->up) /* the core will hear of the link's end */
         return;
     td_peers_share_buffer(peers, a->u.forward.buffer, &payload);
-    send_frames(p, &a->u.forward.packet, &payload);
+    pass(p, &a->u.forward.packet, &payload);
 }

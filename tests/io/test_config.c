@@ -110,7 +110,8 @@ static void values_have_units(void **state)
 static void the_torus_and_all_to_all_are_tuned_by_keys(void **state)
 {
     (void)state;
-    good("[torus]\nshape = 1\nfabric = routed\nlink_rate = 5MB/s\nslots = 2\nfifo_slots = 3\n"
+    good("[torus]\nshape = 1\nfabric = routed\nlink_rate = 5MB/s\nlink_latency = 50us\nslots = "
+         "2\nfifo_slots = 3\n"
          "queues = 5\nqueue_slots = 6\npatience = 7\nstraight = 0\narbitration = none\n"
          "alltoall = two-phase\n[alltoall]\nburst = 8\norder = number\nparts = 1\ngap = no\n"
          "barriers = none\nbarrier_scope = all\nrelay = 1 MiB\n",
@@ -118,6 +119,7 @@ static void the_torus_and_all_to_all_are_tuned_by_keys(void **state)
     const struct td_settings *s = &config.settings;
     assert_int_equal(s->tuning.fabric, TD_FABRIC_ROUTED);
     assert_int_equal(s->link_rate, 5000000);
+    assert_int_equal(s->link_latency_ns, 50000);
     assert_int_equal(s->router.slots, 2);
     assert_int_equal(s->router.fifo_slots, 3);
     assert_int_equal(s->router.queues, 5);
@@ -174,6 +176,8 @@ static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
         {"link_rate = 100kB/s", "link_rate must let a packet pass within a second"},
         {"link_rate = 2000GB/s", "link_rate must be at most"},
         {"link_rate = fast", "bytes a second"},
+        {"link_latency = 2s", "link_latency must be at most 1 s"},
+        {"link_latency = 5 parsecs", "expected a duration"},
         {"alltoall = fast", "auto|random|phased|pairwise|two-phase"},
         {"arbitration = fast", "transit-first|injection-first|none"},
         {"[alltoall]\nburst = 0", "burst must be"},
@@ -187,6 +191,8 @@ static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
         refused(content, cases[i][0][0] == '[' ? "5:" : "4:", cases[i][1], "");
     }
     refused("[torus]\nshape = 1\nlink_rate = 5MB/s\n", "3:", "link_rate needs fabric = routed", "");
+    refused("[torus]\nshape = 1\nlink_latency = 1ms\n", "3:", "link_latency needs fabric = routed",
+            "");
 }
 
 static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
@@ -194,6 +200,7 @@ static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
     (void)state;
     static const char *const keys[] = {"[torus]\nfabric = routed",
                                        "[torus]\nfabric = routed\nlink_rate = 5MB/s",
+                                       "[torus]\nfabric = routed\nlink_latency = 1ms",
                                        "[torus]\nslots = 5",
                                        "[torus]\nfifo_slots = 5",
                                        "[torus]\nqueues = 5",

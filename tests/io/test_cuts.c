@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Real daemons on the routed fabric while links are cut and daemons die: what can arrive does, once
  * and unchanged; what cannot fails with the name of the node that is missing. And what a daemon
- * holds meanwhile. The ranks live in this process.
+ * holds meanwhile, and how long links take. The ranks live in this process.
  *
  * test_cuts METHOD SHAPE: every link is cut, under that method of all-to-all.
  * test_cuts deaths: daemons die.
- * test_cuts memory METHOD: what daemons hold. */
+ * test_cuts memory METHOD: what daemons hold.
+ * test_cuts times: links with a rate and a latency. */
 #include "daemons.h"
 
 #include <poll.h>
@@ -402,6 +403,27 @@ static void memory_does_not_grow_with_the_message(void **state)
     stop();
 }
 
+/* ---- time ---- */
+
+/* On a ring of four, nodes 0 and 2 are two hops apart. */
+static void packets_are_not_there_before_rate_and_latency_allow(void **state)
+{
+    enum { HOPS = 2, PACKET_BYTES = 65536 };
+    const double rate = 1e6, latency_s = 0.1;
+    struct job j;
+    (void)state;
+    start(4, "[torus]\nfabric = routed\nlink_rate = 1MB/s\nlink_latency = 100ms\n"
+             "[network]\npacket = 64KiB\n");
+    job_join(&j, "job", (const uint32_t[]){0, 2}, 2);
+    job_alloc(&j, PACKET_BYTES / 4);
+    double begun = seconds();
+    round_begin(&j);
+    round_end(&j);
+    assert_true(seconds() - begun >= HOPS * (PACKET_BYTES / rate + latency_s));
+    close_all(j.c, 2);
+    stop();
+}
+
 static int tear_down(void **state)
 {
     clean_up(state);
@@ -418,6 +440,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(death_of_a_transit_daemon_is_told_to_those_who_send_through_it,
                                   tear_down),
     };
+    const struct CMUnitTest times[] = {
+        cmocka_unit_test_teardown(packets_are_not_there_before_rate_and_latency_allow, tear_down),
+    };
+    if (argc > 1 && strcmp(argv[1], "times") == 0)
+        return cmocka_run_group_tests(times, NULL, NULL);
     const struct CMUnitTest memory[] = {
         cmocka_unit_test_teardown(memory_does_not_grow_with_the_message, tear_down),
     };

@@ -264,12 +264,15 @@ class Emulation(unittest.TestCase):
             until $ctl status | grep -A 2 ^JOBS | grep '3 *1 *2 of 0-2$'; do $ctl status >&2; done""")
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_fabric_and_link_rate_reach_the_daemons(self):
-        for options in (["--fabric", "routed"], ["--fabric", "routed", "--link-rate", "1MB/s"]):
-            done = emulate("2x2", *options, "--", "sh", "-c", "cat ${TORUS_SOCKET%/*}/c$TORUS_NODE")
+    def test_fabric_rate_and_latency_reach_the_daemons(self):
+        for options in ([], ["--link-rate", "1MB/s"], ["--link-latency", "50us"]):
+            done = emulate("2x2", "--fabric", "routed", *options, "--", "sh", "-c",
+                           "cat ${TORUS_SOCKET%/*}/c$TORUS_NODE")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.count("fabric=routed"), 4)
-            self.assertEqual(done.stdout.count("link_rate=1MB/s"), 4 * (len(options) // 4))
+            for option, key in (("--link-rate", "link_rate=1MB/s"),
+                                ("--link-latency", "link_latency=50us")):
+                self.assertEqual(done.stdout.count(key), 4 * (option in options))
 
     def test_links_faster_than_this_machine_are_refused_with_both_figures(self):
         for option in (["--link-rate", "100GB/s"], ["--set", "torus.link_rate=100GB/s"],
@@ -288,6 +291,9 @@ class Emulation(unittest.TestCase):
         done = emulate("2x2", "--link-rate", "1MB/s", "--", "true")
         self.assertEqual(done.returncode, 1)
         self.assertIn("link_rate needs fabric = routed", done.stderr)
+        done = emulate("2x2", "--fabric", "routed", "--link-latency", "long", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("link_latency = long: expected a duration", done.stderr)
 
     def queues_after(self, shape, count, *options):
         """What every node's router says after an all-to-all of `count` integers a pair."""
