@@ -15,6 +15,11 @@
 bool td_tree_combine_compile(struct td_program *p);
 /* bcast: chunks flow down a binary tree of nodes rooted at the root's node. */
 void td_bcast_compile(struct td_program *p);
+/* bcast_trees: broadcast over all links of a torus, by edge-disjoint trees. False where the group is
+ * no torus. */
+bool td_bcast_trees_compile(struct td_program *p);
+/* reduce_bucket: allreduce round the rings of a torus, a dimension at a time. False as above. */
+bool td_reduce_bucket_compile(struct td_program *p);
 /* reduce_exchange: reduce-scatter by direct exchange, then all-gather, block after block. */
 void td_reduce_exchange_compile(struct td_program *p);
 /* reduce_rank_order: what needs every rank's values side by side: scans, prefix, reduce-scatter. */

@@ -127,6 +127,11 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     if (td_tree_combine_compile(out))
         return;
     bool any = in->call->mode == TD_REPRODUCIBLE_ANY;
+    bool torus = out->tuning.fabric == TD_FABRIC_ROUTED;
+    if (kind == TD_KIND_BROADCAST && torus && td_bcast_trees_compile(out))
+        return;
+    if (kind == TD_KIND_ALLREDUCE && !any && torus && td_reduce_bucket_compile(out))
+        return;
     if (kind == TD_KIND_BROADCAST)
         td_bcast_compile(out);
     else if (kind == TD_KIND_ALLREDUCE && !any)

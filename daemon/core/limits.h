@@ -26,7 +26,7 @@ enum {
     TD_TEXT_MAX = 512,       /* a sentence for a person, with its terminator */
 
     TD_GROUP_OPERATIONS_MAX = 256, /* operations of one group on record at one node at a time */
-    TD_FAMILIES_MAX = 42,          /* step families of a program: 7 a dimension */
+    TD_FAMILIES_MAX = 64,          /* step families of a program */
     TD_DEPENDENCIES_MAX = 6,       /* dependencies of a family: one a dimension */
     TD_LEVELS_MAX = 5,             /* loop levels of a slice */
     TD_PARAMETERS_MAX = 24,        /* numbers a method keeps in its program */

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_bucket: allreduce of long vectors over all links of a torus: along the rings of one
+ * dimension after the other, blocks travel round and are combined on their way (reduce-scatter),
+ * and the results travel round in the opposite order (all-gather).
+ *
+ * The vector is cut into 2 D pieces: piece (p, s) begins in dimension p and goes the way s along
+ * every ring, so all dimensions are busy in both directions. After the first ring of k nodes a node
+ * has 1 / k of its piece to go on with, so nearly all of the traffic is in each piece's first
+ * dimension; where the sizes of dimensions differ the pieces do, so that the links end together.
+ * In all n (N - 1) / (N D) bytes pass a link, which is the bound.
+ *
+ * A piece is cut into chunks that do not wait for each other; step g of all chunks comes before
+ * step g + 1 of any. Long vectors go in segments, two of which have scratch: a node that has all
+ * results of a segment knows that the others have done with its sums, since they are made of them.
+ */
+#include "collectives.h"
+#include "grid.h"
+
+enum { AHEAD = 2, CHUNKS = 4, CHUNK_MIN = 4096 };
+/* Families of each piece, role by role. */
+enum { RECV, AG_RECV, FOLD, COMBINE, SEND, AG_SEND, ROLES };
+enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
+enum {
+    P_GRID,
+    P_ELEMENT = TD_GRID_PARAMETERS,
+    P_SEGMENT, /* elements */
+    P_SEGMENTS,
+    P_CHUNKS, /* of a piece */
+    P_STEPS,  /* G: the sum of k - 1 over the dimensions */
+    P_AREA,   /* bytes of scratch for each of a segment's AREAS */
+    P_SHARES, /* of the pieces that begin in dimension d, in 1 / WHOLE of all */
+};
+_Static_assert(P_SHARES + TD_DIMENSIONS_MAX <= TD_PARAMETERS_MAX, "all are kept");
+enum { WHOLE = 1 << 16 };
+/* Of a segment: the sums; what comes in the pieces' first rings, and in the later ones. */
+enum { SUMS, FIRST, LATER, AREAS };
+
+/* struct stage: what a piece does in step g: step `step` of its ring number `phase`. */
+struct stage {
+    uint32_t phase, dimension, step, k;
+    int sign;
+};
+
+static struct stage stage_at(const struct td_grid *grid, uint32_t piece, uint64_t g)
+{
+    uint32_t dimensions = grid->shape.dimensions;
+    struct stage s = {.dimension = piece / 2, .sign = piece % 2 ? -1 : 1};
+    for (; g >= grid->shape.size[s.dimension] - 1; s.phase++) {
+        g -= grid->shape.size[s.dimension] - 1;
+        s.dimension = (s.dimension + 1) % dimensions;
+    }
+    s.step = (uint32_t)g;
+    s.k = grid->shape.size[s.dimension];
+    return s;
+}
+
+/* share returns the elements of a segment that are a piece. */
+static struct td_range share(const struct td_program *p, uint32_t pieces, uint64_t segment,
+                             uint32_t piece)
+{
+    uint64_t size = (uint64_t)p->parameter[P_SEGMENT], begin = segment * size;
+    uint64_t left = p->call.count - begin, n = left < size ? left : size;
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < piece; i++)
+        before += (uint64_t)p->parameter[P_SHARES + i / 2];
+    uint64_t to = before + (uint64_t)p->parameter[P_SHARES + piece / 2];
+    bool last = piece + 1 == pieces;
+    /* products stay below 2^63: a segment has at most 2^46 elements (plan) */
+    uint64_t first = n * before / WHOLE, end = last ? n : n * to / WHOLE;
+    return (struct td_range){begin + first, end - first};
+}
+
+/* struct narrowed: a chunk's range, as a node's rings narrow it. */
+struct narrowed {
+    uint64_t place;             /* of element 0 of the vector, in the scratch of its segment */
+    struct td_range chunk, own; /* own: what the node has to do with in a phase */
+    uint64_t before;            /* elements of those of the phases from 1 on before that one */
+};
+
+static struct narrowed narrow(const struct td_program *p, const struct td_grid *grid,
+                              uint64_t segment, uint32_t piece, uint64_t chunk, uint32_t phase)
+{
+    uint32_t dimensions = grid->shape.dimensions;
+    struct td_range all = share(p, 2 * dimensions, segment, piece);
+    struct narrowed n = {.chunk = td_share(all.count, (uint64_t)p->parameter[P_CHUNKS], chunk)};
+    n.chunk.begin += all.begin;
+    n.own = n.chunk;
+    /* a piece has the same place in all segments, though the last is shorter: what was there before
+     * is then its own */
+    n.place = share(p, 2 * dimensions, 0, piece).begin - all.begin;
+    for (uint32_t f = 0; f < phase; f++) {
+        uint32_t d = (piece / 2 + f) % dimensions, k = grid->shape.size[d];
+        uint32_t at = td_grid_coordinate(grid, p->slot, d);
+        /* having sent its own first, a node ends with the block of the node after it */
+        struct td_range part = td_share(n.own.count, k, (piece % 2 ? at + k - 1 : at + 1) % k);
+        n.before += f > 0 ? n.own.count : 0;
+        n.own = (struct td_range){n.own.begin + part.begin, part.count};
+    }
+    return n;
+}
+
+/* block returns block `number` of k in what is a node's own. */
+static struct td_range block(const struct narrowed *n, uint32_t k, uint32_t number)
+{
+    struct td_range part = td_share(n->own.count, k, number);
+    return (struct td_range){n->own.begin + part.begin, part.count};
+}
+
+/* number_of returns which block goes out in a step of a ring (or comes in). Of the sums a node
+ * sends first its own, then what came; of the results first what it ended with. */
+static uint32_t number_of(const struct td_program *p, const struct td_grid *grid,
+                          const struct stage *s, bool results, bool comes)
+{
+    uint32_t at = td_grid_coordinate(grid, p->slot, s->dimension), k = s->k;
+    uint32_t back = s->step + (comes ? 1 : 0);
+    if (results)
+        return (s->sign > 0 ? at + 1 + 2 * k - back : at + 2 * k - 1 + back) % k;
+    return (s->sign > 0 ? at + 2 * k - back : at + back) % k;
+}
+
+/* neighbour returns who is next in a ring, or whom blocks come from. */
+static uint32_t neighbour(const struct td_program *p, const struct td_grid *grid,
+                          const struct stage *s, bool comes)
+{
+    uint32_t slot = p->slot;
+    (void)td_grid_step(grid, p->slot, s->dimension, 1, comes ? -s->sign : s->sign, &slot);
+    return p->group->node[slot];
+}
+
+static struct td_slice in(const struct td_program *p, enum td_space space, struct td_range r)
+{
+    int64_t element = p->parameter[P_ELEMENT];
+    return td_slice_at(space, 0, (int64_t)r.begin * element, (int64_t)r.count * element);
+}
+
+/* scratch names elements of an area of a segment. */
+static struct td_slice scratch(const struct td_program *p, uint64_t segment, int area,
+                               uint64_t begin, uint64_t count)
+{
+    int64_t element = p->parameter[P_ELEMENT];
+    int64_t at = ((int64_t)(segment % AHEAD) * AREAS + area) * p->parameter[P_AREA];
+    return td_slice_at(TD_SPACE_SCRATCH, 0, at + (int64_t)begin * element,
+                       (int64_t)count * element);
+}
+
+static struct td_slice sums(const struct td_program *p, uint64_t segment, const struct narrowed *n,
+                            struct td_range r)
+{
+    return scratch(p, segment, SUMS, n->place + r.begin, r.count);
+}
+
+/* coming names where a block is put when it comes. Every phase has room of its own: a neighbour may
+ * be a phase ahead. In the later ones that is less than the chunk and an element a phase. */
+static struct td_slice coming(const struct td_program *p, const struct td_grid *grid,
+                              uint64_t segment, uint64_t number, uint32_t phase,
+                              const struct narrowed *n, struct td_range r)
+{
+    if (phase == 0)
+        return scratch(p, segment, FIRST, n->place + r.begin, r.count);
+    uint64_t at = n->place + n->chunk.begin + number * grid->shape.dimensions + n->before;
+    return scratch(p, segment, LATER, at + r.begin - n->own.begin, r.count);
+}
+
+/* struct turn: index i of a piece's families. */
+struct turn {
+    uint64_t segment, g, chunk;
+};
+
+static struct turn turn_at(const struct td_program *p, uint64_t i)
+{
+    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], steps = (uint64_t)p->parameter[P_STEPS];
+    return (struct turn){i / chunks / steps, i / chunks % steps, i % chunks};
+}
+
+static void expand_sums(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                        uint32_t role, uint64_t index, struct td_step *step)
+{
+    struct turn t = turn_at(p, index);
+    struct stage s = stage_at(grid, piece, t.g);
+    bool comes = role != SEND, last = t.g + 1 == (uint64_t)p->parameter[P_STEPS];
+    struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
+    struct td_range r = block(&n, s.k, number_of(p, grid, &s, false, comes));
+    uint64_t number = piece * (uint64_t)p->parameter[P_CHUNKS] + t.chunk;
+    step->peer = neighbour(p, grid, &s, comes);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (role == SEND) {
+        step->sign = (int8_t)s.sign;
+        step->peer_family = RECV * 2 * grid->shape.dimensions + piece;
+        step->peer_index = index;
+        step->from = sums(p, t.segment, &n, r);
+    } else if (role == RECV) {
+        step->to = coming(p, grid, t.segment, number, s.phase, &n, r);
+    } else {
+        step->from = sums(p, t.segment, &n, r);
+        step->from_lanes = (struct td_lanes){1, 0, 0};
+        step->with = coming(p, grid, t.segment, number, s.phase, &n, r);
+        step->with_lanes = (struct td_lanes){1, 0, 0};
+        step->to = last ? in(p, TD_SPACE_DESTINATION, r) : step->from;
+        step->to_lanes = (struct td_lanes){last ? td_ranks_here(p) : 1, 0, last};
+    }
+}
+
+static void expand_results(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                           uint32_t role, uint64_t index, struct td_step *step)
+{
+    struct turn t = turn_at(p, index);
+    /* rings in the opposite order, each from its first step on */
+    struct stage s = stage_at(grid, piece, (uint64_t)p->parameter[P_STEPS] - 1 - t.g);
+    s.step = s.k - 2 - s.step;
+    bool comes = role == AG_RECV;
+    struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
+    struct td_range r = block(&n, s.k, number_of(p, grid, &s, true, comes));
+    step->peer = neighbour(p, grid, &s, comes);
+    step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+    if (comes) {
+        step->to = in(p, TD_SPACE_DESTINATION, r);
+        return;
+    }
+    step->sign = (int8_t)s.sign;
+    step->peer_family = AG_RECV * 2 * grid->shape.dimensions + piece;
+    step->peer_index = index;
+    step->from = in(p, TD_SPACE_DESTINATION, r);
+}
+
+/* expand_fold: the local ranks' values of a chunk. */
+static void expand_fold(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                        uint64_t index, struct td_step *step)
+{
+    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], segment = index / chunks;
+    struct narrowed n = narrow(p, grid, segment, piece, index % chunks, 0);
+    step->from = in(p, TD_SPACE_SOURCE, n.chunk);
+    step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+    step->to = sums(p, segment, &n, n.chunk);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    struct td_grid grid = td_grid_kept(p, P_GRID);
+    uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
+    *step =
+        (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
+    if (role == FOLD)
+        expand_fold(p, &grid, piece, index, step);
+    else if (role == AG_RECV || role == AG_SEND)
+        expand_results(p, &grid, piece, role, index, step);
+    else
+        expand_sums(p, &grid, piece, role, index, step);
+}
+
+static const struct td_method method = {"reduce_bucket", expand};
+
+/* balance chooses the shares of the pieces that begin in each dimension. Of a piece of size 1 that
+ * begins in p, dimension d carries (k_d - 1) / k_d over the sizes of the dimensions before d; the
+ * shares move towards those whose first dimension has less to carry, until all carry the same. */
+static void balance(struct td_program *p, const struct td_grid *grid)
+{
+    enum { ROUNDS = 200 };
+    uint32_t dimensions = grid->shape.dimensions;
+    int64_t *shares = &p->parameter[P_SHARES], total = 0;
+    for (uint32_t d = 0; d < dimensions; d++)
+        shares[d] = WHOLE / 2 / dimensions;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t load[TD_DIMENSIONS_MAX] = {0}, sum = 0;
+        for (uint32_t first = 0; first < dimensions; first++) {
+            int64_t left = shares[first] * 256;
+            for (uint32_t f = 0; f < dimensions; f++) {
+                uint32_t d = (first + f) % dimensions;
+                load[d] += left - left / grid->shape.size[d];
+                left /= grid->shape.size[d];
+            }
+        }
+        for (uint32_t d = 0; d < dimensions; d++)
+            sum += load[d];
+        for (uint32_t d = 0; d < dimensions; d++) {
+            shares[d] += (sum / dimensions - load[d]) / 512;
+            shares[d] = shares[d] > 0 ? shares[d] : 0;
+        }
+    }
+    for (uint32_t d = 0; d < dimensions; d++)
+        total += 2 * shares[d];
+    for (uint32_t d = 0; d < dimensions; d++) /* the last piece takes what rounding leaves */
+        shares[d] = shares[d] * WHOLE / total;
+}
+
+static void plan(struct td_program *p, const struct td_grid *grid)
+{
+    uint32_t pieces = 2 * grid->shape.dimensions;
+    uint64_t element = td_type_bytes(p->call.type), bytes = p->call.count * element, steps = 0;
+    uint64_t most = p->tuning.relay_bytes / (AREAS * AHEAD);
+    uint64_t segment = most < bytes ? most / element : p->call.count;
+    segment = segment < (uint64_t)1 << 46 ? segment : (uint64_t)1 << 46;
+    segment = segment ? segment : 1;
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++)
+        steps += grid->shape.size[d] - 1;
+    uint64_t chunks = segment * element / pieces / CHUNK_MIN;
+    chunks = chunks < 1 ? 1 : chunks > CHUNKS ? CHUNKS : chunks;
+    td_grid_keep(p, P_GRID, grid);
+    balance(p, grid);
+    p->parameter[P_ELEMENT] = (int64_t)element;
+    p->parameter[P_SEGMENT] = (int64_t)segment;
+    p->parameter[P_SEGMENTS] = (int64_t)((p->call.count + segment - 1) / segment);
+    p->parameter[P_CHUNKS] = (int64_t)chunks;
+    p->parameter[P_STEPS] = (int64_t)steps;
+    uint64_t spare = pieces * chunks * grid->shape.dimensions; /* of LATER */
+    p->parameter[P_AREA] = ((int64_t)((segment + spare) * element) + 63) & ~(int64_t)63;
+    int64_t areas = p->parameter[P_SEGMENTS] < AHEAD ? p->parameter[P_SEGMENTS] : AHEAD;
+    p->scratch_bytes = areas * AREAS * p->parameter[P_AREA];
+}
+
+bool td_reduce_bucket_compile(struct td_program *p)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    for (uint32_t d = 0; d < grid.shape.dimensions; d++)
+        if (!grid.shape.wrap[d] || !grid.box || grid.shape.size[d] < 2)
+            return false;
+    if (grid.shape.dimensions > DIMENSIONS_MAX)
+        return false;
+    p->method = &method;
+    plan(p, &grid);
+    uint32_t pieces = 2 * grid.shape.dimensions;
+    uint64_t segments = (uint64_t)p->parameter[P_SEGMENTS];
+    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], steps = (uint64_t)p->parameter[P_STEPS];
+    uint64_t each = steps * chunks;
+    static const struct {
+        enum td_step_kind kind;
+        const char *label;
+    } roles[ROLES] = {{TD_RECV, "sums along a ring"}, {TD_RECV, "results along a ring"},
+                      {TD_COMBINE, "local ranks"},    {TD_COMBINE, "what came, and own"},
+                      {TD_SEND, "sums to the next"},  {TD_SEND, "results to the next"}};
+    for (unsigned role = 0; role < ROLES; role++)
+        for (uint32_t i = 0; i < pieces; i++)
+            td_program_add(p, roles[role].kind, segments * (role == FOLD ? chunks : each),
+                           roles[role].label);
+    for (uint32_t i = 0; i < pieces; i++) {
+        unsigned recv = RECV * pieces + i, results = AG_RECV * pieces + i;
+        unsigned fold = FOLD * pieces + i, combine = COMBINE * pieces + i;
+        unsigned send = SEND * pieces + i, pass = AG_SEND * pieces + i;
+        td_program_need(p, fold, results, chunks, each, 1 - AHEAD);
+        td_program_need(p, fold, combine, chunks, each, 1 - AHEAD);
+        td_program_need(p, combine, fold, each, chunks, 1);
+        td_program_need(p, combine, recv, 1, 1, 1);
+        td_program_need(p, combine, combine, 1, 1, 1 - (int)chunks);
+        td_program_need(p, send, fold, each, chunks, 1);
+        td_program_need(p, send, combine, 1, 1, 1 - (int)chunks);
+        td_program_need(p, pass, combine, each, each, 1);
+        td_program_need(p, pass, results, 1, 1, 1 - (int)chunks);
+    }
+    return true;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collectives that go round the rings of a torus, on tori of 1 to 4 dimensions, from every
+ * root, in place and not: symbolically (symbolic.h), and what passes each link against the bounds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "collectives/select.h"
+#include "core/arena.h"
+#include "symbolic.h"
+
+static const char *const shapes[] = {"2",       "3",       "4",   "7",     "2x2",   "2x3",
+                                     "3x3",     "4x4",     "5x3", "2x2x2", "3x3x3", "4x2x3",
+                                     "2x2x2x2", "3x2x2x2", "9x3", "2x8x1", "16x2"};
+
+struct world {
+    struct td_topology topology;
+    uint32_t rank_node[SYMBOLIC_RANKS_MAX], size, per_node;
+};
+
+static struct world make(const char *shape, uint32_t per_node)
+{
+    struct world w = {.per_node = per_node};
+    size_t at = 0;
+    const char *why = NULL;
+    assert_int_equal(td_topology_parse(&w.topology, shape, &at, &why), TD_OK);
+    w.size = w.topology.nodes * per_node;
+    for (uint32_t r = 0; r < w.size; r++)
+        w.rank_node[r] = r / per_node;
+    return w;
+}
+
+static void check(const struct world *w, const struct td_call *call, uint64_t relay_bytes,
+                  bool in_place, const char *shape)
+{
+    struct symbolic_stats stats;
+    const struct symbolic_case c = {.compile = td_select_compile,
+                                    .call = *call,
+                                    .seed = 7,
+                                    .topology = w->topology,
+                                    .tuning = {.fabric = TD_FABRIC_ROUTED,
+                                               .packet_bytes = 1024,
+                                               .burst = 1,
+                                               .relay_bytes = relay_bytes},
+                                    .rank_node = w->rank_node,
+                                    .size = w->size,
+                                    .in_place = in_place,
+                                    .orders = 2};
+    const char *wrong = symbolic_check(&c, &stats);
+    char text[160];
+    td_call_print(call, text, sizeof text);
+    if (wrong)
+        fail_msg("%s on %s with %u ranks a node, %llu bytes of relay: %s", text, shape, w->per_node,
+                 (unsigned long long)relay_bytes, wrong);
+    assert_false(stats.rides);
+}
+
+static void allreduce_goes_round_all_rings(void **unused)
+{
+    (void)unused;
+    static const uint64_t counts[] = {300, 1001, 5000};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (uint32_t per_node = 1; per_node <= 2; per_node++) {
+            struct world w = make(shapes[s], per_node);
+            if (w.size >= SYMBOLIC_RANKS_MAX)
+                continue;
+            for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+                const struct td_call call = {.kind = TD_KIND_ALLREDUCE,
+                                             .type = TD_TYPE_DOUBLE,
+                                             .op = TD_OP_SUM,
+                                             .count = counts[i]};
+                check(&w, &call, 1 << 30, i % 2, shapes[s]);
+                if (counts[i] <= 1001) /* in several segments */
+                    check(&w, &call, 6 * 2000, i % 2, shapes[s]);
+            }
+        }
+}
+
+static void broadcast_goes_down_edge_disjoint_trees(void **unused)
+{
+    (void)unused;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (uint32_t per_node = 1; per_node <= 2; per_node++) {
+            struct world w = make(shapes[s], per_node);
+            if (w.size >= SYMBOLIC_RANKS_MAX)
+                continue;
+            for (uint32_t root = 0; root < w.size; root++) {
+                const struct td_call call = {.kind = TD_KIND_BROADCAST,
+                                             .type = TD_TYPE_BYTE,
+                                             .count = 2049 + 7000 * (root % 2) + root,
+                                             .root = root};
+                check(&w, &call, 1 << 30, true, shapes[s]);
+            }
+        }
+}
+
+/* link_loads counts the bytes that SENDs of one hop put on every directed link. */
+static void no_two_trees_share_a_link(void **unused)
+{
+    (void)unused;
+    enum { BYTES = 1 << 20, NODES = 64, DIRECTIONS = 8 };
+    static const char *const large[] = {"4x4x4", "8x8", "2x4x3", "3x3x3", "2x2x2x2"};
+    for (size_t s = 0; s < sizeof large / sizeof large[0]; s++) {
+        struct world w = make(large[s], 1);
+        uint64_t load[NODES][NODES][2] = {{{0}}}, total = 0;
+        struct td_arena *arena = td_arena_create(1 << 20);
+        struct td_group group;
+        assert_int_equal(td_group_build(&group, arena, w.rank_node, w.size), TD_OK);
+        const struct td_tuning tuning = {.fabric = TD_FABRIC_ROUTED, .packet_bytes = 1024};
+        const struct td_call call = {
+            .kind = TD_KIND_BROADCAST, .type = TD_TYPE_BYTE, .count = BYTES, .root = w.size / 3};
+        for (uint32_t slot = 0; slot < w.size; slot++) {
+            const struct td_compile_input in = {.call = &call,
+                                                .group = &group,
+                                                .slot = slot,
+                                                .topology = &w.topology,
+                                                .tuning = &tuning};
+            struct td_program p;
+            td_select_compile(&in, &p);
+            for (unsigned f = 0; f < p.families; f++)
+                for (uint64_t i = 0; p.family[f].kind == TD_SEND && i < p.family[f].count; i++) {
+                    struct td_step step;
+                    p.method->expand(&p, f, i, &step);
+                    assert_int_equal(td_topology_distance(&w.topology, slot, step.peer), 1);
+                    load[slot][step.peer][step.sign < 0] += (uint64_t)td_step_bytes(&step);
+                    total += (uint64_t)td_step_bytes(&step);
+                }
+        }
+        uint64_t piece = BYTES / (2 * w.topology.dimensions) + 1;
+        for (uint32_t a = 0; a < w.size; a++)
+            for (uint32_t b = 0; b < w.size; b++)
+                for (int way = 0; way < 2; way++)
+                    assert_true(load[a][b][way] <= piece);
+        assert_int_equal(total, (uint64_t)BYTES * (w.size - 1));
+        td_group_free(&group, arena);
+        td_arena_destroy(arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(allreduce_goes_round_all_rings),
+        cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),
+        cmocka_unit_test(no_two_trees_share_a_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
