@@ -155,6 +155,16 @@ static void assert_memory(void)
             fail_msg("byte %zu of space %zu differs", i % BUFFER, i / BUFFER);
 }
 
+/* fits: whether all lanes end within the buffer. */
+static bool fits(const struct td_slice *s, const struct td_lanes *lanes)
+{
+    int64_t end =
+        s->offset + s->run + (int64_t)(lanes->count ? lanes->count - 1 : 0) * lanes->stride;
+    for (int l = 0; l < s->levels; l++)
+        end += (s->level[l].count - 1) * s->level[l].stride;
+    return end <= BUFFER;
+}
+
 static bool same_memory(const struct td_slice *a, const struct td_slice *b)
 {
     return a->space == b->space;
@@ -178,6 +188,28 @@ static void copy_writes_every_lane_of_the_target(void **unused)
             for (int64_t i = 0; i < td_slice_bytes(&step.to); i++)
                 expected[place(&step.to, &step.to_lanes, lane, i)] =
                     memory[place(&step.from, NULL, 0, i)];
+        assert_int_equal(td_compute_run(&step, &bases), TD_OK);
+        assert_memory();
+        state = seed;
+    }
+}
+
+static void copy_of_nothing_writes_zeros(void **unused)
+{
+    (void)unused;
+    for (state = 1; state < ROUNDS; state++) {
+        uint64_t seed = state;
+        int64_t factor[FACTORS_MAX];
+        int factors = random_factors(factor);
+        struct td_step step = {.kind = TD_COPY};
+        step.from = td_slice_at((enum td_space)draw(3), 0, 0, draw(2) ? 0 : 8);
+        if (step.from.run)
+            td_slice_loop(&step.from, 0, 8, 0);
+        step.to = random_slice(factor, factors, 1, 1 + (uint32_t)draw(RANKS), &step.to_lanes);
+        fill_memory();
+        for (uint32_t lane = 0; lane < step.to_lanes.count; lane++)
+            for (int64_t i = 0; i < td_slice_bytes(&step.to); i++)
+                expected[place(&step.to, &step.to_lanes, lane, i)] = 0;
         assert_int_equal(td_compute_run(&step, &bases), TD_OK);
         assert_memory();
         state = seed;
@@ -264,24 +296,35 @@ static bool same(uint8_t type, const uint8_t *a, const uint8_t *b)
     return type == TD_TYPE_DOUBLE && isnan(d[0]) && isnan(d[1]);
 }
 
+/* operand_place returns where byte `at` of an operand is. */
+static size_t operand_place(const struct td_step *step, uint32_t operand, int64_t at)
+{
+    return operand < step->from_lanes.count
+               ? place(&step->from, &step->from_lanes, operand, at)
+               : place(&step->with, &step->with_lanes, operand - step->from_lanes.count, at);
+}
+
+/* expect_lane folds, for one lane of the target, the operands that it is to have. */
+static void expect_lane(const struct td_step *step, uint32_t lane)
+{
+    const struct td_running *r = &step->running;
+    int64_t element = (int64_t)td_type_bytes(step->type);
+    uint32_t operands = step->from_lanes.count + step->with_lanes.count;
+    if (r->kind != TD_RUNNING_NOT)
+        operands = r->first + lane * r->step + (r->kind == TD_RUNNING_UP_TO);
+    for (int64_t i = 0; operands && i < td_slice_bytes(&step->to); i += element) {
+        uint8_t x[16];
+        memcpy(x, memory + operand_place(step, 0, i), (size_t)element);
+        for (uint32_t k = 1; k < operands; k++)
+            fold(step->type, step->op, x, memory + operand_place(step, k, i));
+        memcpy(expected + place(&step->to, &step->to_lanes, lane, i), x, (size_t)element);
+    }
+}
+
 static void expect_combine(const struct td_step *step)
 {
-    int64_t element = (int64_t)td_type_bytes(step->type);
-    for (int64_t i = 0; i < td_slice_bytes(&step->to); i += element) {
-        uint8_t x[16];
-        for (uint32_t lane = 0; lane < step->from_lanes.count + step->with_lanes.count; lane++) {
-            bool from = lane < step->from_lanes.count;
-            size_t at =
-                from ? place(&step->from, &step->from_lanes, lane, i)
-                     : place(&step->with, &step->with_lanes, lane - step->from_lanes.count, i);
-            if (lane == 0)
-                memcpy(x, memory + at, (size_t)element);
-            else
-                fold(step->type, step->op, x, memory + at);
-        }
-        for (uint32_t lane = 0; lane < step->to_lanes.count; lane++)
-            memcpy(expected + place(&step->to, &step->to_lanes, lane, i), x, (size_t)element);
-    }
+    for (uint32_t lane = 0; lane < step->to_lanes.count; lane++)
+        expect_lane(step, lane);
 }
 
 /* check_combine runs the step; NaNs are compared as such, then everything as bytes. */
@@ -327,6 +370,69 @@ static void combine_folds_lanes_in_order(void **unused)
         check_combine(&step);
         state = seed;
     }
+}
+
+/* running_in_place makes the target what its operands are: lane i is operand first + i * step. */
+static void running_in_place(struct td_step *step)
+{
+    const struct td_running *r = &step->running;
+    step->to = step->from;
+    step->to.offset += r->first * step->from_lanes.stride;
+    step->to.rank += r->first * (uint32_t)step->from_lanes.rank_stride;
+    step->to_lanes.stride = r->step * step->from_lanes.stride;
+    step->to_lanes.rank_stride = (int32_t)r->step * step->from_lanes.rank_stride;
+}
+
+/* random_running makes it write lanes for some of `operands`, all or any progression of them. */
+static void random_running(struct td_step *step, uint32_t operands)
+{
+    struct td_running *r = &step->running;
+    r->kind = (uint8_t)(TD_RUNNING_UP_TO + draw(2));
+    r->first = (uint32_t)draw(operands);
+    r->step = 1 + (uint32_t)draw(3);
+    step->to_lanes.count = 1 + (uint32_t)draw((operands - 1 - r->first) / r->step + 1);
+}
+
+static void combine_writes_what_it_has_at_each_operand(void **unused)
+{
+    (void)unused;
+    static const uint8_t types[] = {TD_TYPE_INT32, TD_TYPE_INT64, TD_TYPE_FLOAT, TD_TYPE_DOUBLE};
+    int in_place = 0, nothing_before = 0;
+    for (state = 1; state < 3 * ROUNDS; state++) {
+        uint64_t seed = state;
+        int64_t factor[FACTORS_MAX];
+        int factors = random_factors(factor);
+        factors -= factors > 3; /* many lanes: room for them */
+        struct td_step step = {.kind = TD_COMBINE, .type = types[seed % 4]};
+        step.op = (uint8_t)(TD_OP_SUM + seed / 4 % 3);
+        int64_t unit = (int64_t)td_type_bytes(step.type);
+        do
+            step.from =
+                random_slice(factor, factors, unit, 1 + (uint32_t)draw(5), &step.from_lanes);
+        while (!fits(&step.from, &step.from_lanes));
+        do
+            step.with = random_slice(factor, factors, unit, (uint32_t)draw(4), &step.with_lanes);
+        while (same_memory(&step.with, &step.from) || !fits(&step.with, &step.with_lanes));
+        if (draw(2)) {
+            random_running(&step, step.from_lanes.count);
+            running_in_place(&step);
+            in_place++;
+        } else {
+            uint32_t operands = step.from_lanes.count + step.with_lanes.count;
+            random_running(&step, operands);
+            struct td_lanes lanes = {0};
+            do
+                step.to = random_slice(factor, factors, unit, step.to_lanes.count, &lanes);
+            while (same_memory(&step.to, &step.from) || same_memory(&step.to, &step.with) ||
+                   !fits(&step.to, &lanes));
+            step.to_lanes = lanes;
+        }
+        nothing_before += step.running.kind == TD_RUNNING_BEFORE && step.running.first == 0;
+        fill_memory();
+        check_combine(&step);
+        state = seed;
+    }
+    assert_true(in_place > ROUNDS && nothing_before > ROUNDS / 4);
 }
 
 static void combine_carries_nan_and_wraps_integers(void **unused)
@@ -484,8 +590,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_writes_every_lane_of_the_target),
+        cmocka_unit_test(copy_of_nothing_writes_zeros),
         cmocka_unit_test(pack_and_unpack_move_any_part_of_a_slice),
         cmocka_unit_test(combine_folds_lanes_in_order),
+        cmocka_unit_test(combine_writes_what_it_has_at_each_operand),
         cmocka_unit_test(combine_carries_nan_and_wraps_integers),
         cmocka_unit_test(transform_is_the_discrete_fourier_transform),
         cmocka_unit_test(plan_cache_outlives_more_plans_than_it_holds),
