@@ -106,11 +106,14 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
     struct td_message m = a->u.tree.message;
     uint32_t to = a->u.tree.node;
-    int64_t ride = sim->options.hollow ? 0 : td_slice_bytes(&a->u.tree.payload);
+    int64_t ride = td_slice_bytes(&a->u.tree.payload);
     assert(ride <= TD_RIDE_BYTES_MAX && to != node);
-    if (ride > 0) {
+    if (ride > 0 && sim->options.hollow)
+        memset(payload, 0, (size_t)ride);
+    else if (ride > 0)
         memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, 0, (uint64_t)ride,
                     payload);
+    if (ride > 0) {
         m.payload = payload;
         m.payload_bytes = (uint32_t)ride;
     }

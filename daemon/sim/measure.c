@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "choose.h"
 #include "collectives/bound.h"
 #include "collectives/select.h"
 #include "core/arena.h"
@@ -20,6 +21,7 @@ static const td_time STILL_NS = (td_time)600 * 1000000000;
 void td_measure_options_default(struct td_measure_options *o, const char *shape, uint64_t seed)
 {
     *o = (struct td_measure_options){.bytes = 1024};
+    o->call = (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE};
     td_sim_options_default(&o->world, shape, seed);
     struct td_settings *s = &o->world.settings;
     o->world.modelled = o->world.hollow = true;
@@ -76,44 +78,96 @@ static void on_release(void *me, td_time now)
         r->released_at = now;
 }
 
-/* all_join opens a rank on every node and joins them; false when that fails. */
-static bool all_join(struct td_sim *sim, uint32_t *client, uint32_t *group, uint64_t *request)
+/* struct party: who takes part, and what they were told. */
+struct party {
+    uint32_t size;
+    uint32_t *node, *client, *group;
+    uint64_t *request;
+    uint64_t *count; /* [size]: of a call with parts, one rank's counts of either side */
+};
+
+static void disband(struct party *p)
 {
-    uint32_t nodes = td_sim_nodes(sim);
+    free(p->node);
+    free(p->client);
+    free(p->group);
+    free(p->request);
+    free(p->count);
+}
+
+static bool assemble(struct party *p, const struct td_measure_options *o,
+                     const struct td_topology *t, const char **why)
+{
+    *p = (struct party){.node = calloc(t->nodes, sizeof *p->node),
+                        .client = calloc(t->nodes, sizeof *p->client),
+                        .group = calloc(t->nodes, sizeof *p->group),
+                        .request = calloc(t->nodes, sizeof *p->request),
+                        .count = calloc((size_t)t->nodes * 2, sizeof *p->count)};
+    *why = "no memory for such a machine";
+    return p->node && p->client && p->group && p->request && p->count &&
+           td_choose_nodes(t, o->group ? o->group : "all", o->world.seed, p->node, &p->size, why);
+}
+
+/* all_join opens a rank on every node and joins them; false when that fails. */
+static bool all_join(struct td_sim *sim, struct party *p)
+{
     struct td_request q = {.kind = TD_REQUEST_JOIN};
-    q.u.join.name = "alltoall";
-    q.u.join.size = nodes;
+    q.u.join.name = "simulated";
+    q.u.join.size = p->size;
     q.u.join.timeout_ns = -1;
-    for (uint32_t n = 0; n < nodes; n++) {
-        client[n] = td_sim_open(sim, n);
-        q.u.join.rank = n;
-        request[n] = td_sim_request(sim, client[n], &q);
+    for (uint32_t r = 0; r < p->size; r++) {
+        p->client[r] = td_sim_open(sim, p->node[r]);
+        q.u.join.rank = r;
+        p->request[r] = td_sim_request(sim, p->client[r], &q);
     }
     if (!td_sim_settle(sim, LIMIT_NS))
         return false;
-    for (uint32_t n = 0; n < nodes; n++) {
-        const struct td_reply *reply = td_sim_reply(sim, client[n], request[n]);
+    for (uint32_t r = 0; r < p->size; r++) {
+        const struct td_reply *reply = td_sim_reply(sim, p->client[r], p->request[r]);
         if (reply->kind != TD_REPLY_JOINED)
             return false;
-        group[n] = reply->u.joined.group;
+        p->group[r] = reply->u.joined.group;
     }
     return true;
 }
 
-static void all_call(struct td_sim *sim, const struct td_measure_options *o, const uint32_t *client,
-                     const uint32_t *group, uint64_t *request)
+/* part_bytes is what rank i has for rank j: spread about the mean, the same at both ends. */
+static uint64_t part_bytes(const struct td_measure_options *o, uint64_t i, uint64_t j)
 {
-    uint32_t nodes = td_sim_nodes(sim);
+    uint64_t x = (i << 32 | j) + o->world.seed * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    double at = (double)((x ^ x >> 31) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
+    return (uint64_t)((double)o->bytes * (1 + o->spread * (2 * at - 1)) + 0.5);
+}
+
+static void fill_parts(const struct td_measure_options *o, struct party *p, uint32_t rank,
+                       struct td_request *q, uint64_t need[2])
+{
+    need[0] = need[1] = 0;
+    for (uint32_t other = 0; other < p->size; other++) {
+        need[0] += p->count[other] = part_bytes(o, rank, other);
+        need[1] += p->count[p->size + other] = part_bytes(o, other, rank);
+    }
+    q->u.operation.from = (struct td_rank_counts){.count = p->count, .counts = p->size};
+    q->u.operation.to = (struct td_rank_counts){.count = p->count + p->size, .counts = p->size};
+}
+
+static void all_call(struct td_sim *sim, const struct td_measure_options *o, struct party *p)
+{
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.call =
-        (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = o->bytes};
+    q.u.operation.call = o->call;
     q.u.operation.timeout_ns = -1;
-    for (uint32_t n = 0; n < nodes; n++) {
-        uint32_t region = td_sim_region(sim, client[n], 2 * o->bytes * nodes);
-        q.u.operation.group = group[n];
-        q.u.operation.source = (struct td_place){region, 0, o->bytes * nodes};
-        q.u.operation.destination = (struct td_place){region, o->bytes * nodes, o->bytes * nodes};
-        request[n] = td_sim_request(sim, client[n], &q);
+    for (uint32_t r = 0; r < p->size; r++) {
+        uint64_t need[2];
+        td_call_bytes(&o->call, p->size, r, &need[0], &need[1]);
+        if (td_call_has_parts(o->call.kind))
+            fill_parts(o, p, r, &q, need);
+        uint32_t region = td_sim_region(sim, p->client[r], need[0] + need[1] + 1);
+        q.u.operation.group = p->group[r];
+        q.u.operation.source = (struct td_place){region, 0, need[0]};
+        q.u.operation.destination = (struct td_place){region, need[0], need[1]};
+        p->request[r] = td_sim_request(sim, p->client[r], &q);
     }
 }
 
@@ -143,28 +197,40 @@ static bool watch(struct td_sim *sim, const struct td_measure_options *o,
 }
 
 /* explain asks for the method as every node does for itself. */
-static bool explain(const struct td_measure_options *o, struct td_measurement *m)
+static bool explain(const struct td_measure_options *o, const struct party *p,
+                    struct td_measurement *m)
 {
-    uint32_t nodes = m->topology.nodes, *rank_node = calloc(nodes, sizeof *rank_node);
-    struct td_arena *arena = td_arena_create((size_t)nodes * 256 + (1 << 16));
+    struct td_arena *arena = td_arena_create((size_t)m->topology.nodes * 256 + (1 << 16));
+    struct td_parts parts = {0};
     struct td_group group;
-    struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = o->bytes};
-    for (uint32_t n = 0; rank_node && n < nodes; n++)
-        rank_node[n] = n;
-    bool good = rank_node && arena && td_group_build(&group, arena, rank_node, nodes) == TD_OK;
+    struct td_survey survey = {0};
+    bool good = arena && td_group_build(&group, arena, p->node, p->size) == TD_OK;
+    uint64_t pairs = (uint64_t)p->size * (p->size - 1);
+    survey.most = (uint64_t)((double)o->bytes * (1 + o->spread));
+    survey.total = pairs * o->bytes;
     if (good) {
-        struct td_compile_input in = {.call = &call,
+        struct td_compile_input in = {.call = &o->call,
                                       .seed = o->world.seed,
                                       .group = &group,
                                       .topology = &m->topology,
                                       .tuning = &o->world.settings.tuning};
+        bool has_parts = td_call_has_parts(o->call.kind);
+        if (has_parts && (good = td_parts_build(&parts, arena, &group, 0))) {
+            in.parts = &parts;
+            in.survey = &survey;
+        }
         struct td_program program;
-        td_select_compile(&in, &program);
-        m->method = td_alltoall_name((enum td_alltoall)program.tuning.alltoall);
-        td_select_explain(&in, m->why, sizeof m->why);
+        if (good)
+            td_select_compile(&in, &program);
+        m->rides = good && program.ride != TD_RIDE_NONE;
+        bool alltoall = o->call.kind == TD_KIND_ALLTOALL || has_parts;
+        m->method = alltoall && good ? td_alltoall_name((enum td_alltoall)program.tuning.alltoall)
+                    : good           ? program.method->name
+                                     : "";
+        if (good)
+            td_select_explain(&in, m->why, sizeof m->why);
     }
     td_arena_destroy(arena);
-    free(rank_node);
     return good;
 }
 
@@ -232,26 +298,21 @@ static bool fail(struct td_measurement *m, const char *why)
     return false;
 }
 
-static bool simulate(struct td_sim *sim, const struct td_measure_options *o,
+static bool simulate(struct td_sim *sim, const struct td_measure_options *o, struct party *p,
                      struct td_measurement *m, struct run *r)
 {
-    uint32_t nodes = m->topology.nodes;
-    uint32_t *client = calloc(nodes, sizeof *client), *group = calloc(nodes, sizeof *group);
-    uint64_t *request = calloc(nodes, sizeof *request);
-    bool good = client && group && request;
-    if (good && !all_join(sim, client, group, request))
-        good = fail(m, "the ranks could not join");
+    if (!all_join(sim, p))
+        return fail(m, "the ranks could not join");
     double begin = clock_seconds();
     td_time called = td_sim_now(sim);
     uint64_t events = td_sim_events(sim);
-    if (good) {
-        r->released_at = 0;
-        all_call(sim, o, client, group, request);
-        if (!watch(sim, o, m))
-            good = fail(m, "no packet moves any more: it has no end");
-    }
-    for (uint32_t n = 0; good && n < nodes; n++) {
-        const struct td_reply *reply = td_sim_reply(sim, client[n], request[n]);
+    bool good = true;
+    r->released_at = 0;
+    all_call(sim, o, p);
+    if (!watch(sim, o, m))
+        good = fail(m, "no packet moves any more: it has no end");
+    for (uint32_t i = 0; good && i < p->size; i++) {
+        const struct td_reply *reply = td_sim_reply(sim, p->client[i], p->request[i]);
         if (reply->error != TD_OK)
             good = fail(m, reply->text);
     }
@@ -261,10 +322,9 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o,
     r->released_at = r->released_at ? r->released_at : called;
     m->gate = (double)(r->released_at - called) / TD_MEASURE_SLOT_NS;
     m->slots = (double)(td_sim_now(sim) - r->released_at) / TD_MEASURE_SLOT_NS;
-    m->efficiency = m->bound > 0 ? m->bound / m->slots : 1;
-    free(client);
-    free(group);
-    free(request);
+    if (m->rides)
+        m->slots += m->gate;
+    m->efficiency = m->bound > 0 && m->slots > 0 ? m->bound / m->slots : 1;
     return good;
 }
 
@@ -284,19 +344,28 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     o.world.observer = (struct td_observer){.hop = on_hop, .release = on_release, .me = &r};
     if ((why = td_settings_check(s, &key)))
         return fail(m, why);
-    m->bound = (double)td_alltoall_bound(&m->topology, o.bytes) / 2 / s->packet_bytes;
+    struct party party;
+    o.call.count = td_call_has_parts(o.call.kind) ? 0 : o.bytes / td_type_bytes(o.call.type);
+    if (!assemble(&party, &o, &m->topology, &why)) {
+        disband(&party);
+        return fail(m, why);
+    }
+    m->ranks = party.size;
+    td_call_print(&o.call, m->call, sizeof m->call);
+    m->bound = td_bound_slots(&m->topology, o.call.kind, o.bytes, party.size, s->packet_bytes);
     m->link = calloc((size_t)m->topology.nodes * r.directions + 1, sizeof *m->link);
     m->line = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *m->line);
     r.busy = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *r.busy);
-    bool made = m->link && m->line && r.busy && explain(&o, m);
+    bool made = m->link && m->line && r.busy && explain(&o, &party, m);
     struct td_sim *sim = made ? td_sim_create(&o.world) : NULL;
-    bool good = sim ? simulate(sim, &o, m, &r) : fail(m, "no memory for such a machine");
+    bool good = sim ? simulate(sim, &o, &party, m, &r) : fail(m, "no memory for such a machine");
     if (good) {
         count_links(m, s->packet_bytes);
         count_queues(sim, m);
         draw_line(&r, m);
     }
     td_sim_destroy(sim);
+    disband(&party);
     free(r.busy);
     return good;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure: one all-to-all of all nodes of a simulated torus, a rank each, and what its links and
+/* measure: one collective of the nodes of a simulated torus, a rank each, and what its links and
  * queues did. Time is in slots: what one packet takes on a link.
  * Owns: what td_measure_fini frees. */
 #ifndef TD_SIM_MEASURE_H
@@ -14,8 +14,11 @@ enum {
 
 struct td_measure_options {
     struct td_sim_options world; /* shape, seed, settings: packet, tuning, router */
-    uint64_t bytes;              /* from each rank to each other */
-    bool quiet;                  /* no progress, even on a terminal */
+    struct td_call call;
+    uint64_t bytes;    /* of the call: of the vector, or of each rank's part, or for each other */
+    double spread;     /* of a call with parts: sizes are bytes * (1 - spread ... 1 + spread) */
+    const char *group; /* who takes part: choose.h; NULL: all nodes */
+    bool quiet;        /* no progress, even on a terminal */
 };
 /* td_measure_options_default: packets of 1 KiB, 4 slots a channel, links of a packet a slot. */
 void td_measure_options_default(struct td_measure_options *options, const char *shape,
@@ -23,12 +26,15 @@ void td_measure_options_default(struct td_measure_options *options, const char *
 
 struct td_measurement {
     struct td_topology topology;
-    const char *method; /* as --method names it */
-    char why[300];      /* why this one, with its name */
-    double bound;       /* T_min in slots */
-    double slots;       /* from the gate's release until the last rank knows of its end */
-    double gate;        /* slots from the last call to the release */
-    double efficiency;  /* bound / slots */
+    const char *method; /* of an all-to-all, as --method names it; else the program's name */
+    char call[160];
+    uint32_t ranks;
+    char why[300];     /* why this one, with its name */
+    double bound;      /* T_min in slots: no way of doing it is faster */
+    double slots;      /* from the gate's release until the last rank knows of its end */
+    double gate;       /* slots from the last call to the release */
+    bool rides;        /* the gate is all of it, and is counted */
+    double efficiency; /* bound / slots */
     struct td_utilization {
         double mean, least, most; /* of the links of a dimension, over `slots` */
     } utilization[TD_DIMENSIONS_MAX];

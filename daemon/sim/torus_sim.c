@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torus-sim: what an all-to-all costs on a torus, by the daemon's own decisions over modelled
- * links. */
+/* torus-sim: what a collective costs on a torus, by the daemon's own decisions over modelled links.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -11,14 +11,21 @@
 #include "measure.h"
 
 static const char usage[] =
-    "Usage: torus-sim alltoall --shape SHAPE [OPTION]...\n"
-    "Simulates an all-to-all of all nodes, a rank each: a packet takes a slot on a link.\n"
+    "Usage: torus-sim COLLECTIVE --shape SHAPE [OPTION]...\n"
+    "Simulates a collective of nodes of a torus, a rank each: a packet takes a slot on a link.\n"
+    "COLLECTIVE is one of: alltoall alltoallv allreduce broadcast reduce reduce_scatter scan "
+    "exscan\n"
+    "prefix gather scatter allgather barrier.\n"
     "\n"
     "  --shape SHAPE          8x8x8; a trailing m makes a dimension a mesh: 8x8x16m\n"
     "  --mesh                 all dimensions are meshes\n"
     "  --method NAME          random, phased, pairwise, two-phase, auto (the default)\n"
-    "  --bytes M              from each rank to each other (K, M, G for powers of 1024)\n"
+    "  --bytes M              from each rank to each other, of each rank's part, or of the vector\n"
+    "                         (K, M, G for powers of 1024)\n"
     "  --packets N            the same in packets\n"
+    "  --spread F             alltoallv: sizes are M times 1 - F to 1 + F, 0.5\n"
+    "  --root R               0\n"
+    "  --group WHO            all, random:0.6 (a connected share), nodes:0-5,9, file:NAME\n"
     "  --packet B             payload of a packet, 1K\n"
     "  --seed S               1\n"
     "  --parts N              phased: 1, or 0 for one a dimension\n"
@@ -45,6 +52,9 @@ enum option_name {
     METHOD,
     BYTES,
     PACKETS,
+    SPREAD,
+    ROOT,
+    GROUP,
     PACKET,
     SEED,
     PARTS,
@@ -67,31 +77,20 @@ enum option_name {
 };
 
 static const struct option option_names[] = {
-    {"shape", 1, 0, SHAPE},
-    {"mesh", 0, 0, MESH},
-    {"method", 1, 0, METHOD},
-    {"bytes", 1, 0, BYTES},
-    {"packets", 1, 0, PACKETS},
-    {"packet", 1, 0, PACKET},
-    {"seed", 1, 0, SEED},
-    {"parts", 1, 0, PARTS},
-    {"gap", 1, 0, GAP},
-    {"barrier", 1, 0, BARRIER},
-    {"barrier-scope", 1, 0, SCOPE},
-    {"order", 1, 0, ORDER},
-    {"burst", 1, 0, BURST},
-    {"slots", 1, 0, SLOTS},
-    {"arbitration", 1, 0, ARBITRATION},
-    {"straight", 1, 0, STRAIGHT},
-    {"escape-only", 0, 0, ESCAPE_ONLY},
-    {"no-bubble", 0, 0, NO_BUBBLE},
-    {"control", 1, 0, CONTROL},
-    {"json", 0, 0, JSON},
-    {"plot", 1, 0, PLOT},
-    {"trace", 1, 0, TRACE},
-    {"help", 0, 0, HELP},
-    {"version", 0, 0, VERSION},
-    {0, 0, 0, 0},
+    {"shape", 1, 0, SHAPE},         {"mesh", 0, 0, MESH},
+    {"method", 1, 0, METHOD},       {"bytes", 1, 0, BYTES},
+    {"packets", 1, 0, PACKETS},     {"spread", 1, 0, SPREAD},
+    {"root", 1, 0, ROOT},           {"group", 1, 0, GROUP},
+    {"packet", 1, 0, PACKET},       {"seed", 1, 0, SEED},
+    {"parts", 1, 0, PARTS},         {"gap", 1, 0, GAP},
+    {"barrier", 1, 0, BARRIER},     {"barrier-scope", 1, 0, SCOPE},
+    {"order", 1, 0, ORDER},         {"burst", 1, 0, BURST},
+    {"slots", 1, 0, SLOTS},         {"arbitration", 1, 0, ARBITRATION},
+    {"straight", 1, 0, STRAIGHT},   {"escape-only", 0, 0, ESCAPE_ONLY},
+    {"no-bubble", 0, 0, NO_BUBBLE}, {"control", 1, 0, CONTROL},
+    {"json", 0, 0, JSON},           {"plot", 1, 0, PLOT},
+    {"trace", 1, 0, TRACE},         {"help", 0, 0, HELP},
+    {"version", 0, 0, VERSION},     {0, 0, 0, 0},
 };
 
 struct command {
@@ -144,6 +143,7 @@ static bool take(struct command *c, int option, const char *name, const char *va
     uint64_t n = 0;
     unsigned place = 0;
     bool good = true;
+    char *end = NULL;
     switch ((enum option_name)option) {
     case SHAPE:
         good = strlen(value) < sizeof c->shape / 2 || complain(name, value, "shorter");
@@ -161,6 +161,17 @@ static bool take(struct command *c, int option, const char *name, const char *va
         return number(name, value, 1, (uint64_t)1 << 32, &c->measure.bytes);
     case PACKETS:
         return number(name, value, 1, 1 << 20, &c->packets);
+    case SPREAD:
+        c->measure.spread = strtod(value, &end);
+        return (end != value && !*end && c->measure.spread >= 0 && c->measure.spread <= 1) ||
+               complain(name, value, "from 0 to 1");
+    case ROOT:
+        good = number(name, value, 0, TD_NODES_MAX, &n);
+        c->measure.call.root = (uint32_t)n;
+        return good;
+    case GROUP:
+        c->measure.group = value;
+        return true;
     case PACKET:
         good = number(name, value, 1024, TD_PACKET_BYTES_MAX, &n);
         s->packet_bytes = (uint32_t)n;
@@ -247,16 +258,36 @@ static void as_mesh(char *shape, size_t size)
     snprintf(shape, size, "%s", mesh);
 }
 
+/* collective finds the call that a word names. */
+static bool collective(struct command *c, const char *word)
+{
+    struct td_call *call = &c->measure.call;
+    for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
+        bool parts = td_call_has_parts(kind) && kind != TD_KIND_ALLTOALLV;
+        if (kind == TD_KIND_PLAN_FFT || kind == TD_KIND_FFT || parts ||
+            strcmp(word, td_kind_name(kind)) != 0)
+            continue;
+        call->kind = (uint8_t)kind;
+        call->type = td_call_reduces(kind) ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;
+        call->op = td_call_reduces(kind) ? TD_OP_SUM : TD_OP_NONE;
+        return true;
+    }
+    fprintf(stderr, "torus-sim: there is no collective %s: see torus-sim --help\n", word);
+    return false;
+}
+
 static bool parse(int argc, char **argv, struct command *c)
 {
     int option = 0, place = 0;
     while ((option = getopt_long(argc, argv, "", option_names, &place)) != -1)
         if (option == '?' || !take(c, option, option_names[place].name, optarg))
             return false;
-    if (optind + 1 != argc || strcmp(argv[optind], "alltoall") != 0) {
+    if (optind + 1 != argc) {
         fprintf(stderr, "torus-sim: say what to simulate: torus-sim alltoall --shape 8x8x8\n");
         return false;
     }
+    if (!collective(c, argv[optind]))
+        return false;
     if (!c->shape[0]) {
         fprintf(stderr, "torus-sim: --shape is missing, e.g. --shape 8x8x8\n");
         return false;
@@ -270,12 +301,13 @@ static bool parse(int argc, char **argv, struct command *c)
 
 static void print_json(const struct command *c, const struct td_measurement *m)
 {
-    printf("{\"shape\": \"%s\", \"method\": \"%s\", \"bytes\": %llu, \"packet\": %u, "
+    printf("{\"collective\": \"%s\", \"call\": \"%s\", \"ranks\": %u,\n \"shape\": \"%s\", "
+           "\"method\": \"%s\", \"bytes\": %llu, \"packet\": %u, "
            "\"seed\": %llu,\n \"slots\": %.3f, \"gate_slots\": %.3f, \"t_min_slots\": %.3f, "
            "\"efficiency\": %.4f,\n \"utilization\": [",
-           c->shape, m->method, (unsigned long long)c->measure.bytes,
-           c->measure.world.settings.packet_bytes, (unsigned long long)c->measure.world.seed,
-           m->slots, m->gate, m->bound, m->efficiency);
+           td_kind_name(c->measure.call.kind), m->call, m->ranks, c->shape, m->method,
+           (unsigned long long)c->measure.bytes, c->measure.world.settings.packet_bytes,
+           (unsigned long long)c->measure.world.seed, m->slots, m->gate, m->bound, m->efficiency);
     for (uint32_t d = 0; d < m->topology.dimensions; d++)
         printf("%s{\"dimension\": %u, \"mean\": %.4f, \"min\": %.4f, \"max\": %.4f}", d ? ", " : "",
                d, m->utilization[d].mean, m->utilization[d].least, m->utilization[d].most);
@@ -293,12 +325,13 @@ static void print_json(const struct command *c, const struct td_measurement *m)
 
 static void print(const struct command *c, const struct td_measurement *m)
 {
-    printf("%s, %s, %llu bytes a pair in packets of %u, seed %llu\n", c->shape, m->method,
-           (unsigned long long)c->measure.bytes, c->measure.world.settings.packet_bytes,
+    printf("%s of %u nodes of %s by %s, packets of %u, seed %llu\n", m->call, m->ranks, c->shape,
+           m->method, c->measure.world.settings.packet_bytes,
            (unsigned long long)c->measure.world.seed);
     printf("  method       %s\n", m->why);
-    printf("  time         %.1f slots after %.1f of the gate's; T_min %.1f\n", m->slots, m->gate,
-           m->bound);
+    printf(m->rides ? "  time         %.1f slots, %.1f of them until the release; T_min %.1f\n"
+                    : "  time         %.1f slots after %.1f of the gate's; T_min %.1f\n",
+           m->slots, m->gate, m->bound);
     printf("  efficiency   %.4f\n", m->efficiency);
     for (uint32_t d = 0; d < m->topology.dimensions; d++)
         printf("  dimension %u  links busy %.1f %% (%.1f to %.1f)\n", d,
@@ -324,8 +357,8 @@ static int cannot_write(const char *path)
 static bool plot(const struct command *c, const struct td_measurement *m, FILE *f)
 {
     char title[200];
-    snprintf(title, sizeof title, "%s, %s, %llu bytes a pair: efficiency %.3f", c->shape, m->method,
-             (unsigned long long)c->measure.bytes, m->efficiency);
+    snprintf(title, sizeof title, "%s, %s, %s: efficiency %.3f", m->call, c->shape, m->method,
+             m->efficiency);
     bool good = td_measure_plot(m, f, title);
     return fclose(f) == 0 && good;
 }
@@ -335,6 +368,7 @@ int main(int argc, char **argv)
     static struct command c;
     static struct td_measurement m;
     td_measure_options_default(&c.measure, c.shape, 1);
+    c.measure.spread = 0.5;
     if (!parse(argc, argv, &c))
         return 2;
     FILE *picture = c.plot ? fopen(c.plot, "w") : NULL; /* before what may take minutes */
