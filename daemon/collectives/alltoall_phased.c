@@ -188,8 +188,9 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     case UNPACK:
         piece = td_relay_piece(p, index / unpacks, of);
         slot = td_relay_unpack(p, index % unpacks, piece, step);
-        step->from.offset += td_relay_buffer(p, grid.shape.dimensions, of) +
-                             td_relay_unit(p, piece) * place(&grid, of, slot);
+        if (step->from.space == TD_SPACE_SCRATCH)
+            step->from.offset += td_relay_buffer(p, grid.shape.dimensions, of) +
+                                 td_relay_unit(p, piece) * place(&grid, of, slot);
         return;
     case ROLES:
         return;

@@ -175,7 +175,8 @@ static void expand_unpack(const struct td_program *p, uint64_t index, struct td_
     uint32_t slot = td_relay_unpack(p, index % unpacks, piece, step);
     int64_t at = place_of(p, slot) * k_of(p) + coordinate_of(p, slot);
     bool ring = place_of(p, slot) == place_of(p, p->slot);
-    step->from.offset += td_relay_buffer(p, ring ? B : C, 0) + at * td_relay_unit(p, piece);
+    if (step->from.space == TD_SPACE_SCRATCH)
+        step->from.offset += td_relay_buffer(p, ring ? B : C, 0) + at * td_relay_unit(p, piece);
 }
 
 static void expand(const struct td_program *p, unsigned family, uint64_t index,

@@ -97,12 +97,13 @@ static uint64_t meet(const struct td_program *p, bool destination, uint32_t slot
     return left < piece.count ? left : piece.count;
 }
 
-/* pack_parts: an even step copies what there is of a unit, an odd one fills up with zeros. */
+/* pack_parts: an even step copies what there is of a unit, an odd one fills up with zeros. The own
+ * unit, which may be longer than any other, goes no such way (unpack_own). */
 static uint32_t pack_parts(const struct td_program *p, uint64_t i, struct td_range piece,
                            struct td_step *step)
 {
     uint32_t slot = (uint32_t)(i / 2);
-    uint64_t bytes = meet(p, false, slot, piece);
+    uint64_t bytes = slot == p->slot ? 0 : meet(p, false, slot, piece);
     if (i % 2 == 0)
         step->from = td_parts_slice(p->parts, false, slot, piece.begin, bytes);
     step->to = i % 2 == 0 ? td_slice_at(TD_SPACE_SCRATCH, 0, 0, (int64_t)bytes)
@@ -164,6 +165,15 @@ static struct td_slice place_of(const struct td_program *p, uint64_t run, struct
     return s;
 }
 
+/* unpack_own is all of what the ranks here have for each other, at once, with the first piece. */
+static void unpack_own(const struct td_program *p, struct td_range piece, struct td_step *step)
+{
+    bool begins = piece.begin == 0 && piece.count > 0;
+    uint64_t bytes = begins ? td_parts_unit(p->parts, false, p->slot) : 0;
+    step->from = td_parts_slice(p->parts, false, p->slot, 0, bytes);
+    step->to = td_parts_slice(p->parts, true, p->slot, 0, bytes);
+}
+
 uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range piece,
                          struct td_step *step)
 {
@@ -172,6 +182,10 @@ uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range
         step->from = share_of(p, i, piece);
         step->to = place_of(p, i, piece);
         return p->group->run[i].slot;
+    }
+    if (i == p->slot) {
+        unpack_own(p, piece, step);
+        return p->slot;
     }
     uint64_t bytes = meet(p, true, (uint32_t)i, piece);
     step->from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, (int64_t)bytes);

@@ -42,7 +42,8 @@ int64_t td_relay_buffer(const struct td_program *p, uint32_t buffer, uint32_t pa
 uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range piece,
                        struct td_step *step);
 /* td_relay_unpack makes `step` the COPY number i (< UNPACKS) of what others have for the ranks
- * here. Returns the slot it is from; the caller adds the place of the unit. */
+ * here. Returns the slot it is from; the caller adds the place of the unit, if `from` is scratch.
+ */
 uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range piece,
                          struct td_step *step);
 
