@@ -328,9 +328,12 @@ void td_reduce_rank_order_compile(struct td_program *p)
     td_program_need(p, COMBINE, COPY, parts, pairs, 1);
     td_program_need(p, RESULT_COPY, COMBINE, runs, parts, 1);
     td_program_need(p, RESULT_SEND, COMBINE, messages, parts, 1);
-    td_program_need(p, FREE, COMBINE, 1, parts, 1);
-    td_program_need(p, FREE, RESULT_COPY, 1, runs, 1);
-    td_program_need(p, FREE, RESULT_SEND, 1, messages, 1);
+    if (scatters(p)) {
+        td_program_need(p, FREE, COMBINE, 1, parts, 1);
+    } else {
+        td_program_need(p, FREE, RESULT_COPY, 1, runs, 1);
+        td_program_need(p, FREE, RESULT_SEND, 1, messages, 1);
+    }
     td_program_need(p, SEND, FREE, messages, 1, 1 - AHEAD);
     td_program_need(p, COPY, FREE, pairs, 1, 1 - AHEAD);
 }
