@@ -7,9 +7,13 @@
 #include <setjmp.h>
 
 #include "core/arena.h"
+#include "core/parts.h"
 #include "symbolic.h"
 
 #define NO_STEP UINT32_MAX
+/* States of a tag: nothing was written there, and zeros of a COPY of nothing. */
+#define POISON UINT64_MAX
+#define ZERO (UINT64_MAX - 1)
 
 /* struct instance: step `index` of a family on a slot. */
 struct instance {
@@ -36,9 +40,12 @@ struct model {
     uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
     uint32_t steps;
     struct instance *instance;
-    int64_t element; /* bytes; of an all-to-all, which may cut numbers, 1 */
-    uint64_t count;  /* the call's, in those */
+    struct td_parts *parts; /* [slots]; NULL: a call without */
+    uint64_t (*need)[2];    /* [size] with parts: bytes of source and destination */
+    int64_t element;        /* bytes; of calls that only move, and may cut numbers, 1 */
+    uint64_t count;         /* the call's, in those */
     bool in_place;
+    bool ordered; /* operands must be folded in rank order, one by one */
     /* memories: scratch of slot s is s; source of rank r is slots + r; its destination slots + size
      * + r, or the source when in place */
     uint32_t memories;
@@ -46,6 +53,7 @@ struct model {
     struct tag {
         uint64_t what, state;
     } * *memory;
+    struct tag *want; /* as many as the longest buffer has */
     uint32_t accesses, accesses_max;
     struct access *access;
     struct symbolic_stats *stats;
@@ -58,6 +66,8 @@ _Noreturn void model_fail(struct model *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* model_obtain returns zeroed memory, freed at the end. */
 void *model_obtain(struct model *m, uint64_t count, size_t bytes);
+/* model_obtain_raw returns memory with anything in it. */
+void *model_obtain_raw(struct model *m, uint64_t count, size_t bytes);
 /* model_member returns member k's instance of a SYNC. */
 uint32_t model_member(const struct model *m, uint32_t sync, uint32_t k);
 /* model_describe prints a step for a person, in one of two static buffers in turn. */
@@ -69,6 +79,8 @@ struct cursor {
     uint32_t slot, step;
     struct td_slice slice;
     int64_t at[TD_LEVELS_MAX];
+    uint64_t pair, skip; /* of a slice of parts: the pair, bytes of it that are past */
+    int64_t left;
     bool over;
 };
 void cursor_start(struct cursor *k, const struct model *m, uint32_t step,
@@ -81,7 +93,26 @@ bool cursor_next(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *
 struct td_slice model_points(const struct model *m, const struct td_step *step, bool target,
                              bool by_line);
 
+/* ---- graph.c, execute.c ---- */
+
 /* graph_check: no cycle, no race. */
 void graph_check(struct model *m);
+/* execute_steps takes all steps, in an order drawn from the seed. */
+void execute_steps(struct model *m, uint64_t seed);
+
+/* ---- promise.c ---- */
+
+/* promise_units sets the model's element and count. */
+void promise_units(struct model *m);
+/* promise_sizes returns the elements of a rank's buffers. */
+void promise_sizes(const struct model *m, uint32_t rank, uint64_t *source, uint64_t *destination);
+/* promise_scratch returns the bytes of scratch, with what rides. */
+uint64_t promise_scratch(const struct td_program *p);
+/* promise_check_ride: all nodes let the same ride, and it is what the gate can carry. */
+void promise_check_ride(struct model *m);
+/* promise_fill makes memory what it is when the steps begin. */
+void promise_fill(struct model *m);
+/* promise_verify compares with what the collective promises. */
+void promise_verify(struct model *m);
 
 #endif

@@ -9,8 +9,7 @@
 #include "core/layout.h"
 #include "model.h"
 
-enum { ROWS_DONE = 1, COLUMNS_DONE = 2, STEPS_MAX = 100000 };
-#define POISON UINT64_MAX
+enum { STEPS_MAX = 100000, ARENA_BYTES = 1 << 18, PARTS_BYTES = 2 << 20 };
 
 /* ---- memory of the check itself ---- */
 
@@ -30,6 +29,11 @@ static void *obtain(struct model *m, uint64_t count, size_t bytes, bool zeroed)
 void *model_obtain(struct model *m, uint64_t count, size_t bytes)
 {
     return obtain(m, count, bytes, true);
+}
+
+void *model_obtain_raw(struct model *m, uint64_t count, size_t bytes)
+{
+    return obtain(m, count, bytes, false);
 }
 
 static void give_all_back(void)
@@ -74,6 +78,41 @@ void cursor_start(struct cursor *k, const struct model *m, uint32_t step,
         k->slice.rank = (uint32_t)((int64_t)k->slice.rank + (int64_t)lanes->rank_stride * lane);
     }
     k->over = td_slice_bytes(slice) == 0;
+    k->skip = (uint64_t)slice->offset;
+    k->left = slice->run;
+}
+
+/* next_part is cursor_next of a slice of parts. */
+static bool next_part(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *begin,
+                      uint64_t *count)
+{
+    const struct td_slice *s = &k->slice;
+    const struct td_parts *parts = &m->parts[k->slot];
+    bool destination = s->space == TD_SPACE_DESTINATION;
+    const struct td_part *part = NULL;
+    uint32_t local = 0;
+    if (s->parts != parts || s->levels || s->space == TD_SPACE_SCRATCH || s->slot >= m->group.slots)
+        model_fail(m, "not this node's parts: %s", model_describe(m, k->step));
+    for (;; k->skip -= part->bytes, k->pair++) {
+        if (k->pair >= td_parts_pairs(parts, s->slot))
+            model_fail(m, "beyond the unit: %s", model_describe(m, k->step));
+        part = td_parts_pair(parts, destination, s->slot, k->pair, &local);
+        if (k->skip < part->bytes)
+            break;
+    }
+    uint64_t bytes = part->bytes - k->skip;
+    bytes = bytes < (uint64_t)k->left ? bytes : (uint64_t)k->left;
+    uint64_t at = part->at + k->skip;
+    if (at % (uint64_t)m->element || bytes % (uint64_t)m->element)
+        model_fail(m, "a part of an element is moved: %s", model_describe(m, k->step));
+    *memory = m->group.slots + (destination ? m->group.size : 0) +
+              td_group_rank(&m->group, k->slot, local);
+    *begin = at / (uint64_t)m->element;
+    *count = bytes / (uint64_t)m->element;
+    k->skip += bytes;
+    k->left -= (int64_t)bytes;
+    k->over = k->left == 0;
+    return true;
 }
 
 bool cursor_next(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *begin,
@@ -81,6 +120,8 @@ bool cursor_next(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *
 {
     if (k->over)
         return false;
+    if (k->slice.parts)
+        return next_part(k, m, memory, begin, count);
     const struct td_slice *s = &k->slice;
     int64_t offset = s->offset, rank = s->rank;
     for (int l = 0; l < s->levels; l++) {
@@ -134,43 +175,92 @@ struct td_slice model_points(const struct model *m, const struct td_step *step, 
 
 /* ---- building ---- */
 
-static uint64_t buffer_elements(const struct model *m, uint32_t rank)
-{
-    const struct symbolic_case *c = m->c;
-    if (c->call.kind == TD_KIND_FFT)
-        return td_block(c->fft.size[0], c->size, rank).count * c->fft.size[1];
-    return m->count * (c->call.kind == TD_KIND_ALLTOALL ? c->size : 1);
-}
-
 static void make_memories(struct model *m)
 {
     uint32_t slots = m->group.slots, size = m->c->size;
+    uint64_t longest = 0, unit = (uint64_t)m->element;
     m->memories = slots + 2 * size;
     m->memory_elements = model_obtain(m, m->memories, sizeof *m->memory_elements);
     m->memory = model_obtain(m, m->memories, sizeof(void *));
     for (uint32_t s = 0; s < slots; s++)
-        m->memory_elements[s] =
-            (uint64_t)(m->program[s].scratch_bytes + m->element - 1) / (uint64_t)m->element;
-    for (uint32_t r = 0; r < size; r++)
-        m->memory_elements[slots + r] = m->memory_elements[slots + size + r] =
-            buffer_elements(m, r);
+        m->memory_elements[s] = (promise_scratch(&m->program[s]) + unit - 1) / unit;
+    for (uint32_t r = 0; r < size; r++) {
+        uint64_t *of = &m->memory_elements[slots + r];
+        promise_sizes(m, r, &of[0], &of[size]);
+        longest = of[0] > longest ? of[0] : longest;
+        longest = of[size] > longest ? of[size] : longest;
+    }
     for (uint32_t i = 0; i < m->memories; i++)
-        m->memory[i] = obtain(m, m->memory_elements[i], sizeof(struct tag), false);
+        m->memory[i] = model_obtain_raw(m, m->memory_elements[i], sizeof(struct tag));
+    m->want = model_obtain_raw(m, longest, sizeof *m->want);
 }
 
-static void compile(struct model *m)
+/* take_parts notes all ranks' counts, as their nodes do when they call. */
+static void take_parts(struct model *m)
+{
+    const struct symbolic_case *c = m->c;
+    const uint64_t *count[2] = {c->from_count, c->to_count}, *at[2] = {c->from_at, c->to_at};
+    m->parts = model_obtain(m, m->group.slots, sizeof *m->parts);
+    m->need = model_obtain(m, c->size, sizeof *m->need);
+    for (uint32_t s = 0; s < m->group.slots; s++)
+        if (!td_parts_build(&m->parts[s], m->arena, &m->group, s))
+            model_fail(m, "no memory for the parts");
+    for (uint32_t r = 0; r < c->size; r++)
+        for (int side = 0; side < 2; side++) {
+            uint32_t slot = 0, local = 0;
+            td_group_locate(&m->group, r, &slot, &local);
+            const struct td_rank_counts counts = {count[side] + (size_t)r * c->size,
+                                                  at[side] ? at[side] + (size_t)r * c->size : NULL,
+                                                  c->size, at[side] ? c->size : 0};
+            const char *wrong = td_parts_set(&m->parts[slot], local, side, &counts,
+                                             td_type_bytes(c->call.type), &m->need[r][side]);
+            if (wrong)
+                model_fail(m, "rank %u: %s", r, wrong);
+        }
+}
+
+static void compile_with(struct model *m, const struct td_survey *survey)
 {
     const struct symbolic_case *c = m->c;
     for (uint32_t s = 0; s < m->group.slots; s++) {
-        struct td_program *p = &m->program[s];
         const struct td_compile_input input = {.call = &c->call,
                                                .fft = &c->fft,
                                                .seed = c->seed,
                                                .group = &m->group,
                                                .slot = s,
                                                .topology = &c->topology,
+                                               .parts = m->parts ? &m->parts[s] : NULL,
+                                               .survey = survey,
                                                .tuning = &c->tuning};
-        c->compile(&input, p);
+        c->compile(&input, &m->program[s]);
+    }
+    for (uint32_t s = 0; s < m->group.slots; s++)
+        if (m->program[s].wants_survey != m->program[0].wants_survey ||
+            (survey && m->program[s].wants_survey))
+            model_fail(m, "node %u wants another survey than others", m->group.node[s]);
+}
+
+/* compile makes the programs as the gate does: once more if they want a survey. */
+static void compile(struct model *m)
+{
+    struct td_survey survey = {0};
+    compile_with(m, NULL);
+    for (uint32_t s = 0; m->parts && s < m->group.slots; s++) {
+        struct td_survey own = {0};
+        td_survey_take(&own, &m->parts[s]);
+        td_survey_add(&survey, &own);
+    }
+    if (m->parts &&
+        !td_survey_agrees(&survey, &(bool){0}, &(uint32_t){0}, &(uint32_t){0}, &(int64_t){0}))
+        model_fail(m, "the case's counts do not agree");
+    if (m->program[0].wants_survey)
+        compile_with(m, &survey);
+}
+
+static void expand(struct model *m)
+{
+    for (uint32_t s = 0; s < m->group.slots; s++) {
+        const struct td_program *p = &m->program[s];
         for (unsigned f = 0; f < p->families; f++) {
             const struct td_family *family = &p->family[f];
             if (m->steps + family->count > STEPS_MAX)
@@ -318,7 +408,7 @@ static void note_accesses(struct model *m)
             note(m, v, &s->to, &s->to_lanes, true);
             break;
         case TD_COPY:
-            if (td_slice_bytes(&s->from) != td_slice_bytes(&s->to))
+            if (td_slice_bytes(&s->from) && td_slice_bytes(&s->from) != td_slice_bytes(&s->to))
                 model_fail(m, "sizes differ: %s", model_describe(m, v));
             note(m, v, &s->from, NULL, false);
             note(m, v, &s->to, &s->to_lanes, true);
@@ -336,308 +426,7 @@ static void note_accesses(struct model *m)
     }
 }
 
-/* ---- executing ---- */
-
-static void gather(struct model *m, uint32_t v, const struct td_slice *slice,
-                   const struct td_lanes *lanes, uint32_t lane, struct tag *out)
-{
-    struct cursor k;
-    uint32_t memory = 0;
-    uint64_t begin = 0, count = 0;
-    cursor_start(&k, m, v, slice, lanes, lane);
-    while (cursor_next(&k, m, &memory, &begin, &count))
-        for (uint64_t i = 0; i < count; i++) {
-            *out = m->memory[memory][begin + i];
-            if (out++->state == POISON)
-                model_fail(m, "reads element %llu of memory %u before it was written: %s",
-                           (unsigned long long)(begin + i), memory, model_describe(m, v));
-        }
-}
-
-static void scatter(struct model *m, uint32_t v, const struct td_slice *slice,
-                    const struct td_lanes *lanes, const struct tag *tags)
-{
-    for (uint32_t lane = 0; lane < (lanes ? lanes->count : 1); lane++) {
-        struct cursor k;
-        uint32_t memory = 0;
-        uint64_t begin = 0, count = 0;
-        const struct tag *from = tags;
-        cursor_start(&k, m, v, slice, lanes, lane);
-        for (; cursor_next(&k, m, &memory, &begin, &count); from += count)
-            memcpy(m->memory[memory] + begin, from, count * sizeof *from);
-    }
-}
-
-/* fold adds the contributions of b to a: same place of the vector, nobody twice. */
-static void fold(struct model *m, uint32_t v, struct tag *a, const struct tag *b, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        if (a[i].what != b[i].what || (a[i].state & b[i].state))
-            model_fail(m, "combines what does not belong together: %s", model_describe(m, v));
-        a[i].state |= b[i].state;
-    }
-}
-
-static void combine(struct model *m, uint32_t v, struct tag *tags, struct tag *more)
-{
-    const struct td_step *s = &m->instance[v].step;
-    int64_t n = m->instance[v].elements;
-    for (uint32_t lane = 0; lane < s->from_lanes.count; lane++) {
-        gather(m, v, &s->from, &s->from_lanes, lane, lane ? more : tags);
-        if (lane)
-            fold(m, v, tags, more, n);
-    }
-    for (uint32_t lane = 0; lane < s->with_lanes.count; lane++) {
-        gather(m, v, &s->with, &s->with_lanes, lane, more);
-        fold(m, v, tags, more, n);
-    }
-    scatter(m, v, &s->to, &s->to_lanes, tags);
-}
-
-/* line is one transform: all of one row (column), each point in its place, not yet done. */
-static bool line(const struct model *m, struct tag *t, int64_t n, bool row)
-{
-    uint64_t width = m->c->fft.size[1], first = t->what, done = row ? ROWS_DONE : COLUMNS_DONE;
-    if (n != (int64_t)m->c->fft.size[row ? 1 : 0] || (row ? first % width : first / width) != 0)
-        return false;
-    for (int64_t k = 0; k < n; k++)
-        if (t[k].what != first + (uint64_t)k * (row ? 1 : width) || t[k].state != t[0].state ||
-            (t[k].state & done))
-            return false;
-    for (int64_t k = 0; k < n; k++)
-        t[k].state |= done;
-    return true;
-}
-
-static void transform(struct model *m, uint32_t v, struct tag *tags)
-{
-    const struct td_step *s = &m->instance[v].step;
-    struct td_slice from = model_points(m, s, false, true), to = model_points(m, s, true, true);
-    gather(m, v, &from, NULL, 0, tags);
-    for (int64_t b = 0; b < s->transform.batch; b++) {
-        struct tag *t = tags + b * s->transform.length;
-        if (!line(m, t, s->transform.length, true) && !line(m, t, s->transform.length, false))
-            model_fail(m, "what is transformed is no whole row or column: %s",
-                       model_describe(m, v));
-    }
-    scatter(m, v, &to, NULL, tags);
-}
-
-/* struct run: the engine's order on all slots: families start their steps in order, some at a
- * time; which of those under way ends first is drawn. */
-struct run {
-    uint64_t random;
-    uint64_t next[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX];
-    uint64_t done[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX], prefix[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX];
-    bool *over;          /* [steps] */
-    struct tag **letter; /* [steps] what a SEND gave its RECV */
-    uint32_t *come;      /* [steps] SYNC: members that have come, at the first of them */
-    uint32_t *flying, flights;
-    uint32_t left;
-    struct tag *tags, *more;
-};
-
-static uint64_t draw(struct run *r, uint64_t below)
-{
-    uint64_t x = r->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
-}
-
-static void end_step(struct model *m, struct run *r, uint32_t v)
-{
-    const struct instance *n = &m->instance[v];
-    uint32_t s = n->slot, f = n->family, base = m->base[s][f];
-    r->over[v] = true;
-    r->done[s][f]++;
-    r->left--;
-    while (r->prefix[s][f] < m->program[s].family[f].count && r->over[base + r->prefix[s][f]])
-        r->prefix[s][f]++;
-}
-
-static bool may_start(const struct model *m, const struct run *r, uint32_t s, unsigned f)
-{
-    const struct td_program *p = &m->program[s];
-    const struct td_family *family = &p->family[f];
-    if (family->kind == TD_RECV || r->next[s][f] == family->count ||
-        r->next[s][f] - r->done[s][f] >= TD_STEPS_AHEAD)
-        return false;
-    for (unsigned d = 0; d < family->dependencies; d++)
-        if (r->prefix[s][family->dependency[d].on] <
-            td_dependency_count(p, &family->dependency[d], r->next[s][f]))
-            return false;
-    return true;
-}
-
-/* come notes a member's coming to a SYNC; the last sets it flying on all. */
-static void come(struct model *m, struct run *r, uint32_t v)
-{
-    uint32_t members = m->instance[v].step.among.count;
-    if (++r->come[model_member(m, v, 0)] < members)
-        return;
-    for (uint32_t k = 0; k < members; k++)
-        r->flying[r->flights++] = model_member(m, v, k);
-}
-
-static void start_steps(struct model *m, struct run *r, uint32_t s)
-{
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (unsigned f = 0; f < m->program[s].families; f++)
-            while (may_start(m, r, s, f)) {
-                uint32_t v = m->base[s][f] + (uint32_t)r->next[s][f]++;
-                if (m->instance[v].step.kind == TD_SYNC)
-                    come(m, r, v);
-                else if (m->instance[v].elements == 0)
-                    end_step(m, r, v);
-                else
-                    r->flying[r->flights++] = v;
-                moved = true;
-            }
-    }
-}
-
-/* act does what the step does; a SEND sets its RECV flying. */
-static void act(struct model *m, struct run *r, uint32_t v)
-{
-    struct instance *n = &m->instance[v];
-    switch (n->step.kind) {
-    case TD_SEND:
-        r->letter[n->partner] = obtain(m, (uint64_t)n->elements, sizeof(struct tag), false);
-        gather(m, v, &n->step.from, NULL, 0, r->letter[n->partner]);
-        r->flying[r->flights++] = n->partner;
-        return;
-    case TD_RECV:
-        scatter(m, v, &n->step.to, &n->step.to_lanes, r->letter[v]);
-        return;
-    case TD_COPY:
-        gather(m, v, &n->step.from, NULL, 0, r->tags);
-        scatter(m, v, &n->step.to, &n->step.to_lanes, r->tags);
-        return;
-    case TD_COMBINE:
-        combine(m, v, r->tags, r->more);
-        return;
-    case TD_TRANSFORM:
-        transform(m, v, r->tags);
-        return;
-    case TD_SYNC:
-    case TD_STEP_KINDS:
-        return;
-    }
-}
-
-static void execute(struct model *m, uint64_t seed)
-{
-    struct run *r = model_obtain(m, 1, sizeof *r);
-    int64_t most = 1;
-    r->random = seed;
-    r->over = model_obtain(m, m->steps, sizeof *r->over);
-    r->letter = model_obtain(m, m->steps, sizeof *r->letter);
-    r->flying = model_obtain(m, m->steps, sizeof *r->flying);
-    r->come = model_obtain(m, m->steps, sizeof *r->come);
-    r->left = m->steps;
-    for (uint32_t v = 0; v < m->steps; v++)
-        most = m->instance[v].elements > most ? m->instance[v].elements : most;
-    r->tags = model_obtain(m, (uint64_t)most, sizeof *r->tags);
-    r->more = model_obtain(m, (uint64_t)most, sizeof *r->more);
-    for (uint32_t v = 0; v < m->steps; v++)
-        if (m->instance[v].step.kind == TD_RECV && m->instance[v].elements == 0)
-            end_step(m, r, v);
-    for (uint32_t s = 0; s < m->group.slots; s++)
-        start_steps(m, r, s);
-    while (r->flights) {
-        uint64_t i = draw(r, r->flights);
-        uint32_t v = r->flying[i];
-        r->flying[i] = r->flying[--r->flights];
-        act(m, r, v);
-        end_step(m, r, v);
-        start_steps(m, r, m->instance[v].slot);
-    }
-    for (uint32_t v = 0; r->left && v < m->steps; v++)
-        if (!r->over[v])
-            model_fail(m, "the engine cannot get to: %s", model_describe(m, v));
-}
-
-/* ---- the collectives' promises ---- */
-
-static struct tag *source_of(const struct model *m, uint32_t rank)
-{
-    return m->memory[m->group.slots + rank];
-}
-
-static struct tag *destination_of(const struct model *m, uint32_t rank)
-{
-    return m->memory[m->group.slots + (m->in_place ? 0 : m->group.size) + rank];
-}
-
-/* first returns what element i of a rank's source is before. */
-static struct tag first(const struct model *m, uint32_t rank, uint64_t i)
-{
-    const struct symbolic_case *c = m->c;
-    switch (c->call.kind) {
-    case TD_KIND_BROADCAST:
-        return (struct tag){i, rank == c->call.root ? 0 : POISON};
-    case TD_KIND_ALLREDUCE:
-        return (struct tag){i, (uint64_t)1 << rank};
-    case TD_KIND_ALLTOALL:
-        return (struct tag){i, rank};
-    case TD_KIND_FFT:
-        return (struct tag){td_block(c->fft.size[0], c->size, rank).begin * c->fft.size[1] + i, 0};
-    case TD_KIND_BARRIER:
-    case TD_KIND_PLAN_FFT:
-    case TD_KIND_MAX:
-        break;
-    }
-    return (struct tag){0, POISON};
-}
-
-/* last returns what element i of a rank's destination must be in the end. */
-static struct tag last(const struct model *m, uint32_t rank, uint64_t i)
-{
-    const struct symbolic_case *c = m->c;
-    struct tag t = first(m, rank, i);
-    if (c->call.kind == TD_KIND_BROADCAST)
-        t.state = 0;
-    else if (c->call.kind == TD_KIND_ALLREDUCE)
-        t.state = UINT64_MAX >> (64 - c->size);
-    else if (c->call.kind == TD_KIND_ALLTOALL)
-        t = (struct tag){rank * m->count + i % m->count, i / m->count};
-    else
-        t.state = ROWS_DONE | COLUMNS_DONE;
-    return t;
-}
-
-static void fill(struct model *m)
-{
-    /* of scratch, which may be large, only what will be looked at */
-    for (uint32_t i = m->group.slots; i < m->memories; i++)
-        memset(m->memory[i], 0xff, m->memory_elements[i] * sizeof(struct tag));
-    for (uint32_t i = 0; i < m->accesses; i++) {
-        const struct access *a = &m->access[i];
-        memset(m->memory[a->memory] + a->begin, 0xff, (a->end - a->begin) * sizeof(struct tag));
-    }
-    for (uint32_t r = 0; r < m->c->size; r++)
-        for (uint64_t i = 0; i < buffer_elements(m, r); i++)
-            source_of(m, r)[i] = first(m, r, i);
-}
-
-static void verify(struct model *m)
-{
-    for (uint32_t r = 0; r < m->c->size; r++)
-        for (uint64_t i = 0; i < buffer_elements(m, r); i++) {
-            struct tag is = destination_of(m, r)[i], want = last(m, r, i);
-            if (is.what != want.what || is.state != want.state)
-                model_fail(m, "rank %u has (%llu, %llx) at place %llu in the end, not (%llu, %llx)",
-                           r, (unsigned long long)is.what, (unsigned long long)is.state,
-                           (unsigned long long)i, (unsigned long long)want.what,
-                           (unsigned long long)want.state);
-            is = source_of(m, r)[i];
-            want = first(m, r, i);
-            if (!m->in_place && (is.what != want.what || is.state != want.state))
-                model_fail(m, "the source of rank %u has changed", r);
-        }
-}
+/* ---- the whole check ---- */
 
 /* verify_factors: rows' times columns' factor is the plan's. */
 static void verify_factors(struct model *m)
@@ -650,19 +439,21 @@ static void verify_factors(struct model *m)
     }
 }
 
-static void check_ride(struct model *m)
+/* is_ordered: whether the result depends on the order of the ranks: what has no set but an
+ * interval, what must not depend on where ranks are, and where nothing is gained by another. */
+static bool is_ordered(const struct model *m)
 {
-    uint64_t bytes = m->c->call.count * td_type_bytes(m->c->call.type);
-    for (uint32_t s = 0; s < m->group.slots; s++) {
-        const struct td_program *p = &m->program[s];
-        enum td_ride want = TD_RIDE_EMPTY;
-        if (bytes && p->call.kind == TD_KIND_ALLREDUCE)
-            want = TD_RIDE_COMBINE;
-        if (bytes && p->call.kind == TD_KIND_BROADCAST)
-            want = TD_RIDE_ROOT;
-        if (p->families || p->ride != want || p->ride_bytes > TD_RIDE_BYTES_MAX ||
-            (want != TD_RIDE_EMPTY && p->ride_bytes != (int64_t)bytes))
-            model_fail(m, "node %u lets the wrong thing ride", m->group.node[s]);
+    const struct td_call *call = &m->c->call;
+    switch (call->kind) {
+    case TD_KIND_SCAN:
+    case TD_KIND_EXSCAN:
+    case TD_KIND_PREFIX:
+    case TD_KIND_REDUCE_SCATTERV:
+        return true;
+    case TD_KIND_REDUCE_SCATTER:
+        return call->mode == TD_REPRODUCIBLE_ANY || m->program[0].ride == TD_RIDE_NONE;
+    default:
+        return td_call_reduces(call->kind) && call->mode == TD_REPRODUCIBLE_ANY;
     }
 }
 
@@ -672,29 +463,25 @@ static void check(struct model *m)
     if (td_group_build(&m->group, m->arena, c->rank_node, c->size) != TD_OK)
         model_fail(m, "no memory for the group");
     m->in_place = c->in_place || c->call.kind == TD_KIND_BROADCAST;
-    m->element = (int64_t)td_type_bytes(c->call.kind == TD_KIND_FFT ? c->fft.type : c->call.type);
-    m->count = c->call.count;
-    if (c->call.kind == TD_KIND_ALLTOALL)
-        m->count *= (uint64_t)m->element;
-    if (m->element == 0 || c->call.kind == TD_KIND_ALLTOALL)
-        m->element = 1;
+    promise_units(m);
+    if (td_call_has_parts(c->call.kind))
+        take_parts(m);
     compile(m);
+    expand(m);
+    m->ordered = is_ordered(m);
     m->stats->slots = m->group.slots;
     m->stats->steps = m->steps;
     m->stats->rides = m->program[0].ride != TD_RIDE_NONE;
-    if (m->stats->rides) {
-        check_ride(m);
-        return;
-    }
+    promise_check_ride(m);
     make_memories(m);
     match(m);
     note_accesses(m);
     graph_check(m);
     verify_factors(m);
     for (unsigned order = 0; order < (c->orders ? c->orders : 1); order++) {
-        fill(m);
-        execute(m, c->seed + order);
-        verify(m);
+        promise_fill(m);
+        execute_steps(m, c->seed + order);
+        promise_verify(m);
     }
 }
 
@@ -705,7 +492,7 @@ const char *symbolic_check(const struct symbolic_case *c, struct symbolic_stats 
     struct symbolic_stats none;
     model = (struct model){.c = c, .stats = stats ? stats : &none};
     *model.stats = (struct symbolic_stats){0};
-    model.arena = td_arena_create(1 << 20);
+    model.arena = td_arena_create(td_call_has_parts(c->call.kind) ? PARTS_BYTES : ARENA_BYTES);
     text[0] = '\0';
     if (!model.arena || c->size > SYMBOLIC_RANKS_MAX)
         return "the case is too large";

@@ -5,13 +5,14 @@
  * Every step instance is a vertex of a graph. A step comes after the steps its dependencies name; a
  * RECV after its SEND; a SYNC after what any of its members needs to come to it. A SEND is over
  * when its bytes have been read, no later, and messages of no bytes order nothing: that is all the
- * engine promises. What is checked:
+ * engine promises. What rides with the gate is there before the first step. What is checked:
  *   - every SEND has its RECV, of the same size, and every RECV its SEND, but for those without
  *     bytes; every member of a SYNC has it, with the same members;
  *   - the graph has no cycle, and the engine's order of starting steps does not block it;
  *   - every slice lies within its buffer;
  *   - two accesses to the same memory, one of them a write, are ordered by the graph;
  *   - nothing is read before it was written; nothing is combined or transformed twice;
+ *   - operands are folded from rank 0 on, one by one, where the result depends on it;
  *   - at the end every destination holds exactly what the collective promises, and a source that
  *     is not also a destination is as it was. */
 #ifndef TD_TESTS_SYMBOLIC_H
@@ -32,6 +33,8 @@ struct symbolic_case {
     struct td_tuning tuning;
     const uint32_t *rank_node; /* [size] */
     uint32_t size;
+    /* of a call with parts, in elements: [rank][other], what rank has for, takes from other */
+    const uint64_t *from_count, *from_at, *to_count, *to_at; /* at: NULL, or its places */
     bool in_place;   /* source and destination are one; a broadcast always is */
     unsigned orders; /* random orders of execution to try */
 };

@@ -10,75 +10,20 @@
 #include <cmocka.h>
 
 #include "collectives/select.h"
-#include "symbolic.h"
-
-static uint64_t state = 3;
-
-static uint64_t draw(uint64_t below)
-{
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
-}
+#include "groups.h"
 
 static const char *const shapes[] = {
     "1x1", "2",    "2m",  "3",     "4",     "5",     "7m",      "8",      "2x2",     "3x3",
     "4x4", "2x3m", "2x5", "4mx4m", "2x2x2", "2x2x4", "3x2mx3m", "3x3x2m", "2x2x2x2", "1x4x2"};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* ---- groups ---- */
-
-enum form { WHOLE, CYCLIC, SHUFFLED, UNEVEN, BOX, SCATTERED, FORMS };
-
-struct placed {
-    struct td_topology topology;
-    enum form form;
-    uint32_t size;
-    uint32_t rank_node[SYMBOLIC_RANKS_MAX];
-};
-
-/* belongs: the node is one of the group's; a BOX leaves out the last plane of the last dimension, a
- * SCATTERED group some nodes. */
-static bool belongs(const struct placed *g, uint32_t node)
-{
-    const struct td_topology *t = &g->topology;
-    uint32_t last = t->dimensions - 1, c[TD_DIMENSIONS_MAX];
-    td_topology_coordinates(t, node, c);
-    if (g->form == BOX)
-        return t->size[last] == 1 || c[last] + 1 < t->size[last];
-    return g->form != SCATTERED || node == 0 || draw(3) != 0;
-}
-
-static void place(struct placed *g, const char *shape, enum form form, uint32_t per_node)
-{
-    uint32_t node[SYMBOLIC_NODES_MAX], nodes = 0;
-    *g = (struct placed){.form = form};
-    assert_int_equal(td_topology_parse(&g->topology, shape, &(size_t){0}, &(const char *){0}),
-                     TD_OK);
-    for (uint32_t n = 0; n < g->topology.nodes; n++)
-        if (belongs(g, n))
-            node[nodes++] = n;
-    for (uint32_t i = 0; i < nodes; i++) {
-        uint32_t ranks = form == UNEVEN ? 1 + (uint32_t)draw(per_node) : per_node;
-        for (uint32_t k = 0; k < ranks; k++)
-            g->rank_node[g->size++] = node[i];
-    }
-    for (uint32_t r = 0; form == CYCLIC && r < g->size; r++)
-        g->rank_node[r] = node[r % nodes];
-    for (uint32_t r = g->size; (form == SHUFFLED || form == UNEVEN) && r > 1; r--) {
-        uint32_t other = (uint32_t)draw(r), swap = g->rank_node[other];
-        g->rank_node[other] = g->rank_node[r - 1];
-        g->rank_node[r - 1] = swap;
-    }
-}
-
-static void check(const struct placed *g, struct symbolic_case c, struct symbolic_stats *stats)
+static void check(const struct groups_placed *g, struct symbolic_case c,
+                  struct symbolic_stats *stats)
 {
     c.rank_node = g->rank_node;
     c.size = g->size;
     c.topology = g->topology;
-    c.seed = draw(UINT64_MAX);
+    c.seed = groups_draw(UINT64_MAX);
     if (!c.compile)
         c.compile = td_select_compile;
     const char *wrong = symbolic_check(&c, stats);
@@ -107,47 +52,41 @@ static struct symbolic_case make(enum td_alltoall method, uint64_t count)
 }
 
 /* tune draws everything that a method has to choose. */
-static void tune(const struct placed *g, struct symbolic_case *c)
+static void tune(const struct groups_placed *g, struct symbolic_case *c)
 {
     struct td_tuning *t = &c->tuning;
-    t->fabric = (uint8_t)draw(TD_FABRICS);
-    t->parts = (uint8_t)draw(4);
-    t->barriers = (uint8_t)draw(3);
-    t->barriers_of_all = draw(3) == 0;
-    t->no_gap = draw(2);
-    t->in_order = draw(3) == 0;
-    t->burst = (uint32_t)(1 + draw(3));
-    t->packet_bytes = (uint32_t)(draw(3) ? 1 << 18 : g->topology.nodes + g->size + draw(40));
+    t->fabric = (uint8_t)groups_draw(TD_FABRICS);
+    t->parts = (uint8_t)groups_draw(4);
+    t->barriers = (uint8_t)groups_draw(3);
+    t->barriers_of_all = groups_draw(3) == 0;
+    t->no_gap = groups_draw(2);
+    t->in_order = groups_draw(3) == 0;
+    t->burst = (uint32_t)(1 + groups_draw(3));
+    t->packet_bytes =
+        (uint32_t)(groups_draw(3) ? 1 << 18 : g->topology.nodes + g->size + groups_draw(40));
     /* room for all of every message, or in every buffer for a half, a third or a quarter of it */
     t->relay_bytes = (uint64_t)64 << 20;
-    if (draw(2)) {
-        uint64_t slots = 0, most = 0;
-        for (uint32_t n = 0; n < g->topology.nodes; n++) {
-            uint64_t here = 0;
-            for (uint32_t r = 0; r < g->size; r++)
-                here += g->rank_node[r] == n;
-            slots += here > 0;
-            most = here > most ? here : most;
-        }
+    if (groups_draw(2)) {
+        uint64_t most = 0, slots = groups_nodes(g, &most);
         uint64_t buffers =
             c->tuning.alltoall == TD_ALLTOALL_PHASED ? g->topology.dimensions + 1 : 2;
-        t->relay_bytes = most * most * slots * buffers * (1 + c->call.count / (2 + draw(3)));
+        t->relay_bytes = most * most * slots * buffers * (1 + c->call.count / (2 + groups_draw(3)));
     }
 }
 
 /* for_all calls `test` with every shape and form. */
-static void for_all(void (*test)(const struct placed *))
+static void for_all(void (*test)(const struct groups_placed *))
 {
-    struct placed g;
+    struct groups_placed g;
     for (int s = 0; s < SHAPES; s++)
-        for (int form = 0; form < FORMS; form++)
+        for (int form = 0; form < GROUPS_FORMS; form++)
             for (uint32_t per_node = 1; per_node <= 3; per_node++) {
-                place(&g, shapes[s], (enum form)form, per_node);
+                groups_place(&g, shapes[s], (enum groups_form)form, per_node);
                 test(&g);
             }
 }
 
-static void by_method(const struct placed *g, enum td_alltoall method)
+static void by_method(const struct groups_placed *g, enum td_alltoall method)
 {
     static const uint64_t counts[] = {0, 1, 2, 3, 7, 40, 111};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -157,7 +96,7 @@ static void by_method(const struct placed *g, enum td_alltoall method)
     }
 }
 
-static void phased(const struct placed *g)
+static void phased(const struct groups_placed *g)
 {
     by_method(g, TD_ALLTOALL_PHASED);
 }
@@ -168,7 +107,7 @@ static void phased_serves_all_groups(void **unused)
     for_all(phased);
 }
 
-static void random_order(const struct placed *g)
+static void random_order(const struct groups_placed *g)
 {
     by_method(g, TD_ALLTOALL_RANDOM);
 }
@@ -179,7 +118,7 @@ static void random_order_serves_all_groups(void **unused)
     for_all(random_order);
 }
 
-static void pairwise(const struct placed *g)
+static void pairwise(const struct groups_placed *g)
 {
     by_method(g, TD_ALLTOALL_PAIRWISE);
 }
@@ -190,7 +129,7 @@ static void pairwise_serves_all_groups(void **unused)
     for_all(pairwise);
 }
 
-static void two_phase(const struct placed *g)
+static void two_phase(const struct groups_placed *g)
 {
     by_method(g, TD_ALLTOALL_TWO_PHASE);
 }
@@ -244,8 +183,8 @@ static struct kind *kind_of(const char *of, const char *on)
  * pace. */
 static void try_without(const char *shape, enum td_alltoall method)
 {
-    struct placed g;
-    place(&g, shape, WHOLE, 1);
+    struct groups_placed g;
+    groups_place(&g, shape, GROUPS_WHOLE, 1);
     for (unsigned f = 0; f < TD_FAMILIES_MAX; f++)
         for (unsigned d = 0; d < TD_DEPENDENCIES_MAX; d++) {
             struct symbolic_case c = make(method, 60);
