@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/bound.h"
+#include "core/program.h"
+#include "core/quantity.h"
+#include "libtorus/status.h"
 #include "torusctl.h"
 
-enum { LARGE = 16 << 20, LATENCY_RUNS = 500, LARGE_RUNS = 11, WARM_UP = 3 };
+enum { LARGE = 16 << 20, LATENCY_RUNS = 500, LARGE_RUNS = 11, WARM_UP = 3, ALLTOALL_RUNS = 5 };
 
 struct bench {
     torus_context *context;
@@ -81,15 +85,113 @@ static double memcpy_rate(struct bench *b)
     return LARGE / best;
 }
 
+/* ---- one all-to-all ---- */
+
+/* least_s returns T_min of an all-to-all between all nodes, a rank each, over links with a rate; 0
+ * when they have none, or the ranks are others. */
+static double least_s(struct bench *b, uint64_t bytes)
+{
+    struct td_reply reply;
+    struct td_topology t = {0};
+    int wrap[TORUS_DIMENSIONS_MAX];
+    if (tl_status_page(b->context, TD_STATUS_QUEUES, 0, &reply) != TORUS_OK)
+        return 0;
+    const struct td_status_row *row = reply.u.status.row;
+    if (row->number[TD_QUEUES_FABRIC] != TD_FABRIC_ROUTED || row->number[TD_QUEUES_LINK_RATE] == 0)
+        return 0;
+    double rate = (double)row->number[TD_QUEUES_LINK_RATE];
+    t.dimensions = (uint32_t)torus_shape(b->context, t.size, wrap);
+    t.nodes = 1;
+    for (uint32_t d = 0; d < t.dimensions; d++) {
+        t.wrap[d] = wrap[d];
+        t.nodes *= t.size[d];
+    }
+    return torus_size(b->world) == t.nodes ? (double)td_alltoall_bound(&t, bytes) / 2 / rate : 0;
+}
+
+/* last_s returns how long an all-to-all takes until the last rank has it; below 0: it failed. */
+static double last_s(struct bench *b, uint64_t bytes, const void *from, void *to)
+{
+    double took = 0;
+    if (torus_barrier(b->world) != TORUS_OK)
+        return -1;
+    double at = ctl_seconds();
+    if (torus_alltoall(b->world, from, to, bytes, TORUS_BYTE) != TORUS_OK)
+        return -1;
+    took = ctl_seconds() - at;
+    if (torus_allreduce(b->world, TORUS_IN_PLACE, &took, 1, TORUS_DOUBLE, TORUS_MAX) != TORUS_OK)
+        return -1;
+    return took;
+}
+
+static void print_alltoall(uint64_t bytes, double first, double median, double least, bool as_json)
+{
+    char text[32];
+    if (as_json) {
+        json_t *all = json_pack("{s:i s:I s:f s:f}", "version", 1, "bytes", (json_int_t)bytes,
+                                "first_s", first, "median_s", median);
+        if (least > 0) {
+            json_object_set_new(all, "t_min_s", json_real(least));
+            json_object_set_new(all, "first_efficiency", json_real(least / first));
+            json_object_set_new(all, "efficiency", json_real(least / median));
+        }
+        json_dumpf(all, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(all);
+        return;
+    }
+    printf("all-to-all of %s a pair: %.4f s the first time, %.4f s the median",
+           td_quantity_print(bytes, text, sizeof text), first, median);
+    if (least > 0)
+        printf("; T_min %.4f s: efficiency %.3f and %.3f", least, least / first, least / median);
+    putchar('\n');
+}
+
+/* bench_alltoall measures one all-to-all, of `bytes` a pair, the first run by itself. */
+static void bench_alltoall(struct bench *b, uint64_t bytes, int runs, bool as_json)
+{
+    uint64_t all = bytes * torus_size(b->world);
+    void *from = torus_alloc(b->context, all), *to = torus_alloc(b->context, all);
+    double *times = calloc((size_t)runs, sizeof *times);
+    bool good = from && to && times;
+    double first = good ? last_s(b, bytes, from, to) : -1;
+    good = first >= 0;
+    for (int i = 0; i < runs && good; i++)
+        good = (times[i] = last_s(b, bytes, from, to)) >= 0;
+    if (!good) {
+        b->failed = torus_last_error(b->context);
+    } else if (torus_rank(b->world) == 0) {
+        qsort(times, (size_t)runs, sizeof *times, ascending);
+        print_alltoall(bytes, first, times[runs / 2], least_s(b, bytes), as_json);
+    }
+    free(times);
+}
+
+/* ---- all of it ---- */
+
+static int finish(struct bench *b, int code)
+{
+    if (b->failed) {
+        fprintf(stderr, "torusctl bench: %s\n", b->failed);
+        code = EXIT_FAILED;
+    }
+    torus_close(b->context);
+    return code;
+}
+
 int ctl_bench(int argc, char **argv)
 {
     bool as_json = false;
-    int runs = LATENCY_RUNS, code = EXIT_WELL;
+    uint64_t bytes = 0;
+    int runs = 0, code = EXIT_WELL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             as_json = true;
         else if (strcmp(argv[i], "--iterations") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
             runs = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--alltoall") == 0 && i + 1 < argc &&
+                 td_quantity_parse(argv[i + 1], &bytes) && bytes > 0)
+            i++;
         else
             return ctl_usage("bench", "there is no such option");
     }
@@ -105,8 +207,17 @@ int ctl_bench(int argc, char **argv)
     struct bench b = {.context = ctl_open(NULL, &code)};
     if (!b.context)
         return code;
-    if (torus_join(b.context, NULL, &b.world) != TORUS_OK ||
-        !(b.a = torus_alloc(b.context, LARGE)) || !(b.b = torus_alloc(b.context, LARGE)))
+    if (torus_join(b.context, NULL, &b.world) != TORUS_OK) {
+        b.failed = torus_last_error(b.context);
+        return finish(&b, code);
+    }
+    if (bytes) {
+        bench_alltoall(&b, bytes, runs ? runs : ALLTOALL_RUNS, as_json);
+        return finish(&b, code);
+    }
+    if (!runs)
+        runs = LATENCY_RUNS;
+    if (!(b.a = torus_alloc(b.context, LARGE)) || !(b.b = torus_alloc(b.context, LARGE)))
         b.failed = torus_last_error(b.context);
     json_t *all = json_pack("{s:i}", "version", 1);
     bool first = !b.failed && torus_rank(b.world) == 0;
@@ -127,10 +238,5 @@ int ctl_bench(int argc, char **argv)
         putchar('\n');
     }
     json_decref(all);
-    if (b.failed) {
-        fprintf(stderr, "torusctl bench: %s\n", b.failed);
-        code = EXIT_FAILED;
-    }
-    torus_close(b.context);
-    return code;
+    return finish(&b, code);
 }

@@ -52,8 +52,8 @@ static const struct command {
      "  --real               write the real part alone\n"
      "  --timing             say how long each phase took and what each rank did\n"
      "  --json               the same as one JSON object a rank\n"},
-    {"bench", "[--json] [--iterations N]", "latency and bandwidth, by every rank of a job",
-     ctl_bench, ""},
+    {"bench", "[--json] [--iterations N] [--alltoall BYTES]",
+     "latency and bandwidth, by every rank of a job", ctl_bench, ""},
     {"compare", "A.npy B.npy [--fft]", "relative errors of A against B, or against B's transform",
      ctl_compare, ""},
     {"filter", "IN.npy OUT.npy --lowpass SAMPLES",

@@ -342,6 +342,18 @@ class Emulation(unittest.TestCase):
         self.assertGreater(taken, least - 65536 / rate)
         self.assertLess(taken, 1.5 * least + 1.5)
 
+    def test_no_all_to_all_is_faster_than_its_links(self):
+        done = emulate("2x3", "--fabric", "routed", "--link-rate", "1MB/s", "--set",
+                       "network.packet=16KiB", "--", CTL, "bench", "--alltoall", "64KiB",
+                       "--iterations", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads("".join(line.removeprefix("[0] ") for line in done.stdout.splitlines()))
+        # rings of three: 6 / 3 x floor(9 / 4) / 2 messages on each link
+        self.assertAlmostEqual(result["t_min_s"], 2 * 65536 / 1e6)
+        for run in ("first_s", "median_s"):
+            self.assertGreater(result[run], result["t_min_s"])
+        self.assertAlmostEqual(result["efficiency"], result["t_min_s"] / result["median_s"])
+
     def test_queues_know_the_neighbours(self):
         [node] = [n for n in self.queues_after("2x3m", 1) if n["node"] == 0]
         self.assertEqual([(l["direction"], l["neighbour"], l["state"]) for l in node["links"]],
