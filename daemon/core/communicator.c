@@ -507,7 +507,7 @@ static bool tell_members(struct td_core *core, struct td_communicator *c)
                                .size = size,
                                .name = c->name};
         c->members_told =
-            td_job_fill_members(c->rank_node, c->rank_token, size, c->members_told, &m);
+            td_job_fill_members(core, c->rank_node, c->rank_token, size, c->members_told, &m);
         m.last = c->members_told == size;
         for (uint32_t i = 0; i < c->children; i++)
             td_core_send(core, c->child[i], &m);

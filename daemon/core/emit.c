@@ -2,7 +2,6 @@
 /* How modules ask for actions, and what the actions of one step point to. */
 #include <assert.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +21,8 @@ static size_t used_bytes(enum td_action_kind kind)
 {
     const struct td_action *a = NULL;
     switch (kind) {
-    case TD_ACTION_SEND_PACKET:
-        return sizeof a->u.packet;
-    case TD_ACTION_FORWARD_PACKET: /* always assigned whole */
+    case TD_ACTION_SEND_PACKET: /* what is used of them is always assigned */
+    case TD_ACTION_FORWARD_PACKET:
         return 0;
     case TD_ACTION_COMPUTE:
         return sizeof a->u.compute;
@@ -136,13 +134,6 @@ const char *td_core_node_name(struct td_core *core, uint32_t node)
     return td_core_format(core, "node %u (%s)", node, place);
 }
 
-/* copy_message leaves out the members that are not there: they are most of a message. */
-static void copy_message(struct td_message *to, const struct td_message *m)
-{
-    memcpy(to, m, offsetof(struct td_message, member) + m->members * sizeof m->member[0]);
-    memcpy(&to->least, &m->least, sizeof *m - offsetof(struct td_message, least));
-}
-
 void td_core_send(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     if (node == core->node) {
@@ -151,7 +142,7 @@ void td_core_send(struct td_core *core, uint32_t node, const struct td_message *
     }
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = node;
-    copy_message(&a->u.tree.message, m);
+    a->u.tree.message = *m;
     td_link_seal(core, a);
 }
 

@@ -84,14 +84,11 @@ static uint64_t touched(const struct td_step *step)
 /* start begins a step; false when there is no room for it now. A step without bytes is done. */
 static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
 {
-    struct td_step expanded;
-    struct td_refused *refused = &o->engine.refused;
-    const struct td_step *step = &expanded;
-    bool again = refused->any && refused->family == family && refused->index == index;
-    if (again)
-        step = &refused->step;
-    else
-        o->program.method->expand(&o->program, family, index, &expanded);
+    struct td_expanded *expanded = &o->engine.expanded;
+    const struct td_step *step = &expanded->step;
+    if (!expanded->kept || expanded->family != family || expanded->index != index)
+        o->program.method->expand(&o->program, family, index, &expanded->step);
+    expanded->kept = false;
     if (step->kind == TD_SYNC) {
         o->engine.family[family].next++;
         td_sync_start(core, o, family, index, step);
@@ -105,8 +102,9 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     }
     if (step->kind == TD_SEND) {
         if (!(core->torus ? td_torus_send : td_link_send)(core, o, family, index, step)) {
-            if (!again)
-                *refused = (struct td_refused){true, family, index, expanded};
+            expanded->kept = true;
+            expanded->family = family;
+            expanded->index = index;
             return false;
         }
         o->engine.family[family].next++;

@@ -20,12 +20,13 @@ struct td_engine {
     uint64_t crowded; /* routed: families whose next step finds no room before the next turn */
     uint32_t full;    /* the queue that has no room, when one family is crowded */
     bool starved;     /* a step found no flight: one that is over lets it try again */
-    struct td_refused {
-        bool any;
+    struct td_expanded {
+        bool kept;
         unsigned family;
         uint64_t index;
         struct td_step step;
-    } refused; /* the step that last found no room: expanding it again costs more than keeping it */
+    } expanded; /* the step that last found no room: expanding it again costs more than keeping it
+                 */
 };
 
 /* td_engine_init readies the counters of a compiled program; receives are armed from now on.

@@ -2,6 +2,7 @@
 /* The side of the process that joins. What node 0 does is in registry.c. */
 #include "job.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -272,10 +273,14 @@ static void take_members(struct td_core *core, const struct td_message *m)
         refuse_all(core, m);
 }
 
-uint32_t td_job_fill_members(const uint32_t *rank_node, const uint64_t *rank_token, uint32_t size,
-                             uint32_t first, struct td_message *m)
+uint32_t td_job_fill_members(struct td_core *core, const uint32_t *rank_node,
+                             const uint64_t *rank_token, uint32_t size, uint32_t first,
+                             struct td_message *m)
 {
     uint32_t rank = first;
+    struct td_member_run *member = td_core_pad(core, TD_MEMBERS_PER_MESSAGE * sizeof *member);
+    assert(member); /* who sends messages has looked for room */
+    m->member = member;
     m->members = 0;
     while (rank < size && m->members < TD_MEMBERS_PER_MESSAGE) {
         struct td_member_run run = {
@@ -284,7 +289,7 @@ uint32_t td_job_fill_members(const uint32_t *rank_node, const uint64_t *rank_tok
         while (rank + run.count < size && rank_node[rank + run.count] == run.node &&
                rank_token[rank + run.count] == run.token + run.count)
             run.count++;
-        m->member[m->members++] = run;
+        member[m->members++] = run;
         rank += run.count;
     }
     return rank;

@@ -77,7 +77,10 @@ bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned
     *t = (struct td_transfer){.operation = operation,
                               .family = family,
                               .index = index,
-                              .step = *step,
+                              .from = step->from,
+                              .peer = step->peer,
+                              .peer_family = step->peer_family,
+                              .peer_index = step->peer_index,
                               .bytes = (uint64_t)td_step_bytes(step)};
     *link->queue_last = t;
     link->queue_last = &t->next;
@@ -204,12 +207,12 @@ static void send_flight(struct td_core *core, struct td_flight *f)
     f->readers++;
     a->u.packet.node = f->node;
     a->u.packet.handle = td_flight_handle(core, f);
-    a->u.packet.slice = t->step.from;
+    a->u.packet.slice = t->from;
     td_operation_view(f->operation, &a->u.packet.view);
     a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_DATA,
                                             .link_sequence = f->sequence,
-                                            .family = t->step.peer_family,
-                                            .index = t->step.peer_index,
+                                            .family = t->peer_family,
+                                            .index = t->peer_index,
                                             .offset = f->index,
                                             .bytes = (uint32_t)f->bytes};
     td_operation_name(f->operation, &a->u.packet.packet);
@@ -293,7 +296,7 @@ static bool advance(struct td_core *core, struct td_task *task)
             return false;
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
         a->u.packet.node = link->node;
-        a->u.packet.packet.kind = TD_PACKET_CREDIT;
+        a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
         td_link_fill(core, link->node, &a->u.packet.packet);
         link->tell = false;
     }
@@ -342,7 +345,8 @@ static void take_counts(struct td_core *core, struct td_link *link, const struct
         link->freed_there = packet->freed;
     if (packet->received > link->acknowledged)
         td_link_acknowledge(core, link, packet->received);
-    td_core_queue(core, &link->task);
+    if (!core->torus) /* where packets go when the torus says so */
+        td_core_queue(core, &link->task);
 }
 
 /* take_next takes the packet that was to come next; false: the buffer is still the caller's. */
@@ -379,7 +383,8 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
     if (packet->session == link->session_in)
         take_counts(core, link, packet);
     if (next && packet->kind == TD_PACKET_DATA) {
-        td_core_queue(core, &link->task);
+        if (!core->torus)
+            td_core_queue(core, &link->task);
         if (take_next(core, link, packet, buffer))
             return;
     } else if (next && core->torus && !td_torus_packet(core, node, packet, buffer, &why)) {

@@ -27,7 +27,9 @@ struct td_transfer {
     struct td_operation *operation;
     unsigned family; /* of the SEND, at this node */
     uint64_t index;
-    struct td_step step;
+    struct td_slice from; /* of the step, as is what follows */
+    uint32_t peer, peer_family;
+    uint64_t peer_index;
     uint64_t bytes, offset; /* offset: handed to the link so far */
     uint32_t unsettled;     /* packets in flight */
     bool abandoned;         /* its operation has ended: nobody waits for it */

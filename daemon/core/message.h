@@ -243,7 +243,7 @@ struct td_message {
     const char *name;
     bool last; /* MEMBERS: the final piece; NODE_LOST: it is back */
     uint32_t members;
-    struct td_member_run member[TD_MEMBERS_PER_MESSAGE];
+    const struct td_member_run *member; /* at most TD_MEMBERS_PER_MESSAGE */
     /* ARRIVE */
     struct td_witness least, greatest;
     bool partial;            /* only a report of who has arrived below */

@@ -72,8 +72,8 @@ static bool advance(struct td_core *core, struct td_task *task)
                                .uid = job->uid,
                                .size = job->size,
                                .name = job->name};
-        job->members_told =
-            td_job_fill_members(job->rank_node, job->rank_token, job->size, job->members_told, &m);
+        job->members_told = td_job_fill_members(core, job->rank_node, job->rank_token, job->size,
+                                                job->members_told, &m);
         m.last = job->members_told == job->size;
         if (m.last) {
             td_arena_free(core->arena, job->rank_node);

@@ -104,14 +104,14 @@ void td_link_ask(struct td_core *core, struct td_link *link)
 
 void td_link_speak(struct td_core *core, struct td_link *link)
 {
-    struct td_message m = {.kind = TD_MESSAGE_RESUME, .poll = link->poll};
     if (!link->ask && link->tree_received - link->tree_received_told < TREE_UNTOLD_MAX)
         return;
     if (!link->up) { /* goes out when it is */
         td_link_want(core, link);
         return;
     }
-    m.packets_received = link->received;
+    struct td_message m = {
+        .kind = TD_MESSAGE_RESUME, .poll = link->poll, .packets_received = link->received};
     link->ask = link->poll = false;
     td_core_send(core, link->node, &m);
 }

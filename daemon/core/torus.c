@@ -312,9 +312,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     uint32_t queue = queue_of(&s, step);
     if (!td_router_has_room(torus->router, queue))
         return crowd_until_turn(core, o, family, queue);
-    if (place == TD_TICKETS)
-        return crowd(core, o);
-    struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
+    struct td_transfer *t = place < TD_TICKETS ? td_arena_alloc(core->arena, sizeof *t) : NULL;
     if (!t)
         return crowd(core, o);
     torus->tickets_free = torus->ticket[place].next_free;
@@ -323,7 +321,10 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
         .operation = o,
         .family = family,
         .index = index,
-        .step = *step,
+        .from = step->from,
+        .peer = step->peer,
+        .peer_family = step->peer_family,
+        .peer_index = step->peer_index,
         .bytes = bytes,
         .ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place};
     bool shipped = td_router_ship(torus->router, queue, &s);
@@ -355,7 +356,7 @@ void td_torus_settled(struct td_core *core, const struct td_flight *f)
 void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket)
 {
     struct td_transfer *t = find(core->torus, ticket);
-    if (!t || t->step.peer != node)
+    if (!t || t->peer != node)
         return;
     t->delivered = true;
     finish(core, t);
@@ -489,7 +490,7 @@ static void send_noted(struct td_core *core, struct port *port, struct td_flight
         f->readers++;
         a->u.packet.node = port->neighbour;
         a->u.packet.handle = td_flight_handle(core, f);
-        a->u.packet.slice = f->transfer->step.from;
+        a->u.packet.slice = f->transfer->from;
         td_operation_view(f->operation, &a->u.packet.view);
         p = &a->u.packet.packet;
     } else {
@@ -526,14 +527,14 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     td_operation_flight_begin(t->operation);
     struct td_packet packet = {
         .kind = TD_PACKET_DATA,
-        .family = t->step.peer_family,
-        .index = t->step.peer_index,
+        .family = t->peer_family,
+        .index = t->peer_index,
         .offset = offset,
         .bytes =
             (uint32_t)(left < core->settings.packet_bytes ? left : core->settings.packet_bytes),
         .channel = move->channel,
         .origin = core->node,
-        .destination = t->step.peer,
+        .destination = t->peer,
         .direction = move->direction,
         .ticket = t->ticket};
     memcpy(packet.left, move->parcel.left, sizeof packet.left);
@@ -578,7 +579,7 @@ static void give_credit(struct td_core *core, struct port *port)
     }
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
     a->u.packet.node = port->neighbour;
-    a->u.packet.packet.kind = TD_PACKET_CREDIT;
+    a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
     tell(core, port, &a->u.packet.packet);
 }
 
@@ -659,7 +660,8 @@ void td_torus_turn(struct td_core *core)
             send_on(core, port, &moves[i]);
     }
     for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour != core->node && core->link[torus->port[d].neighbour].open)
+        if (!(moved >> d & 1) && torus->port[d].neighbour != core->node &&
+            core->link[torus->port[d].neighbour].open)
             give_credit(core, &torus->port[d]);
     relieve(core);
     next_turn(core, moved);
@@ -722,7 +724,7 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
     torus->missing[node] |= bits;
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
         struct td_transfer *t = torus->ticket[i].transfer;
-        if (t && !t->abandoned && between(core, t->step.peer, node))
+        if (t && !t->abandoned && between(core, t->peer, node))
             td_communicator_way_lost(core, t->operation->communicator, node,
                                      "it was on the way of its packets");
     }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NONE UINT32_MAX
 
@@ -36,6 +37,15 @@ static uint32_t new_event(struct queue *q)
     return i;
 }
 
+static void new_lists(const struct queue *q, struct moment *m)
+{
+    uint32_t words = (q->lists + 63) / 64;
+    m->list = grow(NULL, q->lists, sizeof *m->list);
+    m->some = grow(NULL, words, sizeof *m->some);
+    memset(m->list, 0xff, q->lists * sizeof *m->list); /* NONE */
+    memset(m->some, 0, words * sizeof *m->some);
+}
+
 /* rehash makes room for twice as many moments. */
 static void rehash(struct queue *q)
 {
@@ -43,7 +53,7 @@ static void rehash(struct queue *q)
     q->moment = grow(q->moment, q->moments + more, sizeof *q->moment);
     q->heap = grow(q->heap, q->moments + more, sizeof *q->heap);
     for (uint32_t i = 0; i < more; i++)
-        q->moment[q->moments + i].next_same_hash = q->moments + i + 1;
+        q->moment[q->moments + i] = (struct moment){.next_same_hash = q->moments + i + 1};
     q->moment_free = q->moments;
     q->moments += more;
     q->buckets = q->moments;
@@ -78,7 +88,11 @@ static struct moment *moment_at(struct queue *q, uint64_t time)
     struct moment *m = &q->moment[i];
     q->moment_free = m->next_same_hash;
     uint32_t b = hash(q, time);
-    *m = (struct moment){time, {NONE, NONE}, {NONE, NONE}, q->bucket[b]};
+    if (!m->list)
+        new_lists(q, m);
+    m->time = time;
+    m->at = 0;
+    m->next_same_hash = q->bucket[b];
     q->bucket[b] = i;
     uint32_t at = q->heaped++;
     for (; at > 0 && earlier(q, i, q->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -111,50 +125,82 @@ static void drop_first_moment(struct queue *q)
 
 /* ---- events ---- */
 
-void queue_put(struct queue *q, struct event e)
+void queue_init(struct queue *q, uint32_t nodes, bool by_node)
 {
-    uint32_t i = new_event(q);
-    struct moment *m = moment_at(q, e.time);
-    int list = e.kind == WAKE;
-    e.next = NONE;
-    q->event[i] = e;
-    if (m->first[list] == NONE)
-        m->first[list] = i;
-    else
-        q->event[m->last[list]].next = i;
-    m->last[list] = i;
+    *q = (struct queue){.lists = by_node ? nodes : 1};
 }
 
-static int first_list(const struct moment *m)
+void queue_put(struct queue *q, struct event e)
 {
-    return m->first[0] == NONE;
+    uint32_t i = new_event(q), at = q->lists > 1 ? e.node : 0;
+    struct moment *m = moment_at(q, e.time);
+    struct list *list = &m->list[at];
+    int wakes = e.kind == WAKE;
+    e.next = NONE;
+    q->event[i] = e;
+    if (list->first[wakes] == NONE)
+        list->first[wakes] = i;
+    else
+        q->event[list->last[wakes]].next = i;
+    list->last[wakes] = i;
+    m->some[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+/* turn_of finds the list whose turn it is: one after the other until all are empty. False: they
+ * are. */
+static bool turn_of(const struct queue *q, struct moment *m)
+{
+    uint32_t words = (q->lists + 63) / 64, word = m->at / 64;
+    uint64_t left = m->some[word] & ~(uint64_t)0 << m->at % 64;
+    for (uint32_t i = 0; !left && i < words; i++) {
+        word = word + 1 < words ? word + 1 : 0;
+        left = m->some[word];
+    }
+    if (!left)
+        return false;
+    m->at = word * 64 + (uint32_t)__builtin_ctzll(left);
+    return true;
+}
+
+static uint32_t *first_of(const struct moment *m)
+{
+    struct list *list = &m->list[m->at];
+    return &list->first[list->first[0] == NONE];
 }
 
 const struct event *queue_first(const struct queue *q)
 {
     if (q->count == 0)
         return NULL;
-    const struct moment *m = &q->moment[q->heap[0]];
-    return &q->event[m->first[first_list(m)]];
+    struct moment *m = &q->moment[q->heap[0]];
+    turn_of(q, m);
+    return &q->event[*first_of(m)];
 }
 
 struct event queue_take(struct queue *q)
 {
     struct moment *m = &q->moment[q->heap[0]];
-    int list = first_list(m);
-    uint32_t i = m->first[list];
+    turn_of(q, m);
+    uint32_t *first = first_of(m), i = *first;
     struct event e = q->event[i];
-    m->first[list] = e.next;
+    *first = e.next;
     q->event[i].next = q->free;
     q->free = i;
     q->count--;
-    if (m->first[0] == NONE && m->first[1] == NONE)
-        drop_first_moment(q);
+    if (*first_of(m) == NONE) {
+        m->some[m->at / 64] &= ~((uint64_t)1 << m->at % 64);
+        if (!turn_of(q, m))
+            drop_first_moment(q);
+    }
     return e;
 }
 
 void queue_fini(struct queue *q)
 {
+    for (uint32_t i = 0; i < q->moments; i++) {
+        free(q->moment[i].list);
+        free(q->moment[i].some);
+    }
     free(q->event);
     free(q->moment);
     free(q->heap);

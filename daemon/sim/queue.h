@@ -2,8 +2,11 @@
 /* queue: what is going to happen, by time; of one time, in the order in which it was put, but nodes
  * wake after everything else of that time.
  *
- * On modelled links most events share their time with many others, so events are kept in a list for
- * each moment, and only the moments are ordered (a heap), found by a hash of the time.
+ * On modelled links most events share their time with many others, so events are kept in lists for
+ * each moment, and only the moments are ordered (a heap), found by a hash of the time. Where
+ * nothing that happens at a node is felt by another one at the same time, a moment goes node by
+ * node
+ * (`by_node`): what a node's core needs is then fetched from memory once a moment.
  * Owns: the events, not what they point to. */
 #ifndef TD_SIM_QUEUE_H
 #define TD_SIM_QUEUE_H
@@ -42,12 +45,17 @@ struct event {
 };
 
 struct queue {
+    uint32_t lists; /* of a moment: nodes when it goes node by node, else 1 */
     struct event *event;
     uint32_t events, free; /* in use or free; first free */
     size_t count;          /* in use */
     struct moment {
         uint64_t time;
-        uint32_t first[2], last[2]; /* events, then wakes */
+        struct list {
+            uint32_t first[2], last[2]; /* events, then wakes */
+        } * list;                       /* [lists] */
+        uint64_t *some;                 /* bit of a list: it has events */
+        uint32_t at;                    /* the list whose turn it is */
         uint32_t next_same_hash;
     } * moment;
     uint32_t moments, moment_free;
@@ -55,6 +63,7 @@ struct queue {
     uint32_t *bucket, buckets;
 };
 
+void queue_init(struct queue *q, uint32_t nodes, bool by_node);
 void queue_put(struct queue *q, struct event e);
 /* queue_first returns NULL when the queue is empty. */
 const struct event *queue_first(const struct queue *q);

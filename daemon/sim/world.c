@@ -152,6 +152,9 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
                 td_topology_parse(&sim->topology, options->shape, &position, &why) == TD_OK;
     if (made)
         made = (sim->node = calloc(sim->topology.nodes, sizeof *sim->node)) != NULL;
+    /* nothing takes no time between nodes */
+    queue_init(&sim->queue, sim->topology.nodes,
+               options->modelled && options->control_ns > 0 && sim->packet_ns > 0);
     for (uint32_t i = 0; made && i < sim->topology.nodes; i++)
         made = start_node(sim, i);
     if (!made) {

@@ -4,15 +4,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void *take(void *data, size_t size)
+void *td_wire_take(struct td_wire_memory *memory, size_t size)
 {
-    struct td_wire_memory *memory = data;
     size_t need = (size + 15) & ~(size_t)15;
     if (size > sizeof memory->bytes || need > sizeof memory->bytes - memory->used)
         return NULL;
     void *piece = memory->bytes + memory->used;
     memory->used += need;
     return piece;
+}
+
+static void *take(void *memory, size_t size)
+{
+    return td_wire_take(memory, size);
 }
 
 static void keep(void *data, void *piece)
@@ -29,7 +33,7 @@ ProtobufCAllocator td_wire_allocator(struct td_wire_memory *memory)
 td_err td_wire_refuse(struct td_wire_memory *memory, const char **why, td_err error,
                       const char *format, ...)
 {
-    char *text = take(memory, TD_TEXT_MAX);
+    char *text = td_wire_take(memory, TD_TEXT_MAX);
     *why = "it is no message of this protocol";
     if (!text)
         return error;

@@ -9,6 +9,8 @@
 
 /* td_wire_allocator returns an allocator that takes from memory and never gives back. */
 ProtobufCAllocator td_wire_allocator(struct td_wire_memory *memory);
+/* td_wire_take takes from memory, NULL when there is not so much. */
+void *td_wire_take(struct td_wire_memory *memory, size_t size);
 /* td_wire_refuse prints a sentence into memory and returns the error. */
 td_err td_wire_refuse(struct td_wire_memory *memory, const char **why, td_err error,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));

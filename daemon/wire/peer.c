@@ -176,6 +176,9 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
         m->payload.len > TD_RIDE_BYTES_MAX || strlen(m->name) >= TD_NAME_MAX || m->error > TD_OK ||
         m->error < TD_ERR_PERMISSION)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message beyond its limits");
+    struct td_member_run *member = td_wire_take(memory, m->n_member * sizeof *member);
+    if (!member)
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message beyond its limits");
     *t = (struct td_message){.kind = (enum td_message_kind)m->kind};
     if (!get_witness(m->least, &t->least) || !get_witness(m->greatest, &t->greatest))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message with an unknown call");
@@ -194,9 +197,10 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
     t->name = m->name;
     t->last = m->last;
     t->members = (uint32_t)m->n_member;
+    t->member = member;
     for (uint32_t i = 0; i < t->members; i++)
-        t->member[i] = (struct td_member_run){m->member[i]->first, m->member[i]->count,
-                                              m->member[i]->node, m->member[i]->token};
+        member[i] = (struct td_member_run){m->member[i]->first, m->member[i]->count,
+                                           m->member[i]->node, m->member[i]->token};
     t->partial = m->partial;
     t->surveyed = m->surveyed;
     t->survey = get_survey(m->survey);

@@ -290,9 +290,11 @@ struct td_message some_message(enum td_message_kind kind)
                            .poll = below(2)};
     uint64_t load = below(4);
     if (load == 1) {
+        static struct td_member_run member[65];
         m.members = (uint32_t)below(65);
+        m.member = member;
         for (uint32_t i = 0; i < m.members; i++)
-            m.member[i] = (struct td_member_run){wide32(), wide32(), wide32(), wide()};
+            member[i] = (struct td_member_run){wide32(), wide32(), wide32(), wide()};
     } else if (load == 2) {
         m.bitmap_bytes = 1 + (uint32_t)below(TD_BITMAP_BYTES_MAX);
         m.bitmap = blob(m.bitmap_bytes);

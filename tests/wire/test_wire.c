@@ -329,9 +329,11 @@ static void largest_forms_fit(void **unused)
     name[sizeof name - 1] = sentence[sizeof sentence - 1] = '\0';
     m.name = name;
     m.text = "";
+    struct td_member_run member[TD_MEMBERS_PER_MESSAGE];
+    m.member = member;
     for (uint32_t i = 0; i < m.members; i++) /* as large as a formed job can make them */
-        m.member[i] = (struct td_member_run){TD_JOB_RANKS_MAX - 1, TD_JOB_RANKS_MAX,
-                                             TD_NODES_MAX - 1, UINT32_MAX};
+        member[i] = (struct td_member_run){TD_JOB_RANKS_MAX - 1, TD_JOB_RANKS_MAX, TD_NODES_MAX - 1,
+                                           UINT32_MAX};
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_true(size > 0);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_OK);
