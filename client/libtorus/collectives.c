@@ -1,128 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The collectives by name. Each is a list of what its arguments mean; the rest is in start.c. */
 #include "internal.h"
 
-/* struct buffers: what an operation reads and writes; bytes of each side. */
-struct buffers {
-    void *source, *destination;
-    size_t bytes;
-    bool same;    /* one buffer, read and written */
-    bool copy_in; /* of the same buffer */
-    bool copy_out;
-};
-
-static int start(torus_group *g, const struct td_call *call, const struct buffers *b,
-                 torus_request **request)
-{
-    torus_request *r = NULL;
-    const char *wrong = g ? td_call_check(call, g->size) : NULL;
-    if (wrong)
-        return tl_fail(g->context, TORUS_ERR_INVALID, "%s: %s", td_kind_name(call->kind), wrong);
-    int error = tl_request_begin(g, REQUEST_SIMPLE, request, &r);
-    if (error != TORUS_OK)
-        return error;
-    struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.group = g->number;
-    q.u.operation.call = *call;
-    q.u.operation.timeout_ns = g->timeout_ns;
-    size_t alignment = td_call_alignment(call->kind, call->type);
-    struct td_place *to = &q.u.operation.destination, *from = &q.u.operation.source;
-    error = tl_request_place(r, 1, b->destination, b->bytes, alignment, b->same && b->copy_in,
-                             !b->same || b->copy_out, to);
-    if (error == TORUS_OK && b->same)
-        *from = *to;
-    else if (error == TORUS_OK)
-        error = tl_request_place(r, 0, b->source, b->bytes, alignment, true, false, from);
-    if (error != TORUS_OK) {
-        tl_request_free(r);
-        return error;
+/* FORMS defines the three forms of a collective, which have the same arguments but for the last. */
+/* It would take the pointers for products. */
+/* clang-format off */
+#define ARGUMENTS(...) __VA_ARGS__
+#define FORMS(name, arguments, ...)                                                                \
+    int torus_##name(ARGUMENTS arguments)                                                          \
+    {                                                                                              \
+        const struct tl_collective what = {__VA_ARGS__};                                           \
+        return tl_run(&what);                                                                      \
+    }                                                                                              \
+    int torus_i##name(ARGUMENTS arguments, torus_request **request)                                \
+    {                                                                                              \
+        const struct tl_collective what = {__VA_ARGS__};                                           \
+        return tl_start(&what, request);                                                           \
+    }                                                                                              \
+    int torus_##name##_init(ARGUMENTS arguments, torus_persistent **persistent)                    \
+    {                                                                                              \
+        const struct tl_collective what = {__VA_ARGS__};                                           \
+        return tl_keep(&what, persistent);                                                         \
     }
-    return tl_request_submit(r, &q, request);
-}
 
-int torus_ibarrier(torus_group *g, torus_request **request)
-{
-    const struct td_call call = {.kind = TD_KIND_BARRIER};
-    const struct buffers none = {0};
-    return start(g, &call, &none, request);
-}
+FORMS(barrier, (torus_group *group), .group = group, .kind = TD_KIND_BARRIER)
 
-int torus_barrier(torus_group *g)
-{
-    torus_request *r = NULL;
-    return tl_request_wait(torus_ibarrier(g, &r), &r);
-}
+FORMS(broadcast, (torus_group *group, void *buffer, size_t count, int type, uint32_t root),
+      .group = group, .kind = TD_KIND_BROADCAST, .destination = buffer, .count = count,
+      .type = type, .root = root)
 
-/* byte_count returns copies * count * size of type, 0 on overflow: start refuses that call. */
-static size_t byte_count(size_t count, int type, size_t copies)
-{
-    size_t element = type < 0 ? 0 : td_type_bytes((unsigned)type), bytes = 0;
-    if (__builtin_mul_overflow(count, element, &bytes) ||
-        __builtin_mul_overflow(bytes, copies, &bytes))
-        return 0;
-    return bytes;
-}
+/* ---- reductions ---- */
 
-static uint8_t narrow(int value)
-{
-    return value < 0 || value > UINT8_MAX ? UINT8_MAX : (uint8_t)value; /* refused later */
-}
+FORMS(reduce,
+      (torus_group *group, const void *source, void *destination, size_t count, int type, int op,
+       uint32_t root),
+      .group = group, .kind = TD_KIND_REDUCE, .source = source, .destination = destination,
+      .count = count, .type = type, .op = op, .root = root)
 
-int torus_ibroadcast(torus_group *g, void *buffer, size_t count, int type, uint32_t root,
-                     torus_request **request)
-{
-    const struct td_call call = {
-        .kind = TD_KIND_BROADCAST, .type = narrow(type), .count = count, .root = root};
-    const struct buffers b = {.destination = buffer,
-                              .bytes = byte_count(count, type, 1),
-                              .same = true,
-                              .copy_in = g && g->rank == root,
-                              .copy_out = !g || g->rank != root};
-    return start(g, &call, &b, request);
-}
+FORMS(allreduce,
+      (torus_group *group, const void *source, void *destination, size_t count, int type, int op),
+      .group = group, .kind = TD_KIND_ALLREDUCE, .source = source, .destination = destination,
+      .count = count, .type = type, .op = op)
 
-int torus_broadcast(torus_group *g, void *buffer, size_t count, int type, uint32_t root)
-{
-    torus_request *r = NULL;
-    return tl_request_wait(torus_ibroadcast(g, buffer, count, type, root, &r), &r);
-}
+FORMS(reduce_scatter,
+      (torus_group *group, const void *source, void *destination, size_t count, int type, int op),
+      .group = group, .kind = TD_KIND_REDUCE_SCATTER, .source = source, .destination = destination,
+      .count = count, .type = type, .op = op)
 
-int torus_iallreduce(torus_group *g, const void *source, void *destination, size_t count, int type,
-                     int op, torus_request **request)
-{
-    const struct td_call call = {
-        .kind = TD_KIND_ALLREDUCE, .type = narrow(type), .op = narrow(op), .count = count};
-    bool same = source == TORUS_IN_PLACE || source == destination;
-    const struct buffers b = {.source = (void *)(uintptr_t)source,
-                              .destination = destination,
-                              .bytes = byte_count(count, type, 1),
-                              .same = same,
-                              .copy_in = true,
-                              .copy_out = true};
-    return start(g, &call, &b, request);
-}
+FORMS(reduce_scatterv,
+      (torus_group *group, const void *source, void *destination, const size_t *counts, int type,
+       int op),
+      .group = group, .kind = TD_KIND_REDUCE_SCATTERV, .source = source, .destination = destination,
+      .to = {.count = counts}, .type = type, .op = op)
 
-int torus_allreduce(torus_group *g, const void *source, void *destination, size_t count, int type,
-                    int op)
-{
-    torus_request *r = NULL;
-    return tl_request_wait(torus_iallreduce(g, source, destination, count, type, op, &r), &r);
-}
+FORMS(scan,
+      (torus_group *group, const void *source, void *destination, size_t count, int type, int op),
+      .group = group, .kind = TD_KIND_SCAN, .source = source, .destination = destination,
+      .count = count, .type = type, .op = op)
 
-int torus_ialltoall(torus_group *g, const void *source, void *destination, size_t count, int type,
-                    torus_request **request)
-{
-    const struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = narrow(type), .count = count};
-    const struct buffers b = {.source = (void *)(uintptr_t)source,
-                              .destination = destination,
-                              .bytes = byte_count(count, type, g ? g->size : 1)};
-    if (g && (source == TORUS_IN_PLACE || (source == destination && b.bytes)))
-        return tl_fail(g->context, TORUS_ERR_INVALID,
-                       "alltoall: source and destination must not overlap");
-    return start(g, &call, &b, request);
-}
+FORMS(exscan,
+      (torus_group *group, const void *source, void *destination, size_t count, int type, int op),
+      .group = group, .kind = TD_KIND_EXSCAN, .source = source, .destination = destination,
+      .count = count, .type = type, .op = op)
 
-int torus_alltoall(torus_group *g, const void *source, void *destination, size_t count, int type)
-{
-    torus_request *r = NULL;
-    return tl_request_wait(torus_ialltoall(g, source, destination, count, type, &r), &r);
-}
+FORMS(prefix,
+      (torus_group *group, const void *source, void *destination, size_t count, int type, int op),
+      .group = group, .kind = TD_KIND_PREFIX, .source = source, .destination = destination,
+      .count = count, .type = type, .op = op)
+
+/* ---- to one, from one, to all ---- */
+
+FORMS(gather,
+      (torus_group *group, const void *source, void *destination, size_t count, int type,
+       uint32_t root),
+      .group = group, .kind = TD_KIND_GATHER, .source = source, .destination = destination,
+      .count = count, .type = type, .root = root)
+
+FORMS(gatherv,
+      (torus_group *group, const void *source, size_t count, void *destination,
+       const size_t *counts, const size_t *places, int type, uint32_t root),
+      .group = group, .kind = TD_KIND_GATHERV, .source = source, .destination = destination,
+      .count = count, .to = {counts, places}, .type = type, .root = root)
+
+FORMS(scatter,
+      (torus_group *group, const void *source, void *destination, size_t count, int type,
+       uint32_t root),
+      .group = group, .kind = TD_KIND_SCATTER, .source = source, .destination = destination,
+      .count = count, .type = type, .root = root)
+
+FORMS(scatterv,
+      (torus_group *group, const void *source, const size_t *counts, const size_t *places,
+       void *destination, size_t count, int type, uint32_t root),
+      .group = group, .kind = TD_KIND_SCATTERV, .source = source, .destination = destination,
+      .count = count, .from = {counts, places}, .type = type, .root = root)
+
+FORMS(allgather,
+      (torus_group *group, const void *source, void *destination, size_t count, int type),
+      .group = group, .kind = TD_KIND_ALLGATHER, .source = source, .destination = destination,
+      .count = count, .type = type)
+
+FORMS(allgatherv,
+      (torus_group *group, const void *source, size_t count, void *destination,
+       const size_t *counts, const size_t *places, int type),
+      .group = group, .kind = TD_KIND_ALLGATHERV, .source = source, .destination = destination,
+      .count = count, .to = {counts, places}, .type = type)
+
+/* ---- all to all ---- */
+
+FORMS(alltoall,
+      (torus_group *group, const void *source, void *destination, size_t count, int type),
+      .group = group, .kind = TD_KIND_ALLTOALL, .source = source, .destination = destination,
+      .count = count, .type = type)
+
+FORMS(alltoallv,
+      (torus_group *group, const void *source, const size_t *source_counts,
+       const size_t *source_places, void *destination, const size_t *destination_counts,
+       const size_t *destination_places, int type),
+      .group = group, .kind = TD_KIND_ALLTOALLV, .source = source, .destination = destination,
+      .from = {source_counts, source_places}, .to = {destination_counts, destination_places},
+      .type = type)
+
+FORMS(neighbour_alltoall,
+      (torus_group *group, const struct torus_grid *grid, const void *source, void *destination,
+       size_t count, int type),
+      .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .grid = grid, .source = source,
+      .destination = destination, .count = count, .uniform = true, .type = type)
+
+FORMS(neighbour_alltoallv,
+      (torus_group *group, const struct torus_grid *grid, const void *source,
+       const size_t *source_counts, const size_t *source_places, void *destination,
+       const size_t *destination_counts, const size_t *destination_places, int type),
+      .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .grid = grid, .source = source,
+      .destination = destination, .from = {source_counts, source_places},
+      .to = {destination_counts, destination_places}, .type = type)

@@ -34,6 +34,7 @@ SAME(TORUS_ERR_SHUTDOWN, TD_ERR_SHUTDOWN);
 SAME(TORUS_ERR_SYSTEM, TD_ERR_SYSTEM);
 SAME(TORUS_ERR_PARTITIONED, TD_ERR_PARTITIONED);
 SAME(TORUS_ERR_PERMISSION, TD_ERR_PERMISSION);
+SAME(TORUS_OPAQUE, TD_TYPE_NONE);
 SAME(TORUS_BYTE, TD_TYPE_BYTE);
 SAME(TORUS_INT32, TD_TYPE_INT32);
 SAME(TORUS_INT64, TD_TYPE_INT64);
@@ -41,9 +42,37 @@ SAME(TORUS_FLOAT, TD_TYPE_FLOAT);
 SAME(TORUS_DOUBLE, TD_TYPE_DOUBLE);
 SAME(TORUS_COMPLEX_FLOAT, TD_TYPE_COMPLEX_FLOAT);
 SAME(TORUS_COMPLEX_DOUBLE, TD_TYPE_COMPLEX_DOUBLE);
+SAME(TORUS_INT8, TD_TYPE_INT8);
+SAME(TORUS_INT16, TD_TYPE_INT16);
+SAME(TORUS_UINT8, TD_TYPE_UINT8);
+SAME(TORUS_UINT16, TD_TYPE_UINT16);
+SAME(TORUS_UINT32, TD_TYPE_UINT32);
+SAME(TORUS_UINT64, TD_TYPE_UINT64);
+SAME(TORUS_LONG_DOUBLE, TD_TYPE_LONG_DOUBLE);
+SAME(TORUS_HALF, TD_TYPE_HALF);
+SAME(TORUS_BFLOAT16, TD_TYPE_BFLOAT16);
+SAME(TORUS_INT32_INT, TD_TYPE_INT32_INT);
+SAME(TORUS_INT64_INT, TD_TYPE_INT64_INT);
+SAME(TORUS_FLOAT_INT, TD_TYPE_FLOAT_INT);
+SAME(TORUS_DOUBLE_INT, TD_TYPE_DOUBLE_INT);
+_Static_assert(sizeof(struct torus_int32_int) == 8 && sizeof(struct torus_float_int) == 8 &&
+                   sizeof(struct torus_int64_int) == 16 && sizeof(struct torus_double_int) == 16,
+               "values with places are as the core's");
 SAME(TORUS_SUM, TD_OP_SUM);
 SAME(TORUS_MIN, TD_OP_MIN);
 SAME(TORUS_MAX, TD_OP_MAX);
+SAME(TORUS_PROD, TD_OP_PROD);
+SAME(TORUS_BAND, TD_OP_BAND);
+SAME(TORUS_BOR, TD_OP_BOR);
+SAME(TORUS_BXOR, TD_OP_BXOR);
+SAME(TORUS_LAND, TD_OP_LAND);
+SAME(TORUS_LOR, TD_OP_LOR);
+SAME(TORUS_LXOR, TD_OP_LXOR);
+SAME(TORUS_MINLOC, TD_OP_MINLOC);
+SAME(TORUS_MAXLOC, TD_OP_MAXLOC);
+SAME(TORUS_REPRODUCIBLE_OFF, TD_REPRODUCIBLE_OFF);
+SAME(TORUS_REPRODUCIBLE_SAME_PLACEMENT, TD_REPRODUCIBLE_SAME);
+SAME(TORUS_REPRODUCIBLE_ANY_PLACEMENT, TD_REPRODUCIBLE_ANY);
 SAME(TORUS_SCALE_ORTHO, TD_SCALE_ORTHO);
 SAME(TORUS_SCALE_FULL, TD_SCALE_FULL);
 SAME(TORUS_DIMENSIONS_MAX, TD_DIMENSIONS_MAX);
@@ -143,7 +172,11 @@ int tl_send(torus_context *c, const struct td_request *q, int fd)
     if (size == 0)
         return c->lost || c->fd < 0 || c->pid != getpid()
                    ? tl_ready(c)
-                   : tl_fail(c, TORUS_ERR_INVALID, "the request does not fit into a datagram");
+                   : tl_fail(
+                         c, TORUS_ERR_INVALID,
+                         "the lists of this call take more than the %d bytes that a request to the "
+                         "daemon may have: leave out the places, or split the group",
+                         TD_DATAGRAM_MAX);
     struct iovec part = {.iov_base = c->bytes, .iov_len = size};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
@@ -386,6 +419,11 @@ void torus_close(torus_context *c)
     while (c->groups)
         tl_group_free(c->groups);
     tl_memory_fini(c);
+    while (c->ops) {
+        struct tl_op *op = c->ops;
+        c->ops = op->next;
+        free(op);
+    }
     free(c);
     errno = saved;
 }

@@ -14,6 +14,18 @@
 
 struct region;
 struct block;
+struct made_before;
+
+/* struct tl_op: a user-defined operator. */
+struct tl_op {
+    struct tl_op *next;
+    int number;
+    torus_op_function *function;
+    void *user;
+    size_t bytes;    /* of an element */
+    uint64_t digest; /* of what must be the same on all ranks */
+    uint32_t holders;
+};
 
 struct torus_context {
     int fd;    /* the socket, -1: none */
@@ -30,6 +42,8 @@ struct torus_context {
     torus_request *requests;                  /* waiting for a reply */
     torus_request *finished, **finished_last; /* replied, not yet seen by the caller */
     torus_group *groups;
+    struct tl_op *ops;
+    int next_op;
     struct region *regions;
     uint32_t next_region;
     size_t staging_bytes;
@@ -54,6 +68,11 @@ struct torus_group {
     bool refused;
     uint64_t resume, turn;
     torus_plan *plans;
+    torus_persistent *persistents;
+    uint8_t mode;               /* enum td_reproducible of the next reduction */
+    uint32_t world;             /* number of the job's world group */
+    uint32_t *member;           /* of a made group: its ranks' ranks in the world; else NULL */
+    struct made_before *before; /* lists of ranks that groups were made of here */
 };
 
 struct torus_plan {
@@ -64,13 +83,79 @@ struct torus_plan {
     struct td_box source, destination;
 };
 
-enum request_kind { REQUEST_SIMPLE, REQUEST_JOIN, REQUEST_PLAN, REQUEST_CLOSE };
+/* struct tl_counts: how much, and where, of each part of a buffer, in elements. */
+struct tl_counts {
+    const size_t *count, *at; /* at NULL: one after the other */
+};
 
-/* struct staged: a plain pointer's stand-in in shared memory. */
-struct staged {
-    uint8_t *memory; /* NULL: the pointer was used in place */
-    void *out;       /* where to copy it at the end; NULL: nowhere */
+/* struct tl_collective: a collective as the caller asks for it. */
+struct tl_collective {
+    torus_group *group;
+    enum td_kind kind;
+    const void *source;
+    void *destination;
+    size_t count;
+    int type, op;
+    uint32_t root;
+    struct tl_counts from, to; /* of the source, of the destination, where they differ by rank */
+    const struct torus_grid *grid;
+    bool uniform; /* with a grid: `count` elements in all directions */
+};
+
+struct torus_persistent {
+    torus_persistent *next; /* of the group */
+    struct tl_collective what;
+    struct torus_grid grid;
+    size_t *counts;           /* what `what` points to */
+    torus_request *in_flight; /* not yet completed */
+};
+
+/* struct tl_piece: bytes of a buffer, and of the daemon's view of it, for or from a rank. */
+struct tl_piece {
+    uint32_t rank;
+    size_t at, bytes;
+};
+
+/* struct tl_side: the source or the destination of an operation. */
+struct tl_side {
+    uint8_t *pointer;       /* NULL, and `scratch`: memory of the library's own */
+    struct tl_piece *piece; /* by rank; NULL: one, at 0, of all bytes */
+    uint32_t pieces;
+    size_t bytes;  /* of all pieces, which are staged one after the other */
+    size_t extent; /* up to the end of the last piece */
+    bool in, out;  /* if staged: whether the caller's bytes are copied in, and out */
+    bool stage;    /* the caller's memory must not be used itself */
+    bool scratch;
+};
+
+/* struct tl_held: memory that an operation uses: the caller's, held, or a stand-in. */
+struct tl_held {
+    struct block *block;    /* of torus_alloc, used in place */
+    uint8_t *memory;        /* the stand-in; NULL: none */
+    uint8_t *out;           /* where to copy it at the end; NULL: nowhere */
+    struct tl_piece *piece; /* its own, as of struct tl_side */
+    uint32_t pieces;
     size_t bytes;
+};
+
+/* struct tl_fold: what is left to do when the blocks of all ranks are here: block k becomes the
+ * result up to rank k, and the last of them is copied out. */
+struct tl_fold {
+    struct tl_op *op; /* NULL: nothing */
+    uint8_t *memory;
+    size_t block; /* bytes */
+    uint32_t blocks;
+    void *out;               /* NULL: nowhere */
+    struct block *block_out; /* that has it, if it is of torus_alloc */
+};
+
+enum request_kind {
+    REQUEST_SIMPLE,
+    REQUEST_JOIN,
+    REQUEST_PLAN,
+    REQUEST_CLOSE,
+    REQUEST_SPLIT, /* who is in which group; REQUEST_GROUP follows */
+    REQUEST_GROUP,
 };
 
 struct torus_request {
@@ -85,10 +170,12 @@ struct torus_request {
     char text[TD_TEXT_MAX];
     torus_callback *callback;
     void *user;
-    struct staged staged[2];
-    struct block *held[2]; /* blocks of torus_alloc in use */
-    torus_group **world;   /* JOIN */
-    torus_plan **plan;     /* PLAN */
+    struct tl_held held[2]; /* of the source, of the destination */
+    struct tl_fold fold;
+    torus_persistent *persistent;
+    torus_group **world; /* JOIN, SPLIT, GROUP: where the caller wants the group */
+    torus_group *made;   /* GROUP: not yet numbered */
+    torus_plan **plan;   /* PLAN */
     struct td_fft fft;
     uint32_t replies_due; /* CLOSE: leaves not yet answered */
 };
@@ -137,11 +224,11 @@ void tl_request_withdraw(torus_request *r);
 int tl_request_wait(int started, torus_request **r);
 /* tl_request_callbacks runs callbacks of what has finished. */
 void tl_request_callbacks(torus_context *c);
-/* tl_request_place makes a place of a pointer: in place where torus_alloc's, else staged (a copy is
- * made now if `copy_in`, and back at the end if `copy_out`). slot is 0 or 1; what is
- * not aligned for the daemon's arithmetic is staged too. */
-int tl_request_place(torus_request *r, int slot, void *pointer, size_t bytes, size_t alignment,
-                     bool copy_in, bool copy_out, struct td_place *place);
+/* tl_request_place makes a place of a side of the operation (0: source, 1: destination): in place
+ * where the memory is torus_alloc's, aligned for the daemon's arithmetic and may be used, else by a
+ * stand-in. In the latter, pieces are one after the other, and *staged is set. */
+int tl_request_place(torus_request *r, int which, const struct tl_side *side, size_t alignment,
+                     struct td_place *place, bool *staged);
 
 /* ---- memory.c ---- */
 
@@ -157,10 +244,56 @@ void tl_memory_hold(struct block *b);
 void tl_memory_let_go(struct block *b);
 void tl_memory_fini(torus_context *c);
 
-/* ---- job.c, plan.c ---- */
+/* ---- start.c ---- */
+
+int tl_start(const struct tl_collective *what, torus_request **request);
+int tl_run(const struct tl_collective *what);
+int tl_keep(const struct tl_collective *what, torus_persistent **persistent);
+/* tl_persistent_drop frees it, whatever it is doing. */
+void tl_persistent_drop(torus_persistent *p);
+
+/* ---- sides.c ---- */
+
+/* struct tl_work: a collective on its way from the caller's words to the daemon's. */
+struct tl_work {
+    struct tl_collective what;
+    struct td_call call;
+    size_t element; /* bytes */
+    struct tl_op *op;
+    struct tl_side side[2];
+    bool same;  /* one buffer, read and written */
+    int within; /* this side is a piece of the other: 0 the source, 1 the destination; -1 none */
+    struct tl_piece inner; /* that piece, in the caller's buffer, */
+    size_t inner_staged;   /* and where it is in a stand-in */
+    int whole;             /* this side is one place for all ranks; -1 none */
+    struct tl_fold fold;   /* but for its memory */
+};
+
+/* tl_sides fills in the rest of *w for w->what. Returns NULL or what is wrong with it. The pieces
+ * are to be freed by tl_sides_free, also then. */
+const char *tl_sides(struct tl_work *w);
+void tl_sides_free(struct tl_work *w);
+
+/* ---- operator.c ---- */
+
+struct tl_op *tl_op_find(const torus_context *c, int number);
+/* tl_op_digest returns the digest of a reduction of the kind by the operator. */
+uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind);
+void tl_fold(const struct tl_fold *fold);
+uint64_t tl_hash(uint64_t h, uint64_t value);
+#define TL_HASH_START 0xcbf29ce484222325u
+
+/* ---- job.c, plan.c, group.c ---- */
 
 int tl_joined(torus_request *r, const struct td_reply *reply);
 int tl_planned(torus_request *r, const struct td_reply *reply);
 void tl_group_free(torus_group *g);
+/* tl_group_drop frees a group that has not come to be. */
+void tl_group_drop(torus_group *g);
+/* tl_group_made links the group that the daemon has numbered. */
+int tl_group_made(torus_request *r, const struct td_reply *reply);
+/* tl_split_next takes what all ranks of a split have said. *again: the request goes on its way once
+ * more, to make the group. */
+int tl_split_next(torus_request *r, bool *again);
 
 #endif

@@ -107,6 +107,7 @@ int tl_joined(torus_request *r, const struct td_reply *reply)
     g->number = reply->u.joined.group;
     g->rank = reply->u.joined.rank;
     g->size = reply->u.joined.size;
+    g->world = g->number;
     g->timeout_ns = -1;
     g->next = c->groups;
     c->groups = g;
@@ -131,7 +132,31 @@ void tl_group_free(torus_group *g)
         g->plans = p->next;
         free(p);
     }
-    free(g);
+    while (g->persistents)
+        tl_persistent_drop(g->persistents);
+    tl_group_drop(g);
+}
+
+/* leave_made leaves the groups made of a job's ranks. */
+static int leave_made(torus_group *world)
+{
+    torus_context *c = world->context;
+    torus_group *next = NULL;
+    int error = TORUS_OK;
+    for (torus_group *g = c->groups; g; g = g->next)
+        if (g->world == world->number && g->in_flight)
+            return tl_fail(c, TORUS_ERR_BUSY, "%u operations of a group of its ranks are in flight",
+                           g->in_flight);
+    for (torus_group *g = c->groups; g && error == TORUS_OK; g = next) {
+        next = g->next;
+        if (g->world != world->number || g == world)
+            continue;
+        struct td_request q = {.kind = TD_REQUEST_LEAVE};
+        q.u.operation.group = g->number;
+        error = tl_send(c, &q, -1);
+        tl_group_free(g);
+    }
+    return error;
 }
 
 int torus_leave(torus_group *g)
@@ -146,6 +171,8 @@ int torus_leave(torus_group *g)
         return error;
     if (g->in_flight)
         return tl_fail(c, TORUS_ERR_BUSY, "%u operations of the group are in flight", g->in_flight);
+    if (!g->member && (error = leave_made(g)) != TORUS_OK)
+        return error;
     q.u.operation.group = g->number;
     error = tl_call(c, &q, -1, -1, &reply);
     tl_group_free(g);
@@ -165,5 +192,13 @@ uint32_t torus_size(const torus_group *g)
 int torus_set_timeout(torus_group *g, int64_t timeout_ns)
 {
     g->timeout_ns = timeout_ns < 0 ? -1 : timeout_ns;
+    return TORUS_OK;
+}
+
+int torus_set_reproducible(torus_group *g, int mode)
+{
+    if (mode < TORUS_REPRODUCIBLE_OFF || mode > TORUS_REPRODUCIBLE_ANY_PLACEMENT)
+        return tl_fail(g->context, TORUS_ERR_INVALID, "%d is no reproducible mode", mode);
+    g->mode = (uint8_t)mode;
     return TORUS_OK;
 }

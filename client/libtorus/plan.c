@@ -80,6 +80,12 @@ static size_t box_bytes(const torus_plan *p, const struct td_box *b)
     return bytes;
 }
 
+static struct tl_side plain(void *pointer, size_t bytes, bool in, bool out)
+{
+    return (struct tl_side){
+        .pointer = pointer, .bytes = bytes, .extent = bytes, .in = in, .out = out};
+}
+
 int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
 {
     torus_request *r = NULL;
@@ -94,13 +100,15 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
     q.u.operation.call.plan = p->number;
     size_t alignment = td_call_alignment(TD_KIND_FFT, p->fft.type);
     bool same = source == TORUS_IN_PLACE || source == destination;
-    error = tl_request_place(r, 1, destination, box_bytes(p, &p->destination), alignment, same,
-                             true, &q.u.operation.destination);
+    const struct tl_side to = plain(destination, box_bytes(p, &p->destination), same, true);
+    const struct tl_side from =
+        plain((void *)(uintptr_t)source, box_bytes(p, &p->source), true, false);
+    bool staged = false;
+    error = tl_request_place(r, 1, &to, alignment, &q.u.operation.destination, &staged);
     if (error == TORUS_OK && same)
         q.u.operation.source = q.u.operation.destination;
     else if (error == TORUS_OK)
-        error = tl_request_place(r, 0, (void *)(uintptr_t)source, box_bytes(p, &p->source),
-                                 alignment, true, false, &q.u.operation.source);
+        error = tl_request_place(r, 0, &from, alignment, &q.u.operation.source, &staged);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;

@@ -41,23 +41,55 @@ int tl_request_begin(torus_group *g, enum request_kind kind, torus_request **out
     return *r ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
 }
 
-/* release gives back the memory that the operation used; results are copied out first. */
+/* copy_pieces copies a side to its stand-in, where pieces are one after the other, or back. */
+static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, uint8_t *caller,
+                        uint8_t *memory, bool back)
+{
+    for (uint32_t i = 0; i < pieces; memory += piece[i++].bytes)
+        if (back)
+            memcpy(caller + piece[i].at, memory, piece[i].bytes);
+        else
+            memcpy(memory, caller + piece[i].at, piece[i].bytes);
+}
+
+/* let_go gives back the memory of one side; results are copied out first. */
+static void let_go(torus_context *c, struct tl_held *h, bool results)
+{
+    const struct tl_piece all = {0, 0, h->bytes}, *piece = h->piece ? h->piece : &all;
+    if (h->memory && h->out && results)
+        copy_pieces(piece, h->piece ? h->pieces : 1, h->out, h->memory, true);
+    if (h->memory)
+        tl_memory_give(c, h->memory);
+    if (h->block)
+        tl_memory_let_go(h->block);
+    free(h->piece);
+    *h = (struct tl_held){0};
+}
+
+/* release gives back the memory that the operation used, folded before. */
 static void release(torus_request *r, bool results)
 {
-    for (int i = 0; i < 2; i++) {
-        struct staged *s = &r->staged[i];
-        if (s->memory && s->out && results)
-            memcpy(s->out, s->memory, s->bytes);
-        if (s->memory)
-            tl_memory_give(r->context, s->memory);
-        if (r->held[i])
-            tl_memory_let_go(r->held[i]);
-        *s = (struct staged){0};
-        r->held[i] = NULL;
-    }
+    struct tl_fold *f = &r->fold;
+    if (f->op && results)
+        tl_fold(f);
+    if (f->op)
+        f->op->holders--;
+    if (f->op && f->block_out)
+        tl_memory_let_go(f->block_out);
+    f->op = NULL;
+    for (int i = 0; i < 2; i++)
+        let_go(r->context, &r->held[i], results);
+}
+
+/* leave_group: the operation is none of the group's in flight any more. */
+static void leave_group(torus_request *r)
+{
     if (r->group)
         r->group->in_flight--;
     r->group = NULL;
+    if (r->persistent)
+        r->persistent->in_flight = NULL;
+    r->persistent = NULL;
 }
 
 void tl_request_free(torus_request *r)
@@ -65,6 +97,8 @@ void tl_request_free(torus_request *r)
     if (!r)
         return;
     release(r, false);
+    leave_group(r);
+    tl_group_drop(r->made);
     free(r);
 }
 
@@ -96,7 +130,9 @@ static void finish(torus_request *r, int error, const char *text)
     uint64_t one = 1;
     r->error = error;
     snprintf(r->text, sizeof r->text, "%s", text ? text : "");
-    release(r, error == TORUS_OK);
+    leave_group(r);
+    if (!r->fold.op) /* the caller's function runs where the request completes */
+        release(r, error == TORUS_OK);
     r->next = NULL;
     *c->finished_last = r;
     c->finished_last = &r->next;
@@ -133,12 +169,24 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
     }
     int error = reply->error;
     const char *text = reply->text;
+    bool again = false;
     if (error == TORUS_OK && r->kind == REQUEST_JOIN)
         error = tl_joined(r, reply);
     else if (error == TORUS_OK && r->kind == REQUEST_PLAN)
         error = tl_planned(r, reply);
+    else if (error == TORUS_OK && r->kind == REQUEST_GROUP)
+        error = tl_group_made(r, reply);
+    else if (error == TORUS_OK && r->kind == REQUEST_SPLIT)
+        error = tl_split_next(r, &again);
+    if (again) {
+        release(r, false);
+        leave_group(r);
+        r->next = c->requests;
+        c->requests = r;
+        return;
+    }
     if (error != reply->error)
-        text = "the daemon's answer is of the wrong kind, or memory ran out";
+        text = c->lost ? c->error : "the daemon's answer is of the wrong kind, or memory ran out";
     finish(r, error, text);
 }
 
@@ -188,6 +236,8 @@ static int conclude(torus_request *r)
     torus_context *c = r->context;
     int error = r->error;
     take_finished(c, r);
+    release(r, error == TORUS_OK);
+    tl_group_drop(r->made);
     if (r->refused_by)
         refusal_seen(c, r);
     if (error != TORUS_OK)
@@ -275,32 +325,59 @@ int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
     return TORUS_OK;
 }
 
-int tl_request_place(torus_request *r, int slot, void *pointer, size_t bytes, size_t alignment,
-                     bool copy_in, bool copy_out, struct td_place *place)
+/* keep_pieces notes where to copy the results; false without memory. */
+static bool keep_pieces(struct tl_held *h, const struct tl_side *side)
+{
+    if (!side->piece || !side->out)
+        return true;
+    h->piece = malloc((side->pieces ? side->pieces : 1) * sizeof *h->piece);
+    h->pieces = side->pieces;
+    if (h->piece)
+        memcpy(h->piece, side->piece, side->pieces * sizeof *h->piece);
+    return h->piece != NULL;
+}
+
+/* stand_in takes memory for a side and copies what is wanted there. */
+static int stand_in(torus_request *r, struct tl_held *h, const struct tl_side *side,
+                    struct td_place *place)
 {
     torus_context *c = r->context;
-    *place = (struct td_place){0};
-    if (bytes == 0)
-        return TORUS_OK;
-    if (!pointer)
-        return tl_fail(c, TORUS_ERR_INVALID, "a buffer of %zu bytes is NULL", bytes);
     struct block *block = NULL;
-    int error = tl_memory_find(c, pointer, bytes, place, &block);
+    if (!keep_pieces(h, side))
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    if (!(h->memory = tl_memory_take(c, side->bytes)))
+        return TORUS_ERR_NO_MEMORY;
+    h->bytes = side->bytes;
+    h->out = side->out && !side->scratch ? side->pointer : NULL;
+    const struct tl_piece all = {0, 0, side->bytes}, *piece = side->piece ? side->piece : &all;
+    if (side->in)
+        copy_pieces(piece, side->piece ? side->pieces : 1, side->pointer, h->memory, false);
+    if (!side->scratch)
+        c->staged_bytes += side->bytes;
+    return tl_memory_find(c, h->memory, side->bytes, place, &block);
+}
+
+int tl_request_place(torus_request *r, int which, const struct tl_side *side, size_t alignment,
+                     struct td_place *place, bool *staged)
+{
+    torus_context *c = r->context;
+    struct tl_held *h = &r->held[which];
+    *place = (struct td_place){0};
+    *staged = false;
+    if (side->bytes == 0)
+        return TORUS_OK;
+    if (!side->pointer && !side->scratch)
+        return tl_fail(c, TORUS_ERR_INVALID, "a buffer of %zu bytes is NULL", side->bytes);
+    struct block *block = NULL;
+    int error =
+        side->scratch ? TORUS_OK : tl_memory_find(c, side->pointer, side->extent, place, &block);
     if (error != TORUS_OK)
         return error;
-    if (block && (uintptr_t)pointer % alignment == 0) {
-        r->held[slot] = block;
+    h->block = block;
+    if (block)
         tl_memory_hold(block);
+    if (block && !side->stage && (uintptr_t)side->pointer % alignment == 0)
         return TORUS_OK;
-    }
-    struct staged *s = &r->staged[slot];
-    s->memory = tl_memory_take(c, bytes);
-    if (!s->memory)
-        return TORUS_ERR_NO_MEMORY;
-    s->bytes = bytes;
-    s->out = copy_out ? pointer : NULL;
-    if (copy_in)
-        memcpy(s->memory, pointer, bytes);
-    c->staged_bytes += bytes;
-    return tl_memory_find(c, s->memory, bytes, place, &block);
+    *staged = true;
+    return stand_in(r, h, side, place);
 }

@@ -216,6 +216,26 @@ int td_call_compare(const struct td_call *a, const struct td_call *b)
     return 0;
 }
 
+uint64_t td_call_digest(unsigned kind, uint64_t hash)
+{
+    return hash << 8 | (kind & 0xff);
+}
+
+/* print_digest says what a digest of the library's stands for: whose call it is, and what more must
+ * agree. */
+static const char *print_digest(const struct td_call *call, char *more, size_t size)
+{
+    unsigned kind = call->digest & 0xff, hash = (unsigned)(call->digest >> 8);
+    more[0] = '\0';
+    if (call->digest == 0)
+        return td_kind_name(call->kind);
+    if (kind == TD_DIGEST_SPLIT)
+        return "split";
+    snprintf(more, size, ", %s %08x", kind_is(kind, REDUCES) ? "user-defined operator" : "grid",
+             hash);
+    return td_kind_name(kind);
+}
+
 int td_call_print(const struct td_call *call, char *text, size_t size)
 {
     static const char *const modes[TD_REPRODUCIBLES] = {"", ", same placement", ", any placement"};
@@ -227,7 +247,8 @@ int td_call_print(const struct td_call *call, char *text, size_t size)
         return snprintf(text, size, "%s(plan %llu)", kind, (unsigned long long)call->plan);
     if (!kind_is(call->kind, MOVES))
         return snprintf(text, size, "%s", kind);
-    char root[32] = "", count[48] = "";
+    char root[32] = "", count[48] = "", more[48];
+    kind = print_digest(call, more, sizeof more);
     if (kind_is(call->kind, ROOTED))
         snprintf(root, sizeof root, ", root %u", call->root);
     if (!kind_is(call->kind, PARTS))
@@ -236,8 +257,7 @@ int td_call_print(const struct td_call *call, char *text, size_t size)
     bool reduces = kind_is(call->kind, REDUCES);
     return snprintf(text, size, "%s(%s%s%s%s%s%s%s)", kind, reduces ? td_op_name(call->op) : "",
                     reduces ? ", " : "", td_type_name(call->type), count, root,
-                    reduces && call->mode < TD_REPRODUCIBLES ? modes[call->mode] : "",
-                    call->digest ? ", user-defined" : "");
+                    reduces && call->mode < TD_REPRODUCIBLES ? modes[call->mode] : "", more);
 }
 
 const char *td_fft_check(const struct td_fft *fft)

@@ -97,7 +97,7 @@ struct td_call {
     /* elements: of the buffer; of each rank's part of it; per pair of ranks */
     uint64_t count;
     uint64_t plan;   /* FFT: the plan executed */
-    uint64_t digest; /* PLAN_FFT: hash of the description; else the library's, and compared */
+    uint64_t digest; /* PLAN_FFT: hash of the description; else td_call_digest's, or 0 */
 };
 
 /* Direction of a transform: the sign of the exponent, as in FFTW. */
@@ -140,6 +140,11 @@ const char *td_call_check(const struct td_call *call, uint32_t size);
 /* td_call_compare orders calls totally: the gate keeps the least and the greatest, and the calls
  * agree when those are equal. */
 int td_call_compare(const struct td_call *a, const struct td_call *b);
+/* td_call_digest makes the digest of a call that the library makes for another one. Its lowest byte
+ * says which: a reduction by a user-defined operator (the hash: of that), an exchange on a grid (of
+ * that), or TD_DIGEST_SPLIT. */
+enum { TD_DIGEST_SPLIT = 0xff };
+uint64_t td_call_digest(unsigned kind, uint64_t hash);
 /* td_call_print writes e.g. "allreduce(sum, double, 10)" into text; returns its length. */
 int td_call_print(const struct td_call *call, char *text, size_t size);
 
