@@ -133,13 +133,13 @@ void td_survey_add(struct td_survey *survey, const struct td_survey *other)
     survey->by_pair += other->by_pair;
 }
 
-/* quotient divides multiples of the difference; false when it is none, or no rank. Others told both
- * numbers: any are possible. */
+/* quotient divides a multiple of the difference; false when there is none, or the result is no
+ * rank. Others told both numbers: any are possible. */
 static bool quotient(uint64_t sum, uint64_t difference, uint32_t *rank)
 {
     bool negative = difference >> 63;
     uint64_t value = negative ? -sum : sum, by = negative ? -difference : difference;
-    if (by == 0 || value % by || value / by >= TD_JOB_RANKS_MAX)
+    if (by == 0 || value / by >= TD_JOB_RANKS_MAX)
         return false;
     *rank = (uint32_t)(value / by);
     return true;

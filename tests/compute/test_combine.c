@@ -39,7 +39,7 @@ static uint64_t draw(uint64_t below)
 struct small {
     int fraction_bits, bias;
     uint16_t infinity;
-    double value[0x7f82]; /* of magnitudes up to infinity, which has the value that follows */
+    double value[0x7f81]; /* of magnitudes up to infinity, which has the value that follows */
     uint16_t (*from_float)(float);
     float (*to_float)(uint16_t);
 };
@@ -64,8 +64,11 @@ static bool small_is_nan(const struct small *s, uint16_t bits)
 
 static double small_value(const struct small *s, uint16_t bits)
 {
-    double magnitude = (bits & 0x7fff) == s->infinity ? (double)INFINITY : s->value[bits & 0x7fff];
-    return small_is_nan(s, bits) ? (double)NAN : bits & 0x8000 ? -magnitude : magnitude;
+    uint32_t magnitude = bits & 0x7fff;
+    if (magnitude > s->infinity)
+        return (double)NAN;
+    double value = magnitude == s->infinity ? (double)INFINITY : s->value[magnitude];
+    return bits & 0x8000 ? -value : value;
 }
 
 /* small_nearest searches for the nearest magnitude, the even one of two. */
