@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How collectives may be called, and how not: what differs between ranks is named, wrong arguments
+ * are errors and no more, operators and persistent calls live as long as torus.h says. */
+#include "daemons.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static torus_context *context[2];
+static torus_group *world[2];
+
+static void open_both(const char *more)
+{
+    start(2, more);
+    join_all(context, world, 2);
+}
+
+static void close_both(void)
+{
+    close_all(context, 2);
+    stop();
+}
+
+/* assert_mismatch waits for both ranks, whose calls differ, and looks for two parts of the reason.
+ */
+static void assert_mismatch(torus_request *request[2], const char *one, const char *two)
+{
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(torus_wait(request[rank], 20 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
+        assert_says(context[rank], one);
+        assert_says(context[rank], two);
+    }
+}
+
+static void add(const void *in, void *inout, size_t count, void *user)
+{
+    const int32_t *x = in;
+    int32_t *y = inout;
+    (*(int *)user)++;
+    for (size_t i = 0; i < count; i++)
+        y[i] += x[i];
+}
+
+static int added; /* calls of it */
+
+static int op_of(int rank, const char *name)
+{
+    int op = 0;
+    assert_int_equal(torus_op_create(context[rank], name, add, &added, sizeof(int32_t), 1, &op),
+                     TORUS_OK);
+    return op;
+}
+
+static void what_differs_between_ranks_is_named(void **state)
+{
+    (void)state;
+    torus_request *r[2];
+    torus_group *made = NULL;
+    int32_t a[2][8] = {{0}}, b[2][8] = {{0}};
+    size_t give[2][2] = {{1, 3}, {2, 2}}, take[2][2] = {{1, 2}, {2, 2}};
+    open_both("");
+    for (int i = 0; i < 2; i++)
+        torus_ialltoallv(world[i], a[i], give[i], NULL, b[i], take[i], NULL, TORUS_INT32, &r[i]);
+    assert_mismatch(r, "rank 0 has 4 bytes more for rank 1", "alltoallv");
+    for (uint32_t i = 0; i < 2; i++)
+        torus_igather(world[i], a[i], b[i], 1, TORUS_INT32, i, &r[i]);
+    assert_mismatch(r, "root 0", "root 1");
+    for (uint32_t i = 0; i < 2; i++)
+        torus_iscan(world[i], a[i], b[i], 1, TORUS_INT32, i ? TORUS_PROD : TORUS_BXOR, &r[i]);
+    assert_mismatch(r, "product", "bitwise xor");
+    for (int i = 0; i < 2; i++)
+        torus_set_reproducible(world[i], i ? TORUS_REPRODUCIBLE_ANY_PLACEMENT
+                                           : TORUS_REPRODUCIBLE_SAME_PLACEMENT);
+    for (int i = 0; i < 2; i++)
+        torus_iallreduce(world[i], a[i], b[i], 1, TORUS_INT32, TORUS_SUM, &r[i]);
+    assert_mismatch(r, "same placement", "any placement");
+    torus_igatherv(world[0], a[0], 1, b[0], take[1], NULL, TORUS_INT32, 0, &r[0]);
+    torus_igatherv(world[1], a[1], 1, NULL, NULL, NULL, TORUS_INT32, 0, &r[1]);
+    assert_mismatch(r, "gatherv", "several ranks");
+    torus_isplit(world[0], 0, 0, &made, &r[0]);
+    torus_iallgather(world[1], a[1], b[1], 2, TORUS_INT32, &r[1]);
+    assert_mismatch(r, "split(", "allgather(");
+    assert_null(made);
+    barrier_all(world, 2);
+    close_both();
+}
+
+static void operators_and_grids_that_differ_are_named(void **state)
+{
+    (void)state;
+    torus_request *r[2];
+    int32_t a[2][8] = {{0}}, b[2][8] = {{0}};
+    open_both("");
+    int sum[2] = {op_of(0, "sum"), op_of(1, "sum")}, other = op_of(1, "another");
+    torus_iallreduce(world[0], a[0], b[0], 1, TORUS_INT32, sum[0], &r[0]);
+    torus_iallreduce(world[1], a[1], b[1], 1, TORUS_INT32, other, &r[1]);
+    assert_mismatch(r, "allreduce(", "user-defined operator");
+    torus_iscan(world[0], a[0], b[0], 1, TORUS_OPAQUE, sum[0], &r[0]);
+    torus_iexscan(world[1], a[1], b[1], 1, TORUS_OPAQUE, sum[1], &r[1]);
+    assert_mismatch(r, "called scan(", "called exscan(");
+    for (int i = 0; i < 2; i++) {
+        struct torus_grid g = {.size = sizeof g, .dimensions = 1, .extent = {2}, .periodic = {i}};
+        torus_ineighbour_alltoall(world[i], &g, a[i], b[i], 1, TORUS_INT32, &r[i]);
+    }
+    assert_mismatch(r, "neighbour_alltoallv(", "grid");
+    barrier_all(world, 2);
+    close_both();
+}
+
+#define REFUSED(call, words)                                                                       \
+    do {                                                                                           \
+        assert_int_equal(call, TORUS_ERR_INVALID);                                                 \
+        assert_says(context[0], words);                                                            \
+    } while (0)
+
+static void wrong_calls_are_refused_and_not_made(void **state)
+{
+    (void)state;
+    int32_t a[8] = {0}, b[8] = {0};
+    const size_t ones[] = {1, 1}, huge[] = {SIZE_MAX / 2, SIZE_MAX / 2}, wrap[] = {2, SIZE_MAX - 1};
+    const int t = TORUS_INT32;
+    torus_persistent *p = NULL;
+    open_both("");
+    torus_group *g = world[0];
+    REFUSED(torus_scatter(g, TORUS_IN_PLACE, b, 1, t, 0), "its destination can");
+    REFUSED(torus_scatter(g, a, TORUS_IN_PLACE, 1, t, 1), "root alone");
+    REFUSED(torus_scatterv(g, a, ones, NULL, TORUS_IN_PLACE, 1, t, 1), "root alone");
+    REFUSED(torus_gather(g, TORUS_IN_PLACE, b, 1, t, 1), "root alone");
+    REFUSED(torus_gatherv(g, TORUS_IN_PLACE, 1, b, ones, NULL, t, 1), "root alone");
+    REFUSED(torus_reduce(g, TORUS_IN_PLACE, b, 1, t, TORUS_SUM, 1), "root alone");
+    REFUSED(torus_gather(g, a, TORUS_IN_PLACE, 1, t, 0), "the source can");
+    REFUSED(torus_alltoall(g, a, a, 1, t), "overlap");
+    REFUSED(torus_prefix(g, b + 1, b, 1, t, TORUS_SUM), "overlap");
+    REFUSED(torus_alltoallv(g, a, NULL, NULL, b, ones, NULL, t), "NULL");
+    REFUSED(torus_allgatherv(g, a, 1, b, huge, NULL, t), "overflow");
+    REFUSED(torus_allgatherv(g, a, 1, b, ones, huge, t), "overflow");
+    REFUSED(torus_allgatherv(g, a, 1, b, wrap, NULL, TORUS_BYTE), "overflow");
+    REFUSED(torus_allgather(g, a, b, SIZE_MAX / 8, t), "overflow");
+    REFUSED(torus_allreduce(g, a, b, SIZE_MAX / 4 + 2, t, TORUS_SUM), "overflow");
+    REFUSED(torus_neighbour_alltoall(g, NULL, a, b, 1, t), "torus_grid.size");
+    struct torus_grid grid = {.size = sizeof grid, .dimensions = 2, .extent = {2, 2}};
+    REFUSED(torus_neighbour_alltoall(g, &grid, a, b, 1, t), "number of ranks");
+    grid.extent[0] = 1;
+    REFUSED(torus_neighbour_alltoall(g, &grid, TORUS_IN_PLACE, b, 1, t), "in place");
+    REFUSED(torus_neighbour_alltoallv(g, &grid, a, NULL, NULL, b, ones, NULL, t), "NULL");
+    REFUSED(torus_reduce(g, a, b, 1, TORUS_OPAQUE, TORUS_SUM, 0), "type");
+    REFUSED(torus_reduce(g, a, b, 1, t, 4711, 0), "operator");
+    REFUSED(torus_reduce(g, a, b, 1, t, TORUS_SUM, 2), "root");
+    REFUSED(torus_reduce(g, a, b, 1, TORUS_DOUBLE, TORUS_BAND, 0), "integers");
+    REFUSED(torus_gather(g, a, b, 1, 99, 0), "type");
+    REFUSED(torus_allgather(g, NULL, b, 1, t), "NULL");
+    REFUSED(torus_set_reproducible(g, 3), "mode");
+    int op = op_of(0, "sum");
+    REFUSED(torus_reduce(g, a, b, 1, TORUS_DOUBLE, op, 0), "size that the operator has");
+    REFUSED(torus_reduce(g, a, b, 1, t, op, 2), "root");
+    REFUSED(torus_allreduce(g, a, NULL, 1, t, op), "NULL");
+    REFUSED(torus_allreduce(g, a, b, SIZE_MAX / 2, t, op), "overflow");
+    REFUSED(torus_op_free(context[0], 4711), "4711");
+    REFUSED(torus_op_create(context[0], "none", NULL, NULL, 4, 1, &op), "function");
+    REFUSED(torus_gather_init(g, a, b, 1, 99, 0, &p), "type");
+    assert_null(p);
+    REFUSED(torus_barrier_init(g, NULL), "NULL");
+    assert_int_equal(torus_persistent_start(NULL, NULL), TORUS_ERR_INVALID);
+    barrier_all(world, 2); /* none of them counts */
+    close_both();
+}
+
+static void operators_run_when_the_request_completes_and_are_kept_until_then(void **state)
+{
+    (void)state;
+    torus_request *r[2], *barrier[2];
+    int32_t a[2] = {1, 2}, sum[2] = {0, 0};
+    open_both("");
+    int op[2] = {op_of(0, "sum"), op_of(1, "sum")};
+    int32_t *shared = torus_alloc(context[0], sizeof *shared);
+    added = 0;
+    for (int i = 0; i < 2; i++)
+        torus_iallreduce(world[i], &a[i], i ? &sum[i] : shared, 1, TORUS_INT32, op[i], &r[i]);
+    for (int i = 0; i < 2; i++)
+        torus_ibarrier(world[i], &barrier[i]);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_wait(barrier[i], 20 * (int64_t)SECOND), TORUS_OK);
+    assert_int_equal(added, 0); /* it is complete, but nobody has asked */
+    assert_int_equal(torus_op_free(context[0], op[0]), TORUS_ERR_BUSY);
+    assert_int_equal(torus_free(context[0], shared), TORUS_ERR_BUSY);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+    assert_int_equal(added, 2);
+    assert_int_equal(*shared, 3);
+    assert_int_equal(sum[1], 3);
+    assert_int_equal(torus_op_free(context[0], op[0]), TORUS_OK);
+    assert_int_equal(torus_free(context[0], shared), TORUS_OK);
+    assert_int_equal(torus_allreduce(world[0], a, sum, 1, TORUS_INT32, op[0]), TORUS_ERR_INVALID);
+    op[0] = op_of(0, "sum");
+    for (int i = 0; i < 2; i++) /* never waited for */
+        torus_iallreduce(world[i], &a[i], &sum[i], 1, TORUS_INT32, op[i], &r[i]);
+    barrier_all(world, 2);
+    close_both();
+    assert_int_equal(added, 2);
+}
+
+static void a_persistent_call_is_in_flight_once_at_a_time(void **state)
+{
+    (void)state;
+    torus_request *r[2], *more = NULL;
+    torus_persistent *p[2];
+    int64_t value[2] = {1, 2}, sum[2] = {0, 0};
+    open_both("");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            torus_allreduce_init(world[i], &value[i], &sum[i], 1, TORUS_INT64, TORUS_SUM, &p[i]),
+            TORUS_OK);
+    for (int64_t round = 0; round < 3; round++, value[0]++) {
+        assert_int_equal(torus_persistent_start(p[0], &r[0]), TORUS_OK);
+        assert_int_equal(torus_persistent_start(p[0], &more), TORUS_ERR_BUSY);
+        assert_int_equal(torus_persistent_free(p[0]), TORUS_ERR_BUSY);
+        assert_int_equal(torus_persistent_start(p[1], &r[1]), TORUS_OK);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+        assert_int_equal(sum[0], 3 + round);
+        assert_int_equal(sum[1], 3 + round);
+    }
+    assert_int_equal(torus_persistent_free(p[0]), TORUS_OK);
+    assert_int_equal(torus_persistent_free(NULL), TORUS_OK);
+    close_both(); /* frees the other */
+}
+
+/* A group of one, so that the forms that wait can stand after each other. */
+static void the_forms_that_wait_do_the_same(void **state)
+{
+    (void)state;
+    const size_t three = 3;
+    const struct torus_grid grid = {
+        .size = sizeof grid, .dimensions = 1, .extent = {1}, .periodic = {1}};
+    int32_t a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {0};
+    const int t = TORUS_INT32;
+    start(1, "");
+    join_all(context, world, 1);
+    torus_group *g = world[0];
+#define SAME_AS(call, ...)                                                                         \
+    do {                                                                                           \
+        const int32_t right[] = {__VA_ARGS__};                                                     \
+        memset(b, 0, sizeof b);                                                                    \
+        assert_int_equal(call, TORUS_OK);                                                          \
+        assert_memory_equal(b, right, sizeof right);                                               \
+    } while (0)
+    SAME_AS(torus_reduce(g, a, b, 3, t, TORUS_SUM, 0), 1, 2, 3, 0);
+    SAME_AS(torus_allreduce(g, a, b, 3, t, TORUS_PROD), 1, 2, 3, 0);
+    SAME_AS(torus_reduce_scatter(g, a, b, 3, t, TORUS_BOR), 1, 2, 3, 0);
+    SAME_AS(torus_reduce_scatterv(g, a, b, &three, t, TORUS_MAX), 1, 2, 3, 0);
+    SAME_AS(torus_scan(g, a, b, 3, t, TORUS_SUM), 1, 2, 3, 0);
+    SAME_AS(torus_exscan(g, a, b, 3, t, TORUS_SUM), 0, 0, 0, 0);
+    SAME_AS(torus_prefix(g, a, b, 3, t, TORUS_SUM), 1, 2, 3, 0);
+    SAME_AS(torus_gather(g, a, b, 3, t, 0), 1, 2, 3, 0);
+    SAME_AS(torus_gatherv(g, a, 3, b, &three, NULL, t, 0), 1, 2, 3, 0);
+    SAME_AS(torus_scatter(g, a, b, 3, t, 0), 1, 2, 3, 0);
+    SAME_AS(torus_scatterv(g, a, &three, NULL, b, 3, t, 0), 1, 2, 3, 0);
+    SAME_AS(torus_allgather(g, a, b, 3, t), 1, 2, 3, 0);
+    SAME_AS(torus_allgatherv(g, a, 3, b, &three, NULL, t), 1, 2, 3, 0);
+    SAME_AS(torus_alltoall(g, a, b, 3, t), 1, 2, 3, 0);
+    SAME_AS(torus_alltoallv(g, a, &three, &three, b, &three, NULL, t), 4, 5, 6, 0);
+    SAME_AS(torus_neighbour_alltoall(g, &grid, a, b, 3, t), 4, 5, 6, 1, 2, 3);
+    const size_t give[] = {2, 1}, take[] = {1, 2};
+    SAME_AS(torus_neighbour_alltoallv(g, &grid, a, give, NULL, b, take, NULL, t), 3, 1, 2, 0);
+    const struct torus_double_int pair = {2.5, 7};
+    struct torus_double_int least = {0};
+    assert_int_equal(torus_allreduce(g, &pair, &least, 1, TORUS_DOUBLE_INT, TORUS_MINLOC),
+                     TORUS_OK);
+    assert_true(least.value == 2.5 && least.place == 7);
+    torus_close(context[0]);
+    stop();
+}
+
+static void the_least_value_comes_with_its_place(void **state)
+{
+    (void)state;
+    torus_request *r[2];
+    struct torus_int64_int own[2] = {{5, 1}, {5, 0}}, least[2];
+    struct torus_float_int mine[2] = {{1.5F, 0}, {2.5F, 1}}, most[2];
+    open_both("");
+    for (int i = 0; i < 2; i++)
+        torus_iallreduce(world[i], &own[i], &least[i], 1, TORUS_INT64_INT, TORUS_MINLOC, &r[i]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+        assert_true(least[i].value == 5 && least[i].place == 0);
+    }
+    for (int i = 0; i < 2; i++)
+        torus_iallreduce(world[i], &mine[i], &most[i], 1, TORUS_FLOAT_INT, TORUS_MAXLOC, &r[i]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+        assert_true(most[i].value == 2.5F && most[i].place == 1);
+    }
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(what_differs_between_ranks_is_named, clean_up),
+        cmocka_unit_test_teardown(operators_and_grids_that_differ_are_named, clean_up),
+        cmocka_unit_test_teardown(wrong_calls_are_refused_and_not_made, clean_up),
+        cmocka_unit_test_teardown(operators_run_when_the_request_completes_and_are_kept_until_then,
+                                  clean_up),
+        cmocka_unit_test_teardown(a_persistent_call_is_in_flight_once_at_a_time, clean_up),
+        cmocka_unit_test_teardown(the_forms_that_wait_do_the_same, clean_up),
+        cmocka_unit_test_teardown(the_least_value_comes_with_its_place, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

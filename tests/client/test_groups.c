@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups made of ranks of a group: who is in them and in what order, that their operations overlap,
+ * and how they end. */
+#include "daemons.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MANY = 8, EIGHT_WAYS = 20 };
+
+static torus_context *context[MANY];
+static torus_group *world[MANY];
+
+static void must(uint32_t rank, int error)
+{
+    if (error != TORUS_OK)
+        fail_msg("rank %u: %s", rank, torus_last_error(context[rank]));
+}
+
+static void must_wait(uint32_t rank, torus_request *request)
+{
+    must(rank, torus_wait(request, 20 * (int64_t)SECOND));
+}
+
+/* members gathers the ranks that are in the group, as the world calls them, at its rank 0, and
+ * compares; each member calls it at the same time. */
+static void assert_members(torus_group *const *made, const uint32_t *expected, uint32_t count)
+{
+    torus_request *request[MANY];
+    int64_t value[MANY] = {0}, all[MANY] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t w = expected[i];
+        assert_non_null(made[w]);
+        assert_int_equal(torus_size(made[w]), count);
+        assert_int_equal(torus_rank(made[w]), i);
+        assert_int_equal(torus_translate(made[w], i, world[w]), w);
+        assert_int_equal(torus_translate(world[w], w, made[w]), i);
+        value[w] = w;
+        must(w, torus_igather(made[w], &value[w], i == 0 ? all : NULL, 1, TORUS_INT64, 0,
+                              &request[i]));
+    }
+    for (uint32_t i = 0; i < count; i++)
+        must_wait(expected[i], request[i]);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(all[i], expected[i]);
+}
+
+static void split_all(torus_group **from, uint32_t count, int32_t (*colour)(uint32_t),
+                      int32_t (*key)(uint32_t), torus_group **made)
+{
+    torus_request *request[MANY];
+    for (uint32_t i = 0; i < count; i++)
+        must(i, torus_isplit(from[i], colour(i), key(i), &made[i], &request[i]));
+    for (uint32_t i = 0; i < count; i++)
+        must_wait(i, request[i]);
+}
+
+static int32_t by_three(uint32_t rank)
+{
+    return rank == 7 ? TORUS_UNDEFINED : (int32_t)(rank % 3);
+}
+
+static int32_t downwards(uint32_t rank)
+{
+    return -(int32_t)rank;
+}
+
+static int32_t same(uint32_t rank)
+{
+    (void)rank;
+    return 5;
+}
+
+static int32_t row(uint32_t rank)
+{
+    return (int32_t)(rank / 4);
+}
+
+static int32_t column(uint32_t rank)
+{
+    return (int32_t)(rank % 4);
+}
+
+static void split_makes_groups_by_colour_in_the_order_of_keys(void **state)
+{
+    (void)state;
+    static const uint32_t zero[] = {6, 3, 0}, one[] = {4, 1}, two[] = {5, 2},
+                          all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    torus_group *made[MANY], *again[MANY];
+    torus_request *request = NULL;
+    start(3, "");
+    join_all(context, world, MANY);
+    split_all(world, MANY, by_three, downwards, made);
+    assert_members(made, zero, 3);
+    assert_members(made, one, 2);
+    assert_members(made, two, 2);
+    assert_null(made[7]);
+    assert_int_equal(torus_translate(world[0], 1, made[0]), TORUS_UNDEFINED);
+    split_all(world, MANY, same, same, again); /* equal keys: by rank */
+    assert_members(again, all, MANY);
+    assert_members(made, one, 2); /* the groups from before still are */
+    assert_int_equal(torus_isplit(world[0], -2, 0, &made[0], &request), TORUS_ERR_INVALID);
+    assert_says(context[0], "colour");
+    close_all(context, MANY);
+    stop();
+}
+
+static void duplicates_and_groups_of_one_stand_for_themselves(void **state)
+{
+    (void)state;
+    static const uint32_t all[] = {0, 1, 2, 3};
+    torus_group *made[MANY], *own = NULL, *inner = NULL;
+    torus_request *request[MANY];
+    int64_t value = 42, sum = 0;
+    start(2, "");
+    join_all(context, world, 4);
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 4; i++)
+            must(i, torus_idup(world[i], &made[i], &request[i]));
+        for (uint32_t i = 0; i < 4; i++)
+            must_wait(i, request[i]);
+        assert_members(made, all, 4);
+    }
+    for (uint32_t i = 0; i < 4; i++) { /* nobody else takes part: the form that waits will do */
+        must(i, torus_group_create(world[i], &i, 1, &own));
+        must(i, torus_allreduce(own, &value, &sum, 1, TORUS_INT64, TORUS_SUM));
+        assert_int_equal(sum, 42);
+        must(i, torus_dup(own, &inner));
+        must(i, torus_barrier(inner));
+        assert_int_equal(torus_translate(inner, 0, world[i]), i);
+        must(i, torus_split(inner, 3, 3, &own));
+        must(i, torus_barrier(own));
+    }
+    close_all(context, 4);
+    stop();
+}
+
+/* create_all makes groups of the same list at its members. */
+static void create_all(const uint32_t *list, uint32_t count, torus_group **made)
+{
+    torus_request *request[MANY];
+    for (uint32_t i = 0; i < count; i++)
+        must(list[i],
+             torus_igroup_create(world[list[i]], list, count, &made[list[i]], &request[i]));
+    for (uint32_t i = 0; i < count; i++)
+        must_wait(list[i], request[i]);
+}
+
+static void groups_of_the_same_list_are_different_groups(void **state)
+{
+    (void)state;
+    static const uint32_t list[] = {5, 0, 3}, other[] = {3, 5};
+    torus_group *first[MANY], *second[MANY], *third[MANY];
+    torus_request *request[2][3];
+    int64_t value[2][3], sum[2][3];
+    start(4, "");
+    join_all(context, world, MANY);
+    create_all(list, 3, first);
+    create_all(other, 2, third); /* rank 0 knows nothing of it */
+    create_all(list, 3, second);
+    assert_members(first, list, 3);
+    assert_members(third, other, 2);
+    /* each rank starts in another order */
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t which = (i + k) % 2, rank = list[i];
+            value[which][i] = which + 1;
+            must(rank,
+                 torus_iallreduce(which ? second[rank] : first[rank], &value[which][i],
+                                  &sum[which][i], 1, TORUS_INT64, TORUS_SUM, &request[which][i]));
+        }
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t which = 0; which < 2; which++) {
+            must_wait(list[i], request[which][i]);
+            assert_int_equal(sum[which][i], 3 * (which + 1));
+        }
+    close_all(context, MANY);
+    stop();
+}
+
+/* Rows, columns and the world; every rank starts its operations in an order of its own, where only
+ * those of one group keep theirs. */
+static void operations_of_several_groups_overlap_in_any_order(void **state)
+{
+    (void)state;
+    static torus_request *request[MANY][3][EIGHT_WAYS];
+    static int64_t value[MANY][3][EIGHT_WAYS];
+    torus_group *rows[MANY], *columns_of[MANY];
+    start(3, "");
+    join_all(context, world, MANY);
+    split_all(world, MANY, row, same, rows);
+    split_all(world, MANY, column, same, columns_of);
+    for (uint32_t rank = 0; rank < MANY; rank++) {
+        torus_group *g[3] = {world[rank], rows[rank], columns_of[rank]};
+        int next[3] = {0, 0, 0};
+        for (uint32_t i = 0; i < 3 * EIGHT_WAYS; i++) {
+            uint32_t which = (i * (rank % 2 + 1) + rank) % 3;
+            int k = next[which]++;
+            value[rank][which][k] = (int64_t)rank << k;
+            must(rank, torus_iallreduce(g[which], TORUS_IN_PLACE, &value[rank][which][k], 1,
+                                        TORUS_INT64, TORUS_SUM, &request[rank][which][k]));
+        }
+    }
+    for (uint32_t rank = MANY; rank-- > 0;)
+        for (int which = 3; which-- > 0;)
+            for (int k = 0; k < EIGHT_WAYS; k++) {
+                int64_t sum = which == 0   ? 28
+                              : which == 1 ? (rank < 4 ? 6 : 22)
+                                           : 2 * (rank % 4) + 4;
+                must_wait(rank, request[rank][which][k]);
+                assert_true(value[rank][which][k] == sum << k);
+            }
+    close_all(context, MANY);
+    stop();
+}
+
+static void groups_are_made_of_groups(void **state)
+{
+    (void)state;
+    static const uint32_t last[] = {7, 4};
+    torus_group *rows[MANY], *made[MANY] = {NULL};
+    torus_request *request[2];
+    static const uint32_t ends[] = {3, 0}; /* of the second row */
+    start(2, "");
+    join_all(context, world, MANY);
+    split_all(world, MANY, row, same, rows);
+    must(7, torus_igroup_create(rows[7], ends, 2, &made[7], &request[0]));
+    must(4, torus_igroup_create(rows[4], ends, 2, &made[4], &request[1]));
+    must_wait(7, request[0]);
+    must_wait(4, request[1]);
+    assert_members(made, last, 2);
+    assert_int_equal(torus_translate(made[7], 1, rows[7]), 0);
+    assert_int_equal(torus_translate(rows[7], 1, made[7]), TORUS_UNDEFINED);
+    close_all(context, MANY);
+    stop();
+}
+
+static void wrong_lists_make_no_group(void **state)
+{
+    (void)state;
+    static const uint32_t twice[] = {0, 1, 0}, far[] = {0, 2}, others[] = {1};
+    torus_group *made = (torus_group *)context;
+    start(1, "");
+    join_all(context, world, 2);
+    assert_int_equal(torus_group_create(world[0], twice, 2 + 1, &made), TORUS_ERR_INVALID);
+    assert_int_equal(torus_group_create(world[0], far, 2, &made), TORUS_ERR_INVALID);
+    assert_says(context[0], "rank 2");
+    assert_int_equal(torus_group_create(world[0], others, 1, &made), TORUS_ERR_INVALID);
+    assert_says(context[0], "not in");
+    assert_int_equal(torus_group_create(world[0], NULL, 1, &made), TORUS_ERR_INVALID);
+    assert_int_equal(torus_group_create(world[0], twice, 0, &made), TORUS_ERR_INVALID);
+    static const uint32_t both[] = {1, 1};
+    assert_int_equal(torus_group_create(world[1], both, 2, &made), TORUS_ERR_INVALID);
+    assert_says(context[1], "twice");
+    assert_null(made);
+    assert_int_equal(torus_group_free(world[0]), TORUS_ERR_INVALID);
+    assert_int_equal(torus_group_free(NULL), TORUS_ERR_INVALID);
+    barrier_all(world, 2);
+    close_all(context, 2);
+    stop();
+}
+
+static void a_member_that_never_makes_the_group_is_waited_for_until_the_limit(void **state)
+{
+    (void)state;
+    static const uint32_t lists[2][2] = {{0, 1}, {1, 0}};
+    torus_group *made = NULL;
+    start(2, "");
+    join_all(context, world, 2);
+    for (int i = 0; i < 2; i++) {
+        must(0, torus_group_create(world[0], lists[i], 2, &made));
+        torus_set_timeout(made, SECOND / 10);
+        assert_int_equal(torus_barrier(made), TORUS_ERR_TIMEOUT);
+    }
+    barrier_all(world, 2);
+    close_all(context, 2);
+    stop();
+}
+
+static void a_freed_group_ends_for_those_that_are_left_and_no_other_does(void **state)
+{
+    (void)state;
+    static const uint32_t list[] = {0, 1, 2}, pair[] = {2, 1};
+    torus_group *made[MANY], *kept[MANY];
+    torus_request *request[3];
+    start(3, "");
+    join_all(context, world, 3);
+    create_all(list, 3, made);
+    create_all(pair, 2, kept);
+    must(0, torus_ibarrier(made[0], &request[0]));
+    assert_int_equal(torus_group_free(made[0]), TORUS_ERR_BUSY);
+    assert_int_equal(torus_leave(world[0]), TORUS_ERR_BUSY);
+    must(1, torus_ibarrier(made[1], &request[1]));
+    must(2, torus_ibarrier(made[2], &request[2]));
+    for (uint32_t i = 0; i < 3; i++)
+        must_wait(i, request[i]);
+    must(0, torus_group_free(made[0]));
+    assert_int_equal(torus_barrier(made[1]), TORUS_ERR_RANK_FAILED);
+    assert_says(context[1], "left");
+    assert_members(kept, pair, 2);
+    must(1, torus_group_free(made[1]));
+    barrier_all(world, 3);
+    must(2, torus_leave(world[2])); /* and with it the groups made of it */
+    assert_int_equal(torus_barrier(kept[1]), TORUS_ERR_RANK_FAILED);
+    close_all(context, 3);
+    stop();
+}
+
+static void the_limits_of_a_group_are_those_it_was_made_with(void **state)
+{
+    (void)state;
+    torus_group *made[MANY];
+    start(2, "");
+    join_all(context, world, 2);
+    torus_set_timeout(world[0], SECOND / 10);
+    split_all(world, 2, same, same, made);
+    assert_int_equal(torus_barrier(made[0]), TORUS_ERR_TIMEOUT);
+    assert_says(context[0], "rank 1");
+    close_all(context, 2);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(split_makes_groups_by_colour_in_the_order_of_keys, clean_up),
+        cmocka_unit_test_teardown(duplicates_and_groups_of_one_stand_for_themselves, clean_up),
+        cmocka_unit_test_teardown(groups_of_the_same_list_are_different_groups, clean_up),
+        cmocka_unit_test_teardown(operations_of_several_groups_overlap_in_any_order, clean_up),
+        cmocka_unit_test_teardown(groups_are_made_of_groups, clean_up),
+        cmocka_unit_test_teardown(wrong_lists_make_no_group, clean_up),
+        cmocka_unit_test_teardown(a_member_that_never_makes_the_group_is_waited_for_until_the_limit,
+                                  clean_up),
+        cmocka_unit_test_teardown(a_freed_group_ends_for_those_that_are_left_and_no_other_does,
+                                  clean_up),
+        cmocka_unit_test_teardown(the_limits_of_a_group_are_those_it_was_made_with, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
