@@ -11,7 +11,8 @@
 
 enum { GRACE_NS = 2000000000 };
 
-static void send_join(struct td_core *core, const struct td_join *j, enum td_message_kind kind)
+static void send_join(struct td_core *core, const struct td_join *j, enum td_message_kind kind,
+                      bool poll)
 {
     struct td_message m = {.kind = kind,
                            .node = core->node,
@@ -21,8 +22,17 @@ static void send_join(struct td_core *core, const struct td_join *j, enum td_mes
                            .size = j->size,
                            .rank = j->rank,
                            .timeout_ns = j->timeout_ns,
-                           .name = j->name};
+                           .name = j->name,
+                           .poll = poll};
     td_core_send(core, 0, &m);
+}
+
+static void ask(struct td_core *core, struct td_join *j, bool poll)
+{
+    send_join(core, j, TD_MESSAGE_JOIN, poll);
+    j->unsent = false;
+    j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
+    td_core_alarm(core, j->again_at);
 }
 
 static void drop_join(struct td_core *core, struct td_join *j)
@@ -104,7 +114,7 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     core->joins = j;
     td_core_alarm(core, j->expires_at);
     td_link_watch(core, 0);
-    send_join(core, j, TD_MESSAGE_JOIN);
+    ask(core, j, false);
 }
 
 static void end_join(struct td_core *core, struct td_join *j, td_err error, const char *text)
@@ -117,7 +127,7 @@ bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t requ
 {
     for (struct td_join *j = core->joins; j; j = j->next)
         if (j->client == client->id && j->request == request) {
-            send_join(core, j, TD_MESSAGE_UNJOIN);
+            send_join(core, j, TD_MESSAGE_UNJOIN, false);
             end_join(core, j, TD_ERR_CANCELLED, "the join was cancelled");
             return true;
         }
@@ -131,7 +141,7 @@ void td_job_client_gone(struct td_core *core, struct td_client *client)
         next = j->next;
         if (j->client != client->id)
             continue;
-        send_join(core, j, TD_MESSAGE_UNJOIN);
+        send_join(core, j, TD_MESSAGE_UNJOIN, false);
         drop_join(core, j);
     }
 }
@@ -151,7 +161,7 @@ void td_job_stop(struct td_core *core)
 {
     while (core->joins && td_core_room(core)) {
         struct td_join *j = core->joins;
-        send_join(core, j, TD_MESSAGE_UNJOIN);
+        send_join(core, j, TD_MESSAGE_UNJOIN, false);
         end_join(core, j, TD_ERR_SHUTDOWN, "the daemon is stopping");
     }
 }
@@ -355,10 +365,9 @@ void td_job_timers(struct td_core *core)
                                     j->name, td_core_node_name(core, 0),
                                     td_link_why(&core->link[0])));
         else {
-            if (j->unsent)
-                send_join(core, j, TD_MESSAGE_JOIN);
-            j->unsent = false;
-            td_core_alarm(core, j->expires_at);
+            if (j->unsent || core->now >= j->again_at)
+                ask(core, j, !j->unsent);
+            td_core_alarm(core, j->again_at < j->expires_at ? j->again_at : j->expires_at);
         }
     }
 }

@@ -3,8 +3,10 @@
  * jobs of the machine; when all ranks of a job are there, its membership goes to the nodes
  * concerned, down the job's own combining tree, and each makes a communicator of it.
  *
- * A join that is lost with a link is sent again when the link is back: node 0 knows it by (node,
- * token), so a repeat does no harm.
+ * A join that is lost with a link is sent again when the link is back, and so is one that has
+ * waited for progress_timeout: node 0 knows it by (node, token), so a repeat does no harm, and
+ * where the job formed long ago, its membership was lost with a daemon on the way.
+ *
  * Owns: joins of local clients until answered; at node 0, jobs until their last rank is gone. */
 #ifndef TD_CORE_JOB_H
 #define TD_CORE_JOB_H
@@ -20,6 +22,7 @@ struct td_join {
     uint32_t size, rank; /* UINT32_MAX: any */
     int64_t timeout_ns;
     bool unsent;        /* the link to node 0 is up again: say it once more */
+    td_time again_at;   /* and once more */
     td_time expires_at; /* a while after node 0 should have answered */
 };
 
@@ -29,6 +32,7 @@ struct td_job {
     struct td_job *next;
     char name[TD_NAME_MAX];
     uint64_t uid, instance; /* instance 0: still forming */
+    td_time formed_at;
     uint32_t size, joined, gone;
     td_time expires_at;
     bool no_memory; /* it cannot form: its joins are refused at expires_at, which is now */

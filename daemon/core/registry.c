@@ -107,6 +107,7 @@ static void form(struct td_core *core, struct td_job *job)
     }
     job->instance = td_core_random(core) | 1;
     job->expires_at = TD_TIME_NEVER;
+    job->formed_at = core->now;
     job->task.advance = advance;
     td_core_queue(core, &job->task);
 }
@@ -171,14 +172,34 @@ static const char *admissible(struct td_core *core, const struct td_message *m,
     return NULL;
 }
 
+static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);
+
+/* said_again: a join of an entry. It waits for the others, or for the membership, unless that went
+ * to a daemon that is not there any more. */
+static void said_again(struct td_core *core, struct td_job *job, uint32_t i)
+{
+    const struct td_entry *e = &job->entry[i];
+    uint64_t patience = (uint64_t)core->settings.progress_timeout_ns;
+    if (!job->instance || e->gone || core->now - job->formed_at < patience)
+        return;
+    refuse(core, e->node, e->token, TD_ERR_NODE_FAILED,
+           td_core_format(core, "job %s lost %s while it formed", job->name,
+                          td_core_node_name(core, e->node)));
+    remove_entry(core, job, i);
+}
+
 static void join(struct td_core *core, const struct td_message *m)
 {
     struct td_job *job = NULL;
     td_err error = TD_OK;
     for (job = core->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++)
-            if (job->entry[i].node == m->node && job->entry[i].token == m->token)
-                return; /* said again after a link was lost */
+            if (job->entry[i].node == m->node && job->entry[i].token == m->token) {
+                said_again(core, job, i);
+                return;
+            }
+    if (m->poll)
+        return; /* it has been refused: the answer is on its way */
     const char *wrong = admissible(core, m, &job, &error);
     if (!wrong && !job && !(job = start_job(core, m))) {
         error = TD_ERR_NO_MEMORY;
