@@ -297,6 +297,17 @@ static td_err take_buffers(struct td_core *core, struct td_client *client,
     return error;
 }
 
+/* has_one_share: of a reduce-scatter, a rank's share is one place of one length, whoever it is
+ * folded from. What the pairs say of each other does not tell. */
+static bool has_one_share(const struct td_parts *p, uint32_t local)
+{
+    const struct td_part *of = p->part + (size_t)(p->ranks + local) * p->group->size;
+    for (uint32_t i = 1; i < p->group->size; i++)
+        if (of[i].bytes != of[0].bytes || (of[i].bytes && of[i].at != of[0].at))
+            return false;
+    return true;
+}
+
 /* take_parts notes the parts of a local rank; what its buffers need is known then. */
 static td_err take_parts(struct td_core *core, struct td_operation *o, uint32_t local,
                          const struct td_request *q, uint64_t need[2], const char **text)
@@ -311,6 +322,9 @@ static td_err take_parts(struct td_core *core, struct td_operation *o, uint32_t 
     *text = td_parts_set(&o->parts, local, false, &q->u.operation.from, element, &need[0]);
     if (!*text)
         *text = td_parts_set(&o->parts, local, true, &q->u.operation.to, element, &need[1]);
+    if (!*text && q->u.operation.call.kind == TD_KIND_REDUCE_SCATTERV &&
+        !has_one_share(&o->parts, local))
+        *text = "a rank takes the same number of elements, to the same place, from every rank";
     return *text ? TD_ERR_INVALID : TD_OK;
 }
 

@@ -294,8 +294,8 @@ static void check_moves(struct job *job, uint64_t seed)
             uint32_t root = (uint32_t)((i + (i ? seed : 0)) % job->size);
             if (!long_run && i == 1)
                 root = job->size - 1;
-            check_broadcast(job, TD_TYPE_BYTE + (unsigned)(seed + i) % TD_TYPE_COMPLEX_DOUBLE, counts[c],
-                            root);
+            check_broadcast(job, TD_TYPE_BYTE + (unsigned)(seed + i) % TD_TYPE_COMPLEX_DOUBLE,
+                            counts[c], root);
         }
         for (unsigned t = 0; t < 4; t++)
             for (unsigned op = TD_OP_SUM; op <= TD_OP_MAX; op++) {
