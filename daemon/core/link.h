@@ -51,6 +51,7 @@ struct td_link {
     bool ask, poll;   /* a RESUME is due; it asks for an answer */
     bool asked;       /* and no answer has come */
     bool tell;        /* counts are due */
+    bool torn;        /* it was up in this session, and has not gone on since it went down */
     uint64_t incarnation;
     td_time expires_at; /* it is down, or not open, and given up then */
     char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" when it is up, or never was */

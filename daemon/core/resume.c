@@ -133,7 +133,7 @@ static void renew(struct td_core *core, struct td_link *link)
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
     link->session_in = 0;
-    link->open = link->asked = link->guilty = false;
+    link->open = link->asked = link->guilty = link->torn = false;
     link->again = NULL;
     link->sent = link->acknowledged = link->freed_there = 0;
     link->received = link->freed = link->received_told = link->freed_told = 0;
@@ -227,9 +227,11 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         if (m->packets_received > link->acknowledged && m->packets_received <= link->sent)
             td_link_acknowledge(core, link, m->packets_received);
     }
-    link->resumes += agreed && known && link->up && !was_open;
-    if (agreed && link->up && (!was_open || m->poll))
+    if (agreed && link->up && (!was_open || m->poll)) {
+        link->resumes += known && link->torn;
+        link->torn = false;
         go_on(core, link);
+    }
     if (m->poll || !agreed)
         answer(core, link, !agreed);
 }
@@ -319,6 +321,7 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text, bool re
     uint64_t grace =
         (uint64_t)(refused ? core->settings.heartbeat_ns : core->settings.progress_timeout_ns);
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
+    link->torn = link->torn || was_up;
     link->up = link->wanted = link->open = false;
     link->again = NULL;
     if (link->news)
