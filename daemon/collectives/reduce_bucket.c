@@ -16,13 +16,14 @@
 #include "collectives.h"
 #include "grid.h"
 
-enum { AHEAD = 2, CHUNKS = 4, CHUNK_MIN = 4096 };
+enum { AHEAD = 2, CHUNKS = 2, CHUNK_MIN = 4096, LONG_PACKETS = 24 };
 /* Families of each piece, role by role. */
 enum { RECV, AG_RECV, FOLD, COMBINE, SEND, AG_SEND, ROLES };
 enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
 enum {
     P_GRID,
     P_ELEMENT = TD_GRID_PARAMETERS,
+    P_PACKET,  /* elements */
     P_SEGMENT, /* elements */
     P_SEGMENTS,
     P_CHUNKS, /* of a piece */
@@ -54,6 +55,18 @@ static struct stage stage_at(const struct td_grid *grid, uint32_t piece, uint64_
     return s;
 }
 
+/* cut returns part `part` of a range. Long parts are whole packets, since a link takes as long for
+ * a part of one; short ones are equal, lest nodes drift apart in the rings that follow. */
+static struct td_range cut(const struct td_program *p, struct td_range r, uint64_t parts,
+                           uint64_t part)
+{
+    uint64_t packet = (uint64_t)p->parameter[P_PACKET];
+    uint64_t unit = r.count / parts >= LONG_PACKETS * packet ? packet : 1;
+    struct td_range c = td_share(r.count / unit + (r.count % unit != 0), parts, part);
+    uint64_t begin = c.begin * unit, most = begin < r.count ? r.count - begin : 0;
+    return (struct td_range){r.begin + begin, c.count * unit < most ? c.count * unit : most};
+}
+
 /* share returns the elements of a segment that are a piece. */
 static struct td_range share(const struct td_program *p, uint32_t pieces, uint64_t segment,
                              uint32_t piece)
@@ -66,7 +79,9 @@ static struct td_range share(const struct td_program *p, uint32_t pieces, uint64
     uint64_t to = before + (uint64_t)p->parameter[P_SHARES + piece / 2];
     bool last = piece + 1 == pieces;
     /* products stay below 2^63: a segment has at most 2^46 elements (plan) */
-    uint64_t first = n * before / WHOLE, end = last ? n : n * to / WHOLE;
+    uint64_t packet = (uint64_t)p->parameter[P_PACKET];
+    uint64_t first = n * before / WHOLE / packet * packet;
+    uint64_t end = last ? n : n * to / WHOLE / packet * packet;
     return (struct td_range){begin + first, end - first};
 }
 
@@ -82,8 +97,7 @@ static struct narrowed narrow(const struct td_program *p, const struct td_grid *
 {
     uint32_t dimensions = grid->shape.dimensions;
     struct td_range all = share(p, 2 * dimensions, segment, piece);
-    struct narrowed n = {.chunk = td_share(all.count, (uint64_t)p->parameter[P_CHUNKS], chunk)};
-    n.chunk.begin += all.begin;
+    struct narrowed n = {.chunk = cut(p, all, (uint64_t)p->parameter[P_CHUNKS], chunk)};
     n.own = n.chunk;
     /* a piece has the same place in all segments, though the last is shorter: what was there before
      * is then its own */
@@ -92,18 +106,10 @@ static struct narrowed narrow(const struct td_program *p, const struct td_grid *
         uint32_t d = (piece / 2 + f) % dimensions, k = grid->shape.size[d];
         uint32_t at = td_grid_coordinate(grid, p->slot, d);
         /* having sent its own first, a node ends with the block of the node after it */
-        struct td_range part = td_share(n.own.count, k, (piece % 2 ? at + k - 1 : at + 1) % k);
         n.before += f > 0 ? n.own.count : 0;
-        n.own = (struct td_range){n.own.begin + part.begin, part.count};
+        n.own = cut(p, n.own, k, (piece % 2 ? at + k - 1 : at + 1) % k);
     }
     return n;
-}
-
-/* block returns block `number` of k in what is a node's own. */
-static struct td_range block(const struct narrowed *n, uint32_t k, uint32_t number)
-{
-    struct td_range part = td_share(n->own.count, k, number);
-    return (struct td_range){n->own.begin + part.begin, part.count};
 }
 
 /* number_of returns which block goes out in a step of a ring (or comes in). Of the sums a node
@@ -150,14 +156,15 @@ static struct td_slice sums(const struct td_program *p, uint64_t segment, const 
 }
 
 /* coming names where a block is put when it comes. Every phase has room of its own: a neighbour may
- * be a phase ahead. In the later ones that is less than the chunk and an element a phase. */
+ * be a phase ahead. In the later ones that is less than the chunk and a packet a phase. */
 static struct td_slice coming(const struct td_program *p, const struct td_grid *grid,
                               uint64_t segment, uint64_t number, uint32_t phase,
                               const struct narrowed *n, struct td_range r)
 {
     if (phase == 0)
         return scratch(p, segment, FIRST, n->place + r.begin, r.count);
-    uint64_t at = n->place + n->chunk.begin + number * grid->shape.dimensions + n->before;
+    uint64_t at = n->place + n->chunk.begin +
+                  number * grid->shape.dimensions * (uint64_t)p->parameter[P_PACKET] + n->before;
     return scratch(p, segment, LATER, at + r.begin - n->own.begin, r.count);
 }
 
@@ -179,7 +186,7 @@ static void expand_sums(const struct td_program *p, const struct td_grid *grid, 
     struct stage s = stage_at(grid, piece, t.g);
     bool comes = role != SEND, last = t.g + 1 == (uint64_t)p->parameter[P_STEPS];
     struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
-    struct td_range r = block(&n, s.k, number_of(p, grid, &s, false, comes));
+    struct td_range r = cut(p, n.own, s.k, number_of(p, grid, &s, false, comes));
     uint64_t number = piece * (uint64_t)p->parameter[P_CHUNKS] + t.chunk;
     step->peer = neighbour(p, grid, &s, comes);
     step->to_lanes = (struct td_lanes){1, 0, 0};
@@ -209,7 +216,7 @@ static void expand_results(const struct td_program *p, const struct td_grid *gri
     s.step = s.k - 2 - s.step;
     bool comes = role == AG_RECV;
     struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
-    struct td_range r = block(&n, s.k, number_of(p, grid, &s, true, comes));
+    struct td_range r = cut(p, n.own, s.k, number_of(p, grid, &s, true, comes));
     step->peer = neighbour(p, grid, &s, comes);
     step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
     if (comes) {
@@ -288,6 +295,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
 {
     uint32_t pieces = 2 * grid->shape.dimensions;
     uint64_t element = td_type_bytes(p->call.type), bytes = p->call.count * element, steps = 0;
+    uint64_t packet = p->tuning.packet_bytes > element ? p->tuning.packet_bytes / element : 1;
     uint64_t most = p->tuning.relay_bytes / (AREAS * AHEAD);
     uint64_t segment = most < bytes ? most / element : p->call.count;
     segment = segment < (uint64_t)1 << 46 ? segment : (uint64_t)1 << 46;
@@ -299,11 +307,12 @@ static void plan(struct td_program *p, const struct td_grid *grid)
     td_grid_keep(p, P_GRID, grid);
     balance(p, grid);
     p->parameter[P_ELEMENT] = (int64_t)element;
+    p->parameter[P_PACKET] = (int64_t)packet;
     p->parameter[P_SEGMENT] = (int64_t)segment;
     p->parameter[P_SEGMENTS] = (int64_t)((p->call.count + segment - 1) / segment);
     p->parameter[P_CHUNKS] = (int64_t)chunks;
     p->parameter[P_STEPS] = (int64_t)steps;
-    uint64_t spare = pieces * chunks * grid->shape.dimensions; /* of LATER */
+    uint64_t spare = pieces * chunks * grid->shape.dimensions * packet; /* of LATER */
     p->parameter[P_AREA] = ((int64_t)((segment + spare) * element) + 63) & ~(int64_t)63;
     int64_t areas = p->parameter[P_SEGMENTS] < AHEAD ? p->parameter[P_SEGMENTS] : AHEAD;
     p->scratch_bytes = areas * AREAS * p->parameter[P_AREA];
