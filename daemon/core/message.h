@@ -250,7 +250,7 @@ struct td_message {
     bool no_room;            /* memory could not be reserved; RELEASE: announce again, later */
     bool surveyed;           /* RELEASE: announce again, now that this is known: */
     struct td_survey survey; /* ARRIVE, RELEASE: of a call with parts */
-    bool poll;               /* WAITING: report at once; RESUME: answer; JOIN: it is only asked after */
+    bool poll;               /* WAITING: report at once; RESUME: answer; JOIN: asked after */
     /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived */
     const uint8_t *bitmap;
     uint32_t bitmap_bytes;

@@ -2,7 +2,9 @@
 /* What every method of all-to-all puts on every link: the SENDs of all nodes, taken along minimal
  * ways in the order of dimensions, ties halved unless the SEND names its way. On a torus that is
  * the bound of algorithms.md, section 1, on each link; on a line it is more towards the middle,
- * where it is the bound. */
+ * where it is the bound. Where each sends to each itself, the same holds for every second node of a
+ * torus of even sizes, or of any mesh: they are a torus, or mesh, of half the sizes, whose links
+ * are two of ours each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +22,8 @@ enum { NODES_MAX = 125, DIMENSIONS = 3, MESSAGE = 12 /* bytes: three parts, and 
 
 static struct {
     struct td_topology topology;
+    struct td_topology members; /* the torus they make */
+    unsigned second;            /* bit d: of dimension d, only even coordinates are members */
     struct td_tuning tuning;
     uint64_t load2[NODES_MAX][DIMENSIONS][2]; /* twice the bytes on the link out of a node */
     /* which of the slots of a gap's turn the packets of one hop count take on a link */
@@ -73,11 +77,32 @@ static void travel(uint32_t from, const struct td_step *send, bool phased)
     assert_true(!phased || moved == 1);
 }
 
+/* choose makes every second node of some dimensions the group. */
+static void choose(unsigned second)
+{
+    m.second = second;
+    m.members = m.topology;
+    m.members.nodes = 1;
+    for (uint32_t d = 0; d < m.topology.dimensions; d++) {
+        if (second >> d & 1)
+            m.members.size[d] = (m.topology.size[d] + 1) / 2;
+        m.members.nodes *= m.members.size[d];
+    }
+}
+
+static bool is_member(const uint32_t *coordinates, uint32_t except)
+{
+    for (uint32_t d = 0; d < m.topology.dimensions; d++)
+        if (d != except && m.second >> d & 1 && coordinates[d] % 2)
+            return false;
+    return true;
+}
+
 static void add_up(enum td_alltoall method, unsigned parts)
 {
     static struct td_program program[NODES_MAX];
     struct td_arena *arena = td_arena_create(1 << 20);
-    uint32_t nodes = m.topology.nodes, rank_node[NODES_MAX];
+    uint32_t nodes = 0, rank_node[NODES_MAX], c[TD_DIMENSIONS_MAX];
     struct td_group group;
     struct td_call call = {.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = MESSAGE};
     m.tuning = (struct td_tuning){.fabric = TD_FABRIC_ROUTED,
@@ -86,8 +111,11 @@ static void add_up(enum td_alltoall method, unsigned parts)
                                   .burst = 1,
                                   .packet_bytes = 8,
                                   .relay_bytes = (uint64_t)64 << 20};
-    for (uint32_t n = 0; n < nodes; n++)
-        rank_node[n] = n;
+    for (uint32_t n = 0; n < m.topology.nodes; n++) {
+        td_topology_coordinates(&m.topology, n, c);
+        if (is_member(c, UINT32_MAX))
+            rank_node[nodes++] = n;
+    }
     assert_non_null(arena);
     assert_int_equal(td_group_build(&group, arena, rank_node, nodes), TD_OK);
     memset(m.load2, 0, sizeof m.load2);
@@ -109,7 +137,7 @@ static void add_up(enum td_alltoall method, unsigned parts)
                 program[n].method->expand(&program[n], f, i, &step);
                 if (td_step_bytes(&step) == 0)
                     continue;
-                travel(n, &step, method == TD_ALLTOALL_PHASED);
+                travel(rank_node[n], &step, method == TD_ALLTOALL_PHASED);
             }
         }
     td_group_free(&group, arena);
@@ -119,22 +147,30 @@ static void add_up(enum td_alltoall method, unsigned parts)
 /* expected2 returns twice the bytes on the link out of a node, by the formula. */
 static uint64_t expected2(uint32_t node, uint32_t d, int sign)
 {
-    const struct td_topology *t = &m.topology;
-    uint64_t k = t->size[d], c[TD_DIMENSIONS_MAX];
-    uint32_t coordinates[TD_DIMENSIONS_MAX];
+    const struct td_topology *t = &m.members;
+    uint64_t k = t->size[d];
+    uint32_t coordinates[TD_DIMENSIONS_MAX], c;
+    td_topology_coordinates(&m.topology, node, coordinates);
+    if (!is_member(coordinates, d))
+        return 0; /* it is on no way along the dimensions in order */
     if (t->wrap[d])
         return td_bound_load2(t, d) * MESSAGE;
-    td_topology_coordinates(t, node, coordinates);
-    c[d] = sign > 0 ? coordinates[d] + 1 : k - coordinates[d]; /* nodes behind the link */
-    return 2 * c[d] * (k - c[d]) * (t->nodes / k) * MESSAGE;
+    c = coordinates[d];
+    if (m.second >> d & 1)
+        c = (c + (sign < 0)) / 2; /* the member whose link it is a half of */
+    if (c >= k)
+        return 0; /* the mesh ends with a node that is none */
+    uint64_t behind = sign > 0 ? c + 1 : k - c;
+    return 2 * behind * (k - behind) * (t->nodes / k) * MESSAGE;
 }
 
 static void compare(const char *method)
 {
-    const struct td_topology *t = &m.topology;
+    const struct td_topology *t = &m.members;
     for (uint32_t d = 0; d < t->dimensions; d++) {
         uint64_t most = 0, total = 0, pairs = t->nodes / t->size[d], k = t->size[d];
-        for (uint32_t n = 0; n < t->nodes; n++)
+        uint64_t halves = m.second >> d & 1 ? 2 : 1;
+        for (uint32_t n = 0; n < m.topology.nodes; n++)
             for (int way = 0; way < 2; way++) {
                 uint64_t want = expected2(n, d, way ? -1 : 1), is = m.load2[n][d][way];
                 if (is != want)
@@ -148,23 +184,50 @@ static void compare(const char *method)
         assert_int_equal(most, td_bound_load2(t, d) * MESSAGE);
         /* and all hops together: on a line, pairs of coordinates are (k^2 - 1) k / 3 hops apart */
         uint64_t hops = t->wrap[d] ? k * (k * k / 4) : (k * k - 1) * k / 3;
-        assert_int_equal(total, 2 * hops * pairs * pairs * MESSAGE);
+        assert_int_equal(total, 2 * halves * hops * pairs * pairs * MESSAGE);
     }
 }
 
-static void check_shape(const char *text)
+static void check_group(void)
 {
-    assert_int_equal(td_topology_parse(&m.topology, text, &(size_t){0}, &(const char *){0}), TD_OK);
     add_up(TD_ALLTOALL_RANDOM, 0);
     compare("random");
     add_up(TD_ALLTOALL_PAIRWISE, 0);
     compare("pairwise");
+    if (m.second) /* relays have no dimensions to follow in such a group */
+        return;
     add_up(TD_ALLTOALL_TWO_PHASE, 0);
     compare("two-phase");
     add_up(TD_ALLTOALL_PHASED, 0);
     compare("phased, a part a dimension");
     add_up(TD_ALLTOALL_PHASED, 1);
     compare("phased, one part");
+}
+
+static void read_shape(const char *text)
+{
+    assert_int_equal(td_topology_parse(&m.topology, text, &(size_t){0}, &(const char *){0}), TD_OK);
+}
+
+static void links_among_every_second_node_carry_what_it_says_too(void **unused)
+{
+    (void)unused;
+    static const char *const shapes[] = {
+        "2",   "4",    "6",     "8",     "5m",    "8m",    "4x3",    "3x6",    "4x4",    "6x4",
+        "8x8", "6x5m", "7mx8m", "4x3x2", "4x4x4", "2x6x5", "4x5x5m", "6mx4x3", "3mx3mx6"};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        read_shape(shapes[i]);
+        for (unsigned second = 1; second < 1u << m.topology.dimensions; second++) {
+            bool regular = true; /* on a ring of odd size, two members would be neighbours */
+            for (uint32_t d = 0; d < m.topology.dimensions; d++)
+                regular = regular && (!(second >> d & 1) || !m.topology.wrap[d] ||
+                                      m.topology.size[d] % 2 == 0);
+            if (!regular)
+                continue;
+            choose(second);
+            check_group();
+        }
+    }
 }
 
 static void every_link_carries_what_the_formula_says(void **unused)
@@ -177,7 +240,9 @@ static void every_link_carries_what_the_formula_says(void **unused)
                 for (unsigned c = 1; c <= (a <= 5 && b <= 5 ? 5u : 1u); c++) {
                     snprintf(text, sizeof text, "%u%sx%u%sx%u%s", a, wrap & 1 ? "m" : "", b,
                              wrap & 2 ? "m" : "", c, wrap & 4 ? "m" : "");
-                    check_shape(text);
+                    read_shape(text);
+                    choose(0);
+                    check_group();
                 }
 }
 
@@ -259,6 +324,7 @@ int main(void)
         cmocka_unit_test(bounds_are_those_of_the_table),
         cmocka_unit_test(the_method_is_chosen_by_shape_and_size),
         cmocka_unit_test(every_link_carries_what_the_formula_says),
+        cmocka_unit_test(links_among_every_second_node_carry_what_it_says_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
