@@ -147,6 +147,24 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return h;
 }
 
+/* check_lost returns NULL, or which member the job has lost. Who has only left the group that the
+ * new one is made of is none: it may have made the new one before. */
+static const char *check_lost(struct td_core *core, const struct td_communicator *parent,
+                              const struct td_request *q)
+{
+    const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
+    for (uint32_t i = 0; world && world->broken && i < q->u.make.members; i++) {
+        uint32_t slot = 0, local = 0, rank = (uint32_t)q->u.make.member[i];
+        td_group_locate(&parent->group, rank, &slot, &local);
+        uint32_t lost = world->node_lost ? parent->group.node[slot]
+                        : parent->member ? parent->member[rank]
+                                         : rank;
+        if (lost == world->lost)
+            return td_core_format(core, "rank %u is lost", rank);
+    }
+    return NULL;
+}
+
 /* check_members returns NULL or what is wrong with the list; *own is where the caller is in it. */
 static const char *check_members(struct td_core *core, const struct td_communicator *parent,
                                  const struct td_seat *seat, const struct td_request *q,
@@ -171,17 +189,7 @@ static const char *check_members(struct td_core *core, const struct td_communica
     }
     if (*own == UINT32_MAX)
         return td_core_format(core, "rank %u asks for a group that it is not in", seat->rank);
-    if (!parent->broken)
-        return NULL;
-    for (uint32_t i = 0; i < q->u.make.members; i++) {
-        uint32_t slot = 0, local = 0;
-        td_group_locate(&parent->group, (uint32_t)q->u.make.member[i], &slot, &local);
-        if (parent->node_lost ? parent->group.node[slot] == parent->lost
-                              : q->u.make.member[i] == parent->lost)
-            return td_core_format(core, "rank %llu is lost",
-                                  (unsigned long long)q->u.make.member[i]);
-    }
-    return NULL;
+    return check_lost(core, parent, q);
 }
 
 /* sit gives the local members the seats they have in the group they come from. */

@@ -72,7 +72,7 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         }
     for (const struct td_communicator *c = core->communicators; c; c = c->next)
         for (uint32_t i = 0; i < c->ranks; i++)
-            if (c->seat[i].client == client) {
+            if (c->index == 0 && c->seat[i].client == client) {
                 ranks++;
                 if (strcmp(c->name, name) == 0)
                     return td_core_format(core,

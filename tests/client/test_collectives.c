@@ -540,10 +540,14 @@ static struct torus_grid grid_of(unsigned turn)
 
 static void join(uint32_t count, bool blocks)
 {
+    static unsigned jobs;
     torus_request *r[RANKS_MAX];
+    char name[16]; /* another one each time: node 0 may not know yet that all have left the last */
+    snprintf(name, sizeof name, "job %u", jobs++);
     size = count;
     for (uint32_t i = 0; i < count; i++) {
         struct torus_join_options o = as(count, (int32_t)i);
+        o.name = name;
         context[i] = open_at(blocks ? i * nodes / count : i % nodes);
         must(i, torus_ijoin(context[i], &o, &world[i], &r[i]));
     }

@@ -306,6 +306,26 @@ static void a_freed_group_ends_for_those_that_are_left_and_no_other_does(void **
     stop();
 }
 
+/* Rank 0 is through with the old group before rank 1 has even asked for the new one. */
+static void who_has_gone_on_to_a_new_group_is_not_lost_to_it(void **state)
+{
+    (void)state;
+    static const uint32_t list[] = {0, 1};
+    torus_group *made[MANY], *next[MANY];
+    torus_request *request[2];
+    start(1, "");
+    join_all(context, world, 2);
+    create_all(list, 2, made);
+    for (uint32_t i = 0; i < 2; i++)
+        must(i, torus_isplit(made[i], 0, 0, &next[i], &request[i]));
+    must_wait(0, request[0]);
+    must(0, torus_group_free(made[0]));
+    must_wait(1, request[1]);
+    assert_members(next, list, 2);
+    close_all(context, 2);
+    stop();
+}
+
 static void the_limits_of_a_group_are_those_it_was_made_with(void **state)
 {
     (void)state;
@@ -333,6 +353,7 @@ int main(void)
                                   clean_up),
         cmocka_unit_test_teardown(a_freed_group_ends_for_those_that_are_left_and_no_other_does,
                                   clean_up),
+        cmocka_unit_test_teardown(who_has_gone_on_to_a_new_group_is_not_lost_to_it, clean_up),
         cmocka_unit_test_teardown(the_limits_of_a_group_are_those_it_was_made_with, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
