@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sort: parallel quicksort. Every round, the ranks of a group agree on a pivot and each partitions
+ * what it has; one parallel prefix over the sizes of the two sides tells every rank where its
+ * elements belong in the partitioned whole, and how long each side is. An all-to-all moves them,
+ * and the group splits in two, for the two sides. A group of one sorts alone. Run it with torusctl
+ * emulate 3x3 -- ./sort
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <torus/torus.h>
+
+enum { EACH = 100000 };
+
+static torus_context *context;
+static uint64_t *mine; /* what this rank has */
+static size_t count;
+
+static void must(int error)
+{
+    if (error == TORUS_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", torus_strerror(error), torus_last_error(context));
+    exit(1);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* partition puts what is below the pivot to the front; returns how many those are. */
+static size_t partition(uint64_t pivot)
+{
+    size_t below = 0;
+    for (size_t i = 0; i < count; i++)
+        if (mine[i] < pivot) {
+            uint64_t swapped = mine[i];
+            mine[i] = mine[below];
+            mine[below++] = swapped;
+        }
+    return below;
+}
+
+/* deal says how many of elements [begin, begin + length) of a side of `total` elements go to each
+ * of `ranks` ranks, which share the side in equal blocks. */
+static void deal(uint64_t begin, uint64_t length, uint64_t total, uint32_t ranks, size_t *to)
+{
+    for (uint32_t r = 0; r < ranks; r++) {
+        uint64_t first = total * r / ranks, end = total * (r + 1) / ranks;
+        first = first > begin ? first : begin;
+        end = end < begin + length ? end : begin + length;
+        to[r] = end > first ? end - first : 0;
+    }
+}
+
+/* exchange sends everybody its part of either side. */
+static void exchange(torus_group *group, const size_t *give)
+{
+    uint32_t size = torus_size(group);
+    size_t *take = calloc(size, sizeof *take), all = 0;
+    must(torus_alltoall(group, give, take, 1, TORUS_UINT64));
+    for (uint32_t r = 0; r < size; r++)
+        all += take[r];
+    uint64_t *taken = malloc((all + 1) * sizeof *taken);
+    must(torus_alltoallv(group, mine, give, NULL, taken, take, NULL, TORUS_UINT64));
+    free(mine);
+    free(take);
+    mine = taken;
+    count = all;
+}
+
+/* round_of partitions the elements of a group and returns the group of this rank's side. */
+static torus_group *round_of(torus_group *group)
+{
+    uint32_t rank = torus_rank(group), size = torus_size(group);
+    /* the mean of what lies in the middle at each rank is near the median of all */
+    uint64_t middle = count ? mine[count / 2] / size : 0, pivot = 0;
+    must(torus_allreduce(group, &middle, &pivot, 1, TORUS_UINT64, TORUS_SUM));
+    uint64_t own[2] = {partition(pivot), 0}, (*upto)[2] = calloc(size, sizeof *upto);
+    own[1] = count - own[0];
+    must(torus_prefix(group, own, upto, 2, TORUS_UINT64, TORUS_SUM));
+    uint64_t *total = upto[size - 1], whole = total[0] + total[1];
+    uint32_t lower = whole ? (uint32_t)(size * total[0] / whole) : 1; /* ranks for that side */
+    lower = lower < 1 ? 1 : lower > size - 1 ? size - 1 : lower;
+    size_t *give = calloc(size, sizeof *give);
+    deal(upto[rank][0] - own[0], own[0], total[0], lower, give);
+    deal(upto[rank][1] - own[1], own[1], total[1], size - lower, give + lower);
+    exchange(group, give);
+    free(give);
+    free(upto);
+    torus_group *side = NULL;
+    must(torus_split(group, rank >= lower, (int32_t)rank, &side));
+    return side;
+}
+
+/* check looks that the ranks' elements are in order from rank to rank, and that none is missing. */
+static void check(torus_group *world, uint64_t sum)
+{
+    uint64_t last = count ? mine[count - 1] : 0, before = 0, totals[2] = {sum, EACH};
+    for (size_t i = 0; i < count; i++)
+        totals[0] -= mine[i];
+    totals[1] -= count;
+    must(torus_exscan(world, &last, &before, 1, TORUS_UINT64, TORUS_MAX));
+    must(torus_allreduce(world, TORUS_IN_PLACE, totals, 2, TORUS_UINT64, TORUS_SUM));
+    if (totals[0] || totals[1] || (count && mine[0] < before)) {
+        fprintf(stderr, "rank %u: the elements are not sorted\n", torus_rank(world));
+        exit(1);
+    }
+    printf("rank %u: %zu elements from %llx on\n", torus_rank(world), count,
+           (unsigned long long)(count ? mine[0] : 0));
+}
+
+int main(void)
+{
+    torus_group *world = NULL, *group = NULL;
+    must(torus_open(&context, NULL));
+    must(torus_join(context, NULL, &world));
+    uint64_t seed = torus_rank(world) + 1, sum = 0;
+    mine = malloc(EACH * sizeof *mine);
+    for (count = 0; mine && count < EACH; count++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        sum += mine[count] = seed ^ seed >> 29;
+    }
+    for (group = world; torus_size(group) > 1;) {
+        torus_group *side = round_of(group);
+        if (group != world)
+            must(torus_group_free(group));
+        group = side;
+    }
+    qsort(mine, count, sizeof *mine, compare);
+    check(world, sum);
+    must(torus_barrier(world));
+    free(mine);
+    torus_close(context);
+    return 0;
+}
