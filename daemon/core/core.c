@@ -48,7 +48,10 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         return TD_ERR_NO_MEMORY;
     }
     core->pad->used = 0;
-    td_link_init(core);
+    if (!td_link_init(core)) {
+        td_core_destroy(core);
+        return TD_ERR_NO_MEMORY;
+    }
     if (options->settings.tuning.fabric == TD_FABRIC_ROUTED &&
         !(core->torus = td_torus_create(core))) {
         td_core_destroy(core);
@@ -89,7 +92,7 @@ void td_core_counts(const struct td_core *core, struct td_counts *counts)
             counts->plans++;
     }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        for (const struct td_flight *f = core->link[n].packets; f; f = f->next)
+        for (const struct td_flight *f = core->link[n].lane->packets; f; f = f->next)
             counts->packets_unacknowledged++;
 }
 

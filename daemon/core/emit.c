@@ -23,6 +23,7 @@ static size_t used_bytes(enum td_action_kind kind)
     switch (kind) {
     case TD_ACTION_SEND_PACKET: /* what is used of them is always assigned */
     case TD_ACTION_FORWARD_PACKET:
+    case TD_ACTION_RELEASE_BUFFER:
         return 0;
     case TD_ACTION_COMPUTE:
         return sizeof a->u.compute;
@@ -31,7 +32,6 @@ static size_t used_bytes(enum td_action_kind kind)
     case TD_ACTION_FORGET_TREE:
     case TD_ACTION_REPLY:
     case TD_ACTION_CLOSE_CLIENT:
-    case TD_ACTION_RELEASE_BUFFER:
     case TD_ACTION_RELEASE_REGION:
     case TD_ACTION_DROP_LINK:
     case TD_ACTION_STOPPED:

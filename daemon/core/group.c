@@ -6,39 +6,45 @@
 
 #include "arena.h"
 
-/* fill_runs writes the slot's ranks as maximal progressions, greedily; returns how many. With run
- * NULL it only counts. */
-static uint32_t fill_runs(const uint32_t *rank_node, uint32_t size, uint32_t node, uint32_t slot,
-                          struct td_run *run)
+/* fill_runs writes the slot's ranks, in order, as maximal progressions, greedily; returns how many.
+ * With run NULL it only counts. */
+static uint32_t fill_runs(const uint32_t *rank, uint32_t count, uint32_t slot, struct td_run *run)
 {
-    uint32_t runs = 0, local = 0;
-    struct td_run now = {.slot = slot};
-    uint32_t last = 0;
-    for (uint32_t rank = 0; rank < size; rank++) {
-        if (rank_node[rank] != node)
-            continue;
-        bool extends = now.count == 1 || (now.count > 1 && rank - last == now.step);
-        if (now.count && extends) {
-            now.step = rank - last;
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < count;) {
+        struct td_run now = {.slot = slot, .first = rank[i], .step = 1, .count = 1, .local = i};
+        if (i + 1 < count)
+            now.step = rank[i + 1] - rank[i];
+        while (i + now.count < count && rank[i + now.count] - rank[i + now.count - 1] == now.step)
             now.count++;
-        } else {
-            if (now.count) {
-                if (run)
-                    run[runs] = now;
-                runs++;
-            }
-            now =
-                (struct td_run){.slot = slot, .first = rank, .step = 1, .count = 1, .local = local};
-        }
-        last = rank;
-        local++;
-    }
-    if (now.count) {
+        now.step = now.count > 1 ? now.step : 1;
         if (run)
             run[runs] = now;
         runs++;
+        i += now.count;
     }
     return runs;
+}
+
+/* sort_ranks lists the ranks by node, and of one node in order; fills in what the group says of
+ * slots. `ranks_on` has how many there are on each node up to `highest`, and is used up. */
+static void sort_ranks(struct td_group *g, const uint32_t *rank_node, uint32_t highest,
+                       uint32_t *ranks_on, uint32_t *order)
+{
+    uint32_t slot = 0;
+    for (uint32_t node = 0; node <= highest; node++) {
+        if (ranks_on[node] == 0)
+            continue;
+        g->node[slot] = node;
+        g->slot_rank[slot + 1] = g->slot_rank[slot] + ranks_on[node];
+        ranks_on[node] = g->slot_rank[slot++];
+    }
+    for (uint32_t r = 0; r < g->size; r++)
+        order[ranks_on[rank_node[r]]++] = r;
+    for (slot = 0; slot < g->slots; slot++) {
+        g->runs += fill_runs(order + g->slot_rank[slot], td_group_slot_ranks(g, slot), slot, NULL);
+        g->slot_run[slot + 1] = g->runs;
+    }
 }
 
 td_err td_group_build(struct td_group *g, struct td_arena *arena, const uint32_t *rank_node,
@@ -49,34 +55,26 @@ td_err td_group_build(struct td_group *g, struct td_arena *arena, const uint32_t
     for (uint32_t r = 0; r < size; r++)
         highest = rank_node[r] > highest ? rank_node[r] : highest;
     uint32_t *ranks_on = td_arena_alloc(arena, (highest + 1) * sizeof *ranks_on);
-    if (!ranks_on)
-        return TD_ERR_NO_MEMORY;
-    for (uint32_t r = 0; r < size; r++)
+    uint32_t *order = td_arena_alloc(arena, size * sizeof *order);
+    for (uint32_t r = 0; ranks_on && r < size; r++)
         if (ranks_on[rank_node[r]]++ == 0)
             g->slots++;
     g->node = td_arena_alloc(arena, g->slots * sizeof *g->node);
     g->slot_rank = td_arena_alloc(arena, (g->slots + 1) * sizeof *g->slot_rank);
     g->slot_run = td_arena_alloc(arena, (g->slots + 1) * sizeof *g->slot_run);
-    if (g->node && g->slot_rank && g->slot_run) {
-        uint32_t slot = 0;
-        for (uint32_t node = 0; node <= highest; node++) {
-            if (ranks_on[node] == 0)
-                continue;
-            g->node[slot] = node;
-            g->slot_rank[slot + 1] = g->slot_rank[slot] + ranks_on[node];
-            g->runs += fill_runs(rank_node, size, node, slot, NULL);
-            g->slot_run[++slot] = g->runs;
-        }
+    if (ranks_on && order && g->node && g->slot_rank && g->slot_run) {
+        sort_ranks(g, rank_node, highest, ranks_on, order);
         g->run = td_arena_alloc(arena, g->runs * sizeof *g->run);
     }
+    for (uint32_t slot = 0; g->run && slot < g->slots; slot++)
+        fill_runs(order + g->slot_rank[slot], td_group_slot_ranks(g, slot), slot,
+                  g->run + g->slot_run[slot]);
     td_arena_free(arena, ranks_on);
-    if (!g->run) {
-        td_group_free(g, arena);
-        return TD_ERR_NO_MEMORY;
-    }
-    for (uint32_t slot = 0; slot < g->slots; slot++)
-        fill_runs(rank_node, size, g->node[slot], slot, g->run + g->slot_run[slot]);
-    return TD_OK;
+    td_arena_free(arena, order);
+    if (g->run)
+        return TD_OK;
+    td_group_free(g, arena);
+    return TD_ERR_NO_MEMORY;
 }
 
 void td_group_free(struct td_group *g, struct td_arena *arena)

@@ -14,7 +14,34 @@
 
 static bool advance(struct td_core *core, struct td_task *task);
 
-void td_link_init(struct td_core *core)
+static struct td_lane *new_lane(struct td_core *core)
+{
+    struct td_lane *lane = td_arena_alloc(core->arena, sizeof *lane);
+    if (!lane)
+        return NULL;
+    lane->queue_last = &lane->queue;
+    lane->packets_last = &lane->packets;
+    return lane;
+}
+
+/* give_lanes gives a lane of its own to each node that packets are exchanged with. */
+static bool give_lanes(struct td_core *core)
+{
+    const struct td_topology *t = &core->options.topology;
+    bool routed = core->settings.tuning.fabric == TD_FABRIC_ROUTED;
+    struct td_lane *none = new_lane(core);
+    bool good = none != NULL;
+    for (uint32_t n = 0; n < t->nodes; n++)
+        core->link[n].lane = none;
+    for (uint32_t i = 0; good && i < (routed ? 2 * t->dimensions : t->nodes); i++) {
+        uint32_t n = routed ? td_topology_neighbour(t, core->node, i / 2, i % 2 ? -1 : 1) : i;
+        if (n != core->node && core->link[n].lane == none)
+            good = (core->link[n].lane = new_lane(core)) != NULL;
+    }
+    return good;
+}
+
+bool td_link_init(struct td_core *core)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         struct td_link *link = &core->link[n];
@@ -23,14 +50,13 @@ void td_link_init(struct td_core *core)
                                  .text = core->link_text + (size_t)n * TD_LINK_TEXT_MAX};
         td_link_start(core, link);
         link->task.advance = advance;
-        link->queue_last = &link->queue;
-        link->packets_last = &link->packets;
         if (n == core->node)
             continue;
         link->neighbour = td_topology_tree(core->node, n);
         if (link->neighbour)
             link->news = td_arena_alloc(core->arena, td_bit_bytes(core->options.topology.nodes));
     }
+    return give_lanes(core);
 }
 
 const char *td_link_why(const struct td_link *link)
@@ -74,6 +100,7 @@ bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned
     if (!t)
         return false;
     struct td_link *link = &core->link[step->peer];
+    struct td_lane *lane = link->lane;
     *t = (struct td_transfer){.operation = operation,
                               .family = family,
                               .index = index,
@@ -82,8 +109,8 @@ bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned
                               .peer_family = step->peer_family,
                               .peer_index = step->peer_index,
                               .bytes = (uint64_t)td_step_bytes(step)};
-    *link->queue_last = t;
-    link->queue_last = &t->next;
+    *lane->queue_last = t;
+    lane->queue_last = &t->next;
     td_core_queue(core, &link->task);
     return true;
 }
@@ -102,11 +129,11 @@ void td_link_abandon(struct td_core *core, struct td_operation *operation)
         return;
     }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        struct td_link *link = &core->link[n];
-        for (struct td_flight *f = link->packets; f; f = f->next)
+        struct td_lane *lane = core->link[n].lane;
+        for (struct td_flight *f = lane->packets; f; f = f->next)
             if (f->operation == operation)
                 f->transfer->abandoned = true;
-        struct td_transfer **at = &link->queue;
+        struct td_transfer **at = &lane->queue;
         while (*at) {
             struct td_transfer *t = *at;
             if (t->operation != operation) {
@@ -118,7 +145,7 @@ void td_link_abandon(struct td_core *core, struct td_operation *operation)
             if (t->unsettled == 0)
                 td_arena_free(core->arena, t);
         }
-        link->queue_last = at;
+        lane->queue_last = at;
     }
 }
 
@@ -147,7 +174,8 @@ static void settle(struct td_core *core, struct td_flight *f)
 
 void td_link_settle(struct td_core *core, struct td_link *link)
 {
-    struct td_flight **at = &link->packets;
+    struct td_lane *lane = link->lane;
+    struct td_flight **at = &lane->packets;
     while (*at && (*at)->acknowledged) { /* they are, in order */
         struct td_flight *f = *at;
         if (f->readers) {
@@ -160,9 +188,9 @@ void td_link_settle(struct td_core *core, struct td_link *link)
         }
         *at = f->next;
         if (!*at)
-            link->packets_last = at;
-        if (link->again == f)
-            link->again = f->next;
+            lane->packets_last = at;
+        if (lane->again == f)
+            lane->again = f->next;
         settle(core, f);
     }
 }
@@ -181,20 +209,21 @@ void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet)
     struct td_link *link = &core->link[node];
     packet->session = link->session;
     packet->counts_session = link->session_in;
-    packet->received = link->received_told = link->received;
-    packet->freed = link->freed_told = link->freed;
+    packet->received = link->lane->received_told = link->lane->received;
+    packet->freed = link->lane->freed_told = link->lane->freed;
 }
 
 void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *f,
                    struct td_packet *packet)
 {
     struct td_link *link = &core->link[node];
+    struct td_lane *lane = link->lane;
     f->node = node;
     f->session = link->session;
-    f->sequence = ++link->sent;
+    f->sequence = ++lane->sent;
     f->next = NULL;
-    *link->packets_last = f;
-    link->packets_last = &f->next;
+    *lane->packets_last = f;
+    lane->packets_last = &f->next;
     packet->link_sequence = f->sequence;
     td_link_fill(core, node, packet);
 }
@@ -221,7 +250,8 @@ static void send_flight(struct td_core *core, struct td_flight *f)
 
 static bool emit_packet(struct td_core *core, struct td_link *link)
 {
-    struct td_transfer *t = link->queue;
+    struct td_lane *lane = link->lane;
+    struct td_transfer *t = lane->queue;
     struct td_packet header;
     struct td_flight *f = td_flight_take(core, TD_FLIGHT_PACKET, t->operation);
     if (!f)
@@ -236,9 +266,9 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
     send_flight(core, f);
     t->offset += f->bytes;
     if (t->offset == t->bytes) {
-        link->queue = t->next;
-        if (!link->queue)
-            link->queue_last = &link->queue;
+        lane->queue = t->next;
+        if (!lane->queue)
+            lane->queue_last = &lane->queue;
     }
     return true;
 }
@@ -247,24 +277,26 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
  * dealt with, since the far end may wait for just that. */
 static bool credit_due(const struct td_core *core, const struct td_link *link)
 {
-    uint64_t untold = link->freed - link->freed_told;
-    if (link->received == link->received_told && untold == 0)
+    const struct td_lane *lane = link->lane;
+    uint64_t untold = lane->freed - lane->freed_told;
+    if (lane->received == lane->received_told && untold == 0)
         return false;
-    return link->received == link->freed || untold * 4 >= core->settings.link_credits;
+    return lane->received == lane->freed || untold * 4 >= core->settings.link_credits;
 }
 
 /* send_again goes on with what a resume has to repeat; false when there is no room. */
 static bool send_again(struct td_core *core, struct td_link *link)
 {
-    for (; link->open && link->again; link->again = link->again->next) {
+    struct td_lane *lane = link->lane;
+    for (; link->open && lane->again; lane->again = lane->again->next) {
         if (!td_core_room(core))
             return false;
-        if (link->again->acknowledged)
+        if (lane->again->acknowledged)
             continue;
         if (core->torus)
-            td_torus_repeat(core, link->again);
+            td_torus_repeat(core, lane->again);
         else
-            send_flight(core, link->again);
+            send_flight(core, lane->again);
     }
     return true;
 }
@@ -272,6 +304,7 @@ static bool send_again(struct td_core *core, struct td_link *link)
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_link *link = (struct td_link *)task;
+    struct td_lane *lane = link->lane;
     if (!td_core_room(core))
         return false;
     td_link_settle(core, link);
@@ -281,11 +314,11 @@ static bool advance(struct td_core *core, struct td_task *task)
     if (core->torus)
         return true; /* packets go when the torus says so */
     bool credit = link->tell || credit_due(core, link);
-    if ((link->queue || credit) && !link->open) {
+    if ((lane->queue || credit) && !link->open) {
         td_link_want(core, link);
         return true; /* goes on when it opens */
     }
-    while (link->queue && link->sent - link->freed_there < core->settings.link_credits) {
+    while (lane->queue && lane->sent - lane->freed_there < core->settings.link_credits) {
         if (!td_core_room(core))
             return false;
         if (!emit_packet(core, link))
@@ -318,14 +351,14 @@ void td_link_freed(struct td_core *core, uint32_t node, uint32_t session)
     struct td_link *link = &core->link[node];
     if (link->session_in != session)
         return;
-    link->freed++;
+    link->lane->freed++;
     td_core_queue(core, &link->task);
 }
 
 void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t received)
 {
-    link->acknowledged = received;
-    for (struct td_flight *f = link->packets; f; f = f->next)
+    link->lane->acknowledged = received;
+    for (struct td_flight *f = link->lane->packets; f; f = f->next)
         if (f->session != link->session || f->sequence <= received)
             f->acknowledged = true;
         else
@@ -335,15 +368,16 @@ void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t re
 
 static void take_counts(struct td_core *core, struct td_link *link, const struct td_packet *packet)
 {
+    struct td_lane *lane = link->lane;
     if (packet->counts_session != link->session)
         return;
-    if (packet->received > link->sent || packet->freed > packet->received) {
+    if (packet->received > lane->sent || packet->freed > packet->received) {
         td_link_drop(core, link->node, "it acknowledged packets that were never sent");
         return;
     }
-    if (packet->freed > link->freed_there)
-        link->freed_there = packet->freed;
-    if (packet->received > link->acknowledged)
+    if (packet->freed > lane->freed_there)
+        lane->freed_there = packet->freed;
+    if (packet->received > lane->acknowledged)
         td_link_acknowledge(core, link, packet->received);
     if (!core->torus) /* where packets go when the torus says so */
         td_core_queue(core, &link->task);
@@ -353,23 +387,24 @@ static void take_counts(struct td_core *core, struct td_link *link, const struct
 static bool take_next(struct td_core *core, struct td_link *link, const struct td_packet *packet,
                       uint32_t buffer)
 {
+    struct td_lane *lane = link->lane;
     const char *why = NULL;
     if (core->torus) {
         bool good = td_torus_packet(core, link->node, packet, buffer, &why);
-        link->received += good;
+        lane->received += good;
         if (!good)
             td_link_drop(core, link->node, why);
         return good;
     }
     if (packet->bytes > core->settings.packet_bytes ||
-        link->received - link->freed >= core->settings.link_credits) {
+        lane->received - lane->freed >= core->settings.link_credits) {
         td_link_drop(core, link->node, "it sent more than its credits");
         return false;
     }
-    link->received++;
+    lane->received++;
     bool taken = td_engine_packet(core, link->node, packet, buffer);
     if (!taken)
-        link->freed++; /* of an operation that has ended here */
+        lane->freed++; /* of an operation that has ended here */
     return taken;
 }
 

@@ -39,43 +39,46 @@ struct td_transfer {
 
 enum { TD_LINK_TEXT_MAX = 160 };
 
+/* struct td_lane: the packets of a link. On the torus only neighbours exchange packets; links to
+ * all others share a lane that stays empty, so that what a node keeps of each other one is little.
+ */
+struct td_lane {
+    uint64_t sent, acknowledged, freed_there;
+    uint64_t received, freed;
+    uint64_t received_told, freed_told;
+    struct td_flight *packets,
+        **packets_last;      /* not settled: acknowledged and read by the driver */
+    struct td_flight *again; /* the next to be sent again, before anything new */
+    struct td_transfer *queue, **queue_last;
+};
+
 struct td_link {
     struct td_task task;
     uint32_t node;
     bool up, wanted;
-    bool neighbour;   /* in the node tree */
-    uint32_t watches; /* communicators and joins that want to know of its death */
-    bool open;        /* up, and both ends go on from the same place */
-    bool dead;        /* given up, and not up since */
-    bool guilty;      /* it broke the rules: given up when it goes down */
-    bool ask, poll;   /* a RESUME is due; it asks for an answer */
-    bool asked;       /* and no answer has come */
-    bool tell;        /* counts are due */
-    bool torn;        /* it was up in this session, and has not gone on since it went down */
+    bool neighbour;      /* in the node tree */
+    bool open;           /* up, and both ends go on from the same place */
+    bool dead;           /* given up, and not up since */
+    bool guilty;         /* it broke the rules: given up when it goes down */
+    bool ask, poll;      /* a RESUME is due; it asks for an answer */
+    bool asked;          /* and no answer has come */
+    bool tell;           /* counts are due */
+    bool torn;           /* it was up in this session, and has not gone on since it went down */
+    uint32_t watches;    /* communicators and joins that want to know of its death */
+    uint32_t session;    /* of the way out: new when the link is given up */
+    uint32_t session_in; /* of the way in, as the far end numbers it */
+    uint32_t resumes;    /* times that both sessions went on where they had stopped: for looking */
+    struct td_lane *lane;
+    td_time heard_at, spoke_at;
+    uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
     uint64_t incarnation;
     td_time expires_at; /* it is down, or not open, and given up then */
+    uint8_t *news;      /* neighbours: the nodes that are up on its side */
     char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" when it is up, or never was */
-
-    uint64_t sent, acknowledged, freed_there;
-    struct td_flight *packets,
-        **packets_last; /* not settled: acknowledged and read by the driver */
-    struct td_transfer *queue, **queue_last;
-
-    struct td_flight *again; /* the next to be sent again, before anything new */
-    uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
-
-    uint32_t session; /* of the way out: new when the link is given up */
-    uint64_t resumes; /* times that both sessions went on where they had stopped: for looking */
-
-    uint32_t session_in; /* of the way in, as the far end numbers it */
-    uint64_t received, freed;
-    uint64_t received_told, freed_told;
-
-    td_time heard_at, spoke_at;
-    uint8_t *news; /* neighbours: the nodes that are up on its side */
 };
 
-void td_link_init(struct td_core *core);
+/* td_link_init: false: no memory. */
+bool td_link_init(struct td_core *core);
 void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation);
 /* td_link_why returns why a link is not up. */
 const char *td_link_why(const struct td_link *link);

@@ -111,7 +111,7 @@ void td_link_speak(struct td_core *core, struct td_link *link)
         return;
     }
     struct td_message m = {
-        .kind = TD_MESSAGE_RESUME, .poll = link->poll, .packets_received = link->received};
+        .kind = TD_MESSAGE_RESUME, .poll = link->poll, .packets_received = link->lane->received};
     link->ask = link->poll = false;
     td_core_send(core, link->node, &m);
 }
@@ -130,17 +130,18 @@ static void answer(struct td_core *core, struct td_link *link, bool poll)
 /* renew forgets both sessions. What the driver still reads of packets stays until it does not. */
 static void renew(struct td_core *core, struct td_link *link)
 {
+    struct td_lane *lane = link->lane;
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
     link->session_in = 0;
     link->open = link->asked = link->guilty = link->torn = false;
-    link->again = NULL;
-    link->sent = link->acknowledged = link->freed_there = 0;
-    link->received = link->freed = link->received_told = link->freed_told = 0;
+    lane->again = NULL;
+    lane->sent = lane->acknowledged = lane->freed_there = 0;
+    lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
     link->tree_sent = link->tree_acknowledged = 0;
     link->tree_received = link->tree_received_told = 0;
     link->expires_at = TD_TIME_NEVER;
-    for (struct td_flight *f = link->packets; f; f = f->next)
+    for (struct td_flight *f = lane->packets; f; f = f->next)
         f->acknowledged = true; /* nobody will: what counts is that the driver reads no more */
 }
 
@@ -180,6 +181,7 @@ void td_link_timers(struct td_core *core)
 /* go_on opens the way out and repeats what the far end does not have. */
 static void go_on(struct td_core *core, struct td_link *link)
 {
+    struct td_lane *lane = link->lane;
     link->open = link->tell = true;
     link->expires_at = TD_TIME_NEVER;
     if (link->tree_sent > link->tree_acknowledged) {
@@ -187,8 +189,8 @@ static void go_on(struct td_core *core, struct td_link *link)
         a->u.kept.node = link->node;
         a->u.kept.number = link->tree_acknowledged + 1;
     }
-    for (link->again = link->packets; link->again && link->again->acknowledged;)
-        link->again = link->again->next;
+    for (lane->again = lane->packets; lane->again && lane->again->acknowledged;)
+        lane->again = lane->again->next;
     td_core_queue(core, &link->task);
     if (core->torus)
         td_torus_link_open(core, link->node);
@@ -198,12 +200,13 @@ static void go_on(struct td_core *core, struct td_link *link)
  * in can begin. */
 static bool untouched(const struct td_link *link)
 {
-    return link->received == 0 && link->tree_received == 0 && link->acknowledged == 0 &&
+    return link->lane->received == 0 && link->tree_received == 0 && link->lane->acknowledged == 0 &&
            link->tree_acknowledged == 0;
 }
 
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
+    struct td_lane *lane = link->lane;
     if (m->session == 0)
         return;
     if (m->counts_session && m->counts_session != link->session) {
@@ -215,7 +218,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         if (link->session_in && !untouched(link))
             lose(core, link, "its daemon has given the link up");
         link->session_in = m->session;
-        link->received = link->freed = link->received_told = link->freed_told = 0;
+        lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
         link->tree_received = link->tree_received_told = 0;
     }
     bool agreed = m->counts_session == link->session;
@@ -224,7 +227,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     link->asked = false;
     if (agreed) {
         take_received(core, link, m);
-        if (m->packets_received > link->acknowledged && m->packets_received <= link->sent)
+        if (m->packets_received > lane->acknowledged && m->packets_received <= lane->sent)
             td_link_acknowledge(core, link, m->packets_received);
     }
     if (agreed && link->up && (!was_open || m->poll)) {
@@ -282,9 +285,9 @@ bool td_link_knows(struct td_core *core, struct td_link *link, const struct td_p
     }
     if (!data)
         return p->counts_session == link->session;
-    if (p->link_sequence > link->received + 1)
+    if (p->link_sequence > link->lane->received + 1)
         td_link_ask(core, link);
-    return p->link_sequence == link->received + 1;
+    return p->link_sequence == link->lane->received + 1;
 }
 
 /* ---- up and down ---- */
@@ -323,7 +326,7 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text, bool re
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     link->up = link->wanted = link->open = false;
-    link->again = NULL;
+    link->lane->again = NULL;
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
     if (link->incarnation && !link->dead && !link->guilty)

@@ -12,9 +12,8 @@ struct ring {
 };
 
 struct channel {
-    struct ring ring;           /* in transit; what has arrived for good is not in it */
-    uint64_t in, freed;         /* packets that came, and whose slot is free again */
-    uint64_t sent, freed_there; /* the way out, to the neighbour's channel */
+    struct ring ring;   /* in transit; what has arrived for good is not in it */
+    uint32_t in, freed; /* packets that came, and whose slot is free again; they wrap around */
     uint32_t held_max;
 };
 
@@ -46,6 +45,9 @@ struct td_router {
     uint32_t shipments, fifo_max, queued_max;
     uint64_t moved[TD_DIRECTIONS_MAX];
     struct channel channel[TD_DIRECTIONS_MAX][TD_CHANNELS];
+    struct way_out {                                       /* to the neighbour's channels */
+        uint32_t credits[TD_CHANNELS], freed[TD_CHANNELS]; /* freed: told by it */
+    } out[TD_DIRECTIONS_MAX];
     struct fifo fifo[TD_DIRECTIONS_MAX];
     struct ring *queue;           /* [L] */
     struct td_parcel *parcel;     /* [directions][TD_CHANNELS][slots] */
@@ -75,6 +77,9 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
     r->directions = 2 * topology->dimensions;
     r->random = seed;
     r->open = rules->fifo_slots ? (1u << r->directions) - 1 : 0;
+    for (uint32_t d = 0; d < r->directions; d++)
+        for (unsigned c = 0; c < TD_CHANNELS; c++)
+            r->out[d].credits[c] = rules->slots;
     for (uint32_t d = 0; d < r->dimensions; d++)
         r->coordinate_sum += coordinates[d];
     if (r->rules.queues < 2 * topology->dimensions) /* a direction may want one to itself */
@@ -119,15 +124,12 @@ static struct td_parcel *held(const struct td_router *r, unsigned direction, uns
     return &r->parcel[(direction * TD_CHANNELS + channel) * r->rules.slots];
 }
 
-static uint32_t credits(const struct td_router *r, unsigned direction, unsigned channel)
+static uint32_t ways_of(const struct td_router *r, const int16_t *left)
 {
-    const struct channel *c = &r->channel[direction][channel];
-    return r->rules.slots - (uint32_t)(c->sent - c->freed_there);
-}
-
-static unsigned direction_of(const struct td_parcel *p, unsigned dimension)
-{
-    return 2 * dimension + (p->left[dimension] < 0);
+    uint32_t ways = 0;
+    for (uint32_t d = 0; d < r->dimensions; d++)
+        ways |= (left[d] != 0 ? 1u << (left[d] < 0) : 0) << 2 * d;
+    return ways;
 }
 
 /* ---- ways ---- */
@@ -186,21 +188,19 @@ bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipmen
     return true;
 }
 
-/* least_full returns the direction of the least full FIFO that a packet may go to, or -1. */
-static int least_full(struct td_router *r, const struct td_shipment *s)
+/* least_full returns the direction of the least full of the FIFOs that have room. */
+static unsigned least_full(struct td_router *r, uint32_t ways)
 {
     uint32_t least = r->rules.fifo_slots, equals = 0;
-    int best = -1;
-    for (uint32_t d = 0; d < r->dimensions; d++) {
-        if (s->left[d] == 0)
-            continue;
-        unsigned direction = 2 * d + (s->left[d] < 0);
+    unsigned best = 0;
+    for (; ways; ways &= ways - 1) {
+        unsigned direction = (unsigned)__builtin_ctz(ways);
         uint32_t count = r->fifo[direction].ring.count;
-        if (count > least || count == r->rules.fifo_slots)
+        if (count > least)
             continue;
         equals = count < least ? 1 : equals + 1;
         if (count < least || draw(r) % equals == 0)
-            best = (int)direction;
+            best = direction;
         least = count;
     }
     return best;
@@ -211,14 +211,16 @@ static bool inject_head(struct td_router *r, uint32_t queue)
 {
     struct ring *ring = &r->queue[queue];
     struct td_shipment *s = &r->shipment[queue * r->rules.queue_slots + ring->first];
-    int direction = least_full(r, s);
-    if (direction < 0)
+    uint32_t ways = ways_of(r, s->left);
+    if (!(ways & r->open))
         return false;
+    unsigned direction = least_full(r, ways & r->open);
     struct fifo *f = &r->fifo[direction];
-    struct injected *p = &r->injected[(uint32_t)direction * r->rules.fifo_slots +
+    struct injected *p = &r->injected[direction * r->rules.fifo_slots +
                                       place(&f->ring, r->rules.fifo_slots, f->ring.count)];
     p->parcel.tag = s->tag++;
     p->gap = s->gap;
+    p->parcel.ways = ways;
     memcpy(p->parcel.left, s->left, sizeof p->parcel.left);
     f->ring.count++;
     r->injecting |= 1u << direction;
@@ -258,16 +260,17 @@ bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
                       const struct td_parcel *p)
 {
     struct channel *c = &r->channel[direction][channel];
-    bool here = true;
+    uint32_t ways = ways_of(r, p->left);
     assert(td_router_has_slot(r, direction, channel));
     c->in++;
     if (c->in - c->freed > c->held_max)
-        c->held_max = (uint32_t)(c->in - c->freed);
-    for (uint32_t d = 0; d < r->dimensions; d++)
-        here = here && p->left[d] == 0;
-    if (here)
+        c->held_max = c->in - c->freed;
+    if (!ways)
         return true;
-    held(r, direction, channel)[place(&c->ring, r->rules.slots, c->ring.count)] = *p;
+    struct td_parcel *to =
+        &held(r, direction, channel)[place(&c->ring, r->rules.slots, c->ring.count)];
+    *to = *p;
+    to->ways = ways;
     c->ring.count++;
     r->waiting |= (uint64_t)1 << (direction * TD_CHANNELS + channel);
     return false;
@@ -289,17 +292,11 @@ static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle
                    struct td_move *move)
 {
     uint32_t most = 0, equals = 0;
-    int first = -1;
-    for (uint32_t d = 0; d < r->dimensions; d++) {
-        if (p->left[d] == 0)
-            continue;
-        unsigned direction = direction_of(p, d);
-        if (first < 0)
-            first = (int)direction;
-        if (r->rules.no_adaptive || !(idle >> direction & 1))
-            continue;
+    uint32_t ways = r->rules.no_adaptive ? 0 : p->ways & idle;
+    for (; ways; ways &= ways - 1) {
+        unsigned direction = (unsigned)__builtin_ctz(ways);
         for (unsigned channel = 0; channel < TD_CHANNEL_ESCAPE; channel++) {
-            uint32_t free = credits(r, direction, channel);
+            uint32_t free = r->out[direction].credits[channel];
             if (free == 0 || free < most)
                 continue;
             equals = free > most ? 1 : equals + 1;
@@ -312,12 +309,13 @@ static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle
     }
     if (most > 0)
         return true;
+    unsigned first = (unsigned)__builtin_ctz(p->ways);
     if (!(idle >> first & 1))
         return false;
-    uint32_t need = first == from || r->rules.no_bubble ? 1 : 2;
+    uint32_t need = (int)first == from || r->rules.no_bubble ? 1 : 2;
     move->direction = (uint8_t)first;
     move->channel = TD_CHANNEL_ESCAPE;
-    return credits(r, (unsigned)first, TD_CHANNEL_ESCAPE) >= need;
+    return r->out[first].credits[TD_CHANNEL_ESCAPE] >= need;
 }
 
 static void leave(struct td_router *r, const struct td_parcel *p, struct td_move *move)
@@ -325,7 +323,7 @@ static void leave(struct td_router *r, const struct td_parcel *p, struct td_move
     move->parcel = *p;
     move->parcel.left[move->direction / 2] =
         (int16_t)(move->parcel.left[move->direction / 2] - (move->direction & 1 ? -1 : 1));
-    r->channel[move->direction][move->channel].sent++;
+    r->out[move->direction].credits[move->channel]--;
     r->moved[move->direction]++;
 }
 
@@ -383,7 +381,7 @@ static unsigned straight_on(struct td_router *r, uint32_t *idle, struct td_move 
         uint32_t i = (uint32_t)__builtin_ctzll(left), direction = i / TD_CHANNELS;
         const struct td_parcel *p =
             &held(r, direction, i % TD_CHANNELS)[r->channel[direction][i % TD_CHANNELS].ring.first];
-        if (p->left[direction / 2] == 0 || !(*idle >> direction & 1) ||
+        if (!(p->ways & *idle & 1u << direction) ||
             !from_channel(r, direction, i % TD_CHANNELS, 1u << direction, &moves[count]))
             continue;
         *idle &= ~(1u << direction);
@@ -514,18 +512,19 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void
 
 /* ---- credits ---- */
 
-uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel)
+uint32_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel)
 {
     return r->channel[direction][channel].freed;
 }
 
 bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed)
 {
-    struct channel *c = &r->channel[direction][channel];
-    uint32_t news = freed - (uint32_t)c->freed_there;
-    if (news > c->sent - c->freed_there)
+    struct way_out *out = &r->out[direction];
+    uint32_t news = freed - out->freed[channel];
+    if (news > r->rules.slots - out->credits[channel])
         return false;
-    c->freed_there += news;
+    out->freed[channel] = freed;
+    out->credits[channel] += news;
     return true;
 }
 
@@ -533,8 +532,9 @@ void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner)
 {
     for (unsigned i = 0; i < TD_CHANNELS; i++) {
-        struct channel *out = &r->channel[direction][i], *in = &r->channel[direction ^ 1][i];
-        out->sent = out->freed_there = 0;
+        struct channel *in = &r->channel[direction ^ 1][i];
+        r->out[direction].credits[i] = r->rules.slots;
+        r->out[direction].freed[i] = 0;
         for (uint32_t k = 0; k < in->ring.count; k++)
             drop(owner, held(r, direction ^ 1, i)[place(&in->ring, r->rules.slots, k)].tag);
         in->ring = (struct ring){0};
@@ -563,9 +563,9 @@ void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct
     }
 }
 
-uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel)
+uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel)
 {
-    return credits(r, direction, channel);
+    return r->out[direction].credits[channel];
 }
 
 /* ---- looking ---- */
@@ -581,7 +581,7 @@ void td_router_look(const struct td_router *r, struct td_router_counts *counts)
         counts->sent[d] = r->moved[d];
         for (unsigned c = 0; c < TD_CHANNELS; c++) {
             const struct channel *channel = &r->channel[d][c];
-            counts->held[d][c] = (uint32_t)(channel->in - channel->freed);
+            counts->held[d][c] = channel->in - channel->freed;
             if (channel->held_max > counts->held_max[c])
                 counts->held_max[c] = channel->held_max;
         }

@@ -52,6 +52,7 @@ void td_router_rules_default(struct td_router_rules *rules);
 struct td_parcel {
     uint64_t tag;                    /* its owner's */
     int16_t left[TD_DIMENSIONS_MAX]; /* hops to go, signed */
+    uint32_t ways;                   /* the router's: mask of profitable directions */
 };
 
 /* struct td_shipment: packets for one destination, to be injected one after the other. */
@@ -107,20 +108,21 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *owner, uint64_t t
 
 /* ---- credits ---- */
 
-/* td_router_freed_count returns how many packets have left an input channel, ever: what the
- * neighbour upstream is told. td_router_credit takes what the one downstream tells: false when it
- * says more than was sent. td_router_reset forgets what was sent and freed in a direction, on both
- * sides, and drops what waits in its input channels: after a link was lost for good. What has
- * arrived for good from there is not counted any more, and must not be freed. td_router_purge drops
- * what waits in any input channel and is dead. Of each packet dropped, the owner is told the tag.
+/* td_router_freed_count returns how many packets have left an input channel, ever (it wraps
+ * around): what the neighbour upstream is told. td_router_credit takes what the one downstream
+ * tells: false when it says more than was sent. td_router_reset forgets what was sent and freed in
+ * a direction, on both sides, and drops what waits in its input channels: after a link was lost for
+ * good. What has arrived for good from there is not counted any more, and must not be freed.
+ * td_router_purge drops what waits in any input channel and is dead. Of each packet dropped, the
+ * owner is told the tag.
  */
-uint64_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
+uint32_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
 bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed);
 void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner);
 void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct td_parcel *parcel),
                      void *owner);
-uint64_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel);
+uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel);
 
 /* ---- looking ---- */
 

@@ -40,7 +40,6 @@ struct td_core {
     td_time alarm; /* when a timer next wants to be looked at */
     uint64_t random;
     struct td_arena *arena;
-    struct td_ranges scratch;
     struct td_actions *actions; /* of the step under way */
     struct td_pad {
         size_t used;
@@ -48,14 +47,13 @@ struct td_core {
     } * pad; /* what the actions of this step point to */
     struct td_task *work, **work_last;
 
-    struct td_client *client[TD_CLIENT_BUCKETS];
     struct td_region *dead_regions; /* to be released by the driver */
     struct td_task dead_task;
-    struct td_link *link;                    /* [nodes] */
-    char *link_text;                         /* [nodes][TD_LINK_TEXT_MAX] */
-    struct td_torus *torus;                  /* NULL on the direct fabric */
-    struct td_communicator *communicators;   /* newest first */
-    uint64_t gone[TD_GONE_MAX]; /* made groups that are over here: a ring of instances */
+    struct td_link *link;                  /* [nodes] */
+    char *link_text;                       /* [nodes][TD_LINK_TEXT_MAX] */
+    struct td_torus *torus;                /* NULL on the direct fabric */
+    struct td_communicator *communicators; /* newest first */
+    uint64_t gone[TD_GONE_MAX];            /* made groups that are over here: a ring of instances */
     uint32_t next_gone;
     struct td_join *joins;                   /* of local clients, not answered yet */
     struct td_forming *forming;              /* memberships that come in pieces */
@@ -71,6 +69,9 @@ struct td_core {
     td_time links_expire_at; /* when the first of the links that are down is given up */
     bool stopping, stopped;
     struct td_task stop_task;
+    /* last, since they are long: what a step needs stays together */
+    struct td_client *client[TD_CLIENT_BUCKETS];
+    struct td_ranges scratch;
 };
 
 /* ---- emitting ---- */

@@ -30,7 +30,7 @@ struct note {
 struct port {
     uint32_t neighbour;         /* the node itself where a mesh ends */
     td_time free_at;            /* the way out */
-    uint64_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
+    uint32_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
     bool untold;                /* something was freed, and not told at the last turn */
     uint64_t bytes, retries;    /* for looking: td_torus_look */
     bool again;                 /* what was told may have been lost */
@@ -423,9 +423,8 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
         *why = "it acknowledged packets that were not all sent";
         return false;
     }
-    struct td_parcel parcel;
+    struct td_parcel parcel = {.tag = torus->notes_free};
     memcpy(parcel.left, packet->left, sizeof parcel.left);
-    parcel.tag = torus->notes_free;
     if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
         take_note(torus, packet, buffer);
         torus->purge = torus->purge || dead_end(core, &parcel) != UINT32_MAX;
@@ -457,7 +456,7 @@ static void tell(struct td_core *core, struct port *port, struct td_packet *pack
     packet->direction = (uint8_t)direction;
     for (unsigned c = 0; c < TD_CHANNELS; c++) {
         port->told[c] = td_router_freed_count(torus->router, direction ^ 1u, c);
-        packet->channel_freed[c] = (uint32_t)port->told[c];
+        packet->channel_freed[c] = port->told[c];
     }
     port->untold = port->again = false;
     td_link_fill(core, port->neighbour, packet);
@@ -564,9 +563,9 @@ static void give_credit(struct td_core *core, struct port *port)
 {
     struct td_torus *torus = core->torus;
     unsigned direction = (unsigned)(port - torus->port);
-    uint64_t most = 0;
+    uint32_t most = 0;
     for (unsigned c = 0; c < TD_CHANNELS; c++) {
-        uint64_t untold = td_router_freed_count(torus->router, direction ^ 1u, c) - port->told[c];
+        uint32_t untold = td_router_freed_count(torus->router, direction ^ 1u, c) - port->told[c];
         most = untold > most ? untold : most;
     }
     if (most == 0 && !port->again)
@@ -591,7 +590,7 @@ static uint32_t idle_ports(const struct td_core *core)
     for (uint32_t d = 0; d < torus->directions; d++) {
         const struct port *port = &torus->port[d];
         if (port->neighbour != core->node && port->free_at <= core->now &&
-            core->link[port->neighbour].open && !core->link[port->neighbour].again)
+            core->link[port->neighbour].open && !core->link[port->neighbour].lane->again)
             idle |= 1u << d;
     }
     return idle;

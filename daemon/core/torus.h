@@ -64,7 +64,7 @@ struct td_torus_way {
     uint32_t neighbour; /* the node itself where a mesh ends */
     uint64_t bytes;     /* of payload, sent that way */
     uint64_t retries;   /* packets sent again after the link was lost */
-    uint64_t resumes;   /* times that the link's sessions went on where they had stopped */
+    uint32_t resumes;   /* times that the link's sessions went on where they had stopped */
 };
 void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way);
 /* td_torus_forget takes an operation that ends off the list of those that wait for room. */

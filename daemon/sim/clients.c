@@ -38,6 +38,7 @@ void td_sim_close(struct td_sim *sim, uint32_t client)
     if (!c->open)
         return;
     c->open = false;
+    sim->waiting -= c->waiting;
     c->waiting = 0;
     td_time after = sim_delay(sim, sim->options.request_ns_max);
     c->last = after > c->last ? after : c->last;
@@ -88,6 +89,7 @@ uint64_t td_sim_request(struct td_sim *sim, uint32_t client, const struct td_req
     c->last = after > c->last ? after : c->last;
     if (c->open && !c->closed_by_daemon)
         c->waiting++;
+    sim->waiting++;
     queue_put(&sim->queue, (struct event){.time = c->last,
                                           .kind = CLIENT_REQUEST,
                                           .node = c->node,
@@ -166,6 +168,7 @@ void client_cut_off(struct td_sim *sim, uint32_t client)
 {
     struct client *c = find(sim, client);
     c->closed_by_daemon = true;
+    sim->waiting -= c->waiting;
     c->waiting = 0;
 }
 
@@ -185,6 +188,7 @@ void client_take_reply(struct td_sim *sim, uint32_t client, const struct td_repl
     if (r.id) {
         assert(!td_sim_reply(sim, client, r.id) && c->waiting > 0);
         c->waiting--;
+        sim->waiting--;
     }
     if (c->replies == c->replies_room) {
         c->replies_room = c->replies_room ? 2 * c->replies_room : 16;

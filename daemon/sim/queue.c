@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#define NONE QUEUE_NONE
 
 static uint32_t hash(const struct queue *q, uint64_t time)
 {
@@ -162,37 +162,42 @@ static bool turn_of(const struct queue *q, struct moment *m)
     return true;
 }
 
-static uint32_t *first_of(const struct moment *m)
+uint64_t queue_time(const struct queue *q)
 {
+    return q->heaped ? q->moment[q->heap[0]].time : UINT64_MAX;
+}
+
+uint32_t queue_take(struct queue *q)
+{
+    if (!q->heaped)
+        return NONE;
+    struct moment *m = &q->moment[q->heap[0]];
+    bool any = turn_of(q, m);
+    assert(any);
     struct list *list = &m->list[m->at];
-    return &list->first[list->first[0] == NONE];
-}
-
-const struct event *queue_first(const struct queue *q)
-{
-    if (q->count == 0)
-        return NULL;
-    struct moment *m = &q->moment[q->heap[0]];
-    turn_of(q, m);
-    return &q->event[*first_of(m)];
-}
-
-struct event queue_take(struct queue *q)
-{
-    struct moment *m = &q->moment[q->heap[0]];
-    turn_of(q, m);
-    uint32_t *first = first_of(m), i = *first;
-    struct event e = q->event[i];
-    *first = e.next;
-    q->event[i].next = q->free;
-    q->free = i;
-    q->count--;
-    if (*first_of(m) == NONE) {
+    uint32_t *first = &list->first[list->first[0] == NONE], number = *first;
+    struct event *e = &q->event[number];
+    *first = q->lists > 1 ? NONE : e->next;
+    if (q->lists == 1)
+        e->next = NONE;
+    if (list->first[0] == NONE && list->first[1] == NONE) {
         m->some[m->at / 64] &= ~((uint64_t)1 << m->at % 64);
         if (!turn_of(q, m))
             drop_first_moment(q);
     }
-    return e;
+    return number;
+}
+
+uint32_t queue_next(struct queue *q, uint32_t number, struct event *e)
+{
+    struct event *at = &q->event[number];
+    *e = *at;
+    at->next = q->free;
+    q->free = number;
+    q->count--;
+    if (e->next != NONE)
+        __builtin_prefetch(q->event[e->next].thing);
+    return e->next;
 }
 
 void queue_fini(struct queue *q)

@@ -65,9 +65,14 @@ struct queue {
 
 void queue_init(struct queue *q, uint32_t nodes, bool by_node);
 void queue_put(struct queue *q, struct event e);
-/* queue_first returns NULL when the queue is empty. */
-const struct event *queue_first(const struct queue *q);
-struct event queue_take(struct queue *q);
+/* queue_time returns when the first event happens, UINT64_MAX when there is none. */
+uint64_t queue_time(const struct queue *q);
+/* queue_take takes the first event, and by node all that happens at its node until that wakes:
+ * returns the number of the first, or QUEUE_NONE. Then queue_next takes the event of a number, and
+ * returns that of the next one. */
+#define QUEUE_NONE UINT32_MAX
+uint32_t queue_take(struct queue *q);
+uint32_t queue_next(struct queue *q, uint32_t number, struct event *e);
 void queue_fini(struct queue *q);
 
 #endif

@@ -74,6 +74,7 @@ struct td_sim {
     struct td_sim_options options;
     struct td_topology topology;
     uint64_t random, hash, drops, events;
+    uint64_t waiting; /* requests of all clients without reply */
     uint32_t epoch;
     td_time now, packet_ns; /* packet_ns: of a whole packet on a modelled link */
     struct queue queue;
@@ -126,8 +127,9 @@ td_time sim_delay(struct td_sim *sim, td_time most);
 void sim_mix(struct td_sim *sim, uint64_t value);
 /* sim_age returns how long ago a hollow buffer came. */
 td_time sim_age(const struct td_sim *sim, uint32_t buffer);
-/* sim_trace prints a line; '>' into the core, '<' out of it. */
-void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
+/* sim_trace prints a line; '>' into the core, '<' out of it. Without a trace it is a test. */
+#define sim_trace(sim, ...) ((sim)->options.trace ? sim_print(sim, __VA_ARGS__) : (void)0)
+void sim_print(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 struct parcel *sim_new_parcel(struct td_sim *sim);
 /* sim_drop_parcel: one holder less. */

@@ -52,10 +52,8 @@ void sim_mix(struct td_sim *sim, uint64_t value)
     sim->hash = h ^ h >> 29;
 }
 
-void sim_trace(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
+void sim_print(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
 {
-    if (!sim->options.trace)
-        return;
     va_list arguments;
     fprintf(sim->options.trace, "[%10llu] %3u %c ", (unsigned long long)sim->now, node, direction);
     va_start(arguments, format);
@@ -203,10 +201,12 @@ void td_sim_destroy(struct td_sim *sim)
 {
     if (!sim)
         return;
-    while (sim->queue.count) {
-        struct event e = queue_take(&sim->queue);
-        drop_event(sim, &e);
-    }
+    for (uint32_t number; (number = queue_take(&sim->queue)) != QUEUE_NONE;)
+        while (number != QUEUE_NONE) {
+            struct event e;
+            number = queue_next(&sim->queue, number, &e);
+            drop_event(sim, &e);
+        }
     while (sim->parcels_free) {
         struct parcel *p = sim->parcels_free;
         sim->parcels_free = p->next_free;
@@ -509,27 +509,30 @@ static void happen(struct td_sim *sim, const struct event *e)
     }
 }
 
-/* step lets the next thing happen, unless that is after `until`. */
+/* step lets the next thing happen, and with it what happens at the same node at that moment, unless
+ * that is after `until`. */
 static bool step(struct td_sim *sim, td_time until)
 {
-    const struct event *first = queue_first(&sim->queue);
-    if (!first || first->time > until)
+    td_time at = queue_time(&sim->queue);
+    if (at > until || at == TD_TIME_NEVER)
         return false;
-    struct event e = queue_take(&sim->queue);
-    assert(e.time >= sim->now);
-    sim->now = e.time;
-    sim->events++;
-    sim_mix(sim, e.time ^ (uint64_t)e.kind << 56 ^ (uint64_t)e.node << 40 ^ (uint64_t)e.from << 24);
-    if (lives(&sim->node[e.node]))
-        happen(sim, &e);
-    drop_event(sim, &e);
+    assert(at >= sim->now);
+    sim->now = at;
+    for (uint32_t number = queue_take(&sim->queue); number != QUEUE_NONE;) {
+        struct event e;
+        number = queue_next(&sim->queue, number, &e);
+        sim->events++;
+        sim_mix(sim, at ^ (uint64_t)e.kind << 56 ^ (uint64_t)e.node << 40 ^ (uint64_t)e.from << 24);
+        if (lives(&sim->node[e.node]))
+            happen(sim, &e);
+        drop_event(sim, &e);
+    }
     return true;
 }
 
 td_time td_sim_next(const struct td_sim *sim)
 {
-    const struct event *first = queue_first(&sim->queue);
-    return first ? first->time : TD_TIME_NEVER;
+    return queue_time(&sim->queue);
 }
 
 void td_sim_run(struct td_sim *sim, td_time duration_ns)
@@ -540,18 +543,10 @@ void td_sim_run(struct td_sim *sim, td_time duration_ns)
     sim->now = until;
 }
 
-static bool settled(const struct td_sim *sim)
-{
-    for (uint32_t i = 0; i < sim->clients; i++)
-        if (sim->client[i].waiting)
-            return false;
-    return true;
-}
-
 bool td_sim_settle(struct td_sim *sim, td_time limit_ns)
 {
     td_time until = sim->now + limit_ns;
-    while (!settled(sim))
+    while (sim->waiting)
         if (!step(sim, until)) {
             sim->now = until;
             return false;
