@@ -56,6 +56,21 @@ void groups_place(struct groups_placed *g, const char *shape, enum groups_form f
         shuffle(g);
 }
 
+void groups_pick(struct groups_placed *g, const char *shape, uint32_t nodes)
+{
+    *g = (struct groups_placed){.form = GROUPS_SCATTERED};
+    assert_int_equal(td_topology_parse(&g->topology, shape, &(size_t){0}, &(const char *){0}),
+                     TD_OK);
+    assert_true(nodes <= SYMBOLIC_RANKS_MAX && nodes <= g->topology.nodes);
+    while (g->size < nodes) {
+        uint32_t node = (uint32_t)groups_draw(g->topology.nodes), taken = 0;
+        for (uint32_t r = 0; r < g->size; r++)
+            taken += g->rank_node[r] == node;
+        if (!taken)
+            g->rank_node[g->size++] = node;
+    }
+}
+
 uint64_t groups_nodes(const struct groups_placed *g, uint64_t *most)
 {
     uint64_t nodes = 0;

@@ -27,6 +27,8 @@ uint64_t groups_draw(uint64_t below);
 /* groups_place fails the test when there are too many ranks for a case. */
 void groups_place(struct groups_placed *g, const char *shape, enum groups_form form,
                   uint32_t per_node);
+/* groups_pick puts one rank on each of so many nodes of a machine of any size. */
+void groups_pick(struct groups_placed *g, const char *shape, uint32_t nodes);
 /* groups_nodes returns how many nodes have ranks, and the most that one has. */
 uint64_t groups_nodes(const struct groups_placed *g, uint64_t *most);
 

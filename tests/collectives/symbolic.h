@@ -22,7 +22,8 @@
 #include "core/program.h"
 #include "core/topology.h"
 
-enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 };
+/* A set of ranks is a word, of which one bit is left for other states. */
+enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 63 };
 
 struct symbolic_case {
     td_compile_fn *compile;

@@ -98,7 +98,7 @@ static void plain_kinds(const struct groups_placed *g)
             bool cut = plain[k] == TD_KIND_BROADCAST; /* pieces of it may be parts of elements */
             struct symbolic_case c =
                 make(plain[k], cut ? TD_TYPE_BYTE : type, counts[i] * (cut ? 9 : 1));
-            if (!long_run && groups_draw(3))
+            if (!long_run && groups_draw(5))
                 continue;
             c.call.mode = td_call_reduces(plain[k]) ? (uint8_t)groups_draw(TD_REPRODUCIBLES) : 0;
             c.in_place = may_be_in_place(plain[k]) && groups_draw(2);
@@ -228,14 +228,18 @@ static void draw_counts(enum td_kind kind, enum pattern pattern, uint32_t size, 
 /* longest_unit returns the most elements that the ranks of a node have for those of another. */
 static uint64_t longest_unit(const struct groups_placed *g)
 {
-    static uint64_t unit[SYMBOLIC_NODES_MAX][SYMBOLIC_NODES_MAX];
+    static uint64_t unit[SYMBOLIC_RANKS_MAX][SYMBOLIC_RANKS_MAX];
+    uint32_t first[SYMBOLIC_RANKS_MAX] = {0}; /* rank on the same node */
     uint64_t longest = 0;
     memset(unit, 0, sizeof unit);
     for (uint32_t i = 0; i < g->size; i++)
+        while (g->rank_node[first[i]] != g->rank_node[i])
+            first[i]++;
+    for (uint32_t i = 0; i < g->size; i++)
         for (uint32_t j = 0; j < g->size; j++) {
-            uint64_t *of = &unit[g->rank_node[i]][g->rank_node[j]];
+            uint64_t *of = &unit[first[i]][first[j]];
             *of += counts.from_count[i * g->size + j];
-            longest = *of > longest && g->rank_node[i] != g->rank_node[j] ? *of : longest;
+            longest = *of > longest && first[i] != first[j] ? *of : longest;
         }
     return longest;
 }
@@ -286,10 +290,9 @@ static void parts_of_any_size_reach_their_ranks(void **unused)
 
 /* ---- every shape ---- */
 
-static void whole_machine(const char *shape)
+/* by_every_method checks one size of every kind, or of some. */
+static void by_every_method(const struct groups_placed *g)
 {
-    struct groups_placed g;
-    groups_place(&g, shape, GROUPS_WHOLE, 1);
     for (int fabric = 0; fabric < TD_FABRICS; fabric++)
         for (int k = 0; k < PLAIN; k++) {
             bool v = td_call_reduces(plain[k]);
@@ -298,7 +301,7 @@ static void whole_machine(const char *shape)
             c.tuning.fabric = (uint8_t)fabric;
             if (!long_run && groups_draw(PLAIN))
                 continue;
-            with_roots(&g, c, 2);
+            with_roots(g, c, 2);
         }
     for (int method = 0; method < TD_ALLTOALLS; method++) {
         struct symbolic_case c = make(TD_KIND_ALLTOALLV, TD_TYPE_BYTE, 0);
@@ -307,18 +310,25 @@ static void whole_machine(const char *shape)
         c.orders = 1;
         c.from_count = counts.from_count;
         c.to_count = counts.to_count;
-        draw_counts(TD_KIND_ALLTOALLV, ANY, g.size, 0);
-        tune(&g, &c);
+        draw_counts(TD_KIND_ALLTOALLV, ANY, g->size, 0);
+        tune(g, &c);
         c.tuning.fabric = TD_FABRIC_ROUTED;
         c.tuning.alltoall = (uint8_t)method;
-        check(&g, c);
+        check(g, c);
         c = make(TD_KIND_ALLTOALL, TD_TYPE_BYTE, 1 + groups_draw(60));
         c.orders = 1;
-        tune(&g, &c);
+        tune(g, &c);
         c.tuning.fabric = TD_FABRIC_ROUTED;
         c.tuning.alltoall = (uint8_t)method;
-        check(&g, c);
+        check(g, c);
     }
+}
+
+static void whole_machine(const char *shape)
+{
+    struct groups_placed g;
+    groups_place(&g, shape, GROUPS_WHOLE, 1);
+    by_every_method(&g);
 }
 
 /* for_shapes calls whole_machine with every shape of so many dimensions that begins with `text` and
@@ -353,6 +363,17 @@ static void every_shape_of_up_to_27_nodes_is_served(void **unused)
     for (uint32_t dimensions = 1; dimensions <= 4; dimensions++)
         for (int mesh = 0; mesh < 2; mesh++)
             for_shapes(dimensions, mesh);
+}
+
+static void some_nodes_of_a_large_machine_are_served(void **unused)
+{
+    (void)unused;
+    static const char *const machines[] = {"8x8", "16mx4", "4x4x4", "8x8x8", "3x5x7m", "4x4x4x4"};
+    for (int i = 0; i < (long_run ? 600 : 60); i++) {
+        struct groups_placed g;
+        groups_pick(&g, machines[i % 6], 1 + (uint32_t)groups_draw(40));
+        by_every_method(&g);
+    }
 }
 
 /* ---- dependencies ---- */
@@ -405,12 +426,16 @@ static void rank_order_needs_every_dependency(void **unused)
 {
     (void)unused;
     struct groups_placed g;
-    groups_place(&g, "2", GROUPS_CYCLIC, 16);
-    expect_needed(&g, make(TD_KIND_SCAN, TD_TYPE_COMPLEX_DOUBLE, 82000));
+    /* three blocks of a scan */
+    groups_place(&g, "2", GROUPS_CYCLIC, 31);
+    struct symbolic_case c = make(TD_KIND_SCAN, TD_TYPE_COMPLEX_DOUBLE, 25100);
+    c.orders = 1;
+    expect_needed(&g, c);
+    groups_place(&g, "3", GROUPS_CYCLIC, 4);
     draw_counts(TD_KIND_REDUCE_SCATTERV, EQUAL, g.size, 0);
     for (uint32_t i = 0; i < g.size * g.size; i++)
         counts.from_count[i] = counts.to_count[i] = 5;
-    struct symbolic_case c = make(TD_KIND_REDUCE_SCATTERV, TD_TYPE_DOUBLE, 0);
+    c = make(TD_KIND_REDUCE_SCATTERV, TD_TYPE_DOUBLE, 0);
     c.from_count = counts.from_count;
     c.to_count = counts.to_count;
     c.to_at = counts.to_at;
@@ -425,6 +450,7 @@ int main(void)
         cmocka_unit_test(rank_order_needs_every_dependency),
         cmocka_unit_test(parts_of_any_size_reach_their_ranks),
         cmocka_unit_test(every_shape_of_up_to_27_nodes_is_served),
+        cmocka_unit_test(some_nodes_of_a_large_machine_are_served),
     };
     const char *wanted = getenv("TORUS_TEST_LONG");
     long_run = wanted && *wanted && strcmp(wanted, "0") != 0;
