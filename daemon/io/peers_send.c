@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/parts.h"
 #include "handover.h"
 
 enum {
@@ -140,11 +141,16 @@ void td_peers_take_returned(struct td_peers *peers)
     }
 }
 
-static uint32_t region_of(const struct td_slice *s, const struct td_view *view)
+/* region_of returns whose memory the piece from byte `at` of a slice lies in. */
+static uint32_t region_of(const struct td_slice *s, const struct td_view *view, uint64_t at)
 {
+    bool destination = s->space == TD_SPACE_DESTINATION;
+    uint32_t rank = s->rank;
     if (s->space == TD_SPACE_SCRATCH)
         return TD_SCRATCH_HANDLE;
-    return (s->space == TD_SPACE_SOURCE ? view->source : view->destination)[s->rank].handle;
+    if (s->parts)
+        rank = td_parts_owner(s->parts, destination, s->slot, (uint64_t)s->offset + at);
+    return (destination ? view->destination : view->source)[rank].handle;
 }
 
 /* make_payload readies the payload's message: the bytes themselves where they lie in one piece,
@@ -171,8 +177,9 @@ static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_
     *lent = loan != NULL;
     bool good = true;
     if (loan) {
-        *loan = (struct loan){
-            .peers = peers, .handle = a->u.packet.handle, .region = region_of(slice, view)};
+        *loan = (struct loan){.peers = peers,
+                              .handle = a->u.packet.handle,
+                              .region = region_of(slice, view, packet->offset)};
         td_regions_hold(peers->loop->regions, loan->region);
         TD_HAND_OVER(loan);
         zmq_msg_init_data(message, (void *)(uintptr_t)piece, packet->bytes, give_back, loan);
