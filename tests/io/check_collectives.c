@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check_kinds.h"
 #include "torus/torus.h"
 
 static torus_context *context;
@@ -237,6 +238,7 @@ static void alltoalls(size_t large)
             alltoall(counts[c], plain);
     if (large)
         alltoall(large, 0);
+    check_counts(context, world);
 }
 
 static void end(void)
@@ -278,6 +280,7 @@ int main(int argc, char **argv)
     for (size_t g = 0; g < sizeof grids / sizeof grids[0]; g++)
         transform(grids[g][0], grids[g][1], (int)g % 2);
     overlapped();
+    check_kinds(context, world);
     if (large) {
         allreduce(large, 3, TORUS_SUM, 0, 0);
         broadcast(large, size - 1, 0);
