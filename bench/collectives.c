@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives: torusd beside Open MPI, on one machine: the daemons emulated on loopback, Open MPI
+ * over TCP where there are several nodes, over its shared memory where there is one. Both sides run
+ * all the time and are measured in turns, since a machine's speed drifts. */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives_driver.h"
+#include "core/quantity.h"
+
+static const char usage[] =
+    "usage: collectives [options]\n"
+    "\n"
+    "time barrier, broadcast, allreduce, scan and all-to-all of torusd beside those of Open MPI\n"
+    "\n"
+    "  --quick           fewer samples and sizes: some 3 minutes\n"
+    "  --json FILE       write the results to FILE too\n"
+    "  --setting NAME    1x2, 1x4, 1x8, 4x2 or 8x1 (nodes x ranks a node); may be repeated\n"
+    "  --operation NAME  barrier, broadcast, allreduce, scan or alltoall; may be repeated\n"
+    "  --size BYTES      8, 1KiB, 64KiB, 1MiB or 16MiB; may be repeated\n"
+    "  --load NAME       idle or busy: two processes beside that never wait\n"
+    "  --samples N       at most, of each\n"
+    "\n"
+    "Sizes are of a rank's vector; of an all-to-all what one rank has for another, but 16 MiB is\n"
+    "what a rank has for all. A sample is some calls, one after the other; its time is from the\n"
+    "first rank's begin to the last one's end, divided by the calls. Broadcasts and scans, where "
+    "a\n"
+    "rank may go before the last has come, have a barrier before each call; their time is that of\n"
+    "the slowest rank.\n";
+
+static const struct setting settings[] = {
+    {"1x2", 1, 2}, {"1x4", 1, 4}, {"1x8", 1, 8}, {"4x2", 4, 2}, {"8x1", 8, 1}};
+static const uint64_t sizes[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
+enum {
+    SETTINGS = sizeof settings / sizeof settings[0],
+    SIZES = sizeof sizes / sizeof sizes[0],
+    RESULTS_MAX = SETTINGS * SIZES * OPERATIONS * 2,
+    SAMPLES = 15,
+    QUICK_SAMPLES = 7,
+    SAMPLES_MIN = 3,
+};
+
+struct bench {
+    bool quick, wanted_setting[SETTINGS], wanted_operation[OPERATIONS], wanted_size[SIZES];
+    bool wanted_load[2];
+    uint32_t samples;
+    const char *json;
+    char folder[PATH_MAX];
+    struct running side[SIDES];
+    uint64_t seed;
+    struct result result[RESULTS_MAX];
+    size_t results;
+    size_t cells, done; /* for telling how far it is */
+    struct timespec begin;
+};
+
+/* ---- what is aimed at ---- */
+
+static double aim_of(const struct result *r)
+{
+    bool small = r->operation == BARRIER || r->bytes < 64 << 10;
+    if (r->setting->nodes == 1)
+        return small ? 0 : r->operation == ALLTOALL ? 1.0 : 0.5;
+    if (!small)
+        return 1.0;
+    return strcmp(r->setting->name, "4x2") != 0 ? 0 : r->busy ? 0.1 : 2.0;
+}
+
+/* ---- measuring ---- */
+
+static double since(const struct timespec *begin)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begin->tv_sec) + 1e-9 * (double)(now.tv_nsec - begin->tv_nsec);
+}
+
+static void tell(const struct bench *b, const struct result *r)
+{
+    char size[32];
+    if (!isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r\033[K%3.0f%% %s %s %s %s", 100.0 * (double)b->done / (double)b->cells,
+            r->setting->name, r->busy ? "busy" : "idle", operation_name(r->operation),
+            td_quantity_print(r->bytes, size, sizeof size));
+}
+
+static void tell_over(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}
+
+/* calls_of: short operations many times in a sample, since a barrier lets ranks go one by one. */
+static uint32_t calls_of(const struct bench *b, const struct result *r)
+{
+    uint32_t calls = r->bytes <= 1 << 10    ? 32
+                     : r->bytes <= 64 << 10 ? 12
+                     : r->bytes <= 1 << 20  ? 4
+                                            : 1;
+    return b->quick || r->busy ? (calls + 3) / 4 : calls;
+}
+
+/* measure takes samples of both sides in turns; false when one failed. */
+static bool measure(struct bench *b, struct result *r)
+{
+    double seconds[SIDES][SAMPLES_MAX];
+    uint32_t samples = 0, ranks = b->side[TORUSD].ranks;
+    struct order order = {.operation = r->operation, .calls = r->calls, .bytes = r->bytes};
+    struct timespec begin;
+    if (r->bytes_of_rank)
+        order.bytes = r->bytes / ranks;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    double budget_s = b->quick ? 0.5 : 4;
+    for (int s = 0; s < SIDES; s++) { /* warm-up */
+        struct order first = order;
+        first.calls = 1;
+        first.seed = b->seed++;
+        if (side_sample(&b->side[s], &first) < 0)
+            return false;
+    }
+    while (samples < b->samples && (samples < SAMPLES_MIN || since(&begin) < budget_s)) {
+        for (int s = 0; s < SIDES; s++) {
+            order.seed = b->seed++;
+            seconds[s][samples] = side_sample(&b->side[s], &order);
+            if (seconds[s][samples] < 0)
+                return false;
+        }
+        samples++;
+    }
+    for (int s = 0; s < SIDES; s++)
+        r->spread[s] = spread_of(seconds[s], samples);
+    return true;
+}
+
+static bool measure_load(struct bench *b, const struct setting *setting, bool busy, double others)
+{
+    size_t first = b->results;
+    for (int o = 0; o < OPERATIONS; o++) {
+        for (size_t i = 0; i < SIZES && b->wanted_operation[o]; i++) {
+            if (!(o == BARRIER ? i == 0 : b->wanted_size[i]))
+                continue;
+            struct result *r = &b->result[b->results];
+            *r = (struct result){.setting = setting,
+                                 .busy = busy,
+                                 .others = others,
+                                 .operation = (enum operation)o,
+                                 .bytes = o == BARRIER ? 0 : sizes[i],
+                                 .bytes_of_rank = o == ALLTOALL && sizes[i] == 16 << 20};
+            r->calls = calls_of(b, r);
+            r->aim = aim_of(r);
+            tell(b, r);
+            if (!measure(b, r))
+                return false;
+            b->results++;
+            b->done++;
+        }
+    }
+    tell_over();
+    if (b->results > first)
+        print_table(b->result + first, b->results - first);
+    return true;
+}
+
+static bool measure_setting(struct bench *b, const struct setting *setting)
+{
+    pid_t pid[BUSY_MAX] = {0};
+    bool well = true;
+    for (int s = 0; s < SIDES && well; s++)
+        well = side_start(&b->side[s], (enum side)s, setting, b->folder);
+    for (int busy = 0; busy < 2 && well; busy++) {
+        if (!b->wanted_load[busy])
+            continue;
+        double others = cpus_taken();
+        if (busy)
+            busy_start(pid);
+        well = measure_load(b, setting, busy, others);
+        busy_stop(pid);
+    }
+    for (int s = 0; s < SIDES; s++)
+        side_stop(&b->side[s]);
+    return well;
+}
+
+/* ---- options ---- */
+
+static bool want(bool *wanted, size_t count, size_t which)
+{
+    bool any = which < count;
+    if (any)
+        wanted[which] = true;
+    return any;
+}
+
+static size_t setting_named(const char *name)
+{
+    size_t i = 0;
+    while (i < SETTINGS && strcmp(settings[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static size_t operation_named(const char *name)
+{
+    size_t i = 0;
+    while (i < OPERATIONS && strcmp(operation_name((enum operation)i), name) != 0)
+        i++;
+    return i;
+}
+
+static size_t size_named(const char *text)
+{
+    uint64_t bytes = 0;
+    size_t i = 0;
+    bool is_one = td_quantity_parse(text, &bytes);
+    while (i < SIZES && !(is_one && sizes[i] == bytes))
+        i++;
+    return i;
+}
+
+static bool parse(struct bench *b, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        bool well = false;
+        if (strcmp(name, "--quick") == 0) {
+            b->quick = true;
+            continue;
+        }
+        if (strcmp(name, "--json") == 0)
+            well = (b->json = value)[0] != '\0';
+        else if (strcmp(name, "--setting") == 0)
+            well = want(b->wanted_setting, SETTINGS, setting_named(value));
+        else if (strcmp(name, "--operation") == 0)
+            well = want(b->wanted_operation, OPERATIONS, operation_named(value));
+        else if (strcmp(name, "--size") == 0)
+            well = want(b->wanted_size, SIZES, size_named(value));
+        else if (strcmp(name, "--load") == 0)
+            well = want(b->wanted_load, 2,
+                        strcmp(value, "idle") == 0   ? 0
+                        : strcmp(value, "busy") == 0 ? 1
+                                                     : 2);
+        else if (strcmp(name, "--samples") == 0)
+            well = (b->samples = (uint32_t)atoi(value)) >= SAMPLES_MIN && b->samples <= SAMPLES_MAX;
+        if (!well)
+            return false;
+        i++;
+    }
+    return true;
+}
+
+/* complete: what nobody asked for in particular is wanted whole; quick leaves sizes out. */
+static void complete(struct bench *b)
+{
+    static const bool quick_sizes[SIZES] = {true, false, true, true, false};
+    bool any_setting = false, any_operation = false, any_size = false;
+    bool any_load = b->wanted_load[0] || b->wanted_load[1];
+    for (size_t i = 0; i < SETTINGS; i++)
+        any_setting |= b->wanted_setting[i];
+    for (size_t i = 0; i < OPERATIONS; i++)
+        any_operation |= b->wanted_operation[i];
+    for (size_t i = 0; i < SIZES; i++)
+        any_size |= b->wanted_size[i];
+    for (size_t i = 0; i < SETTINGS; i++)
+        b->wanted_setting[i] |= !any_setting;
+    for (size_t i = 0; i < OPERATIONS; i++)
+        b->wanted_operation[i] |= !any_operation;
+    for (size_t i = 0; i < SIZES; i++)
+        b->wanted_size[i] |= !any_size && (!b->quick || quick_sizes[i]);
+    for (size_t i = 0; i < 2; i++)
+        b->wanted_load[i] |= !any_load;
+    if (b->samples == 0)
+        b->samples = b->quick ? QUICK_SAMPLES : SAMPLES;
+}
+
+static void count_cells(struct bench *b)
+{
+    size_t settings_wanted = 0, sizes_wanted = 0, cells = 0;
+    for (size_t i = 0; i < SETTINGS; i++)
+        settings_wanted += b->wanted_setting[i];
+    for (size_t i = 0; i < SIZES; i++)
+        sizes_wanted += b->wanted_size[i];
+    for (size_t i = 0; i < OPERATIONS; i++)
+        cells += b->wanted_operation[i] ? i == BARRIER ? 1 : sizes_wanted : 0;
+    b->cells = settings_wanted * cells * (size_t)(b->wanted_load[0] + b->wanted_load[1]);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench;
+    struct bench *b = &bench;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (!parse(b, argc, argv)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    complete(b);
+    count_cells(b);
+    signal(SIGPIPE, SIG_IGN);
+    if (readlink("/proc/self/exe", b->folder, sizeof b->folder - 1) < 0)
+        return 1;
+    char *slash = strrchr(b->folder, '/');
+    if (slash)
+        *slash = '\0';
+    clock_gettime(CLOCK_MONOTONIC, &b->begin);
+    bool well = true;
+    for (size_t i = 0; i < SETTINGS && well; i++)
+        if (b->wanted_setting[i])
+            well = measure_setting(b, &settings[i]);
+    if (well) {
+        print_aims(b->result, b->results);
+        printf("%.0f s in all\n", since(&b->begin));
+    }
+    if (b->json && !print_json(b->json, b->result, b->results, b->quick)) {
+        fprintf(stderr, "collectives: cannot write %s\n", b->json);
+        well = false;
+    }
+    return well ? 0 : 1;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives_driver: what the parts of the driver share. */
+#ifndef BENCH_COLLECTIVES_DRIVER_H
+#define BENCH_COLLECTIVES_DRIVER_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "collectives.h"
+
+enum { RANKS_MAX = 8, SAMPLES_MAX = 64, BUSY_MAX = 2 };
+enum side { TORUSD, OPENMPI, SIDES };
+
+struct setting {
+    const char *name;
+    uint32_t nodes, ranks_per_node;
+};
+
+/* ---- collectives_side.c ---- */
+
+/* struct running: the processes of one side in one setting. */
+struct running {
+    pid_t pid;
+    uint32_t ranks;
+    int fd[RANKS_MAX]; /* of rank i */
+};
+
+/* side_start starts a side and waits until all its ranks are there; false: it said why. `folder`
+ * has the measuring programs and torusctl. */
+bool side_start(struct running *r, enum side side, const struct setting *setting,
+                const char *folder);
+/* side_sample returns the seconds of one call: from the first rank's begin to the last one's end
+ * over the calls of the order, or see lets_go; below 0: it failed, and said why. */
+double side_sample(const struct running *r, const struct order *order);
+void side_stop(struct running *r);
+/* busy_start starts processes that never wait; busy_stop ends them. */
+void busy_start(pid_t pid[BUSY_MAX]);
+void busy_stop(pid_t pid[BUSY_MAX]);
+/* cpus_taken returns how many processors were busy over a short while in which nothing is measured:
+ * what the comparison is disturbed by. */
+double cpus_taken(void);
+
+/* ---- collectives_print.c ---- */
+
+struct spread {
+    uint32_t samples;
+    double median_s, lower_s, upper_s, least_s, most_s; /* lower and upper: quartiles */
+};
+
+/* struct result: one operation of one size. */
+struct result {
+    const struct setting *setting;
+    bool busy;
+    double others; /* processors that others took just before */
+    enum operation operation;
+    uint64_t bytes; /* 16 MiB of an all-to-all are those of a rank, else they are a pair's */
+    bool bytes_of_rank;
+    uint32_t calls; /* a sample */
+    struct spread spread[SIDES];
+    double aim; /* ratio at most; 0: there is none */
+};
+
+struct spread spread_of(double *seconds, uint32_t samples);
+double ratio_of(const struct result *result);
+const char *operation_name(enum operation operation);
+/* print_table prints the results of one setting and load. */
+void print_table(const struct result *results, size_t count);
+/* print_aims prints which aims are met, and which are not. */
+void print_aims(const struct result *results, size_t count);
+/* print_json returns false when the file cannot be written. */
+bool print_json(const char *path, const struct result *results, size_t count, bool quick);
+
+#endif

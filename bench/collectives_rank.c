@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives_rank: the measuring program, linked with one side or the other. A rank takes orders
+ * from the driver until the driver closes its socket.
+ *
+ * Every call of a sample has values of its own at both ends of its vectors, which are checked when
+ * it returns; all values are checked after the last. Neither needs more than a few nanoseconds of
+ * the time that is taken. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives.h"
+
+struct rank {
+    int fd;
+    uint32_t rank, ranks;
+    double *source, *destination;
+    const struct order *order;
+    size_t count; /* doubles of a vector, or for a rank */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- values ---- */
+
+/* value is what rank `from` has at element i of call c: whole numbers, so that sums are exact. */
+static double value(const struct rank *r, uint32_t from, size_t i, uint32_t call)
+{
+    double moves = i == 0 || i == r->count - 1 ? call : 0;
+    return (double)(from + 1) * (double)(1 + (i + r->order->seed) % 1021) + moves;
+}
+
+/* sum is what ranks 0 .. last have together. */
+static double sum(const struct rank *r, uint32_t last, size_t i, uint32_t call)
+{
+    double n = last + 1, moves = i == 0 || i == r->count - 1 ? call : 0;
+    return n * (n + 1) / 2 * (double)(1 + (i + r->order->seed) % 1021) + n * moves;
+}
+
+static uint32_t root_of(const struct rank *r, uint32_t call)
+{
+    return (uint32_t)((r->order->seed + call) % r->ranks);
+}
+
+/* expected is element i of what comes of call c; in an all-to-all, of what comes from `from`. */
+static double expected(const struct rank *r, uint32_t from, size_t i, uint32_t call)
+{
+    switch (r->order->operation) {
+    case BROADCAST: /* all but the ends is the first root's */
+        return i == 0 || i == r->count - 1 ? value(r, root_of(r, call), i, call)
+                                           : value(r, root_of(r, 0), i, 0);
+    case ALLREDUCE:
+        return sum(r, r->ranks - 1, i, call);
+    case SCAN:
+        return sum(r, r->rank, i, call);
+    default:
+        return value(r, from, i, call) + (double)r->rank;
+    }
+}
+
+static size_t blocks(const struct rank *r)
+{
+    return r->order->operation == ALLTOALL ? r->ranks : 1;
+}
+
+/* set_ends writes what is this call's own. */
+static void set_ends(struct rank *r, uint32_t call)
+{
+    if (r->order->operation == BARRIER ||
+        (r->order->operation == BROADCAST && root_of(r, call) != r->rank))
+        return;
+    double *to = r->order->operation == BROADCAST ? r->destination : r->source;
+    for (uint32_t b = 0; b < blocks(r); b++, to += r->count) {
+        to[0] = value(r, r->rank, 0, call) + b;
+        to[r->count - 1] = value(r, r->rank, r->count - 1, call) + b;
+    }
+}
+
+static void prepare(struct rank *r)
+{
+    if (r->order->operation == BARRIER)
+        return;
+    bool broadcasts = r->order->operation == BROADCAST;
+    for (uint32_t b = 0; b < blocks(r); b++)
+        for (size_t i = 0; i < r->count; i++) {
+            r->source[b * r->count + i] = value(r, r->rank, i, 0) + b;
+            r->destination[b * r->count + i] =
+                broadcasts && root_of(r, 0) == r->rank ? value(r, r->rank, i, 0) : -1;
+        }
+}
+
+static bool ends_well(const struct rank *r, uint32_t call)
+{
+    const double *at = r->destination;
+    bool well = true;
+    for (uint32_t b = 0; r->order->operation != BARRIER && b < blocks(r); b++, at += r->count)
+        well &= at[0] == expected(r, b, 0, call) &&
+                at[r->count - 1] == expected(r, b, r->count - 1, call);
+    return well;
+}
+
+static bool is_well(const struct rank *r)
+{
+    uint32_t last = r->order->calls - 1;
+    for (uint32_t b = 0; r->order->operation != BARRIER && b < blocks(r); b++)
+        for (size_t i = 0; i < r->count; i++)
+            if (r->destination[b * r->count + i] != expected(r, b, i, last))
+                return false;
+    return true;
+}
+
+/* ---- measuring ---- */
+
+static const char *call(struct rank *r, uint32_t c)
+{
+    switch (r->order->operation) {
+    case BARRIER:
+        return side_barrier();
+    case BROADCAST:
+        return side_broadcast(r->destination, r->count, root_of(r, c));
+    case ALLREDUCE:
+        return side_allreduce(r->source, r->destination, r->count);
+    case SCAN:
+        return side_scan(r->source, r->destination, r->count);
+    default:
+        return side_alltoall(r->source, r->destination, r->count);
+    }
+}
+
+static void sample(struct rank *r, struct outcome *out)
+{
+    bool well = true;
+    prepare(r);
+    const char *failed = side_barrier();
+    out->begin_ns = now_ns();
+    for (uint32_t c = 0; c < r->order->calls && !failed; c++) {
+        if (lets_go(r->order->operation) && c > 0)
+            failed = side_barrier();
+        set_ends(r, c);
+        int64_t at_ns = now_ns();
+        if (!failed)
+            failed = call(r, c);
+        out->own_ns[c] = now_ns() - at_ns;
+        well &= ends_well(r, c);
+    }
+    out->end_ns = now_ns();
+    if (!failed && !(well && is_well(r)))
+        failed = "the result is wrong";
+    out->failed = failed != NULL;
+    if (failed)
+        snprintf(out->text, sizeof out->text, "%s", failed);
+}
+
+static int connect_to_driver(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = getenv("COLLECTIVES_SOCKET");
+    if (!path || strlen(path) >= sizeof address.sun_path)
+        return -1;
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
+}
+
+int main(void)
+{
+    struct rank r = {0};
+    struct order order;
+    const char *failed = side_open(&r.rank, &r.ranks);
+    if (failed) {
+        fprintf(stderr, "collectives: %s\n", failed);
+        return 1;
+    }
+    r.source = side_alloc(ROOM_BYTES);
+    r.destination = side_alloc(ROOM_BYTES);
+    r.fd = connect_to_driver();
+    if (!r.source || !r.destination || r.fd < 0) {
+        fprintf(stderr, "collectives: %s\n",
+                r.fd < 0 ? "COLLECTIVES_SOCKET leads nowhere: this is started by its driver"
+                         : "there is no memory");
+        return 1;
+    }
+    memset(r.source, 0, ROOM_BYTES); /* pages are there before anything is measured */
+    memset(r.destination, 0, ROOM_BYTES);
+    struct greeting greeting = {r.rank, r.ranks};
+    bool well = send(r.fd, &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;
+    while (well && recv(r.fd, &order, sizeof order, 0) == sizeof order) {
+        struct outcome outcome = {0};
+        r.order = &order;
+        r.count = order.bytes / sizeof(double);
+        sample(&r, &outcome);
+        well = send(r.fd, &outcome, sizeof outcome, MSG_NOSIGNAL) == sizeof outcome;
+    }
+    close(r.fd);
+    side_close();
+    return well ? 0 : 1;
+}
