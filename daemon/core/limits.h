@@ -14,6 +14,7 @@ enum {
     TD_NODE_RANKS_MAX = 256,  /* ranks of one group on one node */
 
     TD_TREE_ARITY = 8,          /* children of a node in the combining tree of the direct fabric */
+    TD_TREE_CHILDREN_MAX = 12,  /* in any: as many as a node of a torus has neighbours */
     TD_TREE_MESSAGE_MAX = 4096, /* bytes of an encoded tree message, payload included */
     TD_RIDE_BYTES_MAX = 2048,   /* payload that travels with arrival and release */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
@@ -45,6 +46,8 @@ _Static_assert(TD_RIDE_BYTES_MAX + TD_BITMAP_BYTES_MAX <= TD_TREE_MESSAGE_MAX,
                "a payload or a bitmap, with its header, fits a tree message");
 _Static_assert(TD_MEMBERS_PER_MESSAGE * 24 <= TD_TREE_MESSAGE_MAX,
                "a piece of a membership fits a tree message");
+_Static_assert(TD_TREE_ARITY <= TD_TREE_CHILDREN_MAX && 2 * TD_DIMENSIONS_MAX <= TD_TREE_CHILDREN_MAX,
+               "every tree has room for its children");
 _Static_assert(TD_NODE_RANKS_MAX <= TD_JOB_RANKS_MAX, "a node holds no more ranks than a job has");
 
 #endif
