@@ -309,14 +309,20 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
         sim_forget(&ends[i], UINT64_MAX);
         ends[i].up = ends[i].refused = false;
         ends[i].epoch = ++sim->epoch;
-        if (i == node || !lives(&sim->node[i]))
+        if (i == node)
             continue;
         struct event e = {.time = sim_delay(sim, RECONNECT_NS),
-                          .kind = LINK_UP,
+                          .kind = lives(&sim->node[i]) ? LINK_UP : LINK_DOWN,
                           .node = node,
                           .from = i,
                           .epoch = sim->epoch};
+        if (e.kind == LINK_DOWN) { /* it is told of whom it does not find */
+            e.refused = !sim->node[i].alive;
+            e.text = e.refused ? "no daemon answers there" : "it does not answer";
+        }
         queue_put(&sim->queue, e);
+        if (e.kind == LINK_DOWN)
+            continue;
         e.node = i;
         e.from = node;
         queue_put(&sim->queue, e);
