@@ -86,7 +86,7 @@ const char *td_link_why(const struct td_link *link);
  * first. False: there are no more. */
 bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *node);
 /* td_link_down: the link is given up after progress_timeout, or a heartbeat after the host there
- * has said that no daemon answers. */
+ * has said that no daemon answers, or when it never was up. */
 void td_link_down(struct td_core *core, uint32_t node, const char *text, bool refused);
 /* td_link_timers gives up what has been down for too long. */
 void td_link_timers(struct td_core *core);

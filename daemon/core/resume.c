@@ -297,7 +297,10 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     struct td_link *link = &core->link[node];
     if (link->incarnation && link->incarnation != incarnation)
         lose(core, link, "the daemon there was started anew");
-    bool met = link->incarnation == incarnation, had = link->expires_at != TD_TIME_NEVER;
+    bool met = link->incarnation == incarnation;
+    bool had = link->incarnation && link->expires_at != TD_TIME_NEVER;
+    if (!link->incarnation)
+        link->expires_at = TD_TIME_NEVER; /* it was given time to come up */
     link->up = true;
     link->wanted = link->dead = link->open = link->asked = link->guilty = false;
     link->incarnation = incarnation;
@@ -321,15 +324,16 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text, bool re
 {
     struct td_link *link = &core->link[node];
     bool was_up = link->up;
-    uint64_t grace =
-        (uint64_t)(refused ? core->settings.heartbeat_ns : core->settings.progress_timeout_ns);
+    bool met = link->incarnation != 0; /* else the daemon there may be starting just as well */
+    uint64_t grace = (uint64_t)(refused || !met ? core->settings.heartbeat_ns
+                                                : core->settings.progress_timeout_ns);
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     link->up = link->wanted = link->open = false;
     link->lane->again = NULL;
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
-    if (link->incarnation && !link->dead && !link->guilty)
+    if (!link->dead && !link->guilty)
         expire_at(core, link, core->now + grace);
     else
         lose(core, link, td_link_why(link));

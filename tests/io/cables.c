@@ -256,6 +256,13 @@ uint64_t cables_carried(uint32_t which)
     return sum;
 }
 
+void cables_block(uint32_t i)
+{
+    pthread_mutex_lock(&lock);
+    way[i].cut = true;
+    pthread_mutex_unlock(&lock);
+}
+
 void cables_cut(uint32_t i)
 {
     struct timespec until;

@@ -17,8 +17,10 @@ void cables_way(uint32_t way, uint32_t *from, uint32_t *to);
 /* cables_carried returns how many bytes have gone that way over connections still open: 0 after it
  * was cut. */
 uint64_t cables_carried(uint32_t way);
-/* cables_cut closes a way, in the middle of a packet as it comes, and returns when the daemon that
- * opened it has tried again and was turned away. cables_mend lets the next attempt through. */
+/* cables_block lets nobody through, before daemons are there to try. cables_cut closes a way, in
+ * the middle of a packet as it comes, and returns when the daemon that opened it has tried again
+ * and was turned away. cables_mend lets the next attempt through. */
+void cables_block(uint32_t way);
 void cables_cut(uint32_t way);
 void cables_mend(uint32_t way);
 /* cables_remove is part of the teardown. */

@@ -4,7 +4,7 @@
  * holds meanwhile, and how long links take. The ranks live in this process.
  *
  * test_cuts METHOD SHAPE: every link is cut, under that method of all-to-all.
- * test_cuts deaths: daemons die.
+ * test_cuts deaths: daemons die, or are late.
  * test_cuts memory METHOD: what daemons hold.
  * test_cuts times: links with a rate and a latency. */
 #include "daemons.h"
@@ -198,6 +198,33 @@ static void every_link_is_cut_while_all_to_alls_go_on(void **state)
     assert_true(all >= cables_count());
     print_message("%s: %u ways cut in %u rounds; sessions went on %llu times\n", method,
                   cables_count(), j.round, (unsigned long long)all);
+    close_all(j.c, j.ranks);
+    stop();
+}
+
+/* A daemon is ready for ranks before its links are up, and what it is told of a host where a daemon
+ * is only just starting is that nobody is there. */
+static void a_link_that_comes_up_late_is_waited_for(void **state)
+{
+    struct job j;
+    uint32_t node[NODES_MAX], way = 0, from = 0, to = 0;
+    (void)state;
+    columns = 3;
+    prepare(9);
+    cables_lay();
+    for (way = 0; from != 4 || to != 5; way++) /* no tree message goes there */
+        cables_way(way, &from, &to);
+    cables_block(--way);
+    start_all("[torus]\nfabric = routed\n[network]\nheartbeat = 10s\n");
+    for (uint32_t n = 0; n < nodes; n++)
+        node[n] = n;
+    wait_logged(4, "node 5 is not there yet");
+    job_join(&j, "job", node, nodes);
+    job_alloc(&j, 16384);
+    round_begin(&j);
+    cables_cut(way); /* another attempt was in vain */
+    cables_mend(way);
+    round_end(&j);
     close_all(j.c, j.ranks);
     stop();
 }
@@ -438,6 +465,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(every_link_is_cut_while_all_to_alls_go_on, tear_down),
     };
     const struct CMUnitTest deaths[] = {
+        cmocka_unit_test_teardown(a_link_that_comes_up_late_is_waited_for, tear_down),
         cmocka_unit_test_teardown(death_of_a_transit_daemon_is_told_to_those_who_send_through_it,
                                   tear_down),
     };
