@@ -96,6 +96,13 @@ void td_core_counts(const struct td_core *core, struct td_counts *counts)
             counts->packets_unacknowledged++;
 }
 
+unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
+{
+    unsigned count = 0;
+    spans[count++] = (struct td_span){core, offsetof(struct td_core, client)};
+    return core->torus ? td_torus_spans(core, spans, count) : count;
+}
+
 /* ---- stopping ---- */
 
 /* stop_advance refuses, drains, and at last says so. */

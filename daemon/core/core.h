@@ -65,6 +65,16 @@ void td_core_destroy(struct td_core *core);
 /* td_core_router returns the node's router, for looking; NULL on the direct fabric. */
 const struct td_router *td_core_router(const struct td_core *core);
 
+/* struct td_span: memory that nearly every step of a core reads. A driver of many cores can have it
+ * fetched in good time. td_core_spans fills in spans[TD_SPANS_MAX] and returns how many there are;
+ * they stay where they are. */
+struct td_span {
+    const void *at;
+    size_t bytes;
+};
+enum { TD_SPANS_MAX = 4 + 2 * TD_DIRECTIONS_MAX };
+unsigned td_core_spans(const struct td_core *core, struct td_span *spans);
+
 /* struct td_counts: what is held at this moment; all zero but the fixed ones when idle. For tests
  * and status. */
 struct td_counts {

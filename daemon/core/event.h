@@ -25,10 +25,10 @@ struct td_event {
     enum td_event_kind kind;
     union {
         struct {
-            uint32_t node; /* from */
-            struct td_packet packet;
+            uint32_t node;   /* from */
             uint32_t buffer; /* driver's handle of the payload; the core gives it back by
                                 RELEASE_BUFFER. UINT32_MAX when there is no payload */
+            struct td_packet packet;
         } packet;
         struct {
             uint32_t node; /* from */

@@ -2,18 +2,22 @@
 #include "flight.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool td_flight_init(struct td_core *core)
 {
     /* zeroed pages that nobody has touched cost nothing: most nodes use few flights */
-    core->flight = calloc(TD_FLIGHTS_MAX, sizeof *core->flight);
-    return core->flight != NULL;
+    core->flight_memory = calloc(TD_FLIGHTS_MAX + 1, sizeof *core->flight);
+    uintptr_t place = (uintptr_t)core->flight_memory, line = _Alignof(struct td_flight);
+    core->flight = (struct td_flight *)((place + line - 1) / line * line);
+    return core->flight_memory != NULL;
 }
 
 void td_flight_fini(struct td_core *core)
 {
-    free(core->flight);
+    free(core->flight_memory);
 }
 
 struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
@@ -28,8 +32,13 @@ struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
         return NULL;
     core->flights++;
     core->forwards += kind == TD_FLIGHT_FORWARD;
-    *f = (struct td_flight){
-        .kind = kind, .generation = f->generation + 1, .live = true, .operation = operation};
+    uint32_t generation = f->generation + 1;
+    memset(f, 0, kind == TD_FLIGHT_FORWARD ? offsetof(struct td_flight, operation) : sizeof *f);
+    f->kind = (uint8_t)kind;
+    f->generation = generation;
+    f->live = true;
+    if (kind != TD_FLIGHT_FORWARD)
+        f->operation = operation;
     return f;
 }
 

@@ -18,24 +18,25 @@ enum td_flight_kind {
 
 struct td_flight {
     struct td_flight *next; /* free list, or the link's packets in order */
-    enum td_flight_kind kind;
+    uint64_t sequence;
+    uint32_t session; /* UNPACK: of the way in; PACKET: of the way out */
+    uint32_t buffer, node;
+    uint32_t ticket, note; /* routed; note: of a packet on a link, the torus's */
+    uint32_t readers;      /* PACKET: how often the driver has it: once, and again after a resume */
     uint32_t generation;
-    bool live;
-    struct td_operation *operation;
+    uint8_t kind; /* enum td_flight_kind */
+    bool live, acknowledged;
+    uint8_t direction, channel; /* routed: UNPACK, the channel the packet holds, and whose it is */
+    /* From here on nothing is of a packet of another node (FORWARD): all of that is in a cache line
+     * of 64 bytes, and the whole in two. */
+    _Alignas(64) struct td_operation *operation;
+    struct td_transfer *transfer; /* PACKET */
     unsigned family;
     uint64_t index; /* PACKET: its offset in the message, in the direct fabric */
     uint64_t bytes,
         message_bytes; /* UNPACK, PACKET: of the packet; UNPACK: of all of the message */
-    uint32_t buffer, node;
-    uint32_t session;             /* UNPACK: of the way in; PACKET: of the way out */
-    struct td_transfer *transfer; /* PACKET */
-    uint64_t sequence;
-    uint32_t readers; /* PACKET: how often the driver has it: once, and again after a resume */
-    bool acknowledged;
-    /* routed: UNPACK, the channel the packet holds, and whose it is; FORWARD: buffer alone */
-    uint8_t direction, channel;
-    uint32_t ticket, note; /* note: of a packet on a link, the torus's */
 };
+_Static_assert(sizeof(struct td_flight) == 128, "two cache lines");
 
 bool td_flight_init(struct td_core *core);
 void td_flight_fini(struct td_core *core);

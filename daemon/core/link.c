@@ -152,18 +152,18 @@ void td_link_abandon(struct td_core *core, struct td_operation *operation)
 /* settle ends a packet that is acknowledged (or lost with its session) and no longer read. */
 static void settle(struct td_core *core, struct td_flight *f)
 {
-    struct td_transfer *t = f->transfer;
-    struct td_operation *operation = f->operation;
     if (core->torus) {
-        bool own = f->kind == TD_FLIGHT_PACKET;
-        if (!own)
+        struct td_operation *operation = f->kind == TD_FLIGHT_PACKET ? f->operation : NULL;
+        if (!operation)
             td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = f->buffer;
         td_torus_settled(core, f);
         td_flight_give(core, f);
-        if (own)
+        if (operation)
             td_operation_flight_over(core, operation);
         return;
     }
+    struct td_transfer *t = f->transfer;
+    struct td_operation *operation = f->operation;
     bool queued = t->offset < t->bytes && !t->abandoned;
     td_core_queue(core, &core->link[f->node].task); /* it may have lacked a flight */
     td_flight_give(core, f);

@@ -269,15 +269,15 @@ struct td_packet {
     enum td_packet_kind kind;
     uint32_t session;         /* of the sender's way out; a new one starts again at 1 */
     uint32_t counts_session;  /* of the receiver's way out, which the counts are about */
+    uint32_t bytes;           /* payload */
     uint64_t link_sequence;   /* DATA: its place in the session, from 1 */
     uint64_t received, freed; /* cumulative counts of what came in that session */
     uint64_t instance;
-    uint32_t group;
     uint64_t sequence;
-    uint32_t family; /* at the receiver: the RECV step */
     uint64_t index;
     uint64_t offset; /* bytes of the message before this packet */
-    uint32_t bytes;  /* payload */
+    uint32_t group;
+    uint32_t family; /* at the receiver: the RECV step, with `index` */
     /* the routed fabric */
     uint8_t direction, channel; /* of travel on this link; the input channel it is for */
     int16_t left[TD_DIMENSIONS_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "core.h"
 
 /* struct ring: a queue of fixed size. */
 struct ring {
@@ -569,6 +570,14 @@ uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsign
 }
 
 /* ---- looking ---- */
+
+unsigned td_router_spans(const struct td_router *r, struct td_span *spans)
+{
+    spans[0] = (struct td_span){r, sizeof *r};
+    spans[1] = (struct td_span){r->parcel,
+                                r->directions * TD_CHANNELS * r->rules.slots * sizeof *r->parcel};
+    return 2;
+}
 
 void td_router_look(const struct td_router *r, struct td_router_counts *counts)
 {

@@ -126,6 +126,10 @@ uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsign
 
 /* ---- looking ---- */
 
+/* td_router_spans fills in two spans of memory that nearly every turn reads (core.h). */
+struct td_span;
+unsigned td_router_spans(const struct td_router *r, struct td_span *spans);
+
 /* struct td_router_counts: what is queued now, and the most there ever was. */
 struct td_router_counts {
     uint32_t queued, queued_max;                /* shipments, in the fullest queue */

@@ -59,6 +59,7 @@ struct td_core {
     struct td_forming *forming;              /* memberships that come in pieces */
     struct td_job *jobs;                     /* at node 0: of the whole machine */
     struct td_flight *flights_free, *flight; /* [TD_FLIGHTS_MAX] */
+    void *flight_memory;                     /* they are aligned in it */
     uint64_t next_token;
     uint32_t next_communicator;
     uint32_t operations, flights;

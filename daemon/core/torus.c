@@ -13,7 +13,7 @@
 /* A parcel's tag says what it is: a packet of a message of this node (OWN, the ticket's place, the
  * packet's number), or one in transit (its note's place). */
 #define OWN ((uint64_t)1 << 63)
-enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16 };
+enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16, CACHE_LINE = 64 };
 
 _Static_assert(TD_CHANNELS == sizeof((struct td_packet *)0)->channel_freed / sizeof(uint32_t),
                "a packet tells of all channels");
@@ -26,6 +26,7 @@ struct note {
     uint32_t buffer;
     uint32_t next_free;
 };
+_Static_assert(sizeof(struct note) == 128, "two cache lines");
 
 struct port {
     uint32_t neighbour;         /* the node itself where a mesh ends */
@@ -80,10 +81,12 @@ struct td_torus *td_torus_create(struct td_core *core)
     torus->notes_lost = UINT32_MAX;
     torus->news.advance = tell_news;
     torus->missing = td_arena_alloc(core->arena, t->nodes * sizeof *torus->missing);
-    torus->note = td_arena_alloc(core->arena, torus->notes_left * sizeof *torus->note);
+    torus->note = td_arena_alloc(core->arena, (torus->notes_left + 1) * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
     if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
-        return NULL; /* the arena goes with the core */
+        return NULL;  /* the arena goes with the core */
+    torus->note += 1; /* to a cache line */
+    torus->note = (struct note *)((uintptr_t)torus->note & ~(uintptr_t)(CACHE_LINE - 1));
     for (uint32_t i = 0; i < torus->notes_left; i++)
         torus->note[i].next_free = i + 1;
     for (uint32_t i = 0; i < TD_TICKETS; i++)
@@ -112,6 +115,20 @@ void td_torus_look(const struct td_core *core, unsigned direction, struct td_tor
                                  .bytes = port->bytes,
                                  .retries = port->retries,
                                  .resumes = core->link[port->neighbour].resumes};
+}
+
+unsigned td_torus_spans(const struct td_core *core, struct td_span *spans, unsigned count)
+{
+    const struct td_torus *torus = core->torus;
+    size_t ports = torus->directions * sizeof torus->port[0];
+    spans[count++] = (struct td_span){torus, offsetof(struct td_torus, port) + ports};
+    count += td_router_spans(torus->router, &spans[count]);
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        const struct td_link *link = &core->link[torus->port[d].neighbour];
+        spans[count++] = (struct td_span){link, offsetof(struct td_link, spoke_at)};
+        spans[count++] = (struct td_span){link->lane, offsetof(struct td_lane, queue)};
+    }
+    return count;
 }
 
 static void wake(struct td_core *core, td_time at)

@@ -67,6 +67,8 @@ struct td_torus_way {
     uint32_t resumes;   /* times that the link's sessions went on where they had stopped */
 };
 void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way);
+/* td_torus_spans adds what nearly every turn reads to the spans of the core (core.h). */
+unsigned td_torus_spans(const struct td_core *core, struct td_span *spans, unsigned count);
 /* td_torus_forget takes an operation that ends off the list of those that wait for room. */
 void td_torus_forget(struct td_core *core, struct td_operation *operation);
 

@@ -188,6 +188,11 @@ uint32_t queue_take(struct queue *q)
     return number;
 }
 
+uint32_t queue_soon(const struct queue *q)
+{
+    return q->lists > 1 && q->heaped ? q->moment[q->heap[0]].at : NONE;
+}
+
 uint32_t queue_next(struct queue *q, uint32_t number, struct event *e)
 {
     struct event *at = &q->event[number];

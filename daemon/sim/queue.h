@@ -73,6 +73,8 @@ uint64_t queue_time(const struct queue *q);
 #define QUEUE_NONE UINT32_MAX
 uint32_t queue_take(struct queue *q);
 uint32_t queue_next(struct queue *q, uint32_t number, struct event *e);
+/* queue_soon returns the node whose turn it is after what was taken, by node; else QUEUE_NONE. */
+uint32_t queue_soon(const struct queue *q);
 void queue_fini(struct queue *q);
 
 #endif

@@ -52,7 +52,9 @@ struct node {
     uint32_t buffers, buffers_held;
     uint8_t *touched; /* [pages of scratch] */
     uint32_t pages_touched;
-    uint64_t under_way; /* computations and packets the core waits for */
+    uint64_t under_way;                /* computations and packets the core waits for */
+    struct td_span span[TD_SPANS_MAX]; /* of the core */
+    unsigned spans;
 };
 
 struct client {

@@ -9,7 +9,7 @@
 #include "collectives/select.h"
 #include "sim.h"
 
-enum { RECONNECT_NS = 10000000 };
+enum { RECONNECT_NS = 10000000, CACHE_LINE = 64 };
 
 void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
 {
@@ -97,6 +97,12 @@ void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *co
     td_core_counts(sim->node[node].core, counts);
 }
 
+/* parcels are in as few cache lines as they can be */
+enum {
+    HOLLOW_PARCEL = (offsetof(struct parcel, header) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE,
+    WHOLE_PARCEL = (sizeof(struct parcel) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE,
+};
+
 /* ---- life ---- */
 
 static bool start_node(struct td_sim *sim, uint32_t number)
@@ -117,6 +123,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;
+    n->spans = td_core_spans(n->core, n->span);
     td_core_counts(n->core, &counts);
     n->arena_used = counts.arena_used;
     return true;
@@ -170,7 +177,7 @@ struct parcel *sim_new_parcel(struct td_sim *sim)
     if (p)
         sim->parcels_free = p->next_free;
     else
-        p = malloc(sim_instant(sim) ? offsetof(struct parcel, header) : sizeof *p);
+        p = aligned_alloc(CACHE_LINE, sim_instant(sim) ? HOLLOW_PARCEL : WHOLE_PARCEL);
     assert(p);
     p->payload = NULL;
     p->event.kind = TD_EVENT_PACKET;
@@ -515,6 +522,19 @@ static void happen(struct td_sim *sim, const struct event *e)
     }
 }
 
+/* fetch has the memory of the core whose turn is next come while the one before is at work: with
+ * many cores it is in no cache. */
+static void fetch(const struct td_sim *sim)
+{
+    uint32_t node = queue_soon(&sim->queue);
+    if (node == QUEUE_NONE)
+        return;
+    const struct node *n = &sim->node[node];
+    for (unsigned i = 0; i < n->spans; i++)
+        for (size_t at = 0; at < n->span[i].bytes; at += CACHE_LINE)
+            __builtin_prefetch((const char *)n->span[i].at + at, 1);
+}
+
 /* step lets the next thing happen, and with it what happens at the same node at that moment, unless
  * that is after `until`. */
 static bool step(struct td_sim *sim, td_time until)
@@ -524,7 +544,9 @@ static bool step(struct td_sim *sim, td_time until)
         return false;
     assert(at >= sim->now);
     sim->now = at;
-    for (uint32_t number = queue_take(&sim->queue); number != QUEUE_NONE;) {
+    uint32_t number = queue_take(&sim->queue);
+    fetch(sim);
+    while (number != QUEUE_NONE) {
         struct event e;
         number = queue_next(&sim->queue, number, &e);
         sim->events++;
