@@ -584,7 +584,7 @@ static void sweep(uint32_t ranks, bool blocks, const size_t *counts, unsigned tu
 }
 
 static const size_t COUNTS[] = {0, 1, 7, 300, SIZE_MAX}, FEW[] = {0, 3, 150, SIZE_MAX},
-                    LONG[] = {40000, SIZE_MAX};
+                    PACKETS[] = {6000, SIZE_MAX}, LONG[] = {40000, SIZE_MAX};
 
 static void every_collective_is_right_on_one_node(void **state)
 {
@@ -617,7 +617,7 @@ static void every_collective_is_right_in_the_routed_fabric(void **state)
     sweep(2, false, COUNTS, 15);
     sweep(4, false, COUNTS, 9);
     sweep(16, true, FEW, 10);
-    sweep(6, false, LONG, 12);
+    sweep(6, false, PACKETS, 12);
     stop();
     columns = 0;
     start(3, "[torus]\nfabric = routed\n");
