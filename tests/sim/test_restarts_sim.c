@@ -207,6 +207,9 @@ static void all_is_well(struct machine *m)
     for (uint32_t n = 0; n < m->nodes; n++)
         start(m, n);
     td_sim_run(m->sim, 3 * SECOND);
+    uint64_t drops = td_sim_drops(m->sim);
+    td_sim_run(m->sim, 3 * SECOND); /* the old jobs are still on record where nodes lived */
+    EXPECT(td_sim_drops(m->sim) == drops, "a link was dropped though all are there");
     form(m, &after, "after", UINT32_MAX);
     CHECK(after.size == m->nodes);
     for (int i = 0; i < 2; i++) {
