@@ -25,8 +25,10 @@ static int histogram(torus_context *context, torus_group *world)
     uint32_t rank = torus_rank(world), size = torus_size(world);
     uint64_t seed = rank + 1, first = 0, total = 0;
     int64_t *all = torus_alloc(context, BINS * sizeof *all), *own = NULL;
+    if (!all)
+        return TORUS_ERR_NO_MEMORY;
     size_t *share = calloc(size, sizeof *share);
-    if (!all || !share)
+    if (!share)
         return TORUS_ERR_NO_MEMORY;
     for (uint32_t r = 0; r < size; r++) /* as equal as can be */
         share[r] = BINS * (r + 1) / size - BINS * r / size;

@@ -207,6 +207,43 @@ static int count_list(torus_group *g, const uint64_t *ranks, uint32_t count, uin
     return b ? TORUS_OK : TORUS_ERR_NO_MEMORY;
 }
 
+/* copy_list copies a list of ranks (NULL: all of the group) and looks where this one is. */
+static int copy_list(const torus_group *g, const uint32_t *ranks, uint32_t count, uint64_t *list,
+                     uint32_t *own)
+{
+    *own = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = ranks ? ranks[i] : i;
+        if (list[i] == g->rank)
+            *own = i;
+        if (list[i] >= g->size)
+            return tl_fail(g->context, TORUS_ERR_INVALID,
+                           "rank %u is not one of the group, which has %u", (uint32_t)list[i],
+                           g->size);
+    }
+    return *own != UINT32_MAX ? TORUS_OK
+                              : tl_fail(g->context, TORUS_ERR_INVALID,
+                                        "rank %u asks for a group that it is not in", g->rank);
+}
+
+/* send_list starts a group of the listed ranks, where this one is number `own`. */
+static int send_list(torus_group *g, const uint64_t *list, uint32_t count, uint32_t own,
+                     torus_group **made, torus_request **request)
+{
+    uint64_t times = 0;
+    torus_request *r = tl_request_new(g->context, NULL, REQUEST_GROUP);
+    if (r)
+        r->made = prepare(g, list, count, own);
+    if (!r || !r->made || count_list(g, list, count, &times) != TORUS_OK) {
+        tl_request_free(r);
+        return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory");
+    }
+    struct td_request q =
+        group_request(g, tl_hash(tl_hash(TL_HASH_START, BY_LIST), times), list, count);
+    r->world = made;
+    return tl_request_submit(r, &q, request);
+}
+
 /* make starts a group; ranks NULL: of all. */
 static int make(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made,
                 torus_request **request)
@@ -215,40 +252,21 @@ static int make(torus_group *g, const uint32_t *ranks, uint32_t count, torus_gro
         return TORUS_ERR_INVALID;
     torus_context *c = g->context;
     *made = NULL;
-    if (request)
-        *request = NULL;
+    if (!request)
+        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
+    *request = NULL;
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
-    if (!request || count == 0 || count > g->size)
-        return tl_fail(c, TORUS_ERR_INVALID,
-                       request ? "a group is made of 1 to %u ranks" : "request is NULL", g->size);
-    uint64_t *list = calloc(count, sizeof *list), times = 0;
-    uint32_t own = UINT32_MAX;
-    for (uint32_t i = 0; list && i < count; i++) {
-        list[i] = ranks ? ranks[i] : i;
-        if (list[i] == g->rank)
-            own = i;
-        if (list[i] >= g->size)
-            error = tl_fail(c, TORUS_ERR_INVALID, "rank %u is not one of the group, which has %u",
-                            (uint32_t)list[i], g->size);
-    }
-    if (list && error == TORUS_OK && own == UINT32_MAX)
-        error =
-            tl_fail(c, TORUS_ERR_INVALID, "rank %u asks for a group that it is not in", g->rank);
-    torus_request *r = NULL;
-    if (list && error == TORUS_OK && (r = tl_request_new(c, NULL, REQUEST_GROUP)))
-        r->made = prepare(g, list, count, own);
-    if (error == TORUS_OK && (!r || !r->made || count_list(g, list, count, &times) != TORUS_OK))
-        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
-    if (error == TORUS_OK) {
-        uint64_t number = tl_hash(tl_hash(TL_HASH_START, BY_LIST), times);
-        struct td_request q = group_request(g, number, list, count);
-        r->world = made;
-        error = tl_request_submit(r, &q, request);
-    } else {
-        tl_request_free(r);
-    }
+    if (count == 0 || count > g->size)
+        return tl_fail(c, TORUS_ERR_INVALID, "a group is made of 1 to %u ranks", g->size);
+    uint32_t own = 0;
+    uint64_t *list = calloc(count, sizeof *list);
+    if (!list)
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    error = copy_list(g, ranks, count, list, &own);
+    if (error == TORUS_OK)
+        error = send_list(g, list, count, own, made, request);
     free(list);
     return error;
 }
