@@ -42,6 +42,7 @@ struct td_router {
     uint64_t waiting;   /* bit (direction * TD_CHANNELS + channel): something is in transit there */
     uint32_t injecting; /* bit direction: the FIFO has something */
     uint32_t open;      /* bit direction: the FIFO has room */
+    bool drained;       /* no head of an output queue finds a FIFO, since nothing has changed */
     uint32_t next_queue, next_channel, next_fifo;
     uint32_t shipments, fifo_max, queued_max;
     uint64_t moved[TD_DIRECTIONS_MAX];
@@ -184,6 +185,7 @@ bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipmen
     r->shipment[queue * r->rules.queue_slots + place(ring, r->rules.queue_slots, ring->count)] = *s;
     ring->count++;
     r->shipments++;
+    r->drained = false;
     if (ring->count > r->queued_max)
         r->queued_max = ring->count;
     return true;
@@ -242,6 +244,9 @@ static bool inject_head(struct td_router *r, uint32_t queue)
 static void drain(struct td_router *r)
 {
     uint32_t queues = r->rules.queues, idle = 0;
+    if (r->drained)
+        return;
+    r->drained = true;
     while (r->shipments > 0 && idle < queues && r->open) {
         uint32_t queue = r->next_queue;
         r->next_queue = queue + 1 < queues ? queue + 1 : 0;
@@ -368,6 +373,7 @@ static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, st
     pause(r, f, p->gap);
     drop_first(&f->ring, r->rules.fifo_slots);
     r->open |= 1u << direction;
+    r->drained = false;
     if (f->ring.count == 0)
         r->injecting &= ~(1u << direction);
     return true;
@@ -506,6 +512,7 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void
         ring->count = kept;
         if (kept < slots)
             r->open |= 1u << d;
+        r->drained = false;
         if (kept == 0)
             r->injecting &= ~(1u << d);
     }

@@ -411,7 +411,7 @@ static bool sane(const struct td_core *core, uint32_t node, const struct td_pack
     bool good = p->direction < torus->directions && p->channel < TD_CHANNELS &&
                 torus->port[p->direction ^ 1].neighbour == node;
     for (uint32_t d = 0; d < t->dimensions; d++)
-        good = good && p->left[d] < (int)t->size[d] && -p->left[d] < (int)t->size[d];
+        good &= (uint32_t)(p->left[d] + (int)t->size[d] - 1) < 2 * t->size[d] - 1;
     return good && (p->kind == TD_PACKET_CREDIT ||
                     (p->origin < t->nodes && p->destination < t->nodes && p->bytes > 0 &&
                      p->bytes <= core->settings.packet_bytes));

@@ -198,8 +198,7 @@ static void send_packet(struct td_sim *sim, uint32_t node, const struct td_actio
     sim_trace(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
     if (data && sim_instant(sim)) {
         parcel->packed = true;
-        sim_answer(sim,
-                   &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = a->u.packet.handle});
+        sim_answer(sim, TD_EVENT_SENT, a->u.packet.handle);
     } else if (data) {
         parcel->slice = a->u.packet.slice;
         parcel->view = a->u.packet.view;
@@ -264,8 +263,7 @@ static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *
 {
     if (sim_instant(sim)) {
         sim_trace(sim, node, '<', "compute %s", compute_name(c));
-        sim_answer(sim, &(struct td_event){.kind = TD_EVENT_COMPUTED,
-                                           .u.computed = {.handle = c->handle, .error = TD_OK}});
+        sim_answer(sim, TD_EVENT_COMPUTED, c->handle);
         return;
     }
     struct computation *k = calloc(1, sizeof *k);

@@ -41,7 +41,7 @@ struct td_measurement {
     uint64_t hops;  /* of packets */
     uint64_t waits; /* hops on which a packet in transit waited a slot or more */
     uint64_t events, hash;
-    double seconds; /* of real time */
+    double seconds; /* that this process had of a core */
     uint32_t queued_max, fifo_max, held_max[TD_CHANNELS];
     uint64_t *link;   /* [nodes][directions] bytes that passed */
     double bin_slots; /* width of a bin */

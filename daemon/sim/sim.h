@@ -84,7 +84,10 @@ struct td_sim {
     struct client *client;
     uint32_t clients;
     struct parcel *parcels_free;
-    struct td_event *answer; /* modelled and hollow: SENT and COMPUTED of the step under way */
+    struct answer { /* modelled and hollow: SENT and COMPUTED of the step under way */
+        enum td_event_kind kind;
+        uint64_t handle;
+    } * answer;
     uint32_t answers, answers_room;
     struct td_wire_memory *decoded;
     struct td_actions *actions;
@@ -122,7 +125,7 @@ static inline bool sim_instant(const struct td_sim *sim)
     return sim->options.modelled && sim->options.hollow;
 }
 /* sim_answer feeds an event to the core after the actions of the step under way. */
-void sim_answer(struct td_sim *sim, const struct td_event *event);
+void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle);
 /* sim_delay returns now + 1 ... now + most. */
 td_time sim_delay(struct td_sim *sim, td_time most);
 /* sim_mix puts a number into the history's hash. */

@@ -9,7 +9,11 @@
 #include "collectives/select.h"
 #include "sim.h"
 
-enum { RECONNECT_NS = 10000000, CACHE_LINE = 64 };
+enum {
+    RECONNECT_NS = 10000000,
+    CACHE_LINE = 64,
+    FETCH_NODES_MIN = 128 /* fewer fit a second-level cache */
+};
 
 void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
 {
@@ -376,14 +380,14 @@ static bool passes(const struct td_sim *sim, const struct event *e)
 
 /* ---- what happens ---- */
 
-void sim_answer(struct td_sim *sim, const struct td_event *event)
+void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle)
 {
     if (sim->answers == sim->answers_room) {
         sim->answers_room = sim->answers_room ? 2 * sim->answers_room : 256;
         sim->answer = realloc(sim->answer, sim->answers_room * sizeof *sim->answer);
         assert(sim->answer);
     }
-    sim->answer[sim->answers++] = *event;
+    sim->answer[sim->answers++] = (struct answer){kind, handle};
 }
 
 void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
@@ -392,7 +396,14 @@ void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
     td_core_step(n->core, sim->now, event, sim->actions);
     sim_act(sim, node);
     for (uint32_t i = 0; i < sim->answers; i++) {
-        struct td_event answer = sim->answer[i]; /* there may be more of them now */
+        struct td_event answer; /* what is not of its kind is left as it is */
+        answer.kind = sim->answer[i].kind;
+        if (answer.kind == TD_EVENT_SENT) {
+            answer.u.sent.handle = sim->answer[i].handle;
+        } else {
+            answer.u.computed.handle = sim->answer[i].handle;
+            answer.u.computed.error = TD_OK;
+        }
         td_core_step(n->core, sim->now, &answer, sim->actions);
         sim_act(sim, node);
     }
@@ -527,7 +538,7 @@ static void happen(struct td_sim *sim, const struct event *e)
 static void fetch(const struct td_sim *sim)
 {
     uint32_t node = queue_soon(&sim->queue);
-    if (node == QUEUE_NONE)
+    if (node == QUEUE_NONE || sim->topology.nodes < FETCH_NODES_MIN)
         return;
     const struct node *n = &sim->node[node];
     for (unsigned i = 0; i < n->spans; i++)
