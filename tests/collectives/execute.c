@@ -16,7 +16,7 @@ static void gather(struct model *m, uint32_t v, const struct td_slice *slice,
     while (cursor_next(&k, m, &memory, &begin, &count))
         for (uint64_t i = 0; i < count; i++) {
             *out = m->memory[memory][begin + i];
-            if (out++->state == POISON)
+            if (out++->what == POISON)
                 model_fail(m, "reads element %llu of memory %u before it was written: %s",
                            (unsigned long long)(begin + i), memory, model_describe(m, v));
         }
@@ -210,7 +210,7 @@ static void act(struct model *m, struct run *r, uint32_t v)
         return;
     case TD_COPY:
         for (int64_t i = 0; i < n->elements; i++)
-            r->tags[i] = (struct tag){0, ZERO};
+            r->tags[i] = (struct tag){ZERO, 0};
         gather(m, v, &n->step.from, NULL, 0, r->tags);
         scatter(m, v, &n->step.to, &n->step.to_lanes, r->tags);
         return;

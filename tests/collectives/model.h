@@ -8,10 +8,11 @@
 
 #include "core/arena.h"
 #include "core/parts.h"
+#include "core/planes.h"
 #include "symbolic.h"
 
 #define NO_STEP UINT32_MAX
-/* States of a tag: nothing was written there, and zeros of a COPY of nothing. */
+/* What is no place of a buffer: nothing was written there, and zeros of a COPY of nothing. */
 #define POISON UINT64_MAX
 #define ZERO (UINT64_MAX - 1)
 
@@ -36,6 +37,7 @@ struct model {
     const struct symbolic_case *c;
     struct td_arena *arena;
     struct td_group group;
+    struct td_tree tree; /* of neighbours */
     struct td_program program[SYMBOLIC_NODES_MAX];
     uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
     uint32_t steps;

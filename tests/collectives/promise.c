@@ -63,7 +63,7 @@ static struct tag first(const struct model *m, uint32_t rank, uint64_t i)
     if (td_call_reduces(c->call.kind))
         return (struct tag){i, (uint64_t)1 << rank};
     if (c->call.kind == TD_KIND_BROADCAST && rank != c->call.root)
-        return (struct tag){i, POISON};
+        return (struct tag){POISON, 0};
     return (struct tag){i, rank};
 }
 
@@ -241,7 +241,7 @@ static struct tag last(const struct model *m, uint32_t rank, uint64_t i)
         return t;
     }
     default:
-        return (struct tag){0, POISON};
+        return (struct tag){POISON, 0};
     }
 }
 

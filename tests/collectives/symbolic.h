@@ -22,8 +22,7 @@
 #include "core/program.h"
 #include "core/topology.h"
 
-/* A set of ranks is a word, of which one bit is left for other states. */
-enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 63 };
+enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 }; /* a set of ranks is a word */
 
 struct symbolic_case {
     td_compile_fn *compile;

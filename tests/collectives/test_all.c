@@ -427,8 +427,8 @@ static void rank_order_needs_every_dependency(void **unused)
     (void)unused;
     struct groups_placed g;
     /* three blocks of a scan */
-    groups_place(&g, "2", GROUPS_CYCLIC, 31);
-    struct symbolic_case c = make(TD_KIND_SCAN, TD_TYPE_COMPLEX_DOUBLE, 25100);
+    groups_place(&g, "2", GROUPS_CYCLIC, 32);
+    struct symbolic_case c = make(TD_KIND_SCAN, TD_TYPE_COMPLEX_DOUBLE, 24600);
     c.orders = 1;
     expect_needed(&g, c);
     groups_place(&g, "3", GROUPS_CYCLIC, 4);
