@@ -202,6 +202,13 @@ const uint8_t *td_compute_contiguous(const struct td_slice *slice, const struct 
     return from && piece == (int64_t)bytes ? from : NULL;
 }
 
+uint32_t td_compute_rank(const struct td_slice *slice, uint64_t offset)
+{
+    struct td_walk w;
+    td_walk_start(&w, slice, NULL, NULL, 0, offset);
+    return td_walk_rank(&w);
+}
+
 void td_compute_fini(void)
 {
     td_fft_fini();

@@ -32,6 +32,10 @@ void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lane
  * they lie in one piece, else NULL: what can be sent without packing. */
 const uint8_t *td_compute_contiguous(const struct td_slice *slice, const struct td_bases *bases,
                                      uint64_t offset, uint64_t bytes);
+/* td_compute_rank returns the local rank whose buffer byte `offset` of the slice is in; 0 in
+ * scratch.
+ */
+uint32_t td_compute_rank(const struct td_slice *slice, uint64_t offset);
 /* td_compute_fini frees the FFT plans. No computation may be running. */
 void td_compute_fini(void);
 

@@ -91,17 +91,30 @@ int64_t td_walk_left(const struct td_walk *w)
     return w->slice->parts ? unit_left(w) : w->slice->run - w->used;
 }
 
+uint32_t td_walk_rank(const struct td_walk *w)
+{
+    const struct td_slice *s = w->slice;
+    uint32_t local = 0;
+    if (s->parts) {
+        (void)pair(w, &local);
+        return local;
+    }
+    int64_t rank = (int64_t)s->rank + w->rank;
+    for (int l = 0; l < s->levels; l++)
+        rank += w->at[l] * s->level[l].rank_stride;
+    return (uint32_t)rank;
+}
+
 static uint8_t *address(const struct td_walk *w)
 {
     const struct td_slice *s = w->slice;
-    int64_t offset = s->offset + w->offset + w->used, rank = (int64_t)s->rank + w->rank;
-    for (int l = 0; l < s->levels; l++) {
+    int64_t offset = s->offset + w->offset + w->used;
+    for (int l = 0; l < s->levels; l++)
         offset += w->at[l] * s->level[l].stride;
-        rank += w->at[l] * s->level[l].rank_stride;
-    }
     if (s->space == TD_SPACE_SCRATCH)
         return w->bases->scratch + offset;
-    uint8_t *base = (s->space == TD_SPACE_SOURCE ? w->bases->source : w->bases->destination)[rank];
+    bool source = s->space == TD_SPACE_SOURCE;
+    uint8_t *base = (source ? w->bases->source : w->bases->destination)[td_walk_rank(w)];
     assert(base); /* the core has checked that every rank named has a buffer */
     return base + offset;
 }

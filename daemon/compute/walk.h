@@ -26,5 +26,7 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
 uint8_t *td_walk_piece(struct td_walk *w, int64_t most, int64_t *bytes);
 /* td_walk_left returns what is left of the current piece. */
 int64_t td_walk_left(const struct td_walk *w);
+/* td_walk_rank returns the local rank whose buffer the next piece is in; 0 in scratch. */
+uint32_t td_walk_rank(const struct td_walk *w);
 
 #endif

@@ -58,17 +58,6 @@ const struct td_part *td_parts_pair(const struct td_parts *parts, bool destinati
     return row(parts, destination, *local) + td_group_rank(parts->group, slot, (uint32_t)other);
 }
 
-uint32_t td_parts_owner(const struct td_parts *parts, bool destination, uint32_t slot, uint64_t at)
-{
-    uint32_t local = 0;
-    const struct td_part *part = td_parts_pair(parts, destination, slot, 0, &local);
-    for (uint64_t i = 1; at >= part->bytes; i++) {
-        at -= part->bytes;
-        part = td_parts_pair(parts, destination, slot, i, &local);
-    }
-    return local;
-}
-
 uint64_t td_parts_unit(const struct td_parts *parts, bool destination, uint32_t slot)
 {
     uint64_t bytes = 0, pairs = td_parts_pairs(parts, slot);

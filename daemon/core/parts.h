@@ -47,8 +47,6 @@ uint64_t td_parts_pairs(const struct td_parts *parts, uint32_t slot);
 /* td_parts_pair returns pair i of the unit for (or from) a slot, and which local rank has it. */
 const struct td_part *td_parts_pair(const struct td_parts *parts, bool destination, uint32_t slot,
                                     uint64_t i, uint32_t *local);
-/* td_parts_owner returns which local rank has byte `at` of that unit. */
-uint32_t td_parts_owner(const struct td_parts *parts, bool destination, uint32_t slot, uint64_t at);
 /* td_parts_unit returns the bytes of the unit for (or from) a slot. */
 uint64_t td_parts_unit(const struct td_parts *parts, bool destination, uint32_t slot);
 /* td_parts_slice names bytes [begin, begin + bytes) of that unit. */

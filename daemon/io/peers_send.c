@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/parts.h"
 #include "handover.h"
 
 enum {
@@ -145,12 +144,9 @@ void td_peers_take_returned(struct td_peers *peers)
 static uint32_t region_of(const struct td_slice *s, const struct td_view *view, uint64_t at)
 {
     bool destination = s->space == TD_SPACE_DESTINATION;
-    uint32_t rank = s->rank;
     if (s->space == TD_SPACE_SCRATCH)
         return TD_SCRATCH_HANDLE;
-    if (s->parts)
-        rank = td_parts_owner(s->parts, destination, s->slot, (uint64_t)s->offset + at);
-    return (destination ? view->destination : view->source)[rank].handle;
+    return (destination ? view->destination : view->source)[td_compute_rank(s, at)].handle;
 }
 
 /* make_payload readies the payload's message: the bytes themselves where they lie in one piece,
@@ -168,10 +164,7 @@ static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_
         return false;
     td_regions_bases(peers->loop->regions, view, room, &bases);
     const uint8_t *piece = NULL;
-    bool rank_loops = false; /* a piece of one loop turn lies in the slice's first rank only */
-    for (int l = 0; l < slice->levels; l++)
-        rank_loops = rank_loops || slice->level[l].rank_stride != 0;
-    if (packet->bytes >= ZERO_COPY_BYTES && !rank_loops)
+    if (packet->bytes >= ZERO_COPY_BYTES)
         piece = td_compute_contiguous(slice, &bases, packet->offset, packet->bytes);
     struct loan *loan = piece ? malloc(sizeof *loan) : NULL;
     *lent = loan != NULL;

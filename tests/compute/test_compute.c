@@ -241,6 +241,8 @@ static void pack_and_unpack_move_any_part_of_a_slice(void **unused)
             assert_true(together && piece == memory + place(&s, NULL, 0, (int64_t)offset));
         if (s.levels == 0)
             assert_non_null(piece);
+        assert_int_equal(td_compute_rank(&s, offset),
+                         place(&s, NULL, 0, (int64_t)offset) / BUFFER % RANKS);
 
         for (uint64_t i = 0; i < bytes; i++)
             packed[i] = (uint8_t)draw(256);

@@ -220,6 +220,18 @@ static void a_walk_goes_through_the_parts_of_a_unit(void **unused)
     assert_true(walked > (size_t)ROUNDS * TRIES);
 }
 
+/* assert_in_buffer_of: a place in a node's memory is behind the begin of the rank's buffer, and no
+ * other rank's buffer begins in between. */
+static void assert_in_buffer_of(const struct unit *u, uint32_t rank, size_t where)
+{
+    const struct td_bases *b = &u->node->bases;
+    uint8_t *const *base = u->slice.space == TD_SPACE_SOURCE ? b->source : b->destination;
+    const uint8_t *byte = u->node->memory + where;
+    assert_true(base[rank] && base[rank] <= byte);
+    for (uint32_t i = 0; i < u->slice.parts->ranks; i++)
+        assert_false(base[i] > base[rank] && base[i] <= byte);
+}
+
 static void a_unit_is_packed_and_unpacked_in_any_pieces(void **unused)
 {
     (void)unused;
@@ -241,6 +253,8 @@ static void a_unit_is_packed_and_unpacked_in_any_pieces(void **unused)
             const uint8_t *piece = td_compute_contiguous(&u.slice, &u.node->bases, offset, bytes);
             if (piece && bytes)
                 assert_true(together && piece == u.node->memory + where[0]);
+            if (bytes)
+                assert_in_buffer_of(&u, td_compute_rank(&u.slice, offset), where[0]);
             for (uint64_t b = 0; b < bytes; b++)
                 u.node->expected[where[b]] = packed[b] = (uint8_t)draw(256);
             td_compute_unpack(&u.slice, &one, &u.node->bases, offset, bytes, packed);
