@@ -5,7 +5,7 @@
 
 #include "peers.h"
 
-enum { INLINE_BYTES = 65536, SPARE_MAX = 64 };
+enum { INLINE_BYTES = 1 << 19, SPARE_MAX = 64 };
 
 struct job {
     uv_work_t work;
