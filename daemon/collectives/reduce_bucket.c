@@ -6,7 +6,7 @@
  * The vector is cut into 2 D pieces: piece (p, s) begins in dimension p and goes the way s along
  * every ring, so all dimensions are busy in both directions. After the first ring of k nodes a node
  * has 1 / k of its piece to go on with, so nearly all of the traffic is in each piece's first
- * dimension; where the sizes of dimensions differ the pieces do, so that the links end together.
+ * dimension; where the sizes of dimensions differ the pieces do, so that first rings end together.
  * In all n (N - 1) / (N D) bytes pass a link, which is the bound.
  *
  * A piece is cut into chunks that do not wait for each other; step g of all chunks comes before
@@ -27,7 +27,7 @@ enum {
     P_SEGMENT, /* elements */
     P_SEGMENTS,
     P_CHUNKS, /* of a piece */
-    P_STEPS,  /* G: the sum of k - 1 over the dimensions */
+    P_STEPS,  /* of a phase: k - 1 of the longest dimension */
     P_AREA,   /* bytes of scratch for each of a segment's AREAS */
     P_SHARES, /* of the pieces that begin in dimension d, in 1 / WHOLE of all */
 };
@@ -36,22 +36,25 @@ enum { WHOLE = 1 << 16 };
 /* Of a segment: the sums; what comes in the pieces' first rings, and in the later ones. */
 enum { SUMS, FIRST, LATER, AREAS };
 
-/* struct stage: what a piece does in step g: step `step` of its ring number `phase`. */
+/* struct stage: what a piece does in step g: step `step` of its ring number `phase`. All rings are
+ * given as many steps as the longest needs, so that a phase is the same steps of every piece. */
 struct stage {
     uint32_t phase, dimension, step, k;
     int sign;
+    bool idle; /* the ring has been round */
 };
 
-static struct stage stage_at(const struct td_grid *grid, uint32_t piece, uint64_t g)
+static struct stage stage_at(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                             uint64_t g, bool results)
 {
-    uint32_t dimensions = grid->shape.dimensions;
-    struct stage s = {.dimension = piece / 2, .sign = piece % 2 ? -1 : 1};
-    for (; g >= grid->shape.size[s.dimension] - 1; s.phase++) {
-        g -= grid->shape.size[s.dimension] - 1;
-        s.dimension = (s.dimension + 1) % dimensions;
-    }
-    s.step = (uint32_t)g;
+    uint32_t dimensions = grid->shape.dimensions, steps = (uint32_t)p->parameter[P_STEPS];
+    struct stage s = {.phase = (uint32_t)(g / steps), .sign = piece % 2 ? -1 : 1};
+    if (results) /* rings in the opposite order */
+        s.phase = dimensions - 1 - s.phase;
+    s.step = (uint32_t)(g % steps);
+    s.dimension = (piece / 2 + s.phase) % dimensions;
     s.k = grid->shape.size[s.dimension];
+    s.idle = s.step + 1 >= s.k;
     return s;
 }
 
@@ -173,23 +176,26 @@ struct turn {
     uint64_t segment, g, chunk;
 };
 
-static struct turn turn_at(const struct td_program *p, uint64_t i)
+static struct turn turn_at(const struct td_program *p, const struct td_grid *grid, uint64_t i)
 {
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], steps = (uint64_t)p->parameter[P_STEPS];
+    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS];
+    uint64_t steps = (uint64_t)p->parameter[P_STEPS] * grid->shape.dimensions;
     return (struct turn){i / chunks / steps, i / chunks % steps, i % chunks};
 }
 
 static void expand_sums(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                         uint32_t role, uint64_t index, struct td_step *step)
 {
-    struct turn t = turn_at(p, index);
-    struct stage s = stage_at(grid, piece, t.g);
-    bool comes = role != SEND, last = t.g + 1 == (uint64_t)p->parameter[P_STEPS];
+    struct turn t = turn_at(p, grid, index);
+    struct stage s = stage_at(p, grid, piece, t.g, false);
+    bool comes = role != SEND, last = s.phase + 1 == grid->shape.dimensions && s.step + 2 == s.k;
+    step->peer = neighbour(p, grid, &s, comes);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (s.idle)
+        return;
     struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
     struct td_range r = cut(p, n.own, s.k, number_of(p, grid, &s, false, comes));
     uint64_t number = piece * (uint64_t)p->parameter[P_CHUNKS] + t.chunk;
-    step->peer = neighbour(p, grid, &s, comes);
-    step->to_lanes = (struct td_lanes){1, 0, 0};
     if (role == SEND) {
         step->sign = (int8_t)s.sign;
         step->peer_family = RECV * 2 * grid->shape.dimensions + piece;
@@ -210,15 +216,15 @@ static void expand_sums(const struct td_program *p, const struct td_grid *grid, 
 static void expand_results(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                            uint32_t role, uint64_t index, struct td_step *step)
 {
-    struct turn t = turn_at(p, index);
-    /* rings in the opposite order, each from its first step on */
-    struct stage s = stage_at(grid, piece, (uint64_t)p->parameter[P_STEPS] - 1 - t.g);
-    s.step = s.k - 2 - s.step;
+    struct turn t = turn_at(p, grid, index);
+    struct stage s = stage_at(p, grid, piece, t.g, true);
     bool comes = role == AG_RECV;
-    struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
-    struct td_range r = cut(p, n.own, s.k, number_of(p, grid, &s, true, comes));
     step->peer = neighbour(p, grid, &s, comes);
     step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+    if (s.idle)
+        return;
+    struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
+    struct td_range r = cut(p, n.own, s.k, number_of(p, grid, &s, true, comes));
     if (comes) {
         step->to = in(p, TD_SPACE_DESTINATION, r);
         return;
@@ -258,37 +264,15 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
 
 static const struct td_method method = {"reduce_bucket", expand};
 
-/* balance chooses the shares of the pieces that begin in each dimension. Of a piece of size 1 that
- * begins in p, dimension d carries (k_d - 1) / k_d over the sizes of the dimensions before d; the
- * shares move towards those whose first dimension has less to carry, until all carry the same. */
+/* balance chooses the shares of the pieces that begin in each dimension, so that their first rings,
+ * in which (k - 1) / k of them pass every link, end together. */
 static void balance(struct td_program *p, const struct td_grid *grid)
 {
-    enum { ROUNDS = 200 };
-    uint32_t dimensions = grid->shape.dimensions;
-    int64_t *shares = &p->parameter[P_SHARES], total = 0;
-    for (uint32_t d = 0; d < dimensions; d++)
-        shares[d] = WHOLE / 2 / dimensions;
-    for (int round = 0; round < ROUNDS; round++) {
-        int64_t load[TD_DIMENSIONS_MAX] = {0}, sum = 0;
-        for (uint32_t first = 0; first < dimensions; first++) {
-            int64_t left = shares[first] * 256;
-            for (uint32_t f = 0; f < dimensions; f++) {
-                uint32_t d = (first + f) % dimensions;
-                load[d] += left - left / grid->shape.size[d];
-                left /= grid->shape.size[d];
-            }
-        }
-        for (uint32_t d = 0; d < dimensions; d++)
-            sum += load[d];
-        for (uint32_t d = 0; d < dimensions; d++) {
-            shares[d] += (sum / dimensions - load[d]) / 512;
-            shares[d] = shares[d] > 0 ? shares[d] : 0;
-        }
-    }
-    for (uint32_t d = 0; d < dimensions; d++)
-        total += 2 * shares[d];
-    for (uint32_t d = 0; d < dimensions; d++) /* the last piece takes what rounding leaves */
-        shares[d] = shares[d] * WHOLE / total;
+    uint64_t weight[TD_DIMENSIONS_MAX], total = 0;
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++)
+        total += weight[d] = (uint64_t)WHOLE * grid->shape.size[d] / (grid->shape.size[d] - 1);
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++) /* the last piece has what is left */
+        p->parameter[P_SHARES + d] = (int64_t)(weight[d] * WHOLE / 2 / total);
 }
 
 static void plan(struct td_program *p, const struct td_grid *grid)
@@ -301,7 +285,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
     segment = segment < (uint64_t)1 << 46 ? segment : (uint64_t)1 << 46;
     segment = segment ? segment : 1;
     for (uint32_t d = 0; d < grid->shape.dimensions; d++)
-        steps += grid->shape.size[d] - 1;
+        steps = grid->shape.size[d] - 1 > steps ? grid->shape.size[d] - 1 : steps;
     uint64_t chunks = segment * element / pieces / CHUNK_MIN;
     chunks = chunks < 1 ? 1 : chunks > CHUNKS ? CHUNKS : chunks;
     td_grid_keep(p, P_GRID, grid);
@@ -332,7 +316,7 @@ bool td_reduce_bucket_compile(struct td_program *p)
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t segments = (uint64_t)p->parameter[P_SEGMENTS];
     uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], steps = (uint64_t)p->parameter[P_STEPS];
-    uint64_t each = steps * chunks;
+    uint64_t phase = steps * chunks, each = phase * grid.shape.dimensions;
     static const struct {
         enum td_step_kind kind;
         const char *label;
@@ -356,6 +340,11 @@ bool td_reduce_bucket_compile(struct td_program *p)
         td_program_need(p, send, combine, 1, 1, 1 - (int)chunks);
         td_program_need(p, pass, combine, each, each, 1);
         td_program_need(p, pass, results, 1, 1, 1 - (int)chunks);
+        /* a link is the next piece's when the one before has been round: pieces that drift apart
+         * would share links, and wait for each other ever longer */
+        unsigned before = (i + 2) % pieces, after = (i + pieces - 2) % pieces;
+        td_program_need(p, send, SEND * pieces + before, phase, phase, 0);
+        td_program_need(p, pass, AG_SEND * pieces + after, phase, phase, 0);
     }
     return true;
 }
