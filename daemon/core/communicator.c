@@ -8,6 +8,8 @@
 #include "job.h"
 #include "link.h"
 #include "operation.h"
+#include "planes.h"
+#include "registry.h"
 #include "torus.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
@@ -17,15 +19,40 @@ static bool advance(struct td_core *core, struct td_task *task);
 static void free_arrays(struct td_core *core, struct td_communicator *c)
 {
     td_group_free(&c->group, core->arena);
+    td_tree_free(&c->tree, core->arena);
     td_arena_free(core->arena, c->seat);
     td_arena_free(core->arena, c->rank_node);
     td_arena_free(core->arena, c->rank_token);
     td_arena_free(core->arena, c->member);
 }
 
+/* take_place builds the group and finds this node's place in it and in its tree. */
+static bool take_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
+                       uint32_t size)
+{
+    struct td_group *g = &c->group;
+    if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
+        return false;
+    td_err error = core->torus ? td_planes_best(&c->tree, core->arena, &core->options.topology,
+                                                g->node, g->slots)
+                               : td_tree_heap(&c->tree, core->arena, g->slots);
+    if (error != TD_OK)
+        return false;
+    c->slot = td_group_slot(g, core->node);
+    c->ranks = td_group_slot_ranks(g, c->slot);
+    c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
+    c->has_parent = c->slot != c->tree.root;
+    c->parent = g->node[c->tree.parent[c->slot]];
+    c->children = td_tree_children(&c->tree, c->slot, c->child);
+    for (uint32_t i = 0; i < c->children; i++)
+        c->child[i] = g->node[c->child[i]];
+    return c->seat;
+}
+
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
-                                               uint32_t *rank_node, uint64_t *rank_token)
+                                               uint32_t *rank_node, uint64_t *rank_token,
+                                               uint32_t from)
 {
     struct td_communicator *c = td_arena_alloc(core->arena, sizeof *c);
     if (!c)
@@ -35,28 +62,17 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->uid = uid;
     c->number = core->next_communicator++;
     snprintf(c->name, sizeof c->name, "%s", name);
-    bool built = td_group_build(&c->group, core->arena, rank_node, size) == TD_OK;
-    if (built) {
-        c->slot = td_group_slot(&c->group, core->node);
-        c->ranks = td_group_slot_ranks(&c->group, c->slot);
-        c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
-    }
-    if (!c->seat) {
+    if (!take_place(core, c, rank_node, size)) {
         free_arrays(core, c);
         td_arena_free(core->arena, c);
         return NULL;
     }
     c->rank_node = rank_node;
     c->rank_token = rank_token;
+    c->members_from = from;
     for (uint32_t i = 0; i < c->ranks; i++)
         c->seat[i] =
             (struct td_seat){.state = TD_SEAT_DIED, .rank = td_group_rank(&c->group, c->slot, i)};
-    c->has_parent = c->slot > 0;
-    if (c->has_parent)
-        c->parent = c->group.node[(c->slot - 1) / TD_TREE_ARITY];
-    for (uint32_t s = c->slot * TD_TREE_ARITY + 1;
-         s <= c->slot * TD_TREE_ARITY + TD_TREE_ARITY && s < c->group.slots; s++)
-        c->child[c->children++] = c->group.node[s];
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
@@ -221,8 +237,8 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     }
     struct td_communicator *c = NULL;
     if (rank_node && member)
-        c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node,
-                                   NULL);
+        c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node, NULL,
+                                   UINT32_MAX);
     else
         td_arena_free(core->arena, rank_node);
     if (!c) {
@@ -382,6 +398,8 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
     break_up(core, c, TD_ERR_NODE_FAILED, text, true);
     if (!news)
         return;
+    if (core->node == 0)
+        td_registry_job_lost(core, c->instance, node);
     c->node_lost = true;
     c->lost = node;
     c->error = TD_ERR_NODE_FAILED;
@@ -500,14 +518,19 @@ bool td_communicator_stop(struct td_core *core)
 
 /* ---- passing on ---- */
 
-/* tell_members sends the children the membership, in pieces; false when there is no room. */
+/* tell_members sends the membership to all neighbours in the tree but that from which it came, in
+ * pieces; false when there is no room. */
 static bool tell_members(struct td_core *core, struct td_communicator *c)
 {
-    uint32_t size = c->group.size;
-    while (c->rank_node && c->children) {
-        for (uint32_t i = 0; i < c->children; i++)
-            if (!td_core_room(core))
-                return false;
+    uint32_t size = c->group.size, to[TD_TREE_CHILDREN_MAX + 1], count = 0;
+    for (uint32_t i = 0; i < c->children; i++)
+        if (c->child[i] != c->members_from)
+            to[count++] = c->child[i];
+    if (c->has_parent && c->parent != c->members_from)
+        to[count++] = c->parent;
+    while (c->rank_node && count) {
+        if (!td_core_room(core))
+            return false;
         struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
                                .instance = c->instance,
                                .group = c->index,
@@ -517,8 +540,8 @@ static bool tell_members(struct td_core *core, struct td_communicator *c)
         c->members_told =
             td_job_fill_members(core, c->rank_node, c->rank_token, size, c->members_told, &m);
         m.last = c->members_told == size;
-        for (uint32_t i = 0; i < c->children; i++)
-            td_core_send(core, c->child[i], &m);
+        for (uint32_t i = 0; i < count; i++)
+            td_core_send(core, to[i], &m);
         if (m.last)
             break;
     }

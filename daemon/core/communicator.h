@@ -2,8 +2,10 @@
 /* communicator: a group as this node takes part in it: the local ranks, the node's place in the
  * group's combining tree, the operations on record, and who is lost.
  *
- * The tree of a group on the direct fabric has the group's nodes, the slots, in order: slot s has
- * the children TD_TREE_ARITY * s + 1 ... and slot 0 is the root, which decides every ending.
+ * On the direct fabric the tree is a heap of the group's nodes, the slots; on the routed one
+ * parents and children are neighbours in the torus wherever the group allows it (planes.h). Its
+ * root decides every ending. The membership of a job enters at slot 0 and goes along all edges from
+ * there, so a node knows of the group before any message of it comes from its child.
  *
  * When a rank is lost the root says so (RANK_LOST), after the releases it gave before: whatever a
  * node has no release for by then will have none, and ends. When a node is lost each of its tree
@@ -15,6 +17,7 @@
 
 #include "client.h"
 #include "state.h"
+#include "tree.h"
 
 enum td_seat_state { TD_SEAT_TAKEN, TD_SEAT_LEFT, TD_SEAT_DIED };
 
@@ -49,15 +52,16 @@ struct td_communicator {
     uint32_t slot;
     uint32_t ranks; /* local */
     struct td_seat *seat;
+    struct td_tree tree;
     bool has_parent;
     uint32_t parent;   /* node */
     uint32_t children; /* count */
-    uint32_t child[TD_TREE_ARITY];
+    uint32_t child[TD_TREE_CHILDREN_MAX];
 
-    /* membership still to be passed to the children */
+    /* membership still to be passed on to the neighbours in the tree, but for who told it */
     uint32_t *rank_node;
     uint64_t *rank_token;
-    uint32_t members_told;
+    uint32_t members_told, members_from;
 
     uint64_t first_sequence; /* the oldest that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
@@ -78,11 +82,12 @@ struct td_communicator {
 
 enum { TD_GROUP_MADE = 1 };
 
-/* td_communicator_create takes part in a job that has formed. rank_node and rank_token (arrays of
- * size, of the arena) become its own. NULL when there is no memory. */
+/* td_communicator_create takes part in a job that has formed, as node `from` told. rank_node and
+ * rank_token (arrays of size, of the arena) become its own. NULL when there is no memory. */
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
-                                               uint32_t *rank_node, uint64_t *rank_token);
+                                               uint32_t *rank_node, uint64_t *rank_token,
+                                               uint32_t from);
 struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
                                              uint32_t index);
 /* td_communicator_seat finds the client's rank in the communicator it calls `number`. */

@@ -291,15 +291,14 @@ void td_operation_arrived(const struct td_operation *o, uint8_t *bits)
             td_bit_set(bits, c->seat[i].rank);
     if (o->children_arrived == 0)
         return;
-    for (uint32_t slot = c->slot + 1; slot < g->slots; slot++) {
-        uint32_t at = slot; /* climb to the child of this slot, if it is below */
-        while (at > 0 && (at - 1) / TD_TREE_ARITY > c->slot)
-            at = (at - 1) / TD_TREE_ARITY;
-        int child = (at - 1) / TD_TREE_ARITY == c->slot ? child_index(c, g->node[at]) : -1;
-        if (child < 0 || !(o->children_arrived >> child & 1))
+    const struct td_tree *t = &c->tree;
+    uint32_t begin = t->place[c->slot] + 1, end = t->place[c->slot] + t->below[c->slot];
+    for (uint32_t at = begin; at < end; at += t->below[t->order[at]]) {
+        if (!(o->children_arrived >> child_index(c, g->node[t->order[at]]) & 1))
             continue;
-        for (uint32_t local = 0; local < td_group_slot_ranks(g, slot); local++)
-            td_bit_set(bits, td_group_rank(g, slot, local));
+        for (uint32_t i = at; i < at + t->below[t->order[at]]; i++)
+            for (uint32_t local = 0; local < td_group_slot_ranks(g, t->order[i]); local++)
+                td_bit_set(bits, td_group_rank(g, t->order[i], local));
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * Ranks are stored as runs: arithmetic progressions of ranks on one node, so a group of block or
  * round-robin placement costs a run a node. The group's nodes, in increasing order, are its
- * *slots*; slot 0 is the root of its combining tree.
+ * *slots*.
  *
  * Owns: its arrays, in the arena it was built from.
  * Invariant: every rank is in exactly one run; runs are sorted by (slot, local).

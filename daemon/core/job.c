@@ -246,7 +246,7 @@ static void refuse_all(struct td_core *core, const struct td_message *m)
     }
 }
 
-static void take_members(struct td_core *core, const struct td_message *m)
+static void take_members(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_forming *f = find_forming(core, m);
     if (!f || !f->rank_node || !f->rank_token) {
@@ -275,7 +275,7 @@ static void take_members(struct td_core *core, const struct td_message *m)
     struct td_communicator *c = NULL;
     if (sane && !td_communicator_find(core, m->instance, m->group))
         c = td_communicator_create(core, m->instance, m->name, m->uid, m->size, f->rank_node,
-                                   f->rank_token);
+                                   f->rank_token, from);
     drop_forming(core, f, !c);
     if (c)
         seat_local(core, c);
@@ -317,7 +317,7 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
         take_refusal(core, m);
         return;
     case TD_MESSAGE_MEMBERS:
-        take_members(core, m);
+        take_members(core, from, m);
         return;
     case TD_MESSAGE_HEARTBEAT:
     case TD_MESSAGE_ARRIVE:

@@ -45,6 +45,7 @@ struct td_job {
     uint32_t *rank_node; /* membership still to be sent to slot 0's node */
     uint64_t *rank_token;
     uint32_t members_told, first_node;
+    uint32_t lost; /* a node that is, since it formed: the membership may have been lost with it */
 };
 
 void td_job_request(struct td_core *core, struct td_client *client,

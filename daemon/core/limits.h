@@ -46,7 +46,8 @@ _Static_assert(TD_RIDE_BYTES_MAX + TD_BITMAP_BYTES_MAX <= TD_TREE_MESSAGE_MAX,
                "a payload or a bitmap, with its header, fits a tree message");
 _Static_assert(TD_MEMBERS_PER_MESSAGE * 24 <= TD_TREE_MESSAGE_MAX,
                "a piece of a membership fits a tree message");
-_Static_assert(TD_TREE_ARITY <= TD_TREE_CHILDREN_MAX && 2 * TD_DIMENSIONS_MAX <= TD_TREE_CHILDREN_MAX,
+_Static_assert(TD_TREE_ARITY <= TD_TREE_CHILDREN_MAX &&
+                   2 * TD_DIMENSIONS_MAX <= TD_TREE_CHILDREN_MAX,
                "every tree has room for its children");
 _Static_assert(TD_NODE_RANKS_MAX <= TD_JOB_RANKS_MAX, "a node holds no more ranks than a job has");
 

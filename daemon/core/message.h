@@ -197,12 +197,12 @@ enum td_message_kind {
     TD_MESSAGE_JOIN,          /* node > node 0: a process wants to join */
     TD_MESSAGE_UNJOIN,        /* node > node 0: it changed its mind, left or died */
     TD_MESSAGE_REFUSE,        /* node 0 > node: a join failed */
-    TD_MESSAGE_MEMBERS,       /* node 0 > slot 0 > children: a piece of a formed job's membership */
+    TD_MESSAGE_MEMBERS,       /* node 0 > slot 0 > tree: a piece of a formed job's membership */
     TD_MESSAGE_ARRIVE,        /* child > parent: all below have arrived (or, partial, who has) */
     TD_MESSAGE_RELEASE,       /* parent > child: the verdict */
     TD_MESSAGE_WAITING,       /* parent > child: who has arrived so far */
-    TD_MESSAGE_APPEAL,    /* node > slot 0: end this operation (cancel, time limit, lost rank) */
-    TD_MESSAGE_RANK_LOST, /* slot 0 > children: a rank left or died */
+    TD_MESSAGE_APPEAL,    /* node > root: end this operation (cancel, time limit, lost rank) */
+    TD_MESSAGE_RANK_LOST, /* root > children: a rank left or died */
     TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone; of instance 0, to all nodes:
                              a neighbour of the sender in the torus is lost, or (last) back */
     TD_MESSAGE_SYNC,      /* among the nodes of a SYNC step: this one has come so far */

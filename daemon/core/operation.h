@@ -60,7 +60,7 @@ struct td_operation {
 
     /* the payload that rides */
     uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as it came */
-    uint32_t ride_bytes[TD_TREE_ARITY];
+    uint32_t ride_bytes[TD_TREE_CHILDREN_MAX];
     bool folded;      /* the result of what is below is in scratch, or being made */
     bool delivered;   /* it is on its way into the destinations */
     uint8_t *release; /* what came with the release */

@@ -106,6 +106,7 @@ static void form(struct td_core *core, struct td_job *job)
             job->first_node = job->entry[r].node;
     }
     job->instance = td_core_random(core) | 1;
+    job->lost = UINT32_MAX;
     job->expires_at = TD_TIME_NEVER;
     job->formed_at = core->now;
     job->task.advance = advance;
@@ -184,7 +185,7 @@ static void said_again(struct td_core *core, struct td_job *job, uint32_t i)
         return;
     refuse(core, e->node, e->token, TD_ERR_NODE_FAILED,
            td_core_format(core, "job %s lost %s while it formed", job->name,
-                          td_core_node_name(core, e->node)));
+                          td_core_node_name(core, job->lost < UINT32_MAX ? job->lost : e->node)));
     remove_entry(core, job, i);
 }
 
@@ -270,6 +271,13 @@ void td_registry_message(struct td_core *core, uint32_t from, const struct td_me
         join(core, m);
 }
 
+void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node)
+{
+    for (struct td_job *job = core->jobs; job; job = job->next)
+        if (job->instance == instance)
+            job->lost = node;
+}
+
 void td_registry_node_lost(struct td_core *core, uint32_t node)
 {
     struct td_job *next = NULL;
@@ -280,6 +288,8 @@ void td_registry_node_lost(struct td_core *core, uint32_t node)
         for (uint32_t i = job->joined; i-- > 0;) {
             if (job->entry[i].node != node || job->entry[i].gone)
                 continue;
+            if (job->instance)
+                job->lost = node;
             bool last =
                 job->instance ? job->gone + 1 == job->size && !job->rank_node : job->joined == 1;
             remove_entry(core, job, i);
