@@ -132,6 +132,9 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         return;
     if (kind == TD_KIND_ALLREDUCE && !any && torus && td_reduce_bucket_compile(out))
         return;
+    bool scans = kind == TD_KIND_SCAN || kind == TD_KIND_EXSCAN;
+    if (scans && td_scan_chain_compile(out))
+        return;
     if (kind == TD_KIND_BROADCAST)
         td_bcast_compile(out);
     else if (kind == TD_KIND_ALLREDUCE && !any)
