@@ -12,6 +12,8 @@ static const struct command {
 } commands[] = {
     {"status", "[--json] [--socket PATH]", "the node, its peers, clients, jobs, operations",
      ctl_status, ""},
+    {"ops", "[--json] [--socket PATH]",
+     "operations in flight: who has arrived, who is missing, how far they are", ctl_ops, ""},
     {"emulate", "SHAPE [options] -- COMMAND ...",
      "run COMMAND once a rank on an emulated torus of daemons", ctl_emulate,
      "  --ranks N            ranks in all (default: one a node)\n"
@@ -31,21 +33,35 @@ static const struct command {
     {"queues", "[--json] [--watch] [--socket PATH]",
      "queues, channels and links of the node's router, on the routed fabric", ctl_queues,
      "  --watch              again every second; with --json, an object a line\n"},
-    {"explain", "alltoall --shape SHAPE [options]",
-     "what a node does in an all-to-all: whom it sends what, and the time predicted", ctl_explain,
-     "  --method NAME        auto (the default), random, phased, pairwise or two-phase\n"
-     "  --bytes M            from each node to each other, 64K\n"
+    {"explain", "OPERATION --shape SHAPE [options]",
+     "what a node does in an operation: by which method and why, whom it sends what, the bound",
+     ctl_explain,
+     "OPERATION is alltoall, barrier, broadcast, reduce, allreduce, reduce_scatter, scan, exscan,\n"
+     "prefix, gather, scatter, allgather or alltoallv.\n"
+     "\n"
+     "  --bytes M            of the vector, of each rank's part, or from each to each other, 64K\n"
      "  --packet B           payload of a packet, 256K\n"
-     "  --parts N            phased: 1, or 0 for one a dimension\n"
-     "  --gap on|off         phased: packets keep the distance at which they never meet\n"
-     "  --barrier hop|phase|none, --barrier-scope ring|all   phased\n"
-     "  --burst N            random: packets for one destination before the next one's turn\n"
-     "  --relay B            memory for passing data on, 64M\n"
-     "  --seed S             of random orders, 1\n"
      "  --fabric direct|routed   default routed\n"
      "  --node X,Y,Z         whose program, by coordinates (default: node 0)\n"
+     "  --relay B            memory for passing data on, 64M\n"
+     "  --seed S             of random orders and sizes, 1\n"
+     "  --burst N            random: packets for one destination before the next one's turn\n"
      "  --all                every line\n"
-     "  --json               the same for machines, complete\n"},
+     "  --json               the same for machines, complete\n"
+     "  --method NAME        auto (the default); of all-to-alls random, phased, pairwise or\n"
+     "                       two-phase; of a prefix stream, gather or round-trips; of calls with\n"
+     "                       a root links, planes, binary or binomial\n"
+     "all but alltoall:\n"
+     "  --ranks-per-node N   1\n"
+     "  --type NAME          double in reductions, else byte\n"
+     "  --op NAME            of reductions, sum\n"
+     "  --mode off|same|any  of reductions: the same bits, see torus_set_reproducible\n"
+     "  --root R             0\n"
+     "  --spread F           alltoallv: sizes are M times 1 - F to 1 + F, 0.5\n"
+     "alltoall:\n"
+     "  --parts N            phased: 1, or 0 for one a dimension\n"
+     "  --gap on|off         phased: packets keep the distance at which they never meet\n"
+     "  --barrier hop|phase|none, --barrier-scope ring|all   phased\n"},
     {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
      "  --inverse            the inverse transform\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl status: what the node's daemon sees. */
+/* torusctl status: what the node's daemon sees; torusctl ops: the operations in flight alone. */
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const char *const states[] = {"down", "up", "unknown"};
 enum { LATE_SECONDS = 10 };
 
 /* What the tables show beyond the JSON form, which is fixed. */
-static const char *const people_only[] = {"error", "program", "phase", "step", "steps"};
+static const char *const people_only[] = {"error", "program", "phase", "step", "steps", "seat"};
 
 /* text_json: the names of jobs and programs are bytes that need not be UTF-8. */
 static json_t *text_json(const char *text)
@@ -43,9 +43,9 @@ static json_t *row_json(uint32_t section, const struct td_status_row *r)
                          "state", states[r->state <= TD_PEER_UNKNOWN ? r->state : TD_PEER_UNKNOWN],
                          "error", text_json(r->state == TD_PEER_UP ? "" : r->text));
     case TD_STATUS_CLIENTS:
-        return json_pack("{s:I s:I s:o s:I s:o}", "pid", (json_int_t)r->pid, "uid",
+        return json_pack("{s:I s:I s:o s:I s:o s:i}", "pid", (json_int_t)r->pid, "uid",
                          (json_int_t)r->uid, "job", text_json(r->name), "rank", (json_int_t)r->rank,
-                         "program", text_json(r->text));
+                         "program", text_json(r->text), "seat", (int)r->group);
     case TD_STATUS_JOBS:
         return json_pack("{s:o s:I s:i s:i s:o}", "name", text_json(r->name), "uid",
                          (json_int_t)r->uid, "size", (int)r->size, "joined", (int)r->joined,
@@ -252,7 +252,119 @@ static void print_json(json_t *all)
     putchar('\n');
 }
 
-int ctl_status(int argc, char **argv)
+/* ---- ops ---- */
+
+/* is_in: whether a rank is in a list. */
+static bool is_in(const json_t *list, json_int_t rank)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_integer_value(json_array_get(list, i)) == rank)
+            return true;
+    return false;
+}
+
+/* add_here gives each operation its ranks on this node: [{rank, pid, program, arrived}]. */
+static void add_here(json_t *operations, const json_t *clients)
+{
+    for (size_t i = 0; i < json_array_size(operations); i++) {
+        json_t *o = json_array_get(operations, i), *here = json_array();
+        for (size_t k = 0; k < json_array_size(clients); k++) {
+            const json_t *c = json_array_get(clients, k);
+            json_t *rank = json_object_get(c, "rank");
+            if (json_equal(json_object_get(c, "job"), json_object_get(o, "job")) &&
+                json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) &&
+                json_integer_value(rank) >= 0)
+                json_array_append_new(
+                    here,
+                    json_pack("{s:O s:O s:O s:b}", "rank", rank, "pid", json_object_get(c, "pid"),
+                              "program", json_object_get(c, "program"), "arrived",
+                              is_in(json_object_get(o, "arrived"), json_integer_value(rank))));
+        }
+        json_object_set_new(o, "here", here);
+        json_object_set_new(o, "late", json_boolean(is_late(o)));
+    }
+}
+
+static void print_operation(const json_t *o)
+{
+    enum { HERE_SHOWN = 8 };
+    char age[32], arrived[256] = "none", missing[256] = "none";
+    const json_t *here = json_object_get(o, "here"), *kind = json_object_get(o, "kind");
+    size_t came = json_array_size(json_object_get(o, "arrived"));
+    size_t size = came + json_array_size(json_object_get(o, "missing"));
+    json_int_t steps = json_integer_value(json_object_get(o, "steps"));
+    duration(age, sizeof age, json_integer_value(json_object_get(o, "age_ns")));
+    rank_runs(arrived, sizeof arrived, json_object_get(o, "arrived"));
+    rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
+    printf("\n%s%s: job %s, group %lld, number %lld\n", is_late(o) ? "! " : "",
+           *json_string_value(kind) ? json_string_value(kind) : "not called here yet",
+           json_string_value(json_object_get(o, "job")),
+           (long long)json_integer_value(json_object_get(o, "group")),
+           (long long)json_integer_value(json_object_get(o, "sequence")));
+    printf("  %-9s for %s", json_string_value(json_object_get(o, "phase")), age);
+    if (steps)
+        printf(", %lld of %lld steps of this node done",
+               (long long)json_integer_value(json_object_get(o, "step")), (long long)steps);
+    printf("\n  arrived   %zu of %zu ranks: %s\n  missing   %s\n", came, size, arrived, missing);
+    for (size_t i = 0; i < json_array_size(here) && i < HERE_SHOWN; i++) {
+        const json_t *c = json_array_get(here, i);
+        printf("  here      rank %lld, process %lld, %s: %s\n",
+               (long long)json_integer_value(json_object_get(c, "rank")),
+               (long long)json_integer_value(json_object_get(c, "pid")),
+               json_string_value(json_object_get(c, "program")),
+               json_is_true(json_object_get(c, "arrived")) ? "has arrived" : "has not called");
+    }
+    if (json_array_size(here) > HERE_SHOWN)
+        printf("            and %zu more\n", json_array_size(here) - HERE_SHOWN);
+}
+
+static void print_ops(torus_context *c, json_t *all, bool as_json)
+{
+    json_t *operations = json_object_get(all, "operations");
+    size_t count = json_array_size(operations);
+    add_here(operations, json_object_get(all, "clients"));
+    if (as_json) {
+        json_t *out = json_pack("{s:i s:i s:O}", "version", 1, "node", (int)torus_node(c),
+                                "operations", operations);
+        json_dumpf(out, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(out);
+        return;
+    }
+    if (count == 0)
+        printf("node %u: no operation is in flight\n", torus_node(c));
+    else
+        printf("node %u: %zu operation%s in flight\n", torus_node(c), count,
+               count == 1 ? " is" : "s are");
+    for (size_t i = 0; i < count; i++)
+        print_operation(json_array_get(operations, i));
+}
+
+/* ---- the commands ---- */
+
+static void print_status(torus_context *c, json_t *all, bool as_json)
+{
+    if (as_json) {
+        print_json(all);
+        return;
+    }
+    print_head(c, all);
+    table("PEERS", json_object_get(all, "peers"),
+          (const char *const[]){"node", "state", "endpoint", "error", NULL});
+    table("CLIENTS", json_object_get(all, "clients"),
+          (const char *const[]){"pid", "uid", "job", "rank", "program", NULL});
+    table("JOBS", json_object_get(all, "jobs"),
+          (const char *const[]){"name", "uid", "size", "joined", "missing", NULL});
+    table("OPERATIONS", json_object_get(all, "operations"),
+          (const char *const[]){"!", "job", "group", "sequence", "kind", "phase", "age", "step",
+                                "steps", "arrived", "missing", NULL});
+    warn(json_object_get(all, "operations"));
+}
+
+typedef void print_fn(torus_context *c, json_t *all, bool as_json);
+
+/* ask fetches all and prints it. */
+static int ask(const char *name, int argc, char **argv, print_fn *print)
 {
     const char *socket = NULL;
     bool as_json = false;
@@ -263,31 +375,29 @@ int ctl_status(int argc, char **argv)
         else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
             socket = argv[++i];
         else
-            return ctl_usage("status", "there is no such option");
+            return ctl_usage(name, "there is no such option");
     }
     torus_context *c = ctl_open(socket, &code);
     if (!c)
         return code;
     json_t *all = collect(c);
-    if (!all) {
-        fprintf(stderr, "torusctl status: %s\n", torus_last_error(c));
-        code = EXIT_FAILED;
-    } else if (as_json) {
-        print_json(all);
+    if (all) {
+        print(c, all, as_json);
     } else {
-        print_head(c, all);
-        table("PEERS", json_object_get(all, "peers"),
-              (const char *const[]){"node", "state", "endpoint", "error", NULL});
-        table("CLIENTS", json_object_get(all, "clients"),
-              (const char *const[]){"pid", "uid", "job", "rank", "program", NULL});
-        table("JOBS", json_object_get(all, "jobs"),
-              (const char *const[]){"name", "uid", "size", "joined", "missing", NULL});
-        table("OPERATIONS", json_object_get(all, "operations"),
-              (const char *const[]){"!", "job", "group", "sequence", "kind", "phase", "age", "step",
-                                    "steps", "arrived", "missing", NULL});
-        warn(json_object_get(all, "operations"));
+        fprintf(stderr, "torusctl %s: %s\n", name, torus_last_error(c));
+        code = EXIT_FAILED;
     }
     json_decref(all);
     torus_close(c);
     return code;
+}
+
+int ctl_status(int argc, char **argv)
+{
+    return ask("status", argc, argv, print_status);
+}
+
+int ctl_ops(int argc, char **argv)
+{
+    return ask("ops", argc, argv, print_ops);
 }

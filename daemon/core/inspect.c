@@ -62,6 +62,7 @@ static void client_row(struct page *p, const struct td_client *c,
     row->uid = c->uid;
     row->text = c->program;
     row->name = group ? group->name : "";
+    row->group = group ? group->index : 0;
     row->rank = rank;
 }
 
