@@ -146,11 +146,6 @@ static int poll_fd(int fd, short events, int64_t deadline_ns)
     }
 }
 
-int tl_poll(torus_context *c, int64_t deadline_ns)
-{
-    return poll_fd(c->fd, POLLIN, deadline_ns);
-}
-
 /* drain reads the replies that are there: the daemon does not keep them for ever. */
 static void drain(torus_context *c)
 {
@@ -201,14 +196,14 @@ int tl_send(torus_context *c, const struct td_request *q, int fd)
     return TORUS_OK;
 }
 
-/* receive reads one reply; TORUS_PENDING when there is none. */
-static int receive(torus_context *c, struct td_reply *reply)
+/* receive reads one reply; TORUS_PENDING when there is none, unless it waits for one. */
+static int receive(torus_context *c, struct td_reply *reply, bool waits)
 {
     int saved = errno;
     const char *why = NULL;
     ssize_t size = 0;
     do
-        size = recv(c->fd, c->bytes, sizeof c->bytes, MSG_DONTWAIT);
+        size = recv(c->fd, c->bytes, sizeof c->bytes, waits ? 0 : MSG_DONTWAIT);
     while (size < 0 && errno == EINTR);
     int error = errno;
     errno = saved;
@@ -228,13 +223,26 @@ static int receive(torus_context *c, struct td_reply *reply)
     return TORUS_OK;
 }
 
-int tl_receive(torus_context *c)
+static int take(torus_context *c, bool waits)
 {
     struct td_reply reply;
-    int got = receive(c, &reply);
+    int got = receive(c, &reply, waits);
     if (got == TORUS_OK)
         tl_request_reply(c, &reply);
     return got;
+}
+
+int tl_receive(torus_context *c)
+{
+    return take(c, false);
+}
+
+int tl_await(torus_context *c, int64_t deadline_ns)
+{
+    if (deadline_ns < 0) /* a system call, not three */
+        return take(c, true);
+    int got = take(c, false);
+    return got == TORUS_PENDING ? poll_fd(c->fd, POLLIN, deadline_ns) : got;
 }
 
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
@@ -243,9 +251,9 @@ int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
     q->id = c->next_id++;
     int error = tl_send(c, q, fd);
     while (error == TORUS_OK) {
-        error = receive(c, reply);
+        error = receive(c, reply, false);
         if (error == TORUS_PENDING) {
-            error = tl_poll(c, deadline_ns);
+            error = poll_fd(c->fd, POLLIN, deadline_ns);
             if (error == TORUS_PENDING)
                 return lose(c, TORUS_ERR_TIMEOUT,
                             "torusd took the connection, but does not answer");

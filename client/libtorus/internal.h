@@ -191,10 +191,10 @@ int tl_ready(torus_context *c);
 int tl_send(torus_context *c, const struct td_request *q, int fd);
 /* tl_receive reads one reply and handles it; TORUS_PENDING when there is none now. */
 int tl_receive(torus_context *c);
-/* tl_poll waits until a reply can be read, until `deadline_ns` (CLOCK_MONOTONIC; -1: for ever).
- * TORUS_PENDING when time is up. */
-int tl_poll(torus_context *c, int64_t deadline_ns);
-/* tl_call sends and waits for the reply of a request of its own, up to `deadline_ns` as tl_poll;
+/* tl_await waits for a reply, until `deadline_ns` (CLOCK_MONOTONIC; -1: for ever). TORUS_OK:
+ * something came, and may have been handled; TORUS_PENDING when time is up. */
+int tl_await(torus_context *c, int64_t deadline_ns);
+/* tl_call sends and waits for the reply of a request of its own, up to `deadline_ns` as tl_await;
  * other replies are handled meanwhile. reply is valid until the next receive. */
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply);

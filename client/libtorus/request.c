@@ -289,9 +289,7 @@ int torus_wait(torus_request *r, int64_t timeout_ns)
     if (c->pid != getpid())
         return tl_ready(c);
     while (r->error == TORUS_PENDING) {
-        int got = tl_receive(c);
-        if (got == TORUS_PENDING)
-            got = tl_poll(c, deadline);
+        int got = tl_await(c, deadline);
         if (got == TORUS_PENDING || got == TORUS_ERR_SYSTEM)
             return got;
     }

@@ -16,7 +16,6 @@
 #include "wire/wire.h"
 
 enum {
-    BATCH = 16,
     WAITING_MAX = 256,
     BUCKETS = 256,
     PAUSE_MS = 250,
@@ -223,9 +222,7 @@ static void on_poll(uv_poll_t *poll, int error, int events)
     }
     if (!(events & (UV_READABLE | UV_DISCONNECT)))
         return;
-    int taken = 0;
-    while (taken < BATCH && receive(c, id))
-        taken++;
+    receive(c, id); /* one: most wait for its answer, and the loop comes by again for the others */
     x = find(c, id);
     if (x && x->closing && (events & UV_DISCONNECT))
         lose(x);
