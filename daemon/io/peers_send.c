@@ -7,7 +7,7 @@
 #include "handover.h"
 
 enum {
-    ZERO_COPY_BYTES = 16384,
+    ZERO_COPY_BYTES = 32768, /* below, a copy costs less than to be told that the loan is over */
 };
 
 /* struct kept: a tree message until the core forgets it; the connection's session goes in front. */

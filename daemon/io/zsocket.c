@@ -32,14 +32,6 @@ static void on_prepare(uv_prepare_t *prepare)
     uv_idle_stop(&z->idle);
 }
 
-static bool readable(struct td_zsocket *s)
-{
-    int events = 0;
-    size_t size = sizeof events;
-    return s->socket && zmq_getsockopt(s->socket, ZMQ_EVENTS, &events, &size) == 0 &&
-           (events & ZMQ_POLLIN);
-}
-
 static void on_check(uv_check_t *check)
 {
     struct td_zloop *z = check->data;
@@ -48,7 +40,7 @@ static void on_check(uv_check_t *check)
         int taken = 0;
         if (s->stirred) {
             s->stirred = false;
-            while (taken < BATCH && readable(s) && s->receive(s->user, s->socket))
+            while (taken < BATCH && s->socket && s->receive(s->user, s->socket))
                 taken++;
             if (taken == BATCH)
                 s->stirred = true;
