@@ -9,14 +9,20 @@
 #include "core/group.h"
 #include "core/layout.h"
 #include "core/program.h"
+#include "spread.h"
 
 /* tree_combine: the gate is the operation. False when the payload is longer than
  * TD_RIDE_BYTES_MAX. */
 bool td_tree_combine_compile(struct td_program *p);
-/* bcast: chunks flow down a binary tree of nodes rooted at the root's node. */
-void td_bcast_compile(struct td_program *p);
-/* bcast_trees: broadcast over all links of a torus, by edge-disjoint trees. False where the group is
- * no torus. */
+/* bcast: chunks flow down a tree of nodes rooted at the root's node. */
+void td_bcast_compile(struct td_program *p, enum td_spread spread);
+/* tree_reduce: chunks flow up such a tree. */
+void td_tree_reduce_compile(struct td_program *p, enum td_spread spread);
+/* tree_gather: gather and scatter along the group's tree of neighbours. False where nodes would
+ * have to keep more than tuning.relay_bytes. */
+bool td_tree_gather_compile(struct td_program *p);
+/* bcast_trees: broadcast over all links of a torus, by edge-disjoint trees. False where the group
+ * is no torus. */
 bool td_bcast_trees_compile(struct td_program *p);
 /* reduce_bucket: allreduce round the rings of a torus, a dimension at a time. False as above. */
 bool td_reduce_bucket_compile(struct td_program *p);

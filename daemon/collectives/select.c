@@ -94,6 +94,7 @@ static void begin(const struct td_compile_input *in, struct td_program *out)
     *out = (struct td_program){.group = in->group,
                                .topology = in->topology,
                                .tuning = *in->tuning,
+                               .tree = in->tree,
                                .slot = in->slot,
                                .call = *in->call,
                                .seed = in->seed};
@@ -102,6 +103,57 @@ static void begin(const struct td_compile_input *in, struct td_program *out)
     out->parts = in->parts;
     if (in->survey)
         out->survey = *in->survey;
+}
+
+/* leaves_gaps: whether a group is no torus by itself, so that other nodes' links or none would close
+ * its rings. */
+static bool leaves_gaps(const struct td_program *p)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    bool gaps = !grid.box;
+    for (uint32_t d = 0; d < grid.shape.dimensions; d++)
+        gaps = gaps || !grid.shape.wrap[d];
+    return gaps;
+}
+
+/* compile_rooted spreads a rooted call over the nodes of a torus; false where it does as on the
+ * direct fabric. */
+static bool compile_rooted(struct td_program *p)
+{
+    enum td_spread spread = (enum td_spread)p->tuning.spread;
+    enum td_kind kind = (enum td_kind)p->call.kind;
+    bool asked = spread != TD_SPREAD_AUTO;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED || p->group->slots == 1)
+        return false;
+    if (kind == TD_KIND_BROADCAST && (!asked || spread == TD_SPREAD_LINKS) &&
+        td_bcast_trees_compile(p))
+        return true;
+    if (!asked)
+        spread = leaves_gaps(p) ? TD_SPREAD_PLANES : TD_SPREAD_BINARY;
+    if (spread == TD_SPREAD_PLANES && !p->tree)
+        return false;
+    bool along = spread == TD_SPREAD_PLANES;
+    if (kind == TD_KIND_BROADCAST) {
+        td_bcast_compile(p, spread == TD_SPREAD_LINKS ? TD_SPREAD_BINARY : spread);
+        return true;
+    }
+    bool reduces = kind == TD_KIND_REDUCE && p->call.mode != TD_REPRODUCIBLE_ANY;
+    if (reduces && (along || spread == TD_SPREAD_BINOMIAL)) {
+        td_tree_reduce_compile(p, spread);
+        return true;
+    }
+    bool moves = kind == TD_KIND_GATHER || kind == TD_KIND_SCATTER;
+    return moves && along && td_tree_gather_compile(p);
+}
+
+/* asked_for: whether a call is to go by a program though it is short enough to ride. */
+static bool asked_for(const struct td_program *p)
+{
+    bool prefix = p->call.kind == TD_KIND_PREFIX && p->tuning.prefix != TD_PREFIX_AUTO;
+    bool spread = (p->call.kind == TD_KIND_BROADCAST || td_call_rooted(p->call.kind)) &&
+                  p->tuning.spread != TD_SPREAD_AUTO;
+    return (prefix || spread) && payload_bytes(&p->call) > 0;
 }
 
 void td_select_compile(const struct td_compile_input *in, struct td_program *out)
@@ -124,11 +176,11 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         compile_alltoall(out);
         return;
     }
-    if (td_tree_combine_compile(out))
+    if (!asked_for(out) && td_tree_combine_compile(out))
         return;
     bool any = in->call->mode == TD_REPRODUCIBLE_ANY;
     bool torus = out->tuning.fabric == TD_FABRIC_ROUTED;
-    if (kind == TD_KIND_BROADCAST && torus && td_bcast_trees_compile(out))
+    if (compile_rooted(out))
         return;
     if (kind == TD_KIND_ALLREDUCE && !any && torus && td_reduce_bucket_compile(out))
         return;
@@ -136,7 +188,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     if (scans && td_scan_chain_compile(out))
         return;
     if (kind == TD_KIND_BROADCAST)
-        td_bcast_compile(out);
+        td_bcast_compile(out, TD_SPREAD_BINARY);
     else if (kind == TD_KIND_ALLREDUCE && !any)
         td_reduce_exchange_compile(out);
     else if (td_call_reduces(kind))
@@ -189,6 +241,14 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
     td_select_compile(in, &p);
     if (p.ride != TD_RIDE_NONE)
         return snprintf(text, size, "%s: it is short enough to travel with the gate",
+                        p.method->name);
+    bool rooted = p.call.kind == TD_KIND_BROADCAST || td_call_rooted(p.call.kind);
+    if (rooted && p.tuning.spread != TD_SPREAD_AUTO)
+        return snprintf(text, size, "%s: it was asked for", p.method->name);
+    if (rooted && p.tuning.fabric == TD_FABRIC_ROUTED && p.group->slots > 1 && leaves_gaps(&p))
+        return snprintf(text, size,
+                        "%s: the group is no torus by itself, so data goes along a tree of its "
+                        "nodes where it can",
                         p.method->name);
     if (p.call.kind != TD_KIND_ALLTOALL)
         return snprintf(text, size,

@@ -623,3 +623,108 @@ td_err td_planes_best(struct td_tree *tree, struct td_arena *arena, const struct
         td_tree_free(tree, arena);
     return error;
 }
+
+/* ---- shares ---- */
+
+/* struct branch: the slots below a child of the root: a queue of those that may have neighbours
+ * that are in no branch yet, threaded through next[]. */
+struct branch {
+    uint32_t slots, first, last;
+};
+
+struct shares {
+    const struct td_topology *t;
+    const uint32_t *node;
+    uint32_t *slot; /* [nodes] */
+    uint32_t *next; /* [slots] */
+    struct td_tree *tree;
+    uint32_t branches, taken;
+    struct branch branch[2 * TD_DIMENSIONS_MAX];
+};
+
+/* free_neighbour returns a slot next to one that is in no branch, or NONE. */
+static uint32_t free_neighbour(const struct shares *s, uint32_t slot)
+{
+    for (uint32_t d = 0; d < s->t->dimensions; d++)
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            uint32_t n = s->slot[td_topology_neighbour(s->t, s->node[slot], d, sign)];
+            if (n != NONE && s->tree->parent[n] == NONE)
+                return n;
+        }
+    return NONE;
+}
+
+static void join_branch(struct shares *s, struct branch *b, uint32_t slot, uint32_t parent)
+{
+    s->tree->parent[slot] = parent;
+    s->next[slot] = NONE;
+    if (b->first == NONE)
+        b->first = slot;
+    else
+        s->next[b->last] = slot;
+    b->last = slot;
+    b->slots++;
+    s->taken++;
+}
+
+/* share_out lets the smallest branch that can grow take one more slot, and so on. */
+static void share_out(struct shares *s, uint32_t root)
+{
+    s->tree->parent[root] = root;
+    s->taken = 1;
+    for (uint32_t n = free_neighbour(s, root); n != NONE; n = free_neighbour(s, root)) {
+        struct branch *b = &s->branch[s->branches++];
+        *b = (struct branch){.first = NONE};
+        join_branch(s, b, n, root);
+    }
+    for (;;) {
+        struct branch *least = NULL;
+        for (uint32_t i = 0; i < s->branches; i++)
+            if (s->branch[i].first != NONE && (!least || s->branch[i].slots < least->slots))
+                least = &s->branch[i];
+        if (!least)
+            return;
+        uint32_t n = free_neighbour(s, least->first);
+        if (n != NONE)
+            join_branch(s, least, n, least->first);
+        else
+            least->first = s->next[least->first];
+    }
+}
+
+td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
+                        const uint32_t *node, uint32_t slots, uint32_t root)
+{
+    struct shares s = {.t = t,
+                       .node = node,
+                       .slot = td_arena_alloc(arena, t->nodes * sizeof *s.slot),
+                       .next = td_arena_alloc(arena, slots * sizeof *s.next),
+                       .tree = tree};
+    struct td_planes p = {0};
+    td_err error = td_tree_init(tree, arena, slots);
+    if (error == TD_OK && (!s.slot || !s.next))
+        error = TD_ERR_NO_MEMORY;
+    if (error == TD_OK) {
+        for (uint32_t n = 0; n < t->nodes; n++)
+            s.slot[n] = NONE;
+        for (uint32_t i = 0; i < slots; i++) {
+            s.slot[node[i]] = i;
+            tree->parent[i] = NONE;
+        }
+        share_out(&s, root);
+    }
+    td_arena_free(arena, s.slot);
+    td_arena_free(arena, s.next);
+    if (error == TD_OK && s.taken == slots) {
+        error = td_tree_finish(tree, arena);
+    } else if (error == TD_OK) {
+        td_tree_free(tree, arena);
+        error = td_planes_build(&p, arena, t, node, slots);
+        if (error == TD_OK)
+            error = td_planes_tree(&p, arena, root, tree);
+        td_planes_free(&p, arena);
+    }
+    if (error != TD_OK)
+        td_tree_free(tree, arena);
+    return error;
+}

@@ -55,5 +55,10 @@ uint32_t td_planes_breadth(const struct td_planes *p, struct td_arena *arena, ui
  * planes, the best of those from a few roots. */
 td_err td_planes_best(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
                       const uint32_t *node, uint32_t slots);
+/* td_planes_shares makes a tree of a group with this root in which about equally many slots are
+ * below each of the root's children, so that what all have for the root comes by all its links. A
+ * group that neighbours do not connect gets that by planes. */
+td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
+                        const uint32_t *node, uint32_t slots, uint32_t root);
 
 #endif

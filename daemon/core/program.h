@@ -19,6 +19,7 @@
 struct td_group;
 struct td_parts;
 struct td_topology;
+struct td_tree;
 
 enum td_step_kind { TD_SEND, TD_RECV, TD_COPY, TD_COMBINE, TD_TRANSFORM, TD_SYNC, TD_STEP_KINDS };
 
@@ -135,12 +136,30 @@ enum td_alltoall {
     TD_ALLTOALL_TWO_PHASE,
     TD_ALLTOALLS
 };
+enum td_prefix {
+    TD_PREFIX_AUTO,
+    TD_PREFIX_STREAM,
+    TD_PREFIX_GATHER,
+    TD_PREFIX_ROUND_TRIPS,
+    TD_PREFIXES
+};
+/* How rooted calls spread over the nodes of a torus. */
+enum td_spread {
+    TD_SPREAD_AUTO,
+    TD_SPREAD_LINKS,  /* a broadcast, over all links of a torus, by edge-disjoint trees */
+    TD_SPREAD_PLANES, /* along the group's tree of neighbours */
+    TD_SPREAD_BINARY, /* a heap of nodes, as on the direct fabric */
+    TD_SPREAD_BINOMIAL,
+    TD_SPREADS
+};
 enum td_barriers { TD_BARRIERS_HOP, TD_BARRIERS_PHASE, TD_BARRIERS_NONE };
 
 /* struct td_tuning: choices among methods and within them, the same on all nodes. */
 struct td_tuning {
     uint8_t fabric;        /* enum td_fabric */
     uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
+    uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
+    uint8_t spread;        /* enum td_spread */
     uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
     uint8_t barriers;      /* phased: enum td_barriers */
     bool barriers_of_all;  /* phased: over all nodes, not along each ring */
@@ -174,7 +193,8 @@ struct td_program {
     const struct td_group *group;
     const struct td_topology *topology;
     struct td_tuning tuning;
-    uint32_t slot; /* this node's place among the group's nodes */
+    const struct td_tree *tree; /* the group's */
+    uint32_t slot;              /* this node's place among the group's nodes */
     struct td_call call;
     struct td_fft fft; /* of an FFT's plan */
     uint64_t seed;     /* the same on all nodes of the operation */
@@ -199,6 +219,8 @@ struct td_compile_input {
     const struct td_fft *fft; /* of an FFT's plan, else NULL */
     uint64_t seed;
     const struct td_group *group;
+    const struct td_tree *tree; /* the group's, or (gather, scatter) the call's; NULL: calls do not
+                                   go along it */
     uint32_t slot;
     const struct td_topology *topology;
     const struct td_parts *parts;   /* of a call with parts, else NULL */

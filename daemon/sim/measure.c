@@ -13,6 +13,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/group.h"
+#include "core/planes.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
 /* A world that does nothing for so long will do nothing but heartbeats, which are further apart. */
@@ -205,7 +206,9 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
     struct td_parts parts = {0};
     struct td_group group;
     struct td_survey survey = {0};
-    bool good = arena && td_group_build(&group, arena, p->node, p->size) == TD_OK;
+    struct td_tree tree = {0};
+    bool good = arena && td_group_build(&group, arena, p->node, p->size) == TD_OK &&
+                td_planes_best(&tree, arena, &m->topology, group.node, group.slots) == TD_OK;
     uint64_t pairs = (uint64_t)p->size * (p->size - 1);
     survey.most = (uint64_t)((double)o->bytes * (1 + o->spread));
     survey.total = pairs * o->bytes;
@@ -213,6 +216,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
         struct td_compile_input in = {.call = &o->call,
                                       .seed = o->world.seed,
                                       .group = &group,
+                                      .tree = &tree,
                                       .topology = &m->topology,
                                       .tuning = &o->world.settings.tuning};
         bool has_parts = td_call_has_parts(o->call.kind);

@@ -19,7 +19,9 @@ static const char usage[] =
     "\n"
     "  --shape SHAPE          8x8x8; a trailing m makes a dimension a mesh: 8x8x16m\n"
     "  --mesh                 all dimensions are meshes\n"
-    "  --method NAME          random, phased, pairwise, two-phase, auto (the default)\n"
+    "  --method NAME          random, phased, pairwise, two-phase, auto (the default);\n"
+    "                         of a prefix stream, gather, round-trips;\n"
+    "                         of rooted calls links, planes, binary, binomial\n"
     "  --bytes M              from each rank to each other, of each rank's part, or of the vector\n"
     "                         (K, M, G for powers of 1024)\n"
     "  --packets N            the same in packets\n"
@@ -137,6 +139,24 @@ static bool choice(const char *option, const char *value, const char *words, uns
     return complain(option, value, wanted);
 }
 
+/* method takes the name of an all-to-all's method, of a prefix's, or of how rooted calls spread. */
+static bool method(struct command *c, const char *name, const char *value)
+{
+    static const char words[] = "auto random phased pairwise two-phase stream gather round-trips "
+                                "links planes binary binomial";
+    unsigned place = 0;
+    if (!choice(name, value, words, &place))
+        return false;
+    struct td_tuning *tuning = &c->measure.world.settings.tuning;
+    if (place < TD_ALLTOALLS)
+        tuning->alltoall = (uint8_t)place;
+    else if ((place -= TD_ALLTOALLS) < TD_PREFIXES - TD_PREFIX_STREAM)
+        tuning->prefix = (uint8_t)(place + TD_PREFIX_STREAM);
+    else
+        tuning->spread = (uint8_t)(place - (TD_PREFIXES - TD_PREFIX_STREAM) + TD_SPREAD_LINKS);
+    return true;
+}
+
 static bool take(struct command *c, int option, const char *name, const char *value)
 {
     struct td_settings *s = &c->measure.world.settings;
@@ -153,9 +173,7 @@ static bool take(struct command *c, int option, const char *name, const char *va
         c->mesh = true;
         return true;
     case METHOD:
-        good = choice(name, value, "auto random phased pairwise two-phase", &place);
-        s->tuning.alltoall = (uint8_t)place;
-        return good;
+        return method(c, name, value);
     case BYTES:
         c->packets = 0;
         return number(name, value, 1, (uint64_t)1 << 32, &c->measure.bytes);

@@ -227,6 +227,7 @@ static void compile_with(struct model *m, const struct td_survey *survey)
                                                .fft = &c->fft,
                                                .seed = c->seed,
                                                .group = &m->group,
+                                               .tree = m->tree.slots ? &m->tree : NULL,
                                                .slot = s,
                                                .topology = &c->topology,
                                                .parts = m->parts ? &m->parts[s] : NULL,
@@ -447,9 +448,11 @@ static bool is_ordered(const struct model *m)
     switch (call->kind) {
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
-    case TD_KIND_PREFIX:
     case TD_KIND_REDUCE_SCATTERV:
         return true;
+    case TD_KIND_PREFIX: /* over a tree, values are combined as they come up */
+        return call->mode == TD_REPRODUCIBLE_ANY ||
+               strncmp(m->program[0].method->name, "prefix_", 7) != 0;
     case TD_KIND_REDUCE_SCATTER:
         return call->mode == TD_REPRODUCIBLE_ANY || m->program[0].ride == TD_RIDE_NONE;
     default:
@@ -457,11 +460,25 @@ static bool is_ordered(const struct model *m)
     }
 }
 
+/* make_tree makes that of the group, or of the call, as a node does. */
+static td_err make_tree(struct model *m)
+{
+    const struct td_topology *t = &m->c->topology;
+    const struct td_group *g = &m->group;
+    uint32_t root = 0, local = 0;
+    if (m->c->call.kind != TD_KIND_GATHER && m->c->call.kind != TD_KIND_SCATTER)
+        return td_planes_best(&m->tree, m->arena, t, g->node, g->slots);
+    td_group_locate(g, m->c->call.root, &root, &local);
+    return td_planes_shares(&m->tree, m->arena, t, g->node, g->slots, root);
+}
+
 static void check(struct model *m)
 {
     const struct symbolic_case *c = m->c;
     if (td_group_build(&m->group, m->arena, c->rank_node, c->size) != TD_OK)
         model_fail(m, "no memory for the group");
+    if (c->topology.nodes && make_tree(m) != TD_OK)
+        model_fail(m, "no memory for the tree");
     m->in_place = c->in_place || c->call.kind == TD_KIND_BROADCAST;
     promise_units(m);
     if (td_call_has_parts(c->call.kind))
