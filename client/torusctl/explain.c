@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl explain: the program of an all-to-all as one node has it: compiled here as the daemons
  * do, so that no daemon is needed. */
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #include "collectives/predict.h"
 #include "collectives/select.h"
 #include "core/arena.h"
-#include "core/core.h"
 #include "core/group.h"
+#include "explain.h"
 #include "explain_steps.h"
 #include "torusctl.h"
 #include "core/quantity.h"
@@ -24,150 +23,57 @@ enum {
 };
 
 struct explain {
-    struct td_settings settings;
-    struct td_topology topology;
+    struct explain_machine machine;
     struct td_group group;
     struct td_call call;
     struct td_program program;
     struct explain_plan plan;
     struct explain_totals totals;
     struct td_arena *arena;
-    const char *node_text;
-    uint32_t node;
-    uint64_t seed;
     char reason[300];
     double bound, predicted; /* slots; predicted 0: unknown */
-    bool as_json, all;
 };
 
 /* ---- options ---- */
 
-static bool size_of(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+static const char *take(void *me, const char *name, const char *value)
 {
-    return td_quantity_parse(text, out) && *out >= least && *out <= most;
-}
-
-/* word finds a value among words; false when it is none of them. */
-static bool word(const char *value, const char *const *words, uint8_t *out)
-{
-    for (uint8_t i = 0; words[i]; i++)
-        if (strcmp(value, words[i]) == 0) {
-            *out = i;
-            return true;
-        }
-    return false;
-}
-
-static const char *take(struct explain *x, const char *name, const char *value)
-{
-    struct td_tuning *t = &x->settings.tuning;
+    struct explain *x = me;
+    struct td_tuning *t = &x->machine.settings.tuning;
     uint64_t n = 0;
     uint8_t place = 0;
     if (strcmp(name, "--method") == 0)
-        return word(
+        return explain_word(
                    value,
                    (const char *const[]){"auto", "random", "phased", "pairwise", "two-phase", NULL},
                    &t->alltoall)
                    ? NULL
                    : "--method is auto, random, phased, pairwise or two-phase";
-    if (strcmp(name, "--fabric") == 0)
-        return word(value, (const char *const[]){"direct", "routed", NULL}, &t->fabric)
-                   ? NULL
-                   : "--fabric is direct or routed";
     if (strcmp(name, "--bytes") == 0)
-        return size_of(value, 1, (uint64_t)1 << 32, &x->call.count)
+        return explain_size(value, 1, (uint64_t)1 << 32, &x->call.count)
                    ? NULL
                    : "--bytes is 1 to 4G, from each node to each other";
-    if (strcmp(name, "--packet") == 0) {
-        bool good = size_of(value, 1024, TD_PACKET_BYTES_MAX, &n);
-        x->settings.packet_bytes = t->packet_bytes = (uint32_t)n;
-        return good ? NULL : "--packet is 1K to 256K";
-    }
-    if (strcmp(name, "--relay") == 0)
-        return size_of(value, 1 << 16, (uint64_t)1 << 46, &t->relay_bytes)
-                   ? NULL
-                   : "--relay is 64K or more";
-    if (strcmp(name, "--burst") == 0) {
-        bool good = size_of(value, 1, 1 << 16, &n);
-        t->burst = (uint32_t)n;
-        return good ? NULL : "--burst is 1 to 65536 packets";
-    }
-    if (strcmp(name, "--seed") == 0)
-        return size_of(value, 0, UINT64_MAX, &x->seed) ? NULL : "--seed is a number";
     if (strcmp(name, "--parts") == 0) {
-        bool good = size_of(value, 0, 1, &n);
+        bool good = explain_size(value, 0, 1, &n);
         t->parts = (uint8_t)n;
         return good ? NULL : "--parts is 1, or 0 for one a dimension";
     }
     if (strcmp(name, "--gap") == 0) {
-        bool good = word(value, (const char *const[]){"on", "off", NULL}, &place);
+        bool good = explain_word(value, (const char *const[]){"on", "off", NULL}, &place);
         t->no_gap = place;
         return good ? NULL : "--gap is on or off";
     }
     if (strcmp(name, "--barrier") == 0)
-        return word(value, (const char *const[]){"hop", "phase", "none", NULL}, &t->barriers)
+        return explain_word(value, (const char *const[]){"hop", "phase", "none", NULL},
+                            &t->barriers)
                    ? NULL
                    : "--barrier is hop, phase or none";
     if (strcmp(name, "--barrier-scope") == 0) {
-        bool good = word(value, (const char *const[]){"ring", "all", NULL}, &place);
+        bool good = explain_word(value, (const char *const[]){"ring", "all", NULL}, &place);
         t->barriers_of_all = place;
         return good ? NULL : "--barrier-scope is ring or all";
     }
-    if (strcmp(name, "--node") == 0) {
-        x->node_text = value;
-        return NULL;
-    }
     return "there is no such option";
-}
-
-/* find_node reads coordinates, 1,0,2. */
-static const char *find_node(struct explain *x)
-{
-    uint32_t place[TD_DIMENSIONS_MAX] = {0};
-    const char *at = x->node_text;
-    for (uint32_t d = 0; at && d < x->topology.dimensions; d++) {
-        char *end = NULL;
-        unsigned long n = strtoul(at, &end, 10);
-        bool last = d + 1 == x->topology.dimensions;
-        if (*at < '0' || *at > '9' || n >= x->topology.size[d] || *end != (last ? '\0' : ','))
-            return "--node is a coordinate for each dimension, each less than its size: 0,2";
-        place[d] = (uint32_t)n;
-        at = end + 1;
-    }
-    x->node = td_topology_node(&x->topology, place);
-    return NULL;
-}
-
-static const char *parse(struct explain *x, int argc, char **argv)
-{
-    static char text[128];
-    const char *shape = NULL, *why = NULL, *key = NULL;
-    size_t position = 0;
-    if (argc < 2 || strcmp(argv[1], "alltoall") != 0)
-        return "say what to explain: torusctl explain alltoall --shape 4x4";
-    for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            x->as_json = true;
-        else if (strcmp(argv[i], "--all") == 0)
-            x->all = true;
-        else if (i + 1 == argc)
-            return "there is no such option, or its value is missing";
-        else if (strcmp(argv[i], "--shape") == 0)
-            shape = argv[++i];
-        else if ((why = take(x, argv[i], argv[i + 1])))
-            return why;
-        else
-            i++;
-    }
-    if (!shape)
-        return "--shape is needed, such as 4x4";
-    if (td_topology_parse(&x->topology, shape, &position, &why) != TD_OK) {
-        snprintf(text, sizeof text, "shape %s, character %zu: %s", shape, position + 1, why);
-        return text;
-    }
-    if ((why = td_settings_check(&x->settings, &key)))
-        return why;
-    return find_node(x);
 }
 
 /* ---- the program ---- */
@@ -176,8 +82,8 @@ static const char *parse(struct explain *x, int argc, char **argv)
 static void predict(struct explain *x)
 {
     struct td_prediction predicted;
-    const struct td_tuning *t = &x->settings.tuning;
-    const struct td_topology *shape = &x->topology;
+    const struct td_tuning *t = &x->machine.settings.tuning;
+    const struct td_topology *shape = &x->machine.topology;
     double sum = 0, packets = (double)x->call.count / t->packet_bytes;
     x->bound = (double)td_alltoall_bound(shape, x->call.count) / 2 / t->packet_bytes;
     if (t->fabric != TD_FABRIC_ROUTED || x->group.slots == 1)
@@ -209,7 +115,7 @@ static void predict(struct explain *x)
 /* compile makes the node's program as its daemon would, with a rank on every node. */
 static bool compile(struct explain *x)
 {
-    uint32_t nodes = x->topology.nodes, *rank_node = calloc(nodes, sizeof *rank_node);
+    uint32_t nodes = x->machine.topology.nodes, *rank_node = calloc(nodes, sizeof *rank_node);
     x->arena = td_arena_create((size_t)nodes * 256 + (1 << 16));
     for (uint32_t n = 0; rank_node && n < nodes; n++)
         rank_node[n] = n;
@@ -219,11 +125,11 @@ static bool compile(struct explain *x)
     if (!good)
         return false;
     struct td_compile_input in = {.call = &x->call,
-                                  .seed = x->seed,
+                                  .seed = x->machine.seed,
                                   .group = &x->group,
-                                  .slot = td_group_slot(&x->group, x->node),
-                                  .topology = &x->topology,
-                                  .tuning = &x->settings.tuning};
+                                  .slot = td_group_slot(&x->group, x->machine.node),
+                                  .topology = &x->machine.topology,
+                                  .tuning = &x->machine.settings.tuning};
     td_select_compile(&in, &x->program);
     td_select_explain(&in, x->reason, sizeof x->reason);
     x->plan = explain_plan_of(&x->program, (enum td_alltoall)x->program.tuning.alltoall);
@@ -233,16 +139,6 @@ static bool compile(struct explain *x)
 }
 
 /* ---- for machines ---- */
-
-static json_t *coordinates_json(const struct td_topology *t, uint32_t node)
-{
-    uint32_t place[TD_DIMENSIONS_MAX];
-    json_t *list = json_array();
-    td_topology_coordinates(t, node, place);
-    for (uint32_t d = 0; d < t->dimensions; d++)
-        json_array_append_new(list, json_integer(place[d]));
-    return list;
-}
 
 struct listing {
     const struct explain *x;
@@ -262,10 +158,10 @@ static void add_barrier(const struct listing *l, const struct explain_step *e, j
 static void add_send(const struct listing *l, const struct explain_step *e, json_t *o)
 {
     json_t *offset = json_array();
-    for (uint32_t d = 0; d < l->x->topology.dimensions; d++)
+    for (uint32_t d = 0; d < l->x->machine.topology.dimensions; d++)
         json_array_append_new(offset, json_integer(e->offset[d]));
     json_object_set_new(o, "node", json_integer(e->to));
-    json_object_set_new(o, "coordinates", coordinates_json(&l->x->topology, e->to));
+    json_object_set_new(o, "coordinates", explain_coordinates(&l->x->machine.topology, e->to));
     json_object_set_new(o, "offset", offset);
     json_object_set_new(o, "sign", json_integer(e->sign));
     json_object_set_new(o, "hops", json_integer(e->hops));
@@ -303,8 +199,8 @@ static void print_json(const struct explain *x)
     char shape[64];
     const struct explain_totals *t = &x->totals;
     json_t *hops = json_array(), *rounds = json_array();
-    td_topology_print(&x->topology, shape, sizeof shape);
-    for (uint32_t d = 0; d < x->topology.dimensions; d++)
+    td_topology_print(&x->machine.topology, shape, sizeof shape);
+    for (uint32_t d = 0; d < x->machine.topology.dimensions; d++)
         json_array_append_new(hops, json_integer((json_int_t)t->byte_hops[d]));
     if (x->plan.rounds > 1)
         json_array_append_new(rounds, round_json(x, 0, x->plan.rounds - 1));
@@ -312,14 +208,15 @@ static void print_json(const struct explain *x)
     json_t *all = json_pack(
         "{s:i s:s s:s s:s s:s s:I s:i s:I s:i s:o s:i s:i s:I s:f s:o}", "version", 1, "operation",
         "alltoall", "shape", shape, "method", td_alltoall_name(x->plan.method), "reason", x->reason,
-        "bytes", (json_int_t)x->call.count, "packet", (int)x->settings.packet_bytes, "seed",
-        (json_int_t)x->seed, "node", (int)x->node, "coordinates",
-        coordinates_json(&x->topology, x->node), "phases", (int)x->plan.phases, "parts",
-        (int)x->plan.parts, "relay_bytes", (json_int_t)x->program.scratch_bytes, "t_min_slots",
-        x->bound, "predicted_slots", x->predicted > 0 ? json_real(x->predicted) : json_null());
+        "bytes", (json_int_t)x->call.count, "packet", (int)x->machine.settings.packet_bytes, "seed",
+        (json_int_t)x->machine.seed, "node", (int)x->machine.node, "coordinates",
+        explain_coordinates(&x->machine.topology, x->machine.node), "phases", (int)x->plan.phases,
+        "parts", (int)x->plan.parts, "relay_bytes", (json_int_t)x->program.scratch_bytes,
+        "t_min_slots", x->bound, "predicted_slots",
+        x->predicted > 0 ? json_real(x->predicted) : json_null());
     json_object_set_new(
         all, "fabric",
-        json_string(x->settings.tuning.fabric == TD_FABRIC_ROUTED ? "routed" : "direct"));
+        json_string(x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED ? "routed" : "direct"));
     json_object_set_new(all, "totals",
                         json_pack("{s:I s:I s:I s:I s:i s:o}", "messages", (json_int_t)t->messages,
                                   "bytes", (json_int_t)t->bytes, "packets", (json_int_t)t->packets,
@@ -332,17 +229,6 @@ static void print_json(const struct explain *x)
 }
 
 /* ---- for people ---- */
-
-static const char *place_text(char *text, size_t room, const struct td_topology *t, uint32_t node)
-{
-    uint32_t place[TD_DIMENSIONS_MAX];
-    size_t length = (size_t)snprintf(text, room, "%u (", node);
-    td_topology_coordinates(t, node, place);
-    for (uint32_t d = 0; d < t->dimensions; d++)
-        length += (size_t)snprintf(text + length, room - length, "%s%u", d ? "," : "", place[d]);
-    snprintf(text + length, room - length, ")");
-    return text;
-}
 
 /* way_text writes how far a message goes in each dimension, ~ where it goes half each way. */
 static const char *way_text(char *text, size_t room, const struct td_topology *t,
@@ -368,17 +254,17 @@ static void barrier_line(FILE *out, const struct explain *x, const struct explai
         return;
     }
     fprintf(out, "%u nodes along dimension %u:", e->among.count, e->dimension);
-    for (uint32_t i = 0; i < e->among.count && (i < SHOWN || x->all); i++)
+    for (uint32_t i = 0; i < e->among.count && (i < SHOWN || x->machine.all); i++)
         fprintf(out, " %u", x->group.node[e->among.first + i * e->among.stride]);
-    fputs(e->among.count > SHOWN && !x->all ? " ...\n" : "\n", out);
+    fputs(e->among.count > SHOWN && !x->machine.all ? " ...\n" : "\n", out);
 }
 
 static void send_line(FILE *out, const struct explain *x, const struct explain_step *e)
 {
     char place[80], way[80], size[32];
     fprintf(out, "    %-9s to node %-14s %9s in %llu packet%s, %u hop%s",
-            way_text(way, sizeof way, &x->topology, e),
-            place_text(place, sizeof place, &x->topology, e->to),
+            way_text(way, sizeof way, &x->machine.topology, e),
+            explain_place(place, sizeof place, &x->machine.topology, e->to),
             td_quantity_print(e->bytes, size, sizeof size), (unsigned long long)e->packets,
             e->packets == 1 ? "" : "s", e->hops, e->hops == 1 ? "" : "s");
     if (e->gap)
@@ -415,7 +301,7 @@ static void close_section(struct writer *w)
     if (!w->open)
         return;
     w->open = false;
-    if (!w->x->all && w->lines > LINES)
+    if (!w->x->machine.all && w->lines > LINES)
         fprintf(w->body, "    and %u more\n", w->lines - LINES);
     fclose(w->body);
     bool again =
@@ -424,7 +310,7 @@ static void close_section(struct writer *w)
         w->same++;
     } else {
         say_same(w);
-        if (!w->x->all && w->sections >= SECTIONS)
+        if (!w->x->machine.all && w->sections >= SECTIONS)
             w->hidden++;
         else
             fprintf(w->out, "  %s\n%s", w->heading, w->text);
@@ -442,7 +328,7 @@ static void name_section(struct writer *w, const struct explain_step *e)
     size_t room = sizeof w->heading;
     switch (plan->method) {
     case TD_ALLTOALL_PHASED:
-        if (e->dimension == EXPLAIN_SEVERAL || w->x->settings.tuning.barriers_of_all)
+        if (e->dimension == EXPLAIN_SEVERAL || w->x->machine.settings.tuning.barriers_of_all)
             snprintf(w->heading, room, "phase %u of %u", e->phase + 1, plan->phases);
         else
             snprintf(w->heading, room, "phase %u of %u, dimension %u: part %u of %u", e->phase + 1,
@@ -467,7 +353,8 @@ static void name_section(struct writer *w, const struct explain_step *e)
 static void write_step(void *me, const struct explain_step *e)
 {
     struct writer *w = me;
-    bool lockstep = w->x->settings.tuning.barriers_of_all; /* dimensions are in one section */
+    bool lockstep =
+        w->x->machine.settings.tuning.barriers_of_all; /* dimensions are in one section */
     if (e->between) {
         w->between[w->betweens++] = *e;
         return;
@@ -487,7 +374,7 @@ static void write_step(void *me, const struct explain_step *e)
         w->dimension = dimension;
         name_section(w, e);
     }
-    if (w->lines++ >= LINES && !w->x->all)
+    if (w->lines++ >= LINES && !w->x->machine.all)
         return;
     if (e->barrier)
         barrier_line(w->body, w->x, e);
@@ -557,7 +444,7 @@ static void draw(void *me, const struct explain_step *e)
 /* print_picture draws the plane of the node in the last two dimensions. */
 static void print_picture(const struct explain *x)
 {
-    const struct td_topology *t = &x->topology;
+    const struct td_topology *t = &x->machine.topology;
     uint32_t across = t->dimensions - 1, place[TD_DIMENSIONS_MAX];
     uint32_t rows = across ? t->size[across - 1] : 1, columns = t->size[across];
     struct picture p = {.x = x, .number = calloc(t->nodes, sizeof *p.number)};
@@ -571,7 +458,7 @@ static void print_picture(const struct explain *x)
            t->dimensions > 2 ? "The node's plane of the last two dimensions" : "The machine",
            phased ? "hop count" : "turn",
            phased || x->plan.method == TD_ALLTOALL_TWO_PHASE ? "; . is reached by relays" : "");
-    td_topology_coordinates(t, x->node, place);
+    td_topology_coordinates(t, x->machine.node, place);
     for (uint32_t row = 0; row < rows; row++) {
         fputs("   ", stdout);
         for (uint32_t column = 0; column < columns; column++) {
@@ -579,7 +466,7 @@ static void print_picture(const struct explain *x)
                 place[across - 1] = row;
             place[across] = column;
             uint32_t node = td_topology_node(t, place);
-            if (node == x->node)
+            if (node == x->machine.node)
                 fputs("    *", stdout);
             else if (p.number[node])
                 printf(" %4u", p.number[node]);
@@ -595,11 +482,11 @@ static void print_head(const struct explain *x)
 {
     char shape[64], place[80], size[32], packet[32], sent[32], kept[32];
     const struct explain_totals *t = &x->totals;
-    bool routed = x->settings.tuning.fabric == TD_FABRIC_ROUTED;
-    td_topology_print(&x->topology, shape, sizeof shape);
+    bool routed = x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    td_topology_print(&x->machine.topology, shape, sizeof shape);
     printf("All-to-all on %s, %s fabric: %s from each node to each other, packets of %s\n", shape,
            routed ? "routed" : "direct", td_quantity_print(x->call.count, size, sizeof size),
-           td_quantity_print(x->settings.packet_bytes, packet, sizeof packet));
+           td_quantity_print(x->machine.settings.packet_bytes, packet, sizeof packet));
     printf("  method     %s\n", x->reason);
     printf("  phases     %u", x->plan.phases);
     if (x->plan.method == TD_ALLTOALL_PHASED)
@@ -607,15 +494,15 @@ static void print_head(const struct explain *x)
                x->plan.parts == 1 ? "" : "s", x->plan.parts == 1 ? "s" : "");
     printf("\n  node %-5s sends %llu messages, %s in %llu packets, at most %u hops far;"
            " %llu barriers\n",
-           place_text(place, sizeof place, &x->topology, x->node), (unsigned long long)t->messages,
-           td_quantity_print(t->bytes, sent, sizeof sent), (unsigned long long)t->packets,
-           t->hops_max, (unsigned long long)t->barriers);
+           explain_place(place, sizeof place, &x->machine.topology, x->machine.node),
+           (unsigned long long)t->messages, td_quantity_print(t->bytes, sent, sizeof sent),
+           (unsigned long long)t->packets, t->hops_max, (unsigned long long)t->barriers);
     if (x->program.scratch_bytes)
         printf("  relay      %s of the node's memory\n",
                td_quantity_print((uint64_t)x->program.scratch_bytes, kept, sizeof kept));
-    for (uint32_t d = 0; d < x->topology.dimensions; d++)
+    for (uint32_t d = 0; d < x->machine.topology.dimensions; d++)
         printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
-               (double)t->byte_hops[d] / x->settings.packet_bytes);
+               (double)t->byte_hops[d] / x->machine.settings.packet_bytes);
     printf("  T_min      %.6g slots on links that carry a packet a slot\n", x->bound);
     if (x->predicted > 0)
         printf("  predicted  %s%.6g slots, %.2f of the bound's pace\n",
@@ -625,15 +512,12 @@ static void print_head(const struct explain *x)
         puts("  predicted  nothing: the direct fabric has no such links");
 }
 
-int ctl_explain(int argc, char **argv)
+static int explain_alltoall(int argc, char **argv)
 {
     static struct explain x;
-    td_settings_default(&x.settings);
-    x.settings.tuning.fabric = TD_FABRIC_ROUTED;
-    x.settings.scratch_bytes = (uint64_t)1 << 46; /* --relay is what bounds it here */
-    x.seed = 1;
+    explain_machine_default(&x.machine);
     x.call = (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = 1 << 16};
-    const char *wrong = parse(&x, argc, argv);
+    const char *wrong = explain_options(&x.machine, argc, argv, take, &x);
     if (wrong)
         return ctl_usage("explain", wrong);
     if (!compile(&x)) {
@@ -641,7 +525,7 @@ int ctl_explain(int argc, char **argv)
         fprintf(stderr, "torusctl explain: no memory for such a machine\n");
         return EXIT_FAILED;
     }
-    if (x.as_json) {
+    if (x.machine.as_json) {
         print_json(&x);
     } else {
         print_head(&x);
@@ -650,4 +534,13 @@ int ctl_explain(int argc, char **argv)
     }
     td_arena_destroy(x.arena);
     return EXIT_WELL;
+}
+
+int ctl_explain(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "alltoall") == 0)
+        return explain_alltoall(argc, argv);
+    if (argc >= 2 && explain_call_known(argv[1]))
+        return explain_call(argc, argv);
+    return ctl_usage("explain", "say what to explain: torusctl explain alltoall --shape 4x4");
 }

@@ -227,8 +227,8 @@ struct explain_totals explain_total(const struct explain_plan *x)
     return totals;
 }
 
-/* pass puts one message on the links of its way, ties halved; returns the most of any, twice. */
-static uint64_t pass(const struct td_topology *t, uint32_t from, uint32_t to, uint32_t *load2)
+uint64_t explain_pass(const struct td_topology *t, uint32_t from, uint32_t to, int choice,
+                      uint64_t weight, uint64_t *load2)
 {
     uint64_t most = 0;
     for (uint32_t d = 0; d < t->dimensions; d++) {
@@ -237,11 +237,11 @@ static uint64_t pass(const struct td_topology *t, uint32_t from, uint32_t to, ui
         uint32_t end = from;
         for (int sign = -1; sign <= 1; sign += 2) {
             uint32_t at = from;
-            if (!tie && (way < 0) != (sign < 0))
+            if (tie && choice ? choice != sign : !tie && (way < 0) != (sign < 0))
                 continue;
             for (int32_t h = 0; h < abs(way); h++) {
-                uint32_t *load = &load2[(at * t->dimensions + d) * 2 + (sign < 0)];
-                *load += tie ? 1 : 2;
+                uint64_t *load = &load2[((size_t)at * t->dimensions + d) * 2 + (sign < 0)];
+                *load += tie && !choice ? weight : 2 * weight;
                 most = *load > most ? *load : most;
                 at = td_topology_neighbour(t, at, d, sign);
             }
@@ -257,14 +257,15 @@ uint64_t explain_pairwise_slots(const struct explain_plan *x, uint64_t packets)
     const struct td_topology *t = x->program->topology;
     uint32_t n = x->program->group->slots;
     size_t links = (size_t)n * t->dimensions * 2;
-    uint32_t *load2 = n <= PAIRWISE_NODES_MAX ? calloc(links, sizeof *load2) : NULL;
+    uint64_t *load2 = n <= PAIRWISE_NODES_MAX ? calloc(links, sizeof *load2) : NULL;
     uint64_t slots = 0;
     for (uint32_t s = 1; load2 && s < n; s++) {
         uint64_t most = 0, far = 0;
         memset(load2, 0, links * sizeof *load2);
         for (uint32_t from = 0; from < n; from++) {
             uint32_t to = (n & (n - 1)) == 0 ? from ^ s : (from + s) % n;
-            uint64_t load = pass(t, from, to, load2), way = td_topology_distance(t, from, to);
+            uint64_t load = explain_pass(t, from, to, 0, 1, load2),
+                     way = td_topology_distance(t, from, to);
             most = load > most ? load : most;
             far = way > far ? way : far;
         }

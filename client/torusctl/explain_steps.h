@@ -56,6 +56,12 @@ struct explain_totals {
 };
 struct explain_totals explain_total(const struct explain_plan *plan);
 
+/* explain_pass puts a message on the links of its way, in the order of dimensions; where both ways
+ * are equally far, that of sign `choice`, or half each way when it is 0. load2: twice the weight
+ * that a link carries, [(node * dimensions + dimension) * 2 + (sign < 0)]. Returns the most of any
+ * it passed. */
+uint64_t explain_pass(const struct td_topology *t, uint32_t from, uint32_t to, int choice,
+                      uint64_t weight, uint64_t *load2);
 /* explain_pairwise_slots returns how long the steps of the pairwise method take one after the
  * other: each the busiest link's packets in the order of dimensions, and its way. It is a lower
  * estimate, 2 to 18 % below what torus-sim took on five shapes. Needs time in proportion to the

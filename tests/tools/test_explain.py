@@ -181,5 +181,145 @@ class Explain(unittest.TestCase):
         self.assertEqual(explain("1").returncode, 0)
 
 
+
+OPERATIONS = ["barrier", "broadcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan",
+              "prefix", "gather", "scatter", "allgather", "alltoallv"]
+
+
+def call(operation, shape, *options):
+    return subprocess.run([CTL, "explain", operation, "--shape", shape, *options],
+                          capture_output=True, text=True, timeout=60)
+
+
+class Call:
+    """All nodes' programs of one operation."""
+
+    def __init__(self, operation, text, *options):
+        shape = Shape(text)
+        self.node = []
+        for place in shape.places:
+            done = call(operation, text, "--json", "--packet", "1K", "--node",
+                        ",".join(map(str, place)), *options)
+            assert done.returncode == 0, done.stderr
+            self.node.append(json.loads(done.stdout))
+
+    def sent(self):
+        return {(n["node"], peer["node"]): peer["bytes"] for n in self.node for peer in n["sends"]}
+
+    def received(self):
+        return {(peer["node"], n["node"]): peer["bytes"] for n in self.node
+                for peer in n["receives"]}
+
+    def into(self):
+        return [n["totals"]["received_bytes"] for n in self.node]
+
+
+class EveryOperation(unittest.TestCase):
+    def test_what_one_node_sends_the_other_receives(self):
+        for operation in OPERATIONS:
+            for fabric in ["direct", "routed"]:
+                for each in ["1", "3"]:
+                    options = ["--bytes", "12K", "--fabric", fabric, "--ranks-per-node", each]
+                    found = Call(operation, "2x3", *options)
+                    where = (operation, fabric, each)
+                    self.assertEqual(found.sent(), found.received(), where)
+                    self.assertEqual(bool(found.sent()), operation != "barrier", where)
+                    for n in found.node:
+                        totals = n["totals"]
+                        self.assertEqual(totals["bytes"], sum(p["bytes"] for p in n["sends"]))
+                        moved = sum(f["bytes"] for f in n["families"])
+                        self.assertEqual(moved, totals["bytes"] + totals["received_bytes"], where)
+                        self.assertEqual(n["ranks"], 6 * int(each))
+
+    def test_nodes_get_what_the_operation_means(self):
+        vector = 64 * 1024
+        for fabric in ["direct", "routed"]:
+            options = ["--bytes", str(vector), "--fabric", fabric]
+            rooted = ["--root", "5", *options]
+            self.assertEqual(Call("broadcast", "3x3", *rooted).into(),
+                             [0 if n == 5 else vector for n in range(9)])
+            self.assertEqual(Call("allgather", "3x3", *options).into(), [8 * vector] * 9)
+            for operation, into in [("gather", [8 if n == 5 else 0 for n in range(9)]),
+                                    ("scatter", [0 if n == 5 else 1 for n in range(9)])]:
+                self.assertEqual(Call(operation, "3x3", *rooted).into(), [n * vector for n in into])
+            parts = Call("alltoallv", "3x3", "--spread", "0", *options)
+            self.assertEqual(set(parts.sent().values()), {vector})
+            self.assertEqual(len(parts.sent()), 72)
+
+    def test_a_large_allreduce_loads_all_links_alike_and_as_little_as_the_bound(self):
+        for text, links in [("4x4", 4), ("3x3x3", 6)]:
+            done = call("allreduce", text, "--json", "--bytes", "9M", "--packet", "1K")
+            found, nodes = json.loads(done.stdout), Shape(text).nodes
+            bound = 2 * 9 * 1024 * 1024 * (nodes - 1) / nodes / links
+            self.assertAlmostEqual(found["t_min_slots"], bound / 1024, 3)
+            self.assertGreaterEqual(found["busiest_link"]["bytes"], bound - 1)
+            self.assertLess(found["busiest_link"]["bytes"], 1.05 * bound)
+
+    def test_links_are_loaded_as_the_bound_says_where_every_node_has_something_for_every_other(self):
+        for text in ["4x4", "3x5m", "2x2x4"]:
+            shape = Shape(text)
+            done = call("alltoallv", text, "--json", "--bytes", "4K", "--spread", "0", "--packet",
+                        "1K")
+            found = json.loads(done.stdout)
+            most = max(shape.load2(d) for d in range(len(shape.size))) / 2
+            self.assertEqual(found["t_min_slots"], most * 4)
+            self.assertGreaterEqual(found["busiest_link"]["bytes"], most * 4096)
+            self.assertLess(found["busiest_link"]["bytes"], 1.5 * most * 4096)
+
+    def test_short_calls_travel_with_the_gate_along_one_tree(self):
+        for fabric in ["direct", "routed"]:
+            for operation in OPERATIONS:
+                if operation in ["alltoallv", "barrier"]:
+                    continue
+                found = Call(operation, "3x4", "--bytes", "8", "--fabric", fabric).node
+                self.assertEqual({n["totals"]["messages"] for n in found}, {0}, operation)
+                roots = [n for n in found if n["gate"]["parent"] is None]
+                self.assertEqual([n["node"] for n in roots], [found[0]["gate"]["root"]])
+                for n in found:
+                    self.assertNotIn(n["gate"]["carries"], ["none", "nothing"])
+                    for child in n["gate"]["children"]:
+                        self.assertEqual(found[child]["gate"]["parent"], n["node"])
+                self.assertEqual(sum(len(n["gate"]["children"]) for n in found), 11)
+
+    def test_text_tells_the_method_the_peers_and_the_bound(self):
+        text = call("scan", "4", "--bytes", "1M", "--node", "1").stdout
+        self.assertTrue(text.startswith(
+            "scan(sum, double, 131072) on 4, routed fabric: 4 ranks, 1 a node"))
+        self.assertIn("  method     scan_chain: ", text)
+        self.assertIn("  T_min      2 slots", text)
+        self.assertRegex(text, r"Sends\n  to node 2 \(2\) +1 MiB in \d+ messages .* 1 hop")
+        self.assertRegex(text, r"Receives\n  from node 0 \(0\) +1 MiB in ")
+        long = call("allgather", "4x4").stdout
+        self.assertIn("and 3 more nodes; --all shows them", long)
+        self.assertEqual(call("allgather", "4x4", "--all").stdout.count("  from node "), 15)
+
+    def test_the_method_asked_for_is_taken(self):
+        for operation, method, name in [("prefix", "stream", "prefix_stream"),
+                                        ("prefix", "round-trips", "prefix_round_trips"),
+                                        ("prefix", "gather", "gather"),
+                                        ("alltoallv", "pairwise", "pairwise"),
+                                        ("broadcast", "links", "bcast_trees"),
+                                        ("broadcast", "binary", "bcast")]:
+            done = call(operation, "3x3", "--json", "--bytes", "12K", "--method", method)
+            self.assertEqual(json.loads(done.stdout)["method"], name)
+
+    def test_calls_that_no_daemon_takes_are_refused(self):
+        for operation, options, words in [("scan", ["--root", "1"], "no root"),
+                                          ("gather", ["--op", "sum"], "--op is of reductions"),
+                                          ("reduce", ["--type", "float3"], "--type is"),
+                                          ("reduce", ["--bytes", "12"], "multiple of the type"),
+                                          ("reduce", ["--root", "9"], "root"),
+                                          ("reduce", ["--op", "xor"], "integers and bytes"),
+                                          ("scan", ["--method", "links"], "takes no --method"),
+                                          ("scan", ["--mode", "often"], "--mode is"),
+                                          ("reduce", ["--method", "stream"], "rooted call"),
+                                          ("scan", ["--spread", "0"], "of alltoallv"),
+                                          ("scan", ["--ranks-per-node", "300"], "1 to 256"),
+                                          ("sort", [], "say what to explain")]:
+            done = call(operation, "3x3", *options)
+            self.assertEqual(done.returncode, 2, (operation, options))
+            self.assertIn(words, done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain: what the parts of `torusctl explain` share: the machine that is asked about, which node
+ * of it, and how that is written. */
+#ifndef TORUSCTL_EXPLAIN_H
+#define TORUSCTL_EXPLAIN_H
+
+#include <jansson.h>
+
+#include "core/core.h"
+#include "core/topology.h"
+
+struct explain_machine {
+    struct td_settings settings;
+    struct td_topology topology;
+    const char *shape_text, *node_text;
+    uint32_t node;
+    uint64_t seed;
+    bool as_json, all;
+};
+
+void explain_machine_default(struct explain_machine *m);
+/* explain_take takes an option with a value that any operation has; *taken: whether it is one.
+ * Returns NULL or what is wrong with the value. */
+const char *explain_take(struct explain_machine *m, const char *name, const char *value,
+                         bool *taken);
+/* explain_options reads all options from argv[2] on: flags and explain_take's itself, others by
+ * `take`. Returns NULL or what is wrong; then topology and node are known. */
+typedef const char *explain_take_fn(void *me, const char *name, const char *value);
+const char *explain_options(struct explain_machine *m, int argc, char **argv, explain_take_fn *take,
+                            void *me);
+
+/* explain_size reads 4096, 4K, 1M; explain_word finds a value among words. False: it is none. */
+bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+bool explain_word(const char *value, const char *const *words, uint8_t *out);
+
+/* explain_coordinates lists a node's; explain_place writes e.g. "6 (1,2)" and returns text. */
+json_t *explain_coordinates(const struct td_topology *t, uint32_t node);
+const char *explain_place(char *text, size_t room, const struct td_topology *t, uint32_t node);
+
+/* explain_call is `torusctl explain` of all operations but the all-to-all of equal parts. */
+int explain_call(int argc, char **argv);
+/* explain_call_known: whether there is an operation of that name. */
+bool explain_call_known(const char *name);
+
+#endif

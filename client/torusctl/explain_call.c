@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl explain, of any operation: its program as one node has it, by families of steps and by
+ * the nodes at the other end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/bound.h"
+#include "collectives/select.h"
+#include "core/arena.h"
+#include "core/group.h"
+#include "core/parts.h"
+#include "core/planes.h"
+#include "core/quantity.h"
+#include "explain.h"
+#include "explain_traffic.h"
+#include "torusctl.h"
+
+enum {
+    PEERS_SHOWN = 12,
+    LOAD_SENDS_MAX = 1 << 22, /* of all nodes: with more, links are not looked at */
+};
+
+struct link {
+    uint32_t node, dimension;
+    int sign;
+    uint64_t bytes; /* 0: not known, or there is none */
+};
+
+struct question {
+    struct explain_machine machine;
+    struct td_call call;
+    uint64_t bytes;
+    double spread;
+    uint32_t ranks_per_node, size;
+    struct td_arena *arena;
+    struct td_group group;
+    struct td_tree tree;
+    struct td_parts parts;
+    struct td_survey survey;
+    uint64_t *count; /* [2][size]: of calls with parts */
+    struct td_program program;
+    struct explain_traffic traffic;
+    struct link busiest;
+    char reason[300];
+    double bound; /* slots */
+};
+
+/* ---- options ---- */
+
+/* kind_of finds an operation; 0: there is none of that name, or it is explained otherwise. */
+static uint8_t kind_of(const char *name)
+{
+    for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
+        bool parts = td_call_has_parts(kind) && kind != TD_KIND_ALLTOALLV;
+        bool other = kind == TD_KIND_PLAN_FFT || kind == TD_KIND_FFT || kind == TD_KIND_ALLTOALL;
+        if (!parts && !other && strcmp(name, td_kind_name(kind)) == 0)
+            return (uint8_t)kind;
+    }
+    return 0;
+}
+
+bool explain_call_known(const char *name)
+{
+    return kind_of(name) != 0;
+}
+
+/* named: whether a value is a name, in which a space may be written as -. */
+static bool named(const char *value, const char *name)
+{
+    size_t i = 0;
+    for (; name[i]; i++)
+        if (value[i] != name[i] && !(name[i] == ' ' && value[i] == '-'))
+            return false;
+    return value[i] == '\0';
+}
+
+static const char *take_type(struct question *q, const char *value)
+{
+    for (unsigned type = TD_TYPE_NONE + 1; type < TD_TYPE_MAX; type++)
+        if (named(value, td_type_name(type))) {
+            q->call.type = (uint8_t)type;
+            return NULL;
+        }
+    return "--type is a type's name, such as double, int32 or complex-float";
+}
+
+static const char *take_op(struct question *q, const char *value)
+{
+    for (unsigned op = TD_OP_NONE + 1; op < TD_OP_END; op++)
+        if (named(value, td_op_name(op))) {
+            q->call.op = (uint8_t)op;
+            return td_call_reduces(q->call.kind) ? NULL : "--op is of reductions";
+        }
+    return "--op is an operator's name, such as sum, max or bitwise-and";
+}
+
+static const char *take_method(struct question *q, const char *value)
+{
+    static const char *const alltoall[] = {"auto",     "random",    "phased",
+                                           "pairwise", "two-phase", NULL};
+    static const char *const prefix[] = {"auto", "stream", "gather", "round-trips", NULL};
+    static const char *const spread[] = {"auto", "links", "planes", "binary", "binomial", NULL};
+    struct td_tuning *t = &q->machine.settings.tuning;
+    switch (q->call.kind) {
+    case TD_KIND_ALLTOALLV:
+        return explain_word(value, alltoall, &t->alltoall)
+                   ? NULL
+                   : "--method is auto, random, phased, pairwise or two-phase";
+    case TD_KIND_PREFIX:
+        return explain_word(value, prefix, &t->prefix)
+                   ? NULL
+                   : "--method of a prefix is auto, stream, gather or round-trips";
+    case TD_KIND_BROADCAST:
+    case TD_KIND_REDUCE:
+    case TD_KIND_GATHER:
+    case TD_KIND_SCATTER:
+        return explain_word(value, spread, &t->spread)
+                   ? NULL
+                   : "--method of a rooted call is auto, links, planes, binary or binomial";
+    default:
+        return "this operation takes no --method";
+    }
+}
+
+static const char *take(void *me, const char *name, const char *value)
+{
+    struct question *q = me;
+    uint64_t n = 0;
+    char *end = NULL;
+    if (strcmp(name, "--method") == 0)
+        return take_method(q, value);
+    if (strcmp(name, "--bytes") == 0)
+        return explain_size(value, 1, (uint64_t)1 << 32, &q->bytes) ? NULL : "--bytes is 1 to 4G";
+    if (strcmp(name, "--type") == 0)
+        return take_type(q, value);
+    if (strcmp(name, "--op") == 0)
+        return take_op(q, value);
+    if (strcmp(name, "--mode") == 0)
+        return explain_word(value, (const char *const[]){"off", "same", "any", NULL}, &q->call.mode)
+                   ? NULL
+                   : "--mode is off, same or any";
+    if (strcmp(name, "--root") == 0) {
+        bool good = explain_size(value, 0, TD_JOB_RANKS_MAX, &n);
+        q->call.root = (uint32_t)n;
+        return !td_call_rooted(q->call.kind) ? "this operation has no root"
+               : good                        ? NULL
+                                             : "--root is a rank";
+    }
+    if (strcmp(name, "--ranks-per-node") == 0) {
+        bool good = explain_size(value, 1, TD_NODE_RANKS_MAX, &n);
+        q->ranks_per_node = (uint32_t)n;
+        return good ? NULL : "--ranks-per-node is 1 to 256";
+    }
+    if (strcmp(name, "--spread") == 0) {
+        q->spread = strtod(value, &end);
+        return q->call.kind != TD_KIND_ALLTOALLV ? "--spread is of alltoallv"
+               : end != value && !*end && q->spread >= 0 && q->spread <= 1
+                   ? NULL
+                   : "--spread is from 0 to 1";
+    }
+    return "there is no such option";
+}
+
+static const char *parse(struct question *q, int argc, char **argv)
+{
+    bool reduces = td_call_reduces(q->call.kind);
+    q->call.type = reduces ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;
+    q->call.op = reduces ? TD_OP_SUM : TD_OP_NONE;
+    q->ranks_per_node = 1;
+    q->bytes = 1 << 16;
+    q->spread = 0.5;
+    const char *why = explain_options(&q->machine, argc, argv, take, q);
+    if (why)
+        return why;
+    uint64_t size = (uint64_t)q->machine.topology.nodes * q->ranks_per_node;
+    size_t element = td_type_bytes(q->call.type);
+    if (size > TD_JOB_RANKS_MAX)
+        return "that is more ranks than a job has, 16384";
+    if (q->bytes % element)
+        return "--bytes is a multiple of the type's size";
+    q->size = (uint32_t)size;
+    if (q->call.kind == TD_KIND_BARRIER) {
+        q->call.type = TD_TYPE_NONE;
+        q->bytes = 0;
+    } else if (!td_call_has_parts(q->call.kind)) {
+        q->call.count = q->bytes / element;
+    }
+    return td_call_check(&q->call, q->size);
+}
+
+/* ---- the program ---- */
+
+/* part_elements is what rank i has for rank j, spread about the mean. */
+static uint64_t part_elements(const struct question *q, uint64_t i, uint64_t j)
+{
+    uint64_t x = (i << 32 | j) + q->machine.seed * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    double at = (double)((x ^ x >> 31) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
+    double mean = (double)q->bytes / (double)td_type_bytes(q->call.type);
+    return (uint64_t)(mean * (1 + q->spread * (2 * at - 1)) + 0.5);
+}
+
+/* take_survey looks at all units, as the nodes together do. */
+static void take_survey(struct question *q)
+{
+    uint64_t element = td_type_bytes(q->call.type);
+    uint32_t each = q->ranks_per_node;
+    for (uint32_t from = 0; from < q->group.slots; from++)
+        for (uint32_t to = 0; to < q->group.slots; to++) {
+            uint64_t unit = 0;
+            for (uint32_t i = 0; from != to && i < each * each; i++)
+                unit += element * part_elements(q, from * each + i / each, to * each + i % each);
+            q->survey.total += unit;
+            q->survey.most = unit > q->survey.most ? unit : q->survey.most;
+        }
+}
+
+static bool fill_parts(struct question *q, struct td_parts *parts, uint32_t slot)
+{
+    uint64_t need = 0;
+    if (!td_parts_build(parts, q->arena, &q->group, slot))
+        return false;
+    for (uint32_t local = 0; local < parts->ranks; local++)
+        for (unsigned destination = 0; destination < 2; destination++) {
+            uint32_t rank = td_group_rank(&q->group, slot, local);
+            for (uint32_t other = 0; other < q->size; other++)
+                q->count[other] =
+                    destination ? part_elements(q, other, rank) : part_elements(q, rank, other);
+            struct td_rank_counts counts = {.count = q->count, .counts = q->size};
+            if (td_parts_set(parts, local, destination, &counts, td_type_bytes(q->call.type),
+                             &need))
+                return false;
+        }
+    return true;
+}
+
+/* compile_slot makes a node's program as its daemon would; parts are given back by the caller. */
+static bool compile_slot(struct question *q, uint32_t slot, struct td_parts *parts,
+                         struct td_program *out, char *reason, size_t room)
+{
+    bool has_parts = td_call_has_parts(q->call.kind);
+    if (has_parts && !fill_parts(q, parts, slot))
+        return false;
+    struct td_compile_input in = {.call = &q->call,
+                                  .seed = q->machine.seed,
+                                  .group = &q->group,
+                                  .tree = &q->tree,
+                                  .slot = slot,
+                                  .topology = &q->machine.topology,
+                                  .parts = has_parts ? parts : NULL,
+                                  .survey = has_parts ? &q->survey : NULL,
+                                  .tuning = &q->machine.settings.tuning};
+    td_select_compile(&in, out);
+    if (reason)
+        td_select_explain(&in, reason, room);
+    return true;
+}
+
+/* load_links finds the link that carries most, if that is no long work. */
+static bool load_links(struct question *q)
+{
+    const struct td_topology *t = &q->machine.topology;
+    bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    if (!routed || explain_sends(&q->program) > LOAD_SENDS_MAX / q->group.slots)
+        return true;
+    size_t links = (size_t)t->nodes * t->dimensions * 2;
+    uint64_t *load2 = calloc(links, sizeof *load2);
+    bool good = load2 != NULL;
+    uint64_t sends = 0;
+    for (uint32_t slot = 0; good && slot < q->group.slots && sends <= LOAD_SENDS_MAX; slot++) {
+        static struct td_program program;
+        struct td_parts parts = {0};
+        good = compile_slot(q, slot, &parts, &program, NULL, 0);
+        sends += good ? explain_sends(&program) : 0;
+        if (good && sends <= LOAD_SENDS_MAX)
+            explain_load(&program, load2);
+        td_parts_free(&parts, q->arena);
+    }
+    for (size_t i = 0; good && sends <= LOAD_SENDS_MAX && i < links; i++)
+        if (load2[i] / 2 > q->busiest.bytes)
+            q->busiest = (struct link){.node = (uint32_t)(i / 2 / t->dimensions),
+                                       .dimension = (uint32_t)(i / 2 % t->dimensions),
+                                       .sign = i % 2 ? -1 : 1,
+                                       .bytes = load2[i] / 2};
+    free(load2);
+    return good;
+}
+
+/* bound_bytes: what the ranks of a node have together, as the bound counts it. */
+static uint64_t bound_bytes(const struct question *q)
+{
+    switch (q->call.kind) {
+    case TD_KIND_BROADCAST:
+    case TD_KIND_REDUCE:
+    case TD_KIND_ALLREDUCE:
+    case TD_KIND_SCAN:
+    case TD_KIND_EXSCAN:
+        return q->bytes;
+    case TD_KIND_ALLTOALLV:
+        return q->bytes * q->ranks_per_node * q->ranks_per_node;
+    default:
+        return q->bytes * q->ranks_per_node;
+    }
+}
+
+static bool compile(struct question *q)
+{
+    const struct td_topology *t = &q->machine.topology;
+    bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    bool has_parts = td_call_has_parts(q->call.kind);
+    uint32_t *rank_node = calloc(q->size, sizeof *rank_node);
+    size_t parts_bytes = has_parts ? (size_t)q->size * q->ranks_per_node * 256 : 0;
+    q->count = calloc(q->size, sizeof *q->count);
+    q->arena = td_arena_create((size_t)t->nodes * 2048 + parts_bytes + (1 << 20));
+    for (uint32_t r = 0; rank_node && r < q->size; r++)
+        rank_node[r] = r / q->ranks_per_node;
+    bool good = rank_node && q->count && q->arena &&
+                td_group_build(&q->group, q->arena, rank_node, q->size) == TD_OK;
+    free(rank_node);
+    if (!good || (routed ? td_planes_best(&q->tree, q->arena, t, q->group.node, q->group.slots)
+                         : td_tree_heap(&q->tree, q->arena, q->group.slots)) != TD_OK)
+        return false;
+    if (has_parts)
+        take_survey(q);
+    q->bound =
+        td_bound_slots(t, q->call.kind, bound_bytes(q), t->nodes, q->machine.settings.packet_bytes);
+    return compile_slot(q, td_group_slot(&q->group, q->machine.node), &q->parts, &q->program,
+                        q->reason, sizeof q->reason) &&
+           explain_traffic_of(&q->program, &q->traffic) && load_links(q);
+}
+
+static const char *method_name(const struct question *q)
+{
+    enum td_alltoall method = (enum td_alltoall)q->program.tuning.alltoall;
+    if (q->call.kind != TD_KIND_ALLTOALLV || q->program.ride != TD_RIDE_NONE)
+        return q->program.method->name;
+    return td_alltoall_name(method == TD_ALLTOALL_AUTO ? TD_ALLTOALL_RANDOM : method);
+}
+
+static const char *const rides[] = {[TD_RIDE_NONE] = "none",
+                                    [TD_RIDE_EMPTY] = "nothing",
+                                    [TD_RIDE_COMBINE] = "combined",
+                                    [TD_RIDE_ROOT] = "from the root",
+                                    [TD_RIDE_GATHER] = "gathered"};
+
+/* ---- for machines ---- */
+
+static json_t *way_json(const struct question *q, const struct explain_way *way)
+{
+    const struct td_topology *t = &q->machine.topology;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < way->peers; i++) {
+        const struct explain_peer *p = &way->peer[i];
+        json_array_append_new(
+            list, json_pack("{s:i s:o s:i s:I s:I s:I s:s}", "node", (int)p->node, "coordinates",
+                            explain_coordinates(t, p->node), "hops",
+                            (int)td_topology_distance(t, q->machine.node, p->node), "messages",
+                            (json_int_t)p->messages, "bytes", (json_int_t)p->bytes, "packets",
+                            (json_int_t)p->packets, "label", q->program.family[p->family].label));
+    }
+    return list;
+}
+
+static json_t *families_json(const struct question *q)
+{
+    json_t *list = json_array();
+    for (unsigned f = 0; f < q->program.families; f++) {
+        const struct td_family *family = &q->program.family[f];
+        json_t *after = json_array();
+        for (unsigned d = 0; d < family->dependencies; d++)
+            json_array_append_new(after, json_integer(family->dependency[d].on));
+        json_array_append_new(
+            list,
+            json_pack("{s:s s:I s:s s:I s:o}", "kind", td_step_kind_name(family->kind), "count",
+                      (json_int_t)family->count, "label", family->label ? family->label : "",
+                      "bytes", (json_int_t)q->traffic.family_bytes[f], "after", after));
+    }
+    return list;
+}
+
+static json_t *gate_json(const struct question *q)
+{
+    uint32_t child[TD_TREE_CHILDREN_MAX], slot = q->program.slot;
+    uint32_t children = td_tree_children(&q->tree, slot, child);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < children; i++)
+        json_array_append_new(list, json_integer(q->group.node[child[i]]));
+    bool root = slot == q->tree.root;
+    return json_pack("{s:i s:o s:o s:i s:s s:I}", "root", (int)q->group.node[q->tree.root],
+                     "parent",
+                     root ? json_null() : json_integer(q->group.node[q->tree.parent[slot]]),
+                     "children", list, "hops", (int)q->tree.hops, "carries", rides[q->program.ride],
+                     "bytes", (json_int_t)q->program.ride_bytes);
+}
+
+static json_t *totals_json(const struct question *q)
+{
+    const struct explain_traffic *t = &q->traffic;
+    json_t *hops = json_array();
+    for (uint32_t d = 0; d < q->machine.topology.dimensions; d++)
+        json_array_append_new(hops, json_integer((json_int_t)t->byte_hops[d]));
+    return json_pack("{s:I s:I s:I s:I s:I s:i s:o}", "messages", (json_int_t)t->sent.messages,
+                     "bytes", (json_int_t)t->sent.bytes, "packets", (json_int_t)t->sent.packets,
+                     "received_bytes", (json_int_t)t->received.bytes, "barriers",
+                     (json_int_t)t->barriers, "hops_max", (int)t->hops_max, "byte_hops", hops);
+}
+
+static void print_json(const struct question *q)
+{
+    char shape[64], call[160];
+    const struct td_topology *t = &q->machine.topology;
+    td_topology_print(t, shape, sizeof shape);
+    td_call_print(&q->call, call, sizeof call);
+    json_t *all = json_pack(
+        "{s:i s:s s:s s:s s:s s:i s:i s:s s:s s:I s:i s:I s:i s:o s:I s:f}", "version", 1,
+        "operation", td_kind_name(q->call.kind), "call", call, "shape", shape, "fabric",
+        q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED ? "routed" : "direct", "ranks",
+        (int)q->size, "ranks_per_node", (int)q->ranks_per_node, "method", method_name(q), "reason",
+        q->reason, "bytes", (json_int_t)q->bytes, "packet", (int)q->machine.settings.packet_bytes,
+        "seed", (json_int_t)q->machine.seed, "node", (int)q->machine.node, "coordinates",
+        explain_coordinates(t, q->machine.node), "relay_bytes",
+        (json_int_t)q->program.scratch_bytes, "t_min_slots", q->bound);
+    json_object_set_new(all, "gate", gate_json(q));
+    json_object_set_new(all, "totals", totals_json(q));
+    json_object_set_new(all, "busiest_link",
+                        q->busiest.bytes
+                            ? json_pack("{s:i s:i s:i s:I}", "node", (int)q->busiest.node,
+                                        "dimension", (int)q->busiest.dimension, "sign",
+                                        q->busiest.sign, "bytes", (json_int_t)q->busiest.bytes)
+                            : json_null());
+    json_object_set_new(all, "families", families_json(q));
+    json_object_set_new(all, "sends", way_json(q, &q->traffic.sent));
+    json_object_set_new(all, "receives", way_json(q, &q->traffic.received));
+    json_dumpf(all, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(all);
+}
+
+/* ---- for people ---- */
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_gate(const struct question *q)
+{
+    char place[80], size[32];
+    uint32_t child[TD_TREE_CHILDREN_MAX], slot = q->program.slot;
+    uint32_t children = td_tree_children(&q->tree, slot, child);
+    printf("  gate       ");
+    for (uint32_t i = 0; i < children; i++)
+        printf("%s%s", i ? ", " : "from nodes ",
+               explain_place(place, sizeof place, &q->machine.topology, q->group.node[child[i]]));
+    if (slot == q->tree.root)
+        printf("%sthe root of the tree", children ? "; " : "");
+    else
+        printf("%sto node %s", children ? "; " : "",
+               explain_place(place, sizeof place, &q->machine.topology,
+                             q->group.node[q->tree.parent[slot]]));
+    printf("; the tree is %u hop%s deep\n", q->tree.hops, plural(q->tree.hops));
+    if (q->program.ride > TD_RIDE_EMPTY)
+        printf("  with it    %s of data, %s\n",
+               td_quantity_print((uint64_t)q->program.ride_bytes, size, sizeof size),
+               rides[q->program.ride]);
+}
+
+static void print_links(const struct question *q)
+{
+    char place[80], size[32];
+    const struct link *l = &q->busiest;
+    double packet = q->machine.settings.packet_bytes;
+    for (uint32_t d = 0; d < q->machine.topology.dimensions && q->traffic.sent.bytes; d++)
+        printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
+               (double)q->traffic.byte_hops[d] / packet);
+    if (l->bytes)
+        printf("  busiest    %s, %.6g slots, on the link of node %s in direction %u%s,\n"
+               "             if packets take the dimensions in order\n",
+               td_quantity_print(l->bytes, size, sizeof size), (double)l->bytes / packet,
+               explain_place(place, sizeof place, &q->machine.topology, l->node), l->dimension,
+               l->sign > 0 ? "+" : "-");
+}
+
+static void print_head(const struct question *q)
+{
+    char shape[64], call[160], place[80], packet[32], sent[32], received[32], kept[32];
+    const struct explain_traffic *t = &q->traffic;
+    bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    td_topology_print(&q->machine.topology, shape, sizeof shape);
+    td_call_print(&q->call, call, sizeof call);
+    printf("%s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n", call, shape,
+           routed ? "routed" : "direct", q->size, plural(q->size), q->ranks_per_node,
+           td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
+    printf("  method     %s\n", q->reason);
+    print_gate(q);
+    printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s far;\n"
+           "             receives %llu, %s; %llu barrier%s\n",
+           explain_place(place, sizeof place, &q->machine.topology, q->machine.node),
+           (unsigned long long)t->sent.messages, plural(t->sent.messages),
+           td_quantity_print(t->sent.bytes, sent, sizeof sent), (unsigned long long)t->sent.packets,
+           plural(t->sent.packets), t->hops_max, plural(t->hops_max),
+           (unsigned long long)t->received.messages,
+           td_quantity_print(t->received.bytes, received, sizeof received),
+           (unsigned long long)t->barriers, plural(t->barriers));
+    if (q->program.scratch_bytes)
+        printf("  scratch    %s of the node's memory\n",
+               td_quantity_print((uint64_t)q->program.scratch_bytes, kept, sizeof kept));
+    print_links(q);
+    if (routed)
+        printf("  T_min      %.6g slots on links that carry a packet a slot\n", q->bound);
+    else
+        puts("  T_min      none: the direct fabric has no such links");
+}
+
+static void print_families(const struct question *q)
+{
+    char size[32];
+    if (q->program.families)
+        puts("\nSteps");
+    for (unsigned f = 0; f < q->program.families; f++) {
+        const struct td_family *family = &q->program.family[f];
+        printf("  %2u %-9s %8llu  %-33s", f, td_step_kind_name(family->kind),
+               (unsigned long long)family->count, family->label ? family->label : "");
+        if (q->traffic.family_bytes[f])
+            printf(" %10s", td_quantity_print(q->traffic.family_bytes[f], size, sizeof size));
+        for (unsigned d = 0; d < family->dependencies; d++)
+            printf("%s%u", d ? ", " : "  after ", family->dependency[d].on);
+        putchar('\n');
+    }
+}
+
+static void print_way(const struct question *q, const struct explain_way *way, const char *title,
+                      const char *word)
+{
+    char place[80], size[32];
+    const struct td_topology *t = &q->machine.topology;
+    if (way->peers)
+        printf("\n%s\n", title);
+    for (uint32_t i = 0; i < way->peers && (q->machine.all || i < PEERS_SHOWN); i++) {
+        const struct explain_peer *p = &way->peer[i];
+        uint32_t hops = td_topology_distance(t, q->machine.node, p->node);
+        printf("  %s node %-14s %10s in %llu message%s and %llu packet%s, %u hop%s: %s\n", word,
+               explain_place(place, sizeof place, t, p->node),
+               td_quantity_print(p->bytes, size, sizeof size), (unsigned long long)p->messages,
+               plural(p->messages), (unsigned long long)p->packets, plural(p->packets), hops,
+               plural(hops), q->program.family[p->family].label);
+    }
+    if (way->peers > PEERS_SHOWN && !q->machine.all)
+        printf("  and %u more nodes; --all shows them\n", way->peers - PEERS_SHOWN);
+}
+
+int explain_call(int argc, char **argv)
+{
+    static struct question q;
+    explain_machine_default(&q.machine);
+    q.call.kind = kind_of(argv[1]);
+    const char *wrong = parse(&q, argc, argv);
+    if (wrong)
+        return ctl_usage("explain", wrong);
+    bool good = compile(&q);
+    if (!good) {
+        fprintf(stderr, "torusctl explain: no memory for such a machine\n");
+    } else if (q.machine.as_json) {
+        print_json(&q);
+    } else {
+        print_head(&q);
+        print_families(&q);
+        print_way(&q, &q.traffic.sent, "Sends", "to");
+        print_way(&q, &q.traffic.received, "Receives", "from");
+    }
+    explain_traffic_free(&q.traffic);
+    free(q.count);
+    td_arena_destroy(q.arena);
+    return good ? EXIT_WELL : EXIT_FAILED;
+}

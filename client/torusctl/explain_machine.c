@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/quantity.h"
+#include "explain.h"
+
+void explain_machine_default(struct explain_machine *m)
+{
+    *m = (struct explain_machine){.seed = 1};
+    td_settings_default(&m->settings);
+    m->settings.tuning.fabric = TD_FABRIC_ROUTED;
+    m->settings.scratch_bytes = (uint64_t)1 << 46; /* --relay is what bounds it here */
+}
+
+bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    return td_quantity_parse(text, out) && *out >= least && *out <= most;
+}
+
+bool explain_word(const char *value, const char *const *words, uint8_t *out)
+{
+    for (uint8_t i = 0; words[i]; i++)
+        if (strcmp(value, words[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+const char *explain_take(struct explain_machine *m, const char *name, const char *value,
+                         bool *taken)
+{
+    struct td_tuning *t = &m->settings.tuning;
+    uint64_t n = 0;
+    *taken = true;
+    if (strcmp(name, "--fabric") == 0)
+        return explain_word(value, (const char *const[]){"direct", "routed", NULL}, &t->fabric)
+                   ? NULL
+                   : "--fabric is direct or routed";
+    if (strcmp(name, "--packet") == 0) {
+        bool good = explain_size(value, 1024, TD_PACKET_BYTES_MAX, &n);
+        m->settings.packet_bytes = t->packet_bytes = (uint32_t)n;
+        return good ? NULL : "--packet is 1K to 256K";
+    }
+    if (strcmp(name, "--relay") == 0)
+        return explain_size(value, 1 << 16, (uint64_t)1 << 46, &t->relay_bytes)
+                   ? NULL
+                   : "--relay is 64K or more";
+    if (strcmp(name, "--burst") == 0) {
+        bool good = explain_size(value, 1, 1 << 16, &n);
+        t->burst = (uint32_t)n;
+        return good ? NULL : "--burst is 1 to 65536 packets";
+    }
+    if (strcmp(name, "--seed") == 0)
+        return explain_size(value, 0, UINT64_MAX, &m->seed) ? NULL : "--seed is a number";
+    if (strcmp(name, "--node") == 0)
+        m->node_text = value;
+    else if (strcmp(name, "--shape") == 0)
+        m->shape_text = value;
+    else
+        *taken = false;
+    return NULL;
+}
+
+/* find_node reads coordinates, 1,0,2. */
+static const char *find_node(struct explain_machine *m)
+{
+    uint32_t place[TD_DIMENSIONS_MAX] = {0};
+    const char *at = m->node_text;
+    for (uint32_t d = 0; at && d < m->topology.dimensions; d++) {
+        char *end = NULL;
+        unsigned long n = strtoul(at, &end, 10);
+        bool last = d + 1 == m->topology.dimensions;
+        if (*at < '0' || *at > '9' || n >= m->topology.size[d] || *end != (last ? '\0' : ','))
+            return "--node is a coordinate for each dimension, each less than its size: 0,2";
+        place[d] = (uint32_t)n;
+        at = end + 1;
+    }
+    m->node = td_topology_node(&m->topology, place);
+    return NULL;
+}
+
+const char *explain_options(struct explain_machine *m, int argc, char **argv, explain_take_fn *take,
+                            void *me)
+{
+    static char text[128];
+    const char *why = NULL, *key = NULL;
+    size_t position = 0;
+    bool taken = false;
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            m->as_json = true;
+        else if (strcmp(argv[i], "--all") == 0)
+            m->all = true;
+        else if (i + 1 == argc)
+            return "there is no such option, or its value is missing";
+        else if ((why = explain_take(m, argv[i], argv[i + 1], &taken)) ||
+                 (!taken && (why = take(me, argv[i], argv[i + 1]))))
+            return why;
+        else
+            i++;
+    }
+    if (!m->shape_text)
+        return "--shape is needed, such as 4x4";
+    if (td_topology_parse(&m->topology, m->shape_text, &position, &why) != TD_OK) {
+        snprintf(text, sizeof text, "shape %s, character %zu: %s", m->shape_text, position + 1,
+                 why);
+        return text;
+    }
+    if ((why = td_settings_check(&m->settings, &key)))
+        return why;
+    return find_node(m);
+}
+
+json_t *explain_coordinates(const struct td_topology *t, uint32_t node)
+{
+    uint32_t place[TD_DIMENSIONS_MAX];
+    json_t *list = json_array();
+    td_topology_coordinates(t, node, place);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        json_array_append_new(list, json_integer(place[d]));
+    return list;
+}
+
+const char *explain_place(char *text, size_t room, const struct td_topology *t, uint32_t node)
+{
+    uint32_t place[TD_DIMENSIONS_MAX];
+    size_t length = (size_t)snprintf(text, room, "%u (", node);
+    td_topology_coordinates(t, node, place);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        length += (size_t)snprintf(text + length, room - length, "%s%u", d ? "," : "", place[d]);
+    snprintf(text + length, room - length, ")");
+    return text;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain_traffic.h"
+
+#include <stdlib.h>
+
+#include "core/group.h"
+#include "explain_steps.h"
+
+/* struct tally: of one way, where each node is in its list; 0: not yet, else 1 more. */
+struct tally {
+    struct explain_way *way;
+    uint32_t *place;
+};
+
+static bool tally_begin(struct tally *t, struct explain_way *way, uint32_t nodes)
+{
+    *t = (struct tally){.way = way, .place = calloc(nodes, sizeof *t->place)};
+    way->peer = calloc(nodes, sizeof *way->peer);
+    return t->place && way->peer;
+}
+
+static void tally_add(struct tally *t, const struct td_step *step, unsigned family, uint64_t bytes,
+                      uint64_t packet)
+{
+    struct explain_way *way = t->way;
+    uint32_t *place = &t->place[step->peer];
+    if (*place == 0) {
+        *place = ++way->peers;
+        way->peer[*place - 1] =
+            (struct explain_peer){.node = step->peer, .family = family, .sign = step->sign};
+    }
+    struct explain_peer *peer = &way->peer[*place - 1];
+    uint64_t packets = bytes / packet + (bytes % packet != 0);
+    peer->messages++;
+    peer->bytes += bytes;
+    peer->packets += packets;
+    way->messages++;
+    way->bytes += bytes;
+    way->packets += packets;
+}
+
+static void measure(const struct td_program *p, uint32_t to, uint64_t bytes,
+                    struct explain_traffic *traffic)
+{
+    uint32_t here = p->group->node[p->slot], hops = 0;
+    for (uint32_t d = 0; d < p->topology->dimensions; d++) {
+        uint32_t h = (uint32_t)abs(td_topology_offset(p->topology, here, to, d));
+        traffic->byte_hops[d] += bytes * h;
+        hops += h;
+    }
+    traffic->hops_max = hops > traffic->hops_max ? hops : traffic->hops_max;
+}
+
+bool explain_traffic_of(const struct td_program *p, struct explain_traffic *traffic)
+{
+    struct tally sent, received;
+    *traffic = (struct explain_traffic){0};
+    bool good = tally_begin(&sent, &traffic->sent, p->topology->nodes);
+    good = tally_begin(&received, &traffic->received, p->topology->nodes) && good;
+    for (unsigned f = 0; good && f < p->families; f++) {
+        enum td_step_kind kind = p->family[f].kind;
+        bool moves = kind == TD_SEND || kind == TD_RECV;
+        for (uint64_t i = 0; (moves || kind == TD_SYNC) && i < p->family[f].count; i++) {
+            struct td_step step = {0};
+            p->method->expand(p, f, i, &step);
+            uint64_t bytes = moves ? (uint64_t)td_step_bytes(&step) : 0;
+            traffic->barriers += kind == TD_SYNC && step.among.count > 1;
+            if (bytes == 0)
+                continue;
+            traffic->family_bytes[f] += bytes;
+            tally_add(kind == TD_SEND ? &sent : &received, &step, f, bytes, p->tuning.packet_bytes);
+            if (kind == TD_SEND)
+                measure(p, step.peer, bytes, traffic);
+        }
+    }
+    free(sent.place);
+    free(received.place);
+    return good;
+}
+
+void explain_traffic_free(struct explain_traffic *traffic)
+{
+    free(traffic->sent.peer);
+    free(traffic->received.peer);
+}
+
+uint64_t explain_sends(const struct td_program *p)
+{
+    uint64_t sends = 0;
+    for (unsigned f = 0; f < p->families; f++)
+        sends += p->family[f].kind == TD_SEND ? p->family[f].count : 0;
+    return sends;
+}
+
+void explain_load(const struct td_program *p, uint64_t *load2)
+{
+    for (unsigned f = 0; f < p->families; f++)
+        for (uint64_t i = 0; p->family[f].kind == TD_SEND && i < p->family[f].count; i++) {
+            struct td_step step = {0};
+            p->method->expand(p, f, i, &step);
+            uint64_t bytes = (uint64_t)td_step_bytes(&step);
+            if (bytes)
+                explain_pass(p->topology, p->group->node[p->slot], step.peer, step.sign, bytes,
+                             load2);
+        }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_traffic: what moves between nodes in any program, added up: by the node at the other end
+ * and by link. Pure: no I/O, clock, or globals. */
+#ifndef TORUSCTL_EXPLAIN_TRAFFIC_H
+#define TORUSCTL_EXPLAIN_TRAFFIC_H
+
+#include "core/program.h"
+#include "core/topology.h"
+
+/* struct explain_peer: what goes to, or comes from, one node. */
+struct explain_peer {
+    uint32_t node;
+    uint64_t messages, bytes, packets;
+    unsigned family; /* of the first message */
+    int sign;        /* of the first, see struct td_step */
+};
+
+struct explain_way {
+    struct explain_peer *peer; /* in the order of the program */
+    uint32_t peers;
+    uint64_t messages, bytes, packets;
+};
+
+struct explain_traffic {
+    struct explain_way sent, received;
+    uint64_t byte_hops[TD_DIMENSIONS_MAX]; /* of what is sent */
+    uint64_t barriers;
+    uint32_t hops_max;
+    uint64_t family_bytes[TD_FAMILIES_MAX]; /* of sends and receives */
+};
+
+/* explain_traffic_of looks at every step of a node's program; false when there is no memory. */
+bool explain_traffic_of(const struct td_program *p, struct explain_traffic *traffic);
+void explain_traffic_free(struct explain_traffic *traffic);
+/* explain_sends returns how many sends a program has; explain_load puts them on links, as
+ * explain_pass does, in bytes. */
+uint64_t explain_sends(const struct td_program *p);
+void explain_load(const struct td_program *p, uint64_t *load2);
+
+#endif
