@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather: gather, scatter and all-gather of blocks too long for the tree. What the ranks of one run
+/* gather: gather, scatter and all-gather of blocks too long for the tree; and the prefix of values
+ * that all nodes gather, each to fold them alone. What the ranks of one run
  * of a node bring, or get, is a message between that node and the one at the other end; with block
  * or round-robin placement there is one run a node. */
 #include "collectives.h"
 
-enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
+enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY, FAMILY_FOLD };
 
 /* runs_of returns how many runs a slot has, from *first on. */
 static uint32_t runs_of(const struct td_group *g, uint32_t slot, uint32_t *first)
@@ -49,14 +50,30 @@ static struct td_slice own(const struct td_program *p, enum td_space space,
     return s;
 }
 
+/* fold makes `step` the COMBINE of all positions for a local rank. */
+static void fold(const struct td_program *p, uint64_t local, struct td_step *step)
+{
+    int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, bytes);
+    step->from_lanes = (struct td_lanes){p->group->size, bytes, 0};
+    step->to = td_slice_at(TD_SPACE_DESTINATION, (uint32_t)local, 0, bytes);
+    step->to_lanes = step->from_lanes;
+    step->running = (struct td_running){TD_RUNNING_UP_TO, 0, 1};
+}
+
 /* struct end: the root of the call, or this node itself where all are roots. */
 struct end {
     uint32_t slot, local, ranks;
+    enum td_space space; /* where what is gathered goes */
 };
 
 static struct end end_of(const struct td_program *p)
 {
-    struct end e = {p->slot, 0, td_ranks_here(p)};
+    struct end e = {p->slot, 0, td_ranks_here(p), TD_SPACE_DESTINATION};
+    if (p->call.kind == TD_KIND_PREFIX) {
+        e.ranks = 1;
+        e.space = TD_SPACE_SCRATCH;
+    }
     if (td_call_rooted(p->call.kind)) {
         td_group_locate(p->group, p->call.root, &e.slot, &e.local);
         e.ranks = 1;
@@ -80,12 +97,16 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     bool scatters = p->call.kind == TD_KIND_SCATTER;
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
     const struct td_run *run = &g->run[first + index % here]; /* of this node */
-    *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
-    if (family == FAMILY_COPY) {
+    *step = (struct td_step){.kind = p->family[family].kind,
+                             .type = p->call.type,
+                             .op = p->call.op,
+                             .to_lanes = {1, 0, 0}};
+    if (family == FAMILY_FOLD) {
+        fold(p, index, step);
+    } else if (family == FAMILY_COPY) {
         step->from =
             scatters ? blocks(p, TD_SPACE_SOURCE, e.local, run) : own(p, TD_SPACE_SOURCE, run);
-        step->to = scatters ? own(p, TD_SPACE_DESTINATION, run)
-                            : blocks(p, TD_SPACE_DESTINATION, e.local, run);
+        step->to = scatters ? own(p, TD_SPACE_DESTINATION, run) : blocks(p, e.space, e.local, run);
         step->to_lanes = (struct td_lanes){scatters ? 1 : e.ranks, 0, 1};
     } else if (family == FAMILY_RECV && scatters) {
         step->peer = g->node[e.slot];
@@ -93,7 +114,7 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     } else if (family == FAMILY_RECV) {
         const struct td_run *from = &g->run[other_run(g, p->slot, index)];
         step->peer = g->node[from->slot];
-        step->to = blocks(p, TD_SPACE_DESTINATION, e.local, from);
+        step->to = blocks(p, e.space, e.local, from);
         step->to_lanes = (struct td_lanes){e.ranks, 0, 1};
     } else if (scatters) {
         const struct td_run *to = &g->run[other_run(g, p->slot, index)];
@@ -126,4 +147,10 @@ void td_gather_compile(struct td_program *p)
     td_program_add(p, TD_RECV, recv, scatters ? "blocks from the root" : "blocks of others");
     td_program_add(p, TD_SEND, send, scatters ? "blocks to their ranks" : "own blocks");
     td_program_add(p, TD_COPY, root ? here : 0, "blocks of local ranks");
+    if (p->call.kind != TD_KIND_PREFIX)
+        return;
+    p->scratch_bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type)) * g->size;
+    td_program_add(p, TD_COMBINE, td_ranks_here(p), "all positions, alone");
+    td_program_need_all(p, FAMILY_FOLD, FAMILY_RECV);
+    td_program_need_all(p, FAMILY_FOLD, FAMILY_COPY);
 }

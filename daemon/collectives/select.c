@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
+#include "bound.h"
 #include "collectives.h"
 #include "predict.h"
+#include "prefix_stream.h"
 
 /* payload_bytes returns what one rank brings to, or takes from, a call that can ride. */
 static uint64_t payload_bytes(const struct td_call *call)
@@ -105,6 +107,30 @@ static void begin(const struct td_compile_input *in, struct td_program *out)
         out->survey = *in->survey;
 }
 
+/* compile_prefix: down a tree every link carries all positions; when all nodes gather all values a
+ * link carries what it does in an all-to-all. Both ways every rank gets the same bits, and
+ * TD_REPRODUCIBLE_ANY asks for the second. */
+static bool compile_prefix(struct td_program *p)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    bool streams = p->tuning.fabric == TD_FABRIC_ROUTED && grid.box && p->group->slots > 1 &&
+                   p->call.mode != TD_REPRODUCIBLE_ANY &&
+                   (uint64_t)td_prefix_stream_scratch(p, &grid) <= p->tuning.relay_bytes;
+    uint64_t stream = 2 * (uint64_t)td_topology_diameter(&grid.shape) + p->group->size - 1;
+    uint64_t gather = td_alltoall_bound(&grid.shape, 1) / 2;
+    bool asked = p->tuning.prefix == TD_PREFIX_STREAM || p->tuning.prefix == TD_PREFIX_ROUND_TRIPS;
+    if (p->tuning.prefix != TD_PREFIX_GATHER && streams && (asked || stream < gather)) {
+        td_prefix_stream_compile(p, &grid);
+        return true;
+    }
+    uint64_t all = payload_bytes(&p->call) * p->group->size;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED || all > p->tuning.relay_bytes)
+        return false;
+    td_gather_compile(p);
+    return true;
+}
+
 /* leaves_gaps: whether a group is no torus by itself, so that other nodes' links or none would close
  * its rings. */
 static bool leaves_gaps(const struct td_program *p)
@@ -177,6 +203,8 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         return;
     }
     if (!asked_for(out) && td_tree_combine_compile(out))
+        return;
+    if (kind == TD_KIND_PREFIX && compile_prefix(out))
         return;
     bool any = in->call->mode == TD_REPRODUCIBLE_ANY;
     bool torus = out->tuning.fabric == TD_FABRIC_ROUTED;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives that go round the rings of a torus, on tori of 1 to 4 dimensions, from every
- * root, in place and not: symbolically (symbolic.h), and what passes each link against the bounds.
- */
+/* The collectives that use all links of a torus, on tori of 1 to 4 dimensions, from every root, in
+ * place and not: symbolically (symbolic.h), and what passes each link against the bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +18,7 @@ static const char *const shapes[] = {"2",       "3",       "4",   "7",     "2x2"
 
 struct world {
     struct td_topology topology;
-    uint32_t rank_node[SYMBOLIC_RANKS_MAX], size, per_node;
+    uint32_t rank_node[3 * SYMBOLIC_RANKS_MAX], size, per_node;
 };
 
 static struct world make(const char *shape, uint32_t per_node)
@@ -141,12 +140,53 @@ static void no_two_trees_share_a_link(void **unused)
     }
 }
 
+static void check_prefix(const struct world *w, const char *shape, uint64_t count, unsigned how)
+{
+    struct symbolic_stats stats;
+    const struct symbolic_case c = {
+        .compile = td_select_compile,
+        .call = {.kind = TD_KIND_PREFIX, .type = TD_TYPE_DOUBLE, .op = TD_OP_SUM, .count = count},
+        .seed = 7,
+        .topology = w->topology,
+        .tuning = {.fabric = TD_FABRIC_ROUTED,
+                   .prefix = (uint8_t)how,
+                   .packet_bytes = 1024,
+                   .relay_bytes = 1 << 30},
+        .rank_node = w->rank_node,
+        .size = w->size,
+        .orders = 2};
+    const char *wrong = symbolic_check(&c, &stats);
+    if (wrong)
+        fail_msg("prefix, method %u, on %s with %u ranks a node: %s", how, shape, w->per_node,
+                 wrong);
+    assert_false(stats.rides);
+}
+
+static void prefix_streams_over_a_tree_of_neighbours(void **unused)
+{
+    (void)unused;
+    static const char *const meshes[] = {"3mx4", "5m", "2mx3x2"};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0] + 3; s++)
+        for (uint32_t per_node = 1; per_node <= 3; per_node++) {
+            const char *shape = s < 3 ? meshes[s] : shapes[s - 3];
+            struct world w = make(shape, per_node);
+            for (uint32_t r = w.size; per_node == 3 && r > 1; r--) { /* ranks in no order */
+                uint32_t other = (r * 7 + 3) % r, node = w.rank_node[other];
+                w.rank_node[other] = w.rank_node[r - 1];
+                w.rank_node[r - 1] = node;
+            }
+            for (unsigned how = TD_PREFIX_STREAM; w.size <= 48 && how < TD_PREFIXES; how++)
+                check_prefix(&w, shape, 1 + 90 * (s % 2), how);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allreduce_goes_round_all_rings),
         cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),
         cmocka_unit_test(no_two_trees_share_a_link),
+        cmocka_unit_test(prefix_streams_over_a_tree_of_neighbours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
