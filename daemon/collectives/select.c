@@ -38,6 +38,14 @@ static enum td_alltoall choose(const struct td_program *p, struct td_prediction 
     return predicted->two_phase < predicted->random ? TD_ALLTOALL_TWO_PHASE : TD_ALLTOALL_RANDOM;
 }
 
+/* may_ride: whether an all-to-all may travel with the gate. On the direct fabric a message to every
+ * node takes longer, when all of it is some hundred bytes; on one node nothing needs to travel. */
+static bool may_ride(const struct td_program *p)
+{
+    return p->tuning.alltoall == TD_ALLTOALL_AUTO && p->tuning.fabric == TD_FABRIC_DIRECT &&
+           p->group->slots > 1;
+}
+
 static void random_parts(struct td_program *p)
 {
     td_alltoallv_compile(p, false);
@@ -199,7 +207,8 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         return;
     }
     if (kind == TD_KIND_ALLTOALL && payload_bytes(in->call) > 0) {
-        compile_alltoall(out);
+        if (!may_ride(out) || !td_tree_combine_compile(out))
+            compile_alltoall(out);
         return;
     }
     if (!asked_for(out) && td_tree_combine_compile(out))

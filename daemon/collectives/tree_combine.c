@@ -24,6 +24,17 @@ static void deal(const struct td_program *p, struct td_step *step, const struct 
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
+/* pick makes it the COPY of what all ranks have for a local one. */
+static void pick(const struct td_program *p, struct td_step *step, uint32_t local)
+{
+    int64_t share = p->ride_bytes / p->group->size, block = share / p->group->size;
+    int64_t at = td_group_rank(p->group, p->slot, local) * block;
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, td_program_ride(p) + at, block);
+    td_slice_loop(&step->from, p->group->size, share, 0);
+    step->to = td_slice_at(TD_SPACE_DESTINATION, local, 0, share);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+}
+
 /* fold makes it the COMBINE of everybody's values, `bytes` of each rank's share from `at` on. */
 static void fold(const struct td_program *p, struct td_step *step, int64_t at, int64_t bytes)
 {
@@ -68,6 +79,9 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
         scan(p, step, &g->run[g->slot_run[p->slot] + index]);
+        return;
+    case TD_KIND_ALLTOALL:
+        pick(p, step, (uint32_t)index);
         return;
     case TD_KIND_PREFIX:
         fold(p, step, 0, share);
@@ -133,6 +147,8 @@ static struct ride ride_of(const struct td_program *p)
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
         return (struct ride){TD_RIDE_GATHER, all, true, TD_COMBINE, runs};
+    case TD_KIND_ALLTOALL:
+        return (struct ride){TD_RIDE_GATHER, all * g->size, true, TD_COPY, td_ranks_here(p)};
     case TD_KIND_PREFIX:
         return (struct ride){TD_RIDE_GATHER, all, true, TD_COMBINE, td_ranks_here(p)};
     case TD_KIND_GATHER:
