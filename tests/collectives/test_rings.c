@@ -61,7 +61,7 @@ static void check(const struct world *w, const struct td_call *call, uint64_t re
 static void allreduce_goes_round_all_rings(void **unused)
 {
     (void)unused;
-    static const uint64_t counts[] = {300, 1001, 5000};
+    static const uint64_t counts[] = {300, 1001};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (uint32_t per_node = 1; per_node <= 2; per_node++) {
             struct world w = make(shapes[s], per_node);
@@ -73,8 +73,7 @@ static void allreduce_goes_round_all_rings(void **unused)
                                              .op = TD_OP_SUM,
                                              .count = counts[i]};
                 check(&w, &call, 1 << 30, i % 2, shapes[s]);
-                if (counts[i] <= 1001) /* in several segments */
-                    check(&w, &call, 6 * 2000, i % 2, shapes[s]);
+                check(&w, &call, 6 * 2000, i % 2, shapes[s]); /* in several segments */
             }
         }
 }
@@ -87,7 +86,7 @@ static void broadcast_goes_down_edge_disjoint_trees(void **unused)
             struct world w = make(shapes[s], per_node);
             if (w.size >= SYMBOLIC_RANKS_MAX)
                 continue;
-            for (uint32_t root = 0; root < w.size; root++) {
+            for (uint32_t root = 0; root < w.size; root += 1 + w.size / 16) {
                 const struct td_call call = {.kind = TD_KIND_BROADCAST,
                                              .type = TD_TYPE_BYTE,
                                              .count = 2049 + 7000 * (root % 2) + root,
@@ -175,7 +174,7 @@ static void prefix_streams_over_a_tree_of_neighbours(void **unused)
                 w.rank_node[other] = w.rank_node[r - 1];
                 w.rank_node[r - 1] = node;
             }
-            for (unsigned how = TD_PREFIX_STREAM; w.size <= 48 && how < TD_PREFIXES; how++)
+            for (unsigned how = TD_PREFIX_STREAM; w.size <= 27 && how < TD_PREFIXES; how++)
                 check_prefix(&w, shape, 1 + 90 * (s % 2), how);
         }
 }
