@@ -2,6 +2,7 @@
 #include "select.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bound.h"
 #include "collectives.h"
@@ -139,8 +140,8 @@ static bool compile_prefix(struct td_program *p)
     return true;
 }
 
-/* leaves_gaps: whether a group is no torus by itself, so that other nodes' links or none would close
- * its rings. */
+/* leaves_gaps: whether a group is no torus by itself, so that other nodes' links or none would
+ * close its rings. */
 static bool leaves_gaps(const struct td_program *p)
 {
     struct td_grid grid;
@@ -271,6 +272,35 @@ static int explain_choice(const struct td_prediction *x, enum td_alltoall method
                     name, shape, packets, (unsigned long long)x->random, bound);
 }
 
+/* why says what a method is good for that is no all-to-all's. */
+static const char *why(const char *method)
+{
+    static const struct {
+        const char *method, *why;
+    } reasons[] = {
+        {"bcast_trees", "the group is a torus, and every link carries a part of the data"},
+        {"reduce_bucket", "the group is a torus, and every link carries a part of the data"},
+        {"bcast", "chunks follow each other down a tree of the group's nodes"},
+        {"tree_reduce", "chunks follow each other up a tree of the group's nodes"},
+        {"tree_gather", "blocks stay on links of the group's own nodes"},
+        {"reduce_exchange", "each node combines a segment of all, and sends it to all"},
+        {"reduce_rank_order",
+         "values are folded from the first rank to the last, a segment a node"},
+        {"reduce_parts", "each node folds the shares of its ranks"},
+        {"scan_chain", "ranks are numbered node by node, and each byte crosses a node once"},
+        {"prefix_stream", "positions follow each other, and a tree carries them sooner than all "
+                          "nodes could gather all values"},
+        {"prefix_round_trips", "it was asked for"},
+        {"gather", "blocks go straight from node to node"},
+        {"alltoallv", "parts go straight from node to node"},
+        {"fft", "rows, a transpose, columns, and back"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (strcmp(reasons[i].method, method) == 0)
+            return reasons[i].why;
+    return "it is the only one";
+}
+
 int td_select_explain(const struct td_compile_input *in, char *text, size_t size)
 {
     struct td_prediction predicted;
@@ -288,10 +318,7 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
                         "nodes where it can",
                         p.method->name);
     if (p.call.kind != TD_KIND_ALLTOALL)
-        return snprintf(text, size,
-                        "%s: the only method for data that does not travel with the "
-                        "gate",
-                        p.method->name);
+        return snprintf(text, size, "%s: %s", p.method->name, why(p.method->name));
     enum reason reason;
     begin(in, &p);
     enum td_alltoall method = choose(&p, &predicted, &reason);
