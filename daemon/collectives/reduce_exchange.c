@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce_exchange: allreduce of large vectors on a fabric where every node reaches every other.
  *
- * The vector is cut into blocks, each block into one segment a node. For each block every node
+ * The vector is cut into blocks, each block into one segment a node; of short vectors only some
+ * nodes have segments, since many short messages take longer than a few. For each block every node
  * sends the others their segments (the local ranks' elements already combined), combines what comes
  * for its own segment, straight into the destinations of its ranks, and sends the result to all. A
  * node sends and receives 2 (N - 1) / N of the vector, and every rank gets the same bits since each
@@ -13,8 +14,8 @@
  */
 #include "collectives.h"
 
-enum { AHEAD = 2 }; /* blocks under way */
-enum { P_ELEMENT, P_BLOCKS, P_BLOCK_COUNT, P_SLOT_BYTES };
+enum { AHEAD = 2 /* blocks under way */, SEGMENT_MIN = 32768 };
+enum { P_ELEMENT, P_BLOCKS, P_BLOCK_COUNT, P_SLOT_BYTES, P_OWNERS }; /* that have segments */
 enum { P_FOLD = 8, P_SEND, P_RECV, P_COMBINE, P_RESULT_SEND, P_RESULT_RECV };
 
 /* The peers of a node are visited from its successor on, so that not all send to one. */
@@ -33,8 +34,11 @@ static uint64_t place_of(const struct td_program *p, uint32_t slot, uint32_t pee
 static struct td_range segment(const struct td_program *p, uint64_t block, uint32_t slot)
 {
     uint64_t per_block = (uint64_t)p->parameter[P_BLOCK_COUNT], begin = block * per_block;
-    uint64_t left = p->call.count - begin;
-    struct td_range r = td_block(left < per_block ? left : per_block, p->group->slots, slot);
+    uint64_t left = p->call.count - begin, slots = p->group->slots;
+    uint64_t owners = (uint64_t)p->parameter[P_OWNERS], i = (slot * owners + slots - 1) / slots;
+    if (i * slots / owners != slot) /* owner i is this slot */
+        return (struct td_range){begin, 0};
+    struct td_range r = td_block(left < per_block ? left : per_block, owners, i);
     r.begin += begin;
     return r;
 }
@@ -116,6 +120,8 @@ void td_reduce_exchange_compile(struct td_program *p)
     p->parameter[P_BLOCKS] = (int64_t)blocks;
     p->parameter[P_BLOCK_COUNT] = (int64_t)per_block;
     p->parameter[P_SLOT_BYTES] = TD_COMPUTE_BYTES;
+    uint64_t owners = p->call.count * element / SEGMENT_MIN;
+    p->parameter[P_OWNERS] = (int64_t)(owners < 1 ? 1 : owners < slots ? owners : slots);
     for (int i = P_FOLD; i <= P_RESULT_RECV; i++)
         p->parameter[i] = -1;
     if (peers == 0) {
