@@ -12,6 +12,7 @@
 #include "core/arena.h"
 #include "core/group.h"
 #include "explain.h"
+#include "explain_group.h"
 #include "explain_steps.h"
 #include "torusctl.h"
 #include "core/quantity.h"
@@ -540,6 +541,8 @@ int ctl_explain(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "alltoall") == 0)
         return explain_alltoall(argc, argv);
+    if (argc >= 2 && strcmp(argv[1], "group") == 0)
+        return explain_group(argc, argv);
     if (argc >= 2 && explain_call_known(argv[1]))
         return explain_call(argc, argv);
     return ctl_usage("explain", "say what to explain: torusctl explain alltoall --shape 4x4");

@@ -20,6 +20,7 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
 {
     td_group_free(&c->group, core->arena);
     td_tree_free(&c->tree, core->arena);
+    td_communicator_tree_give(core, c->call_tree);
     td_arena_free(core->arena, c->seat);
     td_arena_free(core->arena, c->rank_node);
     td_arena_free(core->arena, c->rank_token);
@@ -38,6 +39,7 @@ static bool take_place(struct td_core *core, struct td_communicator *c, const ui
                                : td_tree_heap(&c->tree, core->arena, g->slots);
     if (error != TD_OK)
         return false;
+    c->closed = td_planes_closed(&core->options.topology, g->node, g->slots);
     c->slot = td_group_slot(g, core->node);
     c->ranks = td_group_slot_ranks(g, c->slot);
     c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
@@ -307,6 +309,42 @@ void td_communicator_unknown(struct td_core *core, uint32_t from, const struct t
         answer.no_room = true;
         td_core_send(core, from, &answer);
     }
+}
+
+/* ---- trees of calls ---- */
+
+void td_communicator_tree_give(struct td_core *core, struct td_call_tree *tree)
+{
+    if (!tree || --tree->uses > 0)
+        return;
+    td_tree_free(&tree->tree, core->arena);
+    td_arena_free(core->arena, tree);
+}
+
+bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
+                          const struct td_call *call, struct td_call_tree **tree)
+{
+    struct td_call_tree *last = c->call_tree;
+    if (*tree || !core->torus || c->closed || !td_planes_own(call, c->group.size))
+        return true;
+    if (!last || last->kind != call->kind || last->root != call->root) {
+        struct td_call_tree *made = td_arena_alloc(core->arena, sizeof *made);
+        if (!made)
+            return false;
+        if (td_planes_of_call(&made->tree, core->arena, &core->options.topology, &c->group, call) !=
+            TD_OK) {
+            td_arena_free(core->arena, made);
+            return false;
+        }
+        made->kind = call->kind;
+        made->root = call->root;
+        made->uses = 1;
+        td_communicator_tree_give(core, last);
+        c->call_tree = last = made;
+    }
+    last->uses++;
+    *tree = last;
+    return true;
 }
 
 /* ---- plans ---- */

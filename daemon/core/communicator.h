@@ -38,6 +38,13 @@ struct td_plan {
     uint32_t holders; /* local ranks that have not freed it */
 };
 
+/* struct td_call_tree: the tree of calls from one root, kept for the next. */
+struct td_call_tree {
+    struct td_tree tree;
+    uint8_t kind;
+    uint32_t root, uses;
+};
+
 struct td_communicator {
     struct td_task task;
     struct td_communicator *next;
@@ -53,6 +60,8 @@ struct td_communicator {
     uint32_t ranks; /* local */
     struct td_seat *seat;
     struct td_tree tree;
+    bool closed;                    /* a torus by itself */
+    struct td_call_tree *call_tree; /* used last, or NULL */
     bool has_parent;
     uint32_t parent;   /* node */
     uint32_t children; /* count */
@@ -101,6 +110,12 @@ void td_communicator_make(struct td_core *core, struct td_client *client,
 /* td_communicator_unknown answers a message of a group that there is none of here, not yet or not
  * any more. */
 void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *message);
+/* td_communicator_tree finds or makes the tree of a call that goes along its own; *tree is NULL, or
+ * that, which td_communicator_tree_give gives back. False: no memory. Does nothing if there is one.
+ */
+bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
+                          const struct td_call *call, struct td_call_tree **tree);
+void td_communicator_tree_give(struct td_core *core, struct td_call_tree *tree);
 struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number);
 void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *request);

@@ -39,7 +39,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->appeal);
     td_arena_free(arena, o->plan);
     td_parts_free(&o->parts, arena);
-    td_tree_free(&o->tree, arena);
+    td_communicator_tree_give(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
     core->operations--;

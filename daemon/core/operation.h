@@ -86,7 +86,7 @@ struct td_operation {
     uint32_t flights;
     bool crowded; /* on the torus' list of those that wait for room in its queues */
     struct td_operation *next_crowded;
-    struct td_tree tree; /* of a call that goes along one of its own */
+    struct td_call_tree *tree; /* of a call that goes along one of its own, else NULL */
     struct td_program program;
     struct td_engine engine;
 };

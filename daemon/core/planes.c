@@ -61,6 +61,13 @@ static void take_out(struct cutter *c, uint32_t node)
 
 static void offer(struct best *best, uint32_t a, uint32_t b, uint32_t wide, uint32_t high)
 {
+    if (wide == 1) { /* a line */
+        wide = high;
+        high = 1;
+        a = b;
+    }
+    if (high == 1)
+        b = a;
     uint32_t area = wide * high, sides = wide + high;
     if (area < best->area || (area == best->area && sides >= best->sides))
         return;
@@ -478,8 +485,7 @@ uint32_t td_planes_breadth(const struct td_planes *p, struct td_arena *arena, ui
 struct box {
     uint32_t first[TD_DIMENSIONS_MAX], count[TD_DIMENSIONS_MAX]; /* coordinates, the next after the
                                                                     last is 0 on a ring */
-    uint32_t root[TD_DIMENSIONS_MAX];
-    bool ring[TD_DIMENSIONS_MAX]; /* all of it */
+    bool ring[TD_DIMENSIONS_MAX];                                /* all of it */
 };
 
 /* measure_side finds the stretch of coordinates that nodes have; false when there are several. */
@@ -505,7 +511,6 @@ static bool measure_side(struct box *b, const struct td_topology *t, uint32_t d,
         begins++;
     }
     b->ring[d] = t->wrap[d] && b->count[d] == k;
-    b->root[d] = b->ring[d] ? 0 : (b->first[d] + b->count[d] / 2) % k;
     return begins <= 1;
 }
 
@@ -637,6 +642,7 @@ struct shares {
     const uint32_t *node;
     uint32_t *slot; /* [nodes] */
     uint32_t *next; /* [slots] */
+    uint32_t *hops; /* [slots] from the root */
     struct td_tree *tree;
     uint32_t branches, taken;
     struct branch branch[2 * TD_DIMENSIONS_MAX];
@@ -657,6 +663,9 @@ static uint32_t free_neighbour(const struct shares *s, uint32_t slot)
 static void join_branch(struct shares *s, struct branch *b, uint32_t slot, uint32_t parent)
 {
     s->tree->parent[slot] = parent;
+    s->hops[slot] = s->hops[parent] + 1;
+    if (s->hops[slot] > s->tree->hops)
+        s->tree->hops = s->hops[slot];
     s->next[slot] = NONE;
     if (b->first == NONE)
         b->first = slot;
@@ -699,10 +708,11 @@ td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const stru
                        .node = node,
                        .slot = td_arena_alloc(arena, t->nodes * sizeof *s.slot),
                        .next = td_arena_alloc(arena, slots * sizeof *s.next),
+                       .hops = td_arena_alloc(arena, slots * sizeof *s.hops),
                        .tree = tree};
     struct td_planes p = {0};
     td_err error = td_tree_init(tree, arena, slots);
-    if (error == TD_OK && (!s.slot || !s.next))
+    if (error == TD_OK && (!s.slot || !s.next || !s.hops))
         error = TD_ERR_NO_MEMORY;
     if (error == TD_OK) {
         for (uint32_t n = 0; n < t->nodes; n++)
@@ -715,6 +725,7 @@ td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const stru
     }
     td_arena_free(arena, s.slot);
     td_arena_free(arena, s.next);
+    td_arena_free(arena, s.hops);
     if (error == TD_OK && s.taken == slots) {
         error = td_tree_finish(tree, arena);
     } else if (error == TD_OK) {
@@ -726,5 +737,50 @@ td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const stru
     }
     if (error != TD_OK)
         td_tree_free(tree, arena);
+    return error;
+}
+
+/* ---- trees of calls ---- */
+
+bool td_planes_closed(const struct td_topology *t, const uint32_t *node, uint32_t slots)
+{
+    struct box box = {0};
+    uint64_t volume = 1;
+    bool closed = true;
+    for (uint32_t d = 0; d < t->dimensions; d++) {
+        closed = measure_side(&box, t, d, node, slots) && closed;
+        closed = closed && (box.ring[d] || box.count[d] == 1);
+        volume *= box.count[d];
+    }
+    return closed && volume == slots;
+}
+
+static bool has_shares(const struct td_call *call)
+{
+    return call->kind == TD_KIND_GATHER || call->kind == TD_KIND_SCATTER;
+}
+
+bool td_planes_own(const struct td_call *call, uint32_t ranks)
+{
+    uint64_t bytes = call->count * td_type_bytes(call->type);
+    bool one_way = call->kind == TD_KIND_BROADCAST || call->kind == TD_KIND_REDUCE;
+    return has_shares(call) ? bytes > TD_RIDE_BYTES_MAX / ranks
+                            : one_way && bytes > TD_RIDE_BYTES_MAX;
+}
+
+td_err td_planes_of_call(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
+                         const struct td_group *g, const struct td_call *call)
+{
+    uint32_t root = 0, local = 0;
+    struct td_planes p = {0};
+    if (!td_planes_own(call, g->size))
+        return td_planes_best(tree, arena, t, g->node, g->slots);
+    td_group_locate(g, call->root, &root, &local);
+    if (has_shares(call))
+        return td_planes_shares(tree, arena, t, g->node, g->slots, root);
+    td_err error = td_planes_build(&p, arena, t, g->node, g->slots);
+    if (error == TD_OK)
+        error = td_planes_tree(&p, arena, root, tree);
+    td_planes_free(&p, arena);
     return error;
 }

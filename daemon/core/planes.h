@@ -16,6 +16,8 @@
 #ifndef TD_CORE_PLANES_H
 #define TD_CORE_PLANES_H
 
+#include "call.h"
+#include "group.h"
 #include "topology.h"
 #include "tree.h"
 
@@ -60,5 +62,14 @@ td_err td_planes_best(struct td_tree *tree, struct td_arena *arena, const struct
  * group that neighbours do not connect gets that by planes. */
 td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
                         const uint32_t *node, uint32_t slots, uint32_t root);
+/* td_planes_closed: whether a group is a torus by itself: a box of the machine whose rings are all
+ * whole. */
+bool td_planes_closed(const struct td_topology *t, const uint32_t *node, uint32_t slots);
+/* td_planes_own: whether a call goes along a tree of its own, from its root: broadcast and reduce
+ * by planes, gather and scatter that of shares. What is short travels with the gate.
+ * td_planes_of_call makes it, or for others the group's. */
+bool td_planes_own(const struct td_call *call, uint32_t ranks);
+td_err td_planes_of_call(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
+                         const struct td_group *g, const struct td_call *call);
 
 #endif

@@ -6,7 +6,6 @@
 #include "flight.h"
 #include "gate.h"
 #include "link.h"
-#include "planes.h"
 
 static uint64_t ride_slot_bytes(const struct td_operation *o)
 {
@@ -18,35 +17,20 @@ bool td_prepare_rides(const struct td_operation *o)
     return o->program.ride != TD_RIDE_NONE && o->program.ride != TD_RIDE_EMPTY;
 }
 
-/* grow_tree makes the tree of a call that has one of its own: what the root's node gets from, or
- * has for, everybody goes by all its links. */
-static bool grow_tree(struct td_core *core, struct td_operation *o)
-{
-    const struct td_group *g = &o->communicator->group;
-    const struct td_call *call = &o->least.call;
-    uint32_t root = 0, local = 0;
-    bool shares = call->kind == TD_KIND_GATHER || call->kind == TD_KIND_SCATTER;
-    if (!core->torus || !shares || o->tree.slots)
-        return true;
-    td_group_locate(g, call->root, &root, &local);
-    return td_planes_shares(&o->tree, core->arena, &core->options.topology, g->node, g->slots,
-                            root) == TD_OK;
-}
-
 /* compile makes the program and its counters; false after an appeal. */
 static bool compile(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     const struct td_call *call = &o->least.call;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
-    bool grown = grow_tree(core, o);
+    bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
     struct td_tuning tuning = core->settings.tuning;
     tuning.packet_bytes = core->settings.packet_bytes;
     const struct td_compile_input input = {.call = call,
                                            .fft = &o->fft,
                                            .seed = seed,
                                            .group = &c->group,
-                                           .tree = o->tree.slots ? &o->tree : &c->tree,
+                                           .tree = o->tree ? &o->tree->tree : &c->tree,
                                            .slot = c->slot,
                                            .topology = &core->options.topology,
                                            .parts =

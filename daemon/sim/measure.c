@@ -208,7 +208,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
     struct td_survey survey = {0};
     struct td_tree tree = {0};
     bool good = arena && td_group_build(&group, arena, p->node, p->size) == TD_OK &&
-                td_planes_best(&tree, arena, &m->topology, group.node, group.slots) == TD_OK;
+                td_planes_of_call(&tree, arena, &m->topology, &group, &o->call) == TD_OK;
     uint64_t pairs = (uint64_t)p->size * (p->size - 1);
     survey.most = (uint64_t)((double)o->bytes * (1 + o->spread));
     survey.total = pairs * o->bytes;

@@ -460,24 +460,13 @@ static bool is_ordered(const struct model *m)
     }
 }
 
-/* make_tree makes that of the group, or of the call, as a node does. */
-static td_err make_tree(struct model *m)
-{
-    const struct td_topology *t = &m->c->topology;
-    const struct td_group *g = &m->group;
-    uint32_t root = 0, local = 0;
-    if (m->c->call.kind != TD_KIND_GATHER && m->c->call.kind != TD_KIND_SCATTER)
-        return td_planes_best(&m->tree, m->arena, t, g->node, g->slots);
-    td_group_locate(g, m->c->call.root, &root, &local);
-    return td_planes_shares(&m->tree, m->arena, t, g->node, g->slots, root);
-}
-
 static void check(struct model *m)
 {
     const struct symbolic_case *c = m->c;
     if (td_group_build(&m->group, m->arena, c->rank_node, c->size) != TD_OK)
         model_fail(m, "no memory for the group");
-    if (c->topology.nodes && make_tree(m) != TD_OK)
+    if (c->topology.nodes &&
+        td_planes_of_call(&m->tree, m->arena, &c->topology, &m->group, &c->call) != TD_OK)
         model_fail(m, "no memory for the tree");
     m->in_place = c->in_place || c->call.kind == TD_KIND_BROADCAST;
     promise_units(m);
