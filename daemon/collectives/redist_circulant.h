@@ -27,15 +27,14 @@ struct td_schedule_axis {
 };
 
 struct td_circulant_axis {
-    bool reverse;                /* from_block is a multiple of to_block: the receivers are finer */
-    uint32_t fine, coarse;       /* parts of either side */
-    uint32_t whole, shared;      /* G, g */
+    bool reverse;                /* the receivers are the finer side */
+    uint32_t fine, coarse;       /* parts of either side: P and Q, or Q and P */
+    uint32_t period, shared;     /* G, g */
     uint32_t indices;            /* G1 */
-    uint32_t times, inverse;     /* K1 mod G1 and its inverse */
+    uint32_t times, inverse;     /* K1 mod G1, and its inverse modulo G1 */
     uint32_t classes;            /* C: values of j */
-    uint64_t blocks;             /* a pair shares this many blocks of a superblock, */
-    uint32_t longer;             /* and one more where j is below this */
-    uint32_t senders, receivers; /* labels of either direction's side: A and B, or B and A */
+    uint64_t blocks;             /* that a pair shares of a superblock; one more where j < times */
+    uint32_t senders, receivers; /* labels: A and B, or B and A */
 };
 
 struct td_circulant {
@@ -46,6 +45,9 @@ struct td_circulant {
     uint32_t steps;                       /* classes * rotations: also the Koenig bound */
 };
 
+/* td_circulant_ratio finds the smallest blocks of the same proportion, which count in units of the
+ * greatest block that divides both; one part alone has any block one likes: the other side's. */
+void td_circulant_ratio(const struct td_schedule_axis *axis, uint64_t *from, uint64_t *to);
 /* td_circulant_init returns false where an axis' blocks are no multiples of one another. */
 bool td_circulant_init(struct td_circulant *c, uint32_t dimensions,
                        const struct td_schedule_axis *axis);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending and receiving are one computation seen from two sides: from a part of the finer side the
+ * index goes down by j, from one of the coarser side up; from a sender the label goes up by the
+ * rotation, from a receiver down. */
+#include "redist_circulant.h"
+
+#include <assert.h>
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* inverse_of returns the number below n whose product with a is 1 modulo n; 0 for n = 1. Sides have
+ * few parts, and this is done once a schedule. */
+static uint32_t inverse_of(uint32_t a, uint32_t n)
+{
+    for (uint32_t i = 1, product = a; i < n; i++, product = (product + a) % n)
+        if (product == 1)
+            return i;
+    return 0;
+}
+
+void td_circulant_ratio(const struct td_schedule_axis *axis, uint64_t *from, uint64_t *to)
+{
+    uint64_t unit = gcd(axis->from_block, axis->to_block);
+    bool any = axis->p == 1 || axis->q == 1;
+    *from = any ? 1 : axis->from_block / unit;
+    *to = any ? 1 : axis->to_block / unit;
+}
+
+static bool init_axis(struct td_circulant_axis *a, const struct td_schedule_axis *axis)
+{
+    uint64_t from, to;
+    td_circulant_ratio(axis, &from, &to);
+    if (from > 1 && to > 1)
+        return false;
+    uint64_t k = from > 1 ? from : to;
+    a->reverse = from > 1;
+    a->fine = a->reverse ? axis->q : axis->p;
+    a->coarse = a->reverse ? axis->p : axis->q;
+    a->period = (uint32_t)gcd(a->fine, k % a->fine * a->coarse % a->fine);
+    a->shared = (uint32_t)gcd(k, a->period);
+    a->indices = a->period / a->shared;
+    k /= a->shared;
+    a->times = (uint32_t)(k % a->indices);
+    a->inverse = inverse_of(a->times, a->indices);
+    a->blocks = k / a->indices;
+    a->classes = k < a->indices ? (uint32_t)k : a->indices;
+    a->senders = (a->reverse ? a->coarse : a->fine) / a->indices;
+    a->receivers = (a->reverse ? a->fine : a->coarse) / a->indices;
+    return true;
+}
+
+bool td_circulant_init(struct td_circulant *c, uint32_t dimensions,
+                       const struct td_schedule_axis *axis)
+{
+    assert(dimensions <= TD_DIMENSIONS_MAX);
+    *c =
+        (struct td_circulant){.dimensions = dimensions, .classes = 1, .senders = 1, .receivers = 1};
+    for (uint32_t d = 0; d < dimensions; d++) {
+        if (!init_axis(&c->axis[d], &axis[d]))
+            return false;
+        c->classes *= c->axis[d].classes;
+        c->senders *= c->axis[d].senders;
+        c->receivers *= c->axis[d].receivers;
+    }
+    c->rotations = c->senders > c->receivers ? c->senders : c->receivers;
+    c->steps = c->classes * c->rotations;
+    return true;
+}
+
+/* ---- an owner and those it meets ---- */
+
+struct place {
+    uint32_t index[TD_DIMENSIONS_MAX];
+    uint32_t label; /* of all axes, the last fastest */
+};
+
+static void locate(const struct td_circulant *c, bool receiving, uint32_t owner,
+                   struct place *place)
+{
+    uint32_t scale = 1;
+    place->label = 0;
+    for (uint32_t d = c->dimensions; d-- > 0;) {
+        const struct td_circulant_axis *a = &c->axis[d];
+        bool fine = a->reverse == receiving;
+        uint32_t parts = fine ? a->fine : a->coarse, part = owner % parts;
+        owner /= parts;
+        if (fine) {
+            place->index[d] = part % a->period / a->shared;
+            place->label += scale * (part / a->period * a->shared + part % a->shared);
+        } else {
+            place->index[d] = part * a->times % a->indices;
+            place->label += scale * (part / a->indices);
+        }
+        scale *= receiving ? a->receivers : a->senders;
+    }
+}
+
+/* by_index returns what the indices of those met in a class of steps add to their numbers; by_label
+ * what their labels add. */
+static uint32_t by_index(const struct td_circulant *c, bool receiving, const struct place *place,
+                         uint32_t class)
+{
+    uint32_t sum = 0, scale = 1;
+    for (uint32_t d = c->dimensions; d-- > 0;) {
+        const struct td_circulant_axis *a = &c->axis[d];
+        bool fine = a->reverse != receiving;
+        uint32_t j = class % a->classes;
+        uint32_t index = (place->index[d] + (fine ? j : a->indices - j)) % a->indices;
+        class /= a->classes;
+        sum += scale * (fine ? index * a->shared : index * a->inverse % a->indices);
+        scale *= fine ? a->fine : a->coarse;
+    }
+    return sum;
+}
+
+static uint32_t by_label(const struct td_circulant *c, bool receiving, uint32_t label)
+{
+    uint32_t sum = 0, scale = 1;
+    for (uint32_t d = c->dimensions; d-- > 0;) {
+        const struct td_circulant_axis *a = &c->axis[d];
+        bool fine = a->reverse != receiving;
+        uint32_t mine = label;
+        if (d > 0) { /* the first axis has what is left */
+            uint32_t labels = receiving ? a->senders : a->receivers;
+            mine = label % labels;
+            label /= labels;
+        }
+        sum += scale * (fine ? mine / a->shared * a->period + mine % a->shared : mine * a->indices);
+        scale *= fine ? a->fine : a->coarse;
+    }
+    return sum;
+}
+
+static bool meet(const struct td_circulant *c, bool receiving, uint32_t owner, uint32_t step,
+                 uint32_t *other)
+{
+    struct place place;
+    locate(c, receiving, owner, &place);
+    uint32_t class = step / c->rotations, turn = step % c->rotations;
+    uint32_t label = (place.label + (receiving ? c->rotations - turn : turn)) % c->rotations;
+    if (label >= (receiving ? c->senders : c->receivers))
+        return false;
+    *other = by_index(c, receiving, &place, class) + by_label(c, receiving, label);
+    return true;
+}
+
+static void meet_all(const struct td_circulant *c, bool receiving, uint32_t owner, uint32_t *row)
+{
+    struct place place;
+    uint32_t others = receiving ? c->senders : c->receivers, m = c->rotations;
+    locate(c, receiving, owner, &place);
+    for (uint32_t class = 0; class < c->classes; class ++) {
+        uint32_t base = by_index(c, receiving, &place, class), label = place.label;
+        for (uint32_t turn = 0; turn < m; turn++) {
+            *row++ = label < others ? base + by_label(c, receiving, label) : UINT32_MAX;
+            if (receiving)
+                label = label ? label - 1 : m - 1;
+            else
+                label = label + 1 < m ? label + 1 : 0;
+        }
+    }
+}
+
+bool td_circulant_send(const struct td_circulant *c, uint32_t p, uint32_t step, uint32_t *q)
+{
+    return meet(c, false, p, step, q);
+}
+
+bool td_circulant_receive(const struct td_circulant *c, uint32_t q, uint32_t step, uint32_t *p)
+{
+    return meet(c, true, q, step, p);
+}
+
+void td_circulant_sends(const struct td_circulant *c, uint32_t p, uint32_t *row)
+{
+    meet_all(c, false, p, row);
+}
+
+void td_circulant_receives(const struct td_circulant *c, uint32_t q, uint32_t *row)
+{
+    meet_all(c, true, q, row);
+}
+
+uint64_t td_circulant_blocks(const struct td_circulant *c, uint32_t step)
+{
+    uint64_t blocks = 1;
+    uint32_t class = step / c->rotations;
+    for (uint32_t d = c->dimensions; d-- > 0;) {
+        const struct td_circulant_axis *a = &c->axis[d];
+        blocks *= a->blocks + (class % a->classes < a->times);
+        class /= a->classes;
+    }
+    return blocks;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Edge colouring: a colour is a step. Pairs come heaviest first and take the first step in which
+ * both owners are idle, so that the long messages gather in the first steps. Where there is none,
+ * some step a has the sender idle and some step b the receiver: from the receiver on, the path of
+ * pairs that are in a and b by turns changes its steps over. It cannot end at the sender, since it
+ * comes to senders by a. So as many steps do as one owner has pairs (Koenig 1916). */
+#include "redist_pairs.h"
+
+#include <assert.h>
+
+struct colouring {
+    const struct td_schedule *s;
+    uint32_t first; /* step of colour 0 */
+    uint32_t words; /* of an owner's idle colours */
+    uint64_t *idle; /* bits of senders, then of receivers; 1: idle */
+    uint16_t *path; /* receiver, sender, receiver ... */
+};
+
+static uint16_t *sends(const struct colouring *c, uint32_t colour, uint32_t p)
+{
+    return td_pairs_row_send(c->s, c->first + colour) + p;
+}
+
+static uint16_t *receives(const struct colouring *c, uint32_t colour, uint32_t q)
+{
+    return td_pairs_row_receive(c->s, c->first + colour) + q;
+}
+
+static uint64_t *idle_of(const struct colouring *c, bool receiver, uint32_t owner)
+{
+    return c->idle + (size_t)(receiver ? c->s->p + owner : owner) * c->words;
+}
+
+static void put(struct colouring *c, uint32_t colour, uint32_t p, uint32_t q)
+{
+    *sends(c, colour, p) = (uint16_t)q;
+    *receives(c, colour, q) = (uint16_t)p;
+    idle_of(c, false, p)[colour / 64] &= ~((uint64_t)1 << colour % 64);
+    idle_of(c, true, q)[colour / 64] &= ~((uint64_t)1 << colour % 64);
+}
+
+static void take(struct colouring *c, uint32_t colour, uint32_t p, uint32_t q)
+{
+    *sends(c, colour, p) = TD_SCHEDULE_IDLE;
+    *receives(c, colour, q) = TD_SCHEDULE_IDLE;
+    idle_of(c, false, p)[colour / 64] |= (uint64_t)1 << colour % 64;
+    idle_of(c, true, q)[colour / 64] |= (uint64_t)1 << colour % 64;
+}
+
+/* first_of returns the first colour in both sets, UINT32_MAX: there is none. */
+static uint32_t first_of(const uint64_t *a, const uint64_t *b, uint32_t words)
+{
+    for (uint32_t w = 0; w < words; w++)
+        if (a[w] & b[w])
+            return w * 64 + (uint32_t)__builtin_ctzll(a[w] & b[w]);
+    return UINT32_MAX;
+}
+
+/* change_over makes the receiver idle in `busy`, in which it is not, instead of in `idle`. */
+static void change_over(struct colouring *c, uint32_t q, uint32_t busy, uint32_t idle)
+{
+    uint32_t length = 0;
+    for (uint16_t next = (uint16_t)q; next != TD_SCHEDULE_IDLE; length++) {
+        c->path[length] = next;
+        next = length % 2 ? *sends(c, idle, next) : *receives(c, busy, next);
+    }
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i + 1 < length; i++) {
+            uint32_t from = c->path[i + 1 - i % 2], to = c->path[i + i % 2];
+            if (pass == 0)
+                take(c, i % 2 ? idle : busy, from, to);
+            else
+                put(c, i % 2 ? busy : idle, from, to);
+        }
+}
+
+/* colour gives the pairs `colours` steps from c->first on: as many as an owner has of them. */
+static void colour(struct colouring *c, const struct td_pair *pair, uint32_t count,
+                   uint32_t colours)
+{
+    uint32_t owners = c->s->p + c->s->q;
+    for (uint32_t o = 0; o < owners; o++)
+        for (uint32_t w = 0; w < c->words; w++)
+            c->idle[(size_t)o * c->words + w] = w * 64 + 64 <= colours ? UINT64_MAX
+                                                : w * 64 >= colours
+                                                    ? 0
+                                                    : ((uint64_t)1 << colours % 64) - 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t p = pair[i].p, q = pair[i].q;
+        const uint64_t *sender = idle_of(c, false, p), *receiver = idle_of(c, true, q);
+        uint32_t step = first_of(sender, receiver, c->words);
+        if (step == UINT32_MAX) {
+            step = first_of(sender, sender, c->words);
+            uint32_t other = first_of(receiver, receiver, c->words);
+            assert(step != UINT32_MAX && other != UINT32_MAX);
+            change_over(c, q, step, other);
+        }
+        put(c, step, p, q);
+    }
+}
+
+static bool colouring_init(struct colouring *c, struct td_arena *arena, const struct td_schedule *s,
+                           uint32_t colours)
+{
+    size_t owners = s->p + s->q;
+    *c = (struct colouring){.s = s, .words = (colours + 63) / 64};
+    c->idle = td_arena_alloc(arena, owners * c->words * sizeof *c->idle);
+    c->path = td_arena_alloc(arena, (owners + 1) * sizeof *c->path);
+    return c->idle && c->path;
+}
+
+static void colouring_fini(struct colouring *c, struct td_arena *arena)
+{
+    td_arena_free(arena, c->idle);
+    td_arena_free(arena, c->path);
+}
+
+bool td_pairs_colour(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s)
+{
+    struct colouring c = {0};
+    bool good =
+        td_pairs_table(s, arena, pairs->degree) && colouring_init(&c, arena, s, pairs->degree);
+    s->kind = TD_SCHEDULE_COLOURING;
+    if (good)
+        colour(&c, pairs->pair, pairs->count, pairs->degree);
+    else
+        td_schedule_free(s, arena);
+    colouring_fini(&c, arena);
+    return good;
+}
+
+/* ---- each size by itself ---- */
+
+/* class_of returns how many pairs from `at` on are equally heavy, and of how many of them an owner
+ * is at most. `counts` is zero for every owner, before and after. */
+static uint32_t class_of(const struct td_pairs *pairs, uint32_t at, uint32_t *counts,
+                         uint32_t *degree)
+{
+    uint32_t end = at;
+    *degree = 0;
+    for (; end < pairs->count && pairs->pair[end].volume == pairs->pair[at].volume; end++) {
+        uint32_t out = ++counts[pairs->pair[end].p], in = ++counts[pairs->p + pairs->pair[end].q];
+        *degree = out > *degree ? out : *degree;
+        *degree = in > *degree ? in : *degree;
+    }
+    for (uint32_t i = at; i < end; i++)
+        counts[pairs->pair[i].p] = counts[pairs->p + pairs->pair[i].q] = 0;
+    return end - at;
+}
+
+bool td_pairs_classes_cost(const struct td_pairs *pairs, struct td_arena *arena,
+                           struct td_schedule_cost *cost)
+{
+    uint32_t *counts = td_arena_alloc(arena, (pairs->p + pairs->q) * sizeof *counts), degree;
+    *cost = (struct td_schedule_cost){0};
+    for (uint32_t at = 0; counts && at < pairs->count;) {
+        uint64_t volume = pairs->pair[at].volume;
+        at += class_of(pairs, at, counts, &degree);
+        cost->steps += degree;
+        cost->volume += degree * volume;
+    }
+    td_arena_free(arena, counts);
+    return counts != NULL;
+}
+
+bool td_pairs_classes(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s)
+{
+    struct td_schedule_cost cost;
+    struct colouring c = {0};
+    uint32_t *counts = td_arena_alloc(arena, (pairs->p + pairs->q) * sizeof *counts), degree;
+    bool good = counts && td_pairs_classes_cost(pairs, arena, &cost) &&
+                td_pairs_table(s, arena, cost.steps) && colouring_init(&c, arena, s, pairs->degree);
+    s->kind = TD_SCHEDULE_CLASSES;
+    for (uint32_t at = 0; good && at < pairs->count;) {
+        uint32_t count = class_of(pairs, at, counts, &degree);
+        colour(&c, pairs->pair + at, count, degree);
+        at += count;
+        c.first += degree;
+    }
+    if (!good)
+        td_schedule_free(s, arena);
+    colouring_fini(&c, arena);
+    td_arena_free(arena, counts);
+    return good;
+}
