@@ -2,6 +2,7 @@
 #include "walk.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/parts.h"
 
@@ -58,12 +59,30 @@ static uint8_t *unit_piece(struct td_walk *w, int64_t most, int64_t *bytes)
     return piece;
 }
 
+/* ---- overlaps ---- */
+
+static uint8_t *overlap_piece(struct td_walk *w, int64_t most, int64_t *bytes)
+{
+    const struct td_slice *s = w->slice;
+    uint64_t size = 0, offset = td_overlap_piece(&w->cursor, (uint64_t)most, &size);
+    *bytes = (int64_t)size;
+    w->over = td_overlap_left(&w->cursor) == 0;
+    if (s->space == TD_SPACE_SCRATCH)
+        return w->bases->scratch + s->base + offset;
+    uint8_t *base =
+        (s->space == TD_SPACE_SOURCE ? w->bases->source : w->bases->destination)[s->rank];
+    assert(base); /* the core has checked that it holds the owner's array */
+    return base + s->base + offset;
+}
+
 /* ---- */
 
 void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct td_bases *bases,
                    const struct td_lanes *lanes, uint32_t lane, uint64_t skip)
 {
-    *w = (struct td_walk){.slice = slice, .bases = bases};
+    memset(w, 0, offsetof(struct td_walk, cursor));
+    w->slice = slice;
+    w->bases = bases;
     if (lanes) {
         w->offset = lanes->stride * lane;
         w->rank = (int64_t)lanes->rank_stride * lane;
@@ -72,6 +91,12 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
     w->over = skip >= bytes;
     if (w->over)
         return;
+    if (slice->overlap) {
+        td_overlap_start(&w->cursor, slice->overlap, slice->pair[0], slice->pair[1], slice->side,
+                         (uint64_t)slice->offset + skip, bytes - skip);
+        w->over = td_overlap_left(&w->cursor) == 0;
+        return;
+    }
     if (slice->parts) {
         start_unit(w, (uint64_t)slice->offset + skip, bytes - skip);
         return;
@@ -88,6 +113,8 @@ int64_t td_walk_left(const struct td_walk *w)
 {
     if (w->over)
         return 0;
+    if (w->slice->overlap)
+        return (int64_t)td_overlap_left(&w->cursor);
     return w->slice->parts ? unit_left(w) : w->slice->run - w->used;
 }
 
@@ -125,6 +152,8 @@ uint8_t *td_walk_piece(struct td_walk *w, int64_t most, int64_t *bytes)
         return NULL;
     if (w->slice->parts)
         return unit_piece(w, most, bytes);
+    if (w->slice->overlap)
+        return overlap_piece(w, most, bytes);
     uint8_t *piece = address(w);
     int64_t left = td_walk_left(w);
     *bytes = left < most ? left : most;

@@ -6,6 +6,7 @@
 #define TD_COMPUTE_WALK_H
 
 #include "compute.h"
+#include "core/overlap.h"
 
 struct td_walk {
     const struct td_slice *slice;
@@ -17,6 +18,7 @@ struct td_walk {
     int64_t offset;            /* of the lane */
     int64_t rank;
     bool over;
+    struct td_overlap_cursor cursor; /* of an overlap; else not set */
 };
 
 /* td_walk_start begins at byte `skip` of one lane of the slice. */

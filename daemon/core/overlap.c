@@ -53,7 +53,7 @@ static bool next(const struct td_owned *a, const struct td_owned *b, uint64_t en
 
 /* meet finds the spans of two owners. With span == NULL it only counts. */
 static void meet(const struct td_owned *a, const struct td_owned *b, struct td_spans *s,
-                 struct td_span *span)
+                 struct td_interval *span)
 {
     uint64_t begin = a->begin > b->begin ? a->begin : b->begin;
     uint64_t end = a->end < b->end ? a->end : b->end;
@@ -64,7 +64,7 @@ static void meet(const struct td_owned *a, const struct td_owned *b, struct td_s
     period = period < all ? period : all;
     uint64_t rest = all % period, of_rest = 0, count = 0;
     for (uint64_t i = begin; next(a, b, begin + period, &i, &count); i += count) {
-        struct td_span here = {{td_owned_before(a, i), td_owned_before(b, i)}, count, s->period};
+        struct td_interval here = {{td_owned_before(a, i), td_owned_before(b, i)}, count, s->period};
         if (s->count == 0)
             s->first = here;
         if (span)
@@ -80,7 +80,7 @@ static void meet(const struct td_owned *a, const struct td_owned *b, struct td_s
     s->span = span;
 }
 
-static const struct td_span *span_at(const struct td_spans *s, uint32_t i)
+static const struct td_interval *span_at(const struct td_spans *s, uint32_t i)
 {
     return s->count == 1 ? &s->first : &s->span[i];
 }
@@ -111,8 +111,8 @@ static struct td_spans *make_row(const struct td_overlap *o, struct td_arena *ar
         spans += s.count > 1 ? s.count : 0;
     }
     struct td_spans *row =
-        td_arena_alloc(arena, others * sizeof *row + spans * sizeof(struct td_span));
-    struct td_span *span = row ? (struct td_span *)(row + others) : NULL;
+        td_arena_alloc(arena, others * sizeof *row + spans * sizeof(struct td_interval));
+    struct td_interval *span = row ? (struct td_interval *)(row + others) : NULL;
     for (uint32_t other = 0; row && other < others; other++) {
         pair_of(o, side, axis, own, other, &from, &to);
         meet(&from, &to, &row[other], span);
@@ -206,7 +206,7 @@ uint64_t td_overlap_before(const struct td_overlap *o, uint32_t from, uint32_t t
     if (s->total == 0)
         return 0;
     uint64_t inner = td_overlap_elements(o, from, to) / s->total, before = 0;
-    const struct td_span *first = span_at(s, 0);
+    const struct td_interval *first = span_at(s, 0);
     if (index > first->at[side]) { /* of the period that it is in */
         uint64_t turns = (index - first->at[side]) / s->stride[side];
         uint64_t place = index - turns * s->stride[side];
@@ -218,7 +218,7 @@ uint64_t td_overlap_before(const struct td_overlap *o, uint32_t from, uint32_t t
             else
                 high = middle;
         }
-        const struct td_span *span = span_at(s, low);
+        const struct td_interval *span = span_at(s, low);
         uint64_t of_span = place > span->at[side] ? place - span->at[side] : 0;
         before = turns * s->period + span->before + (of_span < span->count ? of_span : span->count);
     }

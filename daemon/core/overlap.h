@@ -14,8 +14,8 @@
 
 enum td_overlap_side { TD_OVERLAP_FROM, TD_OVERLAP_TO };
 
-/* struct td_span: `count` indices, at[side] in either owner's array; `before` come first. */
-struct td_span {
+/* struct td_interval: `count` indices, at[side] in either owner's array; `before` come first. */
+struct td_interval {
     uint64_t at[2], count, before;
 };
 
@@ -25,8 +25,8 @@ struct td_spans {
     uint64_t period;    /* of these, in one period: what the spans have together */
     uint64_t stride[2]; /* by which either owner's index grows in one period */
     uint32_t count;
-    struct td_span first; /* if there is only one; else ... */
-    struct td_span *span; /* [count] */
+    struct td_interval first; /* if there is only one; else ... */
+    struct td_interval *span; /* [count] */
 };
 
 struct td_overlap {

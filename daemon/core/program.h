@@ -17,7 +17,10 @@
 #include "limits.h"
 
 struct td_group;
+struct td_overlap;
 struct td_parts;
+struct td_plan;
+struct td_stages;
 struct td_topology;
 struct td_tree;
 
@@ -47,6 +50,12 @@ struct td_slice {
     /* not NULL: bytes [offset, offset + run) of the unit for, or from, `slot`; no levels */
     const struct td_parts *parts;
     uint32_t slot;
+    /* not NULL: bytes [offset, offset + run) of what owner pair[0] has for owner pair[1], as they
+     * lie in the array of pair[side], which begins at `base`; no levels (overlap.h) */
+    const struct td_overlap *overlap;
+    uint32_t pair[2];
+    uint8_t side;
+    int64_t base;
     int64_t offset; /* bytes from the start of the buffer */
     int64_t run;    /* contiguous bytes innermost */
     struct td_level level[TD_LEVELS_MAX];
