@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "redist_pairs.h"
 
-#include <assert.h>
 #include <string.h>
 
 static bool before(const struct td_pair *a, const struct td_pair *b)
@@ -37,29 +36,65 @@ static void sort(struct td_pair *pair, uint32_t count)
     }
 }
 
+static uint64_t volume_of(const void *me, uint32_t p, uint32_t q)
+{
+    const struct td_pairs *pairs = me;
+    return pairs->volume[(size_t)p * pairs->q + q];
+}
+
+struct td_schedule_problem td_pairs_problem(const struct td_pairs *pairs)
+{
+    return (struct td_schedule_problem){
+        .p = pairs->p, .q = pairs->q, .volume = volume_of, .me = pairs};
+}
+
+static void ask(struct td_pairs *pairs, const struct td_schedule_problem *problem)
+{
+    for (uint32_t p = 0; p < problem->p; p++)
+        for (uint32_t q = 0; q < problem->q; q++) {
+            uint64_t volume = td_schedule_volume(problem, p, q);
+            pairs->volume[(size_t)p * pairs->q + q] = volume;
+            pairs->count += volume > 0;
+        }
+}
+
+static void list(struct td_pairs *pairs)
+{
+    struct td_pair *next = pairs->pair;
+    for (uint32_t p = 0; p < pairs->p; p++)
+        for (uint32_t q = 0; q < pairs->q; q++) {
+            uint64_t volume = volume_of(pairs, p, q);
+            if (volume)
+                *next++ = (struct td_pair){volume, (uint16_t)p, (uint16_t)q};
+        }
+    sort(pairs->pair, pairs->count);
+}
+
 bool td_pairs_init(struct td_pairs *pairs, struct td_arena *arena,
                    const struct td_schedule_problem *problem)
 {
-    struct td_schedule_bound bound;
-    td_schedule_bound(problem, &bound);
-    uint64_t most = (uint64_t)bound.steps * (problem->p < problem->q ? problem->p : problem->q);
-    *pairs = (struct td_pairs){.p = problem->p, .q = problem->q, .degree = bound.steps};
-    if (most > UINT32_MAX)
+    uint64_t most = (uint64_t)problem->p * problem->q;
+    *pairs = (struct td_pairs){.p = problem->p, .q = problem->q};
+    if (most > UINT32_MAX ||
+        !(pairs->volume = td_arena_alloc(arena, (size_t)most * sizeof *pairs->volume)))
         return false;
-    pairs->pair = td_arena_alloc(arena, (size_t)most * sizeof *pairs->pair);
-    for (uint32_t p = 0; pairs->pair && p < problem->p; p++)
-        for (uint32_t q = 0; q < problem->q; q++) {
-            uint64_t volume = td_schedule_volume(problem, p, q);
-            if (volume)
-                pairs->pair[pairs->count++] = (struct td_pair){volume, (uint16_t)p, (uint16_t)q};
-        }
-    if (pairs->pair)
-        sort(pairs->pair, pairs->count);
-    return pairs->pair != NULL;
+    ask(pairs, problem);
+    pairs->pair = td_arena_alloc(arena, pairs->count * sizeof *pairs->pair);
+    if (!pairs->pair) {
+        td_pairs_free(pairs, arena);
+        return false;
+    }
+    struct td_schedule_problem known = td_pairs_problem(pairs);
+    struct td_schedule_bound bound;
+    td_schedule_bound(&known, &bound);
+    pairs->degree = bound.steps;
+    list(pairs);
+    return true;
 }
 
 void td_pairs_free(struct td_pairs *pairs, struct td_arena *arena)
 {
+    td_arena_free(arena, pairs->volume);
     td_arena_free(arena, pairs->pair);
     *pairs = (struct td_pairs){0};
 }

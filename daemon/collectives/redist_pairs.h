@@ -15,6 +15,7 @@ struct td_pair {
 struct td_pairs {
     uint32_t p, q, count;
     uint32_t degree;      /* the most pairs of one owner */
+    uint64_t *volume;     /* [p][q]: asking for one may take long */
     struct td_pair *pair; /* heaviest first, then by p and q */
 };
 
@@ -23,6 +24,8 @@ struct td_pairs {
 bool td_pairs_init(struct td_pairs *pairs, struct td_arena *arena,
                    const struct td_schedule_problem *problem);
 void td_pairs_free(struct td_pairs *pairs, struct td_arena *arena);
+/* td_pairs_problem is the problem as the pairs know it. */
+struct td_schedule_problem td_pairs_problem(const struct td_pairs *pairs);
 /* td_pairs_colour makes the COLOURING of the pairs, in `degree` steps; td_pairs_classes the
  * CLASSES; td_pairs_match the MATCHING, in `degree` steps. */
 bool td_pairs_colour(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s);

@@ -79,6 +79,26 @@ uint64_t td_schedule_volume(const struct td_schedule_problem *problem, uint32_t 
     return blocks;
 }
 
+static bool in_axis_order(const struct td_layout *l)
+{
+    for (uint32_t d = 0; d < l->dimensions; d++)
+        if (l->grid_order[d] != d)
+            return false;
+    return !l->box;
+}
+
+bool td_schedule_axes(const struct td_layout *from, const struct td_layout *to,
+                      struct td_schedule_axis *axis)
+{
+    bool good = in_axis_order(from) && in_axis_order(to);
+    for (uint32_t d = 0; good && d < from->dimensions; d++) {
+        const struct td_axis *a = &from->axis[d], *b = &to->axis[d];
+        axis[d] = (struct td_schedule_axis){a->parts, b->parts, a->block, b->block};
+        good = (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
+    }
+    return good;
+}
+
 /* ---- bounds and costs ---- */
 
 static void bound_row(const struct td_schedule_problem *problem, bool receiver, uint32_t owner,
@@ -130,14 +150,15 @@ static bool cheaper(const struct td_schedule_cost *a, const struct td_schedule_c
 }
 
 /* build_cheaper takes the colouring, or the classes if these cost less. */
-static bool build_cheaper(struct td_schedule *s, struct td_arena *arena,
-                          const struct td_schedule_problem *problem, const struct td_pairs *pairs)
+static bool build_cheaper(struct td_schedule *s, struct td_arena *arena, uint64_t startup,
+                          const struct td_pairs *pairs)
 {
     struct td_schedule_cost colouring, classes;
+    struct td_schedule_problem known = td_pairs_problem(pairs);
     if (!td_pairs_classes_cost(pairs, arena, &classes) || !td_pairs_colour(pairs, arena, s))
         return false;
-    td_schedule_cost(s, problem, &colouring);
-    if (!cheaper(&classes, &colouring, problem->startup))
+    td_schedule_cost(s, &known, &colouring);
+    if (!cheaper(&classes, &colouring, startup))
         return true;
     td_schedule_free(s, arena);
     return td_pairs_classes(pairs, arena, s);
@@ -153,7 +174,7 @@ static bool build_from_pairs(struct td_schedule *s, struct td_arena *arena,
     bool good = wanted == TD_SCHEDULE_MATCHING    ? td_pairs_match(&pairs, arena, s)
                 : wanted == TD_SCHEDULE_COLOURING ? td_pairs_colour(&pairs, arena, s)
                 : wanted == TD_SCHEDULE_CLASSES   ? td_pairs_classes(&pairs, arena, s)
-                                                  : build_cheaper(s, arena, problem, &pairs);
+                                                : build_cheaper(s, arena, problem->startup, &pairs);
     td_pairs_free(&pairs, arena);
     return good;
 }

@@ -8,6 +8,7 @@
 #define TD_COLLECTIVES_REDIST_SCHEDULE_H
 
 #include "core/arena.h"
+#include "core/layout.h"
 #include "redist_circulant.h"
 
 enum td_schedule_kind {
@@ -54,6 +55,10 @@ void td_schedule_free(struct td_schedule *s, struct td_arena *arena);
 bool td_schedule_send(const struct td_schedule *s, uint32_t p, uint32_t step, uint32_t *q);
 bool td_schedule_receive(const struct td_schedule *s, uint32_t q, uint32_t step, uint32_t *p);
 
+/* td_schedule_axes writes the axes of a problem between two layouts; false: volumes alone say it,
+ * since there are boxes, offsets or grids whose places are numbered in other orders. */
+bool td_schedule_axes(const struct td_layout *from, const struct td_layout *to,
+                      struct td_schedule_axis *axis);
 /* td_schedule_volume returns the problem's volume of a pair. */
 uint64_t td_schedule_volume(const struct td_schedule_problem *problem, uint32_t p, uint32_t q);
 
