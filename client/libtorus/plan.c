@@ -19,13 +19,14 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
     q.u.operation.group = g->number;
     q.u.operation.timeout_ns = g->timeout_ns;
     q.u.operation.call.kind = TD_KIND_PLAN_FFT;
-    struct td_fft *f = &q.u.operation.fft;
+    struct td_fft *f = &q.u.operation.description.fft;
     f->dimensions = d->dimensions > TD_DIMENSIONS_MAX ? 0 : d->dimensions;
     f->type = (uint32_t)d->type;
     f->sign = d->sign;
     f->scale = (uint32_t)d->scale;
     for (uint32_t i = 0; i < f->dimensions; i++)
         f->size[i] = d->shape[i];
+    td_fft_all(f);
     const char *wrong = td_fft_check(f);
     if (wrong)
         return tl_fail(c, TORUS_ERR_INVALID, "plan_fft: %s", wrong);

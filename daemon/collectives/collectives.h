@@ -10,6 +10,7 @@
 #include "core/layout.h"
 #include "core/program.h"
 #include "spread.h"
+#include "stages.h"
 
 /* tree_combine: the gate is the operation. False when the payload is longer than
  * TD_RIDE_BYTES_MAX. */
@@ -46,6 +47,10 @@ void td_alltoall_phased_compile(struct td_program *p);
 void td_alltoall_pairwise_compile(struct td_program *p);
 /* alltoall_two_phase: the longest dimension first, the rest from relays in random order. */
 void td_alltoall_two_phase_compile(struct td_program *p);
+/* redist: from one layout of an array to another (Park, Prasanna, Raghavendra 1999). */
+void td_redist_compile(struct td_program *p);
+bool td_redist_stages(const struct td_plan_input *in, struct td_arena *arena,
+                      struct td_stages **stages);
 /* fft: rows, transpose, columns, transpose back (us8095585). */
 void td_fft_compile(struct td_program *p);
 

@@ -23,12 +23,12 @@ enum {
 
 static uint64_t rows_total(const struct td_program *p)
 {
-    return p->fft.size[0];
+    return p->plan->fft.size[0];
 }
 
 static uint64_t columns_total(const struct td_program *p)
 {
-    return p->fft.size[1];
+    return p->plan->fft.size[1];
 }
 
 /* rows_of returns the rows of a rank, columns_of the columns of a slot. */
@@ -181,7 +181,7 @@ static void expand_back(const struct td_program *p, unsigned family, uint64_t in
         step->transform.batch = (int64_t)columns.count;
         step->transform.stride = step->transform.to_stride = width;
         step->transform.distance = step->transform.to_distance = 1;
-        step->transform.factor = td_fft_factor(&p->fft);
+        step->transform.factor = td_fft_factor(&p->plan->fft);
     } else if (family == FAMILY_SEND_BACK) {
         uint32_t slot = 0, local = 0;
         uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
@@ -203,9 +203,9 @@ static void expand_back(const struct td_program *p, unsigned family, uint64_t in
 static void expand(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    *step = (struct td_step){.kind = p->family[family].kind, .type = (uint8_t)p->fft.type};
-    step->transform.type = (uint8_t)p->fft.type;
-    step->transform.sign = (int8_t)p->fft.sign;
+    *step = (struct td_step){.kind = p->family[family].kind, .type = (uint8_t)p->plan->fft.type};
+    step->transform.type = (uint8_t)p->plan->fft.type;
+    step->transform.sign = (int8_t)p->plan->fft.sign;
     switch (family) {
     case FAMILY_RECV:
     case FAMILY_ROWS:
@@ -230,7 +230,7 @@ static int64_t chunk_lines(uint64_t line, uint64_t lines)
 
 void td_fft_compile(struct td_program *p)
 {
-    uint64_t element = td_type_bytes(p->fft.type);
+    uint64_t element = td_type_bytes(p->plan->fft.type);
     uint64_t here = td_ranks_here(p), others = p->group->size - here;
     uint64_t peers = p->group->slots - 1;
     uint64_t rows_most = td_block(rows_total(p), p->group->size, 0).count;

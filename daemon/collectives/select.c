@@ -109,8 +109,7 @@ static void begin(const struct td_compile_input *in, struct td_program *out)
                                .slot = in->slot,
                                .call = *in->call,
                                .seed = in->seed};
-    if (in->fft)
-        out->fft = *in->fft;
+    out->plan = in->plan;
     out->parts = in->parts;
     if (in->survey)
         out->survey = *in->survey;
@@ -199,6 +198,10 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         td_fft_compile(out);
         return;
     }
+    if (kind == TD_KIND_REDIST) {
+        td_redist_compile(out);
+        return;
+    }
     if (kind == TD_KIND_REDUCE_SCATTERV) {
         td_reduce_parts_compile(out);
         return;
@@ -234,6 +237,15 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     else
         td_gather_compile(out);
 }
+
+static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
+                        struct td_stages **stages)
+{
+    *stages = NULL;
+    return in->plan->kind == TD_KIND_FFT || td_redist_stages(in, arena, stages);
+}
+
+const struct td_planner td_select_planner = {make_stages, td_stages_free};
 
 const char *td_alltoall_name(enum td_alltoall method)
 {

@@ -79,6 +79,8 @@ static const struct {
     [TD_KIND_ALLGATHERV] = {"allgatherv", MOVES | PARTS, NOTHING, NOTHING},
     [TD_KIND_NEIGHBOUR_ALLTOALLV] = {"neighbour_alltoallv", MOVES | PARTS, NOTHING, NOTHING},
     [TD_KIND_REDUCE_SCATTERV] = {"reduce_scatterv", MOVES | REDUCES | PARTS, NOTHING, NOTHING},
+    [TD_KIND_PLAN_REDIST] = {"plan_redist", 0, NOTHING, NOTHING},
+    [TD_KIND_REDIST] = {"redist", 0, NOTHING, NOTHING},
 };
 
 static bool kind_is(unsigned kind, unsigned what)
@@ -99,6 +101,16 @@ bool td_call_has_parts(unsigned kind)
 bool td_call_rooted(unsigned kind)
 {
     return kind_is(kind, ROOTED);
+}
+
+bool td_call_plans(unsigned kind)
+{
+    return kind == TD_KIND_PLAN_FFT || kind == TD_KIND_PLAN_REDIST;
+}
+
+bool td_call_executes(unsigned kind)
+{
+    return kind == TD_KIND_FFT || kind == TD_KIND_REDIST;
 }
 
 static uint64_t extent_bytes(enum extent extent, uint64_t bytes, uint32_t size, bool at_root)
@@ -240,10 +252,10 @@ int td_call_print(const struct td_call *call, char *text, size_t size)
 {
     static const char *const modes[TD_REPRODUCIBLES] = {"", ", same placement", ", any placement"};
     const char *kind = td_kind_name(call->kind);
-    if (call->kind == TD_KIND_PLAN_FFT)
+    if (td_call_plans(call->kind))
         return snprintf(text, size, "%s(description %016llx)", kind,
                         (unsigned long long)call->digest);
-    if (call->kind == TD_KIND_FFT)
+    if (td_call_executes(call->kind))
         return snprintf(text, size, "%s(plan %llu)", kind, (unsigned long long)call->plan);
     if (!kind_is(call->kind, MOVES))
         return snprintf(text, size, "%s", kind);
@@ -258,75 +270,4 @@ int td_call_print(const struct td_call *call, char *text, size_t size)
     return snprintf(text, size, "%s(%s%s%s%s%s%s%s)", kind, reduces ? td_op_name(call->op) : "",
                     reduces ? ", " : "", td_type_name(call->type), count, root,
                     reduces && call->mode < TD_REPRODUCIBLES ? modes[call->mode] : "", more);
-}
-
-const char *td_fft_check(const struct td_fft *fft)
-{
-    if (fft->dimensions != 2)
-        return "a transform has 2 dimensions";
-    if (fft->type != TD_TYPE_COMPLEX_FLOAT && fft->type != TD_TYPE_COMPLEX_DOUBLE)
-        return "the type of a transform is complex float or complex double";
-    if (fft->sign != TD_FFT_FORWARD && fft->sign != TD_FFT_BACKWARD)
-        return "the sign of a transform is -1 (forward) or +1 (backward)";
-    if (fft->scale > TD_SCALE_FULL)
-        return "the scale of a transform is none, ortho or full";
-    uint64_t points = 1;
-    for (uint32_t d = 0; d < fft->dimensions; d++) {
-        if (fft->size[d] == 0)
-            return "an axis of a transform has at least one point";
-        if (fft->size[d] > INT32_MAX)
-            return "an axis of a transform has at most 2147483647 points";
-        if (points > (uint64_t)INT64_MAX / 16 / fft->size[d])
-            return "the array overflows 63 bits of bytes";
-        points *= fft->size[d];
-    }
-    return NULL;
-}
-
-/* FNV-1a over the fields in a fixed order, so that it is the same on every machine. */
-static uint64_t hash(uint64_t h, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-    return h;
-}
-
-uint64_t td_fft_digest(const struct td_fft *fft)
-{
-    uint64_t h = hash(0xcbf29ce484222325u, fft->dimensions);
-    h = hash(h, fft->type);
-    h = hash(h, (uint64_t)fft->sign);
-    h = hash(h, fft->scale);
-    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
-        h = hash(h, fft->size[d]);
-    return h;
-}
-
-/* Newton's iteration: the core and collectives link to no libm. Exact to the last bit or two. */
-static double square_root(double x)
-{
-    double y = x > 1 ? x : 1;
-    for (int i = 0; i < 200; i++) {
-        double better = 0.5 * (y + x / y);
-        if (better >= y)
-            break;
-        y = better;
-    }
-    return y;
-}
-
-double td_fft_factor(const struct td_fft *fft)
-{
-    double points = 1;
-    for (uint32_t d = 0; d < fft->dimensions; d++)
-        points *= (double)fft->size[d];
-    switch ((enum td_fft_scale)fft->scale) {
-    case TD_SCALE_ORTHO:
-        return 1 / square_root(points);
-    case TD_SCALE_FULL:
-        return 1 / points;
-    case TD_SCALE_NONE:
-        break;
-    }
-    return 1;
 }

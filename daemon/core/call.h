@@ -16,7 +16,7 @@ enum td_kind {
     TD_KIND_BROADCAST = 2,
     TD_KIND_ALLREDUCE = 3,
     TD_KIND_ALLTOALL = 4,
-    TD_KIND_PLAN_FFT = 5, /* agrees on a plan; `digest` stands for the description */
+    TD_KIND_PLAN_FFT = 5, /* agrees on a plan (plan.h); `digest` stands for the description */
     TD_KIND_FFT = 6,      /* executes plan `plan` */
     TD_KIND_REDUCE = 7,
     TD_KIND_REDUCE_SCATTER = 8, /* `count` elements of the result to each rank */
@@ -33,6 +33,8 @@ enum td_kind {
     TD_KIND_ALLGATHERV = 18,
     TD_KIND_NEIGHBOUR_ALLTOALLV = 19,
     TD_KIND_REDUCE_SCATTERV = 20,
+    TD_KIND_PLAN_REDIST = 21, /* as PLAN_FFT, FFT: an array goes from one layout to another */
+    TD_KIND_REDIST = 22,
     TD_KIND_MAX
 };
 
@@ -96,22 +98,8 @@ struct td_call {
     uint32_t root;
     /* elements: of the buffer; of each rank's part of it; per pair of ranks */
     uint64_t count;
-    uint64_t plan;   /* FFT: the plan executed */
-    uint64_t digest; /* PLAN_FFT: hash of the description; else td_call_digest's, or 0 */
-};
-
-/* Direction of a transform: the sign of the exponent, as in FFTW. */
-enum { TD_FFT_FORWARD = -1, TD_FFT_BACKWARD = +1 };
-enum td_fft_scale { TD_SCALE_NONE = 0, TD_SCALE_ORTHO = 1, TD_SCALE_FULL = 2 /* 1/N */ };
-
-/* struct td_fft: a multi-dimensional transform. The last axis is contiguous. Every rank holds a
- * block of whole rows along axis 0 (layout.h, block distribution), on input and on output. */
-struct td_fft {
-    uint32_t dimensions; /* 2 */
-    uint32_t type;       /* TD_TYPE_COMPLEX_FLOAT or TD_TYPE_COMPLEX_DOUBLE */
-    int32_t sign;
-    uint32_t scale; /* enum td_fft_scale */
-    uint64_t size[TD_DIMENSIONS_MAX];
+    uint64_t plan;   /* FFT, REDIST: the plan executed */
+    uint64_t digest; /* of a plan's description; else td_call_digest's, or 0 */
 };
 
 /* td_type_bytes returns the size of one element, 0 for an unknown type. */
@@ -124,6 +112,9 @@ size_t td_call_alignment(unsigned kind, unsigned type);
 bool td_call_reduces(unsigned kind);
 bool td_call_has_parts(unsigned kind);
 bool td_call_rooted(unsigned kind);
+/* td_call_plans: whether a plan is agreed on; td_call_executes: whether one is executed. */
+bool td_call_plans(unsigned kind);
+bool td_call_executes(unsigned kind);
 /* td_call_bytes returns what a rank's source and destination must hold, of calls without parts and
  * without a plan. */
 void td_call_bytes(const struct td_call *call, uint32_t size, uint32_t rank, uint64_t *source,
@@ -147,11 +138,5 @@ enum { TD_DIGEST_SPLIT = 0xff };
 uint64_t td_call_digest(unsigned kind, uint64_t hash);
 /* td_call_print writes e.g. "allreduce(sum, double, 10)" into text; returns its length. */
 int td_call_print(const struct td_call *call, char *text, size_t size);
-
-/* td_fft_check returns NULL when the description can be planned, else what is wrong. */
-const char *td_fft_check(const struct td_fft *fft);
-uint64_t td_fft_digest(const struct td_fft *fft);
-/* td_fft_factor returns the scale factor applied to the result. */
-double td_fft_factor(const struct td_fft *fft);
 
 #endif

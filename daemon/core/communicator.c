@@ -98,7 +98,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     while (c->plans) {
         struct td_plan *plan = c->plans;
         c->plans = plan->next;
-        td_arena_free(core->arena, plan);
+        td_plan_free(plan, core->arena, &core->options.planner);
     }
     td_core_unqueue(core, &c->task);
     free_arrays(core, c);
@@ -374,7 +374,7 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
         while (*link != plan)
             link = &(*link)->next;
         *link = plan->next;
-        td_arena_free(core->arena, plan);
+        td_plan_free(plan, core->arena, &core->options.planner);
     }
     td_reply_done(core, client->id, q->id);
 }

@@ -16,6 +16,7 @@
 #define TD_CORE_COMMUNICATOR_H
 
 #include "client.h"
+#include "plan.h"
 #include "state.h"
 #include "tree.h"
 
@@ -29,13 +30,6 @@ struct td_seat {
     bool welcomed;            /* the join has been answered */
     uint64_t join;            /* its request */
     uint64_t next_sequence;   /* of its next operation */
-};
-
-struct td_plan {
-    struct td_plan *next;
-    uint64_t number; /* sequence of the operation that agreed on it */
-    struct td_fft fft;
-    uint32_t holders; /* local ranks that have not freed it */
 };
 
 /* struct td_call_tree: the tree of calls from one root, kept for the next. */

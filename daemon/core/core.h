@@ -46,6 +46,7 @@ struct td_core_options {
     uint64_t seed;
     struct td_settings settings;
     td_compile_fn *compile;
+    struct td_planner planner;
     const char *const *endpoints; /* [nodes] where each node is, for people; NULL: none. Borrowed */
     uint64_t uid;                 /* of the daemon: sees every job */
 };

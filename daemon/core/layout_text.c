@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layout_text.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +37,25 @@ __attribute__((format(printf, 3, 4))) static void fail(struct reader *r, const c
     va_end(list);
 }
 
+/* What a character is does not depend on the locale. */
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 static void skip_space(struct reader *r)
 {
-    while (isspace((unsigned char)*r->p))
+    while (is_space(*r->p))
         r->p++;
 }
 
@@ -50,7 +65,7 @@ static bool take(struct reader *r, const char *word)
     size_t length = strlen(word);
     skip_space(r);
     if (strncmp(r->p, word, length) != 0 ||
-        (length > 1 && isalpha((unsigned char)*word) && isalnum((unsigned char)r->p[length])))
+        (length > 1 && is_letter(*word) && (is_letter(r->p[length]) || is_digit(r->p[length]))))
         return false;
     r->p += length;
     return true;
@@ -68,7 +83,7 @@ static uint64_t number(struct reader *r, uint64_t least, uint64_t most, const ch
     const char *begin = r->p;
     uint64_t value = 0;
     bool much = false;
-    while (isdigit((unsigned char)*r->p))
+    while (is_digit(*r->p))
         much |= __builtin_mul_overflow(value, 10u, &value) ||
                 __builtin_add_overflow(value, (uint64_t)(*r->p++ - '0'), &value);
     if (r->p == begin)
@@ -207,8 +222,7 @@ static uint32_t read_boxes(struct reader *r, uint32_t dimensions, struct td_box 
 {
     uint32_t count = 0;
     struct td_box one = {0};
-    for (skip_space(r); !r->failed && (isdigit((unsigned char)*r->p) || *r->p == '-');
-         skip_space(r))
+    for (skip_space(r); !r->failed && (is_digit(*r->p) || *r->p == '-'); skip_space(r))
         read_box(r, dimensions, to ? &to[count++] : (count++, &one));
     if (!r->failed && count == 0)
         fail(r, r->p, "boxes are e.g. 0:10,0:5");

@@ -11,6 +11,7 @@
 #include "layout.h"
 #include "limits.h"
 #include "parts.h"
+#include "plan.h"
 #include "topology.h"
 
 /* ---- client > daemon ---- */
@@ -57,7 +58,7 @@ struct td_request {
         struct {
             uint32_t group; /* the daemon's number for it, from JOINED; LEAVE: group alone */
             struct td_call call;
-            struct td_fft fft; /* PLAN_FFT */
+            struct td_description description; /* of a plan to be agreed on */
             struct td_place source, destination;
             int64_t timeout_ns; /* until all have arrived; -1: the daemon's setting */
             /* calls this rank has made in the group before, those refused not counted: a call that

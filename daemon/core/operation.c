@@ -37,7 +37,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->known);
     td_arena_free(arena, o->text);
     td_arena_free(arena, o->appeal);
-    td_arena_free(arena, o->plan);
+    td_plan_free(o->plan, arena, &core->options.planner);
     td_parts_free(&o->parts, arena);
     td_communicator_tree_give(core, o->tree);
     td_core_unqueue(core, &o->task);
@@ -226,27 +226,35 @@ static void need_bytes(const struct td_communicator *c, const struct td_seat *se
                        const struct td_call *call, const struct td_plan *plan, uint64_t need[2])
 {
     td_call_bytes(call, c->group.size, seat->rank, &need[0], &need[1]);
-    if (plan)
-        need[0] = need[1] = td_block(plan->fft.size[0], c->group.size, seat->rank).count *
-                            plan->fft.size[1] * td_type_bytes(plan->fft.type);
+    struct td_box box;
+    for (unsigned side = 0; plan && side < 2; side++)
+        need[side] = td_plan_bytes(plan, side, seat->rank, &box);
 }
 
-/* check_call returns NULL or what is wrong; fills in the digest and finds the plan. */
-static const char *check_call(struct td_communicator *c, const struct td_request *q,
-                              struct td_call *call, struct td_plan **plan)
+/* check_call: of a plan to be agreed on it makes *made and fills in the digest; of one that is
+ * executed it finds *plan. On an error *text says what is wrong. */
+static td_err check_call(struct td_core *core, struct td_communicator *c,
+                         const struct td_request *q, struct td_call *call, struct td_plan **made,
+                         struct td_plan **plan, const char **text)
 {
-    const char *wrong = td_call_check(call, c->group.size);
-    *plan = NULL;
-    if (!wrong && call->kind == TD_KIND_PLAN_FFT) {
-        wrong = td_fft_check(&q->u.operation.fft);
-        call->digest = td_fft_digest(&q->u.operation.fft);
+    td_err error = TD_OK;
+    char wrong[400];
+    *text = td_call_check(call, c->group.size);
+    if (!*text && td_call_plans(call->kind)) {
+        *made = td_plan_make(core->arena, call->kind, &q->u.operation.description, c->group.size,
+                             &error, wrong, sizeof wrong);
+        if (*made)
+            call->digest = (*made)->digest;
+        else
+            *text = td_core_format(core, "%s: %s", td_kind_name(call->kind), wrong);
+        return error;
     }
-    if (!wrong && call->kind == TD_KIND_FFT) {
+    if (!*text && td_call_executes(call->kind)) {
         *plan = td_communicator_plan(c, call->plan);
-        if (!*plan)
-            wrong = "the plan is not one of this group, or was freed";
+        if (!*plan || (*plan)->kind != call->kind)
+            *text = "the plan is not one of this group, or was freed";
     }
-    return wrong;
+    return *text ? TD_ERR_INVALID : TD_OK;
 }
 
 static struct td_memory memory_of(const struct td_region *region, const struct td_place *place)
@@ -264,13 +272,12 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     a->answered = true;
     if (o->error != TD_OK) {
         td_reply_error(core, a->client, a->request, o->error, o->text ? o->text : "");
-    } else if (o->least.call.kind == TD_KIND_PLAN_FFT) {
+    } else if (td_call_plans(o->least.call.kind)) {
         struct td_reply *r = td_reply_new(core, a->client, a->request, TD_REPLY_PLANNED);
-        struct td_range rows = td_block(o->fft.size[0], c->group.size, c->seat[local].rank);
-        struct td_box box = {
-            .dimensions = 2, .begin = {rows.begin, 0}, .count = {rows.count, o->fft.size[1]}};
+        uint32_t rank = c->seat[local].rank;
         r->u.planned.plan = o->sequence;
-        r->u.planned.source = r->u.planned.destination = box;
+        td_plan_bytes(o->plan, 0, rank, &r->u.planned.source);
+        td_plan_bytes(o->plan, 1, rank, &r->u.planned.destination);
     } else {
         td_reply_done(core, a->client, a->request);
     }
@@ -341,7 +348,7 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
                                seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
         return TD_ERR_BUSY;
     }
-    size_t alignment = td_call_alignment(call->kind, plan ? plan->fft.type : call->type);
+    size_t alignment = plan ? td_plan_alignment(plan) : td_call_alignment(call->kind, call->type);
     bool parts = td_call_has_parts(call->kind);
     td_err error = TD_OK;
     need_bytes(c, seat, call, plan, b->need);
@@ -365,9 +372,9 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
                    struct td_seat *seat, const struct td_request *q)
 {
     struct td_call call = q->u.operation.call;
-    struct td_plan *plan = NULL;
-    const char *text = check_call(c, q, &call, &plan);
-    td_err error = text ? TD_ERR_INVALID : TD_OK;
+    struct td_plan *made = NULL, *plan = NULL;
+    const char *text = NULL;
+    td_err error = check_call(core, c, q, &call, &made, &plan, &text);
     uint32_t local = (uint32_t)(seat - c->seat);
     struct td_operation *o = NULL;
     struct buffers b = {0};
@@ -376,6 +383,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     if (error != TD_OK) {
         td_region_release(core, b.source);
         td_region_release(core, b.destination);
+        td_plan_free(made, core->arena, &core->options.planner);
         td_reply_refused(core, client->id, q->id, error, text);
         return;
     }
@@ -388,10 +396,14 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
                                             .destination = b.destination};
     o->source[local] = memory_of(b.source, &q->u.operation.source);
     o->destination[local] = memory_of(b.destination, &q->u.operation.destination);
-    if (call.kind == TD_KIND_PLAN_FFT)
-        o->fft = q->u.operation.fft;
-    else if (plan)
-        o->fft = plan->fft;
+    if (o->plan) {
+        td_plan_free(made, core->arena, &core->options.planner);
+    } else if (plan) {
+        o->plan = plan;
+        plan->users++;
+    } else {
+        o->plan = made;
+    }
     int64_t limit = q->u.operation.timeout_ns;
     td_time expires = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
     if (expires < o->expires_at) {
@@ -498,11 +510,12 @@ static void succeed(struct td_core *core, struct td_operation *o)
 {
     struct td_communicator *c = o->communicator;
     o->phase = TD_PHASE_ENDED;
-    if (o->plan) {
-        *o->plan = (struct td_plan){
-            .next = c->plans, .number = o->sequence, .fft = o->fft, .holders = c->ranks};
+    if (td_call_plans(o->least.call.kind)) {
+        o->plan->next = c->plans;
+        o->plan->number = o->sequence;
+        o->plan->holders = c->ranks;
+        o->plan->users++;
         c->plans = o->plan;
-        o->plan = NULL;
     }
     td_core_queue(core, &o->task);
 }

@@ -48,8 +48,7 @@ struct td_operation {
     uint32_t children_arrived;              /* mask */
     bool has_call, mismatched;
     struct td_witness least, greatest;
-    struct td_fft fft;
-    struct td_plan *plan; /* PLAN_FFT: what it agrees on, until it is the communicator's */
+    struct td_plan *plan; /* what it executes, or agrees on */
     td_time expires_at;   /* arrival limit */
     td_time verdict_at;   /* at the root: when an expired operation ends */
     bool appealed;

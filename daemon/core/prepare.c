@@ -17,6 +17,27 @@ bool td_prepare_rides(const struct td_operation *o)
     return o->program.ride != TD_RIDE_NONE && o->program.ride != TD_RIDE_EMPTY;
 }
 
+static struct td_tuning tuning_of(const struct td_core *core)
+{
+    struct td_tuning tuning = core->settings.tuning;
+    tuning.packet_bytes = core->settings.packet_bytes;
+    return tuning;
+}
+
+/* make_stages makes what the programs of a plan will need. */
+static bool make_stages(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_tuning tuning = tuning_of(core);
+    const struct td_plan_input input = {.plan = o->plan,
+                                        .group = &c->group,
+                                        .slot = c->slot,
+                                        .topology = &core->options.topology,
+                                        .tuning = &tuning};
+    return !td_call_plans(o->least.call.kind) ||
+           core->options.planner.make(&input, core->arena, &o->plan->stages);
+}
+
 /* compile makes the program and its counters; false after an appeal. */
 static bool compile(struct td_core *core, struct td_operation *o)
 {
@@ -24,10 +45,9 @@ static bool compile(struct td_core *core, struct td_operation *o)
     const struct td_call *call = &o->least.call;
     uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
     bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
-    struct td_tuning tuning = core->settings.tuning;
-    tuning.packet_bytes = core->settings.packet_bytes;
+    struct td_tuning tuning = tuning_of(core);
     const struct td_compile_input input = {.call = call,
-                                           .fft = &o->fft,
+                                           .plan = td_call_executes(call->kind) ? o->plan : NULL,
                                            .seed = seed,
                                            .group = &c->group,
                                            .tree = o->tree ? &o->tree->tree : &c->tree,
@@ -44,9 +64,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
         o->scratch_bytes =
             (uint64_t)td_program_ride(&o->program) + (c->children + 1) * ride_slot_bytes(o);
     bool fits = o->scratch_bytes <= core->scratch.bytes;
-    if (call->kind == TD_KIND_PLAN_FFT)
-        o->plan = td_arena_alloc(core->arena, sizeof *o->plan);
-    if (fits && grown && td_engine_init(core, o) && (call->kind != TD_KIND_PLAN_FFT || o->plan))
+    if (fits && grown && td_engine_init(core, o) && make_stages(core, o))
         return true;
     o->doomed = true;
     td_operation_appeal(

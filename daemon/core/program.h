@@ -78,6 +78,23 @@ struct td_running {
     uint32_t first, step;
 };
 
+/* Kinds of 1-D transforms, named as FFTW's: between complex and complex, real and half a complex
+ * spectrum, and real and real (DCT-I to IV, DST-I to IV). */
+enum td_transform_kind {
+    TD_TRANSFORM_C2C,
+    TD_TRANSFORM_R2C,
+    TD_TRANSFORM_C2R,
+    TD_TRANSFORM_REDFT00,
+    TD_TRANSFORM_REDFT10,
+    TD_TRANSFORM_REDFT01,
+    TD_TRANSFORM_REDFT11,
+    TD_TRANSFORM_RODFT00,
+    TD_TRANSFORM_RODFT10,
+    TD_TRANSFORM_RODFT01,
+    TD_TRANSFORM_RODFT11,
+    TD_TRANSFORM_KINDS
+};
+
 /* struct td_step: one step.
  *   SEND       from -> node `peer`; there it is step (peer_family, peer_index), a RECV
  *   RECV       to <- node `peer`
@@ -95,13 +112,16 @@ struct td_step {
     uint8_t type, op; /* COMBINE */
     struct td_running running;
     struct td_transform {
-        uint8_t type; /* TD_TYPE_COMPLEX_* */
-        int8_t sign;
-        int64_t length;                 /* points of one transform */
-        int64_t batch;                  /* how many transforms */
-        int64_t stride, distance;       /* elements between points, between transforms: from */
-        int64_t to_stride, to_distance; /* the same in `to` */
-        double factor;                  /* every result is multiplied by it; 1 for none */
+        uint8_t kind; /* enum td_transform_kind */
+        uint8_t type; /* C2C, R2C, C2R: TD_TYPE_COMPLEX_*; the others: TD_TYPE_FLOAT, DOUBLE */
+        int8_t sign;  /* of the exponent: C2C */
+        /* points of one transform: where one side is real, there; the other has length / 2 + 1 */
+        int64_t length;
+        int64_t batch, batch2; /* how many transforms: batch2 times batch; batch2 0 is 1 */
+        /* elements, of the side's own type, between points, between transforms: in `from` */
+        int64_t stride, distance, distance2;
+        int64_t to_stride, to_distance, to_distance2; /* the same in `to` */
+        double factor; /* every result is multiplied by it; 1 for none */
     } transform;
     struct td_among {
         uint32_t first, count, stride; /* slots first, first + stride, ... */
@@ -205,7 +225,7 @@ struct td_program {
     const struct td_tree *tree; /* the group's */
     uint32_t slot;              /* this node's place among the group's nodes */
     struct td_call call;
-    struct td_fft fft; /* of an FFT's plan */
+    const struct td_plan *plan; /* that is executed, else NULL */
     uint64_t seed;     /* the same on all nodes of the operation */
     enum td_ride ride;
     int64_t ride_bytes;
@@ -225,7 +245,7 @@ struct td_program {
  */
 struct td_compile_input {
     const struct td_call *call;
-    const struct td_fft *fft; /* of an FFT's plan, else NULL */
+    const struct td_plan *plan; /* that is executed, else NULL */
     uint64_t seed;
     const struct td_group *group;
     const struct td_tree *tree; /* the group's, or (gather, scatter) the call's; NULL: calls do not

@@ -310,6 +310,7 @@ static bool start_core(struct td_loop *loop)
                                       .seed = td_loop_random(),
                                       .settings = c->settings,
                                       .compile = td_select_compile,
+                                      .planner = td_select_planner,
                                       .endpoints = (const char *const *)c->endpoints,
                                       .uid = getuid()};
     loop->actions = malloc(sizeof *loop->actions);

@@ -123,7 +123,8 @@ static bool start_node(struct td_sim *sim, uint32_t number)
                                 .incarnation = n->incarnation,
                                 .seed = td_sim_random(sim, UINT64_MAX),
                                 .settings = sim->options.settings,
-                                .compile = td_select_compile};
+                                .compile = td_select_compile,
+                                .planner = td_select_planner};
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;

@@ -96,14 +96,70 @@ static struct td_rank_counts get_counts(const Torus__Client__Counts *m)
     return (struct td_rank_counts){m->count, m->place, (uint32_t)m->n_count, (uint32_t)m->n_place};
 }
 
+/* struct described: a description in the wire's words, and what these point to. */
+struct described {
+    Torus__Client__Fft fft;
+    Torus__Client__Redist redist;
+    uint64_t size[TD_DIMENSIONS_MAX];
+    uint32_t axis[TD_DIMENSIONS_MAX];
+};
+
+static bool put_fft(const struct td_fft *f, struct described *d)
+{
+    torus__client__fft__init(&d->fft);
+    if (f->dimensions > TD_DIMENSIONS_MAX)
+        return false;
+    for (uint32_t i = 0; i < f->dimensions; i++) {
+        d->size[i] = f->size[i];
+        d->axis[i] = f->transform[i];
+    }
+    d->fft.type = f->type;
+    d->fft.sign = f->sign;
+    d->fft.scale = f->scale;
+    d->fft.n_size = d->fft.n_transform = f->dimensions;
+    d->fft.size = d->size;
+    d->fft.transform = d->axis;
+    return true;
+}
+
+static bool put_redist(const struct td_redist *r, struct described *d)
+{
+    torus__client__redist__init(&d->redist);
+    if (r->dimensions > TD_DIMENSIONS_MAX)
+        return false;
+    for (uint32_t i = 0; i < r->dimensions; i++) {
+        d->size[i] = r->size[i];
+        d->axis[i] = r->axes[i];
+    }
+    d->redist.element = r->element;
+    d->redist.schedule = r->schedule;
+    d->redist.n_size = d->redist.n_axis = r->dimensions;
+    d->redist.size = d->size;
+    d->redist.axis = d->axis;
+    return true;
+}
+
+/* put_description adds the description of a plan; false: it has too many axes. */
+static bool put_description(const struct td_description *from, unsigned kind, struct described *d,
+                            Torus__Client__Request *m)
+{
+    m->layout_from = td_wire_string(from->from);
+    m->layout_to = td_wire_string(from->to);
+    if (kind == TD_KIND_PLAN_FFT) {
+        m->fft = &d->fft;
+        return put_fft(&from->fft, d);
+    }
+    m->redist = &d->redist;
+    return put_redist(&from->redist, d);
+}
+
 size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t size)
 {
     Torus__Client__Request m = TORUS__CLIENT__REQUEST__INIT;
     Torus__Client__Call call;
-    Torus__Client__Fft fft = TORUS__CLIENT__FFT__INIT;
+    struct described described;
     Torus__Client__Place source, destination;
     Torus__Client__Counts from, to;
-    uint64_t axes[TD_DIMENSIONS_MAX];
     if (size < TD_WIRE_HEADER_BYTES)
         return 0;
     m.id = q->id;
@@ -141,18 +197,9 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
             m.from = &from;
             m.to = &to;
         }
-        if (q->u.operation.call.kind == TD_KIND_PLAN_FFT) {
-            const struct td_fft *f = &q->u.operation.fft;
-            if (f->dimensions > TD_DIMENSIONS_MAX)
-                return 0;
-            memcpy(axes, f->size, sizeof axes);
-            fft.type = f->type;
-            fft.sign = f->sign;
-            fft.scale = f->scale;
-            fft.n_size = f->dimensions;
-            fft.size = axes;
-            m.fft = &fft;
-        }
+        if (td_call_plans(q->u.operation.call.kind) &&
+            !put_description(&q->u.operation.description, q->u.operation.call.kind, &described, &m))
+            return 0;
         break;
     case TD_REQUEST_UNPLAN:
         m.group = q->u.unplan.group;
@@ -179,6 +226,39 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     return put_header(bytes, (unsigned)q->kind) + packed;
 }
 
+static bool get_fft(const Torus__Client__Fft *m, struct td_fft *f)
+{
+    if (m->n_size > TD_DIMENSIONS_MAX || m->n_transform != m->n_size)
+        return false;
+    f->type = m->type;
+    f->sign = m->sign;
+    f->scale = m->scale;
+    f->dimensions = (uint32_t)m->n_size;
+    for (uint32_t d = 0; d < f->dimensions; d++) {
+        if (m->transform[d] > UINT8_MAX)
+            return false;
+        f->size[d] = m->size[d];
+        f->transform[d] = (uint8_t)m->transform[d];
+    }
+    return true;
+}
+
+static bool get_redist(const Torus__Client__Redist *m, struct td_redist *r)
+{
+    if (m->n_size > TD_DIMENSIONS_MAX || m->n_axis != m->n_size)
+        return false;
+    r->element = m->element;
+    r->schedule = m->schedule;
+    r->dimensions = (uint32_t)m->n_size;
+    for (uint32_t d = 0; d < r->dimensions; d++) {
+        if (m->axis[d] > UINT8_MAX)
+            return false;
+        r->size[d] = m->size[d];
+        r->axes[d] = (uint8_t)m->axis[d];
+    }
+    return true;
+}
+
 static bool get_operation(const Torus__Client__Request *m, struct td_request *q)
 {
     q->u.operation.group = m->group;
@@ -190,18 +270,11 @@ static bool get_operation(const Torus__Client__Request *m, struct td_request *q)
     q->u.operation.destination = get_place(m->destination);
     q->u.operation.from = get_counts(m->from);
     q->u.operation.to = get_counts(m->to);
-    if (!m->fft)
-        return true;
-    struct td_fft *f = &q->u.operation.fft;
-    if (m->fft->n_size > TD_DIMENSIONS_MAX)
-        return false;
-    f->type = m->fft->type;
-    f->sign = m->fft->sign;
-    f->scale = m->fft->scale;
-    f->dimensions = (uint32_t)m->fft->n_size;
-    for (uint32_t d = 0; d < f->dimensions; d++)
-        f->size[d] = m->fft->size[d];
-    return true;
+    struct td_description *d = &q->u.operation.description;
+    d->from = m->layout_from;
+    d->to = m->layout_to;
+    return (!m->fft || get_fft(m->fft, &d->fft)) &&
+           (!m->redist || get_redist(m->redist, &d->redist));
 }
 
 td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,

@@ -39,6 +39,7 @@ struct model {
     struct td_group group;
     struct td_tree tree; /* of neighbours */
     struct td_program program[SYMBOLIC_NODES_MAX];
+    struct td_plan plan;                                /* kind FFT */
     uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
     uint32_t steps;
     struct instance *instance;

@@ -222,9 +222,10 @@ static void take_parts(struct model *m)
 static void compile_with(struct model *m, const struct td_survey *survey)
 {
     const struct symbolic_case *c = m->c;
+    m->plan.fft = c->fft;
     for (uint32_t s = 0; s < m->group.slots; s++) {
         const struct td_compile_input input = {.call = &c->call,
-                                               .fft = &c->fft,
+                                               .plan = &m->plan,
                                                .seed = c->seed,
                                                .group = &m->group,
                                                .tree = m->tree.slots ? &m->tree : NULL,

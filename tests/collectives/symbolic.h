@@ -19,6 +19,7 @@
 #define TD_TESTS_SYMBOLIC_H
 
 #include "core/group.h"
+#include "core/plan.h"
 #include "core/program.h"
 #include "core/topology.h"
 

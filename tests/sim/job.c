@@ -177,7 +177,8 @@ uint64_t job_plan(struct job *job, const struct td_fft *fft)
 {
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     q.u.operation.call.kind = TD_KIND_PLAN_FFT;
-    q.u.operation.fft = *fft;
+    q.u.operation.description.fft = *fft;
+    td_fft_all(&q.u.operation.description.fft);
     q.u.operation.timeout_ns = -1;
     for (uint32_t i = 0; i < job->size; i++)
         job_make(job, i, &q);

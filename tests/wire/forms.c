@@ -147,7 +147,7 @@ struct td_request some_request(enum td_request_kind kind)
             q.u.operation.to = some_counts();
         }
         if (q.u.operation.call.kind == TD_KIND_PLAN_FFT) {
-            struct td_fft *f = &q.u.operation.fft;
+            struct td_fft *f = &q.u.operation.description.fft;
             *f = (struct td_fft){.dimensions = (uint32_t)below(TD_DIMENSIONS_MAX + 1),
                                  .type = wide32(),
                                  .sign = (int32_t)wide32(),

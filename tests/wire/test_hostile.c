@@ -60,7 +60,7 @@ static void feed_request(const uint8_t *at, size_t size)
         look(q.u.join.name);
     if (q.kind != TD_REQUEST_OPERATION)
         return;
-    assert_true(q.u.operation.fft.dimensions <= TD_DIMENSIONS_MAX);
+    assert_true(q.u.operation.description.fft.dimensions <= TD_DIMENSIONS_MAX);
     struct td_message m = {.kind = TD_MESSAGE_ARRIVE, .least = {q.u.operation.call, 0}}, back;
     m.greatest = m.least;
     size_t sent = td_wire_encode_message(&m, bytes, sizeof bytes);

@@ -83,12 +83,12 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         same_place(&a->u.operation.destination, &b->u.operation.destination);
         SAME(u.operation.timeout_ns);
         SAME(u.operation.sequence);
-        SAME(u.operation.fft.dimensions);
-        SAME(u.operation.fft.type);
-        SAME(u.operation.fft.sign);
-        SAME(u.operation.fft.scale);
+        SAME(u.operation.description.fft.dimensions);
+        SAME(u.operation.description.fft.type);
+        SAME(u.operation.description.fft.sign);
+        SAME(u.operation.description.fft.scale);
         for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
-            SAME(u.operation.fft.size[d]);
+            SAME(u.operation.description.fft.size[d]);
         SAME(u.operation.group);
         same_counts(&a->u.operation.from, &b->u.operation.from);
         same_counts(&a->u.operation.to, &b->u.operation.to);

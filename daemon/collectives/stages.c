@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages.h"
+
+#include "collectives.h"
+#include "core/arena.h"
+
+void td_stages_free(struct td_stages *s, struct td_arena *arena)
+{
+    for (unsigned i = 0; i < s->moves; i++)
+        td_move_free(&s->move[i], arena);
+    for (unsigned i = 0; i < s->arrays; i++)
+        td_array_free(&s->array[i], arena);
+    td_arena_free(arena, s);
+}
+
+/* ---- arrays ---- */
+
+bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td_arena *arena,
+                   const struct td_layout *layout, bool of_nodes, enum td_space space,
+                   uint64_t element)
+{
+    uint32_t owners = layout->owners, slots = in->group->slots, here = 0;
+    *a = (struct td_array){.layout = *layout,
+                           .of_nodes = of_nodes,
+                           .space = space,
+                           .own = in->slot,
+                           .element = element};
+    a->borrowed = layout == &in->plan->from || layout == &in->plan->to;
+    a->slot = td_arena_alloc(arena, owners * sizeof *a->slot);
+    a->place = td_arena_alloc(arena, owners * sizeof *a->place);
+    a->there = td_arena_alloc(arena, slots * sizeof *a->there);
+    a->here = td_arena_alloc(arena, owners * sizeof *a->here);
+    a->local = td_arena_alloc(arena, owners * sizeof *a->local);
+    if (!a->slot || !a->place || !a->there || !a->here || !a->local)
+        return false;
+    for (uint32_t o = 0; o < owners; o++) {
+        uint32_t slot = layout->rank[o], local = 0;
+        if (!of_nodes)
+            td_group_locate(in->group, layout->rank[o], &slot, &local);
+        a->slot[o] = slot;
+        a->place[o] = a->there[slot]++;
+        if (slot != in->slot)
+            continue;
+        a->here[here] = o;
+        a->local[here++] = local;
+    }
+    return true;
+}
+
+void td_array_free(struct td_array *a, struct td_arena *arena)
+{
+    td_arena_free(arena, a->slot);
+    td_arena_free(arena, a->place);
+    td_arena_free(arena, a->there);
+    td_arena_free(arena, a->here);
+    td_arena_free(arena, a->local);
+    if (!a->borrowed)
+        td_layout_free(&a->layout, arena);
+}
+
+uint64_t td_array_bytes(const struct td_array *a, uint32_t owner)
+{
+    uint64_t count[TD_DIMENSIONS_MAX];
+    return td_layout_local(&a->layout, owner, count) * a->element;
+}
+
+/* ---- schedules ---- */
+
+/* PAIRS_MAX: pairs of owners up to which a schedule that needs a table is worth its time. */
+enum { PAIRS_MAX = 1 << 16, STARTUP_BYTES = 1 << 15 };
+
+/* axis_problem describes an axis as the closed form wants it; false: it has an offset. */
+static bool axis_problem(const struct td_layout *from, const struct td_layout *to, uint32_t d,
+                         struct td_schedule_axis *axis)
+{
+    const struct td_axis *a = &from->axis[d], *b = &to->axis[d];
+    *axis = (struct td_schedule_axis){
+        .p = a->parts, .q = b->parts, .from_block = a->block, .to_block = b->block};
+    if (a->parts == 1) /* who has all has it in any blocks */
+        axis->from_block = b->parts == 1 ? 1 : b->block;
+    if (b->parts == 1)
+        axis->to_block = axis->from_block;
+    return (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
+}
+
+static bool in_axis_order(const struct td_layout *l)
+{
+    for (uint32_t d = 0; d < l->dimensions; d++)
+        if (l->grid_order[d] != d)
+            return false;
+    return !l->box;
+}
+
+static uint64_t volume(const void *me, uint32_t p, uint32_t q)
+{
+    const struct td_move *m = me;
+    return td_overlap_count(&m->from->layout, &m->to->layout, p, q);
+}
+
+static bool make_schedule(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena)
+{
+    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
+    struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
+    bool closed = in_axis_order(from) && in_axis_order(to);
+    for (uint32_t d = 0; d < from->dimensions && closed; d++)
+        closed =
+            axis_problem(from, to, d, &axis[d]) && (axis[d].from_block % axis[d].to_block == 0 ||
+                                                    axis[d].to_block % axis[d].from_block == 0);
+    const struct td_schedule_problem problem = {.p = from->owners,
+                                                .q = to->owners,
+                                                .dimensions = from->dimensions,
+                                                .axis = closed ? axis : NULL,
+                                                .volume = closed ? NULL : volume,
+                                                .me = m,
+                                                .startup = STARTUP_BYTES / m->from->element + 1};
+    enum td_schedule_kind wanted = (enum td_schedule_kind)in->plan->redist.schedule;
+    if (wanted == TD_SCHEDULE_AUTO && !closed && (uint64_t)from->owners * to->owners > PAIRS_MAX)
+        wanted = TD_SCHEDULE_CATERPILLAR;
+    m->scheduled = true;
+    return td_schedule_build(&m->schedule, arena, wanted, &problem);
+}
+
+/* ---- moves ---- */
+
+static bool is_here(const void *me, enum td_overlap_side side, uint32_t owner)
+{
+    const struct td_move *m = me;
+    const struct td_array *a = side == TD_OVERLAP_FROM ? m->from : m->to;
+    return a->slot[owner] == a->own;
+}
+
+/* most returns the bytes of the largest part that stays on this node. */
+static uint64_t most_here(const struct td_move *m, uint32_t slot)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < m->from->there[slot]; i++)
+        for (uint32_t j = 0; j < m->to->there[slot]; j++) {
+            uint64_t n = td_overlap_elements(&m->overlap, m->from->here[i], m->to->here[j]);
+            most = n > most ? n : most;
+        }
+    return most * m->from->element;
+}
+
+bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena,
+                  const struct td_array *from, const struct td_array *to, const uint8_t *walk)
+{
+    *m = (struct td_move){.from = from, .to = to, .chunks = 1};
+    if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, walk,
+                         is_here, m))
+        return false;
+    m->lines = UINT64_MAX;
+    m->pieces = most_here(m, in->slot) / TD_COMPUTE_BYTES + 1;
+    return in->plan->kind != TD_KIND_REDIST || make_schedule(m, in, arena);
+}
+
+void td_move_free(struct td_move *m, struct td_arena *arena)
+{
+    td_overlap_free(&m->overlap, arena);
+    td_schedule_free(&m->schedule, arena);
+}
+
+uint64_t td_move_turns(const struct td_move *m)
+{
+    return m->scheduled ? m->schedule.steps : m->to->layout.owners;
+}
+
+unsigned td_move_add(struct td_program *p, const struct td_move *m)
+{
+    uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
+    unsigned first = td_program_add(p, TD_RECV, m->chunks * m->from->layout.owners * to,
+                                    "parts from other nodes");
+    td_program_add(p, TD_SEND, m->chunks * td_move_turns(m) * from, "parts to other nodes");
+    td_program_add(p, TD_COPY, m->chunks * from * to * m->pieces, "parts that stay on the node");
+    return first;
+}
+
+/* slice names chunk `chunk` of what `from` has for `to`, as one of them has it. */
+static struct td_slice slice(const struct td_move *m, enum td_overlap_side side, uint32_t from,
+                             uint32_t to, uint64_t chunk)
+{
+    const struct td_array *a = side == TD_OVERLAP_FROM ? m->from : m->to;
+    uint32_t owner = side == TD_OVERLAP_FROM ? from : to;
+    uint64_t begin = 0, end = td_overlap_elements(&m->overlap, from, to);
+    if (m->chunks > 1) {
+        begin = td_overlap_before(&m->overlap, from, to, TD_OVERLAP_FROM, chunk * m->lines);
+        end = td_overlap_before(&m->overlap, from, to, TD_OVERLAP_FROM, (chunk + 1) * m->lines);
+    }
+    struct td_slice s =
+        td_slice_at(a->space, a->local[a->place[owner]], (int64_t)(begin * a->element),
+                    (int64_t)((end - begin) * a->element));
+    s.overlap = &m->overlap;
+    s.pair[0] = from;
+    s.pair[1] = to;
+    s.side = (uint8_t)side;
+    s.base = a->at;
+    return s;
+}
+
+/* partner finds whom an owner sends to in a turn; false: nobody on another node. */
+static bool partner(const struct td_program *p, const struct td_move *m, uint32_t from,
+                    uint64_t chunk, uint64_t turn, uint32_t *to)
+{
+    if (m->scheduled) {
+        if (!td_schedule_send(&m->schedule, from, (uint32_t)turn, to))
+            return false;
+    } else {
+        uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (from + 1) + chunk;
+        *to = (uint32_t)td_order_at(seed, m->to->layout.owners, turn);
+    }
+    return m->to->slot[*to] != p->slot;
+}
+
+static void expand_copy(const struct td_program *p, const struct td_move *m, uint64_t index,
+                        struct td_step *step)
+{
+    uint64_t to = m->to->there[p->slot], from = m->from->there[p->slot];
+    uint64_t piece = index % m->pieces, pair = index / m->pieces, i = pair / to % from;
+    uint32_t p_owner = m->from->here[i], q_owner = m->to->here[pair % to];
+    step->from = slice(m, TD_OVERLAP_FROM, p_owner, q_owner, pair / to / from);
+    step->to = slice(m, TD_OVERLAP_TO, p_owner, q_owner, pair / to / from);
+    uint64_t elements = (uint64_t)step->from.run / m->from->element;
+    struct td_range share = td_share(elements, m->pieces, piece);
+    step->from.offset += (int64_t)(share.begin * m->from->element);
+    step->to.offset += (int64_t)(share.begin * m->from->element);
+    step->from.run = step->to.run = (int64_t)(share.count * m->from->element);
+}
+
+void td_move_expand(const struct td_program *p, const struct td_move *m, unsigned first,
+                    unsigned family, uint64_t index, struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    uint64_t senders = m->from->layout.owners;
+    *step = (struct td_step){.kind = p->family[first + family].kind, .to_lanes = {1, 0, 0}};
+    step->peer = g->node[p->slot];
+    if (family == TD_MOVE_COPY) {
+        expand_copy(p, m, index, step);
+    } else if (family == TD_MOVE_SEND) {
+        uint64_t here = m->from->there[p->slot], turns = td_move_turns(m);
+        uint64_t chunk = index / here / turns;
+        uint32_t from = m->from->here[index % here], to = 0;
+        if (!partner(p, m, from, chunk, index / here % turns, &to))
+            return;
+        uint32_t slot = m->to->slot[to];
+        step->peer = g->node[slot];
+        step->peer_family = first + TD_MOVE_RECV;
+        step->peer_index = (chunk * senders + from) * m->to->there[slot] + m->to->place[to];
+        step->from = slice(m, TD_OVERLAP_FROM, from, to, chunk);
+    } else {
+        uint64_t here = m->to->there[p->slot];
+        uint32_t to = m->to->here[index % here], from = (uint32_t)(index / here % senders);
+        if (m->from->slot[from] == p->slot)
+            return;
+        step->peer = g->node[m->from->slot[from]];
+        step->to = slice(m, TD_OVERLAP_TO, from, to, index / here / senders);
+    }
+}
