@@ -6,18 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fft_plan.h"
+
 enum { PLANS_MAX = 256 };
 
-/* struct key: what a plan is good for. Alignment counts: FFTW may use aligned vector loads. */
-struct key {
-    int64_t length, batch, stride, distance, to_stride, to_distance;
-    int type, sign, in_place, alignment_in, alignment_out;
-};
-
 struct entry {
-    struct key key;
-    fftw_plan plan; /* one of the two */
-    fftwf_plan planf;
+    struct td_shape shape;
+    void *plan;
     uint64_t used_at;
     unsigned users; /* running with it: not to be destroyed */
 };
@@ -27,59 +22,14 @@ static struct entry cache[PLANS_MAX];
 static unsigned entries;
 static uint64_t clock_ticks;
 
-static struct key make_key(const struct td_transform *t, void *in, void *out)
-{
-    struct key k;
-    memset(&k, 0, sizeof k); /* compared as bytes: padding too */
-    k.length = t->length;
-    k.batch = t->batch;
-    k.stride = t->stride;
-    k.distance = t->distance;
-    k.to_stride = t->to_stride;
-    k.to_distance = t->to_distance;
-    k.type = t->type;
-    k.sign = t->sign;
-    k.in_place = in == out;
-    bool is_double = t->type == TD_TYPE_COMPLEX_DOUBLE;
-    k.alignment_in = is_double ? fftw_alignment_of(in) : fftwf_alignment_of(in);
-    k.alignment_out = is_double ? fftw_alignment_of(out) : fftwf_alignment_of(out);
-    return k;
-}
-
-static bool make_plan(struct entry *e, void *in, void *out)
-{
-    const struct key *k = &e->key;
-    fftw_iodim64 dim = {k->length, k->stride, k->to_stride};
-    fftw_iodim64 many = {k->batch, k->distance, k->to_distance};
-    /* by estimate the planner looks at addresses but not at what is there */
-    if (k->type == TD_TYPE_COMPLEX_DOUBLE) {
-        e->plan = fftw_plan_guru64_dft(1, &dim, 1, &many, in, out, k->sign, FFTW_ESTIMATE);
-        return e->plan != NULL;
-    }
-    fftwf_iodim64 dimf = {k->length, k->stride, k->to_stride};
-    fftwf_iodim64 manyf = {k->batch, k->distance, k->to_distance};
-    e->planf = fftwf_plan_guru64_dft(1, &dimf, 1, &manyf, in, out, k->sign, FFTW_ESTIMATE);
-    return e->planf != NULL;
-}
-
-static void destroy_plan(struct entry *e)
-{
-    if (e->plan)
-        fftw_destroy_plan(e->plan);
-    if (e->planf)
-        fftwf_destroy_plan(e->planf);
-    e->plan = NULL;
-    e->planf = NULL;
-}
-
 /* acquire finds or makes the plan; called with the lock. NULL: FFTW has no memory, or all plans of
  * the cache are running. */
-static struct entry *acquire(const struct key *key, void *in, void *out)
+static struct entry *acquire(const struct td_shape *shape, void *in, void *out)
 {
     struct entry *oldest = NULL;
     for (unsigned i = 0; i < entries; i++) {
         struct entry *e = &cache[i];
-        if (memcmp(&e->key, key, sizeof *key) == 0 && (e->plan || e->planf))
+        if (memcmp(&e->shape, shape, sizeof *shape) == 0 && e->plan)
             return e;
         if (e->users == 0 && (!oldest || e->used_at < oldest->used_at))
             oldest = e;
@@ -89,32 +39,49 @@ static struct entry *acquire(const struct key *key, void *in, void *out)
         return NULL;
     if (e == &cache[entries])
         entries++;
-    else
-        destroy_plan(e);
-    e->key = *key;
-    return make_plan(e, in, out) ? e : NULL;
+    td_fft_plan_destroy(&e->shape, e->plan);
+    e->shape = *shape;
+    e->plan = td_fft_plan_make(shape, in, out, FFTW_ESTIMATE);
+    return e->plan ? e : NULL;
 }
 
-/* scale multiplies every result, walking the longer loop inside. */
+/* struct loop: of the results, in real numbers. */
+struct loop {
+    int64_t count, stride;
+};
+
+static void order(struct loop *a, struct loop *b)
+{
+    if (a->stride >= b->stride)
+        return;
+    struct loop other = *a;
+    *a = *b;
+    *b = other;
+}
+
+/* scale multiplies every result, walking the shortest way last. */
 static void scale(const struct td_transform *t, void *out)
 {
-    bool points_inside = t->to_stride < t->to_distance;
-    int64_t inner = points_inside ? t->length : t->batch,
-            outer = points_inside ? t->batch : t->length;
-    int64_t near = points_inside ? t->to_stride : t->to_distance;
-    int64_t far = points_inside ? t->to_distance : t->to_stride;
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < inner; i++) {
-            int64_t at = 2 * (o * far + i * near);
-            if (t->type == TD_TYPE_COMPLEX_DOUBLE) {
-                double *x = (double *)out + at;
-                x[0] *= t->factor;
-                x[1] *= t->factor;
-            } else {
-                float *x = (float *)out + at;
-                x[0] = (float)(x[0] * t->factor);
-                x[1] = (float)(x[1] * t->factor);
-            }
+    bool complex = t->kind == TD_TRANSFORM_C2C || t->kind == TD_TRANSFORM_R2C;
+    bool is_double = t->type == TD_TYPE_COMPLEX_DOUBLE || t->type == TD_TYPE_DOUBLE;
+    int64_t parts = complex ? 2 : 1;
+    int64_t points = t->kind == TD_TRANSFORM_R2C ? t->length / 2 + 1 : t->length;
+    struct loop l[3] = {{t->batch2 > 0 ? t->batch2 : 1, t->to_distance2 * parts},
+                        {t->batch, t->to_distance * parts},
+                        {points, t->to_stride * parts}};
+    order(&l[0], &l[1]);
+    order(&l[1], &l[2]);
+    order(&l[0], &l[1]);
+    for (int64_t i = 0; i < l[0].count; i++)
+        for (int64_t j = 0; j < l[1].count; j++) {
+            int64_t at = i * l[0].stride + j * l[1].stride;
+            for (int64_t k = 0; k < l[2].count; k++, at += l[2].stride)
+                for (int64_t part = 0; part < parts; part++) {
+                    if (is_double)
+                        ((double *)out)[at + part] *= t->factor;
+                    else
+                        ((float *)out)[at + part] = (float)(((float *)out)[at + part] * t->factor);
+                }
         }
 }
 
@@ -122,20 +89,19 @@ td_err td_fft_run(const struct td_transform *t, void *in, void *out)
 {
     if (t->length == 0 || t->batch == 0)
         return TD_OK;
-    struct key key = make_key(t, in, out);
+    struct td_shape shape = td_shape_of(t, in, out);
     pthread_mutex_lock(&lock);
-    struct entry *e = acquire(&key, in, out);
+    struct entry *e = acquire(&shape, in, out);
+    void *plan = NULL;
     if (e) {
+        plan = e->plan;
         e->users++;
         e->used_at = ++clock_ticks;
     }
     pthread_mutex_unlock(&lock);
     if (!e)
         return TD_ERR_NO_MEMORY;
-    if (t->type == TD_TYPE_COMPLEX_DOUBLE)
-        fftw_execute_dft(e->plan, in, out);
-    else
-        fftwf_execute_dft(e->planf, in, out);
+    td_fft_plan_run(&shape, plan, in, out);
     pthread_mutex_lock(&lock);
     e->users--;
     pthread_mutex_unlock(&lock);
@@ -148,7 +114,7 @@ void td_fft_fini(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < entries; i++)
-        destroy_plan(&cache[i]);
+        td_fft_plan_destroy(&cache[i].shape, cache[i].plan);
     entries = 0;
     memset(cache, 0, sizeof cache);
     pthread_mutex_unlock(&lock);

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 1-D transforms of every kind against the sums that define them, in random layouts, over whole
+ * buffers, so that a value written where none belongs is found too. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "compute/fft.h"
+#include "compute/fft_plan.h"
+
+enum { ELEMENTS = 1 << 16, ROUNDS = 60, LENGTH_MAX = 67 };
+static const int64_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 15, 16, 31, 32, 60, LENGTH_MAX};
+enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below)
+{
+    uint64_t x = state += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) % below;
+}
+
+/* Real numbers, wherever they belong to; memory: in and out, or both in one. */
+static double memory[2][ELEMENTS], before[2][ELEMENTS];
+
+static bool is_double(const struct td_transform *t)
+{
+    return t->type == TD_TYPE_DOUBLE || t->type == TD_TYPE_COMPLEX_DOUBLE;
+}
+
+static double value(const struct td_transform *t, const double *at, int64_t i)
+{
+    return is_double(t) ? at[i] : (double)((const float *)at)[i];
+}
+
+static void fill(const struct td_transform *t)
+{
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < ELEMENTS; i++) {
+            double x = (double)draw(1 << 20) / (1 << 19) - 1;
+            if (is_double(t))
+                memory[side][i] = x;
+            else
+                ((float *)memory[side])[i] = (float)x;
+        }
+    memcpy(before, memory, sizeof before);
+}
+
+/* ---- the definitions, of one row: x has pairs of real and imaginary part, or real numbers ---- */
+
+static long double angle(long double turns)
+{
+    return 2 * 3.14159265358979323846264338327950288L * (turns - floorl(turns));
+}
+
+static void sum_complex(const struct td_transform *t, const double *x, long double *y)
+{
+    int64_t n = t->length, points = t->kind == TD_TRANSFORM_R2C ? n / 2 + 1 : n;
+    int sign = t->kind == TD_TRANSFORM_R2C ? -1 : t->sign;
+    int64_t part = t->kind == TD_TRANSFORM_R2C ? 1 : 2;
+    for (int64_t k = 0; k < points; k++) {
+        y[2 * k] = y[2 * k + 1] = 0;
+        for (int64_t j = 0; j < n; j++) {
+            long double a = sign * angle((long double)(j * k % n) / (long double)n);
+            long double re = x[part * j], im = part == 2 ? x[2 * j + 1] : 0;
+            y[2 * k] += re * cosl(a) - im * sinl(a);
+            y[2 * k + 1] += re * sinl(a) + im * cosl(a);
+        }
+    }
+}
+
+/* The other half of the spectrum is the conjugate; what would have to be real is taken as such. */
+static void sum_half(const struct td_transform *t, const double *x, long double *y)
+{
+    int64_t n = t->length;
+    for (int64_t j = 0; j < n; j++) {
+        y[j] = x[0];
+        for (int64_t k = 1; k < n; k++) {
+            int64_t half = k <= n / 2 ? k : n - k;
+            long double im = 2 * half == n ? 0 : k == half ? x[2 * half + 1] : -x[2 * half + 1];
+            long double a = angle((long double)(j * k % n) / (long double)n);
+            y[j] += x[2 * half] * cosl(a) - im * sinl(a);
+        }
+    }
+}
+
+/* weight of point j in result k: as FFTW's manual defines them. */
+static long double weight(unsigned kind, int64_t n, int64_t j, int64_t k)
+{
+    long double h = 0.5L, J = (long double)j, K = (long double)k, N = 2 * (long double)n;
+    long double odd = k % 2 ? -1 : 1;
+    switch (kind) {
+    case TD_TRANSFORM_REDFT00:
+        return j == 0 ? 1 : j == n - 1 ? odd : 2 * cosl(angle(J * K / (N - 2)));
+    case TD_TRANSFORM_REDFT10:
+        return 2 * cosl(angle((J + h) * K / N));
+    case TD_TRANSFORM_REDFT01:
+        return j == 0 ? 1 : 2 * cosl(angle(J * (K + h) / N));
+    case TD_TRANSFORM_REDFT11:
+        return 2 * cosl(angle((J + h) * (K + h) / N));
+    case TD_TRANSFORM_RODFT00:
+        return 2 * sinl(angle((J + 1) * (K + 1) / (N + 2)));
+    case TD_TRANSFORM_RODFT10:
+        return 2 * sinl(angle((J + h) * (K + 1) / N));
+    case TD_TRANSFORM_RODFT01:
+        return j == n - 1 ? odd : 2 * sinl(angle((J + 1) * (K + h) / N));
+    default:
+        return 2 * sinl(angle((J + h) * (K + h) / N));
+    }
+}
+
+static void sum_real(const struct td_transform *t, const double *x, long double *y)
+{
+    for (int64_t k = 0; k < t->length; k++) {
+        y[k] = 0;
+        for (int64_t j = 0; j < t->length; j++)
+            y[k] += x[j] * weight(t->kind, t->length, j, k);
+    }
+}
+
+static void define(const struct td_transform *t, const double *x, long double *y)
+{
+    if (t->kind == TD_TRANSFORM_C2C || t->kind == TD_TRANSFORM_R2C)
+        sum_complex(t, x, y);
+    else if (t->kind == TD_TRANSFORM_C2R)
+        sum_half(t, x, y);
+    else
+        sum_real(t, x, y);
+}
+
+/* ---- layouts ---- */
+
+/* parts_of returns the real numbers of an element of a side, points_of the elements of a row. */
+static int64_t parts_of(const struct td_transform *t, int side)
+{
+    bool real =
+        t->kind == (side ? TD_TRANSFORM_C2R : TD_TRANSFORM_R2C) || t->kind >= TD_TRANSFORM_REDFT00;
+    return real ? 1 : 2;
+}
+
+static int64_t points_of(const struct td_transform *t, int side)
+{
+    bool half = t->kind == (side ? TD_TRANSFORM_R2C : TD_TRANSFORM_C2R);
+    return half ? t->length / 2 + 1 : t->length;
+}
+
+/* draw_loops nests the three loops of a side in a random order, with gaps. */
+static void draw_loops(const struct td_transform *t, int side, int64_t *stride, int64_t *distance,
+                       int64_t *distance2)
+{
+    int64_t count[3] = {points_of(t, side), t->batch, t->batch2 ? t->batch2 : 1}, extent = 1;
+    int64_t *loop[3] = {stride, distance, distance2};
+    for (int left = 3; left > 0; left--) {
+        int i = (int)draw((uint64_t)left);
+        *loop[i] = extent + (draw(3) == 0 ? (int64_t)draw(4) : 0);
+        extent = *loop[i] * count[i];
+        loop[i] = loop[left - 1];
+        count[i] = count[left - 1];
+    }
+}
+
+/* draw_padded lays out rows in which both the real and the complex side fit. */
+static void draw_padded(struct td_transform *t)
+{
+    int64_t row = t->length / 2 + 1 + (int64_t)draw(3);
+    int64_t real = t->kind == TD_TRANSFORM_R2C;
+    t->stride = t->to_stride = 1;
+    t->distance = row * (real ? 2 : 1);
+    t->to_distance = row * (real ? 1 : 2);
+    t->distance2 = t->distance * t->batch;
+    t->to_distance2 = t->to_distance * t->batch;
+}
+
+static struct td_transform draw_transform(unsigned kind, bool in_place)
+{
+    bool real = kind >= TD_TRANSFORM_REDFT00, precise = draw(2);
+    struct td_transform t = {.kind = (uint8_t)kind, .sign = draw(2) ? 1 : -1};
+    t.type = precise ? (real ? TD_TYPE_DOUBLE : TD_TYPE_COMPLEX_DOUBLE)
+                     : (real ? TD_TYPE_FLOAT : TD_TYPE_COMPLEX_FLOAT);
+    do
+        t.length = lengths[draw(LENGTHS)];
+    while (kind == TD_TRANSFORM_REDFT00 && t.length < 2);
+    t.batch = (int64_t)draw(7) + 1;
+    t.batch2 = (int64_t)draw(4);
+    t.factor = draw(2) ? 1 : 0.3;
+    draw_loops(&t, 0, &t.stride, &t.distance, &t.distance2);
+    draw_loops(&t, 1, &t.to_stride, &t.to_distance, &t.to_distance2);
+    if (in_place && (kind == TD_TRANSFORM_R2C || kind == TD_TRANSFORM_C2R)) {
+        draw_padded(&t);
+    } else if (in_place) {
+        t.to_stride = t.stride;
+        t.to_distance = t.distance;
+        t.to_distance2 = t.distance2;
+    }
+    return t;
+}
+
+/* ---- the check ---- */
+
+static bool touched[2 * ELEMENTS]; /* real numbers of the result */
+
+/* check_row compares row (i, j) with the definition, marking what may have changed. */
+static void check_row(const struct td_transform *t, int64_t i, int64_t j, const double *out)
+{
+    double x[2 * LENGTH_MAX + 2], norm = 0;
+    long double y[2 * LENGTH_MAX + 2];
+    int64_t parts = parts_of(t, 0), from = (i * t->distance + j * t->distance2) * parts;
+    for (int64_t k = 0; k < points_of(t, 0) * parts; k++) {
+        x[k] = value(t, before[0], from + k / parts * t->stride * parts + k % parts);
+        norm += x[k] * x[k];
+    }
+    define(t, x, y);
+    double eps = is_double(t) ? 2.3e-16 : 1.2e-7;
+    double bound = 8 * eps * log2(4 * (double)t->length) * sqrt(norm) * t->factor;
+    int64_t to_parts = parts_of(t, 1), to = (i * t->to_distance + j * t->to_distance2) * to_parts;
+    for (int64_t k = 0; k < points_of(t, 1) * to_parts; k++) {
+        int64_t at = to + k / to_parts * t->to_stride * to_parts + k % to_parts;
+        assert_true(at < ELEMENTS);
+        assert_false(touched[at]);
+        touched[at] = true;
+        double difference = fabs(value(t, out, at) - (double)(y[k] * t->factor));
+        if (!(difference <= bound))
+            fail_msg("%s of %lld points, result %lld: %g is %g off",
+                     td_transform_kind_name(t->kind), (long long)t->length, (long long)k,
+                     value(t, out, at), difference);
+    }
+}
+
+static void check(const struct td_transform *t, bool in_place)
+{
+    fill(t);
+    double *out = memory[!in_place];
+    assert_int_equal(td_fft_run(t, memory[0], out), TD_OK);
+    memset(touched, 0, sizeof touched);
+    for (int64_t j = 0; j < (t->batch2 ? t->batch2 : 1); j++)
+        for (int64_t i = 0; i < t->batch; i++) {
+            check_row(t, i, j, out);
+            /* in place a row's real side ends before its complex side: what is left there is not
+             * a result */
+            if (in_place && t->kind == TD_TRANSFORM_C2R)
+                for (int64_t k = t->length; k < 2 * points_of(t, 0); k++)
+                    touched[i * t->to_distance + j * t->to_distance2 + k] = true;
+        }
+    if (!in_place)
+        assert_memory_equal(memory[0], before[0], sizeof memory[0]);
+    int64_t numbers = is_double(t) ? ELEMENTS : 2 * ELEMENTS;
+    for (int64_t i = 0; i < numbers; i++)
+        if (!touched[i] && value(t, out, i) != value(t, before[!in_place], i))
+            fail_msg("%s of %lld points wrote %lld, where no result is",
+                     td_transform_kind_name(t->kind), (long long)t->length, (long long)i);
+}
+
+static void check_kind(unsigned kind)
+{
+    for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+        state = seed;
+        struct td_transform t = draw_transform(kind, seed % 2);
+        check(&t, seed % 2);
+    }
+}
+
+static void complex_transforms_are_the_discrete_fourier_transform(void **unused)
+{
+    (void)unused;
+    check_kind(TD_TRANSFORM_C2C);
+}
+
+static void real_to_complex_gives_half_the_spectrum(void **unused)
+{
+    (void)unused;
+    check_kind(TD_TRANSFORM_R2C);
+}
+
+static void complex_to_real_takes_half_a_spectrum(void **unused)
+{
+    (void)unused;
+    check_kind(TD_TRANSFORM_C2R);
+}
+
+static void cosine_and_sine_transforms_are_as_defined(void **unused)
+{
+    (void)unused;
+    for (unsigned kind = TD_TRANSFORM_REDFT00; kind < TD_TRANSFORM_KINDS; kind++)
+        check_kind(kind);
+}
+
+static void what_is_not_defined_is_an_error(void **unused)
+{
+    (void)unused;
+    struct td_transform t = {
+        .kind = TD_TRANSFORM_REDFT00, .type = TD_TYPE_DOUBLE, .length = 1, .batch = 1, .factor = 1};
+    assert_int_equal(td_fft_run(&t, memory[0], memory[1]), TD_ERR_NO_MEMORY);
+}
+
+static void equal_work_has_one_shape(void **unused)
+{
+    (void)unused;
+    struct td_transform a = {.type = TD_TYPE_COMPLEX_DOUBLE,
+                             .sign = -1,
+                             .length = 8,
+                             .batch = 12,
+                             .stride = 1,
+                             .to_stride = 1,
+                             .distance = 8,
+                             .to_distance = 8};
+    struct td_transform b = a, c = a;
+    b.batch = 3;
+    b.batch2 = 4;
+    b.distance2 = b.to_distance2 = 24;
+    c.batch = 1;
+    c.batch2 = 12;
+    c.distance = 77;
+    c.distance2 = c.to_distance2 = 8;
+    struct td_shape shape = td_shape_of(&a, memory[0], memory[1]), other;
+    other = td_shape_of(&b, memory[0], memory[1]);
+    assert_memory_equal(&shape, &other, sizeof shape);
+    other = td_shape_of(&c, memory[0], memory[1]);
+    assert_memory_equal(&shape, &other, sizeof shape);
+    b.to_distance2 = 25;
+    other = td_shape_of(&b, memory[0], memory[1]);
+    assert_memory_not_equal(&shape, &other, sizeof shape);
+}
+
+static int teardown(void **unused)
+{
+    (void)unused;
+    td_fft_fini();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(complex_transforms_are_the_discrete_fourier_transform),
+        cmocka_unit_test(real_to_complex_gives_half_the_spectrum),
+        cmocka_unit_test(complex_to_real_takes_half_a_spectrum),
+        cmocka_unit_test(cosine_and_sine_transforms_are_as_defined),
+        cmocka_unit_test(what_is_not_defined_is_an_error),
+        cmocka_unit_test(equal_work_has_one_shape),
+    };
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}
