@@ -319,7 +319,7 @@ static bool compile(struct question *q)
     bool good = rank_node && q->count && q->arena &&
                 td_group_build(&q->group, q->arena, rank_node, q->size) == TD_OK;
     free(rank_node);
-    if (!good || (routed ? td_planes_best(&q->tree, q->arena, t, q->group.node, q->group.slots)
+    if (!good || (routed ? td_planes_of_call(&q->tree, q->arena, t, &q->group, &q->call)
                          : td_tree_heap(&q->tree, q->arena, q->group.slots)) != TD_OK)
         return false;
     if (has_parts)
