@@ -79,8 +79,13 @@ struct torus_plan {
     torus_group *group;
     struct torus_plan *next;
     uint64_t number;
-    struct td_fft fft;
-    struct td_box source, destination;
+    uint8_t kind; /* of the calls that execute it */
+    bool apart;   /* what comes must not meet what is still to go */
+    size_t alignment;
+    /* this rank's part, before and after */
+    size_t bytes[2];
+    struct td_box box[2];
+    struct td_owned owned[2][TD_DIMENSIONS_MAX];
 };
 
 /* struct tl_counts: how much, and where, of each part of a buffer, in elements. */
@@ -176,7 +181,7 @@ struct torus_request {
     torus_group **world; /* JOIN, SPLIT, GROUP: where the caller wants the group */
     torus_group *made;   /* GROUP: not yet numbered */
     torus_plan **plan;   /* PLAN */
-    struct td_fft fft;
+    torus_plan *planned; /* PLAN: not yet agreed on */
     uint32_t replies_due; /* CLOSE: leaves not yet answered */
 };
 

@@ -1,41 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/arena.h"
 #include "internal.h"
+
+/* The layouts of the largest job, twice, and what they are read with. */
+enum { DESCRIPTION_BYTES = 16 << 20 };
+
+/* keep notes what is this rank's. */
+static void keep(torus_plan *p, const struct td_plan *plan, uint32_t rank)
+{
+    p->kind = plan->kind;
+    p->alignment = td_plan_alignment(plan);
+    p->apart = !plan->rows;
+    for (unsigned side = 0; side < 2; side++) {
+        const struct td_layout *l = side ? &plan->to : &plan->from;
+        uint32_t owner = td_layout_owner(l, rank);
+        p->bytes[side] = td_plan_bytes(plan, side, rank, &p->box[side]);
+        for (uint32_t d = 0; owner != UINT32_MAX && d < l->dimensions; d++) {
+            bool turned = side == 1 && plan->kind == TD_KIND_REDIST;
+            uint32_t axis = turned ? plan->redist.axes[d] : d;
+            p->owned[side][d] = td_layout_owned(l, axis, td_layout_coordinate(l, owner, axis));
+        }
+    }
+}
+
+/* understand reads a description as the daemon will. */
+static int understand(torus_group *g, unsigned kind, const struct td_description *d,
+                      torus_plan **planned)
+{
+    td_err error = TD_ERR_NO_MEMORY;
+    char text[400] = "there is no memory for the plan";
+    struct td_arena *arena = td_arena_create(DESCRIPTION_BYTES);
+    struct td_plan *plan =
+        arena ? td_plan_make(arena, kind, d, g->size, &error, text, sizeof text) : NULL;
+    torus_plan *p = plan ? calloc(1, sizeof *p) : NULL;
+    if (p)
+        keep(p, plan, g->rank);
+    td_arena_destroy(arena);
+    *planned = p;
+    return p ? TORUS_OK : tl_fail(g->context, (int)error, "%s: %s", td_kind_name(kind), text);
+}
+
+/* begin asks for a plan. */
+static int begin(torus_group *g, struct td_request *q, torus_plan **plan, torus_request **request)
+{
+    torus_request *r = NULL;
+    int error = tl_request_begin(g, REQUEST_PLAN, request, &r);
+    if (error != TORUS_OK)
+        return error;
+    unsigned kind = q->u.operation.call.kind;
+    q->kind = TD_REQUEST_OPERATION;
+    q->u.operation.group = g->number;
+    q->u.operation.timeout_ns = g->timeout_ns;
+    r->plan = plan;
+    error = understand(g, kind, &q->u.operation.description, &r->planned);
+    if (error == TORUS_OK)
+        return tl_request_submit(r, q, request);
+    tl_request_free(r);
+    return error;
+}
+
+static int wrong_size(torus_context *c, const char *name, size_t told, size_t size)
+{
+    return tl_fail(c, TORUS_ERR_INVALID, "%s.size is %zu, not %zu: set it to sizeof the structure",
+                   name, told, size);
+}
 
 int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan,
                     torus_request **request)
 {
     if (!g || !plan)
         return TORUS_ERR_INVALID;
-    torus_context *c = g->context;
-    torus_request *r = NULL;
     *plan = NULL;
     if (!d || d->size != sizeof *d)
-        return tl_fail(c, TORUS_ERR_INVALID,
-                       "torus_fft_desc.size is %zu, not %zu: set it to sizeof the structure",
-                       d ? d->size : 0, sizeof *d);
-    struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.group = g->number;
-    q.u.operation.timeout_ns = g->timeout_ns;
+        return wrong_size(g->context, "torus_fft_desc", d ? d->size : 0, sizeof *d);
+    struct td_request q = {0};
     q.u.operation.call.kind = TD_KIND_PLAN_FFT;
+    q.u.operation.description.from = d->from;
+    q.u.operation.description.to = d->to;
     struct td_fft *f = &q.u.operation.description.fft;
     f->dimensions = d->dimensions > TD_DIMENSIONS_MAX ? 0 : d->dimensions;
     f->type = (uint32_t)d->type;
     f->sign = d->sign;
     f->scale = (uint32_t)d->scale;
-    for (uint32_t i = 0; i < f->dimensions; i++)
+    bool some = false;
+    for (uint32_t i = 0; i < f->dimensions; i++) {
         f->size[i] = d->shape[i];
-    td_fft_all(f);
-    const char *wrong = td_fft_check(f);
-    if (wrong)
-        return tl_fail(c, TORUS_ERR_INVALID, "plan_fft: %s", wrong);
-    int error = tl_request_begin(g, REQUEST_PLAN, request, &r);
-    if (error != TORUS_OK)
-        return error;
-    r->plan = plan;
-    r->fft = *f;
-    return tl_request_submit(r, &q, request);
+        f->transform[i] = d->transform[i] < 0 || d->transform[i] > UINT8_MAX
+                              ? UINT8_MAX
+                              : (uint8_t)d->transform[i];
+        some |= d->transform[i] != TORUS_TRANSFORM_NONE;
+    }
+    if (!some)
+        td_fft_all(f);
+    return begin(g, &q, plan, request);
 }
 
 int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan)
@@ -44,27 +103,60 @@ int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **
     return tl_request_wait(torus_iplan_fft(g, d, plan, &r), &r);
 }
 
+int torus_iplan_redist(torus_group *g, const struct torus_redist_desc *d, torus_plan **plan,
+                       torus_request **request)
+{
+    if (!g || !plan)
+        return TORUS_ERR_INVALID;
+    *plan = NULL;
+    if (!d || d->size != sizeof *d)
+        return wrong_size(g->context, "torus_redist_desc", d ? d->size : 0, sizeof *d);
+    struct td_request q = {0};
+    q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
+    q.u.operation.description.from = d->from;
+    q.u.operation.description.to = d->to;
+    struct td_redist *r = &q.u.operation.description.redist;
+    r->dimensions = d->dimensions > TD_DIMENSIONS_MAX ? 0 : d->dimensions;
+    r->element = d->element_bytes;
+    r->schedule = (uint32_t)d->schedule;
+    for (uint32_t i = 0; i < r->dimensions; i++) {
+        uint32_t axis = d->transposed ? d->axes[i] : i;
+        r->size[i] = d->shape[i];
+        r->axes[i] = axis < UINT8_MAX ? (uint8_t)axis : UINT8_MAX;
+    }
+    return begin(g, &q, plan, request);
+}
+
+int torus_plan_redist(torus_group *g, const struct torus_redist_desc *d, torus_plan **plan)
+{
+    torus_request *r = NULL;
+    return tl_request_wait(torus_iplan_redist(g, d, plan, &r), &r);
+}
+
 int tl_planned(torus_request *r, const struct td_reply *reply)
 {
-    torus_plan *p = reply->kind == TD_REPLY_PLANNED ? calloc(1, sizeof *p) : NULL;
-    if (!p)
+    torus_plan *p = r->planned;
+    if (reply->kind != TD_REPLY_PLANNED)
         return TORUS_ERR_PROTOCOL;
+    r->planned = NULL;
     p->group = r->group;
     p->number = reply->u.planned.plan;
-    p->fft = r->fft;
-    p->source = reply->u.planned.source;
-    p->destination = reply->u.planned.destination;
     p->next = r->group->plans;
     r->group->plans = p;
     *r->plan = p;
     return TORUS_OK;
 }
 
+static bool is_side(int side)
+{
+    return side == TORUS_SIDE_INPUT || side == TORUS_SIDE_OUTPUT;
+}
+
 int torus_plan_local(const torus_plan *p, int side, struct torus_box *box)
 {
-    if (!p || !box || (side != TORUS_SIDE_INPUT && side != TORUS_SIDE_OUTPUT))
+    if (!p || !box || !is_side(side))
         return TORUS_ERR_INVALID;
-    const struct td_box *b = side == TORUS_SIDE_OUTPUT ? &p->destination : &p->source;
+    const struct td_box *b = &p->box[side];
     *box = (struct torus_box){.dimensions = b->dimensions};
     for (uint32_t d = 0; d < b->dimensions; d++) {
         box->begin[d] = b->begin[d];
@@ -73,12 +165,16 @@ int torus_plan_local(const torus_plan *p, int side, struct torus_box *box)
     return TORUS_OK;
 }
 
-static size_t box_bytes(const torus_plan *p, const struct td_box *b)
+size_t torus_plan_bytes(const torus_plan *p, int side)
 {
-    size_t bytes = td_type_bytes(p->fft.type);
-    for (uint32_t d = 0; d < b->dimensions; d++)
-        bytes *= b->count[d];
-    return bytes;
+    return p && is_side(side) ? p->bytes[side] : 0;
+}
+
+int64_t torus_plan_index(const torus_plan *p, int side, uint32_t axis, uint64_t i)
+{
+    if (!p || !is_side(side) || axis >= p->box[side].dimensions || i >= p->box[side].count[axis])
+        return TORUS_UNDEFINED;
+    return (int64_t)td_owned_at(&p->owned[side][axis], i);
 }
 
 static struct tl_side plain(void *pointer, size_t bytes, bool in, bool out)
@@ -97,19 +193,19 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     q.u.operation.group = g->number;
     q.u.operation.timeout_ns = g->timeout_ns;
-    q.u.operation.call.kind = TD_KIND_FFT;
+    q.u.operation.call.kind = p->kind;
     q.u.operation.call.plan = p->number;
-    size_t alignment = td_call_alignment(TD_KIND_FFT, p->fft.type);
     bool same = source == TORUS_IN_PLACE || source == destination;
-    const struct tl_side to = plain(destination, box_bytes(p, &p->destination), same, true);
-    const struct tl_side from =
-        plain((void *)(uintptr_t)source, box_bytes(p, &p->source), true, false);
+    void *read = same ? destination : (void *)(uintptr_t)source;
+    const struct tl_side to = plain(destination, p->bytes[1], same && !p->apart, true);
+    struct tl_side from = plain(read, p->bytes[0], true, false);
+    from.stage = same;
     bool staged = false;
-    error = tl_request_place(r, 1, &to, alignment, &q.u.operation.destination, &staged);
-    if (error == TORUS_OK && same)
+    error = tl_request_place(r, 1, &to, p->alignment, &q.u.operation.destination, &staged);
+    if (error == TORUS_OK && same && !p->apart)
         q.u.operation.source = q.u.operation.destination;
     else if (error == TORUS_OK)
-        error = tl_request_place(r, 0, &from, alignment, &q.u.operation.source, &staged);
+        error = tl_request_place(r, 0, &from, p->alignment, &q.u.operation.source, &staged);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;

@@ -99,6 +99,7 @@ void tl_request_free(torus_request *r)
     release(r, false);
     leave_group(r);
     tl_group_drop(r->made);
+    free(r->planned);
     free(r);
 }
 
@@ -238,6 +239,8 @@ static int conclude(torus_request *r)
     take_finished(c, r);
     release(r, error == TORUS_OK);
     tl_group_drop(r->made);
+    free(r->planned);
+    r->planned = NULL;
     if (r->refused_by)
         refusal_seen(c, r);
     if (error != TORUS_OK)

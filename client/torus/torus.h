@@ -166,15 +166,65 @@ struct torus_join_options {
     int64_t timeout_ns; /* 0 or -1: the daemon's setting */
 };
 
-/* struct torus_fft_desc: a complex transform of a 2-D array, `shape` rows x columns, spread over
- * the group in blocks of ceil(rows / ranks) rows (trailing ranks may have none). */
+/* Transforms along an axis, named as FFTW's. */
+enum {
+    TORUS_TRANSFORM_NONE = 0,
+    TORUS_TRANSFORM_COMPLEX = 1,
+    TORUS_TRANSFORM_R2C = 2,     /* n real numbers to n / 2 + 1 complex ones: forward */
+    TORUS_TRANSFORM_C2R = 3,     /* the way back */
+    TORUS_TRANSFORM_REDFT00 = 4, /* real to real: DCT-I */
+    TORUS_TRANSFORM_REDFT10 = 5, /* DCT-II */
+    TORUS_TRANSFORM_REDFT01 = 6, /* DCT-III */
+    TORUS_TRANSFORM_REDFT11 = 7, /* DCT-IV */
+    TORUS_TRANSFORM_RODFT00 = 8, /* DST-I to IV */
+    TORUS_TRANSFORM_RODFT10 = 9,
+    TORUS_TRANSFORM_RODFT01 = 10,
+    TORUS_TRANSFORM_RODFT11 = 11
+};
+
+/* struct torus_fft_desc: a transform of an array. Set `size` to sizeof(struct torus_fft_desc), the
+ * rest to zero or what is wanted. */
 struct torus_fft_desc {
-    size_t size;         /* sizeof(struct torus_fft_desc) */
-    uint32_t dimensions; /* 2 */
-    uint64_t shape[TORUS_DIMENSIONS_MAX];
-    int32_t type;  /* TORUS_COMPLEX_FLOAT or TORUS_COMPLEX_DOUBLE */
+    size_t size;                          /* sizeof(struct torus_fft_desc) */
+    uint32_t dimensions;                  /* 1 .. TORUS_DIMENSIONS_MAX */
+    uint64_t shape[TORUS_DIMENSIONS_MAX]; /* points; along R2C and C2R, those of the real side */
+    int32_t type;  /* TORUS_COMPLEX_FLOAT, _DOUBLE; of real transforms TORUS_FLOAT, TORUS_DOUBLE */
     int32_t sign;  /* TORUS_FORWARD or TORUS_BACKWARD */
-    int32_t scale; /* TORUS_SCALE_* */
+    int32_t scale; /* TORUS_SCALE_*; N is the product of the transforms' logical sizes */
+    /* TORUS_TRANSFORM_* by axis; all zero: complex along every axis. Axes that are not transformed
+     * make a batch of transforms */
+    int32_t transform[TORUS_DIMENSIONS_MAX];
+    /* layouts before and after, e.g. "(block, *)"; NULL: blocks of axis 0 over all ranks */
+    const char *from, *to;
+};
+
+/* How a redistribution is scheduled. */
+enum {
+    TORUS_SCHEDULE_AUTO = 0,      /* circulant where that is possible, else the cheapest */
+    TORUS_SCHEDULE_CIRCULANT = 1, /* in closed form */
+    TORUS_SCHEDULE_COLOURING = 2, /* as few steps as there can be */
+    TORUS_SCHEDULE_CLASSES = 3,   /* messages of one step are equally long */
+    TORUS_SCHEDULE_MATCHING = 4,
+    TORUS_SCHEDULE_CATERPILLAR = 5 /* round robin */
+};
+
+/* struct torus_redist_desc: an array that goes from one layout to another.
+ *
+ * A layout says how each axis is dealt out, over what grid, to which ranks of the group:
+ *   "(block, cyclic(4), *) on 3x4 @0-11"   also block(b), and block+3: as if shifted by 3 indices
+ *   "(cyclic(2), *)"                       over all ranks, since one axis is dealt out
+ *   "(*, block) order 1,0 @0-3"            axis 1 outermost in each rank's memory
+ *   "boxes 0:10,0:5 0:10,5:9 @0,4"         from:to along each axis, a box for each rank; - for none
+ * The ranks before and after may be the same, overlap, or be different ones. */
+struct torus_redist_desc {
+    size_t size;            /* sizeof(struct torus_redist_desc) */
+    uint32_t dimensions;    /* 1 .. TORUS_DIMENSIONS_MAX */
+    int32_t transposed;     /* not 0: `axes` counts */
+    uint64_t element_bytes; /* 1 .. 1 MiB */
+    uint64_t shape[TORUS_DIMENSIONS_MAX];
+    const char *from, *to;               /* NULL: blocks of axis 0 over all ranks */
+    uint32_t axes[TORUS_DIMENSIONS_MAX]; /* axis d of the result is axis axes[d] of the source */
+    int32_t schedule;                    /* TORUS_SCHEDULE_* */
 };
 
 /* struct torus_box: part of an array: begin and count per axis. */
@@ -553,17 +603,33 @@ TORUS_API int torus_neighbour_alltoallv_init(torus_group *group, const struct to
                                              const size_t *destination_places, int type,
                                              torus_persistent **persistent);
 
-/* ---- transforms ---- */
+/* ---- plans: transforms and redistributions ----
+ *
+ * A plan is agreed on once and executed any number of times, by torus_execute or torus_start. The
+ * service keeps what it knows of the two layouts, so that a start costs no more than a call. */
 
 /* torus_plan_fft agrees on a transform with all ranks of the group; collective. */
 TORUS_API int torus_plan_fft(torus_group *group, const struct torus_fft_desc *desc,
                              torus_plan **plan);
 TORUS_API int torus_iplan_fft(torus_group *group, const struct torus_fft_desc *desc,
                               torus_plan **plan, torus_request **request);
-/* torus_plan_local tells this rank's part of the array, on the input or output side. */
+/* torus_plan_redist agrees on a redistribution; collective. TORUS_ERR_INVALID: a layout cannot be
+ * read (the sentence names the character), or does not cover the array. */
+TORUS_API int torus_plan_redist(torus_group *group, const struct torus_redist_desc *desc,
+                                torus_plan **plan);
+TORUS_API int torus_iplan_redist(torus_group *group, const struct torus_redist_desc *desc,
+                                 torus_plan **plan, torus_request **request);
+/* torus_plan_local tells this rank's part of the array, on the input or output side. Along an axis
+ * that is not dealt out in one piece, `count` is how many indices it has, and `begin` the first. */
 TORUS_API int torus_plan_local(const torus_plan *plan, int side, struct torus_box *box);
-/* torus_execute transforms; collective. source and destination hold this rank's parts, rows
- * contiguous; source may be TORUS_IN_PLACE. */
+/* torus_plan_bytes returns how large that part is. */
+TORUS_API size_t torus_plan_bytes(const torus_plan *plan, int side);
+/* torus_plan_index returns which index of the whole array index `i` of this rank's part is along an
+ * axis; TORUS_UNDEFINED: there is no such index. */
+TORUS_API int64_t torus_plan_index(const torus_plan *plan, int side, uint32_t axis, uint64_t i);
+/* torus_execute is collective. source and destination hold this rank's parts, without gaps, the
+ * last axis contiguous unless its layout has another order. source may be TORUS_IN_PLACE: the
+ * destination, which must then be large enough for both. */
 TORUS_API int torus_execute(torus_plan *plan, const void *source, void *destination);
 TORUS_API int torus_start(torus_plan *plan, const void *source, void *destination,
                           torus_request **request);

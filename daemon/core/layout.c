@@ -45,6 +45,14 @@ uint64_t td_owned_before(const struct td_owned *o, uint64_t index)
     return owned_of_template(o, index + o->offset) - owned_of_template(o, o->begin + o->offset);
 }
 
+uint64_t td_owned_at(const struct td_owned *o, uint64_t before)
+{
+    uint64_t place = before + owned_of_template(o, o->begin + o->offset);
+    if (o->parts > 1)
+        place = (place / o->block * o->parts + o->part) * o->block + place % o->block;
+    return place - o->offset;
+}
+
 uint64_t td_owned_next(const struct td_owned *o, uint64_t index, uint64_t *count)
 {
     uint64_t at = index < o->begin ? o->begin : index, run = UINT64_MAX;

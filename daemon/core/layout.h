@@ -96,6 +96,8 @@ void td_layout_transpose(struct td_layout *layout, const uint8_t *axes);
 
 /* td_owned_before returns how many indices before `index` are owned. */
 uint64_t td_owned_before(const struct td_owned *owned, uint64_t index);
+/* td_owned_at returns the index that `before` owned ones come before; there must be one. */
+uint64_t td_owned_at(const struct td_owned *owned, uint64_t before);
 /* td_owned_next returns the first owned index from `index` on, or `end`; *count is how many follow
  * each other there. */
 uint64_t td_owned_next(const struct td_owned *owned, uint64_t index, uint64_t *count);

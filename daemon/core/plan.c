@@ -216,13 +216,18 @@ static bool refuse(struct maker *m, const char *what)
     return false;
 }
 
+static bool is_empty(const char *text)
+{
+    return !text || !*text;
+}
+
 /* read_layout reads one side's layout, or makes blocks of axis 0 on all ranks. */
 static bool read_layout(struct maker *m, const char *side, const char *text, uint32_t dimensions,
                         const uint64_t *size, uint64_t element, struct td_layout *layout)
 {
     struct td_layout_wrong wrong;
     char more[200];
-    if (!text || !*text) {
+    if (is_empty(text)) {
         if (!td_layout_init(layout, m->arena, dimensions, size, m->ranks, false)) {
             m->error = TD_ERR_NO_MEMORY;
             snprintf(m->text, m->size, "there is no memory for the layout");
@@ -258,6 +263,8 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
             size[side][a] = td_fft_size(fft, side, a);
     }
     plan->digest = td_fft_digest(fft);
+    plan->rows = fft->dimensions == 2 && kind_of(fft, 0) == TD_TRANSFORM_C2C &&
+                 kind_of(fft, 1) == TD_TRANSFORM_C2C && is_empty(d->from) && is_empty(d->to);
     return read_layout(m, "before", d->from, fft->dimensions, size[0], plan->element[0],
                        &plan->from) &&
            read_layout(m, "after", d->to, fft->dimensions, size[1], plan->element[1], &plan->to);

@@ -59,6 +59,7 @@ struct td_plan {
     struct td_layout from, to; /* both with the axes of the source */
     uint64_t element[2];       /* bytes, before and after */
     uint64_t digest;
+    bool rows; /* FFT: complex, of two axes, in rows before and after: with a program of its own */
     struct td_stages *stages; /* NULL: its method keeps nothing */
     uint32_t holders;         /* local ranks that have not freed it */
     uint32_t users;           /* operations, and the list of plans: freed with the last */

@@ -192,6 +192,13 @@ static void check_pair(const struct td_overlap *o, const struct arrays *a, uint3
         uint32_t axis = o->walk[0], owner = side ? q : p;
         td_layout_local(o->layout[side], owner, count);
         td_layout_strides(o->layout[side], owner, stride);
+        struct td_owned owned = td_layout_owned(o->layout[side], axis,
+                                                td_layout_coordinate(o->layout[side], owner, axis));
+        for (uint64_t index = 0; index < count[axis]; index++) {
+            uint64_t run = 0, at = td_owned_at(&owned, index);
+            assert_true(at < owned.end && td_owned_next(&owned, at, &run) == at);
+            assert_int_equal(td_owned_before(&owned, at), index);
+        }
         for (uint64_t index = 0; index <= count[axis]; index++) {
             assert_int_equal(td_overlap_before(o, p, q, side, index), before);
             for (; before < n; before++) {
