@@ -13,6 +13,7 @@
 #include "core/group.h"
 #include "explain.h"
 #include "explain_group.h"
+#include "explain_redist.h"
 #include "explain_steps.h"
 #include "torusctl.h"
 #include "core/quantity.h"
@@ -543,6 +544,8 @@ int ctl_explain(int argc, char **argv)
         return explain_alltoall(argc, argv);
     if (argc >= 2 && strcmp(argv[1], "group") == 0)
         return explain_group(argc, argv);
+    if (argc >= 2 && strcmp(argv[1], "redist") == 0)
+        return explain_redist(argc, argv);
     if (argc >= 2 && explain_call_known(argv[1]))
         return explain_call(argc, argv);
     return ctl_usage("explain", "say what to explain: torusctl explain alltoall --shape 4x4");

@@ -33,7 +33,7 @@ static const struct command {
     {"queues", "[--json] [--watch] [--socket PATH]",
      "queues, channels and links of the node's router, on the routed fabric", ctl_queues,
      "  --watch              again every second; with --json, an object a line\n"},
-    {"explain", "OPERATION --shape SHAPE [options]",
+    {"explain", "OPERATION --shape SHAPE [options], or redist --from LAYOUT --to LAYOUT",
      "what a node does in an operation: by which method and why, whom it sends what, the bound",
      ctl_explain,
      "OPERATION is alltoall, barrier, broadcast, reduce, allreduce, reduce_scatter, scan, exscan,\n"
@@ -61,7 +61,13 @@ static const struct command {
      "alltoall:\n"
      "  --parts N            phased: 1, or 0 for one a dimension\n"
      "  --gap on|off         phased: packets keep the distance at which they never meet\n"
-     "  --barrier hop|phase|none, --barrier-scope ring|all   phased\n"},
+     "  --barrier hop|phase|none, --barrier-scope ring|all   phased\n"
+     "redist, who sends to whom in which step when an array changes its layout:\n"
+     "  --from LAYOUT, --to LAYOUT   such as 'cyclic(2)@0-2' and '(block,cyclic) on 2x3 @4-9'\n"
+     "  --elements N         how long the array is: 1000000, or 4000x3000\n"
+     "  --element B          bytes of one, 8\n"
+     "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
+     "  --plot FILE          draw the steps (SVG)\n"},
     {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
      "  --inverse            the inverse transform\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"
