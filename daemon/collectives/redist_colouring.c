@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Edge colouring: a colour is a step. Pairs come heaviest first and take the first step in which
- * both owners are idle, so that the long messages gather in the first steps. Where there is none,
- * some step a has the sender idle and some step b the receiver: from the receiver on, the path of
- * pairs that are in a and b by turns changes its steps over. It cannot end at the sender, since it
- * comes to senders by a. So as many steps do as one owner has pairs (Koenig 1916). */
+ * both owners are idle. Where there is none, some step a has the sender idle and some step b the
+ * receiver: from the receiver on, the path of pairs that are in a and b by turns changes its steps
+ * over. It cannot end at the sender, since it comes to senders by a. So as many steps do as one
+ * owner has pairs (Koenig 1916).
+ * A step's time is that of its longest message, so long ones are to be together: at any time there
+ * are only as many steps as the pairs so far need, and it is the last ones that change over. */
 #include "redist_pairs.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct colouring {
     const struct td_schedule *s;
-    uint32_t first; /* step of colour 0 */
-    uint32_t words; /* of an owner's idle colours */
-    uint64_t *idle; /* bits of senders, then of receivers; 1: idle */
-    uint16_t *path; /* receiver, sender, receiver ... */
+    uint32_t first;  /* step of colour 0 */
+    uint32_t used;   /* colours, so far */
+    uint32_t words;  /* of an owner's idle colours */
+    uint64_t *idle;  /* bits of senders, then of receivers; 1: idle */
+    uint16_t *count; /* of an owner's pairs, so far */
+    uint16_t *path;  /* receiver, sender, receiver ... */
 };
 
 static uint16_t *sends(const struct colouring *c, uint32_t colour, uint32_t p)
@@ -47,12 +52,21 @@ static void take(struct colouring *c, uint32_t colour, uint32_t p, uint32_t q)
     idle_of(c, true, q)[colour / 64] |= (uint64_t)1 << colour % 64;
 }
 
-/* first_of returns the first colour in both sets, UINT32_MAX: there is none. */
+/* first_of returns the first colour in both sets, last_of the last of one; UINT32_MAX: there is
+ * none. */
 static uint32_t first_of(const uint64_t *a, const uint64_t *b, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)
         if (a[w] & b[w])
             return w * 64 + (uint32_t)__builtin_ctzll(a[w] & b[w]);
+    return UINT32_MAX;
+}
+
+static uint32_t last_of(const uint64_t *set, uint32_t words)
+{
+    for (uint32_t w = words; w-- > 0;)
+        if (set[w])
+            return w * 64 + 63 - (uint32_t)__builtin_clzll(set[w]);
     return UINT32_MAX;
 }
 
@@ -74,25 +88,35 @@ static void change_over(struct colouring *c, uint32_t q, uint32_t busy, uint32_t
         }
 }
 
-/* colour gives the pairs `colours` steps from c->first on: as many as an owner has of them. */
-static void colour(struct colouring *c, const struct td_pair *pair, uint32_t count,
-                   uint32_t colours)
+/* grow lets another step be used if the owner now has more pairs than there are steps. */
+static void grow(struct colouring *c, bool receiver, uint32_t owner)
 {
-    uint32_t owners = c->s->p + c->s->q;
+    uint16_t *count = &c->count[receiver ? c->s->p + owner : owner];
+    if (++*count <= c->used)
+        return;
+    uint32_t owners = c->s->p + c->s->q, word = c->used / 64;
     for (uint32_t o = 0; o < owners; o++)
-        for (uint32_t w = 0; w < c->words; w++)
-            c->idle[(size_t)o * c->words + w] = w * 64 + 64 <= colours ? UINT64_MAX
-                                                : w * 64 >= colours
-                                                    ? 0
-                                                    : ((uint64_t)1 << colours % 64) - 1;
+        c->idle[(size_t)o * c->words + word] |= (uint64_t)1 << c->used % 64;
+    c->used++;
+}
+
+/* colour gives the pairs steps from c->first on: as many as an owner has of them. */
+static void colour(struct colouring *c, const struct td_pair *pair, uint32_t count)
+{
+    size_t owners = c->s->p + c->s->q;
+    c->used = 0;
+    memset(c->idle, 0, owners * c->words * sizeof *c->idle);
+    memset(c->count, 0, owners * sizeof *c->count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t p = pair[i].p, q = pair[i].q;
+        grow(c, false, p);
+        grow(c, true, q);
         const uint64_t *sender = idle_of(c, false, p), *receiver = idle_of(c, true, q);
         uint32_t step = first_of(sender, receiver, c->words);
         if (step == UINT32_MAX) {
-            step = first_of(sender, sender, c->words);
-            uint32_t other = first_of(receiver, receiver, c->words);
-            assert(step != UINT32_MAX && other != UINT32_MAX);
+            uint32_t other = last_of(receiver, c->words);
+            step = last_of(sender, c->words);
+            assert(step < c->used && other < c->used);
             change_over(c, q, step, other);
         }
         put(c, step, p, q);
@@ -106,13 +130,15 @@ static bool colouring_init(struct colouring *c, struct td_arena *arena, const st
     *c = (struct colouring){.s = s, .words = (colours + 63) / 64};
     c->idle = td_arena_alloc(arena, owners * c->words * sizeof *c->idle);
     c->path = td_arena_alloc(arena, (owners + 1) * sizeof *c->path);
-    return c->idle && c->path;
+    c->count = td_arena_alloc(arena, owners * sizeof *c->count);
+    return c->idle && c->path && c->count;
 }
 
 static void colouring_fini(struct colouring *c, struct td_arena *arena)
 {
     td_arena_free(arena, c->idle);
     td_arena_free(arena, c->path);
+    td_arena_free(arena, c->count);
 }
 
 bool td_pairs_colour(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s)
@@ -122,7 +148,7 @@ bool td_pairs_colour(const struct td_pairs *pairs, struct td_arena *arena, struc
         td_pairs_table(s, arena, pairs->degree) && colouring_init(&c, arena, s, pairs->degree);
     s->kind = TD_SCHEDULE_COLOURING;
     if (good)
-        colour(&c, pairs->pair, pairs->count, pairs->degree);
+        colour(&c, pairs->pair, pairs->count);
     else
         td_schedule_free(s, arena);
     colouring_fini(&c, arena);
@@ -173,7 +199,7 @@ bool td_pairs_classes(const struct td_pairs *pairs, struct td_arena *arena, stru
     s->kind = TD_SCHEDULE_CLASSES;
     for (uint32_t at = 0; good && at < pairs->count;) {
         uint32_t count = class_of(pairs, at, counts, &degree);
-        colour(&c, pairs->pair + at, count, degree);
+        colour(&c, pairs->pair + at, count);
         at += count;
         c.first += degree;
     }
