@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* redist: the parts of `./dev bench redist`. */
+#ifndef TORUS_BENCH_REDIST_H
+#define TORUS_BENCH_REDIST_H
+
+#include <jansson.h>
+
+#include "core/arena.h"
+
+/* redist_model prints what schedules take in the model of the source: a step takes a start-up and
+ * the time of its longest message, and steps follow one another. Returns the same as a list. */
+json_t *redist_model(struct td_arena *arena);
+
+#endif
