@@ -112,9 +112,14 @@ static uint32_t by_index(const struct td_circulant *c, bool receiving, const str
     for (uint32_t d = c->dimensions; d-- > 0;) {
         const struct td_circulant_axis *a = &c->axis[d];
         bool fine = a->reverse != receiving;
-        uint32_t j = class % a->classes;
-        uint32_t index = (place->index[d] + (fine ? j : a->indices - j)) % a->indices;
-        class /= a->classes;
+        uint32_t j = class;
+        if (d > 0) { /* the first axis has what is left */
+            j = class % a->classes;
+            class /= a->classes;
+        }
+        uint32_t index = place->index[d] + (fine ? j : a->indices - j);
+        if (index >= a->indices)
+            index -= a->indices;
         sum += scale * (fine ? index * a->shared : index * a->inverse % a->indices);
         scale *= fine ? a->fine : a->coarse;
     }
@@ -128,7 +133,7 @@ static uint32_t by_label(const struct td_circulant *c, bool receiving, uint32_t 
         const struct td_circulant_axis *a = &c->axis[d];
         bool fine = a->reverse != receiving;
         uint32_t mine = label;
-        if (d > 0) { /* the first axis has what is left */
+        if (d > 0) {
             uint32_t labels = receiving ? a->senders : a->receivers;
             mine = label % labels;
             label /= labels;
