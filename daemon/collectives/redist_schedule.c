@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/plan.h"
 #include "redist_pairs.h"
+
+_Static_assert((int)TD_SCHEDULES == (int)TD_REDIST_SCHEDULES, "a plan may ask for any of them");
 
 static const char *const names[TD_SCHEDULES] = {
     [TD_SCHEDULE_AUTO] = "auto",           [TD_SCHEDULE_CIRCULANT] = "circulant",

@@ -187,6 +187,8 @@ const char *td_redist_check(const struct td_redist *r)
         seen |= r->axes[d] < r->dimensions ? 1u << r->axes[d] : 0;
     if (seen != (1u << r->dimensions) - 1)
         return "a transposition names every axis once";
+    if (r->schedule >= TD_REDIST_SCHEDULES)
+        return "there is no such schedule";
     return NULL;
 }
 
@@ -234,9 +236,8 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
             return false;
         }
         td_layout_deal(layout, 0, 0, m->ranks);
-        return true;
-    }
-    if (!td_layout_parse(layout, m->arena, text, dimensions, size, m->ranks, &wrong)) {
+        text = "blocks of axis 0";
+    } else if (!td_layout_parse(layout, m->arena, text, dimensions, size, m->ranks, &wrong)) {
         m->error = TD_ERR_INVALID;
         snprintf(m->text, m->size, "the layout %s, \"%.100s\", at character %zu: %s", side, text,
                  wrong.at + 1, wrong.text);

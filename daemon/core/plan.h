@@ -33,11 +33,13 @@ struct td_fft {
     uint8_t transform[TD_DIMENSIONS_MAX];
 };
 
+enum { TD_REDIST_SCHEDULES = 6 }; /* collectives/redist_schedule.h has them; 0: by cost */
+
 /* struct td_redist: an array that changes hands. Axis d of the result is axis axes[d] of the
  * source. */
 struct td_redist {
     uint32_t dimensions;
-    uint32_t schedule; /* collectives/redist_schedule.h; 0: by cost */
+    uint32_t schedule; /* one of these */
     uint64_t element;  /* bytes */
     uint64_t size[TD_DIMENSIONS_MAX];
     uint8_t axes[TD_DIMENSIONS_MAX];
