@@ -10,5 +10,7 @@
 /* redist_model prints what schedules take in the model of the source: a step takes a start-up and
  * the time of its longest message, and steps follow one another. Returns the same as a list. */
 json_t *redist_model(struct td_arena *arena);
+/* redist_random prints how far schedules are from the bounds where there is no closed form. */
+void redist_random(struct td_arena *arena);
 
 #endif

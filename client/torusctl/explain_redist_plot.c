@@ -37,8 +37,8 @@ bool explain_redist_plot(const struct explain_redist *x, FILE *f)
             "font-family=\"sans-serif\" font-size=\"10\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text x=\"10\" y=\"18\" font-size=\"13\">%s: %u owners to %u in %d steps</text>\n"
-            "<text x=\"10\" y=\"%d\">step</text>\n<text x=\"%d\" y=\"%d\">%s a message, at most "
-            "%llu</text>\n",
+            "<text x=\"10\" y=\"%d\">step</text>\n<text x=\"%d\" y=\"%d\">%s: %llu at "
+            "most</text>\n",
             bars + BAR + 20, TOP + rows * CELL_Y + 14, td_schedule_name(x->schedule.kind),
             x->real.p, x->real.q, rows, TOP - 8, bars, TOP - 8,
             x->in_blocks ? "blocks" : "elements", (unsigned long long)longest);
