@@ -207,13 +207,13 @@ static void random_case(uint64_t seed)
 {
     char why[MOVE_TEXT];
     struct td_arena *arena = td_arena_create(4 << 20);
-    moves_seed(seed * 77);
+    layouts_seed(seed * 77);
     for (unsigned i = 0; i < PLANS; i++) {
         struct trial *t = &trial[i];
         moves_random(&t->move, size);
-        t->in_place = moves_draw(3) == 0;
-        t->plain = moves_draw(2);
-        t->shift = moves_draw(SHIFT_MAX);
+        t->in_place = layouts_draw(3) == 0;
+        t->plain = layouts_draw(2);
+        t->shift = layouts_draw(SHIFT_MAX);
         if (!moves_read(&t->move, arena, size, why))
             fail_msg("TORUS_TEST_CASE=%llu: %s", (unsigned long long)seed, why);
         plan(i);

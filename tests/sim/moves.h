@@ -4,11 +4,11 @@
 #ifndef TD_TESTS_SIM_MOVES_H
 #define TD_TESTS_SIM_MOVES_H
 
-#include "core/layout.h"
+#include "layouts.h"
 #include "core/plan.h"
 
 struct td_arena;
-enum { MOVE_TEXT = 1500 };
+enum { MOVE_TEXT = LAYOUT_TEXT };
 
 /* struct move: what is asked for, with the layouts as they were asked for and as read. */
 struct move {
@@ -16,10 +16,6 @@ struct move {
     char text[2][MOVE_TEXT];
     struct td_layout layout[2]; /* each with its own axes */
 };
-
-/* moves_draw returns a random number below `below`: the next one from the seed. */
-void moves_seed(uint64_t seed);
-uint64_t moves_draw(uint64_t below);
 
 /* moves_random makes up a move of an array of up to four axes, for a group of `ranks`. */
 void moves_random(struct move *m, uint32_t ranks);

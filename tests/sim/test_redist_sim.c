@@ -16,6 +16,7 @@
 enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
 static bool long_run;
+
 static void read_layouts(struct move *m, struct td_arena *arena, uint32_t ranks)
 {
     char why[MOVE_TEXT];
@@ -63,10 +64,10 @@ static void random_case(uint64_t seed)
 {
     static const char *const shapes[] = {"1", "2", "3x3", "2x2x2", "4", "4mx2", "3x2"};
     job_case("TORUS_TEST_CASE=%llu test_redist_sim", (unsigned long long)seed);
-    moves_seed(seed * 77);
-    struct td_sim *sim = job_world(shapes[moves_draw(7)], seed, NULL);
+    layouts_seed(seed * 77);
+    struct td_sim *sim = job_world(shapes[layouts_draw(7)], seed, NULL);
     struct td_arena *arena = td_arena_create(4 << 20);
-    uint32_t ranks = 1 + (uint32_t)moves_draw(16), nodes[16];
+    uint32_t ranks = 1 + (uint32_t)layouts_draw(16), nodes[16];
     static struct move m[3];
     uint64_t most = 1, plan[3];
     for (int i = 0; i < 3; i++) {
@@ -76,7 +77,7 @@ static void random_case(uint64_t seed)
         most = bytes > most ? bytes : most;
     }
     for (uint32_t r = 0; r < ranks; r++)
-        nodes[r] = (uint32_t)moves_draw(td_sim_nodes(sim));
+        nodes[r] = (uint32_t)layouts_draw(td_sim_nodes(sim));
     struct job job;
     job_form(&job, sim, "redist", nodes, ranks, SHIFT + most + GUARD);
     for (int i = 0; i < 3; i++) {
@@ -109,11 +110,11 @@ static void cyclic_case(uint32_t p, uint32_t q, uint32_t k, uint32_t x)
     job_case("cyclic(%u) on %u -> cyclic(%u) on %u", x, p, k * x, q);
     uint64_t seed = p * 31 + q * 17 + k * 5 + x;
     uint32_t ranks = p + q, nodes[40];
-    moves_seed(seed);
-    uint32_t first = (uint32_t)moves_draw(p + 1); /* of Q: the same ranks, some, or others */
+    layouts_seed(seed);
+    uint32_t first = (uint32_t)layouts_draw(p + 1); /* of Q: the same ranks, some, or others */
     struct move m = {.redist = {.dimensions = 1, .element = 1 + seed % 16, .axes = {0}}};
-    m.redist.size[0] = moves_draw((uint64_t)3 * p * q * k * x) + 1;
-    m.redist.size[0] = m.redist.size[0] > 5000 ? 5000 - moves_draw(99) : m.redist.size[0];
+    m.redist.size[0] = layouts_draw((uint64_t)3 * p * q * k * x) + 1;
+    m.redist.size[0] = m.redist.size[0] > 5000 ? 5000 - layouts_draw(99) : m.redist.size[0];
     snprintf(m.text[0], MOVE_TEXT, "cyclic(%u)@0-%u", x, p - 1);
     snprintf(m.text[1], MOVE_TEXT, "cyclic(%u)@%u-%u", k * x, first, first + q - 1);
     struct td_sim *sim = job_world("2x2", seed, NULL);
