@@ -150,22 +150,15 @@ static bool is_whole(const struct explain_redist *x)
 
 static void pose(struct explain_redist *x)
 {
-    x->dealt = td_schedule_axes(&x->layout[0], &x->layout[1], x->axis);
-    struct td_circulant circulant;
-    x->real = (struct td_schedule_problem){.p = x->layout[0].owners,
-                                           .q = x->layout[1].owners,
-                                           .dimensions = x->layout[0].dimensions,
-                                           .volume = elements_of,
-                                           .me = x,
-                                           .startup = STARTUP_BYTES / x->element_bytes + 1};
+    x->blocks = (struct td_schedule_problem){.me = x};
+    td_schedule_pose(&x->blocks, x->axis, &x->layout[0], &x->layout[1]);
+    x->dealt = x->blocks.axis != NULL;
+    x->real = x->blocks;
+    x->real.volume = elements_of;
+    x->real.startup = STARTUP_BYTES / x->element_bytes + 1;
     x->in_blocks = x->dealt && (x->as_json || is_whole(x));
-    x->blocks = x->real;
-    if (x->in_blocks) {
-        x->blocks.axis = x->axis;
-        x->blocks.volume = NULL;
-    }
-    if (x->dealt && td_circulant_init(&circulant, x->real.dimensions, x->axis))
-        x->real.axis = x->axis;
+    if (!x->in_blocks)
+        x->blocks.volume = elements_of;
     if (!x->sized) {
         x->real = x->blocks;
         x->real.startup = UINT32_MAX; /* of an unknown length: the fewest steps */

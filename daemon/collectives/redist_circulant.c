@@ -57,21 +57,40 @@ static bool init_axis(struct td_circulant_axis *a, const struct td_schedule_axis
     return true;
 }
 
+static uint32_t parts_of(const struct td_circulant_axis *a, bool receiving)
+{
+    return a->reverse == receiving ? a->fine : a->coarse;
+}
+
+void td_circulant_order(struct td_circulant *c, bool receiving, const uint8_t *order)
+{
+    uint32_t scale = 1;
+    for (uint32_t i = c->dimensions; i-- > 0;) {
+        struct td_circulant_axis *a = &c->axis[order[i]];
+        a->scale[receiving] = scale;
+        scale *= parts_of(a, receiving);
+    }
+}
+
 bool td_circulant_init(struct td_circulant *c, uint32_t dimensions,
                        const struct td_schedule_axis *axis)
 {
+    uint8_t row_major[TD_DIMENSIONS_MAX];
     assert(dimensions <= TD_DIMENSIONS_MAX);
     *c =
         (struct td_circulant){.dimensions = dimensions, .classes = 1, .senders = 1, .receivers = 1};
     for (uint32_t d = 0; d < dimensions; d++) {
         if (!init_axis(&c->axis[d], &axis[d]))
             return false;
+        row_major[d] = (uint8_t)d;
         c->classes *= c->axis[d].classes;
         c->senders *= c->axis[d].senders;
         c->receivers *= c->axis[d].receivers;
     }
     c->rotations = c->senders > c->receivers ? c->senders : c->receivers;
     c->steps = c->classes * c->rotations;
+    td_circulant_order(c, false, row_major);
+    td_circulant_order(c, true, row_major);
     return true;
 }
 
@@ -90,8 +109,7 @@ static void locate(const struct td_circulant *c, bool receiving, uint32_t owner,
     for (uint32_t d = c->dimensions; d-- > 0;) {
         const struct td_circulant_axis *a = &c->axis[d];
         bool fine = a->reverse == receiving;
-        uint32_t parts = fine ? a->fine : a->coarse, part = owner % parts;
-        owner /= parts;
+        uint32_t part = owner / a->scale[receiving] % parts_of(a, receiving);
         if (fine) {
             place->index[d] = part % a->period / a->shared;
             place->label += scale * (part / a->period * a->shared + part % a->shared);
@@ -108,7 +126,7 @@ static void locate(const struct td_circulant *c, bool receiving, uint32_t owner,
 static uint32_t by_index(const struct td_circulant *c, bool receiving, const struct place *place,
                          uint32_t class)
 {
-    uint32_t sum = 0, scale = 1;
+    uint32_t sum = 0;
     for (uint32_t d = c->dimensions; d-- > 0;) {
         const struct td_circulant_axis *a = &c->axis[d];
         bool fine = a->reverse != receiving;
@@ -120,15 +138,14 @@ static uint32_t by_index(const struct td_circulant *c, bool receiving, const str
         uint32_t index = place->index[d] + (fine ? j : a->indices - j);
         if (index >= a->indices)
             index -= a->indices;
-        sum += scale * (fine ? index * a->shared : index * a->inverse % a->indices);
-        scale *= fine ? a->fine : a->coarse;
+        sum += a->scale[!receiving] * (fine ? index * a->shared : index * a->inverse % a->indices);
     }
     return sum;
 }
 
 static uint32_t by_label(const struct td_circulant *c, bool receiving, uint32_t label)
 {
-    uint32_t sum = 0, scale = 1;
+    uint32_t sum = 0;
     for (uint32_t d = c->dimensions; d-- > 0;) {
         const struct td_circulant_axis *a = &c->axis[d];
         bool fine = a->reverse != receiving;
@@ -138,8 +155,8 @@ static uint32_t by_label(const struct td_circulant *c, bool receiving, uint32_t 
             mine = label % labels;
             label /= labels;
         }
-        sum += scale * (fine ? mine / a->shared * a->period + mine % a->shared : mine * a->indices);
-        scale *= fine ? a->fine : a->coarse;
+        sum += a->scale[!receiving] *
+               (fine ? mine / a->shared * a->period + mine % a->shared : mine * a->indices);
     }
     return sum;
 }

@@ -35,6 +35,7 @@ struct td_circulant_axis {
     uint32_t classes;            /* C: values of j */
     uint64_t blocks;             /* that a pair shares of a superblock; one more where j < times */
     uint32_t senders, receivers; /* labels: A and B, or B and A */
+    uint32_t scale[2]; /* by which an owner's number grows along the axis: before, after */
 };
 
 struct td_circulant {
@@ -51,8 +52,11 @@ void td_circulant_ratio(const struct td_schedule_axis *axis, uint64_t *from, uin
 /* td_circulant_init returns false where an axis' blocks are no multiples of one another. */
 bool td_circulant_init(struct td_circulant *c, uint32_t dimensions,
                        const struct td_schedule_axis *axis);
+/* td_circulant_order numbers the owners of either side in an order of their grid's axes, outermost
+ * first; td_circulant_init has numbered them in row-major order of the process grid. */
+void td_circulant_order(struct td_circulant *c, bool receiving, const uint8_t *order);
 /* td_circulant_send finds to whom `p` sends in a step, td_circulant_receive who sends to `q`;
- * false: idle. Owners are numbered in row-major order of the process grid. */
+ * false: idle. */
 bool td_circulant_send(const struct td_circulant *c, uint32_t p, uint32_t step, uint32_t *q);
 bool td_circulant_receive(const struct td_circulant *c, uint32_t q, uint32_t step, uint32_t *p);
 /* td_circulant_sends writes to whom `p` sends in every step, UINT32_MAX where it is idle, without

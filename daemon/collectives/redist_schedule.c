@@ -68,38 +68,47 @@ static uint64_t shared_blocks(const struct td_schedule_axis *axis, uint64_t p, u
     return x / period * y + x % period * (y / period) + rest;
 }
 
+/* locate writes an owner's part of every axis. */
+static void locate(const struct td_schedule_problem *problem, unsigned side, uint32_t owner,
+                   uint32_t *part)
+{
+    const uint8_t *order = problem->order[side];
+    for (uint32_t i = problem->dimensions; i-- > 0;) {
+        uint32_t d = order ? order[i] : i;
+        uint32_t parts = side ? problem->axis[d].q : problem->axis[d].p;
+        part[d] = owner % parts;
+        owner /= parts;
+    }
+}
+
 uint64_t td_schedule_volume(const struct td_schedule_problem *problem, uint32_t p, uint32_t q)
 {
     if (problem->volume)
         return problem->volume(problem->me, p, q);
+    uint32_t from[TD_DIMENSIONS_MAX], to[TD_DIMENSIONS_MAX];
     uint64_t blocks = 1;
-    for (uint32_t d = problem->dimensions; d-- > 0;) {
-        const struct td_schedule_axis *axis = &problem->axis[d];
-        blocks *= shared_blocks(axis, p % axis->p, q % axis->q);
-        p /= axis->p;
-        q /= axis->q;
-    }
+    locate(problem, 0, p, from);
+    locate(problem, 1, q, to);
+    for (uint32_t d = 0; d < problem->dimensions && blocks; d++)
+        blocks *= shared_blocks(&problem->axis[d], from[d], to[d]);
     return blocks;
 }
 
-static bool in_axis_order(const struct td_layout *l)
+void td_schedule_pose(struct td_schedule_problem *problem, struct td_schedule_axis *axis,
+                      const struct td_layout *from, const struct td_layout *to)
 {
-    for (uint32_t d = 0; d < l->dimensions; d++)
-        if (l->grid_order[d] != d)
-            return false;
-    return !l->box;
-}
-
-bool td_schedule_axes(const struct td_layout *from, const struct td_layout *to,
-                      struct td_schedule_axis *axis)
-{
-    bool good = in_axis_order(from) && in_axis_order(to);
-    for (uint32_t d = 0; good && d < from->dimensions; d++) {
+    bool dealt = !from->box && !to->box;
+    problem->p = from->owners;
+    problem->q = to->owners;
+    problem->dimensions = from->dimensions;
+    problem->order[0] = from->grid_order;
+    problem->order[1] = to->grid_order;
+    for (uint32_t d = 0; d < from->dimensions; d++) {
         const struct td_axis *a = &from->axis[d], *b = &to->axis[d];
         axis[d] = (struct td_schedule_axis){a->parts, b->parts, a->block, b->block};
-        good = (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
+        dealt = dealt && (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
     }
-    return good;
+    problem->axis = dealt ? axis : NULL;
 }
 
 /* ---- bounds and costs ---- */
@@ -182,23 +191,35 @@ static bool build_from_pairs(struct td_schedule *s, struct td_arena *arena,
     return good;
 }
 
+static bool build_circulant(struct td_schedule *s, const struct td_schedule_problem *problem)
+{
+    struct td_circulant *c = &s->circulant;
+    if (!problem->axis || !td_circulant_init(c, problem->dimensions, problem->axis))
+        return false;
+    for (unsigned side = 0; side < 2; side++)
+        if (problem->order[side])
+            td_circulant_order(c, side, problem->order[side]);
+    s->kind = TD_SCHEDULE_CIRCULANT;
+    s->steps = c->steps;
+    return true;
+}
+
 bool td_schedule_build(struct td_schedule *s, struct td_arena *arena, enum td_schedule_kind wanted,
                        const struct td_schedule_problem *problem)
 {
     assert(problem->p && problem->q && (problem->axis || problem->volume));
     assert(problem->p <= TD_SCHEDULE_OWNERS_MAX && problem->q <= TD_SCHEDULE_OWNERS_MAX);
-    *s = (struct td_schedule){.kind = TD_SCHEDULE_CIRCULANT, .p = problem->p, .q = problem->q};
-    if (wanted == TD_SCHEDULE_CATERPILLAR) {
-        s->kind = wanted;
-        s->steps = s->p > s->q ? s->p : s->q;
+    *s = (struct td_schedule){.p = problem->p, .q = problem->q};
+    bool any = wanted == TD_SCHEDULE_AUTO || wanted == TD_SCHEDULE_CIRCULANT;
+    if (any && build_circulant(s, problem))
         return true;
-    }
-    if ((wanted == TD_SCHEDULE_AUTO || wanted == TD_SCHEDULE_CIRCULANT) && problem->axis &&
-        td_circulant_init(&s->circulant, problem->dimensions, problem->axis)) {
-        s->steps = s->circulant.steps;
-        return true;
-    }
-    return build_from_pairs(s, arena, wanted, problem);
+    if (any && (uint64_t)s->p * s->q > TD_SCHEDULE_PAIRS_MAX)
+        wanted = TD_SCHEDULE_CATERPILLAR;
+    if (wanted != TD_SCHEDULE_CATERPILLAR)
+        return build_from_pairs(s, arena, wanted, problem);
+    s->kind = wanted;
+    s->steps = s->p > s->q ? s->p : s->q;
+    return true;
 }
 
 void td_schedule_free(struct td_schedule *s, struct td_arena *arena)

@@ -12,7 +12,8 @@
 #include "redist_circulant.h"
 
 enum td_schedule_kind {
-    TD_SCHEDULE_AUTO,        /* circulant where it applies, else the cheaper of the next two */
+    TD_SCHEDULE_AUTO,        /* circulant where it applies, else the cheaper of the next two; of
+                                more than TD_SCHEDULE_PAIRS_MAX pairs caterpillar */
     TD_SCHEDULE_CIRCULANT,   /* in closed form; else as AUTO */
     TD_SCHEDULE_COLOURING,   /* fewest steps: edges coloured, the heaviest first */
     TD_SCHEDULE_CLASSES,     /* equal messages within a step: each size coloured by itself */
@@ -28,12 +29,23 @@ struct td_schedule_problem {
     uint32_t p, q; /* owners before and after: products of the axes' parts */
     uint32_t dimensions;
     const struct td_schedule_axis *axis; /* NULL: boxes, offsets: `volume` says it all */
-    td_schedule_volume_fn *volume;       /* NULL: blocks of a superblock, from the axes */
+    const uint8_t *order[2]; /* axes of either grid, outermost first, as owners are numbered; NULL:
+                                row-major */
+    td_schedule_volume_fn *volume; /* NULL: blocks of a superblock, from the axes */
     const void *me;
     uint64_t startup; /* of a step, in units of volume: what a step costs beside its data */
 };
 
-enum { TD_SCHEDULE_IDLE = UINT16_MAX, TD_SCHEDULE_OWNERS_MAX = UINT16_MAX - 1 };
+/* td_schedule_pose fills in what two layouts say of a problem, all but volume, me and startup;
+ * `axis` has TD_DIMENSIONS_MAX places and stays the caller's, as do the layouts. */
+void td_schedule_pose(struct td_schedule_problem *problem, struct td_schedule_axis *axis,
+                      const struct td_layout *from, const struct td_layout *to);
+
+enum {
+    TD_SCHEDULE_IDLE = UINT16_MAX,
+    TD_SCHEDULE_OWNERS_MAX = UINT16_MAX - 1,
+    TD_SCHEDULE_PAIRS_MAX = 1 << 16, /* up to which a table is worth the time it takes */
+};
 _Static_assert((int)TD_JOB_RANKS_MAX <= (int)TD_SCHEDULE_OWNERS_MAX, "a table names every rank");
 
 struct td_schedule {
@@ -55,10 +67,6 @@ void td_schedule_free(struct td_schedule *s, struct td_arena *arena);
 bool td_schedule_send(const struct td_schedule *s, uint32_t p, uint32_t step, uint32_t *q);
 bool td_schedule_receive(const struct td_schedule *s, uint32_t q, uint32_t step, uint32_t *p);
 
-/* td_schedule_axes writes the axes of a problem between two layouts; false: volumes alone say it,
- * since there are boxes, offsets or grids whose places are numbered in other orders. */
-bool td_schedule_axes(const struct td_layout *from, const struct td_layout *to,
-                      struct td_schedule_axis *axis);
 /* td_schedule_volume returns the problem's volume of a pair. */
 uint64_t td_schedule_volume(const struct td_schedule_problem *problem, uint32_t p, uint32_t q);
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collectives/redist_schedule.h"
+#include "core/overlap.h"
 
 enum { PARTS_MAX = 64, TIMES_MAX = 32, OWNERS_MAX = 520, STEPS_MAX = 1032 };
 
@@ -323,9 +324,17 @@ static void axes_are_flattened(void **unused)
     for (uint32_t i = 0; i < 3000; i += every) {
         uint32_t dimensions = 2 + (uint32_t)draw(2), most_parts = dimensions == 2 ? 9 : 5;
         struct td_schedule_axis axis[3];
+        uint8_t order[2][3] = {{0, 1, 2}, {0, 1, 2}};
         struct td_schedule_problem problem = {.p = 1, .q = 1, .axis = axis};
         uint64_t blocks = 0;
         problem.dimensions = dimensions;
+        for (uint32_t side = 0; side < 2 && i % 2; side++) {
+            uint32_t one = (uint32_t)draw(dimensions), other = (uint32_t)draw(dimensions);
+            uint8_t swap = order[side][one];
+            order[side][one] = order[side][other];
+            order[side][other] = swap;
+            problem.order[side] = order[side];
+        }
         for (uint32_t d = 0; d < dimensions; d++) {
             uint64_t unit = 1 + draw(3), k = unit * (1 + draw(8));
             bool reverse = draw(2);
@@ -349,6 +358,75 @@ static void axes_are_flattened(void **unused)
         blocks = any ? td_circulant_blocks(&s.circulant, step) : 0;
         assert_int_equal(blocks, any ? volumes[p][q] : 0);
     }
+}
+
+static void layouts_pose_what_their_owners_share(void **unused)
+{
+    (void)unused;
+    for (uint32_t i = 0; i < 300; i += every) {
+        struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
+        struct td_schedule_problem problem = {0};
+        struct td_layout layout[2];
+        uint64_t size[2] = {1, 1}, blocks = 0;
+        uint32_t parts[2][2];
+        uint64_t block[2][2];
+        for (uint32_t side = 0; side < 2; side++)
+            for (uint32_t d = 0; d < 2; d++) {
+                parts[side][d] = 1 + (uint32_t)draw(4);
+                block[side][d] = 1 + draw(4);
+                size[d] *= parts[side][d] * block[side][d]; /* whole superblocks */
+            }
+        for (uint32_t side = 0; side < 2; side++) {
+            uint8_t first = (uint8_t)draw(2);
+            assert_true(td_layout_init(&layout[side], arena, 2, size,
+                                       parts[side][0] * parts[side][1], false));
+            for (uint32_t d = 0; d < 2; d++)
+                td_layout_deal(&layout[side], d, block[side][d], parts[side][d]);
+            layout[side].grid_order[0] = first;
+            layout[side].grid_order[1] = !first;
+        }
+        td_schedule_pose(&problem, axis, &layout[0], &layout[1]);
+        for (uint32_t p = 0; p < problem.p; p++)
+            for (uint32_t q = 0; q < problem.q; q++)
+                blocks += td_schedule_volume(&problem, p, q);
+        for (uint32_t p = 0; p < problem.p; p++)
+            for (uint32_t q = 0; q < problem.q; q++)
+                assert_int_equal(td_overlap_count(&layout[0], &layout[1], p, q) * blocks,
+                                 td_schedule_volume(&problem, p, q) * size[0] * size[1]);
+        td_layout_free(&layout[0], arena);
+        td_layout_free(&layout[1], arena);
+    }
+}
+
+static void offsets_and_boxes_have_no_axes(void **unused)
+{
+    (void)unused;
+    struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
+    struct td_schedule_problem problem = {0};
+    struct td_layout dealt, boxes;
+    uint64_t size[1] = {24};
+    assert_true(td_layout_init(&dealt, arena, 1, size, 3, false));
+    assert_true(td_layout_init(&boxes, arena, 1, size, 3, true));
+    td_layout_deal(&dealt, 0, 2, 3);
+    td_schedule_pose(&problem, axis, &dealt, &dealt);
+    assert_ptr_equal(problem.axis, axis);
+    td_schedule_pose(&problem, axis, &dealt, &boxes);
+    assert_null(problem.axis);
+    dealt.axis[0].offset = 1;
+    td_schedule_pose(&problem, axis, &dealt, &dealt);
+    assert_null(problem.axis);
+    td_layout_free(&dealt, arena);
+    td_layout_free(&boxes, arena);
+}
+
+static void too_many_pairs_for_a_table_are_a_caterpillar(void **unused)
+{
+    (void)unused;
+    struct td_schedule_axis axis = {300, 301, 2, 3};
+    struct td_schedule_problem problem = along(&axis);
+    assert_int_equal(build(TD_SCHEDULE_AUTO, &problem).kind, TD_SCHEDULE_CATERPILLAR);
+    axis.to_block = 4;
+    assert_int_equal(build(TD_SCHEDULE_AUTO, &problem).kind, TD_SCHEDULE_CIRCULANT);
 }
 
 static void an_axis_of_any_blocks_makes_the_whole_a_colouring(void **unused)
@@ -482,6 +560,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(blocks_of_any_lengths_meet_the_bound),
         cmocka_unit_test(auto_costs_no_more_than_either),
         cmocka_unit_test(axes_are_flattened),
+        cmocka_unit_test(layouts_pose_what_their_owners_share),
+        cmocka_unit_test(offsets_and_boxes_have_no_axes),
+        cmocka_unit_test(too_many_pairs_for_a_table_are_a_caterpillar),
         cmocka_unit_test(an_axis_of_any_blocks_makes_the_whole_a_colouring),
         cmocka_unit_test(blocks_of_one_part_do_not_matter),
         cmocka_unit_test(volumes_alone_are_enough),
