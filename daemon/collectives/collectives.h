@@ -51,8 +51,13 @@ void td_alltoall_two_phase_compile(struct td_program *p);
 void td_redist_compile(struct td_program *p);
 bool td_redist_stages(const struct td_plan_input *in, struct td_arena *arena,
                       struct td_stages **stages);
-/* fft: rows, transpose, columns, transpose back (us8095585). */
+/* fft_rows: rows, transpose, columns, transpose back (us8095585), where the array has two axes and
+ * its rows are dealt out before and after. */
+void td_fft_rows_compile(struct td_program *p);
+/* fft: any array between any layouts, axis by axis (us8095585). */
 void td_fft_compile(struct td_program *p);
+bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
+                   struct td_stages **stages);
 
 /* ---- what several methods need ---- */
 

@@ -1,264 +1,236 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: a 2-D transform (us8095585). Ranks hold blocks of rows. Every node transforms the rows of
- * its ranks and sends each other node the columns that one works on, chunk after chunk of rows;
- * transforms its own columns in scratch when all rows are there; and sends the columns back to the
- * rows' ranks, chunk after chunk of columns. Columns are shared among nodes, not ranks, so where
- * ranks are placed does not matter to the transpose.
- *
- * The way back writes into the destination rows from which the way there was sent. That is in
- * order: a node's columns come back only after it has had them from everyone. */
+/* fft: a transform of any array between any layouts, by the passes and moves that fft_stages.c has
+ * laid out. A chunk is sent when it is transformed; what arrives is transformed when its chunk is
+ * complete, where the lines of a chunk are the same on both sides, and else when all is there. */
 #include "collectives.h"
 
-enum { P_ELEMENT, P_ROWS_CHUNK, P_CHUNKS, P_COLUMNS_CHUNK, P_COLUMN_CHUNKS };
-enum {
-    FAMILY_RECV,      /* [(other rank, row chunk)] */
-    FAMILY_RECV_BACK, /* [(other slot, column chunk, local rank)] */
-    FAMILY_ROWS,      /* [(local rank, row chunk)] */
-    FAMILY_SEND,      /* [(local rank, row chunk, peer)] */
-    FAMILY_COPY,      /* [(local rank, row chunk)] */
-    FAMILY_COLUMNS,   /* [column chunk] */
-    FAMILY_SEND_BACK, /* [(column chunk, other rank)] */
-    FAMILY_COPY_BACK, /* [(column chunk, local rank)] */
+/* ---- loops of a pass ---- */
+
+struct loop {
+    uint64_t count, from, to; /* elements from one to the next */
 };
 
-static uint64_t rows_total(const struct td_program *p)
+/* merge sorts loops from the widest to the tightest, and makes one of two where the inner one ends
+ * where the outer goes on. */
+static unsigned merge(struct loop *loop, unsigned count)
 {
-    return p->plan->fft.size[0];
-}
-
-static uint64_t columns_total(const struct td_program *p)
-{
-    return p->plan->fft.size[1];
-}
-
-/* rows_of returns the rows of a rank, columns_of the columns of a slot. */
-static struct td_range rows_of(const struct td_program *p, uint32_t slot, uint32_t local)
-{
-    return td_block(rows_total(p), p->group->size, td_group_rank(p->group, slot, local));
-}
-
-static struct td_range columns_of(const struct td_program *p, uint32_t slot)
-{
-    return td_share(columns_total(p), p->group->slots, slot);
-}
-
-/* piece returns chunk `index` of a range cut into chunks of `size`. */
-static struct td_range piece(struct td_range r, uint64_t index, int64_t size)
-{
-    uint64_t begin = index * (uint64_t)size;
-    if (begin >= r.count)
-        return (struct td_range){r.begin + r.count, 0};
-    uint64_t left = r.count - begin;
-    return (struct td_range){r.begin + begin, left < (uint64_t)size ? left : (uint64_t)size};
-}
-
-/* block_of_rank names rows x columns within a rank's buffer, whose first row is `base`. */
-static struct td_slice block_of_rank(const struct td_program *p, enum td_space space,
-                                     uint32_t local, uint64_t base, struct td_range rows,
-                                     struct td_range columns)
-{
-    int64_t element = p->parameter[P_ELEMENT], width = (int64_t)columns_total(p) * element;
-    struct td_slice s = td_slice_at(
-        space, local, (int64_t)(rows.begin - base) * width + (int64_t)columns.begin * element,
-        (int64_t)columns.count * element);
-    td_slice_loop(&s, (int64_t)rows.count, width, 0);
-    td_slice_simplify(&s);
-    return s;
-}
-
-/* block_of_scratch names rows x columns within scratch, which holds all rows of this slot's
- * columns. */
-static struct td_slice block_of_scratch(const struct td_program *p, struct td_range rows,
-                                        struct td_range columns)
-{
-    struct td_range own = columns_of(p, p->slot);
-    int64_t element = p->parameter[P_ELEMENT], width = (int64_t)own.count * element;
-    struct td_slice s =
-        td_slice_at(TD_SPACE_SCRATCH, 0,
-                    (int64_t)rows.begin * width + (int64_t)(columns.begin - own.begin) * element,
-                    (int64_t)columns.count * element);
-    td_slice_loop(&s, (int64_t)rows.count, width, 0);
-    td_slice_simplify(&s);
-    return s;
-}
-
-/* other_rank finds place i among the ranks of the other slots. */
-static void other_rank(const struct td_program *p, uint64_t i, uint32_t *slot, uint32_t *local)
-{
-    const struct td_group *g = p->group;
-    uint32_t place = (uint32_t)(i < g->slot_rank[p->slot] ? i : i + td_ranks_here(p));
-    uint32_t low = 0, high = g->slots;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->slot_rank[middle] <= place)
-            low = middle;
+    for (unsigned i = 1; i < count; i++)
+        for (unsigned j = i; j > 0 && loop[j].from > loop[j - 1].from; j--) {
+            struct loop t = loop[j];
+            loop[j] = loop[j - 1];
+            loop[j - 1] = t;
+        }
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (loop[i].count == 1)
+            continue;
+        if (kept && loop[kept - 1].from == loop[i].count * loop[i].from &&
+            loop[kept - 1].to == loop[i].count * loop[i].to)
+            loop[kept - 1] =
+                (struct loop){loop[kept - 1].count * loop[i].count, loop[i].from, loop[i].to};
         else
-            high = middle;
+            loop[kept++] = loop[i];
     }
-    *slot = low;
-    *local = place - g->slot_rank[low];
+    return kept;
 }
 
-/* there: the way from rows to columns. */
-static void expand_there(const struct td_program *p, unsigned family, uint64_t index,
-                         struct td_step *step)
+/* take_longest removes the longest loop. */
+static struct loop take_longest(struct loop *loop, unsigned *count)
 {
-    const struct td_group *g = p->group;
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], peers = g->slots - 1;
-    if (family == FAMILY_RECV) {
-        uint32_t slot = 0, local = 0;
-        other_rank(p, index / chunks, &slot, &local);
-        struct td_range rows =
-            piece(rows_of(p, slot, local), index % chunks, p->parameter[P_ROWS_CHUNK]);
-        step->peer = g->node[slot];
-        step->to = block_of_scratch(p, rows, columns_of(p, p->slot));
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-        return;
+    unsigned best = 0;
+    if (*count == 0)
+        return (struct loop){1, 0, 0};
+    for (unsigned i = 1; i < *count; i++)
+        if (loop[i].count >= loop[best].count)
+            best = i;
+    struct loop longest = loop[best];
+    for (unsigned i = best; i + 1 < *count; i++)
+        loop[i] = loop[i + 1];
+    (*count)--;
+    return longest;
+}
+
+void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
+                   struct td_pass_loops *out)
+{
+    const struct td_layout *l = &p->from->layout;
+    uint64_t count[TD_DIMENSIONS_MAX], from[TD_DIMENSIONS_MAX], to[TD_DIMENSIONS_MAX];
+    struct loop loop[TD_DIMENSIONS_MAX];
+    unsigned loops = 0;
+    td_layout_local(l, owner, count);
+    td_layout_strides(l, owner, from);
+    td_layout_strides(&p->to->layout, owner, to);
+    *out = (struct td_pass_loops){.stride = from[p->axis], .to_stride = to[p->axis]};
+    if (p->along != p->axis) {
+        uint64_t begin = chunk * p->lines;
+        out->offset = begin * from[p->along];
+        out->to_offset = begin * to[p->along];
+        uint64_t rest = begin < count[p->along] ? count[p->along] - begin : 0;
+        count[p->along] = rest < p->lines ? rest : p->lines;
     }
-    uint64_t turn = family == FAMILY_SEND ? index / peers : index;
-    uint32_t local = (uint32_t)(turn / chunks);
-    struct td_range all = rows_of(p, p->slot, local);
-    struct td_range rows = piece(all, turn % chunks, p->parameter[P_ROWS_CHUNK]);
-    if (family == FAMILY_ROWS) {
-        struct td_range columns = {0, columns_total(p)};
-        int64_t width = (int64_t)columns.count;
-        step->from = block_of_rank(p, TD_SPACE_SOURCE, local, all.begin, rows, columns);
-        step->to = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns);
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-        step->transform.length = width;
-        step->transform.batch = (int64_t)rows.count;
-        step->transform.stride = step->transform.to_stride = 1;
-        step->transform.distance = step->transform.to_distance = width;
-        step->transform.factor = 1;
-    } else if (family == FAMILY_SEND) {
-        uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
-        uint32_t peer = (uint32_t)td_order_at(seed + turn, peers, index % peers);
-        peer += peer >= p->slot;
-        uint64_t place = g->slot_rank[p->slot] + local;
-        if (p->slot > peer)
-            place -= td_group_slot_ranks(g, peer);
-        step->peer = g->node[peer];
-        step->peer_family = FAMILY_RECV;
-        step->peer_index = place * chunks + turn % chunks;
-        step->from =
-            block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns_of(p, peer));
-    } else {
-        step->from =
-            block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns_of(p, p->slot));
-        step->to = block_of_scratch(p, rows, columns_of(p, p->slot));
-        step->to_lanes = (struct td_lanes){1, 0, 0};
+    bool some = count[p->axis] > 0;
+    for (uint32_t d = 0; d < l->dimensions; d++) {
+        some = some && count[d] > 0;
+        if (d != p->axis)
+            loop[loops++] = (struct loop){count[d], from[d], to[d]};
+    }
+    if (!some)
+        return;
+    loops = merge(loop, loops);
+    struct loop a = take_longest(loop, &loops), b = take_longest(loop, &loops);
+    out->batch = a.count;
+    out->distance = a.from;
+    out->to_distance = a.to;
+    out->batch2 = b.count;
+    out->distance2 = b.from;
+    out->to_distance2 = b.to;
+    out->parts = 1;
+    for (unsigned i = loops; i-- > 0;) {
+        out->rest[out->rests].count = loop[i].count;
+        out->rest[out->rests].from = loop[i].from;
+        out->rest[out->rests++].to = loop[i].to;
+        out->parts *= loop[i].count;
     }
 }
 
-/* back: the way from columns to rows. */
-static void expand_back(const struct td_program *p, unsigned family, uint64_t index,
+/* ---- steps ---- */
+
+static void expand_pass(const struct td_program *p, const struct td_pass *pass, uint64_t index,
                         struct td_step *step)
 {
-    const struct td_group *g = p->group;
-    uint64_t here = td_ranks_here(p), others = g->size - here;
-    uint64_t chunks = (uint64_t)p->parameter[P_COLUMN_CHUNKS];
-    int64_t size = p->parameter[P_COLUMNS_CHUNK];
-    if (family == FAMILY_RECV_BACK) {
-        uint32_t local = (uint32_t)(index % here), peer = (uint32_t)(index / here / chunks);
-        peer += peer >= p->slot;
-        struct td_range all = rows_of(p, p->slot, local);
-        step->peer = g->node[peer];
-        step->to = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, all,
-                                 piece(columns_of(p, peer), index / here % chunks, size));
-        step->to_lanes = (struct td_lanes){1, 0, 0};
+    const struct td_array *from = pass->from, *to = pass->to;
+    uint64_t here = from->there[p->slot], part = index % pass->parts;
+    uint32_t place = (uint32_t)(index / pass->parts % here);
+    struct td_pass_loops loops;
+    *step = (struct td_step){.kind = TD_TRANSFORM, .type = (uint8_t)p->plan->fft.type};
+    td_pass_loops(pass, from->here[place], index / pass->parts / here, &loops);
+    if (part >= loops.parts)
         return;
+    for (unsigned i = 0; i < loops.rests; i++) {
+        uint64_t turn = part % loops.rest[i].count;
+        part /= loops.rest[i].count;
+        loops.offset += turn * loops.rest[i].from;
+        loops.to_offset += turn * loops.rest[i].to;
     }
-    uint64_t turn = family == FAMILY_SEND_BACK   ? index / others
-                    : family == FAMILY_COPY_BACK ? index / here
-                                                 : index;
-    struct td_range columns = piece(columns_of(p, p->slot), turn, size);
-    if (family == FAMILY_COLUMNS) {
-        int64_t width = (int64_t)columns_of(p, p->slot).count;
-        step->from = block_of_scratch(p, (struct td_range){0, rows_total(p)}, columns);
-        step->to = step->from;
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-        step->transform.length = (int64_t)rows_total(p);
-        step->transform.batch = (int64_t)columns.count;
-        step->transform.stride = step->transform.to_stride = width;
-        step->transform.distance = step->transform.to_distance = 1;
-        step->transform.factor = td_fft_factor(&p->plan->fft);
-    } else if (family == FAMILY_SEND_BACK) {
-        uint32_t slot = 0, local = 0;
-        uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
-        other_rank(p, td_order_at(~seed + turn, others, index % others), &slot, &local);
-        uint64_t me = p->slot > slot ? p->slot - 1 : p->slot;
-        step->peer = g->node[slot];
-        step->peer_family = FAMILY_RECV_BACK;
-        step->peer_index = (me * chunks + turn) * td_group_slot_ranks(g, slot) + local;
-        step->from = block_of_scratch(p, rows_of(p, slot, local), columns);
-    } else {
-        uint32_t local = (uint32_t)(index % here);
-        struct td_range all = rows_of(p, p->slot, local);
-        step->from = block_of_scratch(p, all, columns);
-        step->to = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, all, columns);
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-    }
+    /* where the first element is, and how many bytes there are; they need not be adjacent */
+    int64_t bytes = (int64_t)(loops.batch * loops.batch2 * pass->length * from->element);
+    step->from = td_slice_at(from->space, from->local[place],
+                             from->base[place] + (int64_t)(loops.offset * from->element), bytes);
+    step->to = td_slice_at(to->space, to->local[place],
+                           to->base[place] + (int64_t)(loops.to_offset * to->element), bytes);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    struct td_transform *t = &step->transform;
+    t->kind = pass->kind;
+    t->type = (uint8_t)p->plan->fft.type;
+    t->sign = (int8_t)p->plan->fft.sign;
+    t->length = (int64_t)pass->length;
+    t->batch = (int64_t)loops.batch;
+    t->batch2 = (int64_t)loops.batch2;
+    t->stride = (int64_t)loops.stride;
+    t->distance = (int64_t)loops.distance;
+    t->distance2 = (int64_t)loops.distance2;
+    t->to_stride = (int64_t)loops.to_stride;
+    t->to_distance = (int64_t)loops.to_distance;
+    t->to_distance2 = (int64_t)loops.to_distance2;
+    t->factor = pass->factor;
 }
 
 static void expand(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    *step = (struct td_step){.kind = p->family[family].kind, .type = (uint8_t)p->plan->fft.type};
-    step->transform.type = (uint8_t)p->plan->fft.type;
-    step->transform.sign = (int8_t)p->plan->fft.sign;
-    switch (family) {
-    case FAMILY_RECV:
-    case FAMILY_ROWS:
-    case FAMILY_SEND:
-    case FAMILY_COPY:
-        expand_there(p, family, index, step);
-        return;
-    default:
-        expand_back(p, family, index, step);
-    }
+    const struct td_stages *s = p->plan->stages;
+    unsigned i = s->phases - 1;
+    while (s->phase[i].family > family)
+        i--;
+    const struct td_phase *phase = &s->phase[i];
+    if (phase->moves)
+        td_move_expand(p, &s->move[phase->index], phase->family, family - phase->family, index,
+                       step);
+    else
+        expand_pass(p, &s->pass[phase->index], index, step);
 }
 
 static const struct td_method method = {"fft", expand};
 
-/* chunk returns how many lines of `line` bytes make a piece of work. */
-static int64_t chunk_lines(uint64_t line, uint64_t lines)
+/* ---- families ---- */
+
+/* add_pass: chunk by chunk after the same chunk of what came before, if that is cut likewise. */
+static void add_pass(struct td_program *p, const struct td_pass *pass,
+                     const struct td_phase *before)
 {
-    uint64_t chunk = TD_COMPUTE_BYTES / line;
-    chunk = chunk < 1 ? 1 : chunk;
-    return (int64_t)(chunk < lines ? chunk : lines);
+    const struct td_stages *s = p->plan->stages;
+    uint64_t here = pass->from->there[p->slot], each = here * pass->parts;
+    unsigned f = td_program_add(p, TD_TRANSFORM, pass->chunks * each, "transform an axis");
+    if (!before)
+        return;
+    if (!before->moves) {
+        const struct td_pass *last = &s->pass[before->index];
+        if (last->along == pass->along && last->chunks == pass->chunks &&
+            last->lines == pass->lines && pass->along != pass->axis && last->along != last->axis)
+            td_program_need(p, f, before->family, each, here * last->parts, 1);
+        else
+            td_program_need_all(p, f, before->family);
+        return;
+    }
+    const struct td_move *m = &s->move[before->index];
+    uint64_t from = m->from->there[p->slot];
+    if (m->alike && m->overlap.walk[0] == pass->along && m->chunks == pass->chunks &&
+        m->lines == pass->lines && pass->along != pass->axis) {
+        td_program_need(p, f, before->family + TD_MOVE_RECV, each, m->from->layout.owners * here,
+                        1);
+        td_program_need(p, f, before->family + TD_MOVE_COPY, each, from * here * m->pieces, 1);
+    } else {
+        td_program_need_all(p, f, before->family + TD_MOVE_RECV);
+        td_program_need_all(p, f, before->family + TD_MOVE_COPY);
+    }
+}
+
+static void need_before(struct td_program *p, unsigned family, const struct td_phase *before,
+                        uint64_t each)
+{
+    const struct td_stages *s = p->plan->stages;
+    if (before->moves) {
+        td_program_need_all(p, family, before->family + TD_MOVE_RECV);
+        td_program_need_all(p, family, before->family + TD_MOVE_COPY);
+        return;
+    }
+    const struct td_pass *last = &s->pass[before->index];
+    td_program_need(p, family, before->family, each, last->from->there[p->slot] * last->parts, 1);
+}
+
+static unsigned add_move(struct td_program *p, const struct td_move *m,
+                         const struct td_phase *before)
+{
+    uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
+    unsigned first = td_move_add(p, m);
+    if (before && m->chunks == 1) {
+        unsigned last = before->family + (before->moves ? TD_MOVE_FAMILIES : 1u);
+        for (unsigned f = before->family; f < last; f++) {
+            if (before->moves && f - before->family == TD_MOVE_SEND)
+                continue;
+            td_program_need_all(p, first + TD_MOVE_SEND, f);
+            td_program_need_all(p, first + TD_MOVE_COPY, f);
+        }
+    } else if (before) {
+        need_before(p, first + TD_MOVE_SEND, before, td_move_turns(m) * from);
+        need_before(p, first + TD_MOVE_COPY, before, from * to * m->pieces);
+    }
+    return first;
 }
 
 void td_fft_compile(struct td_program *p)
 {
-    uint64_t element = td_type_bytes(p->plan->fft.type);
-    uint64_t here = td_ranks_here(p), others = p->group->size - here;
-    uint64_t peers = p->group->slots - 1;
-    uint64_t rows_most = td_block(rows_total(p), p->group->size, 0).count;
-    uint64_t columns_most = td_share(columns_total(p), p->group->slots, 0).count;
-    int64_t rows_chunk = chunk_lines(columns_total(p) * element, rows_most);
-    int64_t columns_chunk = chunk_lines(rows_total(p) * element, columns_most);
-    uint64_t chunks = (rows_most + (uint64_t)rows_chunk - 1) / (uint64_t)rows_chunk;
-    uint64_t column_chunks = (columns_most + (uint64_t)columns_chunk - 1) / (uint64_t)columns_chunk;
+    struct td_stages *s = p->plan->stages;
+    const struct td_phase *before = NULL;
     p->method = &method;
-    p->parameter[P_ELEMENT] = (int64_t)element;
-    p->parameter[P_ROWS_CHUNK] = rows_chunk;
-    p->parameter[P_CHUNKS] = (int64_t)chunks;
-    p->parameter[P_COLUMNS_CHUNK] = columns_chunk;
-    p->parameter[P_COLUMN_CHUNKS] = (int64_t)column_chunks;
-    p->scratch_bytes = (int64_t)(rows_total(p) * columns_of(p, p->slot).count * element);
-
-    td_program_add(p, TD_RECV, others * chunks, "rows from the others");
-    td_program_add(p, TD_RECV, peers * column_chunks * here, "columns from the others");
-    td_program_add(p, TD_TRANSFORM, here * chunks, "transform rows");
-    td_program_add(p, TD_SEND, here * chunks * peers, "rows to the others");
-    td_program_add(p, TD_COPY, here * chunks, "rows of this node");
-    td_program_add(p, TD_TRANSFORM, column_chunks, "transform columns");
-    td_program_add(p, TD_SEND, column_chunks * others, "columns to the others");
-    td_program_add(p, TD_COPY, column_chunks * here, "columns of this node");
-    td_program_need(p, FAMILY_SEND, FAMILY_ROWS, peers, 1, 1);
-    td_program_need(p, FAMILY_COPY, FAMILY_ROWS, 1, 1, 1);
-    td_program_need_all(p, FAMILY_COLUMNS, FAMILY_COPY);
-    td_program_need_all(p, FAMILY_COLUMNS, FAMILY_RECV);
-    td_program_need(p, FAMILY_SEND_BACK, FAMILY_COLUMNS, others, 1, 1);
-    td_program_need(p, FAMILY_COPY_BACK, FAMILY_COLUMNS, here, 1, 1);
+    p->scratch_bytes = s->scratch_bytes;
+    for (unsigned i = 0; i < s->phases; i++) {
+        struct td_phase *phase = &s->phase[i];
+        phase->family = (uint8_t)p->families;
+        if (phase->moves)
+            (void)add_move(p, &s->move[phase->index], before);
+        else
+            add_pass(p, &s->pass[phase->index], before);
+        before = phase;
+    }
 }

@@ -16,9 +16,9 @@ bool td_redist_stages(const struct td_plan_input *in, struct td_arena *arena,
     s->arrays = 2;
     s->moves = 1;
     return td_array_make(&s->array[0], in, arena, &plan->from, false, TD_SPACE_SOURCE,
-                         plan->element[0]) &&
+                         plan->element[0], NULL) &&
            td_array_make(&s->array[1], in, arena, &plan->to, false, TD_SPACE_DESTINATION,
-                         plan->element[1]) &&
+                         plan->element[1], NULL) &&
            td_move_make(&s->move[0], in, arena, &s->array[0], &s->array[1], NULL);
 }
 

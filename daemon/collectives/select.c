@@ -195,7 +195,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     begin(in, out);
     enum td_kind kind = (enum td_kind)in->call->kind;
     if (kind == TD_KIND_FFT) {
-        td_fft_compile(out);
+        (in->plan->rows ? td_fft_rows_compile : td_fft_compile)(out);
         return;
     }
     if (kind == TD_KIND_REDIST) {
@@ -242,7 +242,9 @@ static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
                         struct td_stages **stages)
 {
     *stages = NULL;
-    return in->plan->kind == TD_KIND_FFT || td_redist_stages(in, arena, stages);
+    if (in->plan->kind == TD_KIND_REDIST)
+        return td_redist_stages(in, arena, stages);
+    return in->plan->rows || td_fft_stages(in, arena, stages);
 }
 
 const struct td_planner td_select_planner = {make_stages, td_stages_free};
@@ -305,7 +307,9 @@ static const char *why(const char *method)
         {"prefix_round_trips", "it was asked for"},
         {"gather", "blocks go straight from node to node"},
         {"alltoallv", "parts go straight from node to node"},
-        {"fft", "rows, a transpose, columns, and back"},
+        {"fft_rows", "rows, a transpose, columns, and back"},
+        {"fft", "axis by axis, each where it is whole"},
+        {"redist", "who has something for whom meets in the steps of a schedule"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (strcmp(reasons[i].method, method) == 0)

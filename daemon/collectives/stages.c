@@ -17,7 +17,7 @@ void td_stages_free(struct td_stages *s, struct td_arena *arena)
 
 bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td_arena *arena,
                    const struct td_layout *layout, bool of_nodes, enum td_space space,
-                   uint64_t element)
+                   uint64_t element, int64_t *scratch)
 {
     uint32_t owners = layout->owners, slots = in->group->slots, here = 0;
     *a = (struct td_array){.layout = *layout,
@@ -31,7 +31,8 @@ bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td
     a->there = td_arena_alloc(arena, slots * sizeof *a->there);
     a->here = td_arena_alloc(arena, owners * sizeof *a->here);
     a->local = td_arena_alloc(arena, owners * sizeof *a->local);
-    if (!a->slot || !a->place || !a->there || !a->here || !a->local)
+    a->base = td_arena_alloc(arena, owners * sizeof *a->base);
+    if (!a->slot || !a->place || !a->there || !a->here || !a->local || !a->base)
         return false;
     for (uint32_t o = 0; o < owners; o++) {
         uint32_t slot = layout->rank[o], local = 0;
@@ -42,7 +43,12 @@ bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td
         if (slot != in->slot)
             continue;
         a->here[here] = o;
-        a->local[here++] = local;
+        a->local[here] = local;
+        if (space == TD_SPACE_SCRATCH) {
+            a->base[here] = *scratch;
+            *scratch += (int64_t)(td_array_bytes(a, o) + 63) & ~(int64_t)63;
+        }
+        here++;
     }
     return true;
 }
@@ -54,6 +60,7 @@ void td_array_free(struct td_array *a, struct td_arena *arena)
     td_arena_free(arena, a->there);
     td_arena_free(arena, a->here);
     td_arena_free(arena, a->local);
+    td_arena_free(arena, a->base);
     if (!a->borrowed)
         td_layout_free(&a->layout, arena);
 }
@@ -192,7 +199,7 @@ static struct td_slice slice(const struct td_move *m, enum td_overlap_side side,
     s.pair[0] = from;
     s.pair[1] = to;
     s.side = (uint8_t)side;
-    s.base = a->at;
+    s.base = a->base[a->place[owner]];
     return s;
 }
 

@@ -22,7 +22,6 @@ struct td_array {
     bool borrowed;           /* the layout is the plan's */
     bool of_nodes;
     enum td_space space;
-    int64_t at;       /* in scratch */
     uint32_t own;     /* slot of this node */
     uint64_t element; /* bytes */
     uint32_t *slot;   /* [owners] where it is */
@@ -30,6 +29,7 @@ struct td_array {
     uint32_t *there;  /* [slots] how many owners are there */
     uint32_t *here;   /* [there[slot]] the owners of this node */
     uint32_t *local;  /* [there[slot]] which local rank that is; 0 of nodes */
+    int64_t *base;    /* [there[slot]] where its part begins in scratch; 0 in buffers of ranks */
 };
 
 struct td_move {
@@ -38,26 +38,48 @@ struct td_move {
     bool scheduled; /* owners meet as the schedule says; else each visits the others in an order of
                        its own */
     struct td_schedule schedule;
+    bool alike;             /* lines of the outermost axis are the same ones on both sides */
     uint64_t chunks, lines; /* of the sender's array: so many lines of the outermost axis each */
     uint64_t pieces;        /* into which a chunk is cut that stays on the node */
 };
 
-/* More than a transform of six axes has: before, a stage an axis, after. */
-enum { TD_STAGE_ARRAYS_MAX = TD_DIMENSIONS_MAX + 2 };
+/* struct td_pass: 1-D transforms of all lines of an array along one axis, into another array or in
+ * place. They are cut into chunks along a second axis, so that what follows can begin. */
+struct td_pass {
+    const struct td_array *from, *to;
+    uint8_t axis, kind; /* enum td_transform_kind */
+    uint64_t length;    /* points */
+    double factor;
+    uint8_t along;          /* axis of the chunks */
+    uint64_t chunks, lines; /* so many lines each */
+    uint64_t parts;         /* pieces of a chunk: loops that a transform step has no room for */
+};
+
+/* A transform of six axes has at most: the array before, one and one of another type a stage, and
+ * the array after. */
+enum { TD_STAGE_ARRAYS_MAX = 2 * TD_DIMENSIONS_MAX + 2, TD_PHASES_MAX = 2 * TD_DIMENSIONS_MAX + 2 };
 
 struct td_stages {
-    unsigned arrays, moves;
+    unsigned arrays, moves, passes, phases;
     struct td_array array[TD_STAGE_ARRAYS_MAX];
-    struct td_move move[TD_STAGE_ARRAYS_MAX];
+    struct td_move move[TD_DIMENSIONS_MAX + 2];
+    struct td_pass pass[TD_DIMENSIONS_MAX];
+    struct td_phase {
+        bool moves;         /* else it transforms */
+        uint8_t index;      /* of move or pass */
+        uint8_t family;     /* the first of its program */
+    } phase[TD_PHASES_MAX]; /* one after the other */
+    int64_t scratch_bytes;
 };
 
 /* td_stages_free frees all arrays and moves, and the stages. */
 void td_stages_free(struct td_stages *stages, struct td_arena *arena);
 
-/* td_array_make takes or borrows a layout. False: no memory; td_array_free is still due. */
+/* td_array_make takes or borrows a layout. In scratch its parts begin at *scratch, which goes on
+ * behind them. False: no memory; td_array_free is still due. */
 bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td_arena *arena,
                    const struct td_layout *layout, bool of_nodes, enum td_space space,
-                   uint64_t element);
+                   uint64_t element, int64_t *scratch);
 void td_array_free(struct td_array *a, struct td_arena *arena);
 /* td_array_bytes returns the size of an owner's array. */
 uint64_t td_array_bytes(const struct td_array *a, uint32_t owner);
@@ -76,6 +98,21 @@ unsigned td_move_add(struct td_program *p, const struct td_move *m);
 /* td_move_expand makes step `index` of family first + `family`. */
 void td_move_expand(const struct td_program *p, const struct td_move *m, unsigned first,
                     unsigned family, uint64_t index, struct td_step *step);
+/* struct td_pass_loops: the lines of a chunk: two loops that a step takes, and what is left. */
+struct td_pass_loops {
+    uint64_t stride, to_stride;
+    uint64_t batch, distance, to_distance;
+    uint64_t batch2, distance2, to_distance2;
+    uint64_t offset, to_offset; /* of the chunk; all in elements */
+    uint64_t parts;             /* turns of the rest; 0: no lines */
+    unsigned rests;
+    struct td_pass_rest {
+        uint64_t count, from, to;
+    } rest[TD_DIMENSIONS_MAX];
+};
+/* td_pass_loops finds those of an owner. */
+void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
+                   struct td_pass_loops *out);
 /* td_move_turns returns how many partners an owner has turns for. */
 uint64_t td_move_turns(const struct td_move *m);
 

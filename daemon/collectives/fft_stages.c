@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fft_stages: how the data of a transform travel (us8095585). An axis is transformed where it is
+ * whole: first those that are whole as the application has them; then, stage by stage, in scratch
+ * of the nodes, as many as a process grid of nodes leaves whole; at last in the layout that the
+ * application wants. Every stage begins with one move, so the first and the last redistribution are
+ * transposes as well.
+ *
+ * The grid of the nodes is a line (slabs) where the array has an axis for each of two stages that
+ * gives every node something, else two-dimensional, and so on. Between stages an axis of the grid
+ * takes another axis of the array only if it must: then a node exchanges with its own row of the
+ * grid alone. */
+#include "collectives.h"
+#include "core/arena.h"
+
+struct builder {
+    const struct td_plan_input *in;
+    struct td_arena *arena;
+    const struct td_fft *fft;
+    struct td_stages *s;
+    uint64_t size[TD_DIMENSIONS_MAX]; /* of the array, and */
+    uint64_t element;                 /* of its elements, so far */
+    uint32_t left;                    /* axes still to be transformed, a bit each */
+    const struct td_array *now;       /* where the data are */
+    const struct td_layout *to;       /* where they go in the end */
+    uint32_t factors;                 /* of the grid of nodes */
+    uint32_t factor[TD_DIMENSIONS_MAX];
+    uint8_t dealt[TD_DIMENSIONS_MAX]; /* which axis it deals out; TD_DIMENSIONS_MAX: none yet */
+    bool failed;                      /* no memory */
+};
+
+static unsigned kind_of(const struct builder *b, uint32_t axis)
+{
+    return b->fft->transform[axis] - 1u;
+}
+
+static bool is_left(const struct builder *b, uint32_t axis)
+{
+    return b->left >> axis & 1;
+}
+
+/* halves: whether real data become half a spectrum along the axis, or it real data. */
+static bool halves(const struct builder *b, uint32_t axis)
+{
+    return kind_of(b, axis) == TD_TRANSFORM_R2C || kind_of(b, axis) == TD_TRANSFORM_C2R;
+}
+
+/* may: what makes real data complex comes first, what makes them real last. */
+static bool may(const struct builder *b, uint32_t axis)
+{
+    if (!is_left(b, axis))
+        return false;
+    if (kind_of(b, axis) == TD_TRANSFORM_C2R)
+        return b->left == 1u << axis;
+    for (uint32_t d = 0; d < b->fft->dimensions; d++)
+        if (d != axis && is_left(b, d) && kind_of(b, d) == TD_TRANSFORM_R2C)
+            return false;
+    return true;
+}
+
+static bool is_whole(const struct td_layout *l, uint32_t axis)
+{
+    if (!l->box)
+        return l->axis[axis].parts == 1;
+    for (uint32_t i = 0; i < l->owners; i++) {
+        uint64_t elements = 1;
+        for (uint32_t d = 0; d < l->dimensions; d++)
+            elements *= l->box[i].count[d];
+        if (elements && l->box[i].count[axis] != l->size[axis])
+            return false;
+    }
+    return true;
+}
+
+/* next_axis returns the axis to be transformed next of an array that lies so; TD_DIMENSIONS_MAX:
+ * none can be. */
+static uint32_t next_axis(const struct builder *b, const struct td_layout *l)
+{
+    for (uint32_t d = b->fft->dimensions; d-- > 0;)
+        if (may(b, d) && is_whole(l, d))
+            return d;
+    return TD_DIMENSIONS_MAX;
+}
+
+/* ---- arrays ---- */
+
+static struct td_array *add_array(struct builder *b, const struct td_layout *layout, bool of_nodes,
+                                  enum td_space space)
+{
+    struct td_array *a = &b->s->array[b->s->arrays++];
+    b->failed |= !td_array_make(a, b->in, b->arena, layout, of_nodes, space, b->element,
+                                &b->s->scratch_bytes);
+    return a;
+}
+
+/* resized copies a layout for the array as it is now. */
+static bool resized(struct builder *b, const struct td_layout *from, struct td_layout *to)
+{
+    if (!td_layout_copy(to, b->arena, from)) {
+        b->failed = true;
+        return false;
+    }
+    for (uint32_t d = 0; d < from->dimensions; d++) {
+        for (uint32_t i = 0; to->box && i < to->owners; i++)
+            if (to->box[i].count[d] == from->size[d])
+                to->box[i].count[d] = b->size[d];
+        to->size[d] = b->size[d];
+    }
+    return true;
+}
+
+/* most_local writes the longest part of each axis. */
+static void most_local(const struct td_layout *l, uint64_t *count)
+{
+    for (uint32_t d = 0; d < l->dimensions; d++) {
+        count[d] = 0;
+        for (uint32_t c = 0; c < td_layout_parts(l, d); c++) {
+            struct td_owned owned = td_layout_owned(l, d, c);
+            uint64_t n = td_owned_before(&owned, owned.end);
+            count[d] = n > count[d] ? n : count[d];
+        }
+    }
+}
+
+/* ---- passes ---- */
+
+enum { CHUNKS_MAX = 64 };
+
+/* cut cuts a pass into chunks along an axis, of about `bytes`. */
+static void cut(struct td_pass *p, uint32_t along, uint64_t bytes)
+{
+    const struct td_array *a = p->from;
+    uint64_t count[TD_DIMENSIONS_MAX], elements = 1;
+    most_local(&a->layout, count);
+    for (uint32_t d = 0; d < a->layout.dimensions; d++)
+        elements *= count[d];
+    uint64_t all = count[along] ? count[along] : 1;
+    uint64_t line = elements * a->element / all, least = (all + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    p->along = (uint8_t)along;
+    p->lines = along == p->axis ? all : bytes / (line ? line : 1);
+    p->lines = p->lines < least ? least : p->lines > all ? all : p->lines;
+    p->chunks = (all + p->lines - 1) / p->lines;
+}
+
+/* set_parts counts into how many steps a chunk falls. */
+static void set_parts(struct td_pass *p)
+{
+    p->parts = 1;
+    for (uint32_t i = 0; i < p->from->there[p->from->own]; i++) {
+        struct td_pass_loops loops;
+        td_pass_loops(p, p->from->here[i], 0, &loops);
+        p->parts = loops.parts > p->parts ? loops.parts : p->parts;
+    }
+}
+
+/* outermost returns an axis of the array, but not `axis`, with several indices if there is one. */
+static uint32_t outermost(const struct td_layout *l, uint32_t axis)
+{
+    uint64_t count[TD_DIMENSIONS_MAX];
+    uint32_t best = TD_DIMENSIONS_MAX;
+    most_local(l, count);
+    for (uint32_t i = 0; i < l->dimensions; i++) {
+        uint32_t d = l->order[i];
+        if (d != axis && (best == TD_DIMENSIONS_MAX || (count[best] < 4 && count[d] > count[best])))
+            best = d;
+    }
+    return best == TD_DIMENSIONS_MAX ? axis : best;
+}
+
+/* ends_at: whether all that is left can be done in a layout, after `axis` with the same type. */
+static bool ends_at(const struct builder *b, const struct td_layout *l, uint32_t axis)
+{
+    for (uint32_t d = 0; d < b->fft->dimensions; d++)
+        if (is_left(b, d) && d != axis && (!is_whole(l, d) || halves(b, d)))
+            return false;
+    return true;
+}
+
+/* into returns the array that a pass writes: the same one, unless that is the application's or has
+ * elements of another type. */
+static const struct td_array *into(struct builder *b, uint32_t axis)
+{
+    const struct td_array *now = b->now;
+    struct td_layout layout;
+    bool ends = ends_at(b, &now->layout, axis);
+    if (halves(b, axis)) {
+        b->size[axis] = td_fft_size(b->fft, 1, axis);
+        b->element = td_fft_element(b->fft, 1);
+    }
+    if (now->space != TD_SPACE_SOURCE && !halves(b, axis))
+        return now;
+    if (!resized(b, &now->layout, &layout))
+        return now;
+    if (ends && !now->of_nodes && td_layout_hash(&layout) == td_layout_hash(b->to)) {
+        td_layout_free(&layout, b->arena);
+        return add_array(b, b->to, false, TD_SPACE_DESTINATION);
+    }
+    return add_array(b, &layout, now->of_nodes, TD_SPACE_SCRATCH);
+}
+
+static void add_pass(struct builder *b, uint32_t axis)
+{
+    struct td_pass *p = &b->s->pass[b->s->passes];
+    const struct td_phase *before = b->s->phases ? &b->s->phase[b->s->phases - 1] : NULL;
+    *p = (struct td_pass){.from = b->now,
+                          .axis = (uint8_t)axis,
+                          .kind = (uint8_t)kind_of(b, axis),
+                          .length = b->fft->size[axis],
+                          .factor = 1};
+    p->to = into(b, axis);
+    if (b->failed)
+        return;
+    const struct td_move *move = before && before->moves ? &b->s->move[before->index] : NULL;
+    const struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
+    if (move && move->alike && move->overlap.walk[0] != axis) {
+        p->along = move->overlap.walk[0];
+        p->lines = move->lines;
+        p->chunks = move->chunks;
+    } else {
+        bool same = last && last->along != axis;
+        cut(p, same ? last->along : outermost(&p->from->layout, axis), TD_COMPUTE_BYTES);
+    }
+    set_parts(p);
+    b->left &= ~(1u << axis);
+    if (b->left == 0)
+        p->factor = td_fft_factor(b->fft);
+    b->now = p->to;
+    b->s->phase[b->s->phases++] = (struct td_phase){.index = (uint8_t)b->s->passes++};
+}
+
+/* ---- moves ---- */
+
+/* dealt_alike: whether an axis is dealt out the same before and after a move, so that its lines are
+ * chunk by chunk the same. */
+static bool dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis)
+{
+    const struct td_axis *x = &a->axis[axis], *y = &b->axis[axis];
+    return !a->box && !b->box && x->parts == y->parts &&
+           (x->parts == 1 || (x->block == y->block && x->offset == y->offset));
+}
+
+/* best_along chooses along which axis a move is cut: not along what is transformed just before it,
+ * and if possible so that the first transform after it can begin with the first chunk. */
+static uint32_t best_along(const struct builder *b, const struct td_pass *last,
+                           const struct td_array *to)
+{
+    const struct td_layout *l = &last->to->layout;
+    uint64_t count[TD_DIMENSIONS_MAX];
+    uint32_t best = last->along, next = next_axis(b, &to->layout);
+    int best_score = -1;
+    most_local(l, count);
+    for (uint32_t i = 0; i < l->dimensions; i++) {
+        uint32_t d = l->order[i];
+        int score = (count[d] >= 4) * 2 + (d != next && dealt_alike(l, &to->layout, d)) * 3;
+        if (d != last->axis && score > best_score) {
+            best = d;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+static void add_move(struct builder *b, const struct td_array *to)
+{
+    struct td_move *m = &b->s->move[b->s->moves];
+    const struct td_phase *before = b->s->phases ? &b->s->phase[b->s->phases - 1] : NULL;
+    struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
+    uint8_t walk[TD_DIMENSIONS_MAX];
+    uint32_t dimensions = to->layout.dimensions, place = 0;
+    if (b->failed)
+        return;
+    b->s->moves++;
+    if (last && dimensions > 1) {
+        uint64_t message = (uint64_t)to->layout.owners * b->in->tuning->packet_bytes;
+        cut(last, best_along(b, last, to),
+            message > TD_COMPUTE_BYTES ? message : (uint64_t)TD_COMPUTE_BYTES);
+        set_parts(last);
+        walk[place++] = last->along;
+    }
+    for (uint32_t i = 0; i < dimensions; i++)
+        if (place == 0 || to->layout.order[i] != walk[0] || !last || dimensions == 1)
+            walk[place++] = to->layout.order[i];
+    b->failed |= !td_move_make(m, b->in, b->arena, b->now, to, walk);
+    if (last && dimensions > 1) {
+        m->chunks = last->chunks;
+        m->lines = last->lines;
+        m->pieces = m->pieces / m->chunks + 1;
+        m->alike = dealt_alike(&last->to->layout, &to->layout, walk[0]);
+    }
+    b->now = to;
+    b->s->phase[b->s->phases++] =
+        (struct td_phase){.moves = true, .index = (uint8_t)(b->s->moves - 1)};
+}
+
+/* ---- stages ---- */
+
+/* choose_grid: the factors of the grid of nodes. */
+static void choose_grid(struct builder *b)
+{
+    uint32_t nodes = b->in->group->slots, dimensions = b->fft->dimensions, wide = 0;
+    for (uint32_t d = 0; d < dimensions; d++) {
+        b->dealt[d] = TD_DIMENSIONS_MAX;
+        wide += b->size[d] >= nodes;
+    }
+    uint32_t most = dimensions - 1;
+    uint32_t wanted = wide >= 2 || most < 2 ? 1 : most < 3 || wide || nodes < 27 ? 2 : 3;
+    b->factors = most < wanted ? most : wanted;
+    uint32_t rest = nodes;
+    for (uint32_t f = 0; f < b->factors; f++) {
+        uint32_t best = rest, roots = b->factors - f;
+        /* the least divisor that leaves no more than this for each of the others */
+        for (uint32_t x = 1; x <= rest; x++) {
+            uint64_t power = 1;
+            for (uint32_t i = 0; i < roots; i++)
+                power *= x;
+            if (rest % x == 0 && power >= rest) {
+                best = x;
+                break;
+            }
+        }
+        b->factor[f] = best;
+        rest /= best;
+    }
+}
+
+static bool is_dealt(const struct builder *b, uint32_t axis, uint32_t factors)
+{
+    for (uint32_t f = 0; f < factors; f++)
+        if (b->dealt[f] == axis)
+            return true;
+    return false;
+}
+
+/* longest returns the longest axis that no factor deals out yet, of those (not) left; `but` stays
+ * whole. TD_DIMENSIONS_MAX: there is none. */
+static uint32_t longest(const struct builder *b, const uint8_t *taken, uint32_t count, bool left,
+                        uint32_t but)
+{
+    uint32_t best = TD_DIMENSIONS_MAX;
+    for (uint32_t d = 0; d < b->fft->dimensions; d++) {
+        bool free = d != but && is_left(b, d) == left;
+        for (uint32_t i = 0; i < count; i++)
+            free = free && taken[i] != d;
+        if (free && (best == TD_DIMENSIONS_MAX || b->size[d] > b->size[best]))
+            best = d;
+    }
+    return best;
+}
+
+/* deal_anew gives each factor of the grid an axis, so that some that are left become whole. */
+static void deal_anew(struct builder *b)
+{
+    uint32_t whole = TD_DIMENSIONS_MAX; /* the axis that must be */
+    for (uint32_t d = b->fft->dimensions; d-- > 0;)
+        if (may(b, d) && (whole == TD_DIMENSIONS_MAX ||
+                          (is_dealt(b, whole, b->factors) && !is_dealt(b, d, b->factors))))
+            whole = d;
+    uint8_t taken[TD_DIMENSIONS_MAX];
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < b->factors; f++) /* what can stay as it is */
+        if (b->dealt[f] < TD_DIMENSIONS_MAX && !is_left(b, b->dealt[f]))
+            taken[count++] = b->dealt[f];
+    for (uint32_t f = 0; f < b->factors; f++) {
+        uint32_t before = b->dealt[f];
+        if (before < TD_DIMENSIONS_MAX && !is_left(b, before))
+            continue;
+        uint32_t axis = longest(b, taken, count, false, whole);
+        if (axis == TD_DIMENSIONS_MAX) {
+            bool stays = before < TD_DIMENSIONS_MAX && before != whole;
+            for (uint32_t i = 0; i < count; i++)
+                stays = stays && taken[i] != before;
+            axis = stays ? before : longest(b, taken, count, true, whole);
+        }
+        b->dealt[f] = (uint8_t)axis;
+        taken[count++] = (uint8_t)axis;
+    }
+}
+
+/* stage_layout deals the array out over the nodes. */
+static bool stage_layout(struct builder *b, struct td_layout *l)
+{
+    uint32_t owners = 1;
+    deal_anew(b);
+    for (uint32_t f = 0; f < b->factors; f++)
+        owners *= b->factor[f];
+    if (!td_layout_init(l, b->arena, b->fft->dimensions, b->size, owners, false)) {
+        b->failed = true;
+        return false;
+    }
+    uint32_t place = 0;
+    for (uint32_t f = 0; f < b->factors; f++) {
+        td_layout_deal(l, b->dealt[f], 0, b->factor[f]);
+        l->grid_order[place++] = b->dealt[f];
+    }
+    for (uint32_t d = 0; d < l->dimensions; d++)
+        if (!is_dealt(b, d, b->factors))
+            l->grid_order[place++] = (uint8_t)d;
+    return true;
+}
+
+static void add_stage(struct builder *b)
+{
+    struct td_layout layout;
+    bool ends = true, changes = b->element != b->in->plan->element[1];
+    for (uint32_t d = 0; d < b->fft->dimensions; d++)
+        if (is_left(b, d)) {
+            changes |= halves(b, d);
+            ends &= is_whole(b->to, d);
+        }
+    if (ends && !changes)
+        add_move(b, add_array(b, b->to, false, TD_SPACE_DESTINATION));
+    else if (ends ? resized(b, b->to, &layout) : stage_layout(b, &layout))
+        add_move(b, add_array(b, &layout, !ends, TD_SPACE_SCRATCH));
+}
+
+static void build(struct builder *b)
+{
+    uint32_t axis = 0;
+    choose_grid(b);
+    b->now = add_array(b, &b->in->plan->from, false, TD_SPACE_SOURCE);
+    while (!b->failed && b->left) {
+        while (!b->failed && (axis = next_axis(b, &b->now->layout)) < TD_DIMENSIONS_MAX)
+            add_pass(b, axis);
+        if (!b->failed && b->left)
+            add_stage(b);
+    }
+    if (!b->failed && b->now->space != TD_SPACE_DESTINATION)
+        add_move(b, add_array(b, b->to, false, TD_SPACE_DESTINATION));
+}
+
+bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
+                   struct td_stages **stages)
+{
+    struct builder b = {.in = in,
+                        .arena = arena,
+                        .fft = &in->plan->fft,
+                        .element = in->plan->element[0],
+                        .to = &in->plan->to};
+    b.s = *stages = td_arena_alloc(arena, sizeof *b.s);
+    if (!b.s)
+        return false;
+    for (uint32_t d = 0; d < b.fft->dimensions; d++) {
+        b.size[d] = td_fft_size(b.fft, 0, d);
+        b.left |= b.fft->transform[d] ? 1u << d : 0;
+    }
+    build(&b);
+    return !b.failed;
+}
