@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "compute/fft_measure.h"
 #include "io/loop.h"
 
 static const char help[] =
@@ -56,6 +57,8 @@ int main(int argc, char **argv)
         {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
         {"watch-fd", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+    if (argc == 2 && strcmp(argv[1], "--measure") == 0) /* what a daemon starts: io/plans.h */
+        return td_fft_measure_main();
     const char *file = default_file();
     bool check = false;
     int watch_fd = -1, option = 0;

@@ -211,8 +211,22 @@ static void endpoint(const struct emulation *e, uint32_t node, char *text, size_
         snprintf(text, bytes, "ipc://%s/p%u", e->folder, node);
 }
 
+static bool is_set(const struct emulation *e, const char *key)
+{
+    size_t length = strlen(key);
+    for (int i = 0; i < e->settings_count; i++)
+        if (strncmp(e->settings[i], key, length) == 0 && e->settings[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* Daemons that share a machine would measure at each other's cost. */
 static void write_settings(const struct emulation *e, FILE *f)
 {
+    if (!is_set(e, "node.state_directory"))
+        fprintf(f, "[node]\nstate_directory = %s\n", e->folder);
+    if (!is_set(e, "fft.effort"))
+        fprintf(f, "[fft]\neffort = estimate\n");
     for (int i = 0; i < e->settings_count; i++) {
         const char *dot = strchr(e->settings[i], '.');
         fprintf(f, "[%.*s]\n%s\n", (int)(dot - e->settings[i]), e->settings[i], dot + 1);

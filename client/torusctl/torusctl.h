@@ -13,6 +13,7 @@ int ctl_fft(int argc, char **argv);
 int ctl_status(int argc, char **argv);
 int ctl_ops(int argc, char **argv);
 int ctl_queues(int argc, char **argv);
+int ctl_plans(int argc, char **argv);
 int ctl_explain(int argc, char **argv);
 int ctl_bench(int argc, char **argv);
 int ctl_compare(int argc, char **argv);

@@ -5,44 +5,87 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "fft_plan.h"
-
-enum { PLANS_MAX = 256 };
+#include "fft_text.h"
 
 struct entry {
-    struct td_shape shape;
+    struct td_fft_record record;
     void *plan;
     uint64_t used_at;
-    unsigned users; /* running with it: not to be destroyed */
+    unsigned users;  /* running with the plan: not to be destroyed */
+    bool better_now; /* its plan was an estimate, and there is wisdom now */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct entry cache[PLANS_MAX];
+static struct entry cache[TD_FFT_RECORDS_MAX];
+static uint64_t hash[TD_FFT_RECORDS_MAX]; /* of the shapes: looked at first */
 static unsigned entries;
 static uint64_t clock_ticks;
+static enum td_fft_effort wanted;
 
-/* acquire finds or makes the plan; called with the lock. NULL: FFTW has no memory, or all plans of
- * the cache are running. */
-static struct entry *acquire(const struct td_shape *shape, void *in, void *out)
+/* make_plan never measures. Of the wisdom there is it takes the best. */
+static void *make_plan(const struct td_shape *shape, void *in, void *out)
 {
-    struct entry *oldest = NULL;
-    for (unsigned i = 0; i < entries; i++) {
-        struct entry *e = &cache[i];
-        if (memcmp(&e->shape, shape, sizeof *shape) == 0 && e->plan)
-            return e;
-        if (e->users == 0 && (!oldest || e->used_at < oldest->used_at))
-            oldest = e;
+    void *plan = NULL;
+    if (wanted != TD_FFT_ESTIMATE) {
+        plan = td_fft_plan_make(shape, in, out, FFTW_PATIENT | FFTW_WISDOM_ONLY);
+        if (!plan)
+            plan = td_fft_plan_make(shape, in, out, FFTW_MEASURE | FFTW_WISDOM_ONLY);
     }
-    struct entry *e = entries < PLANS_MAX ? &cache[entries] : oldest;
+    return plan ? plan : td_fft_plan_make(shape, in, out, FFTW_ESTIMATE);
+}
+
+/* goes_before tells which of two entries is to go first: what took long to find out stays. */
+static bool goes_before(const struct entry *a, const struct entry *b)
+{
+    bool cheap = a->record.state != TD_FFT_MEASURED, other = b->record.state != TD_FFT_MEASURED;
+    return cheap == other ? a->used_at < b->used_at : cheap;
+}
+
+/* find returns the entry of a shape, a new one if there is none; called with the lock. NULL: all
+ * are in use. */
+static struct entry *find(const struct td_shape *shape)
+{
+    uint64_t h = td_fft_hash(shape, sizeof *shape);
+    for (unsigned i = 0; i < entries; i++)
+        if (hash[i] == h && memcmp(&cache[i].record.shape, shape, sizeof *shape) == 0)
+            return &cache[i];
+    struct entry *e = NULL;
+    if (entries < TD_FFT_RECORDS_MAX)
+        e = &cache[entries++];
+    else
+        for (unsigned i = 0; i < entries; i++)
+            if (cache[i].users == 0 && (!e || goes_before(&cache[i], e)))
+                e = &cache[i];
     if (!e)
         return NULL;
-    if (e == &cache[entries])
-        entries++;
-    td_fft_plan_destroy(&e->shape, e->plan);
-    e->shape = *shape;
-    e->plan = td_fft_plan_make(shape, in, out, FFTW_ESTIMATE);
-    return e->plan ? e : NULL;
+    td_fft_plan_destroy(&e->record.shape, e->plan);
+    memset(e, 0, sizeof *e);
+    e->record.shape = *shape;
+    e->record.since_s = (uint64_t)time(NULL);
+    hash[e - cache] = h;
+    return e;
+}
+
+/* acquire returns the entry with its plan, which must be released; called with the lock. NULL: FFTW
+ * has no memory, or all entries are in use. */
+static struct entry *acquire(const struct td_shape *shape, void *in, void *out)
+{
+    struct entry *e = find(shape);
+    if (e && e->better_now && e->users == 0) {
+        td_fft_plan_destroy(shape, e->plan);
+        e->plan = NULL;
+        e->better_now = false;
+    }
+    if (e && !e->plan)
+        e->plan = make_plan(shape, in, out);
+    if (!e || !e->plan)
+        return NULL;
+    e->users++;
+    e->used_at = ++clock_ticks;
+    e->record.uses++;
+    return e;
 }
 
 /* struct loop: of the results, in real numbers. */
@@ -92,12 +135,7 @@ td_err td_fft_run(const struct td_transform *t, void *in, void *out)
     struct td_shape shape = td_shape_of(t, in, out);
     pthread_mutex_lock(&lock);
     struct entry *e = acquire(&shape, in, out);
-    void *plan = NULL;
-    if (e) {
-        plan = e->plan;
-        e->users++;
-        e->used_at = ++clock_ticks;
-    }
+    void *plan = e ? e->plan : NULL;
     pthread_mutex_unlock(&lock);
     if (!e)
         return TD_ERR_NO_MEMORY;
@@ -110,14 +148,81 @@ td_err td_fft_run(const struct td_transform *t, void *in, void *out)
     return TD_OK;
 }
 
+void td_fft_set_effort(enum td_fft_effort effort)
+{
+    pthread_mutex_lock(&lock);
+    wanted = effort;
+    pthread_mutex_unlock(&lock);
+}
+
+bool td_fft_wanted(struct td_shape *shape)
+{
+    struct entry *most = NULL;
+    pthread_mutex_lock(&lock);
+    bool measures = wanted == TD_FFT_MEASURE || wanted == TD_FFT_PATIENT;
+    for (unsigned i = 0; measures && i < entries; i++) {
+        const struct td_fft_record *r = &cache[i].record;
+        bool poor = r->state == TD_FFT_ESTIMATED ||
+                    (r->state == TD_FFT_MEASURED && r->effort < (uint8_t)wanted);
+        if (poor && r->uses && (!most || r->uses > most->record.uses))
+            most = &cache[i];
+    }
+    if (most) {
+        most->record.state = TD_FFT_ASKED;
+        *shape = most->record.shape;
+    }
+    pthread_mutex_unlock(&lock);
+    return most != NULL;
+}
+
+bool td_fft_learn(const char *wisdom, bool is_double)
+{
+    pthread_mutex_lock(&lock);
+    int good = is_double ? fftw_import_wisdom_from_string(wisdom)
+                         : fftwf_import_wisdom_from_string(wisdom);
+    pthread_mutex_unlock(&lock);
+    return good;
+}
+
+void td_fft_note(const struct td_fft_record *record)
+{
+    pthread_mutex_lock(&lock);
+    struct entry *e = find(&record->shape);
+    if (e) {
+        uint64_t uses = e->record.uses + record->uses;
+        e->record = *record;
+        e->record.uses = uses;
+        e->better_now = e->plan && record->state == TD_FFT_MEASURED;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool td_fft_record(unsigned at, struct td_fft_record *out)
+{
+    pthread_mutex_lock(&lock);
+    bool there = at < entries;
+    if (there)
+        *out = cache[at].record;
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+char *td_fft_wisdom(bool is_double)
+{
+    pthread_mutex_lock(&lock);
+    char *text = is_double ? fftw_export_wisdom_to_string() : fftwf_export_wisdom_to_string();
+    pthread_mutex_unlock(&lock);
+    return text;
+}
+
 void td_fft_fini(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < entries; i++)
-        td_fft_plan_destroy(&cache[i].shape, cache[i].plan);
+        td_fft_plan_destroy(&cache[i].record.shape, cache[i].plan);
     entries = 0;
     memset(cache, 0, sizeof cache);
-    pthread_mutex_unlock(&lock);
     fftw_cleanup();
     fftwf_cleanup();
+    pthread_mutex_unlock(&lock);
 }

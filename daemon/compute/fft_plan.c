@@ -23,7 +23,7 @@ static const fftw_r2r_kind real_kind[TD_TRANSFORM_KINDS] = {
 #undef FFTW
 #undef LOCAL
 
-static bool is_double(const struct td_shape *s)
+bool td_shape_is_double(const struct td_shape *s)
 {
     return s->type == TD_TYPE_COMPLEX_DOUBLE || s->type == TD_TYPE_DOUBLE;
 }
@@ -69,8 +69,10 @@ struct td_shape td_shape_of(const struct td_transform *t, const void *in, const 
     simplify(&s);
     /* FFTW only reads the address; its types do not say so */
     double *from = (double *)(uintptr_t)in, *to = (double *)(uintptr_t)out;
-    s.alignment = is_double(&s) ? fftw_alignment_of(from) : fftwf_alignment_of((float *)from);
-    s.to_alignment = is_double(&s) ? fftw_alignment_of(to) : fftwf_alignment_of((float *)to);
+    s.alignment =
+        td_shape_is_double(&s) ? fftw_alignment_of(from) : fftwf_alignment_of((float *)from);
+    s.to_alignment =
+        td_shape_is_double(&s) ? fftw_alignment_of(to) : fftwf_alignment_of((float *)to);
     return s;
 }
 
@@ -78,7 +80,7 @@ int64_t td_shape_side(const struct td_shape *s, unsigned side, size_t *bytes)
 {
     bool half = s->kind == (side ? TD_TRANSFORM_R2C : TD_TRANSFORM_C2R);
     bool complex = half || s->kind == TD_TRANSFORM_C2C;
-    *bytes = (complex ? 2 : 1) * (is_double(s) ? sizeof(double) : sizeof(float));
+    *bytes = (complex ? 2 : 1) * (td_shape_is_double(s) ? sizeof(double) : sizeof(float));
     int64_t last = half ? s->length / 2 : s->length - 1;
     return 1 + last * (side ? s->to_stride : s->stride) +
            (s->batch - 1) * (side ? s->to_distance : s->distance) +
@@ -92,12 +94,12 @@ void *td_fft_plan_make(const struct td_shape *s, void *in, void *out, unsigned f
         return NULL; /* both ends of one point: not defined */
     /* between complex and real FFTW destroys its input if it may */
     flags |= s->in_place ? 0 : FFTW_PRESERVE_INPUT;
-    return is_double(s) ? make_double(s, in, out, flags) : make_float(s, in, out, flags);
+    return td_shape_is_double(s) ? make_double(s, in, out, flags) : make_float(s, in, out, flags);
 }
 
 void td_fft_plan_run(const struct td_shape *s, void *plan, void *in, void *out)
 {
-    if (is_double(s))
+    if (td_shape_is_double(s))
         run_double(s, plan, in, out);
     else
         run_float(s, plan, in, out);
@@ -105,7 +107,7 @@ void td_fft_plan_run(const struct td_shape *s, void *plan, void *in, void *out)
 
 void td_fft_plan_destroy(const struct td_shape *s, void *plan)
 {
-    if (plan && is_double(s))
+    if (plan && td_shape_is_double(s))
         fftw_destroy_plan(plan);
     else if (plan)
         fftwf_destroy_plan(plan);

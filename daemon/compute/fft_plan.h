@@ -25,8 +25,9 @@ struct td_shape td_shape_of(const struct td_transform *t, const void *in, const 
 /* td_shape_side returns how far the elements of one side (0: in, 1: out) reach: all are within
  * [0, count) elements of *bytes each. */
 int64_t td_shape_side(const struct td_shape *shape, unsigned side, size_t *bytes);
+bool td_shape_is_double(const struct td_shape *shape);
 
-/* Fftw's flags FFTW_ESTIMATE, FFTW_MEASURE, ..., perhaps with FFTW_WISDOM_ONLY. With anything but
+/* FFTW's flags FFTW_ESTIMATE, FFTW_MEASURE, ..., perhaps with FFTW_WISDOM_ONLY. With anything but
  * ESTIMATE and WISDOM_ONLY what is at `in` and `out` is overwritten.
  * td_fft_plan_make returns NULL when there is no such plan; the plan is of the shape's precision.
  */

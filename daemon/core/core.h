@@ -49,6 +49,8 @@ struct td_core_options {
     struct td_planner planner;
     const char *const *endpoints; /* [nodes] where each node is, for people; NULL: none. Borrowed */
     uint64_t uid;                 /* of the daemon: sees every job */
+    /* fills in row `at` of the PLANS section, which the driver has; NULL: there are none */
+    bool (*plan_row)(unsigned at, struct td_status_row *row);
 };
 
 struct td_core;

@@ -246,6 +246,17 @@ static void list_queues(struct page *p)
     }
 }
 
+static void list_plans(struct page *p)
+{
+    bool (*row_at)(unsigned, struct td_status_row *) = p->core->options.plan_row;
+    struct td_status_row row = {.name = "", .text = ""};
+    for (unsigned i = 0; row_at && row_at(i, &row); i++) {
+        struct td_status_row *to = next_row(p);
+        if (to)
+            *to = row;
+    }
+}
+
 void td_inspect_reply(struct td_core *core, const struct td_client *client,
                       const struct td_request *q)
 {
@@ -271,6 +282,9 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
         return;
     case TD_STATUS_QUEUES:
         list_queues(&p);
+        return;
+    case TD_STATUS_PLANS:
+        list_plans(&p);
         return;
     default:
         reply->kind = TD_REPLY_ERROR;

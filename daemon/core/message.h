@@ -104,6 +104,7 @@ enum td_status_section {
     TD_STATUS_JOBS,
     TD_STATUS_OPERATIONS,
     TD_STATUS_QUEUES, /* routed fabric: the node's row, then one a direction of travel */
+    TD_STATUS_PLANS,  /* of 1-D transforms, by shape: name is the kind, text the precision */
 };
 
 /* What the numbers of the QUEUES section are: those of the node, */
@@ -133,11 +134,35 @@ enum td_way_number {
     TD_WAY_NUMBERS = TD_WAY_CREDITS + 3,
 };
 
+/* and those of a plan (struct td_fft_record and its td_shape in compute): */
+enum td_plan_number {
+    TD_PLAN_LENGTH, /* points, */
+    TD_PLAN_BATCH,  /* and how many such rows, in two loops */
+    TD_PLAN_BATCH2,
+    TD_PLAN_STRIDE, /* elements between points, and between rows */
+    TD_PLAN_DISTANCE,
+    TD_PLAN_DISTANCE2,
+    TD_PLAN_TO_STRIDE, /* of the result */
+    TD_PLAN_TO_DISTANCE,
+    TD_PLAN_TO_DISTANCE2,
+    TD_PLAN_IN_PLACE,
+    TD_PLAN_ALIGNMENT,
+    TD_PLAN_TO_ALIGNMENT,
+    TD_PLAN_EFFORT, /* enum td_fft_effort of the measurement */
+    TD_PLAN_STATE,  /* enum td_fft_state */
+    TD_PLAN_USES,
+    TD_PLAN_ESTIMATE_NS, /* an execution by estimate, as measured, and how long measuring took */
+    TD_PLAN_MEASURED_NS,
+    TD_PLAN_PLANNING_NS,
+    TD_PLAN_NUMBERS,
+};
+
 enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it */ };
 
-enum { TD_STATUS_ROWS_MAX = 16, TD_STATUS_NUMBERS_MAX = 16 };
+enum { TD_STATUS_ROWS_MAX = 16, TD_STATUS_NUMBERS_MAX = 18 };
 _Static_assert((int)TD_QUEUES_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX &&
-                   (int)TD_WAY_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX,
+                   (int)TD_WAY_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX &&
+                   (int)TD_PLAN_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX,
                "a row has room for its numbers");
 
 /* struct td_status_row: one line of a section; fields outside the section are zero. Rank sets are
@@ -148,7 +173,7 @@ struct td_status_row {
     const char *name;      /* CLIENTS, JOBS, OPERATIONS: the job; "" for none */
     const char *text;      /* CLIENTS: program; OPERATIONS: the call; PEERS: last error */
     uint64_t pid, uid;     /* CLIENTS; JOBS: uid */
-    int64_t rank;          /* CLIENTS: -1 before it has joined */
+    int64_t rank;          /* CLIENTS: -1 before it has joined; PLANS: sign of the exponent */
     uint32_t size, joined; /* JOBS; OPERATIONS: size */
     uint32_t group;        /* OPERATIONS */
     uint64_t generation, sequence, age_ns;
@@ -156,7 +181,7 @@ struct td_status_row {
     uint64_t steps_done, steps; /* OPERATIONS */
     const uint8_t *arrived;     /* JOBS: joined; OPERATIONS: arrived; as far as this node knows */
     uint32_t arrived_bytes;
-    uint32_t numbers; /* QUEUES */
+    uint32_t numbers; /* QUEUES, PLANS */
     uint64_t number[TD_STATUS_NUMBERS_MAX];
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_reader.h"
+#include "compute/fft.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     }
     td_settings_default(&config->settings);
     config->workers = 2;
+    config->effort = TD_FFT_MEASURE;
+    config->measure_ns = 300 * 1000000000ll;
     config->log_level = TD_LOG_INFO;
     strcpy(config->socket, "/run/torusd/torusd.sock");
     strcpy(config->state_directory, "/var/lib/torusd");

@@ -17,6 +17,8 @@ struct td_config {
     bool insecure;
     struct td_settings settings;
     uint32_t workers;
+    uint8_t effort;     /* enum td_fft_effort */
+    int64_t measure_ns; /* that measuring a plan may take */
     enum td_log_level log_level;
 };
 

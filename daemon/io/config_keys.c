@@ -86,6 +86,17 @@ static bool read_duration(struct td_config_reader *r, const struct td_config_key
     return td_config_fail(r, "%s = %s: expected a duration such as 30s or 500ms", k->name, value);
 }
 
+static bool read_measure(struct td_config_reader *r, const struct td_config_key *k,
+                         const char *value)
+{
+    const int64_t second = 1000000000, most = 86400 * second;
+    if (!read_duration(r, k, value))
+        return false;
+    if (r->config->measure_ns >= second && r->config->measure_ns <= most)
+        return true;
+    return td_config_fail(r, "%s = %s: expected 1s to 24h", k->name, value);
+}
+
 static bool read_bool(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
     bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
@@ -253,6 +264,8 @@ static const struct td_config_key keys[] = {
     {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false, NULL},
     {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false, NULL},
     {"compute", "workers", read_workers, FIELD(workers), false, NULL},
+    {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
+    {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
     {"log", "level", read_level, 0, false, NULL},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };

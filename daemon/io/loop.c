@@ -14,11 +14,13 @@
 #include "collectives/select.h"
 #include "notify.h"
 #include "peers.h"
+#include "plans.h"
 #include "workers.h"
 
 enum {
     WAKES_MAX = 64, /* in a row, before the loop looks at its descriptors again */
     STATUS_MS = 500,
+    MEASURE_DELAY_MS = 1000,
 };
 
 td_time td_loop_now(void)
@@ -312,13 +314,26 @@ static bool start_core(struct td_loop *loop)
                                       .compile = td_select_compile,
                                       .planner = td_select_planner,
                                       .endpoints = (const char *const *)c->endpoints,
-                                      .uid = getuid()};
+                                      .uid = getuid(),
+                                      .plan_row = td_plans_row};
     loop->actions = malloc(sizeof *loop->actions);
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
     if (loop->actions && loop->regions && td_core_create(&loop->core, &options) == TD_OK)
         return true;
     td_log(TD_LOG_ERROR, "no memory: lower [limits] memory or scratch");
     return false;
+}
+
+static bool start_plans(struct td_loop *loop)
+{
+    const struct td_config *c = loop->config;
+    struct td_plans_options options = {.effort = (enum td_fft_effort)c->effort,
+                                       .directory = c->state_directory,
+                                       .seconds = (unsigned)(c->measure_ns / 1000000000),
+                                       .delay_ms = MEASURE_DELAY_MS,
+                                       .program = "/proc/self/exe"};
+    loop->plans = td_plans_create(&loop->uv, &options);
+    return loop->plans != NULL;
 }
 
 static void close_handle(uv_handle_t *handle, void *user)
@@ -333,12 +348,14 @@ static void finish(struct td_loop *loop)
     td_workers_drain(loop->workers);
     td_clients_stop(loop->clients);
     td_peers_close(loop->peers);
+    td_plans_stop(loop->plans);
     uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0)
         continue;
     td_clients_free(loop->clients);
     td_peers_free(loop->peers);
     td_workers_destroy(loop->workers);
+    td_plans_free(loop->plans);
     uv_loop_close(&loop->uv);
     td_core_destroy(loop->core);
     td_regions_destroy(loop->regions);
@@ -363,7 +380,7 @@ int td_loop_run(const struct td_config *config, int watch_fd)
                (loop.peers = td_peers_create(&loop)) != NULL &&
                /* its socket says first whether another daemon runs here */
                (loop.clients = td_clients_create(&loop, why, sizeof why)) != NULL &&
-               td_peers_bind(loop.peers, why, sizeof why);
+               td_peers_bind(loop.peers, why, sizeof why) && start_plans(&loop);
     if (good) {
         td_peers_start(loop.peers);
         wake(&loop);

@@ -17,6 +17,7 @@
 
 struct td_clients;
 struct td_peers;
+struct td_plans;
 struct td_workers;
 
 struct td_loop {
@@ -28,6 +29,7 @@ struct td_loop {
     struct td_clients *clients;
     struct td_peers *peers;
     struct td_workers *workers;
+    struct td_plans *plans;
     uint64_t incarnation, digest;
 
     bool stepping;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "peers.h"
+#include "plans.h"
 
 enum { INLINE_BYTES = 1 << 19, SPARE_MAX = 64 };
 
@@ -88,6 +89,12 @@ static void tell(struct td_workers *w, uint64_t handle, td_err error)
                                              .u.computed = {.handle = handle, .error = error}});
 }
 
+static void look_for_plans(const struct job *job)
+{
+    if (job->compute.kind == TD_COMPUTE_STEP && job->compute.step.kind == TD_TRANSFORM)
+        td_plans_used(job->workers->loop->plans);
+}
+
 static void on_worker(uv_work_t *work)
 {
     run(work->data);
@@ -99,6 +106,7 @@ static void on_done(uv_work_t *work, int status)
     struct td_workers *w = job->workers;
     uint64_t handle = job->compute.handle;
     td_err error = status < 0 ? TD_ERR_SYSTEM : job->error;
+    look_for_plans(job);
     give_back(w, job);
     w->running--;
     if (!w->loop->stopped)
@@ -124,6 +132,7 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
     }
     run(job);
     td_err error = job->error;
+    look_for_plans(job);
     give_back(w, job);
     tell(w, compute->handle, error);
 }

@@ -568,7 +568,7 @@ static void plan_cache_outlives_more_plans_than_it_holds(void **unused)
     (void)unused;
     state = 7;
     for (int turn = 0; turn < 2; turn++)
-        for (int64_t length = 1; length <= 300; length++) {
+        for (int64_t length = 1; length <= 600; length++) {
             struct td_step step = {.kind = TD_TRANSFORM};
             step.transform = (struct td_transform){.type = TD_TYPE_COMPLEX_DOUBLE,
                                                    .sign = TD_FFT_FORWARD,

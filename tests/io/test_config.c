@@ -97,7 +97,8 @@ static void values_have_units(void **state)
 {
     (void)state;
     good("[torus]\nshape = 1\n[network]\npacket = 64 KiB\nheartbeat = 500ms\ncredits = 8\n"
-         "[limits]\nmemory = 16MiB\narrival_timeout = 2m\n[compute]\nworkers = 3\n",
+         "[limits]\nmemory = 16MiB\narrival_timeout = 2m\n[compute]\nworkers = 3\n"
+         "[fft]\neffort = patient\nmeasure_timeout = 20s\n",
          "n0");
     assert_int_equal(config.settings.packet_bytes, 65536);
     assert_int_equal(config.settings.heartbeat_ns, 500000000);
@@ -105,6 +106,8 @@ static void values_have_units(void **state)
     assert_int_equal(config.settings.arena_bytes, 16 << 20);
     assert_int_equal(config.settings.arrival_timeout_ns, 120000000000);
     assert_int_equal(config.workers, 3);
+    assert_int_equal(config.effort, 2);
+    assert_int_equal(config.measure_ns, 20000000000);
 }
 
 static void the_torus_and_all_to_all_are_tuned_by_keys(void **state)
@@ -343,6 +346,9 @@ static void bad_values_are_refused_with_their_key(void **state)
         {"[node]\ncoordinates = 0,0", "coordinates"},
         {"[log]\nlevel = loud", "level"},
         {"[compute]\nworkers = 0", "1024"},
+        {"[fft]\neffort = some", "estimate|measure|patient|wisdom"},
+        {"[fft]\nmeasure_timeout = 0", "1s to 24h"},
+        {"[fft]\nmeasure_timeout = 25h", "1s to 24h"},
         {"[compute]\nworkers = 1025", "1024"},
         {"[peers]\nport = 65535", "65534"},
         {"[peers]\nport = http", "65534"},
