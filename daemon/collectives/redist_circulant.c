@@ -174,13 +174,56 @@ static bool meet(const struct td_circulant *c, bool receiving, uint32_t owner, u
     return true;
 }
 
+/* struct walk: what indices add to the numbers of those met, a class of steps after the other: from
+ * one j to the next it grows by a constant, modulo another. */
+struct walk {
+    uint32_t j[TD_DIMENSIONS_MAX], begin[TD_DIMENSIONS_MAX], now[TD_DIMENSIONS_MAX];
+    uint32_t step[TD_DIMENSIONS_MAX], modulus[TD_DIMENSIONS_MAX];
+};
+
+static void walk_init(struct walk *w, const struct td_circulant *c, bool receiving,
+                      const struct place *place)
+{
+    for (uint32_t d = 0; d < c->dimensions; d++) {
+        const struct td_circulant_axis *a = &c->axis[d];
+        bool fine = a->reverse != receiving;
+        w->j[d] = 0;
+        w->step[d] = fine ? a->shared : a->indices - a->inverse;
+        w->modulus[d] = fine ? a->period : a->indices;
+        w->begin[d] = place->index[d] * (fine ? a->shared : a->inverse) % w->modulus[d];
+        w->now[d] = w->begin[d];
+    }
+}
+
+static uint32_t walk_sum(const struct walk *w, const struct td_circulant *c, bool receiving)
+{
+    uint32_t sum = 0;
+    for (uint32_t d = 0; d < c->dimensions; d++)
+        sum += c->axis[d].scale[!receiving] * w->now[d];
+    return sum;
+}
+
+static void walk_on(struct walk *w, const struct td_circulant *c)
+{
+    for (uint32_t d = c->dimensions; d-- > 0;) {
+        uint32_t next = w->now[d] + w->step[d];
+        w->now[d] = next >= w->modulus[d] ? next - w->modulus[d] : next;
+        if (++w->j[d] < c->axis[d].classes)
+            return;
+        w->j[d] = 0;
+        w->now[d] = w->begin[d];
+    }
+}
+
 static void meet_all(const struct td_circulant *c, bool receiving, uint32_t owner, uint32_t *row)
 {
     struct place place;
+    struct walk w;
     uint32_t others = receiving ? c->senders : c->receivers, m = c->rotations;
     locate(c, receiving, owner, &place);
-    for (uint32_t class = 0; class < c->classes; class ++) {
-        uint32_t base = by_index(c, receiving, &place, class), label = place.label;
+    walk_init(&w, c, receiving, &place);
+    for (uint32_t class = 0; class < c->classes; class ++, walk_on(&w, c)) {
+        uint32_t base = walk_sum(&w, c, receiving), label = place.label;
         for (uint32_t turn = 0; turn < m; turn++) {
             *row++ = label < others ? base + by_label(c, receiving, label) : UINT32_MAX;
             if (receiving)
