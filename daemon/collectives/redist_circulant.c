@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sending and receiving are one computation seen from two sides: from a part of the finer side the
  * index goes down by j, from one of the coarser side up; from a sender the label goes up by the
- * rotation, from a receiver down. */
+ * rotation, from a receiver down; mirrored, either label is what the other lacks to the rotation.
+ */
 #include "redist_circulant.h"
 
 #include <assert.h>
@@ -167,7 +168,11 @@ static bool meet(const struct td_circulant *c, bool receiving, uint32_t owner, u
     struct place place;
     locate(c, receiving, owner, &place);
     uint32_t class = step / c->rotations, turn = step % c->rotations;
-    uint32_t label = (place.label + (receiving ? c->rotations - turn : turn)) % c->rotations;
+    uint32_t m = c->rotations;
+    uint32_t label = c->mirrored ? turn + m - place.label
+                     : receiving ? place.label + m - turn
+                                 : place.label + turn;
+    label %= m;
     if (label >= (receiving ? c->senders : c->receivers))
         return false;
     *other = by_index(c, receiving, &place, class) + by_label(c, receiving, label);
@@ -223,10 +228,11 @@ static void meet_all(const struct td_circulant *c, bool receiving, uint32_t owne
     locate(c, receiving, owner, &place);
     walk_init(&w, c, receiving, &place);
     for (uint32_t class = 0; class < c->classes; class ++, walk_on(&w, c)) {
-        uint32_t base = walk_sum(&w, c, receiving), label = place.label;
+        uint32_t base = walk_sum(&w, c, receiving);
+        uint32_t label = c->mirrored ? (m - place.label) % m : place.label;
         for (uint32_t turn = 0; turn < m; turn++) {
             *row++ = label < others ? base + by_label(c, receiving, label) : UINT32_MAX;
-            if (receiving)
+            if (receiving && !c->mirrored)
                 label = label ? label - 1 : m - 1;
             else
                 label = label + 1 < m ? label + 1 : 0;

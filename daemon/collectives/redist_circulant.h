@@ -44,6 +44,9 @@ struct td_circulant {
     uint32_t classes, senders, receivers; /* products over the axes */
     uint32_t rotations;                   /* max(senders, receivers) */
     uint32_t steps;                       /* classes * rotations: also the Koenig bound */
+    /* In turn t labels u and v meet with v - u = t modulo rotations, or, mirrored, with u + v = t.
+     * Either makes a schedule; on a torus one may load links less than the other. */
+    bool mirrored;
 };
 
 /* td_circulant_ratio finds the smallest blocks of the same proportion, which count in units of the

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist_torus.h"
 #include "core/overlap.h"
 
 enum { PARTS_MAX = 64, TIMES_MAX = 32, OWNERS_MAX = 520, STEPS_MAX = 1032 };
@@ -360,6 +360,91 @@ static void axes_are_flattened(void **unused)
     }
 }
 
+/* ---- on a torus ---- */
+
+static void mirrored_is_a_schedule_too(void **unused)
+{
+    (void)unused;
+    for (uint32_t i = 0; i < 2000; i += every) {
+        struct td_schedule_axis axis = {1 + (uint32_t)draw(PARTS_MAX),
+                                        1 + (uint32_t)draw(PARTS_MAX), 1, 1};
+        *(i % 2 ? &axis.from_block : &axis.to_block) = 1 + draw(TIMES_MAX);
+        struct td_schedule_problem problem = along(&axis);
+        struct td_schedule s = build(TD_SCHEDULE_CIRCULANT, &problem);
+        s.circulant.mirrored = true;
+        fill_volumes(&problem);
+        fill_by_steps(&s);
+        const char *wrong = judge(&s, EQUAL_SIZES | NONE_IDLE);
+        if (!wrong) {
+            fill_by_rows(&s);
+            wrong = judge(&s, EQUAL_SIZES | NONE_IDLE);
+        }
+        if (wrong)
+            fail_msg("%u -> %u: %s", s.p, s.q, wrong);
+    }
+}
+
+/* place puts owners on nodes from `first` on. */
+static const uint32_t *place(uint32_t *node, uint32_t owners, uint32_t first)
+{
+    for (uint32_t i = 0; i < owners; i++)
+        node[i] = first + i;
+    return node;
+}
+
+static struct td_topology torus(const char *shape)
+{
+    struct td_topology t;
+    size_t at;
+    const char *why;
+    assert_int_equal(td_topology_parse(&t, shape, &at, &why), TD_OK);
+    return t;
+}
+
+static void loads_are_those_of_the_links(void **unused)
+{
+    (void)unused;
+    struct td_schedule_axis axis = {4, 4, 1, 4};
+    struct td_schedule_problem problem = along(&axis);
+    struct td_topology ring = torus("4");
+    uint32_t node[4];
+    place(node, 4, 0);
+    struct td_schedule_places places = {&ring, node, node};
+    struct td_schedule s = build(TD_SCHEDULE_CIRCULANT, &problem);
+    struct td_schedule_load load;
+    assert_true(td_schedule_load(&s, &problem, &places, arena, &load));
+    /* rotations by 0, 1, 2 and -1: 0, 1, half each way over 2 links, 1; together 2 a direction */
+    assert_int_equal(load.steps2, 2 * (0 + 1 + 1 + 1));
+    assert_int_equal(load.together2, 2 * 2);
+}
+
+static void settling_never_loads_links_more(void **unused)
+{
+    (void)unused;
+    static const uint32_t cases[][4] = {{64, 64, 32, 0}, {64, 64, 64, 0}, {28, 36, 14, 28},
+                                        {28, 36, 6, 28}, {24, 39, 8, 24}, {32, 32, 16, 32},
+                                        {32, 64, 16, 0}, {48, 64, 6, 0}};
+    struct td_topology t = torus("8x8");
+    uint32_t from[64], to[64], less = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct td_schedule_axis axis = {cases[i][0], cases[i][1], 1, cases[i][2]};
+        struct td_schedule_problem problem = along(&axis);
+        struct td_schedule_places places = {&t, place(from, axis.p, 0),
+                                            place(to, axis.q, cases[i][3])};
+        struct td_schedule s = build(TD_SCHEDULE_AUTO, &problem);
+        struct td_schedule_load before, after;
+        assert_true(td_schedule_load(&s, &problem, &places, arena, &before));
+        assert_true(td_schedule_settle(&s, &places, arena));
+        assert_true(td_schedule_load(&s, &problem, &places, arena, &after));
+        assert_true(after.steps2 <= before.steps2 && after.steps2 >= after.together2);
+        assert_int_equal(after.together2, before.together2);
+        less += after.steps2 < before.steps2;
+    }
+    assert_true(less >= 4);
+}
+
+/* ---- layouts ---- */
+
 static void layouts_pose_what_their_owners_share(void **unused)
 {
     (void)unused;
@@ -560,6 +645,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(blocks_of_any_lengths_meet_the_bound),
         cmocka_unit_test(auto_costs_no_more_than_either),
         cmocka_unit_test(axes_are_flattened),
+        cmocka_unit_test(mirrored_is_a_schedule_too),
+        cmocka_unit_test(loads_are_those_of_the_links),
+        cmocka_unit_test(settling_never_loads_links_more),
         cmocka_unit_test(layouts_pose_what_their_owners_share),
         cmocka_unit_test(offsets_and_boxes_have_no_axes),
         cmocka_unit_test(too_many_pairs_for_a_table_are_a_caterpillar),
