@@ -27,6 +27,10 @@ bool td_tree_gather_compile(struct td_program *p);
 bool td_bcast_trees_compile(struct td_program *p);
 /* reduce_bucket: allreduce round the rings of a torus, a dimension at a time. False as above. */
 bool td_reduce_bucket_compile(struct td_program *p);
+/* block_bucket: reduce-scatter, and all-gather, the same way. False also where ranks are not spread
+ * regularly. */
+bool td_reduce_scatter_bucket_compile(struct td_program *p);
+bool td_allgather_bucket_compile(struct td_program *p);
 /* reduce_exchange: reduce-scatter by direct exchange, then all-gather, block after block. */
 void td_reduce_exchange_compile(struct td_program *p);
 /* reduce_rank_order: what needs every rank's values side by side: scans, prefix, reduce-scatter. */

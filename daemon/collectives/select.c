@@ -225,6 +225,10 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         return;
     if (kind == TD_KIND_ALLREDUCE && !any && torus && td_reduce_bucket_compile(out))
         return;
+    if (kind == TD_KIND_REDUCE_SCATTER && !any && torus && td_reduce_scatter_bucket_compile(out))
+        return;
+    if (kind == TD_KIND_ALLGATHER && torus && td_allgather_bucket_compile(out))
+        return;
     bool scans = kind == TD_KIND_SCAN || kind == TD_KIND_EXSCAN;
     if (scans && td_scan_chain_compile(out))
         return;
@@ -294,6 +298,8 @@ static const char *why(const char *method)
     } reasons[] = {
         {"bcast_trees", "the group is a torus, and every link carries a part of the data"},
         {"reduce_bucket", "the group is a torus, and every link carries a part of the data"},
+        {"reduce_scatter_bucket", "the group is a torus, and every link carries a part of the data"},
+        {"allgather_bucket", "the group is a torus, and every link carries a part of the data"},
         {"bcast", "chunks follow each other down a tree of the group's nodes"},
         {"tree_reduce", "chunks follow each other up a tree of the group's nodes"},
         {"tree_gather", "blocks stay on links of the group's own nodes"},

@@ -455,7 +455,8 @@ static bool is_ordered(const struct model *m)
         return call->mode == TD_REPRODUCIBLE_ANY ||
                strncmp(m->program[0].method->name, "prefix_", 7) != 0;
     case TD_KIND_REDUCE_SCATTER:
-        return call->mode == TD_REPRODUCIBLE_ANY || m->program[0].ride == TD_RIDE_NONE;
+        return call->mode == TD_REPRODUCIBLE_ANY ||
+               strcmp(m->program[0].method->name, "reduce_rank_order") == 0;
     default:
         return td_call_reduces(call->kind) && call->mode == TD_REPRODUCIBLE_ANY;
     }

@@ -78,6 +78,29 @@ static void allreduce_goes_round_all_rings(void **unused)
         }
 }
 
+static void blocks_go_round_all_rings(void **unused)
+{
+    (void)unused;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (uint32_t form = 0; form < 3; form++) { /* a rank a node, two in blocks, two in turn */
+            struct world w = make(shapes[s], form ? 2 : 1);
+            for (uint32_t r = 0; form == 2 && r < w.size; r++)
+                w.rank_node[r] = r % w.topology.nodes;
+            if (w.size >= SYMBOLIC_RANKS_MAX)
+                continue;
+            struct td_call call = {
+                .kind = TD_KIND_ALLGATHER, .type = TD_TYPE_BYTE, .count = 2049 + s};
+            check(&w, &call, 1 << 30, false, shapes[s]);
+            call = (struct td_call){.kind = TD_KIND_REDUCE_SCATTER,
+                                    .type = TD_TYPE_DOUBLE,
+                                    .op = TD_OP_SUM,
+                                    .count = 260 + s};
+            check(&w, &call, 1 << 30, false, shapes[s]);
+            if (w.size <= 16) /* in four segments, the last a short one */
+                check(&w, &call, (uint64_t)w.size * 6 * 600, false, shapes[s]);
+        }
+}
+
 static void broadcast_goes_down_edge_disjoint_trees(void **unused)
 {
     (void)unused;
@@ -183,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allreduce_goes_round_all_rings),
+        cmocka_unit_test(blocks_go_round_all_rings),
         cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),
         cmocka_unit_test(no_two_trees_share_a_link),
         cmocka_unit_test(prefix_streams_over_a_tree_of_neighbours),
