@@ -3,6 +3,7 @@
 
 #include "collectives.h"
 #include "core/arena.h"
+#include "redist_torus.h"
 
 void td_stages_free(struct td_stages *s, struct td_arena *arena)
 {
@@ -73,30 +74,8 @@ uint64_t td_array_bytes(const struct td_array *a, uint32_t owner)
 
 /* ---- schedules ---- */
 
-/* PAIRS_MAX: pairs of owners up to which a schedule that needs a table is worth its time. */
-enum { PAIRS_MAX = 1 << 16, STARTUP_BYTES = 1 << 15 };
-
-/* axis_problem describes an axis as the closed form wants it; false: it has an offset. */
-static bool axis_problem(const struct td_layout *from, const struct td_layout *to, uint32_t d,
-                         struct td_schedule_axis *axis)
-{
-    const struct td_axis *a = &from->axis[d], *b = &to->axis[d];
-    *axis = (struct td_schedule_axis){
-        .p = a->parts, .q = b->parts, .from_block = a->block, .to_block = b->block};
-    if (a->parts == 1) /* who has all has it in any blocks */
-        axis->from_block = b->parts == 1 ? 1 : b->block;
-    if (b->parts == 1)
-        axis->to_block = axis->from_block;
-    return (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
-}
-
-static bool in_axis_order(const struct td_layout *l)
-{
-    for (uint32_t d = 0; d < l->dimensions; d++)
-        if (l->grid_order[d] != d)
-            return false;
-    return !l->box;
-}
+/* STARTUP_BYTES: what a step costs beside its data. */
+enum { STARTUP_BYTES = 1 << 15 };
 
 static uint64_t volume(const void *me, uint32_t p, uint32_t q)
 {
@@ -104,27 +83,38 @@ static uint64_t volume(const void *me, uint32_t p, uint32_t q)
     return td_overlap_count(&m->from->layout, &m->to->layout, p, q);
 }
 
+static uint32_t *nodes_of(const struct td_array *a, const struct td_plan_input *in,
+                          struct td_arena *arena)
+{
+    uint32_t *node = td_arena_alloc(arena, a->layout.owners * sizeof *node);
+    for (uint32_t o = 0; node && o < a->layout.owners; o++)
+        node[o] = in->group->node[a->slot[o]];
+    return node;
+}
+
+/* settle takes what a schedule leaves open so that links carry little at a time. */
+static bool settle(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena)
+{
+    if (in->tuning->fabric != TD_FABRIC_ROUTED)
+        return true;
+    uint32_t *from = nodes_of(m->from, in, arena), *to = nodes_of(m->to, in, arena);
+    const struct td_schedule_places places = {in->topology, from, to};
+    bool good = from && to && td_schedule_settle(&m->schedule, &places, arena);
+    td_arena_free(arena, from);
+    td_arena_free(arena, to);
+    return good;
+}
+
 static bool make_schedule(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena)
 {
-    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
-    bool closed = in_axis_order(from) && in_axis_order(to);
-    for (uint32_t d = 0; d < from->dimensions && closed; d++)
-        closed =
-            axis_problem(from, to, d, &axis[d]) && (axis[d].from_block % axis[d].to_block == 0 ||
-                                                    axis[d].to_block % axis[d].from_block == 0);
-    const struct td_schedule_problem problem = {.p = from->owners,
-                                                .q = to->owners,
-                                                .dimensions = from->dimensions,
-                                                .axis = closed ? axis : NULL,
-                                                .volume = closed ? NULL : volume,
-                                                .me = m,
-                                                .startup = STARTUP_BYTES / m->from->element + 1};
-    enum td_schedule_kind wanted = (enum td_schedule_kind)in->plan->redist.schedule;
-    if (wanted == TD_SCHEDULE_AUTO && !closed && (uint64_t)from->owners * to->owners > PAIRS_MAX)
-        wanted = TD_SCHEDULE_CATERPILLAR;
+    struct td_schedule_problem problem = {
+        .volume = volume, .me = m, .startup = STARTUP_BYTES / m->from->element + 1};
+    td_schedule_pose(&problem, axis, &m->from->layout, &m->to->layout);
     m->scheduled = true;
-    return td_schedule_build(&m->schedule, arena, wanted, &problem);
+    return td_schedule_build(&m->schedule, arena, (enum td_schedule_kind)in->plan->redist.schedule,
+                             &problem) &&
+           settle(m, in, arena);
 }
 
 /* ---- moves ---- */
