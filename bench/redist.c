@@ -202,6 +202,7 @@ int main(int argc, char **argv)
     json_t *all =
         json_pack("{s:i s:o s:o}", "version", 1, "schedules", times, "model", redist_model(arena));
     redist_random(arena);
+    redist_links(arena);
     bool good = !file || json_dump_file(all, file, JSON_INDENT(1)) == 0;
     if (!good)
         fprintf(stderr, "bench_redist: %s cannot be written\n", file);

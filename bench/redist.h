@@ -12,5 +12,7 @@
 json_t *redist_model(struct td_arena *arena);
 /* redist_random prints how far schedules are from the bounds where there is no closed form. */
 void redist_random(struct td_arena *arena);
+/* redist_links prints what steps load the links of a torus with. */
+void redist_links(struct td_arena *arena);
 
 #endif

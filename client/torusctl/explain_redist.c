@@ -129,6 +129,27 @@ static const char *read_layouts(struct explain_redist *x)
     return wrong;
 }
 
+/* read_shape reads the machine, which must have a node for every rank. */
+static const char *read_shape(struct explain_redist *x)
+{
+    size_t at = 0;
+    const char *why = NULL;
+    if (!x->shape_text)
+        return NULL;
+    if (td_topology_parse(&x->topology, x->shape_text, &at, &why) != TD_OK) {
+        snprintf(wrong_text, sizeof wrong_text, "--shape, character %zu: %s", at + 1, why);
+        return wrong_text;
+    }
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t o = 0; o < x->layout[side].owners; o++)
+            if (x->layout[side].rank[o] / x->per_node >= x->topology.nodes) {
+                snprintf(wrong_text, sizeof wrong_text, "rank %u has no node on %s",
+                         x->layout[side].rank[o], x->shape_text);
+                return wrong_text;
+            }
+    return NULL;
+}
+
 /* ---- the schedule ---- */
 
 static uint64_t elements_of(const void *me, uint32_t p, uint32_t q)
@@ -218,6 +239,26 @@ struct explain_step_size explain_step_size(const struct explain_redist *x, uint3
     return size;
 }
 
+/* on_links settles the schedule on the machine, as its daemons do. False: no memory. */
+static bool on_links(struct explain_redist *x, struct td_schedule_load *load)
+{
+    uint32_t *node[2] = {0};
+    bool good = true;
+    for (unsigned side = 0; side < 2; side++) {
+        uint32_t owners = x->layout[side].owners;
+        node[side] = td_arena_alloc(x->arena, owners * sizeof *node[side]);
+        for (uint32_t o = 0; node[side] && o < owners; o++)
+            node[side][o] = x->layout[side].rank[o] / (uint32_t)x->per_node;
+        good = good && node[side];
+    }
+    struct td_schedule_places places = {&x->topology, node[0], node[1]};
+    good = good && td_schedule_settle(&x->schedule, &places, x->arena) &&
+           td_schedule_load(&x->schedule, &x->blocks, &places, x->arena, load);
+    td_arena_free(x->arena, node[0]);
+    td_arena_free(x->arena, node[1]);
+    return good;
+}
+
 /* ---- for machines ---- */
 
 static json_t *message_json(const struct explain_redist *x, uint32_t p, uint32_t q)
@@ -233,7 +274,7 @@ static json_t *message_json(const struct explain_redist *x, uint32_t p, uint32_t
     return o;
 }
 
-static void print_json(const struct explain_redist *x)
+static void print_json(const struct explain_redist *x, const struct td_schedule_load *load)
 {
     json_t *steps = json_array();
     struct td_schedule_cost cost;
@@ -251,6 +292,11 @@ static void print_json(const struct explain_redist *x)
         x->in_blocks ? "blocks of a superblock" : "elements", "steps_count", (int)x->schedule.steps,
         "bound_steps", (int)x->bound.steps, "volume", (json_int_t)cost.volume, "bound_volume",
         (json_int_t)x->bound.volume, "schedule_us", x->schedule_us, "steps", steps);
+    if (x->shape_text)
+        json_object_set_new(all, "links",
+                            json_pack("{s:s s:f s:f}", "shape", x->shape_text, "steps",
+                                      (double)load->steps2 / 2, "together",
+                                      (double)load->together2 / 2));
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     putchar('\n');
     json_decref(all);
@@ -333,7 +379,7 @@ static void print_steps(const struct explain_redist *x)
         printf("  of %u steps and %u senders; --all shows them\n", x->schedule.steps, x->real.p);
 }
 
-static void print_head(const struct explain_redist *x)
+static void print_head(const struct explain_redist *x, const struct td_schedule_load *load)
 {
     char sum[40], time[40];
     uint64_t messages = 0, stay = 0, elements = 0;
@@ -360,6 +406,12 @@ static void print_head(const struct explain_redist *x)
     printf(stay ? ", %llu of them from a rank to itself\n" : "\n", (unsigned long long)stay);
     printf("  schedule    %s, computed in %s\n", td_schedule_name(x->schedule.kind),
            times_text(time, sizeof time, x->schedule_us));
+    if (x->shape_text)
+        printf(
+            "  links       %g %s on the heaviest of every step, added up; %g on that of all steps "
+            "together\n",
+            (double)load->steps2 / 2, x->in_blocks ? "blocks" : "elements",
+            (double)load->together2 / 2);
     if (x->wanted == TD_SCHEDULE_CIRCULANT && x->schedule.kind != x->wanted)
         puts("              (no circulant: along some axis blocks are no multiples, or there are"
              " offsets or boxes)");
@@ -377,6 +429,12 @@ static const char *take(struct explain_redist *x, const char *name, const char *
         x->elements_text = value;
     else if (strcmp(name, "--plot") == 0)
         x->plot = value;
+    else if (strcmp(name, "--shape") == 0)
+        x->shape_text = value;
+    else if (strcmp(name, "--ranks-per-node") == 0)
+        return explain_size(value, 1, TD_NODE_RANKS_MAX, &x->per_node)
+                   ? NULL
+                   : "--ranks-per-node is 1 to 256";
     else if (strcmp(name, "--element") == 0)
         return explain_size(value, 1, 1 << 20, &x->element_bytes)
                    ? NULL
@@ -422,12 +480,13 @@ static bool plot(const struct explain_redist *x)
 
 int explain_redist(int argc, char **argv)
 {
-    static struct explain_redist x = {.element_bytes = 8};
+    static struct explain_redist x = {.element_bytes = 8, .per_node = 1};
+    struct td_schedule_load load = {0};
     const char *wrong = options(&x, argc, argv);
     bool good = true;
     x.arena = wrong ? NULL : td_arena_create((size_t)256 << 20);
-    if (!wrong && x.arena)
-        wrong = read_layouts(&x);
+    if (!wrong && x.arena && !(wrong = read_layouts(&x)))
+        wrong = read_shape(&x);
     if (wrong) {
         td_arena_destroy(x.arena);
         return ctl_usage("explain", wrong);
@@ -435,13 +494,13 @@ int explain_redist(int argc, char **argv)
     if (x.arena)
         pose(&x);
     x.schedule_us = x.arena ? compute(&x, x.wanted, &x.schedule) : -1;
-    if (x.schedule_us < 0) {
+    if (x.schedule_us < 0 || (x.shape_text && !on_links(&x, &load))) {
         fprintf(stderr, "torusctl explain: no memory for such a schedule\n");
         good = false;
     } else if (x.as_json) {
-        print_json(&x);
+        print_json(&x, &load);
     } else {
-        print_head(&x);
+        print_head(&x, &load);
         print_kinds(&x);
         print_steps(&x);
     }

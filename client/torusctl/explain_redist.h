@@ -6,11 +6,13 @@
 
 #include <stdio.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist_torus.h"
 #include "core/layout.h"
 
 struct explain_redist {
-    const char *text[2], *elements_text, *plot;
+    const char *text[2], *elements_text, *shape_text, *plot;
+    uint64_t per_node; /* ranks */
+    struct td_topology topology;
     uint64_t element_bytes;
     enum td_schedule_kind wanted;
     bool as_json, all;

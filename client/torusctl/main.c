@@ -70,6 +70,7 @@ static const struct command {
      "  --elements N         how long the array is: 1000000, or 4000x3000\n"
      "  --element B          bytes of one, 8\n"
      "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
+     "  --shape SHAPE, --ranks-per-node N   what steps load the links of that torus with\n"
      "  --plot FILE          draw the steps (SVG)\n"},
     {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
      "  --inverse            the inverse transform\n"

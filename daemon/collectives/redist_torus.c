@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-/* SAMPLES: turns of a schedule that are looked at to choose: they are alike but for the ends. */
-enum { SAMPLES = 4 };
+/* SAMPLES: turns of a schedule that are looked at to choose. They are spread by the golden ratio:
+ * turns at equal distances may all go along one dimension of the torus. */
+enum { SAMPLES = 8 };
+static const uint32_t GOLDEN = 2654435769u; /* of 2^32 */
 
 /* struct links: one direction of one dimension of every node: what a step loads, and all steps. */
 struct links {
@@ -86,7 +88,7 @@ static uint64_t sample(const struct td_schedule *s, const struct td_schedule_pla
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < SAMPLES; i++) {
-        uint32_t turn = (uint32_t)((uint64_t)s->circulant.rotations * i / SAMPLES);
+        uint32_t turn = (uint32_t)((uint64_t)(GOLDEN * (i + 1)) * s->circulant.rotations >> 32);
         for (uint32_t p = 0, q; p < s->p; p++)
             if (td_schedule_send(s, p, turn, &q))
                 send(l, places->from[p], places->to[q], 1);

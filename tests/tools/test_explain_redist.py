@@ -105,6 +105,13 @@ class Schedules(unittest.TestCase):
             cells = [e for e in root if (e.get("fill") or "").startswith("hsl")]
             self.assertEqual(len(cells), 70)
 
+    def test_links_of_a_ring(self):
+        plan = told("cyclic@0-3", "cyclic(4)@0-3", "--shape", "4")
+        self.assertEqual(plan["links"], {"shape": "4", "steps": 3, "together": 2})
+        plan = told("cyclic@0-7", "cyclic(8)@0-7", "--shape", "4", "--ranks-per-node", "2")
+        self.assertEqual(plan["links"]["together"], 8)
+        self.assertEqual(redist("cyclic@0-3", "cyclic(4)@0-4", "--shape", "4").returncode, 2)
+
     def test_what_is_wrong_is_pointed_at(self):
         for source, options, sentence in [
                 ("cyclic(2@0-2", [], "character 9"),
