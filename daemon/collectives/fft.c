@@ -2,6 +2,8 @@
 /* fft: a transform of any array between any layouts, by the passes and moves that fft_stages.c has
  * laid out. A chunk is sent when it is transformed; what arrives is transformed when its chunk is
  * complete, where the lines of a chunk are the same on both sides, and else when all is there. */
+#include <assert.h>
+
 #include "collectives.h"
 
 /* ---- loops of a pass ---- */
@@ -174,7 +176,7 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
     }
     const struct td_move *m = &s->move[before->index];
     uint64_t from = m->from->there[p->slot];
-    if (m->alike && m->overlap.walk[0] == pass->along && m->chunks == pass->chunks &&
+    if (m->alike && m->along == pass->along && m->chunks == pass->chunks &&
         m->lines == pass->lines && pass->along != pass->axis) {
         td_program_need(p, f, before->family + TD_MOVE_RECV, each, m->from->layout.owners * here,
                         1);
@@ -220,13 +222,13 @@ static unsigned add_move(struct td_program *p, const struct td_move *m,
 
 void td_fft_compile(struct td_program *p)
 {
-    struct td_stages *s = p->plan->stages;
+    const struct td_stages *s = p->plan->stages;
     const struct td_phase *before = NULL;
     p->method = &method;
     p->scratch_bytes = s->scratch_bytes;
     for (unsigned i = 0; i < s->phases; i++) {
-        struct td_phase *phase = &s->phase[i];
-        phase->family = (uint8_t)p->families;
+        const struct td_phase *phase = &s->phase[i];
+        assert(phase->family == p->families);
         if (phase->moves)
             (void)add_move(p, &s->move[phase->index], before);
         else

@@ -211,8 +211,8 @@ static void add_pass(struct builder *b, uint32_t axis)
         return;
     const struct td_move *move = before && before->moves ? &b->s->move[before->index] : NULL;
     const struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
-    if (move && move->alike && move->overlap.walk[0] != axis) {
-        p->along = move->overlap.walk[0];
+    if (move && move->alike && move->along != axis) {
+        p->along = move->along;
         p->lines = move->lines;
         p->chunks = move->chunks;
     } else {
@@ -250,7 +250,9 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
     most_local(l, count);
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->order[i];
-        int score = (count[d] >= 4) * 2 + (d != next && dealt_alike(l, &to->layout, d)) * 3;
+        bool inner = i + 1 == l->dimensions; /* its chunks would be strewn about */
+        int score = (count[d] >= 4) * 2 +
+                    (d != next && !inner && dealt_alike(l, &to->layout, d)) * 3 - inner;
         if (d != last->axis && score > best_score) {
             best = d;
             best_score = score;
@@ -264,27 +266,21 @@ static void add_move(struct builder *b, const struct td_array *to)
     struct td_move *m = &b->s->move[b->s->moves];
     const struct td_phase *before = b->s->phases ? &b->s->phase[b->s->phases - 1] : NULL;
     struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
-    uint8_t walk[TD_DIMENSIONS_MAX];
-    uint32_t dimensions = to->layout.dimensions, place = 0;
+    bool cuts = last && to->layout.dimensions > 1;
     if (b->failed)
         return;
     b->s->moves++;
-    if (last && dimensions > 1) {
+    b->failed |= !td_move_make(m, b->in, b->arena, b->now, to);
+    if (cuts) {
         uint64_t message = (uint64_t)to->layout.owners * b->in->tuning->packet_bytes;
         cut(last, best_along(b, last, to),
             message > TD_COMPUTE_BYTES ? message : (uint64_t)TD_COMPUTE_BYTES);
         set_parts(last);
-        walk[place++] = last->along;
-    }
-    for (uint32_t i = 0; i < dimensions; i++)
-        if (place == 0 || to->layout.order[i] != walk[0] || !last || dimensions == 1)
-            walk[place++] = to->layout.order[i];
-    b->failed |= !td_move_make(m, b->in, b->arena, b->now, to, walk);
-    if (last && dimensions > 1) {
+        m->along = last->along;
         m->chunks = last->chunks;
         m->lines = last->lines;
         m->pieces = m->pieces / m->chunks + 1;
-        m->alike = dealt_alike(&last->to->layout, &to->layout, walk[0]);
+        m->alike = dealt_alike(&last->to->layout, &to->layout, m->along);
     }
     b->now = to;
     b->s->phase[b->s->phases++] =
@@ -443,5 +439,10 @@ bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
         b.left |= b.fft->transform[d] ? 1u << d : 0;
     }
     build(&b);
+    uint8_t family = 0;
+    for (unsigned i = 0; i < b.s->phases; i++) {
+        b.s->phase[i].family = family;
+        family = (uint8_t)(family + (b.s->phase[i].moves ? TD_MOVE_FAMILIES : 1u));
+    }
     return !b.failed;
 }

@@ -19,7 +19,7 @@ bool td_redist_stages(const struct td_plan_input *in, struct td_arena *arena,
                          plan->element[0], NULL) &&
            td_array_make(&s->array[1], in, arena, &plan->to, false, TD_SPACE_DESTINATION,
                          plan->element[1], NULL) &&
-           td_move_make(&s->move[0], in, arena, &s->array[0], &s->array[1], NULL);
+           td_move_make(&s->move[0], in, arena, &s->array[0], &s->array[1]);
 }
 
 static void expand(const struct td_program *p, unsigned family, uint64_t index,

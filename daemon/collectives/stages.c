@@ -139,13 +139,12 @@ static uint64_t most_here(const struct td_move *m, uint32_t slot)
 }
 
 bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena,
-                  const struct td_array *from, const struct td_array *to, const uint8_t *walk)
+                  const struct td_array *from, const struct td_array *to)
 {
     *m = (struct td_move){.from = from, .to = to, .chunks = 1};
-    if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, walk,
+    if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
                          is_here, m))
         return false;
-    m->lines = UINT64_MAX;
     m->pieces = most_here(m, in->slot) / TD_COMPUTE_BYTES + 1;
     return in->plan->kind != TD_KIND_REDIST || make_schedule(m, in, arena);
 }
@@ -177,14 +176,14 @@ static struct td_slice slice(const struct td_move *m, enum td_overlap_side side,
 {
     const struct td_array *a = side == TD_OVERLAP_FROM ? m->from : m->to;
     uint32_t owner = side == TD_OVERLAP_FROM ? from : to;
-    uint64_t begin = 0, end = td_overlap_elements(&m->overlap, from, to);
-    if (m->chunks > 1) {
-        begin = td_overlap_before(&m->overlap, from, to, TD_OVERLAP_FROM, chunk * m->lines);
-        end = td_overlap_before(&m->overlap, from, to, TD_OVERLAP_FROM, (chunk + 1) * m->lines);
-    }
+    struct td_overlap_range range = {.axis = TD_DIMENSIONS_MAX};
+    if (m->chunks > 1)
+        range = td_overlap_lines(&m->overlap, from, to, TD_OVERLAP_FROM, m->along, chunk * m->lines,
+                                 m->lines);
+    uint64_t elements = td_overlap_elements_in(&m->overlap, from, to, &range);
     struct td_slice s =
-        td_slice_at(a->space, a->local[a->place[owner]], (int64_t)(begin * a->element),
-                    (int64_t)((end - begin) * a->element));
+        td_slice_at(a->space, a->local[a->place[owner]], 0, (int64_t)(elements * a->element));
+    s.range = range;
     s.overlap = &m->overlap;
     s.pair[0] = from;
     s.pair[1] = to;

@@ -4,8 +4,7 @@
  *
  * An array lies with owners: ranks, in their buffers, or nodes, in scratch. A move takes every
  * element from its owner in one array to its owner in the next: a message from each owner to each
- * other, cut into chunks along the outermost axis of the common order, so that a chunk can be sent
- * when it is computed.
+ * other, cut into chunks along an axis, so that a chunk can be sent when it is computed.
  * Owns: its tables, in the arena it was made in. Borrows: the plan and its group.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_COLLECTIVES_STAGES_H
@@ -38,9 +37,12 @@ struct td_move {
     bool scheduled; /* owners meet as the schedule says; else each visits the others in an order of
                        its own */
     struct td_schedule schedule;
-    bool alike;             /* lines of the outermost axis are the same ones on both sides */
-    uint64_t chunks, lines; /* of the sender's array: so many lines of the outermost axis each */
-    uint64_t pieces;        /* into which a chunk is cut that stays on the node */
+    /* chunks: so many lines each of the sender's array, along an axis; alike: they are the same
+     * ones on both sides */
+    uint64_t chunks, lines;
+    uint8_t along;
+    bool alike;
+    uint64_t pieces; /* into which a chunk is cut that stays on the node */
 };
 
 /* struct td_pass: 1-D transforms of all lines of an array along one axis, into another array or in
@@ -84,10 +86,10 @@ void td_array_free(struct td_array *a, struct td_arena *arena);
 /* td_array_bytes returns the size of an owner's array. */
 uint64_t td_array_bytes(const struct td_array *a, uint32_t owner);
 
-/* td_move_make makes the tables of a move; walk as td_overlap_init has it. False: no memory;
- * td_move_free is still due. */
+/* td_move_make makes the tables of a move, in one chunk. False: no memory; td_move_free is still
+ * due. */
 bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena,
-                  const struct td_array *from, const struct td_array *to, const uint8_t *walk);
+                  const struct td_array *from, const struct td_array *to);
 void td_move_free(struct td_move *m, struct td_arena *arena);
 
 /* Families of a move, in this order. SEND: [chunk][turn][owner here]; RECV: [chunk][sender][owner

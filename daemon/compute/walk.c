@@ -93,7 +93,7 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
         return;
     if (slice->overlap) {
         td_overlap_start(&w->cursor, slice->overlap, slice->pair[0], slice->pair[1], slice->side,
-                         (uint64_t)slice->offset + skip, bytes - skip);
+                         &slice->range, (uint64_t)slice->offset + skip, bytes - skip);
         w->over = td_overlap_left(&w->cursor) == 0;
         return;
     }

@@ -64,7 +64,8 @@ static void meet(const struct td_owned *a, const struct td_owned *b, struct td_s
     period = period < all ? period : all;
     uint64_t rest = all % period, of_rest = 0, count = 0;
     for (uint64_t i = begin; next(a, b, begin + period, &i, &count); i += count) {
-        struct td_interval here = {{td_owned_before(a, i), td_owned_before(b, i)}, count, s->period};
+        struct td_interval here = {
+            {td_owned_before(a, i), td_owned_before(b, i)}, count, s->period};
         if (s->count == 0)
             s->first = here;
         if (span)
@@ -199,30 +200,44 @@ uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *
     return elements;
 }
 
-uint64_t td_overlap_before(const struct td_overlap *o, uint32_t from, uint32_t to,
-                           enum td_overlap_side side, uint64_t index)
+/* before returns how many indices of the spans lie before `index` in the array of one owner. */
+static uint64_t before(const struct td_spans *s, enum td_overlap_side side, uint64_t index)
 {
-    const struct td_spans *s = spans_of(o, o->walk[0], from, to);
-    if (s->total == 0)
+    if (s->total == 0 || index <= span_at(s, 0)->at[side])
         return 0;
-    uint64_t inner = td_overlap_elements(o, from, to) / s->total, before = 0;
-    const struct td_interval *first = span_at(s, 0);
-    if (index > first->at[side]) { /* of the period that it is in */
-        uint64_t turns = (index - first->at[side]) / s->stride[side];
-        uint64_t place = index - turns * s->stride[side];
-        uint32_t low = 0, high = s->count; /* the last span that begins before it */
-        while (high - low > 1) {
-            uint32_t middle = low + (high - low) / 2;
-            if (span_at(s, middle)->at[side] < place)
-                low = middle;
-            else
-                high = middle;
-        }
-        const struct td_interval *span = span_at(s, low);
-        uint64_t of_span = place > span->at[side] ? place - span->at[side] : 0;
-        before = turns * s->period + span->before + (of_span < span->count ? of_span : span->count);
+    uint64_t turns = (index - span_at(s, 0)->at[side]) / s->stride[side];
+    uint64_t place = index - turns * s->stride[side];
+    uint32_t low = 0, high = s->count; /* the last span that begins before it */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (span_at(s, middle)->at[side] < place)
+            low = middle;
+        else
+            high = middle;
     }
-    return (before < s->total ? before : s->total) * inner;
+    const struct td_interval *span = span_at(s, low);
+    uint64_t of_span = place > span->at[side] ? place - span->at[side] : 0;
+    uint64_t all =
+        turns * s->period + span->before + (of_span < span->count ? of_span : span->count);
+    return all < s->total ? all : s->total;
+}
+
+struct td_overlap_range td_overlap_lines(const struct td_overlap *o, uint32_t from, uint32_t to,
+                                         enum td_overlap_side side, uint32_t axis, uint64_t first,
+                                         uint64_t count)
+{
+    const struct td_spans *s = spans_of(o, axis, from, to);
+    uint64_t begin = before(s, side, first);
+    return (struct td_overlap_range){(uint8_t)axis, begin, before(s, side, first + count) - begin};
+}
+
+uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint32_t to,
+                                const struct td_overlap_range *range)
+{
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < o->layout[0]->dimensions && elements; d++)
+        elements *= d == range->axis ? range->count : spans_of(o, d, from, to)->total;
+    return elements;
 }
 
 /* ---- cursors ---- */
@@ -247,13 +262,15 @@ static void seek(struct td_overlap_place *a, uint64_t index)
 }
 
 /* is_whole: all of the owner's indices along the axis, one after the other. */
-static bool is_whole(const struct td_spans *s, uint64_t count)
+static bool is_whole(const struct td_overlap_place *a, uint64_t count)
 {
-    return s->count == 1 && s->total == s->period && s->total == count;
+    return a->spans->count == 1 && a->spans->total == a->spans->period && a->begin == 0 &&
+           a->end == count;
 }
 
 void td_overlap_start(struct td_overlap_cursor *c, const struct td_overlap *o, uint32_t from,
-                      uint32_t to, enum td_overlap_side side, uint64_t skip, uint64_t bytes)
+                      uint32_t to, enum td_overlap_side side, const struct td_overlap_range *range,
+                      uint64_t skip, uint64_t bytes)
 {
     uint32_t dimensions = o->layout[0]->dimensions, owner = side == TD_OVERLAP_FROM ? from : to;
     uint64_t count[TD_DIMENSIONS_MAX], stride[TD_DIMENSIONS_MAX];
@@ -261,21 +278,26 @@ void td_overlap_start(struct td_overlap_cursor *c, const struct td_overlap *o, u
     td_layout_strides(o->layout[side], owner, stride);
     *c = (struct td_overlap_cursor){.axes = dimensions, .unit = o->element, .side = side};
     for (uint32_t i = 0; i < dimensions; i++) {
-        c->axis[i].spans = spans_of(o, o->walk[i], from, to);
-        c->axis[i].stride = stride[o->walk[i]] * o->element;
-        if (c->axis[i].spans->total == 0)
+        struct td_overlap_place *a = &c->axis[i];
+        bool within = o->walk[i] == range->axis;
+        a->spans = spans_of(o, o->walk[i], from, to);
+        a->stride = stride[o->walk[i]] * o->element;
+        a->begin = within ? range->begin : 0;
+        a->end = within ? range->begin + range->count : a->spans->total;
+        if (a->begin == a->end)
             return;
     }
     while (c->axes > 0 && c->axis[c->axes - 1].stride == c->unit &&
-           is_whole(c->axis[c->axes - 1].spans, count[o->walk[c->axes - 1]]))
+           is_whole(&c->axis[c->axes - 1], count[o->walk[c->axes - 1]]))
         c->unit *= count[o->walk[--c->axes]];
     c->runs = c->axes > 0 && c->axis[c->axes - 1].stride == c->unit;
     c->left = bytes;
     c->used = skip % c->unit;
     uint64_t index = skip / c->unit;
     for (uint32_t i = c->axes; i-- > 0;) {
-        seek(&c->axis[i], index % c->axis[i].spans->total);
-        index /= c->axis[i].spans->total;
+        uint64_t all = c->axis[i].end - c->axis[i].begin;
+        seek(&c->axis[i], c->axis[i].begin + index % all);
+        index /= all;
     }
 }
 
@@ -286,7 +308,7 @@ static uint64_t run(const struct td_overlap_cursor *c)
         return 1;
     const struct td_overlap_place *a = &c->axis[c->axes - 1];
     uint64_t of_span = span_at(a->spans, a->span)->count - a->within;
-    uint64_t of_all = a->spans->total - a->index;
+    uint64_t of_all = a->end - a->index;
     return of_span < of_all ? of_span : of_all;
 }
 
@@ -310,10 +332,9 @@ static void advance(struct td_overlap_cursor *c, uint64_t count)
                 a->period++;
             }
         }
-        if (a->index < a->spans->total)
+        if (a->index < a->end)
             return;
-        a->index = a->period = a->within = 0;
-        a->span = 0;
+        seek(a, a->begin);
     }
 }
 

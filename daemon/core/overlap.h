@@ -47,10 +47,20 @@ void td_overlap_free(struct td_overlap *o, struct td_arena *arena);
 /* td_overlap_elements returns what owner `from` has for owner `to`; at least one of them is here.
  */
 uint64_t td_overlap_elements(const struct td_overlap *o, uint32_t from, uint32_t to);
-/* td_overlap_before returns how many of these elements come before index `index` of the outermost
- * axis in the array of the owner on `side`. */
-uint64_t td_overlap_before(const struct td_overlap *o, uint32_t from, uint32_t to,
-                           enum td_overlap_side side, uint64_t index);
+/* struct td_overlap_range: of the indices that two owners have in common along `axis`, `count` from
+ * number `begin` on; of the other axes all. axis TD_DIMENSIONS_MAX: all of every axis. */
+struct td_overlap_range {
+    uint8_t axis;
+    uint64_t begin, count;
+};
+/* td_overlap_lines makes the range of the indices that lie at `first` to before `first + count` in
+ * the array of the owner on `side`. */
+struct td_overlap_range td_overlap_lines(const struct td_overlap *o, uint32_t from, uint32_t to,
+                                         enum td_overlap_side side, uint32_t axis, uint64_t first,
+                                         uint64_t count);
+/* td_overlap_elements_in returns what is in a range. */
+uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint32_t to,
+                                const struct td_overlap_range *range);
 /* td_overlap_count counts the elements without tables. */
 uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *to, uint32_t p,
                           uint32_t q);
@@ -65,16 +75,19 @@ struct td_overlap_cursor {
     unsigned side;
     struct td_overlap_place {
         const struct td_spans *spans;
-        uint64_t stride; /* bytes */
+        uint64_t stride;     /* bytes */
+        uint64_t begin, end; /* of the spans' indices */
+        uint64_t index;      /* now */
         uint64_t period, within;
         uint32_t span;
-        uint64_t index; /* of total */
     } axis[TD_DIMENSIONS_MAX];
 };
 
-/* td_overlap_start begins at byte `skip` of what `from` has for `to`, for `bytes` bytes. */
+/* td_overlap_start begins at byte `skip` of what `from` has for `to` in a range, for `bytes` bytes.
+ */
 void td_overlap_start(struct td_overlap_cursor *c, const struct td_overlap *o, uint32_t from,
-                      uint32_t to, enum td_overlap_side side, uint64_t skip, uint64_t bytes);
+                      uint32_t to, enum td_overlap_side side, const struct td_overlap_range *range,
+                      uint64_t skip, uint64_t bytes);
 /* td_overlap_piece returns where the next piece lies in the owner's array, and its size, at most
  * `most`; 0 bytes at the end. */
 uint64_t td_overlap_piece(struct td_overlap_cursor *c, uint64_t most, uint64_t *bytes);

@@ -15,9 +15,9 @@
 #include "call.h"
 #include "errors.h"
 #include "limits.h"
+#include "overlap.h"
 
 struct td_group;
-struct td_overlap;
 struct td_parts;
 struct td_plan;
 struct td_stages;
@@ -50,9 +50,10 @@ struct td_slice {
     /* not NULL: bytes [offset, offset + run) of the unit for, or from, `slot`; no levels */
     const struct td_parts *parts;
     uint32_t slot;
-    /* not NULL: bytes [offset, offset + run) of what owner pair[0] has for owner pair[1], as they
-     * lie in the array of pair[side], which begins at `base`; no levels (overlap.h) */
+    /* not NULL: bytes [offset, offset + run) of what owner pair[0] has for pair[1] in a range, as
+     * they lie in the array of pair[side], which begins at `base`; no levels (overlap.h) */
     const struct td_overlap *overlap;
+    struct td_overlap_range range;
     uint32_t pair[2];
     uint8_t side;
     int64_t base;
@@ -226,7 +227,7 @@ struct td_program {
     uint32_t slot;              /* this node's place among the group's nodes */
     struct td_call call;
     const struct td_plan *plan; /* that is executed, else NULL */
-    uint64_t seed;     /* the same on all nodes of the operation */
+    uint64_t seed;              /* the same on all nodes of the operation */
     enum td_ride ride;
     int64_t ride_bytes;
     /* the result of what rode stays in scratch (at td_program_ride), for the program's steps; else
