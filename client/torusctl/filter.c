@@ -54,7 +54,8 @@ int ctl_filter(int argc, char **argv)
         return EXIT_FAILED;
     }
     lowpass(z, &n, samples);
-    int fd = npy_create(names[1], &n, false, false);
+    npy_become_complex(&n, false, false);
+    int fd = npy_create(names[1], &n);
     bool good = fd >= 0 && npy_write(fd, &n, 0, n.count, false, z);
     if (!good)
         fprintf(stderr, "torusctl filter: %s\n", n.text);

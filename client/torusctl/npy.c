@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEADER_MAX = 65536, PIECE = 65536 };
+enum { HEADER_MAX = 65536, HEADER_WRITTEN = NPY_TYPE_MAX + 512, PIECE = 65536 };
 
 static bool fail(struct npy *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -22,20 +22,116 @@ static bool fail(struct npy *n, const char *format, ...)
     return false;
 }
 
-/* value finds what follows 'key': in the header's dictionary. */
-static const char *value(const char *header, const char *key)
+/* ---- the header ---- */
+
+/* after returns what follows a string or a single character. */
+static const char *after(const char *p)
 {
-    char quoted[32];
-    snprintf(quoted, sizeof quoted, "'%s'", key);
-    const char *at = strstr(header, quoted);
-    if (!at)
-        return NULL;
-    at += strlen(quoted);
-    at += strspn(at, " :");
-    return at;
+    const char *end = *p == '\'' || *p == '"' ? strchr(p + 1, *p) : p;
+    return end ? end + 1 : p + strlen(p);
 }
 
-static bool read_type(struct npy *n, const char *at)
+/* value finds what follows 'key': in the header's dictionary, and not in what its values hold. */
+static const char *value(const char *header, const char *key)
+{
+    size_t length = strlen(key);
+    int depth = 0;
+    for (const char *p = header, *next; *p; p = next) {
+        next = after(p);
+        depth += *p == '{' || *p == '[' || *p == '(';
+        depth -= *p == '}' || *p == ']' || *p == ')';
+        const char *colon = next + strspn(next, " ");
+        if (depth == 1 && next - p == (ptrdiff_t)length + 2 && *colon == ':' &&
+            memcmp(p + 1, key, length) == 0)
+            return colon + 1 + strspn(colon + 1, " ");
+    }
+    return NULL;
+}
+
+/* keep_type keeps the text of the type, up to the next key. */
+static bool keep_type(struct npy *n, const char *at)
+{
+    int depth = 0;
+    const char *end = at;
+    while (*end && depth >= 0 && (depth || *end != ',')) {
+        depth += *end == '[' || *end == '(';
+        depth -= *end == ']' || *end == ')' || *end == '}';
+        end = depth < 0 ? end : after(end);
+    }
+    if (end - at >= (ptrdiff_t)sizeof n->type)
+        return fail(n, "its element type is too long");
+    memcpy(n->type, at, (size_t)(end - at));
+    n->type[end - at] = '\0';
+    return true;
+}
+
+/* scalar_bytes reads a type such as '<f8' and returns its size; 0: it has none. */
+static size_t scalar_bytes(struct npy *n, const char *at)
+{
+    char order = 0, kind = 0;
+    unsigned item = 0;
+    if (*at == '[')
+        fail(n, "its elements have fields in fields");
+    else if (sscanf(at, "'%c%c%u", &order, &kind, &item) < 2 || !strchr("<>|=", order))
+        fail(n, "its element type cannot be read");
+    else if (kind == 'O')
+        fail(n, "its elements are Python objects, which have no bytes to move");
+    else if (!strchr("biufcSaUVmM", kind) || item == 0 || item > 1 << 30)
+        fail(n, "elements of type %c%u are not known", kind, item);
+    else
+        return kind == 'U' ? 4 * (size_t)item : item;
+    return 0;
+}
+
+/* field_bytes reads ('name', '<f8'), or ('name', '<f8', (3,)), and moves on behind it. */
+static size_t field_bytes(struct npy *n, const char **at)
+{
+    const char *p = *at;
+    if (*p == '(')
+        p += 1 + strspn(p + 1, " ");
+    if (p == *at || (*p != '\'' && *p != '"')) {
+        fail(n, "the fields of its elements cannot be read");
+        return 0;
+    }
+    p = after(p);
+    p += strspn(p, " ,");
+    size_t bytes = scalar_bytes(n, p);
+    if (bytes == 0)
+        return 0;
+    p = after(p);
+    p += strspn(p, " ,(");
+    for (; *p >= '0' && *p <= '9' && bytes; p += strspn(p, " ,")) {
+        char *end = NULL;
+        unsigned long long times = strtoull(p, &end, 10);
+        bytes = times > 0 && times <= ((size_t)1 << 30) / bytes ? bytes * times : 0;
+        p = end;
+    }
+    *at = p + strspn(p, " ,)");
+    if (bytes == 0)
+        fail(n, "a field of its elements has no size that can be used");
+    return bytes;
+}
+
+/* read_size: of elements whatever they are. */
+static bool read_size(struct npy *n)
+{
+    const char *p = n->type;
+    n->kind = 'V';
+    n->swapped = false;
+    if (*p != '[')
+        return (n->item = scalar_bytes(n, p)) > 0;
+    n->item = 0;
+    for (p += 1 + strspn(p + 1, " "); *p != ']';) {
+        size_t bytes = field_bytes(n, &p);
+        if (bytes == 0)
+            return false;
+        n->item += bytes;
+    }
+    return n->item > 0 || fail(n, "its elements have no bytes");
+}
+
+/* read_number: of elements that are numbers. */
+static bool read_number(struct npy *n)
 {
     static const struct {
         char kind;
@@ -44,7 +140,7 @@ static bool read_type(struct npy *n, const char *at)
                  {'u', 8}, {'f', 4}, {'f', 8}, {'c', 8}, {'c', 16}, {'b', 1}};
     char order = 0, kind = 0;
     unsigned item = 0;
-    if (!at || sscanf(at, "'%c%c%u'", &order, &kind, &item) != 3 || !strchr("<>|=", order))
+    if (sscanf(n->type, "'%c%c%u'", &order, &kind, &item) != 3 || !strchr("<>|=", order))
         return fail(n, "its element type is not one number");
     n->kind = kind;
     n->item = item;
@@ -56,6 +152,13 @@ static bool read_type(struct npy *n, const char *at)
                 "elements of type %c%u are not supported: integers, float32, float64, complex64 "
                 "and complex128 are",
                 kind, item);
+}
+
+static bool read_type(struct npy *n, const char *at, bool numbers)
+{
+    if (!at)
+        return fail(n, "its header has no element type");
+    return keep_type(n, at) && (numbers ? read_number(n) : read_size(n));
 }
 
 static bool read_shape(struct npy *n, const char *at)
@@ -82,7 +185,7 @@ static bool read_shape(struct npy *n, const char *at)
     return true;
 }
 
-static bool read_header(int fd, struct npy *n)
+static bool read_header(int fd, struct npy *n, bool numbers)
 {
     unsigned char start[12];
     if (pread(fd, start, sizeof start, 0) != (ssize_t)sizeof start ||
@@ -101,9 +204,11 @@ static bool read_header(int fd, struct npy *n)
     }
     header[length] = '\0';
     n->data = before + length;
+    n->version = start[6];
     const char *order = value(header, "fortran_order");
     n->fortran = order && strncmp(order, "True", 4) == 0;
-    bool good = read_type(n, value(header, "descr")) && read_shape(n, value(header, "shape"));
+    bool good =
+        read_type(n, value(header, "descr"), numbers) && read_shape(n, value(header, "shape"));
     free(header);
     off_t size = lseek(fd, 0, SEEK_END);
     if (good && (uint64_t)size < n->data + n->count * n->item)
@@ -112,7 +217,7 @@ static bool read_header(int fd, struct npy *n)
     return good;
 }
 
-int npy_open(const char *path, struct npy *n)
+static int open_file(const char *path, struct npy *n, bool numbers)
 {
     char why[200];
     memset(n, 0, sizeof *n);
@@ -121,13 +226,25 @@ int npy_open(const char *path, struct npy *n)
         fail(n, "%s: %s", path, strerror(errno));
         return -1;
     }
-    if (read_header(fd, n))
+    if (read_header(fd, n, numbers))
         return fd;
     snprintf(why, sizeof why, "%.190s", n->text);
     fail(n, "%.255s: %s", path, why);
     close(fd);
     return -1;
 }
+
+int npy_open(const char *path, struct npy *n)
+{
+    return open_file(path, n, true);
+}
+
+int npy_open_any(const char *path, struct npy *n)
+{
+    return open_file(path, n, false);
+}
+
+/* ---- elements ---- */
 
 bool npy_is_single(const struct npy *n)
 {
@@ -192,27 +309,35 @@ bool npy_read(int fd, struct npy *n, uint64_t first, uint64_t count, bool single
     return true;
 }
 
-int npy_create(const char *path, struct npy *n, bool single, bool real)
+void npy_become_complex(struct npy *n, bool single, bool real)
 {
-    char header[512], shape[200] = "";
+    n->kind = real ? 'f' : 'c';
+    n->item = (single ? 4u : 8u) * (real ? 1 : 2);
+    n->swapped = false;
+    snprintf(n->type, sizeof n->type, "'<%c%zu'", n->kind, n->item);
+}
+
+int npy_create(const char *path, struct npy *n)
+{
+    char header[HEADER_WRITTEN], shape[200] = "";
     for (int d = 0; d < n->axes; d++)
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%llu,%s",
                  (unsigned long long)n->shape[d], d + 1 < n->axes ? " " : "");
     if (n->axes > 1)
         shape[strlen(shape) - 1] = '\0';
-    n->kind = real ? 'f' : 'c';
-    n->item = (single ? 4u : 8u) * (real ? 1 : 2);
-    n->swapped = false;
-    int length = snprintf(header + 10, sizeof header - 10,
-                          "{'descr': '<%c%zu', 'fortran_order': %s, 'shape': (%s), }", n->kind,
-                          n->item, n->fortran ? "True" : "False", shape);
-    size_t total = 10 + (size_t)length + 1;
+    size_t before = n->version == 3 ? 12 : 10; /* 3: names of fields are UTF-8 */
+    int length = snprintf(header + before, sizeof header - before,
+                          "{'descr': %s, 'fortran_order': %s, 'shape': (%s), }", n->type,
+                          n->fortran ? "True" : "False", shape);
+    size_t total = before + (size_t)length + 1;
     size_t padded = (total + 63) / 64 * 64;
-    memset(header + 10 + length, ' ', padded - 10 - (size_t)length);
+    memset(header + total - 1, ' ', padded - total);
     header[padded - 1] = '\n';
     memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (char)((padded - 10) & 0xff);
-    header[9] = (char)((padded - 10) >> 8);
+    memset(header + 8, 0, before - 8);
+    header[6] = before == 12 ? 3 : 1;
+    header[8] = (char)((padded - before) & 0xff);
+    header[9] = (char)((padded - before) >> 8);
     n->data = padded;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd >= 0 && n->count > (uint64_t)INT64_MAX / 2 / n->item)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* npy: NumPy's array files, versions 1 to 3, of up to 6 axes; integers, floats and complex numbers
- * in either byte order. Arrays are seen in the order of the file: a Fortran-order file is the
- * C-order array of the axes in reverse. */
+ * in either byte order, or elements of any kind that are not looked into. Arrays are seen in the
+ * order of the file: a Fortran-order file is the C-order array of the axes in reverse. */
 #ifndef TORUSCTL_NPY_H
 #define TORUSCTL_NPY_H
 
@@ -9,10 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { NPY_TYPE_MAX = 1024 };
+
 struct npy {
-    char kind;    /* i u f c b */
-    size_t item;  /* bytes of an element */
-    bool swapped; /* not this machine's byte order */
+    int version;
+    char type[NPY_TYPE_MAX]; /* as written in the file: '<f8' */
+    char kind;               /* i u f c b; V: not looked at */
+    size_t item;             /* bytes of an element */
+    bool swapped;            /* not this machine's byte order */
     bool fortran;
     int axes;
     uint64_t shape[6]; /* as written in the file */
@@ -22,13 +26,17 @@ struct npy {
     char text[512]; /* the sentence of the last error */
 };
 
-/* npy_open reads the header; returns a descriptor, or -1 with the sentence in npy->text. */
+/* npy_open reads the header; returns a descriptor, or -1 with the sentence in npy->text.
+ * npy_open_any takes elements that are no numbers too: records, strings, dates. */
 int npy_open(const char *path, struct npy *npy);
+int npy_open_any(const char *path, struct npy *npy);
 /* npy_read reads elements [first, first + count) as complex numbers (float or double). False with a
  * sentence. */
 bool npy_read(int fd, struct npy *npy, uint64_t first, uint64_t count, bool single, void *out);
-/* npy_create makes a file of complex (or, with real, real) numbers and writes its header. */
-int npy_create(const char *path, struct npy *npy, bool single, bool real);
+/* npy_become_complex makes it one of complex (or, with real, real) numbers, to be created. */
+void npy_become_complex(struct npy *npy, bool single, bool real);
+/* npy_create makes a file of such elements and shape and writes its header. */
+int npy_create(const char *path, struct npy *npy);
 /* npy_write writes complex numbers as elements [first, ...) of the file. */
 bool npy_write(int fd, struct npy *npy, uint64_t first, uint64_t count, bool single,
                const void *in);

@@ -150,7 +150,8 @@ static void what_is_written_can_be_read(void **state)
         in[i] = (float)i / 4;
     for (int real = 0; real < 2; real++) {
         struct npy out = {.axes = 2, .shape = {5, 4001}, .count = COUNT};
-        int fd = npy_create(file, &out, true, real);
+        npy_become_complex(&out, true, real);
+        int fd = npy_create(file, &out);
         assert_true(fd >= 0);
         assert_int_equal(out.data % 64, 0);
         assert_true(npy_write(fd, &out, 7, COUNT - 7, true, in + 14));
@@ -165,6 +166,79 @@ static void what_is_written_can_be_read(void **state)
                 fail_msg("element %d", i);
         free(z);
     }
+}
+
+/* sized: an element of `type` has so many bytes, and is written as it was. */
+static void sized(const char *type, size_t bytes)
+{
+    char header[512], again[64];
+    static const char zeros[4096];
+    struct npy copy;
+    snprintf(header, sizeof header,
+             "{'fortran_order': False, 'descr': %s, 'shape': (3,), 'more': {'shape': 7}, }\n",
+             type);
+    put(3, header, zeros, 3 * bytes);
+    int fd = npy_open_any(file, &npy);
+    if (fd < 0)
+        fail_msg("%s: %s", type, npy.text);
+    assert_int_equal(npy.item, bytes);
+    assert_int_equal(npy.count, 3);
+    assert_string_equal(npy.type, type);
+    assert_int_equal(close(fd), 0);
+    snprintf(again, sizeof again, "%.50s.again", file);
+    fd = npy_create(again, &npy);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    fd = npy_open_any(again, &copy);
+    if (fd < 0)
+        fail_msg("%s: %s", type, copy.text);
+    assert_string_equal(copy.type, type);
+    assert_int_equal(copy.version, 3);
+    assert_int_equal(copy.item, bytes);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(unlink(again), 0);
+}
+
+static void elements_that_are_no_numbers_have_a_size(void **state)
+{
+    (void)state;
+    sized("'<f8'", 8);
+    sized("'<f2'", 2);
+    sized("'<f16'", 16);
+    sized("'|S7'", 7);
+    sized("'<U5'", 20);
+    sized("'|V3'", 3);
+    sized("'<M8[ns]'", 8);
+    sized("[('a', '<f4')]", 4);
+    sized("[('a', '<f4'), ('b', '|u1', (3,)), ('', '|V1'), ('c', '<i2', (2, 5))]", 28);
+    sized("[('shape', '|u1'), (\"it's\", '<c16')]", 17);
+}
+
+static void refused_any(const char *type, const char *part)
+{
+    char header[128];
+    snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': (1,), }\n",
+             type);
+    put(1, header, "", 0);
+    if (npy_open_any(file, &npy) >= 0)
+        fail_msg("%s is taken", type);
+    if (!strstr(npy.text, part))
+        fail_msg("says: %s", npy.text);
+}
+
+static void elements_without_a_size_are_refused(void **state)
+{
+    (void)state;
+    refused_any("'|O'", "Python objects");
+    refused_any("'|S0'", "not known");
+    refused_any("'<x8'", "not known");
+    refused_any("17", "cannot be read");
+    refused_any("[]", "no bytes");
+    refused_any("[('a', [('b', '<f4')])]", "fields in fields");
+    refused_any("[('a', '<f4', (0,))]", "no size");
+    refused_any("[('a', '<f4', (1073741824, 1073741824))]", "no size");
+    refused_any("[('a', '<f4'", "cannot be read");
+    refused_any("[(17, '<f4')]", "cannot be read");
 }
 
 static void wrong_files_are_refused_with_a_sentence(void **state)
@@ -212,6 +286,8 @@ int main(void)
         cmocka_unit_test(fortran_order_is_seen_transposed),
         cmocka_unit_test(a_part_is_read_alone),
         cmocka_unit_test(what_is_written_can_be_read),
+        cmocka_unit_test(elements_that_are_no_numbers_have_a_size),
+        cmocka_unit_test(elements_without_a_size_are_refused),
         cmocka_unit_test(wrong_files_are_refused_with_a_sentence),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
     };
