@@ -78,6 +78,14 @@ static const struct command {
      "  --real               write the real part alone\n"
      "  --timing             say how long each phase took and what each rank did\n"
      "  --json               the same as one JSON object a rank\n"},
+    {"redist", "IN.npy OUT.npy --from LAYOUT --to LAYOUT [options]",
+     "move a .npy from one layout to another, by every rank of a job", ctl_redist,
+     "  --from, --to LAYOUT  such as '(block, *)' and '(cyclic(4), cyclic) on 2x3 @0-5'\n"
+     "  --transpose 1,0      axis 0 of the result is axis 1 of the input, and so on\n"
+     "  --local-out PATTERN  each rank writes its own part too: 'part-%r.npy', %r is the rank\n"
+     "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
+     "  --timing             say how long each phase took and what each rank had\n"
+     "  --json               the same as one JSON object a rank\n"},
     {"bench", "[--json] [--iterations N] [--alltoall BYTES]",
      "latency and bandwidth, by every rank of a job", ctl_bench, ""},
     {"compare", "A.npy B.npy [--fft]", "relative errors of A against B, or against B's transform",

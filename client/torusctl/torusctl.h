@@ -10,6 +10,7 @@ enum { EXIT_WELL = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3 };
 
 int ctl_emulate(int argc, char **argv);
 int ctl_fft(int argc, char **argv);
+int ctl_redist(int argc, char **argv);
 int ctl_status(int argc, char **argv);
 int ctl_ops(int argc, char **argv);
 int ctl_queues(int argc, char **argv);

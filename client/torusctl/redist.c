@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl redist: every rank reads what one layout gives it of an array, all redistribute, every
+ * rank writes what the other layout gives it, to where that belongs in the whole array. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/redist_schedule.h"
+#include "core/arena.h"
+#include "core/layout_text.h"
+#include "shard.h"
+#include "team.h"
+
+/* The layouts of the largest job, twice, and what they are read with. */
+enum { LAYOUT_BYTES = 16 << 20, NAME_BYTES = 4096 };
+
+enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASES };
+static const char *const phase_names[PHASES] = {"join", "plan", "read", "execute", "write"};
+
+struct run {
+    const char *in, *out, *local_out;
+    const char *layout[2];
+    const char *transpose; /* NULL: axes stay */
+    bool timing, as_json;
+    enum td_schedule_kind schedule;
+    struct team team;
+    torus_plan *plan;
+    int fd;
+    struct npy npy[2];
+    uint32_t axes[TORUS_DIMENSIONS_MAX];
+    struct shard shard[2];
+    void *data[2];
+    double seconds[PHASES];
+};
+
+/* ---- what is asked for ---- */
+
+/* option takes one with a value; false: it is another one. */
+static bool option(struct run *r, const char *name, const char *value, const char **wrong)
+{
+    static const char *const names[] = {"--from", "--to", "--transpose", "--local-out"};
+    const char **to[] = {&r->layout[0], &r->layout[1], &r->transpose, &r->local_out};
+    bool schedule = strcmp(name, "--schedule") == 0;
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *to[i] = value;
+            *wrong = value ? NULL : "a value is missing behind the last option";
+            return true;
+        }
+    if (schedule && !(value && td_schedule_named(value, &r->schedule)))
+        *wrong = "--schedule is auto, circulant, colouring, classes, matching or caterpillar";
+    return schedule;
+}
+
+static const char *parse(int argc, char **argv, struct run *r)
+{
+    const char *wrong = NULL;
+    for (int i = 1; i < argc && !wrong; i++) {
+        if (strcmp(argv[i], "--timing") == 0)
+            r->timing = true;
+        else if (strcmp(argv[i], "--json") == 0)
+            r->as_json = true;
+        else if (option(r, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &wrong))
+            i++;
+        else if (argv[i][0] == '-')
+            wrong = "there is no such option";
+        else if (!r->in)
+            r->in = argv[i];
+        else if (!r->out)
+            r->out = argv[i];
+        else
+            wrong = "one input and one output";
+    }
+    if (wrong)
+        return wrong;
+    if (!r->out)
+        return "an input and an output are needed";
+    if (!r->layout[0] || !r->layout[1])
+        return "--from and --to are needed, such as '(block, *)' and '(*, cyclic(4))'";
+    return r->local_out && !strstr(r->local_out, "%r")
+               ? "--local-out needs %r, the rank, in its name: each rank writes a file of its own"
+               : NULL;
+}
+
+/* read_axes reads 1,0. */
+static bool read_axes(struct run *r)
+{
+    uint32_t seen = 0, count = 0, axes = (uint32_t)r->npy[0].axes;
+    const char *at = r->transpose;
+    for (uint32_t d = 0; d < axes; d++)
+        r->axes[d] = d;
+    if (!at)
+        return true;
+    for (; *at >= '0' && *at <= '9' && count < axes; at += *at == ',' && at[1]) {
+        char *end = NULL;
+        unsigned long axis = strtoul(at, &end, 10);
+        if (axis >= axes)
+            break;
+        seen |= 1u << axis;
+        r->axes[count++] = (uint32_t)axis;
+        at = end;
+    }
+    return !*at && count == axes && seen == (1u << axes) - 1;
+}
+
+static void open_input(struct run *r)
+{
+    struct npy *n = &r->npy[0];
+    r->fd = npy_open_any(r->in, n);
+    if (r->fd < 0)
+        team_complain(&r->team, "%s", n->text);
+    else if (n->axes == 0)
+        team_complain(&r->team, "%.300s is a single element, which cannot be dealt out", r->in);
+    else if (!read_axes(r))
+        team_complain(&r->team,
+                      "--transpose %.50s: it names the %d axes of the array, 0 to %d, each once",
+                      r->transpose, n->axes, n->axes - 1);
+    if (r->team.text[0])
+        return;
+    r->npy[1] = *n;
+    for (int d = 0; d < n->axes; d++)
+        r->npy[1].shape[d] = n->shape[r->axes[d]];
+    for (int d = 0; d < n->axes; d++) /* in the order of the file */
+        r->npy[1].size[d] = r->npy[1].shape[n->fortran ? n->axes - 1 - d : d];
+}
+
+/* read_layout: what is wrong with one is the same everywhere, so that one rank tells. */
+static bool read_layout(struct run *r, unsigned side, struct td_arena *arena)
+{
+    struct td_layout layout;
+    struct td_layout_wrong wrong;
+    const struct npy *n = &r->npy[side];
+    uint32_t ranks = torus_size(r->team.world);
+    const char *name = side ? "to" : "from", *text = r->layout[side], *not = NULL;
+    bool tells = torus_rank(r->team.world) == 0;
+    char why[300];
+    if (!td_layout_parse(&layout, arena, text, (uint32_t)n->axes, n->shape, ranks, &wrong)) {
+        if (tells)
+            team_complain(&r->team, "--%s, character %zu: %s\n  %.300s\n  %*s", name, wrong.at + 1,
+                          wrong.text, text, wrong.at < 300 ? (int)wrong.at + 1 : 1, "^");
+        return false;
+    }
+    not = td_layout_check(&layout, ranks, n->item, why, sizeof why);
+    if (not &&tells)
+        team_complain(&r->team, "--%s %.200s: %s", name, text, not );
+    if (!not )
+        r->shard[side] = shard_of(&layout, torus_rank(r->team.world));
+    td_layout_free(&layout, arena);
+    return !not ;
+}
+
+static void read_layouts(struct run *r)
+{
+    struct td_arena *arena = td_arena_create(LAYOUT_BYTES);
+    if (!arena)
+        team_complain(&r->team, "there is no memory for the layouts");
+    else if (read_layout(r, 0, arena))
+        read_layout(r, 1, arena);
+    td_arena_destroy(arena);
+}
+
+static void plan(struct run *r)
+{
+    struct torus_redist_desc d = {.size = sizeof d,
+                                  .dimensions = (uint32_t)r->npy[0].axes,
+                                  .transposed = 1,
+                                  .element_bytes = r->npy[0].item,
+                                  .from = r->layout[0],
+                                  .to = r->layout[1],
+                                  .schedule = (int32_t)r->schedule};
+    for (uint32_t i = 0; i < d.dimensions; i++) {
+        d.shape[i] = r->npy[0].shape[i];
+        d.axes[i] = r->axes[i];
+    }
+    if (torus_plan_redist(r->team.world, &d, &r->plan) != TORUS_OK)
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+}
+
+/* ---- the work ---- */
+
+static uint64_t bytes_of(const struct run *r, unsigned side)
+{
+    return r->shard[side].elements * r->npy[side].item;
+}
+
+static void read_part(struct run *r)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        uint64_t bytes = bytes_of(r, side);
+        r->data[side] = torus_alloc(r->team.context, bytes ? bytes : 1);
+        if (!r->data[side])
+            team_complain(&r->team, "%s", torus_last_error(r->team.context));
+    }
+    if (!r->team.text[0] && !shard_read(&r->shard[0], r->fd, &r->npy[0], r->data[0]))
+        team_complain(&r->team, "%.300s: %.200s", r->in, r->npy[0].text);
+}
+
+static bool write_part(void *me, int fd, struct npy *file)
+{
+    const struct run *r = me;
+    return shard_write(&r->shard[1], fd, file, r->data[1]);
+}
+
+static bool write_own(void *me, int fd, struct npy *file)
+{
+    const struct run *r = me;
+    const struct shard alone = shard_alone(&r->shard[1]);
+    return shard_write(&alone, fd, file, r->data[1]);
+}
+
+/* own_name puts the rank in place of every %r. False: that is too long. */
+static bool own_name(const struct run *r, char *name)
+{
+    size_t length = 0;
+    for (const char *p = r->local_out; *p && length < NAME_BYTES; p++) {
+        bool rank = p[0] == '%' && p[1] == 'r';
+        int put =
+            rank ? snprintf(name + length, NAME_BYTES - length, "%u", torus_rank(r->team.world))
+                 : snprintf(name + length, NAME_BYTES - length, "%c", *p);
+        length += (size_t)put;
+        p += rank;
+    }
+    return length < NAME_BYTES;
+}
+
+/* write_own_part writes the rank's array, axes in their order, as one of its own. */
+static void write_own_part(struct run *r)
+{
+    static char name[NAME_BYTES];
+    struct npy own = r->npy[1];
+    bool there = r->shard[1].there;
+    own.fortran = false;
+    own.count = r->shard[1].elements;
+    for (int d = 0; d < own.axes; d++)
+        own.shape[d] = own.size[d] = r->shard[1].count[d];
+    if (there && !own_name(r, name))
+        team_complain(&r->team, "the name of the local output is too long");
+    else if (there)
+        team_check_output(&r->team, name);
+    if (team_agree(&r->team))
+        team_write_own(&r->team, there ? name : NULL, &own, write_own, r);
+}
+
+static void report(const struct run *r)
+{
+    char place[200];
+    json_t *all = r->as_json ? team_json(&r->team) : NULL;
+    const char *const sides[] = {"from", "to"};
+    for (unsigned side = 0; side < 2 && all; side++)
+        json_object_set_new(all, sides[side],
+                            json_pack("{s:I s:I}", "elements", (json_int_t)r->shard[side].elements,
+                                      "bytes", (json_int_t)bytes_of(r, side)));
+    if (all)
+        team_json_end(all, phase_names, r->seconds, PHASES);
+    if (!r->timing)
+        return;
+    team_place(&r->team, place, sizeof place);
+    printf("%s: %llu elements before, %llu after, of %zu bytes\n", place,
+           (unsigned long long)r->shard[0].elements, (unsigned long long)r->shard[1].elements,
+           r->npy[0].item);
+    team_slowest(&r->team, phase_names, r->seconds, PHASES);
+}
+
+static bool phase(struct run *r, int which, void (*act)(struct run *))
+{
+    double at = ctl_seconds();
+    act(r);
+    r->seconds[which] += ctl_seconds() - at;
+    return team_agree(&r->team);
+}
+
+static void execute(struct run *r)
+{
+    if (torus_execute(r->plan, r->data[0], r->data[1]) != TORUS_OK)
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+}
+
+static void write_all(struct run *r)
+{
+    if (r->local_out)
+        write_own_part(r);
+    if (!r->team.failed)
+        team_write(&r->team, r->out, &r->npy[1], write_part, r);
+}
+
+static void work(struct run *r)
+{
+    double at = ctl_seconds();
+    if (torus_join(r->team.context, NULL, &r->team.world) != TORUS_OK) {
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+        return;
+    }
+    r->seconds[PHASE_JOIN] = ctl_seconds() - at;
+    open_input(r);
+    team_check_output(&r->team, r->out);
+    if (team_agree(&r->team) && phase(r, PHASE_PLAN, read_layouts) && phase(r, PHASE_PLAN, plan) &&
+        phase(r, PHASE_READ, read_part) && phase(r, PHASE_EXECUTE, execute) &&
+        phase(r, PHASE_WRITE, write_all))
+        report(r);
+}
+
+int ctl_redist(int argc, char **argv)
+{
+    struct run r = {.fd = -1};
+    int code = EXIT_WELL;
+    const char *wrong = parse(argc, argv, &r);
+    if (wrong)
+        return ctl_usage("redist", wrong);
+    if (!team_open(&r.team, "redist", &code))
+        return code;
+    work(&r);
+    if (r.fd >= 0)
+        close(r.fd);
+    return team_end(&r.team);
+}

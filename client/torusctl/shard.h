@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shard: a rank's part of an array, as a layout deals it out, between its memory and the .npy file
+ * that has the whole array. */
+#ifndef TORUSCTL_SHARD_H
+#define TORUSCTL_SHARD_H
+
+#include "core/layout.h"
+#include "npy.h"
+
+struct shard {
+    uint32_t dimensions;
+    bool there; /* the rank has a part, though that may be empty */
+    struct td_owned owned[TD_DIMENSIONS_MAX];
+    uint64_t count[TD_DIMENSIONS_MAX];  /* indices that are owned */
+    uint64_t stride[TD_DIMENSIONS_MAX]; /* elements between neighbours in memory */
+    uint64_t elements;
+};
+
+struct shard shard_of(const struct td_layout *layout, uint32_t rank);
+/* shard_alone returns the same memory as an array of its own: its part is all of it. */
+struct shard shard_alone(const struct shard *shard);
+/* shard_read and shard_write move the part between memory and the file. False with a sentence in
+ * npy->text. */
+bool shard_read(const struct shard *shard, int fd, struct npy *npy, void *memory);
+bool shard_write(const struct shard *shard, int fd, struct npy *npy, const void *memory);
+
+#endif
