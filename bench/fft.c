@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fft: torusd beside FFTW-MPI, on one machine: the daemons emulated on loopback, Open MPI over TCP
+ * where there are several nodes, over its shared memory where there is one. Both sides run all the
+ * time and are measured in turns, since a machine's speed drifts. */
+#include <fftw3.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fft_driver.h"
+
+static const char usage[] =
+    "usage: bench_fft [options]\n"
+    "\n"
+    "time complex transforms of torusd beside those of FFTW-MPI (FFTW_MEASURE), and check both\n"
+    "against FFTW in one process\n"
+    "\n"
+    "  --quick          1024x1024 and 64x64x64 in three settings, few samples\n"
+    "  --json FILE      write the results to FILE too\n"
+    "  --setting NAME   1x1, 1x4, 1x8, 1x9, 4x1, 8x1 or 9x1 (nodes x ranks a node); may be "
+    "repeated\n"
+    "  --array NAME     1024x1024, 2048x2048, 4096x4096, 128x128x128, 256x256x256 or 64x64x64;\n"
+    "                   may be repeated\n"
+    "  --samples N      of each, 9\n"
+    "\n"
+    "PLAN is what planning keeps the caller waiting, FIRST the first execution, STEADY the median\n"
+    "of those when torusd has measured its plans in the background, GFLOPS 5 N log2 N / STEADY,\n"
+    "RATIO torusd's time by FFTW-MPI's, MEMORY that of ranks and daemons at the most, ERROR the\n"
+    "largest by the largest value.\n";
+
+static const struct setting settings[] = {{"1x1", 1, 1}, {"1x4", 1, 4}, {"1x8", 1, 8},
+                                          {"1x9", 1, 9}, {"4x1", 4, 1}, {"8x1", 8, 1},
+                                          {"9x1", 9, 1}};
+static const struct problem problems[] = {
+    {2, {1024, 1024, 0}}, {2, {2048, 2048, 0}}, {2, {4096, 4096, 0}},
+    {3, {128, 128, 128}}, {3, {256, 256, 256}}, {3, {64, 64, 64}},
+};
+enum {
+    SETTINGS = sizeof settings / sizeof settings[0],
+    PROBLEMS = sizeof problems / sizeof problems[0],
+    QUICK_ONLY = PROBLEMS - 1, /* the small one */
+    RESULTS_MAX = SETTINGS * PROBLEMS,
+    SAMPLES = 9,
+    QUICK_SAMPLES = 3,
+    SETTLE_SECONDS = 240,
+};
+
+struct bench {
+    bool quick, wanted_setting[SETTINGS], wanted_problem[PROBLEMS];
+    uint32_t samples;
+    const char *json;
+    char folder[PATH_MAX], file[64];
+    struct running side[SIDES];
+    double *reference[PROBLEMS];
+    struct result result[RESULTS_MAX];
+    size_t results;
+};
+
+/* ---- measuring ---- */
+
+/* open_side plans and runs once: what a process sees that comes for the first time. */
+static bool open_side(struct bench *b, enum side side, const struct problem *p, struct figures *f)
+{
+    struct order order = {.kind = ORDER_PLAN, .times = 1, .problem = *p};
+    f->plan_s = side_order(&b->side[side], &order, NULL);
+    order.kind = ORDER_RUN;
+    f->first_s = f->plan_s < 0 ? -1 : side_order(&b->side[side], &order, NULL);
+    return f->first_s >= 0;
+}
+
+/* check compares the last result with that of one process. */
+static bool check(struct bench *b, enum side side, size_t which, struct figures *f)
+{
+    struct order order = {.kind = ORDER_WRITE, .problem = problems[which]};
+    strcpy(order.file, b->file);
+    bool well = result_file(b->file, &problems[which]) &&
+                side_order(&b->side[side], &order, NULL) >= 0 &&
+                result_errors(b->file, &problems[which], b->reference[which], &f->errors);
+    unlink(b->file);
+    return well;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static void set_spread(struct figures *f, double *seconds, uint32_t n)
+{
+    qsort(seconds, n, sizeof *seconds, ascending);
+    f->steady_s = seconds[n / 2];
+    f->lower_s = seconds[n / 4];
+    f->upper_s = seconds[n - 1 - n / 4];
+}
+
+/* steady runs the sides in turns, after an execution each that does not count. */
+static bool steady(struct bench *b, struct result *r)
+{
+    static double seconds[SIDES][SAMPLES_MAX];
+    struct order order = {.kind = ORDER_RUN, .times = 1, .problem = r->problem};
+    for (int side = 0; side < SIDES; side++)
+        if (side_order(&b->side[side], &order, &r->side[side].memory_bytes) < 0)
+            return false;
+    for (uint32_t i = 0; i < r->samples; i++)
+        for (int side = 0; side < SIDES; side++)
+            if ((seconds[side][i] = side_order(&b->side[side], &order, NULL)) < 0)
+                return false;
+    for (int side = 0; side < SIDES; side++)
+        set_spread(&r->side[side], seconds[side], r->samples);
+    return true;
+}
+
+static bool measure(struct bench *b, const struct setting *setting, size_t which)
+{
+    struct result *r = &b->result[b->results];
+    struct order order = {.kind = ORDER_SETTLE, .times = SETTLE_SECONDS};
+    char text[64];
+    *r = (struct result){.setting = setting, .problem = problems[which], .samples = b->samples};
+    problem_text(&r->problem, text, sizeof text);
+    if (!b->reference[which] && !(b->reference[which] = reference_make(&problems[which]))) {
+        fprintf(stderr, "bench fft: no memory for %s\n", text);
+        return false;
+    }
+    for (int side = 0; side < SIDES; side++)
+        if (!open_side(b, (enum side)side, &r->problem, &r->side[side]))
+            return false;
+    r->side[TORUSD].settle_s = side_order(&b->side[TORUSD], &order, NULL);
+    if (!steady(b, r))
+        return false;
+    for (int side = 0; side < SIDES; side++)
+        if (!check(b, (enum side)side, which, &r->side[side]))
+            return false;
+    fprintf(stderr, "%s %s: torusd %.4g s, FFTW-MPI %.4g s\n", setting->name, text,
+            r->side[TORUSD].steady_s, r->side[FFTW_MPI].steady_s);
+    b->results++;
+    return true;
+}
+
+static bool measure_setting(struct bench *b, const struct setting *setting)
+{
+    bool well = true;
+    for (int side = 0; side < SIDES; side++)
+        well = well && side_start(&b->side[side], (enum side)side, setting, b->folder);
+    for (size_t i = 0; i < PROBLEMS && well; i++)
+        if (b->wanted_problem[i])
+            well = measure(b, setting, i);
+    for (int side = 0; side < SIDES; side++)
+        side_stop(&b->side[side]);
+    return well;
+}
+
+/* ---- options ---- */
+
+static bool want_setting(struct bench *b, const char *name)
+{
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (strcmp(settings[i].name, name) == 0)
+            return b->wanted_setting[i] = true;
+    return false;
+}
+
+static bool want_problem(struct bench *b, const char *name)
+{
+    char text[64];
+    for (size_t i = 0; i < PROBLEMS; i++) {
+        problem_text(&problems[i], text, sizeof text);
+        if (strcmp(text, name) == 0)
+            return b->wanted_problem[i] = true;
+    }
+    return false;
+}
+
+static bool any(const bool *wanted, size_t count)
+{
+    return memchr(wanted, true, count) != NULL;
+}
+
+static bool parse(struct bench *b, int argc, char **argv)
+{
+    bool well = true;
+    for (int i = 1; i < argc && well; i++) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        bool alone = strcmp(name, "--quick") == 0;
+        if (alone)
+            b->quick = true;
+        else if (strcmp(name, "--json") == 0)
+            well = (b->json = value)[0] != '\0';
+        else if (strcmp(name, "--setting") == 0)
+            well = want_setting(b, value);
+        else if (strcmp(name, "--array") == 0)
+            well = want_problem(b, value);
+        else if (strcmp(name, "--samples") == 0)
+            well = (b->samples = (uint32_t)atoi(value)) >= 1 && b->samples <= SAMPLES_MAX;
+        else
+            well = false;
+        i += !alone;
+    }
+    if (b->samples == 0)
+        b->samples = b->quick ? QUICK_SAMPLES : SAMPLES;
+    if (!any(b->wanted_setting, SETTINGS) && b->quick)
+        well = well && want_setting(b, "1x1") && want_setting(b, "1x4") && want_setting(b, "4x1");
+    else if (!any(b->wanted_setting, SETTINGS))
+        memset(b->wanted_setting, true, SETTINGS);
+    if (!any(b->wanted_problem, PROBLEMS) && b->quick)
+        well = well && want_problem(b, "1024x1024") && want_problem(b, "64x64x64");
+    else if (!any(b->wanted_problem, PROBLEMS))
+        memset(b->wanted_problem, true, QUICK_ONLY);
+    return well;
+}
+
+static bool find_folder(char folder[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length <= 0)
+        return false;
+    folder[length] = '\0';
+    *strrchr(folder, '/') = '\0';
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+    bool well = true;
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (!parse(&b, argc, argv)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    if (!find_folder(b.folder))
+        return 1;
+    snprintf(b.file, sizeof b.file, "/dev/shm/bench-fft.%d", (int)getpid());
+    for (size_t i = 0; i < SETTINGS && well; i++)
+        if (b.wanted_setting[i])
+            well = measure_setting(&b, &settings[i]);
+    print_table(b.result, b.results);
+    if (b.json && !print_json(b.json, b.result, b.results, b.quick)) {
+        fprintf(stderr, "bench fft: %s cannot be written\n", b.json);
+        well = false;
+    }
+    for (size_t i = 0; i < PROBLEMS; i++)
+        fftw_free(b.reference[i]);
+    return well ? 0 : 1;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fft_driver: what the parts of the driver share. */
+#ifndef BENCH_FFT_DRIVER_H
+#define BENCH_FFT_DRIVER_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "fft.h"
+
+enum { RANKS_MAX = 16, SAMPLES_MAX = 64 };
+enum side { TORUSD, FFTW_MPI, SIDES };
+
+struct setting {
+    const char *name;
+    uint32_t nodes, ranks_per_node;
+};
+
+/* ---- fft_side.c ---- */
+
+/* struct running: the processes of one side in one setting. */
+struct running {
+    pid_t pid;
+    enum side side;
+    uint32_t ranks;
+    int fd[RANKS_MAX]; /* of rank i */
+};
+
+/* side_start starts a side and waits until all its ranks are there; false: it said why. `folder`
+ * has the ranks' programs and torusctl. */
+bool side_start(struct running *r, enum side side, const struct setting *setting,
+                const char *folder);
+/* side_order returns the seconds from the first rank's begin to the last one's end; below 0: it
+ * failed, and said why. memory_bytes: NULL, or what the side's processes take at the most
+ * meanwhile, memory that several have counted once. */
+double side_order(const struct running *r, const struct order *order, uint64_t *memory_bytes);
+void side_stop(struct running *r);
+const char *side_name(enum side side);
+
+/* ---- fft_reference.c ---- */
+
+/* struct errors: of a result against FFTW in one process, relative: of the largest difference to
+ * the largest value, and in the L2 norm. */
+struct errors {
+    double most, norm;
+};
+
+/* reference_make transforms the problem's input; NULL: no memory. To be freed with fftw_free. */
+double *reference_make(const struct problem *problem);
+/* result_file creates the file that ranks write to. */
+bool result_file(const char *path, const struct problem *problem);
+bool result_errors(const char *path, const struct problem *problem, const double *reference,
+                   struct errors *errors);
+
+/* ---- fft_print.c ---- */
+
+/* struct figures: of one side. Seconds; below 0: not known. */
+struct figures {
+    double plan_s, first_s, settle_s;
+    double steady_s, lower_s, upper_s; /* median and quartiles */
+    uint64_t memory_bytes;
+    struct errors errors;
+};
+
+struct result {
+    const struct setting *setting;
+    struct problem problem;
+    uint32_t samples;
+    struct figures side[SIDES];
+};
+
+/* gflops_of returns 5 N log2 N / t / 1e9. */
+double gflops_of(const struct problem *problem, double seconds);
+void problem_text(const struct problem *problem, char *text, size_t size);
+void print_table(const struct result *results, size_t count);
+/* print_json returns false when the file cannot be written. */
+bool print_json(const char *path, const struct result *results, size_t count, bool quick);
+
+#endif
