@@ -79,6 +79,10 @@ static void meet(const struct td_owned *a, const struct td_owned *b, struct td_s
     s->stride[0] = td_owned_before(a, begin + period) - td_owned_before(a, begin);
     s->stride[1] = td_owned_before(b, begin + period) - td_owned_before(b, begin);
     s->span = span;
+    if (s->count == 1 && s->stride[0] == s->period && s->stride[1] == s->period) {
+        s->first.count = s->period = s->total; /* one span goes on where the last one ended */
+        s->stride[0] = s->stride[1] = s->total;
+    }
 }
 
 static const struct td_interval *span_at(const struct td_spans *s, uint32_t i)
