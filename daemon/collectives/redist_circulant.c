@@ -220,23 +220,28 @@ static void walk_on(struct walk *w, const struct td_circulant *c)
     }
 }
 
+/* meet_all leaves what indices add in each class's first turn, and takes it from there for all
+ * turns, the first one last. */
 static void meet_all(const struct td_circulant *c, bool receiving, uint32_t owner, uint32_t *row)
 {
     struct place place;
     struct walk w;
     uint32_t others = receiving ? c->senders : c->receivers, m = c->rotations;
+    bool down = receiving && !c->mirrored;
     locate(c, receiving, owner, &place);
     walk_init(&w, c, receiving, &place);
-    for (uint32_t class = 0; class < c->classes; class ++, walk_on(&w, c)) {
-        uint32_t base = walk_sum(&w, c, receiving);
-        uint32_t label = c->mirrored ? (m - place.label) % m : place.label;
-        for (uint32_t turn = 0; turn < m; turn++) {
-            *row++ = label < others ? base + by_label(c, receiving, label) : UINT32_MAX;
-            if (receiving && !c->mirrored)
-                label = label ? label - 1 : m - 1;
-            else
-                label = label + 1 < m ? label + 1 : 0;
-        }
+    for (uint32_t class = 0; class < c->classes; class ++, walk_on(&w, c))
+        row[class * m] = walk_sum(&w, c, receiving);
+    uint32_t label = c->mirrored ? (m - place.label) % m : place.label; /* as in turn m */
+    for (uint32_t turn = m; turn-- > 0;) {
+        if (down)
+            label = label + 1 < m ? label + 1 : 0;
+        else
+            label = label ? label - 1 : m - 1;
+        bool idle = label >= others;
+        uint32_t base = idle ? 0 : by_label(c, receiving, label);
+        for (uint32_t class = 0; class < c->classes; class ++)
+            row[class * m + turn] = idle ? UINT32_MAX : base + row[class * m];
     }
 }
 
