@@ -1,92 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bcast_trees: broadcast of long buffers over all links of a torus. The buffer is cut into 2 D
- * pieces, and each goes down a spanning tree of its own; no two trees use a link in the same
- * direction, so every link carries one piece: n / (2 D) bytes.
- *
- * The tree of piece (p, +), with the root at the origin: along p from the root; from all nodes of
- * that line but the root along p + 1; from all of those along p + 2, and so on; and what is left,
- * the nodes with coordinate 0 in p, is reached by the links that close the rings of p. Of piece
- * (p, -) it is the mirror image. Two trees that both go along d before it is the turn of p = d
- * differ in whether the coordinate of the one that started farther away is 0.
+ * pieces, and each goes down a spanning tree of its own (trees.h); no two trees use a link in the
+ * same direction, so every link carries one piece: n / (2 D) bytes.
  *
  * Chunks follow each other down a tree. */
 #include "collectives.h"
-#include "grid.h"
+#include "trees.h"
 
 enum { CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12 };
 enum { P_GRID, P_BYTES = TD_GRID_PARAMETERS, P_CHUNK, P_CHUNKS, P_ROOT, P_LOCAL };
 
-/* struct place: where this node is in the tree of a piece. */
-struct place {
-    uint32_t parent;                                 /* slot; this node's own at the root */
-    uint32_t children, child[TD_DIMENSIONS_MAX + 1]; /* slots */
-};
-
-/* struct walker: coordinates relative to the root, so that the piece goes "up" in each. */
-struct walker {
-    const struct td_grid *grid;
-    uint32_t root, first; /* slot; the piece's dimension */
-    bool back;            /* the piece of the mirror image */
-    uint32_t x[TD_DIMENSIONS_MAX];
-};
-
-static void look(struct walker *w, uint32_t slot)
+static struct td_trees_place place_of(const struct td_program *p, const struct td_grid *grid,
+                                      uint32_t piece)
 {
-    for (uint32_t d = 0; d < w->grid->shape.dimensions; d++) {
-        uint32_t k = w->grid->shape.size[d];
-        uint32_t at = td_grid_coordinate(w->grid, slot, d),
-                 from = td_grid_coordinate(w->grid, w->root, d);
-        w->x[d] = w->back ? (from + k - at) % k : (at + k - from) % k;
-    }
-}
-
-/* with returns the slot of these coordinates with x[d] replaced. */
-static uint32_t with(const struct walker *w, uint32_t slot, uint32_t d, uint32_t x)
-{
-    uint32_t k = w->grid->shape.size[d], from = td_grid_coordinate(w->grid, w->root, d);
-    return td_grid_moved(w->grid, slot, d, w->back ? (from + k - x) % k : (from + x) % k);
-}
-
-/* turn returns dimension i of the piece's order. */
-static uint32_t turn(const struct walker *w, uint32_t i)
-{
-    return (w->first + i) % w->grid->shape.dimensions;
-}
-
-static struct place place_in(struct walker *w, uint32_t slot)
-{
-    uint32_t dimensions = w->grid->shape.dimensions, last = UINT32_MAX, p = w->first;
-    struct place at = {.parent = slot};
-    look(w, slot);
-    for (uint32_t i = 0; i < dimensions; i++)
-        if (w->x[turn(w, i)])
-            last = i;
-    if (last == UINT32_MAX) {
-        at.child[at.children++] = with(w, slot, p, 1);
-        return at;
-    }
-    if (w->x[p] == 0) {
-        at.parent = with(w, slot, p, w->grid->shape.size[p] - 1);
-        return at;
-    }
-    uint32_t d = turn(w, last);
-    at.parent = with(w, slot, d, w->x[d] - 1);
-    if (w->x[d] + 1 < w->grid->shape.size[d])
-        at.child[at.children++] = with(w, slot, d, w->x[d] + 1);
-    for (uint32_t i = last + 1; i < dimensions; i++)
-        at.child[at.children++] = with(w, slot, turn(w, i), 1);
-    if (last > 0 && w->x[p] + 1 == w->grid->shape.size[p])
-        at.child[at.children++] = with(w, slot, p, 0);
+    struct td_trees_place at;
+    td_trees_place(grid, (uint32_t)p->parameter[P_ROOT], piece, p->slot, &at);
     return at;
-}
-
-static struct place place_of(const struct td_program *p, const struct td_grid *grid, uint32_t piece)
-{
-    struct walker w = {.grid = grid,
-                       .root = (uint32_t)p->parameter[P_ROOT],
-                       .first = piece / 2,
-                       .back = piece % 2};
-    return place_in(&w, p->slot);
 }
 
 /* chunk names one of a piece's chunks. */
@@ -119,7 +48,7 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         return;
     }
     uint32_t piece = family % pieces;
-    struct place at = place_of(p, &grid, piece);
+    struct td_trees_place at = place_of(p, &grid, piece);
     step->sign = piece % 2 ? -1 : 1;
     if (step->kind == TD_RECV) {
         step->peer = p->group->node[at.parent];
@@ -139,11 +68,9 @@ bool td_bcast_trees_compile(struct td_program *p)
 {
     struct td_grid grid;
     uint32_t root = 0, local = 0;
-    td_grid_of(p->group, p->topology, &grid);
+    if (!td_trees_grid(p, &grid))
+        return false;
     td_group_locate(p->group, p->call.root, &root, &local);
-    for (uint32_t d = 0; d < grid.shape.dimensions; d++)
-        if (!grid.shape.wrap[d] || !grid.box || grid.shape.size[d] < 2)
-            return false;
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t bytes = p->call.count * td_type_bytes(p->call.type);
     uint64_t each = (uint64_t)CHUNK_PACKETS * p->tuning.packet_bytes;
@@ -161,7 +88,7 @@ bool td_bcast_trees_compile(struct td_program *p)
     for (uint32_t i = 0; i < pieces; i++)
         td_program_add(p, TD_RECV, at_root ? 0 : chunks, "chunks of a piece");
     for (uint32_t i = 0; i < pieces; i++) {
-        struct place at = place_of(p, &grid, i);
+        struct td_trees_place at = place_of(p, &grid, i);
         unsigned send = td_program_add(p, TD_SEND, chunks * at.children, "chunks down a tree");
         if (!at_root && at.children)
             td_program_need(p, send, i, at.children, 1, 1);

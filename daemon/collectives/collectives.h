@@ -25,6 +25,8 @@ bool td_tree_gather_compile(struct td_program *p);
 /* bcast_trees: broadcast over all links of a torus, by edge-disjoint trees. False where the group
  * is no torus. */
 bool td_bcast_trees_compile(struct td_program *p);
+/* reduce_trees: reduce over all links of a torus, by the same trees. False as above. */
+bool td_reduce_trees_compile(struct td_program *p);
 /* reduce_bucket: allreduce round the rings of a torus, a dimension at a time. False as above. */
 bool td_reduce_bucket_compile(struct td_program *p);
 /* block_bucket: reduce-scatter, and all-gather, the same way. False also where ranks are not spread

@@ -163,6 +163,9 @@ static bool compile_rooted(struct td_program *p)
     if (kind == TD_KIND_BROADCAST && (!asked || spread == TD_SPREAD_LINKS) &&
         td_bcast_trees_compile(p))
         return true;
+    bool reduces = kind == TD_KIND_REDUCE && p->call.mode != TD_REPRODUCIBLE_ANY;
+    if (reduces && (!asked || spread == TD_SPREAD_LINKS) && td_reduce_trees_compile(p))
+        return true;
     if (!asked)
         spread = leaves_gaps(p) ? TD_SPREAD_PLANES : TD_SPREAD_BINARY;
     if (spread == TD_SPREAD_PLANES && !p->tree)
@@ -172,13 +175,27 @@ static bool compile_rooted(struct td_program *p)
         td_bcast_compile(p, spread == TD_SPREAD_LINKS ? TD_SPREAD_BINARY : spread);
         return true;
     }
-    bool reduces = kind == TD_KIND_REDUCE && p->call.mode != TD_REPRODUCIBLE_ANY;
     if (reduces && (along || spread == TD_SPREAD_BINOMIAL)) {
         td_tree_reduce_compile(p, spread);
         return true;
     }
     bool moves = kind == TD_KIND_GATHER || kind == TD_KIND_SCATTER;
     return moves && along && td_tree_gather_compile(p);
+}
+
+/* chain_is_long: whether a scan from node to node takes longer than two exchanges in which every
+ * node folds a segment of all vectors. */
+static bool chain_is_long(const struct td_program *p)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    uint64_t nodes = p->group->slots, packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED || !grid.box || nodes < 3)
+        return false;
+    uint64_t n = (payload_bytes(&p->call) + packet - 1) / packet;
+    uint64_t chunk = (TD_COMPUTE_BYTES / 2 + packet - 1) / packet, each = (n + nodes - 1) / nodes;
+    uint64_t chain = n + (nodes - 2) * (n < chunk ? n : chunk);
+    return td_alltoall_bound(&grid.shape, each * td_ranks_here(p)) < chain;
 }
 
 /* asked_for: whether a call is to go by a program though it is short enough to ride. */
@@ -230,7 +247,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     if (kind == TD_KIND_ALLGATHER && torus && td_allgather_bucket_compile(out))
         return;
     bool scans = kind == TD_KIND_SCAN || kind == TD_KIND_EXSCAN;
-    if (scans && td_scan_chain_compile(out))
+    if (scans && !chain_is_long(out) && td_scan_chain_compile(out))
         return;
     if (kind == TD_KIND_BROADCAST)
         td_bcast_compile(out, TD_SPREAD_BINARY);
@@ -297,8 +314,10 @@ static const char *why(const char *method)
         const char *method, *why;
     } reasons[] = {
         {"bcast_trees", "the group is a torus, and every link carries a part of the data"},
+        {"reduce_trees", "the group is a torus, and every link carries a part of the data"},
         {"reduce_bucket", "the group is a torus, and every link carries a part of the data"},
-        {"reduce_scatter_bucket", "the group is a torus, and every link carries a part of the data"},
+        {"reduce_scatter_bucket",
+         "the group is a torus, and every link carries a part of the data"},
         {"allgather_bucket", "the group is a torus, and every link carries a part of the data"},
         {"bcast", "chunks follow each other down a tree of the group's nodes"},
         {"tree_reduce", "chunks follow each other up a tree of the group's nodes"},

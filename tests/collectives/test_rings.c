@@ -119,6 +119,24 @@ static void broadcast_goes_down_edge_disjoint_trees(void **unused)
         }
 }
 
+static void a_reduction_comes_up_edge_disjoint_trees(void **unused)
+{
+    (void)unused;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (uint32_t per_node = 1; per_node <= 2; per_node++) {
+            struct world w = make(shapes[s], per_node);
+            for (uint32_t root = 0; w.size <= 16 && root < w.size; root += 1 + w.size / 5) {
+                const struct td_call call = {.kind = TD_KIND_REDUCE,
+                                             .type = TD_TYPE_DOUBLE,
+                                             .op = TD_OP_SUM,
+                                             .count = 300 + 7000 * (root % 2),
+                                             .root = root};
+                check(&w, &call, 1 << 30, root % 2, shapes[s]);
+                check(&w, &call, 1, root % 2, shapes[s]); /* a chunk a segment */
+            }
+        }
+}
+
 /* link_loads counts the bytes that SENDs of one hop put on every directed link. */
 static void no_two_trees_share_a_link(void **unused)
 {
@@ -208,6 +226,7 @@ int main(void)
         cmocka_unit_test(allreduce_goes_round_all_rings),
         cmocka_unit_test(blocks_go_round_all_rings),
         cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),
+        cmocka_unit_test(a_reduction_comes_up_edge_disjoint_trees),
         cmocka_unit_test(no_two_trees_share_a_link),
         cmocka_unit_test(prefix_streams_over_a_tree_of_neighbours),
     };
