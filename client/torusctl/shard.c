@@ -140,7 +140,7 @@ static bool move_line(struct walk *w, uint32_t axis, uint64_t at, uint64_t place
 static bool move(struct walk *w)
 {
     const struct shard *s = w->shard;
-    uint32_t n = s->dimensions, axis[TD_DIMENSIONS_MAX];
+    uint32_t n = s->dimensions, axis[TD_DIMENSIONS_MAX] = {0};
     uint64_t jump[TD_DIMENSIONS_MAX], index[TD_DIMENSIONS_MAX] = {0};
     for (uint32_t i = 0; i < n; i++)
         axis[i] = w->npy->fortran ? n - 1 - i : i; /* outermost first */
