@@ -183,7 +183,7 @@ static bool compile_rooted(struct td_program *p)
     return moves && along && td_tree_gather_compile(p);
 }
 
-/* chain_is_long: whether a scan from node to node takes longer than two exchanges in which every
+/* chain_is_long: whether a scan from node to node takes far longer than two exchanges in which every
  * node folds a segment of all vectors. */
 static bool chain_is_long(const struct td_program *p)
 {
@@ -195,7 +195,7 @@ static bool chain_is_long(const struct td_program *p)
     uint64_t n = (payload_bytes(&p->call) + packet - 1) / packet;
     uint64_t chunk = (TD_COMPUTE_BYTES / 2 + packet - 1) / packet, each = (n + nodes - 1) / nodes;
     uint64_t chain = n + (nodes - 2) * (n < chunk ? n : chunk);
-    return td_alltoall_bound(&grid.shape, each * td_ranks_here(p)) < chain;
+    return 2 * td_alltoall_bound(&grid.shape, each * td_ranks_here(p)) < chain;
 }
 
 /* asked_for: whether a call is to go by a program though it is short enough to ride. */
