@@ -289,9 +289,9 @@ class EveryOperation(unittest.TestCase):
         self.assertIn("  T_min      2 slots", text)
         self.assertRegex(text, r"Sends\n  to node 2 \(2\) +1 MiB in \d+ messages .* 1 hop")
         self.assertRegex(text, r"Receives\n  from node 0 \(0\) +1 MiB in ")
-        long = call("allgather", "4x4").stdout
+        long = call("allgather", "4mx4").stdout
         self.assertIn("and 3 more nodes; --all shows them", long)
-        self.assertEqual(call("allgather", "4x4", "--all").stdout.count("  from node "), 15)
+        self.assertEqual(call("allgather", "4mx4", "--all").stdout.count("  from node "), 15)
 
     def test_the_method_asked_for_is_taken(self):
         for operation, method, name in [("prefix", "stream", "prefix_stream"),
