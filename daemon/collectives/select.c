@@ -270,6 +270,11 @@ static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
 
 const struct td_planner td_select_planner = {make_stages, td_stages_free};
 
+const struct td_schedule *td_select_schedule(const struct td_plan *plan)
+{
+    return &plan->stages->move[0].schedule;
+}
+
 const char *td_alltoall_name(enum td_alltoall method)
 {
     static const char *const names[TD_ALLTOALLS] = {"auto", "random", "phased", "pairwise",

@@ -5,12 +5,15 @@
 
 #include "core/plan.h"
 #include "core/program.h"
+#include "redist_schedule.h"
 
 /* td_select_compile is the td_compile_fn of both drivers. Of an all-to-all, the program's tuning
  * names the method it is by, never AUTO. */
 td_compile_fn td_select_compile;
 /* td_select_planner makes what the programs of plans need, for both drivers. */
 extern const struct td_planner td_select_planner;
+/* td_select_schedule returns the schedule of a redistribution whose stages have been made. */
+const struct td_schedule *td_select_schedule(const struct td_plan *plan);
 /* td_select_explain writes the method that td_select_compile takes and the reason, in a sentence;
  * returns its length. */
 int td_select_explain(const struct td_compile_input *input, char *text, size_t size);

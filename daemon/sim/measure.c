@@ -14,6 +14,7 @@
 #include "core/core.h"
 #include "core/group.h"
 #include "core/planes.h"
+#include "measure_plan.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
 /* A world that does nothing for so long will do nothing but heartbeats, which are further apart. */
@@ -82,6 +83,7 @@ static void on_release(void *me, td_time now)
 /* struct party: who takes part, and what they were told. */
 struct party {
     uint32_t size;
+    struct td_measured_plan plan;
     uint32_t *node, *client, *group;
     uint64_t *request;
     uint64_t *count; /* [size]: of a call with parts, one rank's counts of either side */
@@ -89,6 +91,7 @@ struct party {
 
 static void disband(struct party *p)
 {
+    td_measured_plan_fini(&p->plan);
     free(p->node);
     free(p->client);
     free(p->group);
@@ -158,12 +161,17 @@ static void all_call(struct td_sim *sim, const struct td_measure_options *o, str
 {
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     q.u.operation.call = o->call;
+    q.u.operation.call.plan = p->plan.number;
+    q.u.operation.sequence = p->plan.plan != NULL; /* that was the first call */
     q.u.operation.timeout_ns = -1;
     for (uint32_t r = 0; r < p->size; r++) {
         uint64_t need[2];
         td_call_bytes(&o->call, p->size, r, &need[0], &need[1]);
         if (td_call_has_parts(o->call.kind))
             fill_parts(o, p, r, &q, need);
+        struct td_box box;
+        for (unsigned side = 0; side < 2 && p->plan.plan; side++)
+            need[side] = td_plan_bytes(p->plan.plan, side, r, &box);
         uint32_t region = td_sim_region(sim, p->client[r], need[0] + need[1] + 1);
         q.u.operation.group = p->group[r];
         q.u.operation.source = (struct td_place){region, 0, need[0]};
@@ -239,6 +247,23 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
     return good;
 }
 
+/* explain_plan reads the plan as every node does for itself. */
+static bool explain_plan(const struct td_measure_options *o, struct party *p,
+                         struct td_measurement *m)
+{
+    const struct td_settings *s = &o->world.settings;
+    if (!td_measured_plan_read(&p->plan, o->plan, &m->topology, &s->tuning, p->node, p->size,
+                               m->wrong, sizeof m->wrong))
+        return false;
+    m->method = p->plan.schedule;
+    m->steps = p->plan.steps;
+    m->bound = td_measured_plan_bound(&p->plan, &m->topology, p->node, s->packet_bytes);
+    snprintf(m->call, sizeof m->call, "%s of %.120s to %.120s", td_kind_name(o->call.kind),
+             o->plan->from, o->plan->to);
+    snprintf(m->why, sizeof m->why, "the %s schedule, %u steps", m->method, m->steps);
+    return true;
+}
+
 static void count_links(struct td_measurement *m, double packet_bytes)
 {
     uint32_t directions = 2 * m->topology.dimensions;
@@ -303,11 +328,26 @@ static bool fail(struct td_measurement *m, const char *why)
     return false;
 }
 
+/* forget: what the links did before is not counted. */
+static void forget(struct td_measurement *m, struct run *r)
+{
+    memset(m->link, 0, (size_t)m->topology.nodes * r->directions * sizeof *m->link);
+    memset(r->busy, 0, (size_t)TD_MEASURE_BINS * r->directions * sizeof *r->busy);
+    m->hops = m->waits = 0;
+    r->bin_ns = TD_MEASURE_SLOT_NS;
+}
+
 static bool simulate(struct td_sim *sim, const struct td_measure_options *o, struct party *p,
                      struct td_measurement *m, struct run *r)
 {
     if (!all_join(sim, p))
         return fail(m, "the ranks could not join");
+    if (o->plan) {
+        if (!td_measured_plan_agree(&p->plan, sim, o->plan, p->client, p->group, p->size, m->wrong,
+                                    sizeof m->wrong))
+            return false;
+        forget(m, r);
+    }
     double begin = clock_seconds();
     td_time called = td_sim_now(sim);
     uint64_t events = td_sim_events(sim);
@@ -357,13 +397,17 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     }
     m->ranks = party.size;
     td_call_print(&o.call, m->call, sizeof m->call);
-    m->bound = td_bound_slots(&m->topology, o.call.kind, o.bytes, party.size, s->packet_bytes);
+    m->bound =
+        o.plan ? 0
+               : td_bound_slots(&m->topology, o.call.kind, o.bytes, party.size, s->packet_bytes);
     m->link = calloc((size_t)m->topology.nodes * r.directions + 1, sizeof *m->link);
     m->line = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *m->line);
     r.busy = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *r.busy);
-    bool made = m->link && m->line && r.busy && explain(&o, &party, m);
+    bool made = m->link && m->line && r.busy;
+    fail(m, "no memory for such a machine");
+    made = made && (o.plan ? explain_plan(&o, &party, m) : explain(&o, &party, m));
     struct td_sim *sim = made ? td_sim_create(&o.world) : NULL;
-    bool good = sim ? simulate(sim, &o, &party, m, &r) : fail(m, "no memory for such a machine");
+    bool good = sim && simulate(sim, &o, &party, m, &r);
     if (good) {
         count_links(m, s->packet_bytes);
         count_queues(sim, m);

@@ -15,7 +15,8 @@ enum {
 struct td_measure_options {
     struct td_sim_options world; /* shape, seed, settings: packet, tuning, router */
     struct td_call call;
-    uint64_t bytes;    /* of the call: of the vector, or of each rank's part, or for each other */
+    uint64_t bytes; /* of the call: of the vector, or of each rank's part, or for each other */
+    const struct td_description *plan; /* of a redistribution: what is agreed on first; else NULL */
     double spread;     /* of a call with parts: sizes are bytes * (1 - spread ... 1 + spread) */
     const char *group; /* who takes part: choose.h; NULL: all nodes */
     bool quiet;        /* no progress, even on a terminal */
@@ -26,8 +27,10 @@ void td_measure_options_default(struct td_measure_options *options, const char *
 
 struct td_measurement {
     struct td_topology topology;
-    const char *method; /* of an all-to-all, as --method names it; else the program's name */
-    char call[160];
+    const char *method; /* of an all-to-all, as --method names it; of a redistribution, the
+                           schedule; else the program's name */
+    uint32_t steps;     /* of the schedule */
+    char call[400];
     uint32_t ranks;
     char why[300];     /* why this one, with its name */
     double bound;      /* T_min in slots: no way of doing it is faster */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/redist_schedule.h"
 #include "core/quantity.h"
 #include "measure.h"
 
@@ -15,7 +16,7 @@ static const char usage[] =
     "Simulates a collective of nodes of a torus, a rank each: a packet takes a slot on a link.\n"
     "COLLECTIVE is one of: alltoall alltoallv allreduce broadcast reduce reduce_scatter scan "
     "exscan\n"
-    "prefix gather scatter allgather barrier.\n"
+    "prefix gather scatter allgather barrier redist.\n"
     "\n"
     "  --shape SHAPE          8x8x8; a trailing m makes a dimension a mesh: 8x8x16m\n"
     "  --mesh                 all dimensions are meshes\n"
@@ -27,6 +28,11 @@ static const char usage[] =
     "  --packets N            the same in packets\n"
     "  --spread F             alltoallv: sizes are M times 1 - F to 1 + F, 0.5\n"
     "  --root R               0\n"
+    "  --from LAYOUT, --to LAYOUT\n"
+    "                         redist: such as 'cyclic(2)@0-27' and 'cyclic(28)@28-63'\n"
+    "  --elements N           redist: how long the array is, 1000000, or 4000x3000; --bytes is\n"
+    "                         what an element has, 8\n"
+    "  --schedule NAME        redist: auto, circulant, colouring, classes, matching, caterpillar\n"
     "  --group WHO            all, random:0.6 (a connected share), nodes:0-5,9, file:NAME\n"
     "  --packet B             payload of a packet, 1K\n"
     "  --seed S               1\n"
@@ -56,6 +62,10 @@ enum option_name {
     PACKETS,
     SPREAD,
     ROOT,
+    FROM,
+    TO,
+    ELEMENTS,
+    SCHEDULE,
     GROUP,
     PACKET,
     SEED,
@@ -79,20 +89,38 @@ enum option_name {
 };
 
 static const struct option option_names[] = {
-    {"shape", 1, 0, SHAPE},         {"mesh", 0, 0, MESH},
-    {"method", 1, 0, METHOD},       {"bytes", 1, 0, BYTES},
-    {"packets", 1, 0, PACKETS},     {"spread", 1, 0, SPREAD},
-    {"root", 1, 0, ROOT},           {"group", 1, 0, GROUP},
-    {"packet", 1, 0, PACKET},       {"seed", 1, 0, SEED},
-    {"parts", 1, 0, PARTS},         {"gap", 1, 0, GAP},
-    {"barrier", 1, 0, BARRIER},     {"barrier-scope", 1, 0, SCOPE},
-    {"order", 1, 0, ORDER},         {"burst", 1, 0, BURST},
-    {"slots", 1, 0, SLOTS},         {"arbitration", 1, 0, ARBITRATION},
-    {"straight", 1, 0, STRAIGHT},   {"escape-only", 0, 0, ESCAPE_ONLY},
-    {"no-bubble", 0, 0, NO_BUBBLE}, {"control", 1, 0, CONTROL},
-    {"json", 0, 0, JSON},           {"plot", 1, 0, PLOT},
-    {"trace", 1, 0, TRACE},         {"help", 0, 0, HELP},
-    {"version", 0, 0, VERSION},     {0, 0, 0, 0},
+    {"shape", 1, 0, SHAPE},
+    {"mesh", 0, 0, MESH},
+    {"method", 1, 0, METHOD},
+    {"bytes", 1, 0, BYTES},
+    {"packets", 1, 0, PACKETS},
+    {"spread", 1, 0, SPREAD},
+    {"root", 1, 0, ROOT},
+    {"from", 1, 0, FROM},
+    {"to", 1, 0, TO},
+    {"elements", 1, 0, ELEMENTS},
+    {"schedule", 1, 0, SCHEDULE},
+    {"group", 1, 0, GROUP},
+    {"packet", 1, 0, PACKET},
+    {"seed", 1, 0, SEED},
+    {"parts", 1, 0, PARTS},
+    {"gap", 1, 0, GAP},
+    {"barrier", 1, 0, BARRIER},
+    {"barrier-scope", 1, 0, SCOPE},
+    {"order", 1, 0, ORDER},
+    {"burst", 1, 0, BURST},
+    {"slots", 1, 0, SLOTS},
+    {"arbitration", 1, 0, ARBITRATION},
+    {"straight", 1, 0, STRAIGHT},
+    {"escape-only", 0, 0, ESCAPE_ONLY},
+    {"no-bubble", 0, 0, NO_BUBBLE},
+    {"control", 1, 0, CONTROL},
+    {"json", 0, 0, JSON},
+    {"plot", 1, 0, PLOT},
+    {"trace", 1, 0, TRACE},
+    {"help", 0, 0, HELP},
+    {"version", 0, 0, VERSION},
+    {0, 0, 0, 0},
 };
 
 struct command {
@@ -101,6 +129,8 @@ struct command {
     bool mesh, json;
     uint64_t packets;
     const char *plot, *trace;
+    struct td_description plan; /* of a redistribution */
+    bool bytes_given;
 };
 
 static bool complain(const char *option, const char *value, const char *wanted)
@@ -157,6 +187,35 @@ static bool method(struct command *c, const char *name, const char *value)
     return true;
 }
 
+/* elements takes how long an array is along each axis: 4000x3000. */
+static bool elements(struct command *c, const char *name, const char *value)
+{
+    struct td_redist *r = &c->plan.redist;
+    char part[24];
+    r->dimensions = 0;
+    for (const char *p = value; r->dimensions < TD_DIMENSIONS_MAX; p++) {
+        size_t length = strcspn(p, "x");
+        snprintf(part, sizeof part, "%.*s", (int)length, p);
+        if (length >= sizeof part || !td_quantity_parse(part, &r->size[r->dimensions]))
+            break;
+        r->axes[r->dimensions] = (uint8_t)r->dimensions;
+        r->dimensions++;
+        p += length;
+        if (!*p)
+            return true;
+    }
+    return complain(name, value, "lengths of up to 6 axes, 1000000 or 4000x3000");
+}
+
+static bool schedule(struct command *c, const char *name, const char *value)
+{
+    enum td_schedule_kind kind = TD_SCHEDULE_AUTO;
+    bool good = td_schedule_named(value, &kind);
+    c->plan.redist.schedule = kind;
+    return good ||
+           complain(name, value, "auto, circulant, colouring, classes, matching or caterpillar");
+}
+
 static bool take(struct command *c, int option, const char *name, const char *value)
 {
     struct td_settings *s = &c->measure.world.settings;
@@ -176,6 +235,7 @@ static bool take(struct command *c, int option, const char *name, const char *va
         return method(c, name, value);
     case BYTES:
         c->packets = 0;
+        c->bytes_given = true;
         return number(name, value, 1, (uint64_t)1 << 32, &c->measure.bytes);
     case PACKETS:
         return number(name, value, 1, 1 << 20, &c->packets);
@@ -187,6 +247,16 @@ static bool take(struct command *c, int option, const char *name, const char *va
         good = number(name, value, 0, TD_NODES_MAX, &n);
         c->measure.call.root = (uint32_t)n;
         return good;
+    case FROM:
+        c->plan.from = value;
+        return true;
+    case TO:
+        c->plan.to = value;
+        return true;
+    case ELEMENTS:
+        return elements(c, name, value);
+    case SCHEDULE:
+        return schedule(c, name, value);
     case GROUP:
         c->measure.group = value;
         return true;
@@ -282,8 +352,8 @@ static bool collective(struct command *c, const char *word)
     struct td_call *call = &c->measure.call;
     for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
         bool parts = td_call_has_parts(kind) && kind != TD_KIND_ALLTOALLV;
-        if (kind == TD_KIND_PLAN_FFT || kind == TD_KIND_FFT || parts ||
-            strcmp(word, td_kind_name(kind)) != 0)
+        bool plans = kind == TD_KIND_PLAN_FFT || kind == TD_KIND_FFT || kind == TD_KIND_PLAN_REDIST;
+        if (plans || parts || strcmp(word, td_kind_name(kind)) != 0)
             continue;
         call->kind = (uint8_t)kind;
         call->type = td_call_reduces(kind) ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;
@@ -292,6 +362,22 @@ static bool collective(struct command *c, const char *word)
     }
     fprintf(stderr, "torus-sim: there is no collective %s: see torus-sim --help\n", word);
     return false;
+}
+
+/* redistributes: what there is to say of a redistribution has been said. */
+static bool redistributes(struct command *c)
+{
+    struct td_redist *r = &c->plan.redist;
+    if (!c->plan.from || !c->plan.to || r->dimensions == 0) {
+        fprintf(stderr, "torus-sim: redist needs --from, --to and --elements, such as --from "
+                        "'cyclic(2)@0-27' --to 'cyclic(28)@28-63' --elements 1000000\n");
+        return false;
+    }
+    if (!c->bytes_given)
+        c->measure.bytes = 8;
+    r->element = c->measure.bytes;
+    c->measure.plan = &c->plan;
+    return true;
 }
 
 static bool parse(int argc, char **argv, struct command *c)
@@ -310,22 +396,28 @@ static bool parse(int argc, char **argv, struct command *c)
         fprintf(stderr, "torus-sim: --shape is missing, e.g. --shape 8x8x8\n");
         return false;
     }
+    if (c->measure.call.kind == TD_KIND_REDIST && !redistributes(c))
+        return false;
     if (c->mesh)
         as_mesh(c->shape, sizeof c->shape);
-    if (c->packets)
+    if (c->packets && !c->measure.plan)
         c->measure.bytes = c->packets * c->measure.world.settings.packet_bytes;
     return true;
 }
 
 static void print_json(const struct command *c, const struct td_measurement *m)
 {
-    printf("{\"collective\": \"%s\", \"call\": \"%s\", \"ranks\": %u,\n \"shape\": \"%s\", "
+    printf("{\"collective\": \"%s\", ", td_kind_name(c->measure.call.kind));
+    if (c->measure.plan)
+        printf("\"from\": \"%s\", \"to\": \"%s\", \"steps\": %u, ", c->plan.from, c->plan.to,
+               m->steps);
+    printf("\"call\": \"%s\", \"ranks\": %u,\n \"shape\": \"%s\", "
            "\"method\": \"%s\", \"bytes\": %llu, \"packet\": %u, "
            "\"seed\": %llu,\n \"slots\": %.3f, \"gate_slots\": %.3f, \"t_min_slots\": %.3f, "
            "\"efficiency\": %.4f,\n \"utilization\": [",
-           td_kind_name(c->measure.call.kind), m->call, m->ranks, c->shape, m->method,
-           (unsigned long long)c->measure.bytes, c->measure.world.settings.packet_bytes,
-           (unsigned long long)c->measure.world.seed, m->slots, m->gate, m->bound, m->efficiency);
+           m->call, m->ranks, c->shape, m->method, (unsigned long long)c->measure.bytes,
+           c->measure.world.settings.packet_bytes, (unsigned long long)c->measure.world.seed,
+           m->slots, m->gate, m->bound, m->efficiency);
     for (uint32_t d = 0; d < m->topology.dimensions; d++)
         printf("%s{\"dimension\": %u, \"mean\": %.4f, \"min\": %.4f, \"max\": %.4f}", d ? ", " : "",
                d, m->utilization[d].mean, m->utilization[d].least, m->utilization[d].most);

@@ -72,6 +72,70 @@ class Figures(unittest.TestCase):
         self.check(LONG_FIGURES)
 
 
+def redist(shape, before, after, elements, *arguments):
+    done = run("redist", "--json", "--shape", shape, "--from", before, "--to", after, "--elements",
+               elements, *arguments)
+    if done.returncode != 0:
+        raise AssertionError(f"{before} -> {after} {arguments}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+# What docs/redistribution.md states of an 8x8 torus: layouts, elements, slots by schedule.
+SIDE_BY_SIDE, MIXED = ("@0-27", "@28-63"), ("@0-54:2", "@1-55:2,56-63")
+REDISTRIBUTIONS = [
+    (2, 28, SIDE_BY_SIDE, 5644800, {"circulant": 1657, "matching": 1611, "caterpillar": 2041}),
+    (2, 28, MIXED, 5644800, {"circulant": 974, "matching": 970, "caterpillar": 1573}),
+    (4, 24, SIDE_BY_SIDE, 6773760, {"circulant": 1873, "matching": 2124, "caterpillar": 2187}),
+    (4, 24, MIXED, 6773760, {"circulant": 1222, "matching": 1221, "caterpillar": 1300}),
+]
+
+
+class Redistributions(unittest.TestCase):
+    def test_as_documented(self):
+        for x, y, (before, after), elements, slots in REDISTRIBUTIONS:
+            for schedule, expected in slots.items():
+                with self.subTest(x=x, y=y, before=before, schedule=schedule):
+                    got = redist("8x8", f"cyclic({x}){before}", f"cyclic({y}){after}",
+                                 str(elements), "--bytes", "4", "--schedule", schedule)
+                    self.assertEqual(got["method"], schedule)
+                    self.assertLess(abs(got["slots"] / expected - 1), 0.02)
+                    self.assertLessEqual(got["t_min_slots"], got["slots"])
+
+    def test_the_bound_is_of_nodes_planes_and_all_links(self):
+        # 64 packets from node 0, which has two links; each of 64 from all to one
+        got = redist("4x4", "boxes 0:65536@0", "boxes 0:32768 32768:65536 @1,2", "65536", "--bytes",
+                     "1")
+        self.assertEqual(got["t_min_slots"], 64 / 4)
+        got = redist("4x4", "block@0-14", "boxes 0:60@15", "60", "--bytes", "1K")
+        self.assertEqual(got["t_min_slots"], 60 / 4)
+        # the upper half of a mesh to the lower: 64 packets through a plane of 4 links
+        got = redist("4x4m", "block@0-1,4-5,8-9,12-13", "block@2-3,6-7,10-11,14-15", "64",
+                     "--bytes", "1K")
+        self.assertEqual(got["t_min_slots"], 64 / 4)
+        # neighbours in a ring of 16 each give theirs away: 16 packets over 16 links, either way
+        got = redist("16", "block@0-15", "block@8-15,0-7", "16", "--bytes", "1K")
+        self.assertEqual(got["t_min_slots"], 16 * 8 / 32)
+
+    def test_arrays_of_several_axes_and_pieces_that_stay_are_counted(self):
+        stays = redist("2x2", "(block, *)", "(block, *)", "64x64")
+        self.assertEqual((stays["t_min_slots"], stays["packet_hops"]), (0, 0))
+        turns = redist("2x2", "(block, *)", "(*, block)", "64x64", "--bytes", "16")
+        self.assertGreaterEqual(turns["packet_hops"], 3 * 16 * 64 * 16 / 1024)
+        self.assertGreaterEqual(turns["slots"], turns["t_min_slots"])
+
+    def test_what_is_missing_or_wrong_is_said(self):
+        base = ["redist", "--shape", "2x2", "--from", "block", "--to", "cyclic"]
+        for more, words, code in (([], "needs --from, --to and --elements", 2),
+                                  (["--elements", "4x"], "up to 6 axes", 2),
+                                  (["--elements", "9", "--schedule", "fast"], "circulant", 2),
+                                  (["--elements", "9", "--to", "cyklic"], "at character 1", 1),
+                                  (["--elements", "9", "--to", "cyclic@0-4"], "no rank 4", 1)):
+            done = run(*base, *more)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr)
+        self.assertEqual(run("plan_redist", "--shape", "2x2").returncode, 2)
+
+
 class Phased(unittest.TestCase):
     def case(self, shape, *arguments):
         return alltoall(shape, "--method", "phased", *arguments)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure_plan: what is measured of a plan that is executed: all ranks agree on it first.
+ * Owns: an arena with the plan, as it is read here. */
+#ifndef TD_SIM_MEASURE_PLAN_H
+#define TD_SIM_MEASURE_PLAN_H
+
+#include "core/group.h"
+#include "core/plan.h"
+#include "world.h"
+
+struct td_measured_plan {
+    struct td_arena *arena;
+    struct td_plan *plan; /* NULL: nothing is planned */
+    const char *schedule; /* the one taken */
+    uint32_t steps;
+    uint64_t number; /* at the daemons */
+};
+
+/* td_measured_plan_read makes the plan of a description; `node` are the ranks'. False: why. */
+bool td_measured_plan_read(struct td_measured_plan *p, const struct td_description *description,
+                           const struct td_topology *topology, const struct td_tuning *tuning,
+                           const uint32_t *node, uint32_t ranks, char *why, size_t size);
+void td_measured_plan_fini(struct td_measured_plan *p);
+/* td_measured_plan_agree asks for it; `client` and `group` are the ranks'. False: why. */
+bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
+                            const struct td_description *description, const uint32_t *client,
+                            const uint32_t *group, uint32_t ranks, char *why, size_t size);
+/* td_measured_plan_bound returns slots that no way of doing it beats: of what comes into or leaves
+ * some node by its links, what passes the planes that cut a slab out of the machine, and what all
+ * links of a dimension carry on shortest ways. */
+double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *topology,
+                              const uint32_t *node, uint32_t packet_bytes);
+
+#endif
