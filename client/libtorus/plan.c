@@ -84,12 +84,14 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
     f->type = (uint32_t)d->type;
     f->sign = d->sign;
     f->scale = (uint32_t)d->scale;
+    f->method = d->method >= 0 && d->method < UINT8_MAX ? (uint8_t)d->method : UINT8_MAX;
     bool some = false;
     for (uint32_t i = 0; i < f->dimensions; i++) {
         f->size[i] = d->shape[i];
         f->transform[i] = d->transform[i] < 0 || d->transform[i] > UINT8_MAX
                               ? UINT8_MAX
                               : (uint8_t)d->transform[i];
+        f->grid[i] = d->grid[i];
         some |= d->transform[i] != TORUS_TRANSFORM_NONE;
     }
     if (!some)

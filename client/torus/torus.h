@@ -196,6 +196,15 @@ struct torus_fft_desc {
     int32_t transform[TORUS_DIMENSIONS_MAX];
     /* layouts before and after, e.g. "(block, *)"; NULL: blocks of axis 0 over all ranks */
     const char *from, *to;
+    /* what the nodes deal out between, e.g. {4} for slabs, {4, 2} for pencils: fewer axes than the
+     * array has; all zero, or more than there are nodes: as the service finds best */
+    uint32_t grid[TORUS_DIMENSIONS_MAX];
+    int32_t method; /* TORUS_TRANSPOSE_* */
+};
+enum {
+    TORUS_TRANSPOSE_AUTO = 0,
+    TORUS_TRANSPOSE_RANDOM = 1,  /* every node visits the others in an order of its own */
+    TORUS_TRANSPOSE_PAIRWISE = 3 /* one partner after the other */
 };
 
 /* How a redistribution is scheduled. */

@@ -205,6 +205,8 @@ static unsigned add_move(struct td_program *p, const struct td_move *m,
 {
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
     unsigned first = td_move_add(p, m);
+    if (m->in_turn && from)
+        td_program_need(p, first + TD_MOVE_SEND, first + TD_MOVE_SEND, from, from, -1);
     if (before && m->chunks == 1) {
         unsigned last = before->family + (before->moves ? TD_MOVE_FAMILIES : 1u);
         for (unsigned f = before->family; f < last; f++) {

@@ -297,6 +297,13 @@ static void choose_grid(struct builder *b)
         b->dealt[d] = TD_DIMENSIONS_MAX;
         wide += b->size[d] >= nodes;
     }
+    uint64_t places = 1;
+    while (b->fft->grid[b->factors] && b->factors + 1 < dimensions) {
+        b->factor[b->factors] = b->fft->grid[b->factors];
+        places *= b->factor[b->factors++];
+    }
+    if (b->factors && places <= nodes)
+        return;
     uint32_t most = dimensions - 1;
     uint32_t wanted = wide >= 2 || most < 2 ? 1 : most < 3 || wide || nodes < 27 ? 2 : 3;
     b->factors = most < wanted ? most : wanted;

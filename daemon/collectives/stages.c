@@ -146,6 +146,7 @@ bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_a
                          is_here, m))
         return false;
     m->pieces = most_here(m, in->slot) / TD_COMPUTE_BYTES + 1;
+    m->in_turn = in->plan->fft.method == TD_ALLTOALL_PAIRWISE;
     return in->plan->kind != TD_KIND_REDIST || make_schedule(m, in, arena);
 }
 
@@ -199,6 +200,8 @@ static bool partner(const struct td_program *p, const struct td_move *m, uint32_
     if (m->scheduled) {
         if (!td_schedule_send(&m->schedule, from, (uint32_t)turn, to))
             return false;
+    } else if (m->in_turn) {
+        *to = (uint32_t)((from + turn) % m->to->layout.owners);
     } else {
         uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (from + 1) + chunk;
         *to = (uint32_t)td_order_at(seed, m->to->layout.owners, turn);

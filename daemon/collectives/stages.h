@@ -37,6 +37,7 @@ struct td_move {
     bool scheduled; /* owners meet as the schedule says; else each visits the others in an order of
                        its own */
     struct td_schedule schedule;
+    bool in_turn; /* unless scheduled: one partner after the other, by number */
     /* chunks: so many lines each of the sender's array, along an axis; alike: they are the same
      * ones on both sides */
     uint64_t chunks, lines;

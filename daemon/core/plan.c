@@ -88,6 +88,15 @@ const char *td_fft_check(const struct td_fft *fft)
             return "the array overflows 63 bits of bytes";
         points *= fft->size[d];
     }
+    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++) {
+        if (fft->grid[d] && d + 1 >= fft->dimensions)
+            return "a grid has fewer axes than the array";
+        if (fft->grid[d] > TD_JOB_RANKS_MAX || (d && fft->grid[d] && !fft->grid[d - 1]))
+            return "a grid's sizes are numbers of nodes";
+    }
+    if (fft->method != TD_ALLTOALL_AUTO && fft->method != TD_ALLTOALL_RANDOM &&
+        fft->method != TD_ALLTOALL_PAIRWISE)
+        return "messages of a transpose go in random order or to one partner at a time";
     return check_kinds(fft);
 }
 
@@ -121,8 +130,8 @@ uint64_t td_fft_digest(const struct td_fft *fft)
     h = hash(h, (uint64_t)fft->sign);
     h = hash(h, fft->scale);
     for (uint32_t d = 0; d < fft->dimensions; d++)
-        h = hash(hash(h, fft->size[d]), fft->transform[d]);
-    return h;
+        h = hash(hash(hash(h, fft->size[d]), fft->transform[d]), fft->grid[d]);
+    return hash(h, fft->method);
 }
 
 /* Newton's iteration: the core and collectives link to no libm. Exact to the last bit or two. */
@@ -265,7 +274,8 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
     }
     plan->digest = td_fft_digest(fft);
     plan->rows = fft->dimensions == 2 && kind_of(fft, 0) == TD_TRANSFORM_C2C &&
-                 kind_of(fft, 1) == TD_TRANSFORM_C2C && is_empty(d->from) && is_empty(d->to);
+                 kind_of(fft, 1) == TD_TRANSFORM_C2C && is_empty(d->from) && is_empty(d->to) &&
+                 fft->grid[0] == 0 && fft->method == TD_ALLTOALL_AUTO;
     return read_layout(m, "before", d->from, fft->dimensions, size[0], plan->element[0],
                        &plan->from) &&
            read_layout(m, "after", d->to, fft->dimensions, size[1], plan->element[1], &plan->to);

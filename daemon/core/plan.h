@@ -31,6 +31,10 @@ struct td_fft {
     uint64_t size[TD_DIMENSIONS_MAX]; /* points; of real data, those of the real side */
     /* by axis: 0 as it is, else 1 + enum td_transform_kind */
     uint8_t transform[TD_DIMENSIONS_MAX];
+    /* how many parts of nodes the stages deal an axis out to, for each axis that they do; 0s: as is
+     * best, and so where there are not as many nodes */
+    uint32_t grid[TD_DIMENSIONS_MAX];
+    uint8_t method; /* enum td_alltoall: RANDOM or PAIRWISE order of messages; AUTO */
 };
 
 enum { TD_REDIST_SCHEDULES = 6 }; /* collectives/redist_schedule.h has them; 0: by cost */

@@ -101,7 +101,7 @@ struct described {
     Torus__Client__Fft fft;
     Torus__Client__Redist redist;
     uint64_t size[TD_DIMENSIONS_MAX];
-    uint32_t axis[TD_DIMENSIONS_MAX];
+    uint32_t axis[TD_DIMENSIONS_MAX], grid[TD_DIMENSIONS_MAX];
 };
 
 static bool put_fft(const struct td_fft *f, struct described *d)
@@ -112,11 +112,14 @@ static bool put_fft(const struct td_fft *f, struct described *d)
     for (uint32_t i = 0; i < f->dimensions; i++) {
         d->size[i] = f->size[i];
         d->axis[i] = f->transform[i];
+        d->grid[i] = f->grid[i];
     }
     d->fft.type = f->type;
     d->fft.sign = f->sign;
     d->fft.scale = f->scale;
-    d->fft.n_size = d->fft.n_transform = f->dimensions;
+    d->fft.method = f->method;
+    d->fft.n_size = d->fft.n_transform = d->fft.n_grid = f->dimensions;
+    d->fft.grid = d->grid;
     d->fft.size = d->size;
     d->fft.transform = d->axis;
     return true;
@@ -228,8 +231,10 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
 
 static bool get_fft(const Torus__Client__Fft *m, struct td_fft *f)
 {
-    if (m->n_size > TD_DIMENSIONS_MAX || m->n_transform != m->n_size)
+    if (m->n_size > TD_DIMENSIONS_MAX || m->n_transform != m->n_size || m->n_grid != m->n_size ||
+        m->method > UINT8_MAX)
         return false;
+    f->method = (uint8_t)m->method;
     f->type = m->type;
     f->sign = m->sign;
     f->scale = m->scale;
@@ -239,6 +244,7 @@ static bool get_fft(const Torus__Client__Fft *m, struct td_fft *f)
             return false;
         f->size[d] = m->size[d];
         f->transform[d] = (uint8_t)m->transform[d];
+        f->grid[d] = m->grid[d];
     }
     return true;
 }

@@ -129,6 +129,9 @@ static void some_kinds(struct td_fft *fft)
                 : family == 2 ? TD_FFT_BACKWARD
                               : (layouts_draw(2) ? TD_FFT_FORWARD : TD_FFT_BACKWARD);
     fft->scale = (uint32_t)layouts_draw(3);
+    for (uint32_t d = 0; d + 1 < n && layouts_draw(3) == 0; d++)
+        fft->grid[d] = 1 + (uint32_t)layouts_draw(4);
+    fft->method = layouts_draw(4) ? TD_ALLTOALL_AUTO : TD_ALLTOALL_PAIRWISE;
 }
 
 static void some_transform(struct whole *w)

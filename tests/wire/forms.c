@@ -152,8 +152,26 @@ struct td_request some_request(enum td_request_kind kind)
                                  .type = wide32(),
                                  .sign = (int32_t)wide32(),
                                  .scale = wide32()};
-            for (uint32_t d = 0; d < f->dimensions; d++)
+            for (uint32_t d = 0; d < f->dimensions; d++) {
                 f->size[d] = wide();
+                f->transform[d] = (uint8_t)below(256);
+                f->grid[d] = wide32();
+            }
+            f->method = (uint8_t)below(256);
+            q.u.operation.description.from = "(block, *)";
+            q.u.operation.description.to = "";
+        }
+        if (q.u.operation.call.kind == TD_KIND_PLAN_REDIST) {
+            struct td_redist *r = &q.u.operation.description.redist;
+            *r = (struct td_redist){.dimensions = (uint32_t)below(TD_DIMENSIONS_MAX + 1),
+                                    .schedule = wide32(),
+                                    .element = wide()};
+            for (uint32_t d = 0; d < r->dimensions; d++) {
+                r->size[d] = wide();
+                r->axes[d] = (uint8_t)below(256);
+            }
+            q.u.operation.description.from = "";
+            q.u.operation.description.to = "cyclic(2)@0-3";
         }
         break;
     case TD_REQUEST_UNPLAN:

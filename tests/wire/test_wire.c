@@ -58,6 +58,27 @@ static void same_counts(const struct td_rank_counts *a, const struct td_rank_cou
     same_numbers(a->at, a->ats, b->at, b->ats);
 }
 
+static void same_description(const struct td_description *a, const struct td_description *b)
+{
+    SAME(fft.dimensions);
+    SAME(fft.type);
+    SAME(fft.sign);
+    SAME(fft.scale);
+    SAME(fft.method);
+    SAME(redist.dimensions);
+    SAME(redist.schedule);
+    SAME(redist.element);
+    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++) {
+        SAME(fft.size[d]);
+        SAME(fft.transform[d]);
+        SAME(fft.grid[d]);
+        SAME(redist.size[d]);
+        SAME(redist.axes[d]);
+    }
+    assert_string_equal(a->from ? a->from : "", b->from ? b->from : "");
+    assert_string_equal(a->to ? a->to : "", b->to ? b->to : "");
+}
+
 static void same_request(const struct td_request *a, const struct td_request *b)
 {
     SAME(kind);
@@ -83,12 +104,7 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         same_place(&a->u.operation.destination, &b->u.operation.destination);
         SAME(u.operation.timeout_ns);
         SAME(u.operation.sequence);
-        SAME(u.operation.description.fft.dimensions);
-        SAME(u.operation.description.fft.type);
-        SAME(u.operation.description.fft.sign);
-        SAME(u.operation.description.fft.scale);
-        for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
-            SAME(u.operation.description.fft.size[d]);
+        same_description(&a->u.operation.description, &b->u.operation.description);
         SAME(u.operation.group);
         same_counts(&a->u.operation.from, &b->u.operation.from);
         same_counts(&a->u.operation.to, &b->u.operation.to);
