@@ -11,6 +11,7 @@
  * grid alone. */
 #include "collectives.h"
 #include "core/arena.h"
+#include "grid.h"
 
 struct builder {
     const struct td_plan_input *in;
@@ -289,40 +290,103 @@ static void add_move(struct builder *b, const struct td_array *to)
 
 /* ---- stages ---- */
 
-/* choose_grid: the factors of the grid of nodes. */
-static void choose_grid(struct builder *b)
+/* as_asked takes the grid of the plan; false: it has none, or more places than there are nodes. */
+static bool as_asked(struct builder *b)
 {
-    uint32_t nodes = b->in->group->slots, dimensions = b->fft->dimensions, wide = 0;
-    for (uint32_t d = 0; d < dimensions; d++) {
-        b->dealt[d] = TD_DIMENSIONS_MAX;
-        wide += b->size[d] >= nodes;
-    }
     uint64_t places = 1;
-    while (b->fft->grid[b->factors] && b->factors + 1 < dimensions) {
-        b->factor[b->factors] = b->fft->grid[b->factors];
-        places *= b->factor[b->factors++];
+    for (uint32_t f = 0; b->fft->grid[f] && f + 1 < b->fft->dimensions; f++) {
+        b->factor[f] = b->fft->grid[f];
+        places *= b->factor[f];
+        b->factors = f + 1;
     }
-    if (b->factors && places <= nodes)
-        return;
-    uint32_t most = dimensions - 1;
-    uint32_t wanted = wide >= 2 || most < 2 ? 1 : most < 3 || wide || nodes < 27 ? 2 : 3;
-    b->factors = most < wanted ? most : wanted;
-    uint32_t rest = nodes;
-    for (uint32_t f = 0; f < b->factors; f++) {
-        uint32_t best = rest, roots = b->factors - f;
+    return b->factors && places <= b->in->group->slots;
+}
+
+/* as_before takes the grid that the application has the array on, if its places are the nodes: then
+ * the first move is within rows of it, too. */
+static bool as_before(struct builder *b)
+{
+    const struct td_layout *l = &b->in->plan->from;
+    b->factors = 0;
+    if (l->box || l->owners != b->in->group->slots)
+        return false;
+    for (uint32_t o = 0; o < l->owners; o++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(b->in->group, l->rank[o], &slot, &local);
+        if (slot != o)
+            return false;
+    }
+    for (uint32_t i = 0; i < l->dimensions; i++) {
+        uint32_t d = l->grid_order[i];
+        if (l->axis[d].parts == 1)
+            continue;
+        if (b->factors + 1 == l->dimensions)
+            return false;
+        b->factor[b->factors] = l->axis[d].parts;
+        b->dealt[b->factors++] = (uint8_t)d;
+    }
+    return b->factors >= 2;
+}
+
+/* as_links: a grid of two, each a box of the torus: a node then exchanges with a plane, and with a
+ * line, of its own. */
+static bool as_links(struct builder *b)
+{
+    struct td_grid grid;
+    td_grid_of(b->in->group, b->in->topology, &grid);
+    const struct td_topology *t = &grid.shape;
+    uint32_t best = 0;
+    if (b->in->tuning->fabric != TD_FABRIC_ROUTED || !grid.box || t->dimensions < 2)
+        return false;
+    for (uint32_t split = 1, first = 1; split < t->dimensions; split++) {
+        first *= t->size[split - 1];
+        uint32_t second = t->nodes / first, longer = first > second ? first : second;
+        if (best && longer >= best)
+            continue;
+        best = longer;
+        b->factor[0] = first;
+        b->factor[1] = second;
+    }
+    b->factors = 2;
+    return true;
+}
+
+/* as_square makes the factors about equal. */
+static void as_square(struct builder *b, uint32_t factors)
+{
+    uint32_t rest = b->in->group->slots;
+    b->factors = factors;
+    for (uint32_t f = 0; f < factors; f++) {
+        uint32_t best = rest;
         /* the least divisor that leaves no more than this for each of the others */
-        for (uint32_t x = 1; x <= rest; x++) {
+        for (uint32_t x = 1; x < best; x++) {
             uint64_t power = 1;
-            for (uint32_t i = 0; i < roots; i++)
+            for (uint32_t i = f; i < factors; i++)
                 power *= x;
-            if (rest % x == 0 && power >= rest) {
+            if (rest % x == 0 && power >= rest)
                 best = x;
-                break;
-            }
         }
         b->factor[f] = best;
         rest /= best;
     }
+}
+
+/* choose_grid: of the nodes. */
+static void choose_grid(struct builder *b)
+{
+    uint32_t nodes = b->in->group->slots, most = b->fft->dimensions - 1, wide = 0;
+    for (uint32_t d = 0; d < b->fft->dimensions; d++) {
+        b->dealt[d] = TD_DIMENSIONS_MAX;
+        wide += b->size[d] >= nodes;
+    }
+    if (as_asked(b) || as_before(b))
+        return;
+    for (uint32_t d = 0; d < b->fft->dimensions; d++)
+        b->dealt[d] = TD_DIMENSIONS_MAX;
+    uint32_t wanted = wide >= 2 ? 1 : most < 3 || wide || nodes < 27 ? 2 : 3;
+    wanted = most < wanted ? most : wanted;
+    if (wanted != 2 || !as_links(b))
+        as_square(b, wanted);
 }
 
 static bool is_dealt(const struct builder *b, uint32_t axis, uint32_t factors)
