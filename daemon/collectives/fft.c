@@ -174,7 +174,7 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
             td_program_need_all(p, f, before->family);
         return;
     }
-    const struct td_move *m = &s->move[before->index];
+    const struct td_array_move *m = &s->move[before->index];
     uint64_t from = m->from->there[p->slot];
     if (m->alike && m->along == pass->along && m->chunks == pass->chunks &&
         m->lines == pass->lines && pass->along != pass->axis) {
@@ -200,7 +200,7 @@ static void need_before(struct td_program *p, unsigned family, const struct td_p
     td_program_need(p, family, before->family, each, last->from->there[p->slot] * last->parts, 1);
 }
 
-static unsigned add_move(struct td_program *p, const struct td_move *m,
+static unsigned add_move(struct td_program *p, const struct td_array_move *m,
                          const struct td_phase *before)
 {
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];

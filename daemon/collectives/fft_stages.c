@@ -210,7 +210,7 @@ static void add_pass(struct builder *b, uint32_t axis)
     p->to = into(b, axis);
     if (b->failed)
         return;
-    const struct td_move *move = before && before->moves ? &b->s->move[before->index] : NULL;
+    const struct td_array_move *move = before && before->moves ? &b->s->move[before->index] : NULL;
     const struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
     if (move && move->alike && move->along != axis) {
         p->along = move->along;
@@ -264,7 +264,7 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
 
 static void add_move(struct builder *b, const struct td_array *to)
 {
-    struct td_move *m = &b->s->move[b->s->moves];
+    struct td_array_move *m = &b->s->move[b->s->moves];
     const struct td_phase *before = b->s->phases ? &b->s->phase[b->s->phases - 1] : NULL;
     struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
     bool cuts = last && to->layout.dimensions > 1;

@@ -32,7 +32,7 @@ static const struct td_method method = {"redist", expand};
 
 void td_redist_compile(struct td_program *p)
 {
-    const struct td_move *m = &p->plan->stages->move[0];
+    const struct td_array_move *m = &p->plan->stages->move[0];
     uint64_t here = m->from->there[p->slot];
     p->method = &method;
     td_move_add(p, m);

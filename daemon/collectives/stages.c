@@ -79,7 +79,7 @@ enum { STARTUP_BYTES = 1 << 15 };
 
 static uint64_t volume(const void *me, uint32_t p, uint32_t q)
 {
-    const struct td_move *m = me;
+    const struct td_array_move *m = me;
     return td_overlap_count(&m->from->layout, &m->to->layout, p, q);
 }
 
@@ -93,7 +93,7 @@ static uint32_t *nodes_of(const struct td_array *a, const struct td_plan_input *
 }
 
 /* settle takes what a schedule leaves open so that links carry little at a time. */
-static bool settle(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena)
+static bool settle(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena)
 {
     if (in->tuning->fabric != TD_FABRIC_ROUTED)
         return true;
@@ -105,7 +105,8 @@ static bool settle(struct td_move *m, const struct td_plan_input *in, struct td_
     return good;
 }
 
-static bool make_schedule(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena)
+static bool make_schedule(struct td_array_move *m, const struct td_plan_input *in,
+                          struct td_arena *arena)
 {
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
     struct td_schedule_problem problem = {
@@ -121,13 +122,13 @@ static bool make_schedule(struct td_move *m, const struct td_plan_input *in, str
 
 static bool is_here(const void *me, enum td_overlap_side side, uint32_t owner)
 {
-    const struct td_move *m = me;
+    const struct td_array_move *m = me;
     const struct td_array *a = side == TD_OVERLAP_FROM ? m->from : m->to;
     return a->slot[owner] == a->own;
 }
 
 /* most returns the bytes of the largest part that stays on this node. */
-static uint64_t most_here(const struct td_move *m, uint32_t slot)
+static uint64_t most_here(const struct td_array_move *m, uint32_t slot)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < m->from->there[slot]; i++)
@@ -138,10 +139,10 @@ static uint64_t most_here(const struct td_move *m, uint32_t slot)
     return most * m->from->element;
 }
 
-bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena,
+bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena,
                   const struct td_array *from, const struct td_array *to)
 {
-    *m = (struct td_move){.from = from, .to = to, .chunks = 1};
+    *m = (struct td_array_move){.from = from, .to = to, .chunks = 1};
     if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
                          is_here, m))
         return false;
@@ -150,18 +151,18 @@ bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_a
     return in->plan->kind != TD_KIND_REDIST || make_schedule(m, in, arena);
 }
 
-void td_move_free(struct td_move *m, struct td_arena *arena)
+void td_move_free(struct td_array_move *m, struct td_arena *arena)
 {
     td_overlap_free(&m->overlap, arena);
     td_schedule_free(&m->schedule, arena);
 }
 
-uint64_t td_move_turns(const struct td_move *m)
+uint64_t td_move_turns(const struct td_array_move *m)
 {
     return m->scheduled ? m->schedule.steps : m->to->layout.owners;
 }
 
-unsigned td_move_add(struct td_program *p, const struct td_move *m)
+unsigned td_move_add(struct td_program *p, const struct td_array_move *m)
 {
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
     unsigned first = td_program_add(p, TD_RECV, m->chunks * m->from->layout.owners * to,
@@ -172,8 +173,8 @@ unsigned td_move_add(struct td_program *p, const struct td_move *m)
 }
 
 /* slice names chunk `chunk` of what `from` has for `to`, as one of them has it. */
-static struct td_slice slice(const struct td_move *m, enum td_overlap_side side, uint32_t from,
-                             uint32_t to, uint64_t chunk)
+static struct td_slice slice(const struct td_array_move *m, enum td_overlap_side side,
+                             uint32_t from, uint32_t to, uint64_t chunk)
 {
     const struct td_array *a = side == TD_OVERLAP_FROM ? m->from : m->to;
     uint32_t owner = side == TD_OVERLAP_FROM ? from : to;
@@ -194,7 +195,7 @@ static struct td_slice slice(const struct td_move *m, enum td_overlap_side side,
 }
 
 /* partner finds whom an owner sends to in a turn; false: nobody on another node. */
-static bool partner(const struct td_program *p, const struct td_move *m, uint32_t from,
+static bool partner(const struct td_program *p, const struct td_array_move *m, uint32_t from,
                     uint64_t chunk, uint64_t turn, uint32_t *to)
 {
     if (m->scheduled) {
@@ -209,7 +210,7 @@ static bool partner(const struct td_program *p, const struct td_move *m, uint32_
     return m->to->slot[*to] != p->slot;
 }
 
-static void expand_copy(const struct td_program *p, const struct td_move *m, uint64_t index,
+static void expand_copy(const struct td_program *p, const struct td_array_move *m, uint64_t index,
                         struct td_step *step)
 {
     uint64_t to = m->to->there[p->slot], from = m->from->there[p->slot];
@@ -224,7 +225,7 @@ static void expand_copy(const struct td_program *p, const struct td_move *m, uin
     step->from.run = step->to.run = (int64_t)(share.count * m->from->element);
 }
 
-void td_move_expand(const struct td_program *p, const struct td_move *m, unsigned first,
+void td_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
                     unsigned family, uint64_t index, struct td_step *step)
 {
     const struct td_group *g = p->group;

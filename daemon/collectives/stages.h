@@ -31,7 +31,7 @@ struct td_array {
     int64_t *base;    /* [there[slot]] where its part begins in scratch; 0 in buffers of ranks */
 };
 
-struct td_move {
+struct td_array_move {
     const struct td_array *from, *to;
     struct td_overlap overlap;
     bool scheduled; /* owners meet as the schedule says; else each visits the others in an order of
@@ -65,7 +65,7 @@ enum { TD_STAGE_ARRAYS_MAX = 2 * TD_DIMENSIONS_MAX + 2, TD_PHASES_MAX = 2 * TD_D
 struct td_stages {
     unsigned arrays, moves, passes, phases;
     struct td_array array[TD_STAGE_ARRAYS_MAX];
-    struct td_move move[TD_DIMENSIONS_MAX + 2];
+    struct td_array_move move[TD_DIMENSIONS_MAX + 2];
     struct td_pass pass[TD_DIMENSIONS_MAX];
     struct td_phase {
         bool moves;         /* else it transforms */
@@ -89,17 +89,17 @@ uint64_t td_array_bytes(const struct td_array *a, uint32_t owner);
 
 /* td_move_make makes the tables of a move, in one chunk. False: no memory; td_move_free is still
  * due. */
-bool td_move_make(struct td_move *m, const struct td_plan_input *in, struct td_arena *arena,
+bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena,
                   const struct td_array *from, const struct td_array *to);
-void td_move_free(struct td_move *m, struct td_arena *arena);
+void td_move_free(struct td_array_move *m, struct td_arena *arena);
 
 /* Families of a move, in this order. SEND: [chunk][turn][owner here]; RECV: [chunk][sender][owner
  * here]; COPY: [chunk][owner here][owner here][piece]. */
 enum { TD_MOVE_RECV, TD_MOVE_SEND, TD_MOVE_COPY, TD_MOVE_FAMILIES };
 /* td_move_add adds them and returns the first. */
-unsigned td_move_add(struct td_program *p, const struct td_move *m);
+unsigned td_move_add(struct td_program *p, const struct td_array_move *m);
 /* td_move_expand makes step `index` of family first + `family`. */
-void td_move_expand(const struct td_program *p, const struct td_move *m, unsigned first,
+void td_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
                     unsigned family, uint64_t index, struct td_step *step);
 /* struct td_pass_loops: the lines of a chunk: two loops that a step takes, and what is left. */
 struct td_pass_loops {
@@ -117,6 +117,6 @@ struct td_pass_loops {
 void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
                    struct td_pass_loops *out);
 /* td_move_turns returns how many partners an owner has turns for. */
-uint64_t td_move_turns(const struct td_move *m);
+uint64_t td_move_turns(const struct td_array_move *m);
 
 #endif

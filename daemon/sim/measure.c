@@ -252,15 +252,18 @@ static bool explain_plan(const struct td_measure_options *o, struct party *p,
                          struct td_measurement *m)
 {
     const struct td_settings *s = &o->world.settings;
-    if (!td_measured_plan_read(&p->plan, o->plan, &m->topology, &s->tuning, p->node, p->size,
-                               m->wrong, sizeof m->wrong))
+    if (!td_measured_plan_read(&p->plan, o->call.kind, o->plan, &m->topology, &s->tuning, p->node,
+                               p->size, m->wrong, sizeof m->wrong))
         return false;
-    m->method = p->plan.schedule;
+    m->method = p->plan.method;
     m->steps = p->plan.steps;
-    m->bound = td_measured_plan_bound(&p->plan, &m->topology, p->node, s->packet_bytes);
+    m->bound = td_measured_plan_bound(&p->plan, &m->topology, s->packet_bytes);
     snprintf(m->call, sizeof m->call, "%s of %.120s to %.120s", td_kind_name(o->call.kind),
              o->plan->from, o->plan->to);
-    snprintf(m->why, sizeof m->why, "the %s schedule, %u steps", m->method, m->steps);
+    if (o->call.kind == TD_KIND_FFT)
+        snprintf(m->why, sizeof m->why, "%u moves of the array from node to node", m->steps);
+    else
+        snprintf(m->why, sizeof m->why, "the %s schedule, %u steps", m->method, m->steps);
     return true;
 }
 

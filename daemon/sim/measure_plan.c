@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collectives/select.h"
+#include "collectives/stages.h"
 #include "core/arena.h"
 #include "core/overlap.h"
 
@@ -12,28 +13,34 @@
 enum { ARENA_BYTES = 64 << 20 };
 static const td_time LIMIT_NS = (td_time)60 * 1000000000;
 
-bool td_measured_plan_read(struct td_measured_plan *p, const struct td_description *description,
+bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
+                           const struct td_description *description,
                            const struct td_topology *topology, const struct td_tuning *tuning,
                            const uint32_t *node, uint32_t ranks, char *why, size_t size)
 {
-    struct td_group group;
     td_err error = TD_OK;
+    unsigned plans = kind == TD_KIND_FFT ? TD_KIND_PLAN_FFT : TD_KIND_PLAN_REDIST;
     *p = (struct td_measured_plan){.arena = td_arena_create(ARENA_BYTES)};
     snprintf(why, size, "no memory for the plan");
-    if (!p->arena || td_group_build(&group, p->arena, node, ranks) != TD_OK)
+    if (!p->arena || td_group_build(&p->group, p->arena, node, ranks) != TD_OK)
         return false;
-    p->plan = td_plan_make(p->arena, TD_KIND_PLAN_REDIST, description, ranks, &error, why, size);
+    p->plan = td_plan_make(p->arena, plans, description, ranks, &error, why, size);
     if (!p->plan)
         return false;
+    p->method = p->plan->rows ? "fft_rows" : "fft";
+    p->plan->rows = false; /* its stages are the same, but not kept */
     struct td_plan_input in = {
-        .plan = p->plan, .group = &group, .topology = topology, .tuning = tuning};
+        .plan = p->plan, .group = &p->group, .topology = topology, .tuning = tuning};
     if (!td_select_planner.make(&in, p->arena, &p->plan->stages)) {
-        snprintf(why, size, "no memory for the schedule");
+        snprintf(why, size, "no memory for the stages");
         return false;
     }
-    const struct td_schedule *s = td_select_schedule(p->plan);
-    p->schedule = td_schedule_name(s->kind);
-    p->steps = s->steps;
+    p->steps = p->plan->stages->moves;
+    if (kind == TD_KIND_REDIST) {
+        const struct td_schedule *s = td_select_schedule(p->plan);
+        p->method = td_schedule_name(s->kind);
+        p->steps = s->steps;
+    }
     return true;
 }
 
@@ -49,7 +56,7 @@ bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
 {
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     uint64_t *id = calloc(ranks, sizeof *id);
-    q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
+    q.u.operation.call.kind = p->plan->kind == TD_KIND_FFT ? TD_KIND_PLAN_FFT : TD_KIND_PLAN_REDIST;
     q.u.operation.timeout_ns = -1;
     q.u.operation.description = *description;
     for (uint32_t r = 0; id && r < ranks; r++) {
@@ -161,19 +168,20 @@ static double of_dimension(const struct load *load, const struct td_topology *t,
     return all > slabs ? all : slabs;
 }
 
-double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *t,
-                              const uint32_t *node, uint32_t packet_bytes)
+/* of_move returns bytes of a link's time. */
+static double of_move(const struct td_array_move *m, const struct td_topology *t,
+                      const uint32_t *node)
 {
-    const struct td_layout *from = &p->plan->from, *to = &p->plan->to;
+    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
     struct load load;
     double most = 0;
     if (load_init(&load, t)) {
         for (uint32_t i = 0; i < from->owners; i++)
             for (uint32_t k = 0; k < to->owners; k++) {
-                uint32_t a = node[from->rank[i]], b = node[to->rank[k]];
+                uint32_t a = node[m->from->slot[i]], b = node[m->to->slot[k]];
                 uint64_t elements = a == b ? 0 : td_overlap_count(from, to, i, k);
                 if (elements)
-                    load_add(&load, t, a, b, (double)elements * (double)p->plan->element[0]);
+                    load_add(&load, t, a, b, (double)elements * (double)m->from->element);
             }
         most = of_nodes(&load, t);
         for (uint32_t d = 0; d < t->dimensions; d++) {
@@ -182,5 +190,14 @@ double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_
         }
     }
     load_fini(&load);
-    return most / packet_bytes;
+    return most;
+}
+
+double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *t,
+                              uint32_t packet_bytes)
+{
+    double bytes = 0;
+    for (unsigned i = 0; i < p->plan->stages->moves; i++)
+        bytes += of_move(&p->plan->stages->move[i], t, p->group.node);
+    return bytes / packet_bytes;
 }

@@ -11,13 +11,16 @@
 struct td_measured_plan {
     struct td_arena *arena;
     struct td_plan *plan; /* NULL: nothing is planned */
-    const char *schedule; /* the one taken */
-    uint32_t steps;
-    uint64_t number; /* at the daemons */
+    struct td_group group;
+    const char *method; /* or schedule, the one taken */
+    uint32_t steps;     /* of the schedule; of a transform, its moves */
+    uint64_t number;    /* at the daemons */
 };
 
-/* td_measured_plan_read makes the plan of a description; `node` are the ranks'. False: why. */
-bool td_measured_plan_read(struct td_measured_plan *p, const struct td_description *description,
+/* td_measured_plan_read makes the plan that calls of `kind` execute, from a description; `node` are
+ * the ranks'. False: why. */
+bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
+                           const struct td_description *description,
                            const struct td_topology *topology, const struct td_tuning *tuning,
                            const uint32_t *node, uint32_t ranks, char *why, size_t size);
 void td_measured_plan_fini(struct td_measured_plan *p);
@@ -27,8 +30,8 @@ bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
                             const uint32_t *group, uint32_t ranks, char *why, size_t size);
 /* td_measured_plan_bound returns slots that no way of doing it beats: of what comes into or leaves
  * some node by its links, what passes the planes that cut a slab out of the machine, and what all
- * links of a dimension carry on shortest ways. */
+ * links of a dimension carry on shortest ways; of a transform, one move after the other. */
 double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *topology,
-                              const uint32_t *node, uint32_t packet_bytes);
+                              uint32_t packet_bytes);
 
 #endif

@@ -16,7 +16,7 @@ static const char usage[] =
     "Simulates a collective of nodes of a torus, a rank each: a packet takes a slot on a link.\n"
     "COLLECTIVE is one of: alltoall alltoallv allreduce broadcast reduce reduce_scatter scan "
     "exscan\n"
-    "prefix gather scatter allgather barrier redist.\n"
+    "prefix gather scatter allgather barrier redist fft.\n"
     "\n"
     "  --shape SHAPE          8x8x8; a trailing m makes a dimension a mesh: 8x8x16m\n"
     "  --mesh                 all dimensions are meshes\n"
@@ -29,8 +29,11 @@ static const char usage[] =
     "  --spread F             alltoallv: sizes are M times 1 - F to 1 + F, 0.5\n"
     "  --root R               0\n"
     "  --from LAYOUT, --to LAYOUT\n"
-    "                         redist: such as 'cyclic(2)@0-27' and 'cyclic(28)@28-63'\n"
-    "  --elements N           redist: how long the array is, 1000000, or 4000x3000; --bytes is\n"
+    "                         redist: such as 'cyclic(2)@0-27' and 'cyclic(28)@28-63'; fft:\n"
+    "                         '(block, *)', the default\n"
+    "  --grid AxB             fft: the grid of nodes between\n"
+    "  --elements N           redist, fft: how long the array is, 1000000, or 4000x3000; --bytes "
+    "is\n"
     "                         what an element has, 8\n"
     "  --schedule NAME        redist: auto, circulant, colouring, classes, matching, caterpillar\n"
     "  --group WHO            all, random:0.6 (a connected share), nodes:0-5,9, file:NAME\n"
@@ -65,6 +68,7 @@ enum option_name {
     FROM,
     TO,
     ELEMENTS,
+    GRID,
     SCHEDULE,
     GROUP,
     PACKET,
@@ -99,6 +103,7 @@ static const struct option option_names[] = {
     {"from", 1, 0, FROM},
     {"to", 1, 0, TO},
     {"elements", 1, 0, ELEMENTS},
+    {"grid", 1, 0, GRID},
     {"schedule", 1, 0, SCHEDULE},
     {"group", 1, 0, GROUP},
     {"packet", 1, 0, PACKET},
@@ -129,7 +134,7 @@ struct command {
     bool mesh, json;
     uint64_t packets;
     const char *plot, *trace;
-    struct td_description plan; /* of a redistribution */
+    struct td_description plan; /* of a redistribution, or of a transform */
     bool bytes_given;
 };
 
@@ -187,24 +192,44 @@ static bool method(struct command *c, const char *name, const char *value)
     return true;
 }
 
+/* sizes reads 4000x3000; returns how many there are, 0: that is no such list. */
+static uint32_t sizes(const char *value, uint64_t *size)
+{
+    char part[24];
+    uint32_t count = 0;
+    for (const char *p = value; count < TD_DIMENSIONS_MAX; p++) {
+        size_t length = strcspn(p, "x");
+        snprintf(part, sizeof part, "%.*s", (int)length, p);
+        if (length >= sizeof part || !td_quantity_parse(part, &size[count]))
+            break;
+        count++;
+        p += length;
+        if (!*p)
+            return count;
+    }
+    return 0;
+}
+
 /* elements takes how long an array is along each axis: 4000x3000. */
 static bool elements(struct command *c, const char *name, const char *value)
 {
     struct td_redist *r = &c->plan.redist;
-    char part[24];
-    r->dimensions = 0;
-    for (const char *p = value; r->dimensions < TD_DIMENSIONS_MAX; p++) {
-        size_t length = strcspn(p, "x");
-        snprintf(part, sizeof part, "%.*s", (int)length, p);
-        if (length >= sizeof part || !td_quantity_parse(part, &r->size[r->dimensions]))
-            break;
-        r->axes[r->dimensions] = (uint8_t)r->dimensions;
-        r->dimensions++;
-        p += length;
-        if (!*p)
-            return true;
+    struct td_fft *f = &c->plan.fft;
+    r->dimensions = f->dimensions = sizes(value, r->size);
+    for (uint32_t d = 0; d < r->dimensions; d++) {
+        r->axes[d] = (uint8_t)d;
+        f->size[d] = r->size[d];
     }
-    return complain(name, value, "lengths of up to 6 axes, 1000000 or 4000x3000");
+    return r->dimensions || complain(name, value, "lengths of up to 6 axes, 1000000 or 4000x3000");
+}
+
+static bool grid(struct command *c, const char *name, const char *value)
+{
+    uint64_t size[TD_DIMENSIONS_MAX] = {0};
+    uint32_t count = sizes(value, size);
+    for (uint32_t d = 0; d < count; d++)
+        c->plan.fft.grid[d] = (uint32_t)size[d];
+    return count || complain(name, value, "numbers of nodes, such as 8x8");
 }
 
 static bool schedule(struct command *c, const char *name, const char *value)
@@ -255,6 +280,8 @@ static bool take(struct command *c, int option, const char *name, const char *va
         return true;
     case ELEMENTS:
         return elements(c, name, value);
+    case GRID:
+        return grid(c, name, value);
     case SCHEDULE:
         return schedule(c, name, value);
     case GROUP:
@@ -352,8 +379,7 @@ static bool collective(struct command *c, const char *word)
     struct td_call *call = &c->measure.call;
     for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
         bool parts = td_call_has_parts(kind) && kind != TD_KIND_ALLTOALLV;
-        bool plans = kind == TD_KIND_PLAN_FFT || kind == TD_KIND_FFT || kind == TD_KIND_PLAN_REDIST;
-        if (plans || parts || strcmp(word, td_kind_name(kind)) != 0)
+        if (td_call_plans(kind) || parts || strcmp(word, td_kind_name(kind)) != 0)
             continue;
         call->kind = (uint8_t)kind;
         call->type = td_call_reduces(kind) ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;
@@ -380,6 +406,25 @@ static bool redistributes(struct command *c)
     return true;
 }
 
+/* transforms: the same of a transform; the array is complex, of doubles. */
+static bool transforms(struct command *c)
+{
+    struct td_fft *f = &c->plan.fft;
+    if (f->dimensions == 0) {
+        fprintf(stderr, "torus-sim: fft needs --elements, such as --elements 256x256x256\n");
+        return false;
+    }
+    f->type = TD_TYPE_COMPLEX_DOUBLE;
+    f->sign = TD_FFT_FORWARD;
+    f->method = c->measure.world.settings.tuning.alltoall;
+    td_fft_all(f);
+    c->plan.from = c->plan.from ? c->plan.from : "";
+    c->plan.to = c->plan.to ? c->plan.to : "";
+    c->measure.bytes = 16;
+    c->measure.plan = &c->plan;
+    return true;
+}
+
 static bool parse(int argc, char **argv, struct command *c)
 {
     int option = 0, place = 0;
@@ -396,6 +441,8 @@ static bool parse(int argc, char **argv, struct command *c)
         fprintf(stderr, "torus-sim: --shape is missing, e.g. --shape 8x8x8\n");
         return false;
     }
+    if (c->measure.call.kind == TD_KIND_FFT && !transforms(c))
+        return false;
     if (c->measure.call.kind == TD_KIND_REDIST && !redistributes(c))
         return false;
     if (c->mesh)
