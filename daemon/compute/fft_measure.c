@@ -55,8 +55,8 @@ static char *read_all(void)
     return text;
 }
 
-/* obtain returns zeroed memory for one side, aligned as the shape says. */
-static void *obtain(const struct td_shape *s, unsigned side)
+/* obtain returns zeroed memory for one side, aligned as the shape says; *whole is to be freed. */
+static void *obtain(const struct td_shape *s, unsigned side, void **whole)
 {
     size_t bytes = 0, offset = (size_t)(side ? s->to_alignment : s->alignment);
     int64_t count = td_shape_side(s, side, &bytes);
@@ -66,7 +66,7 @@ static void *obtain(const struct td_shape *s, unsigned side)
         count = (size_t)others * other > (size_t)count * bytes ? others : count;
         bytes = other > bytes ? other : bytes;
     }
-    char *memory = calloc((size_t)count + 2 * ALIGNMENT, bytes);
+    char *memory = *whole = calloc((size_t)count + 2 * ALIGNMENT, bytes);
     return memory ? memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT) + offset : NULL;
 }
 
@@ -91,31 +91,58 @@ static void clear(const struct td_shape *s, void *in)
     memset(in, 0, (size_t)count * bytes);
 }
 
-/* measure prints the result; the process ends soon, so nothing is freed. */
-static int measure(const struct td_shape *s, unsigned effort, double seconds, const char *known)
+/* struct figures: what is printed. */
+struct figures {
+    uint64_t estimate_ns, measured_ns, planning_ns;
+};
+
+static bool time_estimate(const struct td_shape *s, void *in, void *out, struct figures *f)
 {
-    bool precise = td_shape_is_double(s);
-    void *in = obtain(s, 0), *out = s->in_place ? in : obtain(s, 1);
-    void *plan = in && out ? td_fft_plan_make(s, in, out, FFTW_ESTIMATE) : NULL;
-    if (!plan)
-        return 1;
-    uint64_t estimate_ns = time_plan(s, plan, in, out);
+    void *plan = td_fft_plan_make(s, in, out, FFTW_ESTIMATE);
+    if (plan)
+        f->estimate_ns = time_plan(s, plan, in, out);
+    td_fft_plan_destroy(s, plan);
+    return plan != NULL;
+}
+
+static bool time_measured(const struct td_shape *s, void *in, void *out, unsigned flags,
+                          struct figures *f)
+{
+    uint64_t start = now_ns();
+    void *plan = td_fft_plan_make(s, in, out, flags);
+    f->planning_ns = now_ns() - start;
+    clear(s, in);
+    if (plan)
+        f->measured_ns = time_plan(s, plan, in, out);
+    td_fft_plan_destroy(s, plan);
+    return plan != NULL;
+}
+
+static bool answer(const struct td_shape *s, const struct figures *f)
+{
+    char *wisdom = td_fft_wisdom(td_shape_is_double(s));
+    if (!wisdom)
+        return false;
+    printf("%llu %llu %llu\n%s", (unsigned long long)f->estimate_ns,
+           (unsigned long long)f->measured_ns, (unsigned long long)f->planning_ns, wisdom);
+    free(wisdom);
+    return fflush(stdout) == 0;
+}
+
+static bool measure(const struct td_shape *s, unsigned effort, double seconds, const char *known)
+{
+    struct figures f = {0};
+    void *whole[2] = {NULL, NULL}, *in = obtain(s, 0, &whole[0]);
+    void *out = s->in_place ? in : obtain(s, 1, &whole[1]);
+    unsigned flags = effort == TD_FFT_PATIENT ? FFTW_PATIENT : FFTW_MEASURE;
+    bool good = in && out && time_estimate(s, in, out, &f);
     fftw_set_timelimit(seconds);
     fftwf_set_timelimit(seconds);
-    td_fft_learn(known, precise); /* parts of this one may be known */
-    uint64_t start = now_ns();
-    plan = td_fft_plan_make(s, in, out, effort == TD_FFT_PATIENT ? FFTW_PATIENT : FFTW_MEASURE);
-    uint64_t planning_ns = now_ns() - start;
-    if (!plan)
-        return 1;
-    clear(s, in);
-    uint64_t measured_ns = time_plan(s, plan, in, out);
-    char *wisdom = td_fft_wisdom(precise);
-    if (!wisdom)
-        return 1;
-    printf("%llu %llu %llu\n%s", (unsigned long long)estimate_ns, (unsigned long long)measured_ns,
-           (unsigned long long)planning_ns, wisdom);
-    return fflush(stdout) == 0 ? 0 : 1;
+    td_fft_learn(known, td_shape_is_double(s)); /* parts of this one may be known */
+    good = good && time_measured(s, in, out, flags, &f) && answer(s, &f);
+    free(whole[0]);
+    free(whole[1]);
+    return good;
 }
 
 int td_fft_measure_main(void)
@@ -125,8 +152,10 @@ int td_fft_measure_main(void)
     int length = 0;
     give_way();
     char *text = read_all(), *end = text ? strchr(text, '\n') : NULL;
-    if (!end || sscanf(text, "%u %u %n", &effort, &seconds, &length) != 2 ||
-        !td_shape_parse(&shape, text + length, NULL))
-        return 2;
-    return measure(&shape, effort, seconds, end + 1);
+    bool good = end && sscanf(text, "%u %u %n", &effort, &seconds, &length) == 2 &&
+                td_shape_parse(&shape, text + length, NULL) &&
+                measure(&shape, effort, seconds, end + 1);
+    free(text);
+    td_fft_fini();
+    return good ? 0 : 1;
 }
