@@ -47,7 +47,7 @@ static const char *check_kinds(const struct td_fft *fft)
     unsigned transforms = 0, halves = 0, real = 0;
     for (uint32_t d = 0; d < fft->dimensions; d++) {
         unsigned kind = kind_of(fft, d);
-        if (kind > TD_TRANSFORM_KINDS)
+        if (fft->transform[d] > TD_TRANSFORM_KINDS)
             return "there is no such kind of transform";
         transforms += kind != TD_TRANSFORM_KINDS;
         halves += kind == TD_TRANSFORM_R2C || kind == TD_TRANSFORM_C2R;
