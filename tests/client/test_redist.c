@@ -3,8 +3,6 @@
  * pointers and torus_alloc, several plans in flight and each executed again; what is wrong is a
  * sentence; a rank that dies. All ranks but those that die are in this process.
  * TORUS_TEST_CASE=SEED runs one random case on one fabric after the other. */
-#include "daemons.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +11,10 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "ranks.h"
 #include "sim/moves.h"
 
-enum { RANKS_MAX = 16, PLANS = 3, GUARD = 64, GUARD_BYTE = 0x5a, SHIFT_MAX = 16 };
-
-static torus_context *context[RANKS_MAX];
-static torus_group *world[RANKS_MAX];
-static uint32_t size;
+enum { PLANS = 3, GUARD = 64, GUARD_BYTE = 0x5a, SHIFT_MAX = 16 };
 
 /* struct trial: a plan, and how it is executed. */
 struct trial {
@@ -38,34 +33,6 @@ struct part {
 
 static struct trial trial[PLANS];
 static struct part part[PLANS][RANKS_MAX];
-
-static void must(uint32_t rank, int error)
-{
-    if (error != TORUS_OK)
-        fail_msg("rank %u of %u: %s", rank, size, torus_last_error(context[rank]));
-}
-
-static void finish(uint32_t rank, torus_request *r)
-{
-    must(rank, torus_wait(r, 30 * (int64_t)SECOND));
-}
-
-static void join(uint32_t count, bool blocks)
-{
-    static unsigned jobs;
-    torus_request *r[RANKS_MAX];
-    char name[16]; /* another one each time: node 0 may not know yet that all have left the last */
-    snprintf(name, sizeof name, "job %u", jobs++);
-    size = count;
-    for (uint32_t i = 0; i < count; i++) {
-        struct torus_join_options o = as(count, (int32_t)i);
-        o.name = name;
-        context[i] = open_at(blocks ? i * nodes / count : i % nodes);
-        must(i, torus_ijoin(context[i], &o, &world[i], &r[i]));
-    }
-    for (uint32_t i = 0; i < count; i++)
-        finish(i, r[i]);
-}
 
 /* ---- plans ---- */
 
@@ -233,7 +200,7 @@ static void cases(uint32_t ranks, bool blocks, uint64_t seed)
 {
     const char *one = getenv("TORUS_TEST_CASE");
     uint64_t count = getenv("TORUS_TEST_LONG") ? 100 : 12;
-    join(ranks, blocks);
+    join_ranks(ranks, blocks);
     for (uint64_t i = 0; i < count && !one; i++)
         random_case(seed * 1000 + i);
     if (one)
@@ -285,7 +252,7 @@ static void long_arrays_change_hands(void **state)
     for (int routed = 0; routed < 2; routed++) {
         struct td_arena *arena = td_arena_create(4 << 20);
         start(3, routed ? "[torus]\nfabric = routed\n" : "");
-        join(6, false);
+        join_ranks(6, false);
         for (unsigned i = 0; i < PLANS; i++) {
             struct trial *t = &trial[i];
             *t = (struct trial){.plain = i == 1, .in_place = i == 2};
@@ -327,7 +294,7 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
 {
     (void)state;
     start(2, "");
-    join(4, false);
+    join_ranks(4, false);
     struct torus_redist_desc d = {
         .size = sizeof d, .dimensions = 2, .element_bytes = 8, .shape = {10, 9}};
 #define WRONG(field, value, words)                                                                 \
@@ -366,7 +333,7 @@ static void descriptions_that_differ_are_a_mismatch(void **state)
     torus_request *r[4];
     torus_plan *none[4];
     start(2, "");
-    join(4, false);
+    join_ranks(4, false);
     struct torus_redist_desc d = {.size = sizeof d, .dimensions = 1, .element_bytes = 4};
     d.shape[0] = 100;
     for (uint32_t i = 0; i < 4; i++) {
@@ -391,7 +358,7 @@ static void memory_that_is_missing_is_refused(void **state)
     torus_request *request = NULL;
     torus_plan *p = NULL;
     start(1, "");
-    join(1, false);
+    join_ranks(1, false);
     struct torus_redist_desc d = {.size = sizeof d, .dimensions = 1, .element_bytes = 8};
     d.shape[0] = 1;
     must(0, torus_plan_redist(world[0], &d, &p)); /* layouts that are not named */
@@ -540,7 +507,6 @@ static void a_rank_that_dies_meanwhile_fails_what_comes_after(void **state)
 
 int main(void)
 {
-    size = 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(any_layout_becomes_any_other_on_one_node, clean_up),
         cmocka_unit_test_teardown(any_layout_becomes_any_other_on_several_nodes, clean_up),

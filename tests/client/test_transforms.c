@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms by real daemons: random arrays, kinds and layouts, in place and not, with plain
+ * pointers and torus_alloc, several plans in flight and each executed again, against FFTW; what is
+ * wrong is a sentence. TORUS_TEST_CASE=SEED runs one random case on one fabric after the other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "ranks.h"
+#include "sim/transforms.h"
+
+enum { PLANS = 3, GUARD = 64, GUARD_BYTE = 0x5a, SHIFT_MAX = 16 };
+
+/* struct trial: a plan, and how it is executed. */
+struct trial {
+    struct transform transform;
+    bool in_place, plain;
+    uint64_t shift; /* of the buffers from where memory begins */
+};
+
+/* struct part: what one rank has of it. */
+struct part {
+    torus_plan *plan;
+    torus_request *request;
+    uint64_t bytes[2], room[2];
+    uint8_t *memory[2], *given;
+};
+
+static struct trial trial[PLANS];
+static struct part part[PLANS][RANKS_MAX];
+static uint64_t seed_now;
+
+static struct torus_fft_desc describe(const struct transform *t)
+{
+    struct torus_fft_desc d = {.size = sizeof d,
+                               .dimensions = t->fft.dimensions,
+                               .type = (int32_t)t->fft.type,
+                               .sign = t->fft.sign,
+                               .scale = (int32_t)t->fft.scale,
+                               .from = t->text[0],
+                               .to = t->text[1],
+                               .method = t->fft.method};
+    for (uint32_t i = 0; i < d.dimensions; i++) {
+        d.shape[i] = t->fft.size[i];
+        d.transform[i] = t->fft.transform[i];
+        d.grid[i] = t->fft.grid[i];
+    }
+    return d;
+}
+
+static uint8_t *buffer(const struct trial *t, const struct part *p, unsigned side)
+{
+    return p->memory[side] + GUARD + t->shift;
+}
+
+/* prepare_part makes a rank's buffers: in place, the destination has room for either side. */
+static void prepare_part(const struct trial *t, uint32_t rank, struct part *p)
+{
+    for (unsigned side = 0; side < 2; side++)
+        p->bytes[side] = p->room[side] = torus_plan_bytes(p->plan, (int)side);
+    if (t->in_place && p->room[1] < p->bytes[0])
+        p->room[1] = p->bytes[0];
+    p->given = malloc(p->bytes[0] + 1);
+    assert_int_equal(transforms_fill(&t->transform, rank, p->given), p->bytes[0]);
+    for (unsigned side = 0; side < 2; side++) {
+        uint64_t bytes = p->room[side] + 2 * GUARD + SHIFT_MAX;
+        p->memory[side] = t->plain ? malloc(bytes) : torus_alloc(context[rank], bytes);
+        assert_non_null(p->memory[side]);
+        memset(p->memory[side], GUARD_BYTE, bytes);
+    }
+}
+
+static void plan(unsigned i)
+{
+    const struct torus_fft_desc d = describe(&trial[i].transform);
+    for (uint32_t r = 0; r < size; r++)
+        must(r, torus_iplan_fft(world[r], &d, &part[i][r].plan, &part[i][r].request));
+    for (uint32_t r = 0; r < size; r++) {
+        finish(r, part[i][r].request);
+        prepare_part(&trial[i], r, &part[i][r]);
+    }
+}
+
+static void execute(unsigned i)
+{
+    const struct trial *t = &trial[i];
+    for (uint32_t r = 0; r < size; r++) {
+        struct part *p = &part[i][r];
+        memset(buffer(t, p, 1), GUARD_BYTE, p->room[1]);
+        if (p->bytes[0])
+            memcpy(buffer(t, p, t->in_place), p->given, p->bytes[0]);
+        void *source = t->in_place ? TORUS_IN_PLACE : p->bytes[0] ? buffer(t, p, 0) : NULL;
+        must(r, torus_start(p->plan, source, p->room[1] ? buffer(t, p, 1) : NULL, &p->request));
+    }
+}
+
+static void check(unsigned i)
+{
+    const struct trial *t = &trial[i];
+    struct transform_error error = {0};
+    char why[TRANSFORM_TEXT];
+    for (uint32_t r = 0; r < size; r++) {
+        struct part *p = &part[i][r];
+        finish(r, p->request);
+        assert_int_equal(transforms_compare(&t->transform, r, buffer(t, p, 1), &error),
+                         p->bytes[1]);
+        if (!t->in_place && p->bytes[0])
+            assert_memory_equal(buffer(t, p, 0), p->given, p->bytes[0]);
+        for (unsigned side = t->in_place; side < 2; side++)
+            for (unsigned g = 1; g <= GUARD; g++) {
+                assert_int_equal(*(buffer(t, p, side) - g), GUARD_BYTE);
+                assert_int_equal(buffer(t, p, side)[p->room[side] + g - 1], GUARD_BYTE);
+            }
+    }
+    if (!transforms_within(&t->transform, &error, why))
+        fail_msg("TORUS_TEST_CASE=%llu: %u ranks, %s%s: %s", (unsigned long long)seed_now, size,
+                 t->in_place ? "in place, " : "", t->plain ? "plain" : "shared", why);
+}
+
+static void drop(unsigned i)
+{
+    for (uint32_t r = 0; r < size; r++) {
+        struct part *p = &part[i][r];
+        must(r, torus_plan_free(p->plan));
+        free(p->given);
+        for (unsigned side = 0; side < 2; side++) {
+            if (trial[i].plain)
+                free(p->memory[side]);
+            else
+                must(r, torus_free(context[r], p->memory[side]));
+        }
+    }
+    transforms_free(&trial[i].transform);
+}
+
+/* ---- random arrays ---- */
+
+static void random_case(uint64_t seed)
+{
+    char why[TRANSFORM_TEXT];
+    struct td_arena *arena = td_arena_create(4 << 20);
+    seed_now = seed;
+    layouts_seed(seed * 131);
+    for (unsigned i = 0; i < PLANS; i++) {
+        struct trial *t = &trial[i];
+        transforms_random(&t->transform);
+        t->in_place = layouts_draw(3) == 0;
+        t->plain = layouts_draw(2);
+        t->shift = layouts_draw(2) ? 0 : layouts_draw(SHIFT_MAX);
+        if (!transforms_read(&t->transform, arena, size, true, why))
+            fail_msg("%s", why);
+        plan(i);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < PLANS; i++)
+            execute(i);
+        for (unsigned i = 0; i < PLANS; i++)
+            check(i);
+    }
+    for (unsigned i = 0; i < PLANS; i++)
+        drop(i);
+    td_arena_destroy(arena);
+}
+
+static void cases(uint32_t ranks, bool blocks, uint64_t seed)
+{
+    const char *one = getenv("TORUS_TEST_CASE");
+    uint64_t count = getenv("TORUS_TEST_LONG") ? 100 : 20;
+    join_ranks(ranks, blocks);
+    for (uint64_t i = 0; i < count && !one; i++)
+        random_case(seed * 1000 + i);
+    if (one)
+        random_case(strtoull(one, NULL, 10));
+    close_all(context, ranks);
+}
+
+static void any_array_is_transformed_on_one_node(void **state)
+{
+    (void)state;
+    start(1, "");
+    cases(1, false, 1);
+    cases(4, false, 2);
+    cases(13, false, 3);
+    stop();
+}
+
+static void any_array_is_transformed_on_several_nodes(void **state)
+{
+    (void)state;
+    start(4, "");
+    cases(3, false, 4);
+    cases(16, true, 5);
+    cases(9, false, 6);
+    stop();
+}
+
+static void any_array_is_transformed_on_the_routed_fabric(void **state)
+{
+    (void)state;
+    columns = 3;
+    prepare(9);
+    start_all("[torus]\nfabric = routed\nslots = 2\n[network]\npacket = 4KiB\n");
+    cases(9, false, 7);
+    cases(16, true, 8);
+    cases(16, false, 9);
+    cases(2, true, 10);
+    stop();
+}
+
+/* ---- what is wrong ---- */
+
+/* refused: every rank is told why at once, and there is no plan. */
+static void refused(const struct torus_fft_desc *d, const char *words)
+{
+    for (uint32_t r = 0; r < size; r++) {
+        torus_plan *none = (torus_plan *)&none;
+        torus_request *request = NULL;
+        if (torus_iplan_fft(world[r], d, &none, &request) != TORUS_ERR_INVALID)
+            fail_msg("taken, but should say: %s", words);
+        assert_says(context[r], words);
+        assert_null(none);
+    }
+}
+
+static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
+{
+    (void)state;
+    start(2, "");
+    join_ranks(4, false);
+    struct torus_fft_desc d = {.size = sizeof d,
+                               .dimensions = 2,
+                               .shape = {10, 9},
+                               .type = TORUS_COMPLEX_DOUBLE,
+                               .sign = TORUS_FORWARD};
+    struct torus_fft_desc real = d;
+    real.transform[0] = TORUS_TRANSFORM_R2C;
+    real.transform[1] = TORUS_TRANSFORM_COMPLEX;
+#define WRONG_OF(from_what, field, value, words)                                                   \
+    do {                                                                                           \
+        struct torus_fft_desc wrong = from_what;                                                   \
+        wrong.field = value;                                                                       \
+        refused(&wrong, words);                                                                    \
+    } while (0)
+#define WRONG(field, value, words) WRONG_OF(d, field, value, words)
+    WRONG(from, "(block, *", "the layout before");
+    WRONG(to, "(cyclik, *)", "at character 2");
+    WRONG(to, "(block, *) @0-4", "there is no rank 4 in a group of 4");
+    WRONG(from, "boxes 0:10,0:5 0:10,4:9 @0,1", "the boxes of ranks 0 and 1 overlap");
+    WRONG(to, "boxes 0:10,0:5 @3", "leave 40 of the array's 90 elements to nobody");
+    WRONG_OF(real, to, "boxes 0:10,0:9 @3", "6"); /* of ten real numbers come six */
+    WRONG(shape[0], 0, "at least one point");
+    WRONG(shape[1], (uint64_t)INT32_MAX + 1, "at most 2147483647 points");
+    WRONG(shape[1], UINT64_MAX, "at most 2147483647 points");
+    WRONG(dimensions, 0, "1 to 6 axes");
+    WRONG(dimensions, 7, "1 to 6 axes");
+    WRONG(type, TORUS_DOUBLE, "complex float or complex double");
+    WRONG(type, -1, "complex float or complex double");
+    WRONG(type, TORUS_INT32, "complex float or complex double");
+    WRONG(sign, 0, "-1 (forward) or +1 (backward)");
+    WRONG(scale, 3, "none, ortho or full");
+    WRONG(scale, -1, "none, ortho or full");
+    WRONG(grid[1], 2, "fewer axes than the array");
+    WRONG(grid[0], 1u << 30, "numbers of nodes");
+    WRONG(method, 2, "random order");
+    WRONG(method, -1, "random order");
+    WRONG(transform[0], 12, "no such kind");
+    WRONG_OF(real, transform[1], 12, "no such kind");
+    WRONG(transform[0], -1, "no such kind");
+    WRONG(transform[0], TORUS_TRANSFORM_REDFT10, "the type of a real transform");
+    WRONG(transform[0], TORUS_TRANSFORM_C2R, "complex to real backward");
+    WRONG_OF(real, sign, TORUS_BACKWARD, "real to complex goes forward");
+    WRONG_OF(real, transform[1], TORUS_TRANSFORM_R2C, "one axis is between");
+    WRONG_OF(real, transform[1], TORUS_TRANSFORM_RODFT00, "do not go with complex");
+    WRONG(size, 8, "torus_fft_desc.size");
+    struct torus_fft_desc huge = d;
+    huge.dimensions = 3;
+    huge.shape[0] = huge.shape[1] = huge.shape[2] = INT32_MAX;
+    refused(&huge, "overflows");
+    assert_int_equal(torus_plan_fft(world[0], &d, NULL), TORUS_ERR_INVALID);
+    assert_int_equal(torus_plan_fft(world[0], NULL, (torus_plan *[]){NULL}), TORUS_ERR_INVALID);
+    barrier_all(world, size); /* none of them counts */
+    close_all(context, size);
+    stop();
+}
+
+/* differs: rank 2 describes another transform, which all are told. */
+static void differs(const struct torus_fft_desc *d, const struct torus_fft_desc *other)
+{
+    torus_request *r[4];
+    torus_plan *none[4];
+    for (uint32_t i = 0; i < 4; i++)
+        must(i, torus_iplan_fft(world[i], i == 2 ? other : d, &none[i], &r[i]));
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
+        assert_says(context[i], "plan_fft");
+        assert_null(none[i]);
+    }
+}
+
+static void ranks_that_disagree_are_a_mismatch(void **state)
+{
+    (void)state;
+    start(2, "");
+    join_ranks(4, false);
+    const struct torus_fft_desc d = {.size = sizeof d,
+                                     .dimensions = 2,
+                                     .shape = {10, 9},
+                                     .type = TORUS_COMPLEX_DOUBLE,
+                                     .sign = TORUS_FORWARD};
+#define DIFFERS(field, value)                                                                      \
+    do {                                                                                           \
+        struct torus_fft_desc other = d;                                                           \
+        other.field = value;                                                                       \
+        differs(&d, &other);                                                                       \
+    } while (0)
+    DIFFERS(shape[1], 8);
+    DIFFERS(sign, TORUS_BACKWARD);
+    DIFFERS(scale, TORUS_SCALE_ORTHO);
+    DIFFERS(type, TORUS_COMPLEX_FLOAT);
+    DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX); /* that axis alone */
+    DIFFERS(to, "(*, block)");
+    DIFFERS(grid[0], 2);
+    DIFFERS(method, TORUS_TRANSPOSE_PAIRWISE);
+    barrier_all(world, size);
+    close_all(context, size);
+    stop();
+}
+
+/* A call that a rank cannot make moves nothing, and the plan is as good as before. */
+static void memory_that_is_missing_is_refused(void **state)
+{
+    (void)state;
+    float some[16], *none = NULL;
+    torus_request *request = NULL;
+    torus_plan *p = NULL;
+    start(1, "");
+    join_ranks(1, false);
+    struct torus_fft_desc d = {
+        .size = sizeof d, .dimensions = 1, .type = TORUS_COMPLEX_FLOAT, .sign = TORUS_FORWARD};
+    d.shape[0] = 8;
+    must(0, torus_plan_fft(world[0], &d, &p)); /* layouts that are not named */
+    for (int i = 0; i < 16; i++)
+        some[i] = i == 0;
+    assert_int_equal(torus_start(p, some, none, &request), TORUS_ERR_INVALID);
+    assert_int_equal(torus_start(p, none, some, &request), TORUS_ERR_INVALID);
+    must(0, torus_execute(p, TORUS_IN_PLACE, some));
+    for (int i = 0; i < 16; i++)
+        assert_true(some[i] == (i % 2 ? 0.f : 1.f));
+    must(0, torus_plan_free(p));
+    close_all(context, 1);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(any_array_is_transformed_on_one_node, clean_up),
+        cmocka_unit_test_teardown(any_array_is_transformed_on_several_nodes, clean_up),
+        cmocka_unit_test_teardown(any_array_is_transformed_on_the_routed_fabric, clean_up),
+        cmocka_unit_test_teardown(what_cannot_be_planned_is_a_sentence_and_no_call, clean_up),
+        cmocka_unit_test_teardown(ranks_that_disagree_are_a_mismatch, clean_up),
+        cmocka_unit_test_teardown(memory_that_is_missing_is_refused, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
