@@ -83,16 +83,22 @@ def redist(shape, before, after, elements, *arguments):
 # What docs/redistribution.md states of an 8x8 torus: layouts, elements, slots by schedule.
 SIDE_BY_SIDE, MIXED = ("@0-27", "@28-63"), ("@0-54:2", "@1-55:2,56-63")
 REDISTRIBUTIONS = [
-    (2, 28, SIDE_BY_SIDE, 5644800, {"circulant": 1657, "matching": 1611, "caterpillar": 2041}),
-    (2, 28, MIXED, 5644800, {"circulant": 974, "matching": 970, "caterpillar": 1573}),
-    (4, 24, SIDE_BY_SIDE, 6773760, {"circulant": 1873, "matching": 2124, "caterpillar": 2187}),
-    (4, 24, MIXED, 6773760, {"circulant": 1222, "matching": 1221, "caterpillar": 1300}),
+    (2, 28, SIDE_BY_SIDE, 564480, {"circulant": 195, "matching": 203, "caterpillar": 255}),
+    (2, 28, MIXED, 564480, {"circulant": 150, "matching": 160, "caterpillar": 227}),
+    (4, 24, SIDE_BY_SIDE, 677376, {"circulant": 245, "matching": 278, "caterpillar": 260}),
+    (4, 24, MIXED, 677376, {"circulant": 224, "matching": 210, "caterpillar": 224}),
+]
+LONG_REDISTRIBUTIONS = [
+    (2, 28, SIDE_BY_SIDE, 14112000, {"circulant": 4051, "matching": 3958, "caterpillar": 4335}),
+    (2, 28, MIXED, 14112000, {"circulant": 2458, "matching": 2365, "caterpillar": 3528}),
+    (4, 24, SIDE_BY_SIDE, 16934400, {"circulant": 4590, "matching": 5031, "caterpillar": 5119}),
+    (4, 24, MIXED, 16934400, {"circulant": 2880, "matching": 2815, "caterpillar": 3257}),
 ]
 
 
 class Redistributions(unittest.TestCase):
-    def test_as_documented(self):
-        for x, y, (before, after), elements, slots in REDISTRIBUTIONS:
+    def check(self, cases):
+        for x, y, (before, after), elements, slots in cases:
             for schedule, expected in slots.items():
                 with self.subTest(x=x, y=y, before=before, schedule=schedule):
                     got = redist("8x8", f"cyclic({x}){before}", f"cyclic({y}){after}",
@@ -100,6 +106,13 @@ class Redistributions(unittest.TestCase):
                     self.assertEqual(got["method"], schedule)
                     self.assertLess(abs(got["slots"] / expected - 1), 0.02)
                     self.assertLessEqual(got["t_min_slots"], got["slots"])
+
+    def test_as_documented(self):
+        self.check(REDISTRIBUTIONS)
+
+    @long
+    def test_as_documented_of_long_arrays(self):
+        self.check(LONG_REDISTRIBUTIONS)
 
     def test_the_bound_is_of_nodes_planes_and_all_links(self):
         # 64 packets from node 0, which has two links; each of 64 from all to one
