@@ -195,7 +195,8 @@ static bool chain_is_long(const struct td_program *p)
     uint64_t n = (payload_bytes(&p->call) + packet - 1) / packet;
     uint64_t chunk = (TD_COMPUTE_BYTES / 2 + packet - 1) / packet, each = (n + nodes - 1) / nodes;
     uint64_t chain = n + (nodes - 2) * (n < chunk ? n : chunk);
-    return 2 * td_alltoall_bound(&grid.shape, each * td_ranks_here(p)) < chain;
+    uint64_t ranks = (p->group->size + nodes - 1) / nodes; /* all nodes must choose the same */
+    return 2 * td_alltoall_bound(&grid.shape, each * ranks) < chain;
 }
 
 /* asked_for: whether a call is to go by a program though it is short enough to ride. */
