@@ -1,190 +1,245 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl fft: every rank reads its rows, all transform, every rank writes its rows. */
+/* torusctl fft: every rank reads its part of an array, all transform, every rank writes its part of
+ * the result. */
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fft_options.h"
 #include "team.h"
 
-enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASES };
-static const char *const phase_names[PHASES] = {"join", "plan", "read", "execute", "write"};
+enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASE_CHECK, PHASES };
+static const char *const phase_names[PHASES] = {"join",    "plan",  "read",
+                                                "execute", "write", "check"};
 
 struct run {
-    const char *in, *out;
-    bool inverse, real, timing, as_json;
-    int norm;
+    struct fft_options options;
     struct team team;
-    torus_plan *plan;
     struct npy npy;
     int fd;
-    bool single;
-    struct torus_box box;
-    void *data;
-    double seconds[PHASES];
+    struct fft_job job;
+    char layout[2][80]; /* where none is given */
+    const char *text[2];
+    struct shard shard[2];
+    torus_plan *plan;
+    size_t room;
+    void *data, *again; /* the part, in place, and what it is compared with */
+    double begun, seconds[PHASES];
+    bool shows; /* progress, on a terminal */
 };
 
-enum { NORM_BACKWARD, NORM_ORTHO, NORM_FORWARD };
+/* ---- progress ---- */
 
-static const char *parse(int argc, char **argv, struct run *r)
+/* show says on a terminal what is being done, over what it said before; NULL: that goes away. */
+static void show(const struct run *r, const char *what)
 {
-    static const char *const norms[] = {"backward", "ortho", "forward"};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--inverse") == 0) {
-            r->inverse = true;
-        } else if (strcmp(argv[i], "--real") == 0) {
-            r->real = true;
-        } else if (strcmp(argv[i], "--timing") == 0) {
-            r->timing = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            r->as_json = true;
-        } else if (strcmp(argv[i], "--norm") == 0) {
-            r->norm = -1;
-            for (int n = 0; i + 1 < argc && n < 3; n++)
-                if (strcmp(argv[i + 1], norms[n]) == 0)
-                    r->norm = n;
-            i++;
-            if (r->norm < 0)
-                return "--norm is backward, ortho or forward";
-        } else if (argv[i][0] == '-') {
-            return "there is no such option";
-        } else if (!r->in) {
-            r->in = argv[i];
-        } else if (!r->out) {
-            r->out = argv[i];
-        } else {
-            return "one input and one output";
-        }
-    }
-    return r->out ? NULL : "an input and an output are needed";
+    double since = ctl_seconds() - r->begun;
+    if (!r->shows)
+        return;
+    fputs("\r\033[K", stderr);
+    if (what)
+        fprintf(stderr, "%s: %s", r->options.in, what);
+    if (what && since >= 1)
+        fprintf(stderr, ", %.0f s", since);
 }
+
+/* run_plan executes a plan in place, telling every second that it does. */
+static bool run_plan(struct run *r, torus_plan *plan, const char *what)
+{
+    torus_request *request = NULL;
+    int error = torus_start(plan, TORUS_IN_PLACE, r->data, &request);
+    while (error == TORUS_OK && (error = torus_wait(request, 1000000000)) == TORUS_PENDING) {
+        show(r, what);
+        error = TORUS_OK;
+    }
+    if (error != TORUS_OK)
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+    return error == TORUS_OK;
+}
+
+/* ---- the phases ---- */
 
 static void open_input(struct run *r)
 {
-    r->fd = npy_open(r->in, &r->npy);
+    r->fd = npy_open(r->options.in, &r->npy);
     if (r->fd < 0)
         team_complain(&r->team, "%s", r->npy.text);
-    else if (r->npy.axes != 2)
-        team_complain(&r->team, "%.300s has %d axes: an array of 2 is needed", r->in, r->npy.axes);
-    else if (r->npy.count == 0)
-        team_complain(&r->team, "%.300s has no elements", r->in);
-    r->single = npy_is_single(&r->npy);
+    else if (!fft_options_describe(&r->options, &r->npy, &r->job))
+        team_complain(&r->team, "%.300s: %s", r->options.in, r->job.text);
 }
 
-static int scale_of(const struct run *r)
+/* choose_layouts: unless they are given, the axis that is outermost in the file is dealt out in
+ * blocks, and memory has the file's order. */
+static void choose_layouts(struct run *r)
 {
-    if (r->norm == NORM_ORTHO)
-        return TORUS_SCALE_ORTHO;
-    return (r->norm == NORM_FORWARD) != r->inverse ? TORUS_SCALE_FULL : TORUS_SCALE_NONE;
+    const char *const names[2] = {"from", "to"};
+    for (unsigned side = 0; side < 2; side++) {
+        char *text = r->layout[side];
+        r->text[side] = r->options.layout[side];
+        size_t at = 0, size = sizeof r->layout[side];
+        int axes = r->npy.axes, outermost = r->npy.fortran ? axes - 1 : 0;
+        for (int d = 0; d < axes; d++)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", d ? ", " : "(",
+                                   d == outermost ? "block" : "*");
+        at += (size_t)snprintf(text + at, size - at, ")%s", r->npy.fortran ? " order " : "");
+        for (int d = axes - 1; d >= 0 && r->npy.fortran; d--)
+            at += (size_t)snprintf(text + at, size - at, "%d%s", d, d ? "," : "");
+        const char *layout = r->text[side] ? r->text[side] : text;
+        if (r->npy.fortran)
+            r->text[side] = layout;
+        if (!team_shard(&r->team, names[side], layout, side ? &r->job.after : &r->npy,
+                        npy_form_bytes(r->job.form[side]), &r->shard[side]))
+            return;
+    }
+    r->job.desc.from = r->text[0]; /* NULL where the service's own layout is meant */
+    r->job.desc.to = r->text[1];
 }
 
 static void plan(struct run *r)
 {
-    struct torus_fft_desc d = {.size = sizeof d,
-                               .dimensions = 2,
-                               .shape = {r->npy.size[0], r->npy.size[1]},
-                               .type = r->single ? TORUS_COMPLEX_FLOAT : TORUS_COMPLEX_DOUBLE,
-                               .sign = r->inverse ? TORUS_BACKWARD : TORUS_FORWARD,
-                               .scale = scale_of(r)};
-    if (torus_plan_fft(r->team.world, &d, &r->plan) != TORUS_OK) {
+    if (torus_plan_fft(r->team.world, &r->job.desc, &r->plan) != TORUS_OK)
         team_complain(&r->team, "%s", torus_last_error(r->team.context));
-        return;
-    }
-    torus_plan_local(r->plan, TORUS_SIDE_INPUT, &r->box);
 }
 
-/* bytes_of this rank's part of the array. */
-static uint64_t bytes_of(const struct run *r)
+static bool read_into(struct run *r, void **data)
 {
-    return r->box.count[0] * r->box.count[1] * (r->single ? 8 : 16);
+    *data = torus_alloc(r->team.context, r->room ? r->room : 1);
+    if (!*data)
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+    else if (!shard_read(&r->shard[0], r->fd, &r->npy, &r->job.form[0], *data))
+        team_complain(&r->team, "%.300s: %.200s", r->options.in, r->npy.text);
+    return !r->team.text[0];
 }
 
 static void read_part(struct run *r)
 {
-    uint64_t count = r->box.count[0] * r->box.count[1];
-    r->data = torus_alloc(r->team.context, bytes_of(r) ? bytes_of(r) : 1);
-    if (!r->data)
-        team_complain(&r->team, "%s", torus_last_error(r->team.context));
-    else if (!npy_read(r->fd, &r->npy, r->box.begin[0] * r->npy.size[1], count, r->single, r->data))
-        team_complain(&r->team, "%s", r->npy.text);
+    for (unsigned side = 0; side < 2; side++) {
+        size_t bytes = r->shard[side].elements * npy_form_bytes(r->job.form[side]);
+        r->room = bytes > r->room ? bytes : r->room;
+    }
+    read_into(r, &r->data);
 }
 
-static bool write_rows(void *me, int fd, struct npy *file)
+static void execute(struct run *r)
 {
-    struct run *r = me;
-    return npy_write(fd, file, r->box.begin[0] * r->npy.size[1], r->box.count[0] * r->box.count[1],
-                     r->single, r->data);
+    run_plan(r, r->plan, "transforming");
+}
+
+static bool write_shard(void *me, int fd, struct npy *file)
+{
+    const struct run *r = me;
+    return shard_write(&r->shard[1], fd, file, &r->job.form[1], r->data);
 }
 
 static void write_part(struct run *r)
 {
-    struct npy out = r->npy;
-    npy_become_complex(&out, r->single, r->real);
-    team_write(&r->team, r->out, &out, write_rows, r);
+    team_write(&r->team, r->options.out, &r->job.after, write_shard, r);
 }
 
-static void report_json(const struct run *r)
+/* ---- the way back ---- */
+
+static double number_at(const struct run *r, const void *data, uint64_t i)
 {
-    json_t *all = team_json(&r->team);
-    json_object_set_new(all, "rows", json_integer((json_int_t)r->box.count[0]));
-    json_object_set_new(all, "columns", json_integer((json_int_t)r->box.count[1]));
-    json_object_set_new(all, "bytes", json_integer((json_int_t)bytes_of(r)));
-    team_json_end(all, phase_names, r->seconds, PHASES);
+    return r->job.form[0].single ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
+
+/* report_check tells how far the way there and back leads from the input. */
+static void report_check(struct run *r)
+{
+    uint64_t numbers = r->shard[0].elements * (r->job.form[0].real ? 1 : 2);
+    double sums[2] = {0, 0}, all[2], points = 1;
+    for (uint64_t i = 0; i < numbers; i++) {
+        double want = number_at(r, r->again, i), off = number_at(r, r->data, i) - want;
+        sums[0] += off * off;
+        sums[1] += want * want;
+    }
+    if (torus_allreduce(r->team.world, sums, all, 2, TORUS_DOUBLE, TORUS_SUM) != TORUS_OK) {
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+        return;
+    }
+    for (uint32_t d = 0; d < r->job.desc.dimensions; d++)
+        points *= r->job.desc.transform[d] ? (double)r->job.desc.shape[d] : 1;
+    double error = sqrt(all[1] > 0 ? all[0] / all[1] : all[0]);
+    double epsilon = r->job.form[0].single ? (double)FLT_EPSILON : DBL_EPSILON;
+    double bound = 8 * epsilon * sqrt(log2(points > 2 ? points : 2));
+    show(r, NULL);
+    if (torus_rank(r->team.world) == 0)
+        printf("there and back: relative L2 error %.3g (bound %.3g)\n", error, bound);
+    if (!(error <= bound) && torus_rank(r->team.world) == 0)
+        team_complain(&r->team, "the way back leads elsewhere%s",
+                      r->options.real && r->options.inverse
+                          ? ": the input may be no spectrum of real numbers"
+                          : "");
+}
+
+static void check(struct run *r)
+{
+    torus_plan *back = NULL;
+    const struct torus_fft_desc d = fft_options_back(&r->job.desc);
+    if (!read_into(r, &r->again))
+        return;
+    if (torus_plan_fft(r->team.world, &d, &back) != TORUS_OK)
+        team_complain(&r->team, "%s", torus_last_error(r->team.context));
+    else if (run_plan(r, back, "transforming back"))
+        report_check(r);
+}
+
+/* ---- all of it ---- */
 
 static void report(const struct run *r)
 {
-    char place[200];
-    team_place(&r->team, place, sizeof place);
-    printf("%s: %llu rows of %llu, %llu bytes\n", place, (unsigned long long)r->box.count[0],
-           (unsigned long long)r->box.count[1], (unsigned long long)bytes_of(r));
-    team_slowest(&r->team, phase_names, r->seconds, PHASES);
+    const struct team_report report = {
+        .elements = {r->shard[0].elements, r->shard[1].elements},
+        .bytes = {npy_form_bytes(r->job.form[0]), npy_form_bytes(r->job.form[1])},
+        .phases = phase_names,
+        .seconds = r->seconds,
+        .count = r->options.check ? PHASES : PHASE_CHECK,
+    };
+    if (r->options.as_json)
+        team_tell_json(&r->team, &report);
+    if (r->options.timing)
+        team_tell(&r->team, &report);
+}
+
+static bool phase(struct run *r, int which, void (*act)(struct run *))
+{
+    static const char *const doing[PHASES] = {"joining",      "planning", "reading",
+                                              "transforming", "writing",  "checking"};
+    double at = ctl_seconds();
+    show(r, doing[which]);
+    act(r);
+    show(r, NULL);
+    r->seconds[which] += ctl_seconds() - at;
+    return team_agree(&r->team);
 }
 
 static void work(struct run *r)
 {
-    double at = ctl_seconds();
-    double *seconds = r->seconds;
+    r->begun = ctl_seconds();
     if (torus_join(r->team.context, NULL, &r->team.world) != TORUS_OK) {
         team_complain(&r->team, "%s", torus_last_error(r->team.context));
         return;
     }
-    seconds[PHASE_JOIN] = ctl_seconds() - at;
+    r->shows = torus_rank(r->team.world) == 0 && isatty(STDERR_FILENO) == 1;
+    r->seconds[PHASE_JOIN] = ctl_seconds() - r->begun;
     open_input(r);
-    team_check_output(&r->team, r->out);
-    if (!team_agree(&r->team))
-        return;
-    at = ctl_seconds();
-    plan(r);
-    seconds[PHASE_PLAN] = ctl_seconds() - at;
-    if (!team_agree(&r->team))
-        return;
-    at = ctl_seconds();
-    read_part(r);
-    seconds[PHASE_READ] = ctl_seconds() - at;
-    if (!team_agree(&r->team))
-        return;
-    at = ctl_seconds();
-    if (torus_execute(r->plan, TORUS_IN_PLACE, r->data) != TORUS_OK)
-        team_complain(&r->team, "%s", torus_last_error(r->team.context));
-    seconds[PHASE_EXECUTE] = ctl_seconds() - at;
-    if (!team_agree(&r->team))
-        return;
-    at = ctl_seconds();
-    write_part(r);
-    seconds[PHASE_WRITE] = ctl_seconds() - at;
-    if (r->team.failed)
-        return;
-    if (r->as_json)
-        report_json(r);
-    if (r->timing)
+    team_check_output(&r->team, r->options.out);
+    if (team_agree(&r->team) && phase(r, PHASE_PLAN, choose_layouts) &&
+        phase(r, PHASE_PLAN, plan) && phase(r, PHASE_READ, read_part) &&
+        phase(r, PHASE_EXECUTE, execute) && phase(r, PHASE_WRITE, write_part) &&
+        (!r->options.check || phase(r, PHASE_CHECK, check)))
         report(r);
 }
 
 int ctl_fft(int argc, char **argv)
 {
-    struct run r = {.fd = -1};
+    static struct run r;
     int code = EXIT_WELL;
-    const char *wrong = parse(argc, argv, &r);
+    const char *wrong = fft_options_parse(argc, argv, &r.options);
+    r.fd = -1;
     if (wrong)
         return ctl_usage("fft", wrong);
     if (!team_open(&r.team, "fft", &code))

@@ -54,7 +54,7 @@ int ctl_filter(int argc, char **argv)
         return EXIT_FAILED;
     }
     lowpass(z, &n, samples);
-    npy_become_complex(&n, false, false);
+    npy_become(&n, (struct npy_form){0});
     int fd = npy_create(names[1], &n);
     bool good = fd >= 0 && npy_write(fd, &n, 0, n.count, false, z);
     if (!good)

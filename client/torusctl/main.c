@@ -72,11 +72,21 @@ static const struct command {
      "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
      "  --shape SHAPE, --ranks-per-node N   what steps load the links of that torus with\n"
      "  --plot FILE          draw the steps (SVG)\n"},
-    {"fft", "IN.npy OUT.npy [options]", "2-D transform of a .npy, by every rank of a job", ctl_fft,
+    {"fft", "IN.npy OUT.npy [options]", "transform of a .npy, by every rank of a job", ctl_fft,
+     "  --axes 0,2           transform these axes alone; -1 is the last\n"
      "  --inverse            the inverse transform\n"
+     "  --real               real numbers to half a spectrum, along the last of the axes, and "
+     "with\n"
+     "                       --inverse back\n"
+     "  --last N             with --inverse --real: how many real numbers that axis gets\n"
+     "  --real-part          of the complex result write the real part alone\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"
-     "  --real               write the real part alone\n"
-     "  --timing             say how long each phase took and what each rank did\n"
+     "  --precision single|double       default: as the file's numbers are\n"
+     "  --from, --to LAYOUT  what each rank has before and after, such as '(cyclic, *)'\n"
+     "  --grid 4x2           nodes that deal out the array between\n"
+     "  --method auto|random|pairwise   how nodes take turns in a transpose\n"
+     "  --check              transform back and compare\n"
+     "  --timing             say how long each phase took and what each rank had\n"
      "  --json               the same as one JSON object a rank\n"},
     {"redist", "IN.npy OUT.npy --from LAYOUT --to LAYOUT [options]",
      "move a .npy from one layout to another, by every rank of a job", ctl_redist,

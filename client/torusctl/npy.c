@@ -276,26 +276,43 @@ static double number(const struct npy *n, const unsigned char *at, size_t item)
     }
 }
 
-static void convert(const struct npy *n, const unsigned char *in, uint64_t count, bool single,
-                    void *out, uint64_t first)
+size_t npy_form_bytes(struct npy_form form)
 {
-    size_t part = n->kind == 'c' ? n->item / 2 : n->item;
-    for (uint64_t i = 0; i < count; i++) {
-        double re = number(n, in + i * n->item, part);
-        double im = n->kind == 'c' ? number(n, in + i * n->item + part, part) : 0;
-        if (single) {
-            ((float *)out)[2 * (first + i)] = (float)re;
-            ((float *)out)[2 * (first + i) + 1] = (float)im;
-        } else {
-            ((double *)out)[2 * (first + i)] = re;
-            ((double *)out)[2 * (first + i) + 1] = im;
+    return (form.single ? 4u : 8u) * (form.real ? 1 : 2);
+}
+
+void npy_take(const struct npy *n, const void *elements, uint64_t count, struct npy_form form,
+              void *out)
+{
+    size_t part = n->kind == 'c' ? n->item / 2 : n->item, numbers = form.real ? 1 : 2;
+    const unsigned char *in = elements;
+    for (uint64_t i = 0; i < count; i++)
+        for (size_t k = 0; k < numbers; k++) {
+            bool there = k == 0 || n->kind == 'c';
+            double x = there ? number(n, in + i * n->item + k * part, part) : 0;
+            if (form.single)
+                ((float *)out)[numbers * i + k] = (float)x;
+            else
+                ((double *)out)[numbers * i + k] = x;
         }
-    }
+}
+
+void npy_give(const struct npy *n, const void *numbers, uint64_t count, struct npy_form form,
+              void *elements)
+{
+    size_t bytes = npy_form_bytes(form);
+    const unsigned char *from = numbers;
+    unsigned char *to = elements;
+    if (bytes == n->item)
+        memcpy(to, from, count * bytes);
+    for (uint64_t i = 0; i < count && bytes != n->item; i++)
+        memcpy(to + i * n->item, from + i * bytes, n->item);
 }
 
 bool npy_read(int fd, struct npy *n, uint64_t first, uint64_t count, bool single, void *out)
 {
     unsigned char piece[PIECE];
+    const struct npy_form form = {.single = single};
     uint64_t most = PIECE / n->item;
     for (uint64_t done = 0; done < count;) {
         uint64_t now = count - done < most ? count - done : most;
@@ -303,16 +320,16 @@ bool npy_read(int fd, struct npy *n, uint64_t first, uint64_t count, bool single
         if (got < (ssize_t)n->item)
             return fail(n, "reading: %s", got < 0 ? strerror(errno) : "the file is cut short");
         now = (uint64_t)got / n->item;
-        convert(n, piece, now, single, out, done);
+        npy_take(n, piece, now, form, (unsigned char *)out + done * npy_form_bytes(form));
         done += now;
     }
     return true;
 }
 
-void npy_become_complex(struct npy *n, bool single, bool real)
+void npy_become(struct npy *n, struct npy_form form)
 {
-    n->kind = real ? 'f' : 'c';
-    n->item = (single ? 4u : 8u) * (real ? 1 : 2);
+    n->kind = form.real ? 'f' : 'c';
+    n->item = npy_form_bytes(form);
     n->swapped = false;
     snprintf(n->type, sizeof n->type, "'<%c%zu'", n->kind, n->item);
 }
@@ -355,17 +372,13 @@ int npy_create(const char *path, struct npy *n)
 
 bool npy_write(int fd, struct npy *n, uint64_t first, uint64_t count, bool single, const void *in)
 {
-    _Alignas(8) unsigned char piece[PIECE];
-    bool real = n->kind == 'f';
-    size_t number_bytes = single ? 4 : 8;
+    unsigned char piece[PIECE];
+    const struct npy_form form = {.single = single};
     uint64_t most = PIECE / n->item;
     for (uint64_t done = 0; done < count;) {
         uint64_t now = count - done < most ? count - done : most;
-        const unsigned char *from = (const unsigned char *)in + done * 2 * number_bytes;
-        for (uint64_t i = 0; real && i < now; i++)
-            memcpy(piece + i * number_bytes, from + i * 2 * number_bytes, number_bytes);
-        const unsigned char *bytes = real ? piece : from;
-        ssize_t put = pwrite(fd, bytes, now * n->item, (off_t)(n->data + (first + done) * n->item));
+        npy_give(n, (const unsigned char *)in + done * npy_form_bytes(form), now, form, piece);
+        ssize_t put = pwrite(fd, piece, now * n->item, (off_t)(n->data + (first + done) * n->item));
         if (put < (ssize_t)n->item) /* a part of an element is written again */
             return fail(n, "writing: %s", put < 0 ? strerror(errno) : "the disk is full");
         done += (uint64_t)put / n->item;

@@ -26,6 +26,11 @@ struct npy {
     char text[512]; /* the sentence of the last error */
 };
 
+/* struct npy_form: numbers as they are computed with. */
+struct npy_form {
+    bool real, single;
+};
+
 /* npy_open reads the header; returns a descriptor, or -1 with the sentence in npy->text.
  * npy_open_any takes elements that are no numbers too: records, strings, dates. */
 int npy_open(const char *path, struct npy *npy);
@@ -33,8 +38,16 @@ int npy_open_any(const char *path, struct npy *npy);
 /* npy_read reads elements [first, first + count) as complex numbers (float or double). False with a
  * sentence. */
 bool npy_read(int fd, struct npy *npy, uint64_t first, uint64_t count, bool single, void *out);
-/* npy_become_complex makes it one of complex (or, with real, real) numbers, to be created. */
-void npy_become_complex(struct npy *npy, bool single, bool real);
+/* npy_take makes numbers of such a form of `count` elements; of complex ones to be real, the real
+ * part. npy_give makes elements of complex or real numbers as wide as the file's; in a file of real
+ * ones complex numbers leave their real part. */
+void npy_take(const struct npy *npy, const void *elements, uint64_t count, struct npy_form form,
+              void *out);
+void npy_give(const struct npy *npy, const void *numbers, uint64_t count, struct npy_form form,
+              void *elements);
+size_t npy_form_bytes(struct npy_form form);
+/* npy_become makes it one of such numbers, to be created. */
+void npy_become(struct npy *npy, struct npy_form form);
 /* npy_create makes a file of such elements and shape and writes its header. */
 int npy_create(const char *path, struct npy *npy);
 /* npy_write writes complex numbers as elements [first, ...) of the file. */

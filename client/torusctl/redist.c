@@ -7,13 +7,9 @@
 #include <unistd.h>
 
 #include "collectives/redist_schedule.h"
-#include "core/arena.h"
-#include "core/layout_text.h"
-#include "shard.h"
 #include "team.h"
 
-/* The layouts of the largest job, twice, and what they are read with. */
-enum { LAYOUT_BYTES = 16 << 20, NAME_BYTES = 4096 };
+enum { NAME_BYTES = 4096 };
 
 enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASES };
 static const char *const phase_names[PHASES] = {"join", "plan", "read", "execute", "write"};
@@ -125,39 +121,11 @@ static void open_input(struct run *r)
         r->npy[1].size[d] = r->npy[1].shape[n->fortran ? n->axes - 1 - d : d];
 }
 
-/* read_layout: what is wrong with one is the same everywhere, so that one rank tells. */
-static bool read_layout(struct run *r, unsigned side, struct td_arena *arena)
-{
-    struct td_layout layout;
-    struct td_layout_wrong wrong;
-    const struct npy *n = &r->npy[side];
-    uint32_t ranks = torus_size(r->team.world);
-    const char *name = side ? "to" : "from", *text = r->layout[side], *not = NULL;
-    bool tells = torus_rank(r->team.world) == 0;
-    char why[300];
-    if (!td_layout_parse(&layout, arena, text, (uint32_t)n->axes, n->shape, ranks, &wrong)) {
-        if (tells)
-            team_complain(&r->team, "--%s, character %zu: %s\n  %.300s\n  %*s", name, wrong.at + 1,
-                          wrong.text, text, wrong.at < 300 ? (int)wrong.at + 1 : 1, "^");
-        return false;
-    }
-    not = td_layout_check(&layout, ranks, n->item, why, sizeof why);
-    if (not &&tells)
-        team_complain(&r->team, "--%s %.200s: %s", name, text, not );
-    if (!not )
-        r->shard[side] = shard_of(&layout, torus_rank(r->team.world));
-    td_layout_free(&layout, arena);
-    return !not ;
-}
-
 static void read_layouts(struct run *r)
 {
-    struct td_arena *arena = td_arena_create(LAYOUT_BYTES);
-    if (!arena)
-        team_complain(&r->team, "there is no memory for the layouts");
-    else if (read_layout(r, 0, arena))
-        read_layout(r, 1, arena);
-    td_arena_destroy(arena);
+    size_t bytes = r->npy[0].item;
+    if (team_shard(&r->team, "from", r->layout[0], &r->npy[0], bytes, &r->shard[0]))
+        team_shard(&r->team, "to", r->layout[1], &r->npy[1], bytes, &r->shard[1]);
 }
 
 static void plan(struct run *r)
@@ -192,21 +160,21 @@ static void read_part(struct run *r)
         if (!r->data[side])
             team_complain(&r->team, "%s", torus_last_error(r->team.context));
     }
-    if (!r->team.text[0] && !shard_read(&r->shard[0], r->fd, &r->npy[0], r->data[0]))
+    if (!r->team.text[0] && !shard_read(&r->shard[0], r->fd, &r->npy[0], NULL, r->data[0]))
         team_complain(&r->team, "%.300s: %.200s", r->in, r->npy[0].text);
 }
 
 static bool write_part(void *me, int fd, struct npy *file)
 {
     const struct run *r = me;
-    return shard_write(&r->shard[1], fd, file, r->data[1]);
+    return shard_write(&r->shard[1], fd, file, NULL, r->data[1]);
 }
 
 static bool write_own(void *me, int fd, struct npy *file)
 {
     const struct run *r = me;
     const struct shard alone = shard_alone(&r->shard[1]);
-    return shard_write(&alone, fd, file, r->data[1]);
+    return shard_write(&alone, fd, file, NULL, r->data[1]);
 }
 
 /* own_name puts the rank in place of every %r. False: that is too long. */
@@ -244,22 +212,17 @@ static void write_own_part(struct run *r)
 
 static void report(const struct run *r)
 {
-    char place[200];
-    json_t *all = r->as_json ? team_json(&r->team) : NULL;
-    const char *const sides[] = {"from", "to"};
-    for (unsigned side = 0; side < 2 && all; side++)
-        json_object_set_new(all, sides[side],
-                            json_pack("{s:I s:I}", "elements", (json_int_t)r->shard[side].elements,
-                                      "bytes", (json_int_t)bytes_of(r, side)));
-    if (all)
-        team_json_end(all, phase_names, r->seconds, PHASES);
-    if (!r->timing)
-        return;
-    team_place(&r->team, place, sizeof place);
-    printf("%s: %llu elements before, %llu after, of %zu bytes\n", place,
-           (unsigned long long)r->shard[0].elements, (unsigned long long)r->shard[1].elements,
-           r->npy[0].item);
-    team_slowest(&r->team, phase_names, r->seconds, PHASES);
+    const struct team_report report = {
+        .elements = {r->shard[0].elements, r->shard[1].elements},
+        .bytes = {r->npy[0].item, r->npy[1].item},
+        .phases = phase_names,
+        .seconds = r->seconds,
+        .count = PHASES,
+    };
+    if (r->as_json)
+        team_tell_json(&r->team, &report);
+    if (r->timing)
+        team_tell(&r->team, &report);
 }
 
 static bool phase(struct run *r, int which, void (*act)(struct run *))

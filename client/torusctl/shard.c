@@ -39,7 +39,9 @@ struct walk {
     struct npy *npy;
     int fd;
     bool writes;
-    uint8_t *memory; /* only read where `writes` */
+    const struct npy_form *form; /* NULL: elements stay as they are */
+    uint64_t step;               /* bytes of an element in memory */
+    uint8_t *memory;             /* only read where `writes` */
     uint8_t *window;
     uint64_t begin, bytes; /* of the window: of the file, or waiting to be written */
     uint64_t size;         /* room in it */
@@ -96,26 +98,34 @@ static uint8_t *reach(struct walk *w, uint64_t at, uint64_t bytes)
     return w->window + (at - w->begin);
 }
 
+/* exchange moves neighbouring elements between memory and the window. */
+static void exchange(const struct walk *w, uint8_t *memory, uint8_t *window, uint64_t count)
+{
+    if (!w->form)
+        memcpy(w->writes ? window : memory, w->writes ? memory : window, count * w->step);
+    else if (w->writes)
+        npy_give(w->npy, memory, count, *w->form, window);
+    else
+        npy_take(w->npy, window, count, *w->form, memory);
+}
+
 /* move_run moves `count` elements that are neighbours in the file. */
 static bool move_run(struct walk *w, uint64_t at, uint64_t place, uint64_t stride, uint64_t count)
 {
     uint64_t item = w->npy->item;
-    uint8_t *memory = w->memory + place * item;
-    if (stride == 1 && count * item >= w->size)
+    uint8_t *memory = w->memory + place * w->step;
+    if (!w->form && stride == 1 && count * item >= w->size)
         return flush(w) && transfer(w, at, memory, count * item);
     for (uint64_t most = w->size / item; count;) {
         uint64_t now = count < most ? count : most;
         uint8_t *window = reach(w, at, now * item);
         if (!window)
             return false;
-        uint64_t pieces = stride == 1 ? 1 : now, bytes = now * item / pieces;
-        for (uint64_t i = 0; i < pieces; i++) {
-            uint8_t *mine = memory + i * stride * item;
-            memcpy(w->writes ? window + i * bytes : mine, w->writes ? mine : window + i * bytes,
-                   bytes);
-        }
+        uint64_t pieces = stride == 1 ? 1 : now, together = now / pieces;
+        for (uint64_t i = 0; i < pieces; i++)
+            exchange(w, memory + i * stride * w->step, window + i * together * item, together);
         at += now * item;
-        memory += now * stride * item;
+        memory += now * stride * w->step;
         count -= now;
     }
     return true;
@@ -166,9 +176,10 @@ static bool move(struct walk *w)
     return flush(w);
 }
 
-static bool walk(const struct shard *s, int fd, struct npy *npy, bool writes, uint8_t *memory)
+static bool walk(struct walk w)
 {
-    struct walk w = {.shard = s, .npy = npy, .fd = fd, .writes = writes, .memory = memory};
+    struct npy *npy = w.npy;
+    w.step = w.form ? npy_form_bytes(*w.form) : npy->item;
     w.size = npy->item > PIECE ? npy->item : PIECE;
     w.window = malloc(w.size);
     bool good = w.window && move(&w);
@@ -178,12 +189,20 @@ static bool walk(const struct shard *s, int fd, struct npy *npy, bool writes, ui
     return good;
 }
 
-bool shard_read(const struct shard *shard, int fd, struct npy *npy, void *memory)
+bool shard_read(const struct shard *shard, int fd, struct npy *npy, const struct npy_form *form,
+                void *memory)
 {
-    return walk(shard, fd, npy, false, memory);
+    return walk(
+        (struct walk){.shard = shard, .npy = npy, .fd = fd, .form = form, .memory = memory});
 }
 
-bool shard_write(const struct shard *shard, int fd, struct npy *npy, const void *memory)
+bool shard_write(const struct shard *shard, int fd, struct npy *npy, const struct npy_form *form,
+                 const void *memory)
 {
-    return walk(shard, fd, npy, true, (uint8_t *)(uintptr_t)memory);
+    return walk((struct walk){.shard = shard,
+                              .npy = npy,
+                              .fd = fd,
+                              .writes = true,
+                              .form = form,
+                              .memory = (uint8_t *)(uintptr_t)memory});
 }

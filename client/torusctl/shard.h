@@ -19,9 +19,11 @@ struct shard {
 struct shard shard_of(const struct td_layout *layout, uint32_t rank);
 /* shard_alone returns the same memory as an array of its own: its part is all of it. */
 struct shard shard_alone(const struct shard *shard);
-/* shard_read and shard_write move the part between memory and the file. False with a sentence in
- * npy->text. */
-bool shard_read(const struct shard *shard, int fd, struct npy *npy, void *memory);
-bool shard_write(const struct shard *shard, int fd, struct npy *npy, const void *memory);
+/* shard_read and shard_write move the part between memory and the file: elements as they are in the
+ * file, or, unless `form` is NULL, numbers of that form. False with a sentence in npy->text. */
+bool shard_read(const struct shard *shard, int fd, struct npy *npy, const struct npy_form *form,
+                void *memory);
+bool shard_write(const struct shard *shard, int fd, struct npy *npy, const struct npy_form *form,
+                 const void *memory);
 
 #endif

@@ -11,7 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/arena.h"
+#include "core/layout_text.h"
 #include "part.h"
+
+/* The layout of the largest job, and what it is read with. */
+enum { LAYOUT_BYTES = 8 << 20 };
 
 void team_complain(struct team *t, const char *format, ...)
 {
@@ -48,6 +53,42 @@ int team_end(struct team *t)
         fprintf(stderr, "torusctl %s: %s\n", t->command, t->text);
     torus_close(t->context);
     return t->text[0] || t->failed ? EXIT_FAILED : EXIT_WELL;
+}
+
+/* ---- layouts ---- */
+
+static bool read_shard(struct team *t, const char *option, const char *text, const struct npy *n,
+                       size_t bytes, struct shard *shard, struct td_arena *arena)
+{
+    struct td_layout layout;
+    struct td_layout_wrong wrong;
+    uint32_t ranks = torus_size(t->world);
+    bool tells = torus_rank(t->world) == 0;
+    char why[300];
+    if (!td_layout_parse(&layout, arena, text, (uint32_t)n->axes, n->shape, ranks, &wrong)) {
+        if (tells)
+            team_complain(t, "--%s, character %zu: %s\n  %.300s\n  %*s", option, wrong.at + 1,
+                          wrong.text, text, wrong.at < 300 ? (int)wrong.at + 1 : 1, "^");
+        return false;
+    }
+    const char *not = td_layout_check(&layout, ranks, bytes, why, sizeof why);
+    if (not &&tells)
+        team_complain(t, "--%s %.200s: %s", option, text, not );
+    if (!not )
+        *shard = shard_of(&layout, torus_rank(t->world));
+    td_layout_free(&layout, arena);
+    return !not ;
+}
+
+bool team_shard(struct team *t, const char *option, const char *text, const struct npy *npy,
+                size_t bytes, struct shard *shard)
+{
+    struct td_arena *arena = td_arena_create(LAYOUT_BYTES);
+    bool good = arena && read_shard(t, option, text, npy, bytes, shard, arena);
+    if (!arena)
+        team_complain(t, "there is no memory for the layouts");
+    td_arena_destroy(arena);
+    return good;
 }
 
 /* ---- a file of all ranks ---- */
@@ -159,44 +200,52 @@ void team_write_own(struct team *t, const char *out, const struct npy *like, tea
 
 /* ---- what is told ---- */
 
-void team_place(const struct team *t, char *text, size_t size)
+static void place(const struct team *t, char *text, size_t size)
 {
     uint32_t coordinates[TORUS_DIMENSIONS_MAX];
-    char place[80] = "";
+    char at[80] = "";
     int dimensions = torus_coords(t->context, coordinates);
     for (int d = 0; d < dimensions; d++)
-        snprintf(place + strlen(place), sizeof place - strlen(place), "%s%u", d ? "," : "",
-                 coordinates[d]);
-    snprintf(text, size, "node %u (%s), rank %u", torus_node(t->context), place,
-             torus_rank(t->world));
+        snprintf(at + strlen(at), sizeof at - strlen(at), "%s%u", d ? "," : "", coordinates[d]);
+    snprintf(text, size, "node %u (%s), rank %u", torus_node(t->context), at, torus_rank(t->world));
 }
 
-void team_slowest(const struct team *t, const char *const *names, const double *seconds, int phases)
+void team_tell(const struct team *t, const struct team_report *r)
 {
     double most[16];
+    char where[200];
+    place(t, where, sizeof where);
+    unsigned long long before = r->elements[0], after = r->elements[1];
+    if (r->bytes[0] == r->bytes[1])
+        printf("%s: %llu elements before, %llu after, of %zu bytes\n", where, before, after,
+               r->bytes[0]);
+    else
+        printf("%s: %llu elements of %zu bytes before, %llu of %zu after\n", where, before,
+               r->bytes[0], after, r->bytes[1]);
     fflush(stdout);
-    torus_allreduce(t->world, seconds, most, (size_t)phases, TORUS_DOUBLE, TORUS_MAX);
+    torus_allreduce(t->world, r->seconds, most, (size_t)r->count, TORUS_DOUBLE, TORUS_MAX);
     if (torus_rank(t->world) != 0)
         return;
     printf("slowest rank:");
-    for (int p = 0; p < phases; p++)
-        printf(" %s %.1f ms%s", names[p], 1e3 * most[p], p + 1 < phases ? "," : "\n");
+    for (int p = 0; p < r->count; p++)
+        printf(" %s %.1f ms%s", r->phases[p], 1e3 * most[p], p + 1 < r->count ? "," : "\n");
 }
 
-json_t *team_json(const struct team *t)
+void team_tell_json(const struct team *t, const struct team_report *r)
 {
-    return json_pack("{s:i s:i s:i}", "version", 1, "node", (int)torus_node(t->context), "rank",
-                     (int)torus_rank(t->world));
-}
-
-void team_json_end(json_t *object, const char *const *names, const double *seconds, int phases)
-{
-    json_t *all = json_object();
-    for (int p = 0; p < phases; p++)
-        json_object_set_new(all, names[p], json_real(seconds[p]));
-    json_object_set_new(object, "seconds", all);
-    char *text = json_dumps(object, JSON_COMPACT);
+    static const char *const sides[] = {"from", "to"};
+    json_t *seconds = json_object();
+    json_t *all = json_pack("{s:i s:i s:i}", "version", 1, "node", (int)torus_node(t->context),
+                            "rank", (int)torus_rank(t->world));
+    for (unsigned side = 0; side < 2; side++)
+        json_object_set_new(all, sides[side],
+                            json_pack("{s:I s:I}", "elements", (json_int_t)r->elements[side],
+                                      "bytes", (json_int_t)(r->elements[side] * r->bytes[side])));
+    for (int p = 0; p < r->count; p++)
+        json_object_set_new(seconds, r->phases[p], json_real(r->seconds[p]));
+    json_object_set_new(all, "seconds", seconds);
+    char *text = json_dumps(all, JSON_COMPACT);
     puts(text ? text : "");
     free(text);
-    json_decref(object);
+    json_decref(all);
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "npy.h"
+#include "shard.h"
 #include "torusctl.h"
 
 struct team {
@@ -30,6 +31,11 @@ bool team_open(struct team *team, const char *command, int *code);
 /* team_end says what went wrong, closes the context and returns the exit code. */
 int team_end(struct team *team);
 
+/* team_shard reads a layout of the array: what this rank has by it, in elements of `bytes`. What is
+ * wrong is the same everywhere, so that one rank complains, of --`option`. */
+bool team_shard(struct team *team, const char *option, const char *text, const struct npy *npy,
+                size_t bytes, struct shard *shard);
+
 /* team_check_output: a result takes its name from what is there, so that must be a file or nothing.
  */
 void team_check_output(struct team *team, const char *out);
@@ -43,14 +49,17 @@ void team_write(struct team *team, const char *out, const struct npy *like, team
 void team_write_own(struct team *team, const char *out, const struct npy *like,
                     team_write_fn *write, void *me);
 
-/* team_place writes "node 3 (1,0), rank 2". */
-void team_place(const struct team *team, char *text, size_t size);
-/* team_slowest prints what each phase took on the rank where it took longest. Collective. */
-void team_slowest(const struct team *team, const char *const *names, const double *seconds,
-                  int phases);
-/* team_json begins a rank's object: version, node, rank. team_json_end adds the seconds, prints the
- * object as a line and frees it. */
-json_t *team_json(const struct team *team);
-void team_json_end(json_t *object, const char *const *names, const double *seconds, int phases);
+/* struct team_report: what a rank had before and after, and how long each phase took. */
+struct team_report {
+    uint64_t elements[2];
+    size_t bytes[2]; /* of an element */
+    const char *const *phases;
+    const double *seconds;
+    int count;
+};
+/* team_tell prints that, and rank 0 what each phase took where it took longest; team_tell_json
+ * prints it as an object in a line. Collective. */
+void team_tell(const struct team *team, const struct team_report *report);
+void team_tell_json(const struct team *team, const struct team_report *report);
 
 #endif

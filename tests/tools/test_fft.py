@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torusctl fft under real daemons: files in, files out, against NumPy."""
 import fcntl
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,9 +96,121 @@ class Transforms(unittest.TestCase):
 
     def test_the_real_part_alone(self):
         z = self.complex(12, 7)
-        result = self.transform(z, "--inverse", "--real")
+        result = self.transform(z, "--inverse", "--real-part")
         self.assertEqual(result.dtype, np.float64)
         self.close(result, np.fft.ifft2(z).real)
+
+    def array(self, *shape):
+        return self.random.normal(size=(*shape, 2)).view(np.complex128)[..., 0]
+
+    def test_arrays_of_one_to_six_axes(self):
+        for shape in ((1000,), (6, 5, 7), (3, 4, 5, 6), (2, 3, 2, 3, 2), (2, 3, 2, 3, 2, 3)):
+            with self.subTest(shape=shape):
+                z = self.array(*shape)
+                self.close(self.transform(z, ranks=6), np.fft.fftn(z))
+
+    def test_chosen_axes_alone(self):
+        z = self.array(8, 6, 9)
+        for text, axes in (("1", (1,)), ("0,2", (0, 2)), ("-1,0", (-1, 0))):
+            self.close(self.transform(z, "--axes", text), np.fft.fftn(z, axes=axes))
+            self.close(self.transform(np.asfortranarray(z), "--axes", text, "--inverse"),
+                       np.fft.ifftn(z, axes=axes))
+
+    def test_real_numbers_to_half_a_spectrum_and_back(self):
+        for shape in ((12, 10), (5, 7), (6, 1), (31,), (4, 5, 9)):
+            with self.subTest(shape=shape):
+                a = self.random.normal(size=shape)
+                half = self.transform(a, "--real", ranks=5)
+                self.close(half, np.fft.rfftn(a))
+                back = self.transform(half, "--real", "--inverse", "--last", str(shape[-1]))
+                self.assertEqual(back.dtype, np.float64)
+                self.close(back, a)
+        a = self.random.normal(size=(6, 8, 5)).astype(np.float32)
+        half = self.transform(a, "--real", "--axes", "2,1")
+        self.assertEqual(half.dtype, np.complex64)
+        self.close(half, np.fft.rfftn(a, axes=(2, 1)))
+        self.close(self.transform(half, "--real", "--inverse", "--axes", "2,1"), a)
+
+    def test_precision_layouts_grid_and_method(self):
+        z = self.array(12, 10, 8)
+        result = self.transform(z, "--precision", "single", shape="2x3")
+        self.assertEqual(result.dtype, np.complex64)
+        self.close(result, np.fft.fftn(z))
+        for options in (("--grid", "3x2"), ("--grid", "4", "--method", "pairwise"),
+                        ("--from", "(cyclic, block, *) on 2x3", "--to", "(*, *, cyclic(3))"),
+                        ("--from", "(block, *, *) @0-2", "--to", "(*, block, *) @3-5"),
+                        ("--to", "(*, block, *) order 2,1,0", "--method", "random")):
+            with self.subTest(options=options):
+                self.close(self.transform(z, *options, shape="2x3"), np.fft.fftn(z))
+                self.close(self.transform(np.asfortranarray(z), *options, shape="2x3"),
+                           np.fft.fftn(z))
+
+    def test_a_check_transforms_back(self):
+        np.save(self.path("in.npy"), self.array(20, 30))
+        for options in ((), ("--norm", "ortho"), ("--norm", "forward", "--inverse")):
+            done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), "--check",
+                           *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            error, bound = re.search(r"error (\S+) \(bound (\S+)\)", done.stdout).groups()
+            self.assertLess(float(error), float(bound))
+
+    def test_a_check_tells_that_an_input_is_no_spectrum_of_real_numbers(self):
+        np.save(self.path("in.npy"), self.array(6, 4))
+        done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), "--check",
+                       "--inverse", "--real")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no spectrum of real numbers", done.stderr)
+
+    def test_what_is_asked_for_wrongly_is_a_sentence(self):
+        np.save(self.path("in.npy"), self.array(6, 4))
+        for options, code, words in (
+                (("--axes", "0,,1"), 2, "a list such as 0,2"),
+                (("--axes", ""), 2, "a list such as 0,2"),
+                (("--axes", "2"), 1, "there is no axis 2 in an array of 2"),
+                (("--axes", "1,-1"), 1, "names axis 1 twice"),
+                (("--grid", "2x"), 2, "such as 4x2"),
+                (("--grid", "2x2"), 1, "fewer axes than the array"),
+                (("--norm", "some"), 2, "backward, ortho or forward"),
+                (("--method", "phased"), 2, "random or pairwise"),
+                (("--precision", "half"), 2, "single or double"),
+                (("--last", "9"), 2, "goes with --inverse --real"),
+                (("--real",), 1, "--real is of real ones"),
+                (("--real", "--real-part"), 2, "--real-part"),
+                (("--inverse", "--real", "--last", "9"), 1, "come 6 real ones or 7"),
+                (("--from", "(blok, *)"), 1, "--from, character 2"),
+                (("--to", "boxes 0:6,0:2 @0"), 1, "to nobody"),
+                (("--check", "--axes"), 2, "a value is missing")):
+            with self.subTest(options=options):
+                done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), *options)
+                self.assertEqual(done.returncode, code)
+                self.assertIn(words, done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["in.npy"])
+
+    def test_json_is_an_object_a_rank(self):
+        np.save(self.path("in.npy"), self.random.normal(size=(6, 4)))
+        done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), "--json", "--real")
+        ranks = [json.loads(line.split(" ", 1)[1]) for line in done.stdout.splitlines()]
+        self.assertEqual(sorted(rank["rank"] for rank in ranks), [0, 1])
+        for rank in ranks:
+            self.assertEqual(rank["version"], 1)
+            self.assertEqual(rank["from"], {"elements": 12, "bytes": 96})
+            self.assertEqual(rank["to"], {"elements": 9, "bytes": 144})
+            self.assertEqual(set(rank["seconds"]), {"join", "plan", "read", "execute", "write"})
+
+    def test_progress_is_shown_on_a_terminal_alone(self):
+        np.save(self.path("in.npy"), self.array(15, 10))
+        script = '[ $TORUS_RANK = 1 ] || exec 2>"$TERMINAL"; exec "$@"'
+        terminal, other = os.openpty()
+        done = subprocess.run([CTL, "emulate", "1x2", "--", "/bin/sh", "-c", script, "sh", CTL,
+                               "fft", self.path("in.npy"), self.path("out.npy")],
+                              env={**os.environ, "TERMINAL": os.ttyname(other)}, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 0)
+        os.set_blocking(terminal, False)
+        shown = os.read(terminal, 65536).decode()
+        os.close(terminal)
+        os.close(other)
+        self.assertRegex(shown, r"in.npy: reading.*in.npy: transforming.*in.npy: writing")
+        self.assertTrue(shown.endswith("\r\x1b[K"))
 
     def test_timing_names_every_node_and_phase(self):
         np.save(self.path("in.npy"), self.complex(10, 10))
@@ -108,11 +222,11 @@ class Transforms(unittest.TestCase):
             self.assertIn(phase, done.stdout)
 
     def test_what_cannot_be_read_fails_on_every_rank_and_leaves_no_file(self):
-        np.save(self.path("line.npy"), np.zeros(5))
+        np.save(self.path("point.npy"), np.array(5.0))
         np.save(self.path("empty.npy"), np.zeros((0, 4)))
         np.save(self.path("half.npy"), np.zeros((4, 4), dtype=np.float16))
         before = sorted(os.listdir(self.folder))
-        for name, words in (("line.npy", "1 axes"), ("empty.npy", "no elements"),
+        for name, words in (("point.npy", "single element"), ("empty.npy", "no elements"),
                             ("half.npy", "f2"), ("absent.npy", "No such file")):
             done = emulate("1x2", "fft", self.path(name), self.path("out.npy"))
             self.assertEqual(done.returncode, 1)

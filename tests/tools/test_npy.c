@@ -150,7 +150,7 @@ static void what_is_written_can_be_read(void **state)
         in[i] = (float)i / 4;
     for (int real = 0; real < 2; real++) {
         struct npy out = {.axes = 2, .shape = {5, 4001}, .count = COUNT};
-        npy_become_complex(&out, true, real);
+        npy_become(&out, (struct npy_form){.real = real, .single = true});
         int fd = npy_create(file, &out);
         assert_true(fd >= 0);
         assert_int_equal(out.data % 64, 0);

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fft_options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the command line ---- */
+
+/* choice returns which of some names a value is; -1: none. */
+static int choice(const char *value, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(value, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* numbers reads up to six, with a character between, from `least` on. Returns how many; 0: these
+ * are none. */
+static int numbers(const char *value, char between, long least, long *out)
+{
+    int count = 0;
+    for (const char *at = value;; at++) {
+        char *end = NULL;
+        bool digit = (*at >= '0' && *at <= '9') || (*at == '-' && least < 0);
+        long number = digit ? strtol(at, &end, 10) : 0;
+        if (!digit || end == at || number < least || number > INT32_MAX ||
+            count == TORUS_DIMENSIONS_MAX)
+            return 0;
+        out[count++] = number;
+        at = end;
+        if (!*at)
+            return count;
+        if (*at != between)
+            return 0;
+    }
+}
+
+static const char *take_axes(struct fft_options *o, const char *value)
+{
+    long axis[TORUS_DIMENSIONS_MAX];
+    o->axes = numbers(value, ',', -TORUS_DIMENSIONS_MAX, axis);
+    for (int i = 0; i < o->axes; i++)
+        o->axis[i] = (int)axis[i];
+    return o->axes ? NULL : "--axes is a list such as 0,2; -1 is the last axis";
+}
+
+static const char *take_grid(struct fft_options *o, const char *value)
+{
+    long extent[TORUS_DIMENSIONS_MAX];
+    int count = numbers(value, 'x', 1, extent);
+    for (int i = 0; i < count; i++)
+        o->grid[i] = (uint32_t)extent[i];
+    return count ? NULL : "--grid is a number of nodes, or such as 4x2";
+}
+
+static const char *take_norm(struct fft_options *o, const char *value)
+{
+    static const char *const names[] = {"backward", "ortho", "forward"};
+    o->norm = choice(value, names, 3);
+    return o->norm < 0 ? "--norm is backward, ortho or forward" : NULL;
+}
+
+static const char *take_method(struct fft_options *o, const char *value)
+{
+    static const char *const names[] = {"auto", "random", "pairwise"};
+    static const int methods[] = {TORUS_TRANSPOSE_AUTO, TORUS_TRANSPOSE_RANDOM,
+                                  TORUS_TRANSPOSE_PAIRWISE};
+    int which = choice(value, names, 3);
+    o->method = methods[which < 0 ? 0 : which];
+    return which < 0 ? "--method is auto, random or pairwise" : NULL;
+}
+
+static const char *take_precision(struct fft_options *o, const char *value)
+{
+    static const char *const names[] = {"single", "double"};
+    int which = choice(value, names, 2);
+    o->precision = which == 0 ? 4 : 8;
+    return which < 0 ? "--precision is single or double" : NULL;
+}
+
+static const char *take_last(struct fft_options *o, const char *value)
+{
+    long last = 0;
+    int count = numbers(value, ',', 1, &last);
+    o->last = (uint64_t)last;
+    return count == 1 ? NULL : "--last is how many real numbers the last axis gets";
+}
+
+static const char *take_from(struct fft_options *o, const char *value)
+{
+    o->layout[0] = value;
+    return NULL;
+}
+
+static const char *take_to(struct fft_options *o, const char *value)
+{
+    o->layout[1] = value;
+    return NULL;
+}
+
+/* option takes one with a value; false: it is another one. */
+static bool option(struct fft_options *o, const char *name, const char *value, const char **wrong)
+{
+    static const struct {
+        const char *name;
+        const char *(*take)(struct fft_options *, const char *value);
+    } options[] = {{"--axes", take_axes},     {"--grid", take_grid},
+                   {"--norm", take_norm},     {"--from", take_from},
+                   {"--method", take_method}, {"--precision", take_precision},
+                   {"--last", take_last},     {"--to", take_to}};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (strcmp(name, options[i].name) == 0) {
+            *wrong =
+                value ? options[i].take(o, value) : "a value is missing behind the last option";
+            return true;
+        }
+    return false;
+}
+
+/* flag takes one without a value; false: it is another one. */
+static bool flag(struct fft_options *o, const char *name)
+{
+    static const char *const names[] = {"--inverse", "--real", "--real-part",
+                                        "--timing",  "--json", "--check"};
+    bool *const to[] = {&o->inverse, &o->real, &o->real_part, &o->timing, &o->as_json, &o->check};
+    int which = choice(name, names, sizeof names / sizeof names[0]);
+    if (which >= 0)
+        *to[which] = true;
+    return which >= 0;
+}
+
+const char *fft_options_parse(int argc, char **argv, struct fft_options *o)
+{
+    const char *wrong = NULL;
+    for (int i = 1; i < argc && !wrong; i++) {
+        if (flag(o, argv[i]))
+            continue;
+        if (option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &wrong))
+            i++;
+        else if (argv[i][0] == '-')
+            wrong = "there is no such option";
+        else if (!o->in)
+            o->in = argv[i];
+        else if (!o->out)
+            o->out = argv[i];
+        else
+            wrong = "one input and one output";
+    }
+    if (wrong)
+        return wrong;
+    if (!o->out)
+        return "an input and an output are needed";
+    if (o->last && !(o->real && o->inverse))
+        return "--last goes with --inverse --real: the length of the real array's last axis";
+    return o->real && o->real_part ? "--real-part is of a complex result, which --real has not"
+                                   : NULL;
+}
+
+/* ---- the array ---- */
+
+static bool refuse(struct fft_job *job, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool refuse(struct fft_job *job, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(job->text, sizeof job->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* choose_axes: *real becomes the last axis that is named. */
+static bool choose_axes(const struct fft_options *o, const struct npy *in, struct fft_job *job,
+                        int *real)
+{
+    *real = in->axes - 1;
+    for (int d = 0; d < in->axes && !o->axes; d++)
+        job->desc.transform[d] = TORUS_TRANSFORM_COMPLEX;
+    for (int i = 0; i < o->axes; i++) {
+        int axis = o->axis[i] < 0 ? o->axis[i] + in->axes : o->axis[i];
+        if (axis < 0 || axis >= in->axes)
+            return refuse(job, "--axes: there is no axis %d in an array of %d", o->axis[i],
+                          in->axes);
+        if (job->desc.transform[axis])
+            return refuse(job, "--axes names axis %d twice", axis);
+        job->desc.transform[axis] = TORUS_TRANSFORM_COMPLEX;
+        *real = axis;
+    }
+    return true;
+}
+
+/* halve makes the axis one between real numbers and half their spectrum. */
+static bool halve(const struct fft_options *o, const struct npy *in, struct fft_job *job, int axis)
+{
+    uint64_t has = in->shape[axis], *shape = &job->after.shape[axis];
+    job->desc.transform[axis] = o->inverse ? TORUS_TRANSFORM_C2R : TORUS_TRANSFORM_R2C;
+    job->form[o->inverse].real = true;
+    if (!o->inverse) {
+        *shape = has / 2 + 1;
+        return in->kind != 'c' ||
+               refuse(job, "its numbers are complex, and --real is of real ones");
+    }
+    *shape = job->desc.shape[axis] = o->last ? o->last : has > 1 ? 2 * (has - 1) : 1;
+    return *shape / 2 + 1 == has ||
+           refuse(job, "--last %llu: of %llu complex numbers come %llu real ones or %llu",
+                  (unsigned long long)*shape, (unsigned long long)has,
+                  (unsigned long long)(2 * has - (has > 1 ? 2 : 1)),
+                  (unsigned long long)(2 * has - 1));
+}
+
+static int scale_of(const struct fft_options *o)
+{
+    if (o->norm == FFT_NORM_ORTHO)
+        return TORUS_SCALE_ORTHO;
+    return (o->norm == FFT_NORM_FORWARD) != o->inverse ? TORUS_SCALE_FULL : TORUS_SCALE_NONE;
+}
+
+bool fft_options_describe(const struct fft_options *o, const struct npy *in, struct fft_job *job)
+{
+    int real = 0;
+    bool single = o->precision ? o->precision == 4 : npy_is_single(in);
+    if (in->axes == 0)
+        return refuse(job, "it is a single element, of which there is no transform");
+    if (in->count == 0)
+        return refuse(job, "it has no elements");
+    job->after = *in;
+    job->form[0].single = job->form[1].single = single;
+    job->desc = (struct torus_fft_desc){.size = sizeof job->desc,
+                                        .dimensions = (uint32_t)in->axes,
+                                        .type = single ? TORUS_COMPLEX_FLOAT : TORUS_COMPLEX_DOUBLE,
+                                        .sign = o->inverse ? TORUS_BACKWARD : TORUS_FORWARD,
+                                        .scale = scale_of(o),
+                                        .method = o->method};
+    memcpy(job->desc.grid, o->grid, sizeof job->desc.grid);
+    for (int d = 0; d < in->axes; d++)
+        job->desc.shape[d] = in->shape[d];
+    if (!choose_axes(o, in, job, &real) || (o->real && !halve(o, in, job, real)))
+        return false;
+    job->after.count = 1;
+    for (int d = 0; d < in->axes; d++) { /* in the order of the file */
+        job->after.size[d] = job->after.shape[in->fortran ? in->axes - 1 - d : d];
+        job->after.count *= job->after.size[d];
+    }
+    npy_become(&job->after,
+               (struct npy_form){.real = job->form[1].real || o->real_part, .single = single});
+    return true;
+}
+
+struct torus_fft_desc fft_options_back(const struct torus_fft_desc *desc)
+{
+    static const int scales[] = {[TORUS_SCALE_NONE] = TORUS_SCALE_FULL,
+                                 [TORUS_SCALE_ORTHO] = TORUS_SCALE_ORTHO,
+                                 [TORUS_SCALE_FULL] = TORUS_SCALE_NONE};
+    struct torus_fft_desc back = *desc;
+    back.sign = -desc->sign;
+    back.scale = scales[desc->scale];
+    back.from = desc->to;
+    back.to = desc->from;
+    for (uint32_t d = 0; d < desc->dimensions; d++)
+        if (desc->transform[d] == TORUS_TRANSFORM_R2C)
+            back.transform[d] = TORUS_TRANSFORM_C2R;
+        else if (desc->transform[d] == TORUS_TRANSFORM_C2R)
+            back.transform[d] = TORUS_TRANSFORM_R2C;
+    return back;
+}
