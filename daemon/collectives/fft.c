@@ -178,8 +178,8 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
     uint64_t from = m->from->there[p->slot];
     if (m->alike && m->along == pass->along && m->chunks == pass->chunks &&
         m->lines == pass->lines && pass->along != pass->axis) {
-        td_program_need(p, f, before->family + TD_MOVE_RECV, each, m->from->layout.owners * here,
-                        1);
+        td_program_need(p, f, before->family + TD_MOVE_RECV, each,
+                        m->bursts * m->from->layout.owners * here, 1);
         td_program_need(p, f, before->family + TD_MOVE_COPY, each, from * here * m->pieces, 1);
     } else {
         td_program_need_all(p, f, before->family + TD_MOVE_RECV);
@@ -216,7 +216,7 @@ static unsigned add_move(struct td_program *p, const struct td_array_move *m,
             td_program_need_all(p, first + TD_MOVE_COPY, f);
         }
     } else if (before) {
-        need_before(p, first + TD_MOVE_SEND, before, td_move_turns(m) * from);
+        need_before(p, first + TD_MOVE_SEND, before, m->bursts * td_move_turns(m) * from);
         need_before(p, first + TD_MOVE_COPY, before, from * to * m->pieces);
     }
     return first;

@@ -283,6 +283,8 @@ static void add_move(struct builder *b, const struct td_array *to)
         m->pieces = m->pieces / m->chunks + 1;
         m->alike = dealt_alike(&last->to->layout, &to->layout, m->along);
     }
+    if (b->in->tuning->fabric == TD_FABRIC_ROUTED && !m->in_turn && !b->failed)
+        td_array_move_bursts(m, b->in->tuning);
     b->now = to;
     b->s->phase[b->s->phases++] =
         (struct td_phase){.moves = true, .index = (uint8_t)(b->s->moves - 1)};
@@ -424,19 +426,14 @@ static void deal_anew(struct builder *b)
     uint8_t taken[TD_DIMENSIONS_MAX];
     uint32_t count = 0;
     for (uint32_t f = 0; f < b->factors; f++) /* what can stay as it is */
-        if (b->dealt[f] < TD_DIMENSIONS_MAX && !is_left(b, b->dealt[f]))
+        if (b->dealt[f] < TD_DIMENSIONS_MAX && b->dealt[f] != whole)
             taken[count++] = b->dealt[f];
     for (uint32_t f = 0; f < b->factors; f++) {
-        uint32_t before = b->dealt[f];
-        if (before < TD_DIMENSIONS_MAX && !is_left(b, before))
+        if (b->dealt[f] < TD_DIMENSIONS_MAX && b->dealt[f] != whole)
             continue;
         uint32_t axis = longest(b, taken, count, false, whole);
-        if (axis == TD_DIMENSIONS_MAX) {
-            bool stays = before < TD_DIMENSIONS_MAX && before != whole;
-            for (uint32_t i = 0; i < count; i++)
-                stays = stays && taken[i] != before;
-            axis = stays ? before : longest(b, taken, count, true, whole);
-        }
+        if (axis == TD_DIMENSIONS_MAX)
+            axis = longest(b, taken, count, true, whole);
         b->dealt[f] = (uint8_t)axis;
         taken[count++] = (uint8_t)axis;
     }

@@ -142,7 +142,7 @@ static uint64_t most_here(const struct td_array_move *m, uint32_t slot)
 bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena,
                   const struct td_array *from, const struct td_array *to)
 {
-    *m = (struct td_array_move){.from = from, .to = to, .chunks = 1};
+    *m = (struct td_array_move){.from = from, .to = to, .chunks = 1, .bursts = 1};
     if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
                          is_here, m))
         return false;
@@ -157,6 +157,20 @@ void td_move_free(struct td_array_move *m, struct td_arena *arena)
     td_schedule_free(&m->schedule, arena);
 }
 
+enum { BURSTS_MAX = 1 << 12 };
+
+void td_array_move_bursts(struct td_array_move *m, const struct td_tuning *tuning)
+{
+    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
+    uint64_t most = 0; /* of what the first owner has for another; the same on every node */
+    for (uint32_t q = 0; q < to->owners; q++) {
+        uint64_t elements = td_overlap_count(from, to, 0, q);
+        most = elements > most ? elements : most;
+    }
+    uint64_t packets = most * m->from->element / m->chunks / tuning->packet_bytes + 1;
+    m->bursts = packets < BURSTS_MAX ? packets : BURSTS_MAX;
+}
+
 uint64_t td_move_turns(const struct td_array_move *m)
 {
     return m->scheduled ? m->schedule.steps : m->to->layout.owners;
@@ -165,11 +179,20 @@ uint64_t td_move_turns(const struct td_array_move *m)
 unsigned td_move_add(struct td_program *p, const struct td_array_move *m)
 {
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
-    unsigned first = td_program_add(p, TD_RECV, m->chunks * m->from->layout.owners * to,
+    unsigned first = td_program_add(p, TD_RECV, m->chunks * m->bursts * m->from->layout.owners * to,
                                     "parts from other nodes");
-    td_program_add(p, TD_SEND, m->chunks * td_move_turns(m) * from, "parts to other nodes");
+    td_program_add(p, TD_SEND, m->chunks * m->bursts * td_move_turns(m) * from,
+                   "parts to other nodes");
     td_program_add(p, TD_COPY, m->chunks * from * to * m->pieces, "parts that stay on the node");
     return first;
+}
+
+/* share narrows a slice to one of several parts of about equal length. */
+static void share(struct td_slice *s, uint64_t element, uint64_t parts, uint64_t part)
+{
+    struct td_range r = td_share((uint64_t)s->run / element, parts, part);
+    s->offset += (int64_t)(r.begin * element);
+    s->run = (int64_t)(r.count * element);
 }
 
 /* slice names chunk `chunk` of what `from` has for `to`, as one of them has it. */
@@ -218,11 +241,8 @@ static void expand_copy(const struct td_program *p, const struct td_array_move *
     uint32_t p_owner = m->from->here[i], q_owner = m->to->here[pair % to];
     step->from = slice(m, TD_OVERLAP_FROM, p_owner, q_owner, pair / to / from);
     step->to = slice(m, TD_OVERLAP_TO, p_owner, q_owner, pair / to / from);
-    uint64_t elements = (uint64_t)step->from.run / m->from->element;
-    struct td_range share = td_share(elements, m->pieces, piece);
-    step->from.offset += (int64_t)(share.begin * m->from->element);
-    step->to.offset += (int64_t)(share.begin * m->from->element);
-    step->from.run = step->to.run = (int64_t)(share.count * m->from->element);
+    share(&step->from, m->from->element, m->pieces, piece);
+    share(&step->to, m->from->element, m->pieces, piece);
 }
 
 void td_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
@@ -236,21 +256,24 @@ void td_move_expand(const struct td_program *p, const struct td_array_move *m, u
         expand_copy(p, m, index, step);
     } else if (family == TD_MOVE_SEND) {
         uint64_t here = m->from->there[p->slot], turns = td_move_turns(m);
-        uint64_t chunk = index / here / turns;
+        uint64_t burst = index / here / turns, chunk = burst / m->bursts;
         uint32_t from = m->from->here[index % here], to = 0;
-        if (!partner(p, m, from, chunk, index / here % turns, &to))
+        if (!partner(p, m, from, burst, index / here % turns, &to))
             return;
         uint32_t slot = m->to->slot[to];
         step->peer = g->node[slot];
         step->peer_family = first + TD_MOVE_RECV;
-        step->peer_index = (chunk * senders + from) * m->to->there[slot] + m->to->place[to];
+        step->peer_index = (burst * senders + from) * m->to->there[slot] + m->to->place[to];
         step->from = slice(m, TD_OVERLAP_FROM, from, to, chunk);
+        share(&step->from, m->from->element, m->bursts, burst % m->bursts);
     } else {
         uint64_t here = m->to->there[p->slot];
         uint32_t to = m->to->here[index % here], from = (uint32_t)(index / here % senders);
         if (m->from->slot[from] == p->slot)
             return;
         step->peer = g->node[m->from->slot[from]];
-        step->to = slice(m, TD_OVERLAP_TO, from, to, index / here / senders);
+        uint64_t burst = index / here / senders;
+        step->to = slice(m, TD_OVERLAP_TO, from, to, burst / m->bursts);
+        share(&step->to, m->from->element, m->bursts, burst % m->bursts);
     }
 }

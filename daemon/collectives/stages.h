@@ -43,6 +43,7 @@ struct td_array_move {
     uint64_t chunks, lines;
     uint8_t along;
     bool alike;
+    uint64_t bursts; /* into which a message is cut, which then take turns */
     uint64_t pieces; /* into which a chunk is cut that stays on the node */
 };
 
@@ -93,8 +94,11 @@ bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struc
                   const struct td_array *from, const struct td_array *to);
 void td_move_free(struct td_array_move *m, struct td_arena *arena);
 
-/* Families of a move, in this order. SEND: [chunk][turn][owner here]; RECV: [chunk][sender][owner
- * here]; COPY: [chunk][owner here][owner here][piece]. */
+/* td_array_move_bursts: on a torus a packet for each partner, and then the next, keeps all links
+ * busy; cuts the messages so. */
+void td_array_move_bursts(struct td_array_move *m, const struct td_tuning *tuning);
+/* Families of a move, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
+ * [chunk][burst][sender][owner here]; COPY: [chunk][owner here][owner here][piece]. */
 enum { TD_MOVE_RECV, TD_MOVE_SEND, TD_MOVE_COPY, TD_MOVE_FAMILIES };
 /* td_move_add adds them and returns the first. */
 unsigned td_move_add(struct td_program *p, const struct td_array_move *m);

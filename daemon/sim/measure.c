@@ -257,7 +257,7 @@ static bool explain_plan(const struct td_measure_options *o, struct party *p,
         return false;
     m->method = p->plan.method;
     m->steps = p->plan.steps;
-    m->bound = td_measured_plan_bound(&p->plan, &m->topology, s->packet_bytes);
+    m->bound = td_measured_plan_bound(&p->plan, &m->topology, s->packet_bytes, &m->in_turn);
     snprintf(m->call, sizeof m->call, "%s of %.120s to %.120s", td_kind_name(o->call.kind),
              o->plan->from, o->plan->to);
     if (o->call.kind == TD_KIND_FFT)

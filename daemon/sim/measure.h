@@ -34,6 +34,7 @@ struct td_measurement {
     uint32_t ranks;
     char why[300];     /* why this one, with its name */
     double bound;      /* T_min in slots: no way of doing it is faster */
+    double in_turn;    /* of a plan: the bounds of its moves, one after the other */
     double slots;      /* from the gate's release until the last rank knows of its end */
     double gate;       /* slots from the last call to the release */
     bool rides;        /* the gate is all of it, and is counted */

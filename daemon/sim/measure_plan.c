@@ -168,21 +168,28 @@ static double of_dimension(const struct load *load, const struct td_topology *t,
     return all > slabs ? all : slabs;
 }
 
-/* of_move returns bytes of a link's time. */
-static double of_move(const struct td_array_move *m, const struct td_topology *t,
-                      const uint32_t *node)
+static void add_move(struct load *load, const struct td_array_move *m, const struct td_topology *t,
+                     const uint32_t *node)
 {
     const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
+    for (uint32_t i = 0; i < from->owners; i++)
+        for (uint32_t k = 0; k < to->owners; k++) {
+            uint32_t a = node[m->from->slot[i]], b = node[m->to->slot[k]];
+            uint64_t elements = a == b ? 0 : td_overlap_count(from, to, i, k);
+            if (elements)
+                load_add(load, t, a, b, (double)elements * (double)m->from->element);
+        }
+}
+
+/* of_moves returns bytes that a link carries in moves first .. end - 1, at least. */
+static double of_moves(const struct td_measured_plan *p, const struct td_topology *t,
+                       unsigned first, unsigned end)
+{
     struct load load;
     double most = 0;
     if (load_init(&load, t)) {
-        for (uint32_t i = 0; i < from->owners; i++)
-            for (uint32_t k = 0; k < to->owners; k++) {
-                uint32_t a = node[m->from->slot[i]], b = node[m->to->slot[k]];
-                uint64_t elements = a == b ? 0 : td_overlap_count(from, to, i, k);
-                if (elements)
-                    load_add(&load, t, a, b, (double)elements * (double)m->from->element);
-            }
+        for (unsigned i = first; i < end; i++)
+            add_move(&load, &p->plan->stages->move[i], t, p->group.node);
         most = of_nodes(&load, t);
         for (uint32_t d = 0; d < t->dimensions; d++) {
             double bytes = of_dimension(&load, t, d);
@@ -194,10 +201,11 @@ static double of_move(const struct td_array_move *m, const struct td_topology *t
 }
 
 double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *t,
-                              uint32_t packet_bytes)
+                              uint32_t packet_bytes, double *in_turn)
 {
-    double bytes = 0;
-    for (unsigned i = 0; i < p->plan->stages->moves; i++)
-        bytes += of_move(&p->plan->stages->move[i], t, p->group.node);
-    return bytes / packet_bytes;
+    unsigned moves = p->plan->stages->moves;
+    *in_turn = 0;
+    for (unsigned i = 0; i < moves; i++)
+        *in_turn += of_moves(p, t, i, i + 1) / packet_bytes;
+    return of_moves(p, t, 0, moves) / packet_bytes;
 }

@@ -456,8 +456,8 @@ static void print_json(const struct command *c, const struct td_measurement *m)
 {
     printf("{\"collective\": \"%s\", ", td_kind_name(c->measure.call.kind));
     if (c->measure.plan)
-        printf("\"from\": \"%s\", \"to\": \"%s\", \"steps\": %u, ", c->plan.from, c->plan.to,
-               m->steps);
+        printf("\"from\": \"%s\", \"to\": \"%s\", \"steps\": %u, \"t_min_in_turn_slots\": %.3f, ",
+               c->plan.from, c->plan.to, m->steps, m->in_turn);
     printf("\"call\": \"%s\", \"ranks\": %u,\n \"shape\": \"%s\", "
            "\"method\": \"%s\", \"bytes\": %llu, \"packet\": %u, "
            "\"seed\": %llu,\n \"slots\": %.3f, \"gate_slots\": %.3f, \"t_min_slots\": %.3f, "
@@ -490,6 +490,9 @@ static void print(const struct command *c, const struct td_measurement *m)
                     : "  time         %.1f slots after %.1f of the gate's; T_min %.1f\n",
            m->slots, m->gate, m->bound);
     printf("  efficiency   %.4f\n", m->efficiency);
+    if (c->measure.call.kind == TD_KIND_FFT)
+        printf("  moves        their T_min one after the other: %.1f slots, %.3f of that\n",
+               m->in_turn, m->in_turn > 0 ? m->slots / m->in_turn : 1);
     for (uint32_t d = 0; d < m->topology.dimensions; d++)
         printf("  dimension %u  links busy %.1f %% (%.1f to %.1f)\n", d,
                100 * m->utilization[d].mean, 100 * m->utilization[d].least,
