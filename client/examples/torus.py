@@ -32,7 +32,10 @@ IN_PLACE = 1
 
 class _FftDesc(ctypes.Structure):
     _fields_ = [("size", _size), ("dimensions", ctypes.c_uint32), ("shape", ctypes.c_uint64 * 6),
-                ("type", ctypes.c_int32), ("sign", ctypes.c_int32), ("scale", ctypes.c_int32)]
+                ("type", ctypes.c_int32), ("sign", ctypes.c_int32), ("scale", ctypes.c_int32),
+                ("transform", ctypes.c_int32 * 6), ("before", ctypes.c_char_p),
+                ("after", ctypes.c_char_p), ("grid", ctypes.c_uint32 * 6),
+                ("method", ctypes.c_int32)]
 
 
 class _Box(ctypes.Structure):
