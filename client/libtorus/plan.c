@@ -237,3 +237,37 @@ int torus_plan_free(torus_plan *p)
     free(p);
     return error;
 }
+
+/* transform plans, executes and frees. What execution said is what remains said. */
+static int transform(torus_group *g, uint32_t dimensions, const uint64_t *shape,
+                     const struct torus_fft_desc *asked, const void *source, void *destination)
+{
+    torus_plan *plan = NULL;
+    struct torus_fft_desc d = *asked;
+    if (!g || !shape)
+        return TORUS_ERR_INVALID;
+    d.size = sizeof d;
+    d.dimensions = dimensions;
+    for (uint32_t i = 0; i < dimensions; i++)
+        d.shape[i] = shape[i];
+    int error = torus_plan_fft(g, &d, &plan);
+    if (error != TORUS_OK)
+        return error;
+    error = torus_execute(plan, source, destination);
+    int freed = torus_plan_free(plan);
+    return error != TORUS_OK ? error : freed;
+}
+
+int torus_fft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
+               int type, int sign, int scale)
+{
+    const struct torus_fft_desc asked = {.type = type, .sign = sign, .scale = scale};
+    return transform(g, 2, shape, &asked, source, destination);
+}
+
+int torus_fft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
+               int type, int sign, int scale)
+{
+    const struct torus_fft_desc asked = {.type = type, .sign = sign, .scale = scale};
+    return transform(g, 3, shape, &asked, source, destination);
+}

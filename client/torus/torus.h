@@ -622,6 +622,14 @@ TORUS_API int torus_plan_fft(torus_group *group, const struct torus_fft_desc *de
                              torus_plan **plan);
 TORUS_API int torus_iplan_fft(torus_group *group, const struct torus_fft_desc *desc,
                               torus_plan **plan, torus_request **request);
+/* torus_fft2 and torus_fft3 plan a transform of a complex array of two or three axes, execute it
+ * and free the plan; collective. Blocks of ceil(shape[0] / ranks) of axis 0 are dealt out over all
+ * ranks, before and after; source may be TORUS_IN_PLACE. What is transformed again and again is
+ * better planned once. */
+TORUS_API int torus_fft2(torus_group *group, const void *source, void *destination,
+                         const uint64_t shape[2], int type, int sign, int scale);
+TORUS_API int torus_fft3(torus_group *group, const void *source, void *destination,
+                         const uint64_t shape[3], int type, int sign, int scale);
 /* torus_plan_redist agrees on a redistribution; collective. TORUS_ERR_INVALID: a layout cannot be
  * read (the sentence names the character), or does not cover the array. */
 TORUS_API int torus_plan_redist(torus_group *group, const struct torus_redist_desc *desc,
