@@ -3,7 +3,8 @@
  * of its ranks and sends each other node the columns that one works on, chunk after chunk of rows;
  * transforms its own columns in scratch when all rows are there; and sends the columns back to the
  * rows' ranks, chunk after chunk of columns. Columns are shared among nodes, not ranks, so where
- * ranks are placed does not matter to the transpose.
+ * ranks are placed does not matter to the transpose. On one node rows are transformed into scratch,
+ * and of a single rank all happens where it wants the result.
  *
  * The way back writes into the destination rows from which the way there was sent. That is in
  * order: a node's columns come back only after it has had them from everyone. */
@@ -82,6 +83,16 @@ static struct td_slice block_of_scratch(const struct td_program *p, struct td_ra
     return s;
 }
 
+static bool one_node(const struct td_program *p)
+{
+    return p->group->slots == 1;
+}
+
+static bool one_rank(const struct td_program *p)
+{
+    return p->group->size == 1;
+}
+
 /* other_rank finds place i among the ranks of the other slots. */
 static void other_rank(const struct td_program *p, uint64_t i, uint32_t *slot, uint32_t *local)
 {
@@ -123,7 +134,9 @@ static void expand_there(const struct td_program *p, unsigned family, uint64_t i
         struct td_range columns = {0, columns_total(p)};
         int64_t width = (int64_t)columns.count;
         step->from = block_of_rank(p, TD_SPACE_SOURCE, local, all.begin, rows, columns);
-        step->to = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns);
+        step->to = one_node(p) && !one_rank(p)
+                       ? block_of_scratch(p, rows, columns)
+                       : block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns);
         step->to_lanes = (struct td_lanes){1, 0, 0};
         step->transform.length = width;
         step->transform.batch = (int64_t)rows.count;
@@ -174,7 +187,9 @@ static void expand_back(const struct td_program *p, unsigned family, uint64_t in
     struct td_range columns = piece(columns_of(p, p->slot), turn, size);
     if (family == FAMILY_COLUMNS) {
         int64_t width = (int64_t)columns_of(p, p->slot).count;
-        step->from = block_of_scratch(p, (struct td_range){0, rows_total(p)}, columns);
+        struct td_range rows = {0, rows_total(p)};
+        step->from = one_rank(p) ? block_of_rank(p, TD_SPACE_DESTINATION, 0, 0, rows, columns)
+                                 : block_of_scratch(p, rows, columns);
         step->to = step->from;
         step->to_lanes = (struct td_lanes){1, 0, 0};
         step->transform.length = (int64_t)rows_total(p);
@@ -220,6 +235,19 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
 
 static const struct td_method method = {"fft_rows", expand};
 
+/* A piece of a row narrower than this costs more to find than to move: every one is in a page of
+ * its own. */
+enum { WIDTH_LEAST = 1024 };
+
+/* chunk_columns: wide enough to be moved in pieces that are worth it, but few at a time are under
+ * way if there are not some chunks. */
+static int64_t chunk_columns(int64_t by_bytes, uint64_t element, uint64_t columns)
+{
+    uint64_t wide = WIDTH_LEAST / element, some = (columns + 3) / 4;
+    int64_t least = (int64_t)(wide < some ? wide : some);
+    return by_bytes > least ? by_bytes : least;
+}
+
 /* chunk returns how many lines of `line` bytes make a piece of work. */
 static int64_t chunk_lines(uint64_t line, uint64_t lines)
 {
@@ -236,7 +264,8 @@ void td_fft_rows_compile(struct td_program *p)
     uint64_t rows_most = td_block(rows_total(p), p->group->size, 0).count;
     uint64_t columns_most = td_share(columns_total(p), p->group->slots, 0).count;
     int64_t rows_chunk = chunk_lines(columns_total(p) * element, rows_most);
-    int64_t columns_chunk = chunk_lines(rows_total(p) * element, columns_most);
+    int64_t columns_chunk =
+        chunk_columns(chunk_lines(rows_total(p) * element, columns_most), element, columns_most);
     uint64_t chunks = (rows_most + (uint64_t)rows_chunk - 1) / (uint64_t)rows_chunk;
     uint64_t column_chunks = (columns_most + (uint64_t)columns_chunk - 1) / (uint64_t)columns_chunk;
     p->method = &method;
@@ -245,18 +274,20 @@ void td_fft_rows_compile(struct td_program *p)
     p->parameter[P_CHUNKS] = (int64_t)chunks;
     p->parameter[P_COLUMNS_CHUNK] = columns_chunk;
     p->parameter[P_COLUMN_CHUNKS] = (int64_t)column_chunks;
-    p->scratch_bytes = (int64_t)(rows_total(p) * columns_of(p, p->slot).count * element);
+    if (!one_rank(p))
+        p->scratch_bytes = (int64_t)(rows_total(p) * columns_of(p, p->slot).count * element);
 
     td_program_add(p, TD_RECV, others * chunks, "rows from the others");
     td_program_add(p, TD_RECV, peers * column_chunks * here, "columns from the others");
     td_program_add(p, TD_TRANSFORM, here * chunks, "transform rows");
     td_program_add(p, TD_SEND, here * chunks * peers, "rows to the others");
-    td_program_add(p, TD_COPY, here * chunks, "rows of this node");
+    td_program_add(p, TD_COPY, one_node(p) ? 0 : here * chunks, "rows of this node");
     td_program_add(p, TD_TRANSFORM, column_chunks, "transform columns");
     td_program_add(p, TD_SEND, column_chunks * others, "columns to the others");
-    td_program_add(p, TD_COPY, column_chunks * here, "columns of this node");
+    td_program_add(p, TD_COPY, one_rank(p) ? 0 : column_chunks * here, "columns of this node");
     td_program_need(p, FAMILY_SEND, FAMILY_ROWS, peers, 1, 1);
     td_program_need(p, FAMILY_COPY, FAMILY_ROWS, 1, 1, 1);
+    td_program_need_all(p, FAMILY_COLUMNS, FAMILY_ROWS);
     td_program_need_all(p, FAMILY_COLUMNS, FAMILY_COPY);
     td_program_need_all(p, FAMILY_COLUMNS, FAMILY_RECV);
     td_program_need(p, FAMILY_SEND_BACK, FAMILY_COLUMNS, others, 1, 1);
