@@ -64,6 +64,10 @@ void td_fft_rows_compile(struct td_program *p);
 void td_fft_compile(struct td_program *p);
 bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
                    struct td_stages **stages);
+/* fft_long: one long axis over several nodes. False, splits: it has no two factors for that. */
+bool td_fft_long_splits(const struct td_plan_input *in);
+bool td_fft_long_make(const struct td_plan_input *in, struct td_arena *arena,
+                      struct td_stages *stages);
 
 /* ---- what several methods need ---- */
 

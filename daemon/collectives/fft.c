@@ -95,6 +95,34 @@ void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
     }
 }
 
+void td_pass_split(struct td_pass *p)
+{
+    p->parts = 1;
+    for (uint32_t i = 0; i < p->from->there[p->from->own]; i++) {
+        struct td_pass_loops loops;
+        td_pass_loops(p, p->from->here[i], 0, &loops);
+        p->parts = loops.parts > p->parts ? loops.parts : p->parts;
+    }
+}
+
+enum { CHUNKS_MAX = 64 };
+
+void td_pass_cut(struct td_pass *p, uint32_t along, uint64_t bytes)
+{
+    const struct td_array *a = p->from;
+    uint64_t count[TD_DIMENSIONS_MAX], elements = 1;
+    td_layout_most(&a->layout, count);
+    for (uint32_t d = 0; d < a->layout.dimensions; d++)
+        elements *= count[d];
+    uint64_t all = count[along] ? count[along] : 1;
+    uint64_t line = elements * a->element / all, least = (all + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    p->along = (uint8_t)along;
+    p->lines = along == p->axis ? all : bytes / (line ? line : 1);
+    p->lines = p->lines < least ? least : p->lines > all ? all : p->lines;
+    p->chunks = (all + p->lines - 1) / p->lines;
+    td_pass_split(p);
+}
+
 /* ---- steps ---- */
 
 static void expand_pass(const struct td_program *p, const struct td_pass *pass, uint64_t index,
@@ -135,6 +163,13 @@ static void expand_pass(const struct td_program *p, const struct td_pass *pass, 
     t->to_distance = (int64_t)loops.to_distance;
     t->to_distance2 = (int64_t)loops.to_distance2;
     t->factor = pass->factor;
+    if (pass->twiddle) {
+        uint32_t across = !pass->axis; /* of two axes: whose index the twiddles go by */
+        struct td_owned owned = td_layout_owned(
+            &from->layout, across, td_layout_coordinate(&from->layout, from->here[place], across));
+        t->twiddle = (int64_t)pass->twiddle;
+        t->twiddle_first = (int64_t)td_owned_at(&owned, index / pass->parts / here * pass->lines);
+    }
 }
 
 static void expand(const struct td_program *p, unsigned family, uint64_t index,

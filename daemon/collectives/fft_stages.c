@@ -109,56 +109,14 @@ static bool resized(struct builder *b, const struct td_layout *from, struct td_l
     return true;
 }
 
-/* most_local writes the longest part of each axis. */
-static void most_local(const struct td_layout *l, uint64_t *count)
-{
-    for (uint32_t d = 0; d < l->dimensions; d++) {
-        count[d] = 0;
-        for (uint32_t c = 0; c < td_layout_parts(l, d); c++) {
-            struct td_owned owned = td_layout_owned(l, d, c);
-            uint64_t n = td_owned_before(&owned, owned.end);
-            count[d] = n > count[d] ? n : count[d];
-        }
-    }
-}
-
 /* ---- passes ---- */
-
-enum { CHUNKS_MAX = 64 };
-
-/* cut cuts a pass into chunks along an axis, of about `bytes`. */
-static void cut(struct td_pass *p, uint32_t along, uint64_t bytes)
-{
-    const struct td_array *a = p->from;
-    uint64_t count[TD_DIMENSIONS_MAX], elements = 1;
-    most_local(&a->layout, count);
-    for (uint32_t d = 0; d < a->layout.dimensions; d++)
-        elements *= count[d];
-    uint64_t all = count[along] ? count[along] : 1;
-    uint64_t line = elements * a->element / all, least = (all + CHUNKS_MAX - 1) / CHUNKS_MAX;
-    p->along = (uint8_t)along;
-    p->lines = along == p->axis ? all : bytes / (line ? line : 1);
-    p->lines = p->lines < least ? least : p->lines > all ? all : p->lines;
-    p->chunks = (all + p->lines - 1) / p->lines;
-}
-
-/* set_parts counts into how many steps a chunk falls. */
-static void set_parts(struct td_pass *p)
-{
-    p->parts = 1;
-    for (uint32_t i = 0; i < p->from->there[p->from->own]; i++) {
-        struct td_pass_loops loops;
-        td_pass_loops(p, p->from->here[i], 0, &loops);
-        p->parts = loops.parts > p->parts ? loops.parts : p->parts;
-    }
-}
 
 /* outermost returns an axis of the array, but not `axis`, with several indices if there is one. */
 static uint32_t outermost(const struct td_layout *l, uint32_t axis)
 {
     uint64_t count[TD_DIMENSIONS_MAX];
     uint32_t best = TD_DIMENSIONS_MAX;
-    most_local(l, count);
+    td_layout_most(l, count);
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->order[i];
         if (d != axis && (best == TD_DIMENSIONS_MAX || (count[best] < 4 && count[d] > count[best])))
@@ -216,11 +174,11 @@ static void add_pass(struct builder *b, uint32_t axis)
         p->along = move->along;
         p->lines = move->lines;
         p->chunks = move->chunks;
+        td_pass_split(p);
     } else {
         bool same = last && last->along != axis;
-        cut(p, same ? last->along : outermost(&p->from->layout, axis), TD_COMPUTE_BYTES);
+        td_pass_cut(p, same ? last->along : outermost(&p->from->layout, axis), TD_COMPUTE_BYTES);
     }
-    set_parts(p);
     b->left &= ~(1u << axis);
     if (b->left == 0)
         p->factor = td_fft_factor(b->fft);
@@ -248,7 +206,7 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
     uint64_t count[TD_DIMENSIONS_MAX];
     uint32_t best = last->along, next = next_axis(b, &to->layout);
     int best_score = -1;
-    most_local(l, count);
+    td_layout_most(l, count);
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->order[i];
         bool inner = i + 1 == l->dimensions; /* its chunks would be strewn about */
@@ -274,9 +232,8 @@ static void add_move(struct builder *b, const struct td_array *to)
     b->failed |= !td_move_make(m, b->in, b->arena, b->now, to);
     if (cuts) {
         uint64_t message = (uint64_t)to->layout.owners * b->in->tuning->packet_bytes;
-        cut(last, best_along(b, last, to),
-            message > TD_COMPUTE_BYTES ? message : (uint64_t)TD_COMPUTE_BYTES);
-        set_parts(last);
+        td_pass_cut(last, best_along(b, last, to),
+                    message > TD_COMPUTE_BYTES ? message : (uint64_t)TD_COMPUTE_BYTES);
         m->along = last->along;
         m->chunks = last->chunks;
         m->lines = last->lines;
@@ -284,7 +241,7 @@ static void add_move(struct builder *b, const struct td_array *to)
         m->alike = dealt_alike(&last->to->layout, &to->layout, m->along);
     }
     if (b->in->tuning->fabric == TD_FABRIC_ROUTED && !m->in_turn && !b->failed)
-        td_array_move_bursts(m, b->in->tuning);
+        td_move_bursts(m, b->in->tuning);
     b->now = to;
     b->s->phase[b->s->phases++] =
         (struct td_phase){.moves = true, .index = (uint8_t)(b->s->moves - 1)};
@@ -506,7 +463,10 @@ bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
         b.size[d] = td_fft_size(b.fft, 0, d);
         b.left |= b.fft->transform[d] ? 1u << d : 0;
     }
-    build(&b);
+    if (td_fft_long_splits(in))
+        b.failed = !td_fft_long_make(in, arena, b.s);
+    else
+        build(&b);
     uint8_t family = 0;
     for (unsigned i = 0; i < b.s->phases; i++) {
         b.s->phase[i].family = family;

@@ -159,7 +159,7 @@ void td_move_free(struct td_array_move *m, struct td_arena *arena)
 
 enum { BURSTS_MAX = 1 << 12 };
 
-void td_array_move_bursts(struct td_array_move *m, const struct td_tuning *tuning)
+void td_move_bursts(struct td_array_move *m, const struct td_tuning *tuning)
 {
     const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
     uint64_t most = 0; /* of what the first owner has for another; the same on every node */

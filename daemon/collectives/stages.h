@@ -54,6 +54,7 @@ struct td_pass {
     uint8_t axis, kind; /* enum td_transform_kind */
     uint64_t length;    /* points */
     double factor;
+    uint64_t twiddle;       /* of a long transform in two halves: its length; 0: none */
     uint8_t along;          /* axis of the chunks */
     uint64_t chunks, lines; /* so many lines each */
     uint64_t parts;         /* pieces of a chunk: loops that a transform step has no room for */
@@ -94,9 +95,9 @@ bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struc
                   const struct td_array *from, const struct td_array *to);
 void td_move_free(struct td_array_move *m, struct td_arena *arena);
 
-/* td_array_move_bursts: on a torus a packet for each partner, and then the next, keeps all links
+/* td_move_bursts: on a torus a packet for each partner, and then the next, keeps all links
  * busy; cuts the messages so. */
-void td_array_move_bursts(struct td_array_move *m, const struct td_tuning *tuning);
+void td_move_bursts(struct td_array_move *m, const struct td_tuning *tuning);
 /* Families of a move, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
  * [chunk][burst][sender][owner here]; COPY: [chunk][owner here][owner here][piece]. */
 enum { TD_MOVE_RECV, TD_MOVE_SEND, TD_MOVE_COPY, TD_MOVE_FAMILIES };
@@ -117,6 +118,10 @@ struct td_pass_loops {
         uint64_t count, from, to;
     } rest[TD_DIMENSIONS_MAX];
 };
+/* td_pass_cut cuts a pass into chunks along an axis, of about `bytes`; td_pass_split, when chunks
+ * are set, counts into how many steps each falls. */
+void td_pass_cut(struct td_pass *p, uint32_t along, uint64_t bytes);
+void td_pass_split(struct td_pass *p);
 /* td_pass_loops finds those of an owner. */
 void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
                    struct td_pass_loops *out);

@@ -5,6 +5,7 @@
 
 #include "combine.h"
 #include "fft.h"
+#include "twiddle.h"
 #include "walk.h"
 
 enum { BLOCK = 16384 }; /* bytes combined at a time: stays in the first-level cache */
@@ -139,7 +140,10 @@ static td_err transform(const struct td_step *step, const struct td_bases *bases
     td_walk_start(&to, step->to.run ? &step->to : &step->from, bases, NULL, 0, 0);
     uint8_t *in = td_walk_piece(&from, INT64_MAX, &bytes);
     uint8_t *out = td_walk_piece(&to, INT64_MAX, &bytes);
-    return in && out ? td_fft_run(&step->transform, in, out) : TD_OK;
+    td_err error = in && out ? td_fft_run(&step->transform, in, out) : TD_OK;
+    if (error == TD_OK && in && out && step->transform.twiddle)
+        error = td_twiddle(&step->transform, out);
+    return error;
 }
 
 td_err td_compute_run(const struct td_step *step, const struct td_bases *bases)

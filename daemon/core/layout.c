@@ -160,6 +160,18 @@ uint64_t td_layout_local(const struct td_layout *l, uint32_t owner, uint64_t *co
     return elements;
 }
 
+void td_layout_most(const struct td_layout *l, uint64_t *count)
+{
+    for (uint32_t d = 0; d < l->dimensions; d++) {
+        count[d] = 0;
+        for (uint32_t c = 0; c < td_layout_parts(l, d); c++) {
+            struct td_owned owned = td_layout_owned(l, d, c);
+            uint64_t n = td_owned_before(&owned, owned.end);
+            count[d] = n > count[d] ? n : count[d];
+        }
+    }
+}
+
 void td_layout_strides(const struct td_layout *l, uint32_t owner, uint64_t *stride)
 {
     uint64_t count[TD_DIMENSIONS_MAX], elements = 1;

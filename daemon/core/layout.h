@@ -79,6 +79,8 @@ uint32_t td_layout_parts(const struct td_layout *layout, uint32_t axis);
 struct td_owned td_layout_owned(const struct td_layout *layout, uint32_t axis, uint32_t coordinate);
 /* td_layout_local writes how long an owner's array is along each axis. Returns its elements. */
 uint64_t td_layout_local(const struct td_layout *layout, uint32_t owner, uint64_t *count);
+/* td_layout_most writes how long the longest of them is along each axis. */
+void td_layout_most(const struct td_layout *layout, uint64_t *count);
 /* td_layout_strides writes how many elements lie between neighbours along each axis of the owner's
  * array. */
 void td_layout_strides(const struct td_layout *layout, uint32_t owner, uint64_t *stride);

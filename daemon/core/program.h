@@ -123,6 +123,9 @@ struct td_step {
         int64_t stride, distance, distance2;
         int64_t to_stride, to_distance, to_distance2; /* the same in `to` */
         double factor; /* every result is multiplied by it; 1 for none */
+        /* C2C, one batch loop: result k of transform j is multiplied by exp(sign 2 pi i k (j +
+         * twiddle_first) / twiddle); 0 for none */
+        int64_t twiddle, twiddle_first;
     } transform;
     struct td_among {
         uint32_t first, count, stride; /* slots first, first + stride, ... */

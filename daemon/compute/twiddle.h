@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* twiddle: the factors between the two halves of a long transform (Cooley and Tukey).
+ * Thread-safe. */
+#ifndef TD_COMPUTE_TWIDDLE_H
+#define TD_COMPUTE_TWIDDLE_H
+
+#include "core/errors.h"
+#include "core/program.h"
+
+/* td_twiddle multiplies the results of a transform, which `out` has, as its twiddle says. Returns
+ * TD_OK or TD_ERR_NO_MEMORY. */
+td_err td_twiddle(const struct td_transform *t, void *out);
+
+#endif
