@@ -11,6 +11,7 @@
 
 #include "collectives_driver.h"
 #include "core/quantity.h"
+#include "load.h"
 
 static const char usage[] =
     "usage: collectives [options]\n"

@@ -36,9 +36,6 @@ void side_stop(struct running *r);
 /* busy_start starts processes that never wait; busy_stop ends them. */
 void busy_start(pid_t pid[BUSY_MAX]);
 void busy_stop(pid_t pid[BUSY_MAX]);
-/* cpus_taken returns how many processors were busy over a short while in which nothing is measured:
- * what the comparison is disturbed by. */
-double cpus_taken(void);
 
 /* ---- collectives_print.c ---- */
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fft_driver.h"
+#include "load.h"
 
 static const char usage[] =
     "usage: bench_fft [options]\n"
@@ -28,7 +29,7 @@ static const char usage[] =
     "PLAN is what planning keeps the caller waiting, FIRST the first execution, STEADY the median\n"
     "of those when torusd has measured its plans in the background, GFLOPS 5 N log2 N / STEADY,\n"
     "RATIO torusd's time by FFTW-MPI's, MEMORY that of ranks and daemons at the most, ERROR the\n"
-    "largest by the largest value.\n";
+    "largest by the largest value, OTHERS how many processors others took just before STEADY.\n";
 
 static const struct setting settings[] = {{"1x1", 1, 1}, {"1x4", 1, 4}, {"1x8", 1, 8},
                                           {"1x9", 1, 9}, {"4x1", 4, 1}, {"8x1", 8, 1},
@@ -128,6 +129,7 @@ static bool measure(struct bench *b, const struct setting *setting, size_t which
         if (!open_side(b, (enum side)side, &r->problem, &r->side[side]))
             return false;
     r->side[TORUSD].settle_s = side_order(&b->side[TORUSD], &order, NULL);
+    r->others = cpus_taken();
     if (!steady(b, r))
         return false;
     for (int side = 0; side < SIDES; side++)

@@ -66,6 +66,7 @@ struct result {
     const struct setting *setting;
     struct problem problem;
     uint32_t samples;
+    double others; /* processors that others took just before */
     struct figures side[SIDES];
 };
 
