@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convolution: two integers of a hundred thousand digits are multiplied. Their digits are two
+ * signals, of which the product's are the convolution but for carries; and a convolution is a
+ * product of spectra. The one-dimensional transforms go across all ranks. Run it with
+ *   torusctl emulate 3x3 -- ./convolution
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <torus/torus.h>
+
+/* "Digits" of base 1000: what is added up is below 2^53 by far, and so can be rounded. */
+enum { DIGITS = 33334, BASE = 1000, LENGTH = 2 * DIGITS };
+static const uint64_t prime = 1000000007;
+
+/* digit i of number `which`. */
+static unsigned digit(unsigned which, uint64_t i)
+{
+    uint64_t x = (i << 1 | which) + 1;
+    for (int turn = 0; turn < 3; turn++)
+        x = (x ^ x >> 29) * 0x9e3779b97f4a7c15u;
+    return i < DIGITS ? (unsigned)(x >> 32) % BASE : 0;
+}
+
+/* spectrum transforms the digits of a number. */
+static int spectrum(torus_plan *plan, unsigned which, double *digits, double *to)
+{
+    struct torus_box part;
+    torus_plan_local(plan, TORUS_SIDE_INPUT, &part);
+    for (uint64_t i = 0; i < part.count[0]; i++)
+        digits[i] = digit(which, part.begin[0] + i);
+    return torus_execute(plan, digits, to);
+}
+
+/* is_product casts out primes: the product of the remainders is that of the numbers. */
+static int is_product(const double *sums)
+{
+    uint64_t a = 0, b = 0, ab = 0, carry = 0;
+    unsigned *product = malloc(LENGTH * sizeof *product);
+    for (int i = 0; product && i < LENGTH; i++) {
+        uint64_t value = (uint64_t)llround(sums[i]) + carry;
+        product[i] = (unsigned)(value % BASE);
+        carry = value / BASE;
+    }
+    for (int i = LENGTH; product && i-- > 0;) {
+        a = (a * BASE + digit(0, (uint64_t)i)) % prime;
+        b = (b * BASE + digit(1, (uint64_t)i)) % prime;
+        ab = (ab * BASE + product[i]) % prime;
+    }
+    if (product)
+        printf("%u%03u%03u ... %03u%03u, modulo %llu: %llu x %llu = %llu\n", product[LENGTH - 1],
+               product[LENGTH - 2], product[LENGTH - 3], product[1], product[0],
+               (unsigned long long)prime, (unsigned long long)a, (unsigned long long)b,
+               (unsigned long long)ab);
+    free(product);
+    return product && carry == 0 && a * b % prime == ab;
+}
+
+static int convolution(torus_context *context, torus_group *world)
+{
+    struct torus_fft_desc d = {.size = sizeof d,
+                               .dimensions = 1,
+                               .shape = {LENGTH},
+                               .type = TORUS_COMPLEX_DOUBLE,
+                               .sign = TORUS_FORWARD,
+                               .transform = {TORUS_TRANSFORM_R2C}};
+    torus_plan *there = NULL, *back = NULL;
+    int error = torus_plan_fft(world, &d, &there);
+    d.sign = TORUS_BACKWARD;
+    d.scale = TORUS_SCALE_FULL;
+    d.transform[0] = TORUS_TRANSFORM_C2R;
+    d.to = "(block) @0"; /* carries go from digit to digit: rank 0 gets them all */
+    if (error == TORUS_OK)
+        error = torus_plan_fft(world, &d, &back);
+    if (error != TORUS_OK)
+        return error;
+    size_t bytes = torus_plan_bytes(there, TORUS_SIDE_OUTPUT);
+    double *digits = torus_alloc(context, torus_plan_bytes(there, TORUS_SIDE_INPUT) + 1);
+    double *a = torus_alloc(context, bytes + 1), *b = torus_alloc(context, bytes + 1);
+    double *product = torus_alloc(context, torus_plan_bytes(back, TORUS_SIDE_OUTPUT) + 1);
+    if (!digits || !a || !b || !product)
+        return TORUS_ERR_NO_MEMORY;
+    error = spectrum(there, 0, digits, a);
+    if (error == TORUS_OK)
+        error = spectrum(there, 1, digits, b);
+    for (size_t i = 0; i < bytes / sizeof *a; i += 2) {
+        double re = a[i] * b[i] - a[i + 1] * b[i + 1], im = a[i] * b[i + 1] + a[i + 1] * b[i];
+        a[i] = re;
+        a[i + 1] = im;
+    }
+    if (error == TORUS_OK)
+        error = torus_execute(back, a, product);
+    if (error != TORUS_OK || torus_rank(world) != 0)
+        return error;
+    return is_product(product) ? TORUS_OK : TORUS_ERR_INTERNAL;
+}
+
+int main(void)
+{
+    torus_context *context = NULL;
+    torus_group *world = NULL;
+    int error = torus_open(&context, NULL);
+    if (error == TORUS_OK)
+        error = torus_join(context, NULL, &world);
+    if (error == TORUS_OK)
+        error = convolution(context, world);
+    if (error != TORUS_OK)
+        fprintf(stderr, "%s: %s\n", torus_strerror(error), torus_last_error(context));
+    torus_close(context);
+    return error == TORUS_OK ? 0 : 1;
+}
