@@ -105,8 +105,8 @@ static void plan(struct rank *r, const struct row *row)
         d.schedule = schedules[s].schedule;
         must(r, torus_plan_redist(r->world, &d, &r->plan[s]), "planning");
     }
-    size_t bytes[2] = {torus_plan_bytes(r->plan[0], TORUS_SIDE_INPUT),
-                       torus_plan_bytes(r->plan[0], TORUS_SIDE_OUTPUT)};
+    const size_t bytes[2] = {torus_plan_bytes(r->plan[0], TORUS_SIDE_INPUT),
+                             torus_plan_bytes(r->plan[0], TORUS_SIDE_OUTPUT)};
     r->source = torus_alloc(r->context, bytes[0] + 1);
     r->destination = torus_alloc(r->context, bytes[1] + 1);
     if (!r->source || !r->destination)

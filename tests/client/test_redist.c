@@ -33,6 +33,7 @@ struct part {
 
 static struct trial trial[PLANS];
 static struct part part[PLANS][RANKS_MAX];
+static uint64_t seed; /* of the random case */
 
 /* ---- plans ---- */
 
@@ -141,10 +142,11 @@ static void check(unsigned i)
         for (unsigned side = t->in_place; side < 2; side++) {
             const uint8_t *b = buffer(t, p, side);
             if (p->bytes[side] && memcmp(b, p->want[side], p->bytes[side]) != 0)
-                fail_msg("%s -> %s of %llu bytes: rank %u of %u has not what it should have %s",
-                         t->move.text[0], t->move.text[1],
-                         (unsigned long long)t->move.redist.element, r, size,
-                         side ? "after" : "before");
+                fail_msg(
+                    "TORUS_TEST_CASE=%llu: %s -> %s of %llu bytes: rank %u of %u has not what it "
+                    "should have %s",
+                    (unsigned long long)seed, t->move.text[0], t->move.text[1],
+                    (unsigned long long)t->move.redist.element, r, size, side ? "after" : "before");
             for (unsigned g = 1; g <= GUARD; g++) {
                 assert_int_equal(*(b - g), GUARD_BYTE);
                 assert_int_equal(b[p->room[side] + g - 1], GUARD_BYTE);
@@ -170,9 +172,10 @@ static void drop(unsigned i)
 
 /* ---- random layouts ---- */
 
-static void random_case(uint64_t seed)
+static void random_case(uint64_t number)
 {
     char why[MOVE_TEXT];
+    seed = number;
     struct td_arena *arena = td_arena_create(4 << 20);
     layouts_seed(seed * 77);
     for (unsigned i = 0; i < PLANS; i++) {
@@ -196,13 +199,13 @@ static void random_case(uint64_t seed)
     td_arena_destroy(arena);
 }
 
-static void cases(uint32_t ranks, bool blocks, uint64_t seed)
+static void cases(uint32_t ranks, bool blocks, uint64_t sweep)
 {
     const char *one = getenv("TORUS_TEST_CASE");
     uint64_t count = getenv("TORUS_TEST_LONG") ? 100 : 12;
     join_ranks(ranks, blocks);
     for (uint64_t i = 0; i < count && !one; i++)
-        random_case(seed * 1000 + i);
+        random_case(sweep * 1000 + i);
     if (one)
         random_case(strtoull(one, NULL, 10));
     close_all(context, ranks);
