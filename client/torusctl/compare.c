@@ -15,8 +15,10 @@
 static void transform(double *data, const struct npy *n)
 {
     fftw_complex *z = (fftw_complex *)(void *)data;
-    fftw_plan p =
-        fftw_plan_dft_2d((int)n->size[0], (int)n->size[1], z, z, FFTW_FORWARD, FFTW_ESTIMATE);
+    int size[TORUS_DIMENSIONS_MAX];
+    for (int d = 0; d < n->axes; d++)
+        size[d] = (int)n->size[d];
+    fftw_plan p = fftw_plan_dft(n->axes, size, z, z, FFTW_FORWARD, FFTW_ESTIMATE);
     fftw_execute(p);
     fftw_destroy_plan(p);
 }
@@ -43,9 +45,9 @@ int ctl_compare(int argc, char **argv)
         free(x);
         return EXIT_FAILED;
     }
-    if (a.axes != 2 || b.axes != 2 || memcmp(a.shape, b.shape, sizeof a.shape) != 0 ||
+    if (a.axes != b.axes || memcmp(a.shape, b.shape, sizeof a.shape) != 0 ||
         a.fortran != b.fortran || a.count == 0) {
-        fprintf(stderr, "torusctl compare: two arrays of the same two axes and the same memory "
+        fprintf(stderr, "torusctl compare: two arrays of the same axes and the same memory "
                         "order are needed, with at least one element\n");
         free(x);
         free(y);

@@ -109,6 +109,20 @@ class Transforms(unittest.TestCase):
                 z = self.array(*shape)
                 self.close(self.transform(z, ranks=6), np.fft.fftn(z))
 
+    def test_compare_tells_how_far_arrays_are_apart(self):
+        z = self.array(4, 5, 6)
+        np.save(self.path("z.npy"), z)
+        np.save(self.path("spectrum.npy"), np.ascontiguousarray(np.fft.fftn(z)))
+        np.save(self.path("line.npy"), z.ravel())
+        for names, code in ((("spectrum.npy", "z.npy", "--fft"), 0), (("z.npy", "z.npy"), 0),
+                            (("spectrum.npy", "z.npy"), 1), (("line.npy", "z.npy"), 1)):
+            done = subprocess.run([CTL, "compare", *(name if name.startswith("--")
+                                                     else self.path(name) for name in names)],
+                                  capture_output=True, text=True, timeout=DEADLINE_S)
+            self.assertEqual(done.returncode, code)
+            self.assertIn("same axes" if names[0] == "line.npy" else "relative L2 error",
+                          done.stdout + done.stderr)
+
     def test_chosen_axes_alone(self):
         z = self.array(8, 6, 9)
         for text, axes in (("1", (1,)), ("0,2", (0, 2)), ("-1,0", (-1, 0))):
