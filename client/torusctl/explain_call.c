@@ -343,7 +343,8 @@ static const char *const rides[] = {[TD_RIDE_NONE] = "none",
                                     [TD_RIDE_EMPTY] = "nothing",
                                     [TD_RIDE_COMBINE] = "combined",
                                     [TD_RIDE_ROOT] = "from the root",
-                                    [TD_RIDE_GATHER] = "gathered"};
+                                    [TD_RIDE_GATHER] = "gathered",
+                                    [TD_RIDE_FLOOD] = "flooded"};
 
 /* ---- for machines ---- */
 

@@ -183,8 +183,8 @@ static bool compile_rooted(struct td_program *p)
     return moves && along && td_tree_gather_compile(p);
 }
 
-/* chain_is_long: whether a scan from node to node takes far longer than two exchanges in which every
- * node folds a segment of all vectors. */
+/* chain_is_long: whether a scan from node to node takes far longer than two exchanges in which
+ * every node folds a segment of all vectors. */
 static bool chain_is_long(const struct td_program *p)
 {
     struct td_grid grid;
@@ -353,6 +353,11 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
     struct td_prediction predicted;
     struct td_program p;
     td_select_compile(in, &p);
+    if (p.ride == TD_RIDE_FLOOD)
+        return snprintf(
+            text, size,
+            "%s: it is short enough to go from neighbour to neighbour, without the tree",
+            p.method->name);
     if (p.ride != TD_RIDE_NONE)
         return snprintf(text, size, "%s: it is short enough to travel with the gate",
                         p.method->name);

@@ -4,6 +4,7 @@
  * (scans, gathers, and reductions whose bracketing must not depend on where ranks are) gathers them
  * on the way up; every node then has all of them, and finishes alone. */
 #include "collectives.h"
+#include "grid.h"
 
 /* copy_to makes `step` the COPY of what is at `place` of the ride to local ranks. */
 static void copy_to(const struct td_program *p, struct td_step *step, uint32_t rank, uint32_t ranks)
@@ -112,6 +113,7 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
 }
 
 static const struct td_method method = {"tree_combine", expand};
+static const struct td_method flood = {"flood", expand};
 
 /* struct ride: how a call's payload rides, and what is done with it afterwards. */
 struct ride {
@@ -122,12 +124,12 @@ struct ride {
     uint64_t steps; /* at this node */
 };
 
-static struct ride ride_of(const struct td_program *p)
+static struct ride ride_of(const struct td_program *p, bool gathers)
 {
     const struct td_group *g = p->group;
     uint64_t bytes = p->call.count * td_type_bytes(p->call.type), all = bytes * g->size;
     uint32_t runs = g->slot_run[p->slot + 1] - g->slot_run[p->slot], slot = 0, local = 0;
-    bool any = p->call.mode == TD_REPRODUCIBLE_ANY;
+    bool any = gathers || p->call.mode == TD_REPRODUCIBLE_ANY;
     if (td_call_rooted(p->call.kind))
         td_group_locate(g, p->call.root, &slot, &local);
     uint64_t at_root = slot == p->slot;
@@ -173,9 +175,48 @@ static bool scattered(const struct td_group *g)
     return false;
 }
 
+/* flooded: whether a call goes from neighbour to neighbour without the tree (core/flood.h), as
+ * nothing or as everybody's values; the longest ring comes last, so that blocks are short. */
+static bool flooded(struct td_program *p, const struct ride *r)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    uint32_t dimensions = grid.shape.dimensions, most = 0;
+    bool gathers = r->ride == TD_RIDE_GATHER && r->bytes > 0 && r->bytes <= TD_FLOOD_BYTES_MAX;
+    if (!p->tuning.flood || p->tuning.fabric != TD_FABRIC_ROUTED || p->group->slots == 1 ||
+        !(gathers || p->call.kind == TD_KIND_BARRIER))
+        return false;
+    for (uint32_t d = 0; d < dimensions; d++) {
+        if (!grid.shape.wrap[d] || !grid.box)
+            return false;
+        struct td_ring ring = {grid.shape.size[d], td_grid_line(&grid, 0, d).stride};
+        uint32_t at = d;
+        for (; at > 0 && p->ring[at - 1].size > ring.size; at--)
+            p->ring[at] = p->ring[at - 1];
+        p->ring[at] = ring;
+    }
+    for (uint32_t slot = 0; slot < p->group->slots; slot++)
+        if (td_group_slot_ranks(p->group, slot) > most)
+            most = td_group_slot_ranks(p->group, slot);
+    uint64_t block = r->bytes / p->group->size * most * p->group->slots;
+    if (block / p->ring[dimensions - 1].size > TD_RIDE_BYTES_MAX)
+        return false;
+    p->rings = dimensions;
+    p->method = &flood;
+    p->ride = TD_RIDE_FLOOD;
+    p->ride_bytes = (int64_t)r->bytes;
+    p->ride_stays = r->bytes > 0;
+    if (p->ride_stays)
+        td_program_add(p, r->step, r->steps, "finish alone");
+    return true;
+}
+
 bool td_tree_combine_compile(struct td_program *p)
 {
-    struct ride r = ride_of(p);
+    struct ride r = ride_of(p, true);
+    if (flooded(p, &r))
+        return true;
+    r = ride_of(p, false);
     if (r.bytes > TD_RIDE_BYTES_MAX || (r.ride == TD_RIDE_GATHER && scattered(p->group)))
         return false;
     p->method = &method;

@@ -8,12 +8,12 @@
 #include "program.h"
 
 enum td_action_kind {
-    TD_ACTION_SEND_TREE,      /* send a tree message to a node, or connect when the link is down. One
-                                 with a number is kept, as encoded, until FORGET_TREE */
-    TD_ACTION_REPEAT_TREE,    /* send kept messages again, in order */
-    TD_ACTION_FORGET_TREE,    /* they have been received, or never will be */
-    TD_ACTION_SEND_PACKET,    /* send a bulk packet to a node; then SENT, with its handle. It may come
-                                 again with the same handle, even before SENT: one SENT for each */
+    TD_ACTION_SEND_TREE,   /* send a tree message to a node, or connect when the link is down. One
+                              with a number is kept, as encoded, until FORGET_TREE */
+    TD_ACTION_REPEAT_TREE, /* send kept messages again, in order */
+    TD_ACTION_FORGET_TREE, /* they have been received, or never will be */
+    TD_ACTION_SEND_PACKET, /* send a bulk packet to a node; then SENT, with its handle. It may come
+                              again with the same handle, even before SENT: one SENT for each */
     TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows. It may come
                                  again: the buffer stays until RELEASE_BUFFER */
     TD_ACTION_REPLY,          /* to a client */
@@ -46,6 +46,7 @@ enum td_compute_kind {
     TD_COMPUTE_STEP,   /* a COPY, COMBINE or TRANSFORM step */
     TD_COMPUTE_UNPACK, /* bytes [offset, offset + bytes) of step.to from a received buffer */
     TD_COMPUTE_LOAD,   /* the same from bytes the core has (payload that rode along) */
+    TD_COMPUTE_STORE,  /* step.from to bytes of the core */
 };
 
 struct td_compute {
@@ -54,9 +55,10 @@ struct td_compute {
     struct td_step step; /* UNPACK, LOAD: `to` alone counts; LOAD writes every lane of it */
     struct td_view view; /* its arrays live until COMPUTED */
     uint64_t offset;     /* UNPACK */
-    uint64_t bytes;      /* UNPACK, LOAD */
+    uint64_t bytes;      /* UNPACK, LOAD, STORE */
     uint32_t buffer;     /* UNPACK */
     const uint8_t *data; /* LOAD: valid until the next step of the core: execute it at once */
+    uint8_t *store;      /* STORE: the same */
     uint64_t cost_bytes; /* about how much memory it touches */
 };
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "flood.h"
 #include "job.h"
 #include "link.h"
 #include "operation.h"
@@ -152,7 +153,7 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
         c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
         c->first_sequence++;
     }
-    if (c->broken)
+    if (c->broken || c->losing)
         td_core_queue(core, &c->task); /* it may have been the last */
 }
 
@@ -256,6 +257,14 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     return c;
 }
 
+static bool is_gone(const struct td_core *core, uint64_t instance)
+{
+    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
+        if (core->gone[i] == instance)
+            return true;
+    return false;
+}
+
 void td_communicator_make(struct td_core *core, struct td_client *client,
                           const struct td_request *q)
 {
@@ -272,6 +281,11 @@ void td_communicator_make(struct td_core *core, struct td_client *client,
     for (uint32_t i = 0; i < q->u.make.members; i++)
         instance = mix(instance, q->u.make.member[i]);
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
+    if (!c && core->settings.tuning.flood && is_gone(core, instance)) {
+        td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
+                       "the group was given up before it was made here");
+        return;
+    }
     if (!c && !(c = make(core, parent, instance, q))) {
         td_reply_error(core, client->id, q->id, TD_ERR_NO_MEMORY,
                        td_core_format(core,
@@ -291,12 +305,23 @@ void td_communicator_unknown(struct td_core *core, uint32_t from, const struct t
 {
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
-    bool over = m->group != TD_GROUP_MADE;
-    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
-        over = over || core->gone[i] == m->instance;
+    bool over = m->group != TD_GROUP_MADE || is_gone(core, m->instance);
     bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited for long */
-    if (m->kind != TD_MESSAGE_ARRIVE && (!late || m->group != TD_GROUP_MADE))
+    if (m->kind == TD_MESSAGE_WAITING && m->poll && !over && core->settings.tuning.flood) {
+        /* nobody here has told anything of the group, and from now on nobody will */
+        core->gone[core->next_gone++ % TD_GONE_MAX] = m->instance;
+        answer.kind = TD_MESSAGE_APPEAL;
+        answer.error = TD_ERR_TIMEOUT;
+        answer.text = "";
+        answer.last = true;
+        td_core_send(core, from, &answer);
         return;
+    }
+    bool comes = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
+    if (!comes && (!late || m->group != TD_GROUP_MADE))
+        return;
+    if (late && !over && core->settings.tuning.flood)
+        core->gone[core->next_gone++ % TD_GONE_MAX] = m->instance;
     if (over || late) {
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT;
@@ -391,8 +416,18 @@ static void break_up(struct td_core *core, struct td_communicator *c, td_err err
     }
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
         struct td_operation *o = c->operation[i];
-        if (o && (o->phase < TD_PHASE_RUNNING || running_too))
-            td_operation_fail(core, o, error, text);
+        bool pending = o && td_flood_told(o) && o->phase < TD_PHASE_RUNNING && !running_too &&
+                       error == TD_ERR_RANK_FAILED;
+        if (pending && !c->has_good) { /* the root's word is to come, if there is a root */
+            o->appealed = true;
+            o->appeal_error = error;
+            o->appeal_at = core->now;
+            td_core_alarm(core, core->now);
+        } else if (o && (o->phase < TD_PHASE_RUNNING || running_too) &&
+                   !(pending && td_flood_good(c, o->sequence))) {
+            td_operation_fail(core, o, running_too ? error : c->error,
+                              running_too ? text : c->text);
+        }
         if (o)
             td_core_queue(core, &o->task); /* late ranks are answered by the communicator now */
     }
@@ -416,6 +451,21 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
                                td_err error, const char *text)
 {
     bool news = !c->broken;
+    if (news && !c->has_parent && td_flood_may(core, c)) {
+        /* it is told when it is settled what does not end by that; until then nothing is begun */
+        if (!c->losing) {
+            c->losing_rank = rank;
+            c->losing_error = error;
+            snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
+        }
+        c->losing = true;
+        if (!td_flood_settled(core, c))
+            return;
+        td_flood_note_good(c);
+        rank = c->losing_rank;
+        error = c->losing_error;
+        text = c->losing_text;
+    }
     break_up(core, c, error, text, false);
     if (!news)
         return;
@@ -470,10 +520,17 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         td_torus_news(core, from, m); /* of the torus, not of a job */
     if (!c)
         return;
-    if (m->kind == TD_MESSAGE_NODE_LOST)
+    if (m->kind == TD_MESSAGE_NODE_LOST) {
         node_lost(core, c, from, m->node, m->text);
-    else
-        td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+        return;
+    }
+    if (m->bitmap_bytes == sizeof c->good && !c->has_good) { /* it is the root's word */
+        c->has_good = true;
+        c->good_first = m->sequence;
+        memcpy(c->good, m->bitmap, sizeof c->good);
+        c->notice_down = c->broken && !c->node_lost;
+    }
+    td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
 }
 
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
@@ -618,6 +675,8 @@ static bool advance(struct td_core *core, struct td_task *task)
     struct td_communicator *c = (struct td_communicator *)task;
     if (!td_core_room(core) || (c->rank_node && !tell_members(core, c)) || !welcome(core, c))
         return false;
+    if (c->losing && !c->broken)
+        td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
     struct td_message m = {.kind = c->node_lost ? TD_MESSAGE_NODE_LOST : TD_MESSAGE_RANK_LOST,
                            .instance = c->instance,
                            .group = c->index,
@@ -625,6 +684,11 @@ static bool advance(struct td_core *core, struct td_task *task)
                            .node = c->lost,
                            .error = c->error,
                            .text = c->text};
+    if (c->has_good && !c->node_lost) {
+        m.sequence = c->good_first;
+        m.bitmap = c->good;
+        m.bitmap_bytes = sizeof c->good;
+    }
     if (!td_core_room(core))
         return false;
     for (uint32_t i = 0; c->notice_down && i < c->children; i++)

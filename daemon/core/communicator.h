@@ -74,6 +74,19 @@ struct td_communicator {
     uint8_t missed[TD_GROUP_OPERATIONS_MAX];
     struct td_plan *plans;
 
+    /* at the root: a rank is lost, and will be when it is settled what operations that have been
+     * told to neighbours come to (flood.h) */
+    bool losing;
+    uint32_t losing_rank;
+    td_err losing_error;
+    char losing_text[TD_TEXT_MAX];
+
+    /* what the root knew to be ended or running well when it told of a lost rank: operations before
+     * good_first, and those of the window from there on that have a bit */
+    bool has_good;
+    uint64_t good_first;
+    uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
+
     bool broken; /* no operation can be released any more */
     td_err error;
     char text[TD_TEXT_MAX];

@@ -147,6 +147,7 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
         return;
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_ARRIVE:
+    case TD_MESSAGE_FLOOD:
     case TD_MESSAGE_RELEASE:
     case TD_MESSAGE_WAITING:
     case TD_MESSAGE_APPEAL:

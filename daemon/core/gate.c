@@ -2,11 +2,13 @@
 /* The gate's messages: arrivals and reports up, releases and news of the waiting down, appeals to
  * the root, and the time limits that lead to them. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "flood.h"
 #include "gate.h"
 
-enum { VERDICT_NS = 200000000, RETRY_NS = 1000000 };
+enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
 
 static int child_index(const struct td_communicator *c, uint32_t node)
 {
@@ -31,7 +33,8 @@ static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t f
                         const struct td_message *m)
 {
     int child = child_index(o->communicator, from);
-    if (child < 0 || o->phase >= TD_PHASE_ANNOUNCED)
+    bool told = m->partial && td_flood_told(o) && o->phase < TD_PHASE_RUNNING;
+    if (child < 0 || (o->phase >= TD_PHASE_ANNOUNCED && !told))
         return;
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
@@ -103,7 +106,8 @@ void td_gate_survey(struct td_core *core, struct td_operation *o, const struct t
     td_core_queue(core, &o->task);
 }
 
-static void take_release(struct td_core *core, struct td_operation *o, const struct td_message *m)
+static void take_release(struct td_core *core, struct td_operation *o, uint32_t from,
+                         const struct td_message *m)
 {
     if (m->error != TD_OK) {
         td_operation_verdict(core, o, m->error, m->text);
@@ -111,6 +115,10 @@ static void take_release(struct td_core *core, struct td_operation *o, const str
     }
     if (o->phase != TD_PHASE_ANNOUNCED)
         return;
+    if (td_flood_told(o)) {
+        td_flood_missed(o, from);
+        return;
+    }
     if (m->surveyed) {
         td_gate_survey(core, o, &m->survey);
         return;
@@ -183,23 +191,87 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
     td_core_send(core, o->communicator->parent, &m);
 }
 
+/* send_veto is not of a record: there may be none. */
+static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t sequence)
+{
+    struct td_message m = {.kind = TD_MESSAGE_APPEAL,
+                           .instance = c->instance,
+                           .group = c->index,
+                           .sequence = sequence,
+                           .error = TD_ERR_TIMEOUT,
+                           .text = "",
+                           .last = true};
+    if (c->has_parent)
+        td_core_send(core, c->parent, &m);
+}
+
+bool td_gate_veto(struct td_core *core, struct td_operation *o)
+{
+    if (o->vetoed || !td_flood_may(core, o->communicator) || td_flood_told(o))
+        return false;
+    o->vetoed = true;
+    send_veto(core, o->communicator, o->sequence);
+    return true;
+}
+
 static void take_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
 {
     learn(core, o, m);
     tell_waiting(core, o, m->poll);
-    if (m->poll && o->phase < TD_PHASE_ANNOUNCED)
+    if (m->poll && (o->phase < TD_PHASE_ANNOUNCED || td_flood_told(o)))
         report(core, o, true);
+    if (m->poll && td_flood_may(core, o->communicator) && !td_flood_told(o)) {
+        o->vetoed = true;
+        send_veto(core, o->communicator, o->sequence);
+    }
+}
+
+bool td_gate_settled(struct td_core *core, struct td_operation *o)
+{
+    if (!td_flood_told(o) || o->free || o->mismatched)
+        return true;
+    if (core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) {
+        o->ask_at = core->now + ASK_NS;
+        td_core_alarm(core, o->ask_at);
+        tell_waiting(core, o, true);
+    }
+    return false;
+}
+
+/* want gives the ending that somebody asked for, now or when it is settled that there is no good
+ * one. */
+static void want(struct td_core *core, struct td_operation *o, td_err error, const char *text)
+{
+    if (td_gate_settled(core, o)) {
+        td_operation_verdict(core, o, error, text);
+        return;
+    }
+    if (o->wanted != TD_OK || !(o->wanted_text = td_arena_alloc(core->arena, TD_TEXT_MAX)))
+        return;
+    o->wanted = error;
+    snprintf(o->wanted_text, TD_TEXT_MAX, "%s", text);
 }
 
 static void take_appeal(struct td_core *core, struct td_operation *o, const struct td_message *m)
 {
     if (o->phase >= TD_PHASE_RUNNING)
         return;
-    if (m->error != TD_ERR_TIMEOUT) {
-        td_operation_verdict(core, o, m->error, m->text);
+    if (td_flood_may(core, o->communicator) && !td_flood_told(o))
+        o->vetoed = true; /* an ending that is asked for will be given */
+    /* where calls differ nobody comes to the good ending */
+    if (m->last || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL)
+        o->free = true;
+    if (o->free && o->communicator->losing)
+        td_core_queue(core, &o->communicator->task);
+    if (o->free && o->wanted != TD_OK) {
+        td_operation_verdict(core, o, o->wanted, o->wanted_text);
+    } else if (m->error != TD_ERR_TIMEOUT) {
+        want(core, o, m->error, m->text);
     } else if (o->verdict_at == TD_TIME_NEVER) {
         /* ask all who has arrived, so that the verdict accuses nobody falsely */
         o->verdict_at = core->now + VERDICT_NS;
+        if (td_flood_may(core, o->communicator)) /* no arrival that tells of all below */
+            o->verdict_at += TD_REPORT_NS * (uint64_t)o->communicator->tree.hops;
         td_core_alarm(core, o->verdict_at);
         tell_waiting(core, o, true);
     }
@@ -215,9 +287,12 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
     if (m->sequence < c->first_sequence || c->retired[place])
         return;
     told.kind = TD_MESSAGE_RELEASE;
-    if (m->kind == TD_MESSAGE_ARRIVE && !m->partial) {
+    if (m->kind == TD_MESSAGE_FLOOD || (m->kind == TD_MESSAGE_ARRIVE && !m->partial)) {
         told.no_room = true; /* it comes again, later */
         td_core_send(core, from, &told);
+    } else if (m->kind == TD_MESSAGE_WAITING && m->poll && td_flood_may(core, c)) {
+        c->missed[place] = (uint8_t)-TD_ERR_TIMEOUT; /* a promise */
+        send_veto(core, c, m->sequence);
     } else if (m->kind == TD_MESSAGE_RELEASE && m->error != TD_OK) {
         c->missed[place] = (uint8_t)-m->error;
         told.error = m->error;
@@ -230,9 +305,13 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
 void td_operation_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                           const struct td_message *m)
 {
-    if (c->broken &&
-        (m->sequence < c->first_sequence || !c->operation[m->sequence % TD_GROUP_OPERATIONS_MAX]))
+    uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
+    if (c->broken && (m->sequence < c->first_sequence || !c->operation[place])) {
+        bool never = m->sequence >= c->first_sequence && !c->retired[place];
+        if (never && m->kind == TD_MESSAGE_WAITING && m->poll && td_flood_may(core, c))
+            send_veto(core, c, m->sequence);
         return;
+    }
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
         td_communicator_rank_lost(core, c, c->seat[0].rank, TD_ERR_BUSY,
                                   td_core_format(core,
@@ -250,8 +329,11 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
     case TD_MESSAGE_ARRIVE:
         take_arrive(core, o, from, m);
         return;
+    case TD_MESSAGE_FLOOD:
+        td_flood_message(core, o, from, m);
+        return;
     case TD_MESSAGE_RELEASE:
-        take_release(core, o, m);
+        take_release(core, o, from, m);
         return;
     case TD_MESSAGE_WAITING:
         take_waiting(core, o, m);
@@ -313,6 +395,16 @@ static void expire(struct td_core *core, struct td_operation *o)
         return;
     td_operation_arrived(o, bits);
     uint32_t count = td_bits_print(bits, c->group.size, false, missing, sizeof missing);
+    if (!td_gate_settled(core, o)) {
+        o->verdict_at = TD_TIME_NEVER; /* who waits will appeal again */
+        return;
+    }
+    if (count == 0) {
+        td_operation_verdict(core, o, TD_ERR_TIMEOUT,
+                             td_core_format(core, "%s: some ranks had not arrived in time",
+                                            td_operation_describe(core, o)));
+        return;
+    }
     td_operation_verdict(core, o, TD_ERR_TIMEOUT,
                          td_core_format(core,
                                         "%s: %u of %u ranks had not arrived in time: rank%s %s",
@@ -333,15 +425,19 @@ void td_operation_timers(struct td_core *core, struct td_operation *o)
             td_operation_appeal_again(core, o);
         if (core->now >= o->report_at)
             report(core, o, false);
-        if (core->now >= o->retry_at && o->phase == TD_PHASE_GATHERING)
+        if (core->now >= o->retry_at && (o->phase == TD_PHASE_GATHERING || td_flood_told(o)))
             td_core_queue(core, &o->task);
+        if (core->now >= o->ask_at && (o->wanted != TD_OK || o->communicator->losing))
+            (void)td_gate_settled(core, o);
     }
     if (o->phase < TD_PHASE_RUNNING) {
         td_core_alarm(core, o->expires_at);
         td_core_alarm(core, o->verdict_at);
         td_core_alarm(core, o->report_at);
         td_core_alarm(core, o->appeal_at);
-        if (o->phase == TD_PHASE_GATHERING && core->now < o->retry_at)
+        if (core->now < o->ask_at)
+            td_core_alarm(core, o->ask_at);
+        if ((o->phase == TD_PHASE_GATHERING || td_flood_told(o)) && core->now < o->retry_at)
             td_core_alarm(core, o->retry_at);
         return;
     }

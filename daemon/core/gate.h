@@ -38,10 +38,17 @@ void td_gate_again(struct td_core *core, struct td_operation *o);
 /* td_gate_survey: what the nodes know of the sizes is complete; all compile anew and announce. */
 void td_gate_survey(struct td_core *core, struct td_operation *o, const struct td_survey *survey);
 
+/* td_gate_veto promises not to tell the neighbours, if that has not been done, and says so to the
+ * root, once; true when it did. */
+bool td_gate_veto(struct td_core *core, struct td_operation *o);
+/* td_gate_settled: the root may end the operation badly: it is good nowhere, and will not be. If
+ * that is not so it asks all nodes, and the answer comes to it as an appeal. */
+bool td_gate_settled(struct td_core *core, struct td_operation *o);
+
 /* ---- prepare.c ---- */
 
 /* td_prepare_complete: whether all below have arrived, and alike. */
-bool td_prepare_complete(const struct td_core *core, const struct td_operation *o);
+bool td_prepare_complete(struct td_core *core, struct td_operation *o);
 /* td_prepare_advance goes on from there to the announcement. */
 void td_prepare_advance(struct td_core *core, struct td_operation *o);
 /* td_prepare_rides: whether a payload travels with arrival and release. */

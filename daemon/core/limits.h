@@ -17,6 +17,7 @@ enum {
     TD_TREE_CHILDREN_MAX = 12,  /* in any: as many as a node of a torus has neighbours */
     TD_TREE_MESSAGE_MAX = 4096, /* bytes of an encoded tree message, payload included */
     TD_RIDE_BYTES_MAX = 2048,   /* payload that travels with arrival and release */
+    TD_FLOOD_BYTES_MAX = 16384, /* of all ranks, of an operation that does without the tree */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
     TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one piece of a job's membership */
 

@@ -227,14 +227,15 @@ enum td_message_kind {
     TD_MESSAGE_ARRIVE,        /* child > parent: all below have arrived (or, partial, who has) */
     TD_MESSAGE_RELEASE,       /* parent > child: the verdict */
     TD_MESSAGE_WAITING,       /* parent > child: who has arrived so far */
-    TD_MESSAGE_APPEAL,    /* node > root: end this operation (cancel, time limit, lost rank) */
-    TD_MESSAGE_RANK_LOST, /* root > children: a rank left or died */
+    TD_MESSAGE_APPEAL,        /* node > root: end this operation (cancel, time limit, lost rank) */
+    TD_MESSAGE_RANK_LOST,     /* root > children: a rank left or died */
     TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone; of instance 0, to all nodes:
                              a neighbour of the sender in the torus is lost, or (last) back */
     TD_MESSAGE_SYNC,      /* among the nodes of a SYNC step: this one has come so far */
     TD_MESSAGE_DELIVERED, /* destination > origin: a message of the torus is complete */
     TD_MESSAGE_RESUME, /* end > end of a link: what has come in the sessions there are; poll: answer
                         */
+    TD_MESSAGE_FLOOD,  /* to the next in a ring: a block of an operation that is flooded */
 };
 
 /* struct td_witness: a call and a rank that made it. */
@@ -255,7 +256,8 @@ struct td_message {
     uint64_t sequence; /* of the operation */
     td_err error;      /* REFUSE, RELEASE, APPEAL, RANK_LOST */
     const char *text;  /* sentence that goes with error; "" if none */
-    uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN; SYNC: the round */
+    uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN; SYNC: the round;
+                          FLOOD: twice the ring's number, plus 1 backwards */
     uint32_t node;     /* NODE_LOST: which; JOIN, UNJOIN: whose client */
     /* the link's, as in a packet (link.h). number: place in the session from 1; 0: outside of it */
     uint32_t session, counts_session;
@@ -264,13 +266,14 @@ struct td_message {
     /* JOIN, UNJOIN, REFUSE, MEMBERS */
     uint64_t token; /* names the join at its node; SYNC: the step's index; DELIVERED: the ticket */
     uint64_t uid, pid;
-    uint32_t size; /* SYNC: the step's family */
+    uint32_t size; /* SYNC: the step's family; FLOOD: hops that the block has come with this one */
     int64_t timeout_ns;
     const char *name;
-    bool last; /* MEMBERS: the final piece; NODE_LOST: it is back */
+    bool last; /* MEMBERS: the final piece; NODE_LOST: it is back; APPEAL: the sender has not told
+                  its neighbours, and never will (flood.h) */
     uint32_t members;
     const struct td_member_run *member; /* at most TD_MEMBERS_PER_MESSAGE */
-    /* ARRIVE */
+    /* ARRIVE, FLOOD */
     struct td_witness least, greatest;
     bool partial;            /* only a report of who has arrived below */
     bool no_room;            /* memory could not be reserved; RELEASE: announce again, later */
@@ -280,7 +283,8 @@ struct td_message {
     /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived */
     const uint8_t *bitmap;
     uint32_t bitmap_bytes;
-    /* ARRIVE, RELEASE: the payload that rides along, in an event; in an action it is a slice */
+    /* ARRIVE, RELEASE, FLOOD: the payload that rides along; of the first two in an action it is a
+     * slice */
     const uint8_t *payload;
     uint32_t payload_bytes;
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "flight.h"
+#include "flood.h"
 #include "gate.h"
 #include "link.h"
 #include "torus.h"
@@ -37,6 +38,8 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->known);
     td_arena_free(arena, o->text);
     td_arena_free(arena, o->appeal);
+    td_arena_free(arena, o->wanted_text);
+    td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
     td_parts_free(&o->parts, arena);
     td_communicator_tree_give(core, o->tree);
@@ -63,7 +66,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->communicator = c;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
-    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = TD_TIME_NEVER;
+    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = TD_TIME_NEVER;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
     o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival);
@@ -176,6 +179,8 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
     m.error = o->appeal_error;
+    o->vetoed = o->vetoed || (td_flood_may(core, o->communicator) && !td_flood_told(o));
+    m.last = o->vetoed;
     m.text = o->appeal ? td_core_format(core, "%s", o->appeal) : "";
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
     td_core_alarm(core, o->appeal_at);
@@ -545,6 +550,8 @@ static bool end(struct td_core *core, struct td_operation *o)
     struct td_communicator *c = o->communicator;
     if (o->tell_children)
         tell_children(core, o);
+    if (o->error != TD_OK && td_gate_veto(core, o) && !td_core_room(core))
+        return false;
     if (o->flights)
         return true; /* the buffers are the service's until nothing reads or writes them */
     for (uint32_t i = 0; i < c->ranks; i++) {
@@ -571,6 +578,9 @@ static bool advance(struct td_core *core, struct td_task *task)
         o->phase = TD_PHASE_PREPARING;
     if (o->phase == TD_PHASE_PREPARING)
         td_prepare_advance(core, o);
+    bool floods = o->phase == TD_PHASE_PREPARING || o->phase == TD_PHASE_ANNOUNCED;
+    if (floods && o->program.ride == TD_RIDE_FLOOD && !o->doomed && !td_flood_advance(core, o))
+        return false;
     if (o->phase == TD_PHASE_RUNNING && !run(core, o))
         return false;
     return o->phase != TD_PHASE_ENDED || end(core, o);

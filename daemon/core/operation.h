@@ -57,6 +57,14 @@ struct td_operation {
     td_time appeal_at; /* when it is repeated: the root may have had no room to hear it */
     bool doomed;       /* it cannot be prepared here: the root has been told */
 
+    /* without the tree (flood.h) */
+    struct td_flood *flood; /* NULL until something of it is known */
+    bool vetoed;            /* this node has not told, and never will */
+    bool free;              /* at the root: it knows of a node that has vetoed */
+    td_err wanted;          /* at the root: an ending that is to be given when that is so */
+    char *wanted_text;      /* TD_TEXT_MAX bytes */
+    td_time ask_at;         /* when it asks for vetoes again */
+
     /* the payload that rides */
     uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as it came */
     uint32_t ride_bytes[TD_TREE_CHILDREN_MAX];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "flight.h"
+#include "flood.h"
 #include "gate.h"
 #include "link.h"
 
@@ -14,7 +15,7 @@ static uint64_t ride_slot_bytes(const struct td_operation *o)
 
 bool td_prepare_rides(const struct td_operation *o)
 {
-    return o->program.ride != TD_RIDE_NONE && o->program.ride != TD_RIDE_EMPTY;
+    return o->program.ride != TD_RIDE_NONE && o->program.ride_bytes > 0;
 }
 
 static struct td_tuning tuning_of(const struct td_core *core)
@@ -62,7 +63,8 @@ static bool compile(struct td_core *core, struct td_operation *o)
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
     if (td_prepare_rides(o)) /* the result, then what the children sent */
         o->scratch_bytes =
-            (uint64_t)td_program_ride(&o->program) + (c->children + 1) * ride_slot_bytes(o);
+            (uint64_t)td_program_ride(&o->program) +
+            ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
     bool fits = o->scratch_bytes <= core->scratch.bytes;
     if (fits && grown && td_engine_init(core, o) && make_stages(core, o))
         return true;
@@ -281,15 +283,24 @@ static uint32_t all_children(const struct td_communicator *c)
     return (1u << c->children) - 1;
 }
 
-bool td_prepare_complete(const struct td_core *core, const struct td_operation *o)
+/* floods: whether the operation, all of whose ranks here have called, does without the tree. */
+static bool floods(struct td_core *core, struct td_operation *o)
+{
+    if (td_flood_may(core, o->communicator) && !o->compiled)
+        (void)compile(core, o);
+    return o->compiled && o->program.ride == TD_RIDE_FLOOD;
+}
+
+bool td_prepare_complete(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    if (o->mismatched || !o->has_call || o->arrived < c->ranks ||
-        o->children_arrived != all_children(c))
+    if (o->mismatched || !o->has_call || o->arrived < c->ranks)
         return false;
     for (uint32_t i = 0; i < c->ranks; i++)
         if (!o->arrival[i].here)
             return false; /* gone: the root will end it */
+    if (o->children_arrived != all_children(c) && !floods(core, o))
+        return false;
     return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
 }
 
@@ -297,7 +308,7 @@ void td_prepare_advance(struct td_core *core, struct td_operation *o)
 {
     if (!o->compiled && !compile(core, o))
         return;
-    if (o->doomed)
+    if (o->doomed || o->program.ride == TD_RIDE_FLOOD)
         return;
     if (!o->reserved && !o->no_room && !o->program.wants_survey) {
         o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
@@ -326,6 +337,8 @@ bool td_prepare_deliver(struct td_core *core, struct td_operation *o)
     struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, o->program.ride_bytes);
     o->delivered = true;
     bool stays = o->program.ride_stays;
+    if (o->flood && o->program.ride == TD_RIDE_FLOOD)
+        return ride_load(core, o, o->flood->all, ride_slice(o, 0), 1);
     if (!td_operation_at_root(o)) {
         if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
             td_operation_fail(core, o, TD_ERR_PROTOCOL,

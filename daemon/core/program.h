@@ -158,6 +158,7 @@ enum td_ride {
     TD_RIDE_COMBINE, /* `ride_bytes` of every rank, folded on the way up, the result to all */
     TD_RIDE_ROOT,    /* `ride_bytes` of the root, to all */
     TD_RIDE_GATHER,  /* `ride_bytes`: of every rank its share, in rank order, to all */
+    TD_RIDE_FLOOD,   /* the same, or nothing, from neighbour to neighbour: without the tree */
 };
 
 enum td_fabric { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
@@ -193,6 +194,7 @@ struct td_tuning {
     uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
     uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
     uint8_t spread;        /* enum td_spread */
+    bool flood;            /* short operations on a torus do without the tree */
     uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
     uint8_t barriers;      /* phased: enum td_barriers */
     bool barriers_of_all;  /* phased: over all nodes, not along each ring */
@@ -234,8 +236,13 @@ struct td_program {
     enum td_ride ride;
     int64_t ride_bytes;
     /* the result of what rode stays in scratch (at td_program_ride), for the program's steps; else
-     * it goes to the destinations of all ranks here. Always so with GATHER. */
+     * it goes to the destinations of all ranks here. Always so with GATHER and FLOOD. */
     bool ride_stays;
+    /* FLOOD: the rings of slots, in the order in which they are gone round */
+    struct td_ring {
+        uint32_t size, stride;
+    } ring[TD_DIMENSIONS_MAX];
+    uint32_t rings;
     const struct td_parts *parts; /* of a call with parts, else NULL */
     struct td_survey survey;      /* of its sizes */
     bool wants_survey;            /* this is no program yet: compile again with the survey */

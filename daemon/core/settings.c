@@ -137,7 +137,7 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = hash(h, c->alltoall);
     h = hash(h, c->parts);
     h = hash(h, c->barriers);
-    h = hash(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2);
+    h = hash(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2 | c->flood << 3);
     h = hash(h, c->burst);
     h = hash(h, c->relay_bytes);
     const struct td_router_rules *r = &s->router;

@@ -41,6 +41,8 @@ static void run(struct job *job)
     job->error = TD_OK;
     if (c->kind == TD_COMPUTE_STEP)
         job->error = td_compute_run(&c->step, &job->bases);
+    else if (c->kind == TD_COMPUTE_STORE)
+        td_compute_pack(&c->step.from, &job->bases, 0, c->bytes, c->store);
     else
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &job->bases,
                           c->kind == TD_COMPUTE_UNPACK ? c->offset : 0, c->bytes, job->in);
@@ -124,7 +126,8 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
     job->in = compute->kind == TD_COMPUTE_UNPACK ? td_peers_buffer(w->loop->peers, compute->buffer)
                                                  : compute->data;
     td_regions_bases(w->loop->regions, &compute->view, job->room, &job->bases);
-    bool here = compute->kind == TD_COMPUTE_LOAD || compute->cost_bytes <= INLINE_BYTES;
+    bool here = compute->kind == TD_COMPUTE_LOAD || compute->kind == TD_COMPUTE_STORE ||
+                compute->cost_bytes <= INLINE_BYTES;
     job->work.data = job;
     if (!here && uv_queue_work(&w->loop->uv, &job->work, on_worker, on_done) == 0) {
         w->running++;

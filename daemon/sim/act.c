@@ -255,7 +255,7 @@ static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_ac
 
 static const char *compute_name(const struct td_compute *c)
 {
-    return c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack or load";
+    return c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack, load or store";
 }
 
 /* compute starts a computation, which reads and writes at once or when it ends. */
@@ -272,7 +272,8 @@ static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     bool modelled = sim->options.modelled;
     if (sim->options.hollow) {
         k->done = true;
-    } else if (modelled || c->kind == TD_COMPUTE_LOAD || td_sim_random(sim, 2)) {
+    } else if (modelled || c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE ||
+               td_sim_random(sim, 2)) {
         k->error = memory_compute(sim, node, c);
         k->done = true;
     }

@@ -147,6 +147,9 @@ td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute
     case TD_COMPUTE_LOAD:
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &bases, 0, c->bytes, c->data);
         return TD_OK;
+    case TD_COMPUTE_STORE:
+        td_compute_pack(&c->step.from, &bases, 0, c->bytes, c->store);
+        return TD_OK;
     }
     return TD_ERR_INTERNAL;
 }

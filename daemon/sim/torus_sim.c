@@ -22,7 +22,8 @@ static const char usage[] =
     "  --mesh                 all dimensions are meshes\n"
     "  --method NAME          random, phased, pairwise, two-phase, auto (the default);\n"
     "                         of a prefix stream, gather, round-trips;\n"
-    "                         of rooted calls links, planes, binary, binomial\n"
+    "                         of rooted calls links, planes, binary, binomial;\n"
+    "                         of short ones flood\n"
     "  --bytes M              from each rank to each other, of each rank's part, or of the vector\n"
     "                         (K, M, G for powers of 1024)\n"
     "  --packets N            the same in packets\n"
@@ -178,11 +179,14 @@ static bool choice(const char *option, const char *value, const char *words, uns
 static bool method(struct command *c, const char *name, const char *value)
 {
     static const char words[] = "auto random phased pairwise two-phase stream gather round-trips "
-                                "links planes binary binomial";
+                                "links planes binary binomial flood";
     unsigned place = 0;
     if (!choice(name, value, words, &place))
         return false;
     struct td_tuning *tuning = &c->measure.world.settings.tuning;
+    tuning->flood = strcmp(value, "flood") == 0;
+    if (tuning->flood)
+        return true;
     if (place < TD_ALLTOALLS)
         tuning->alltoall = (uint8_t)place;
     else if ((place -= TD_ALLTOALLS) < TD_PREFIXES - TD_PREFIX_STREAM)

@@ -133,7 +133,7 @@ size_t td_wire_encode_message(const struct td_message *t, uint8_t *bytes, size_t
     }
     m.n_member = t->members;
     m.member = runs;
-    if (t->kind == TD_MESSAGE_ARRIVE) {
+    if (t->kind == TD_MESSAGE_ARRIVE || t->kind == TD_MESSAGE_FLOOD) {
         put_witness(&t->least, &least);
         put_witness(&t->greatest, &greatest);
         m.least = &least;
@@ -169,7 +169,7 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
         size <= TD_TREE_MESSAGE_MAX ? torus__peer__tree__unpack(&allocator, size, bytes) : NULL;
     if (!m)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "it is no tree message");
-    if (m->kind < TD_MESSAGE_HEARTBEAT || m->kind > TD_MESSAGE_RESUME)
+    if (m->kind < TD_MESSAGE_HEARTBEAT || m->kind > TD_MESSAGE_FLOOD)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message of unknown kind %u",
                               m->kind);
     if (m->n_member > TD_MEMBERS_PER_MESSAGE || m->bitmap.len > TD_BITMAP_BYTES_MAX ||

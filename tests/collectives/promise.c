@@ -107,7 +107,7 @@ static void fill_source(const struct model *m, uint32_t rank, struct tag *source
 
 static bool rides(const struct td_program *p)
 {
-    return p->ride != TD_RIDE_NONE && p->ride != TD_RIDE_EMPTY;
+    return p->ride != TD_RIDE_NONE && p->ride_bytes > 0;
 }
 
 uint64_t promise_scratch(const struct td_program *p)
@@ -124,6 +124,7 @@ static int64_t brings(const struct model *m, uint32_t rank)
     case TD_RIDE_COMBINE:
         return p->ride_bytes;
     case TD_RIDE_GATHER:
+    case TD_RIDE_FLOOD:
         return p->ride_bytes / m->c->size;
     case TD_RIDE_ROOT:
         return rank == m->c->call.root ? p->ride_bytes : 0;
@@ -149,10 +150,12 @@ void promise_check_ride(struct model *m)
     if (!rides(p))
         return;
     bool ordered = m->ordered && p->ride == TD_RIDE_COMBINE;
-    if (p->ride_bytes <= 0 || p->ride_bytes > TD_RIDE_BYTES_MAX || ordered ||
-        (p->ride == TD_RIDE_COMBINE && !td_call_reduces(kind)) ||
+    if (p->ride_bytes <= 0 ||
+        p->ride_bytes > (p->ride == TD_RIDE_FLOOD ? TD_FLOOD_BYTES_MAX : TD_RIDE_BYTES_MAX) ||
+        ordered || (p->ride == TD_RIDE_COMBINE && !td_call_reduces(kind)) ||
         (p->ride == TD_RIDE_ROOT && !td_call_rooted(kind)) ||
-        (p->ride == TD_RIDE_GATHER && (p->ride_bytes % size || !p->ride_stays)))
+        ((p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_FLOOD) &&
+         (p->ride_bytes % size || !p->ride_stays)))
         model_fail(m, "the wrong thing rides: %lld bytes", (long long)p->ride_bytes);
     for (uint32_t r = 0; r < size; r++) {
         uint64_t source = 0, destination = 0;
@@ -168,7 +171,7 @@ static struct tag ridden(const struct model *m, uint64_t i)
 {
     const struct td_program *p = &m->program[0];
     uint64_t share = (uint64_t)(p->ride_bytes / m->element) / m->c->size;
-    if (p->ride == TD_RIDE_GATHER)
+    if (p->ride == TD_RIDE_GATHER || p->ride == TD_RIDE_FLOOD)
         return first(m, (uint32_t)(i / share), i % share);
     struct tag t = first(m, m->c->call.root, i);
     if (p->ride == TD_RIDE_COMBINE)

@@ -57,6 +57,7 @@ struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct
     o.settings.packet_bytes = packets[seed % 3];
     o.settings.link_credits = credits[seed / 3 % 3];
     o.settings.tuning.fabric = seed % 2 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
+    o.settings.tuning.flood = seed * 2654435761u >> 7 & 1;
     o.latency_ns_max = delays[seed % 4];
     o.compute_ns_max = delays[seed / 4 % 4];
     o.request_ns_max = delays[seed / 16 % 4];

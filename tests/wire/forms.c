@@ -320,7 +320,7 @@ struct td_message some_message(enum td_message_kind kind)
         m.payload_bytes = 1 + (uint32_t)below(TD_RIDE_BYTES_MAX);
         m.payload = blob(m.payload_bytes);
     }
-    if (kind == TD_MESSAGE_ARRIVE) {
+    if (kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_FLOOD) {
         m.least = (struct td_witness){some_call(), wide32()};
         m.greatest = (struct td_witness){some_call(), wide32()};
     }

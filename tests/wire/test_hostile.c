@@ -151,7 +151,7 @@ static size_t some_form(unsigned form, uint8_t *to, size_t room)
 {
     struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_GROUP)));
     struct td_reply r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_STATUS)));
-    struct td_message m = some_message((enum td_message_kind)(1 + below(TD_MESSAGE_NODE_LOST)));
+    struct td_message m = some_message((enum td_message_kind)(1 + below(TD_MESSAGE_FLOOD)));
     struct td_greeting g = some_greeting();
     struct td_packet p = some_packet();
     switch (form) {

@@ -277,7 +277,7 @@ static void every_tree_message_comes_back_as_it_was(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++)
-        for (unsigned kind = TD_MESSAGE_HEARTBEAT; kind <= TD_MESSAGE_NODE_LOST; kind++) {
+        for (unsigned kind = TD_MESSAGE_HEARTBEAT; kind <= TD_MESSAGE_FLOOD; kind++) {
             struct td_message m = some_message((enum td_message_kind)kind), back;
             size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
             assert_true(size > 0 && size <= TD_TREE_MESSAGE_MAX);
@@ -405,7 +405,7 @@ static void what_is_beyond_a_limit_is_refused(void **unused)
     m.payload_bytes = TD_RIDE_BYTES_MAX + 1;
     size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
-    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_RESUME + 1)};
+    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_FLOOD + 1)};
     size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
     m = (struct td_message){.kind = TD_MESSAGE_REFUSE, .error = (td_err)(TD_ERR_PERMISSION - 1)};
