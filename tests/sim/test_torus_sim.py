@@ -172,6 +172,16 @@ class Phased(unittest.TestCase):
             self.assertGreaterEqual(got["efficiency"], 0.97, shape)
 
 
+class Gates(unittest.TestCase):
+    def test_what_is_short_takes_the_diameter_or_twice_that(self):
+        for shape, hops in [("4x4x4", 6), ("3x5", 3), ("2x2x2x2", 4), ("7", 3), ("8x8x8", 12)]:
+            for call in (["barrier"], ["allreduce", "--bytes", "8"]):
+                for method, slots in (("flood", hops), ("auto", 2 * hops)):
+                    done = run(*call, "--json", "--shape", shape, "--method", method)
+                    self.assertAlmostEqual(json.loads(done.stdout)["slots"], slots, 1,
+                                           (shape, method))
+
+
 class Program(unittest.TestCase):
     def test_result_has_what_is_promised(self):
         got = alltoall("3x4m", "--packets", "2")
