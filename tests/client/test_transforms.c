@@ -167,7 +167,7 @@ static void random_case(uint64_t seed)
 static void cases(uint32_t ranks, bool blocks, uint64_t seed)
 {
     const char *one = getenv("TORUS_TEST_CASE");
-    uint64_t count = getenv("TORUS_TEST_LONG") ? 100 : 20;
+    uint64_t count = getenv("TORUS_TEST_LONG") ? 100 : 12;
     join_ranks(ranks, blocks);
     for (uint64_t i = 0; i < count && !one; i++)
         random_case(seed * 1000 + i);
@@ -353,6 +353,41 @@ static void memory_that_is_missing_is_refused(void **state)
     stop();
 }
 
+/* What there is no scratch for fails at every rank with the node's name, and the group goes on. */
+static void scratch_that_is_missing_is_named(void **state)
+{
+    static float array[4][2 * 512 * 256];
+    torus_request *r[4];
+    torus_plan *p[4];
+    (void)state;
+    start(2, "[limits]\nscratch = 1MiB\n[alltoall]\nrelay = 64KiB\n");
+    join_ranks(4, false);
+    struct torus_fft_desc d = {.size = sizeof d,
+                               .dimensions = 2,
+                               .shape = {512, 1024},
+                               .type = TORUS_COMPLEX_FLOAT,
+                               .sign = TORUS_FORWARD,
+                               .to = "(*, block)"};
+    for (int round = 0; round < 2; round++, d.shape[0] = d.shape[1] = 64) {
+        for (uint32_t i = 0; i < 4; i++)
+            must(i, torus_iplan_fft(world[i], &d, &p[i], &r[i]));
+        for (uint32_t i = 0; i < 4; i++)
+            finish(i, r[i]);
+        for (uint32_t i = 0; i < 4; i++)
+            must(i, torus_start(p[i], TORUS_IN_PLACE, array[i], &r[i]));
+        for (uint32_t i = 0; i < 4; i++) {
+            int error = torus_wait(r[i], 20 * (int64_t)SECOND);
+            assert_int_equal(error, round == 0 ? TORUS_ERR_NO_MEMORY : TORUS_OK);
+            if (round == 0)
+                assert_says(context[i], "bytes of scratch on node");
+        }
+        for (uint32_t i = 0; i < 4; i++)
+            must(i, torus_plan_free(p[i]));
+    }
+    close_all(context, 4);
+    stop();
+}
+
 /* ---- one call for all ---- */
 
 /* A wave of one wavenumber has a spectrum of one line, of as many as there are points. */
@@ -403,6 +438,7 @@ int main(void)
         cmocka_unit_test_teardown(what_cannot_be_planned_is_a_sentence_and_no_call, clean_up),
         cmocka_unit_test_teardown(ranks_that_disagree_are_a_mismatch, clean_up),
         cmocka_unit_test_teardown(memory_that_is_missing_is_refused, clean_up),
+        cmocka_unit_test_teardown(scratch_that_is_missing_is_named, clean_up),
         cmocka_unit_test_teardown(one_call_plans_executes_and_frees, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
