@@ -339,12 +339,9 @@ static const char *method_name(const struct question *q)
     return td_alltoall_name(method == TD_ALLTOALL_AUTO ? TD_ALLTOALL_RANDOM : method);
 }
 
-static const char *const rides[] = {[TD_RIDE_NONE] = "none",
-                                    [TD_RIDE_EMPTY] = "nothing",
-                                    [TD_RIDE_COMBINE] = "combined",
-                                    [TD_RIDE_ROOT] = "from the root",
-                                    [TD_RIDE_GATHER] = "gathered",
-                                    [TD_RIDE_FLOOD] = "flooded"};
+static const char *const rides[] = {
+    [TD_RIDE_NONE] = "none",          [TD_RIDE_EMPTY] = "nothing",   [TD_RIDE_COMBINE] = "combined",
+    [TD_RIDE_ROOT] = "from the root", [TD_RIDE_GATHER] = "gathered", [TD_RIDE_FLOOD] = "flooded"};
 
 /* ---- for machines ---- */
 
