@@ -190,6 +190,19 @@ uint64_t td_overlap_elements(const struct td_overlap *o, uint32_t from, uint32_t
     return elements;
 }
 
+uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to)
+{
+    uint64_t work = 0;
+    for (uint32_t d = 0; !from->box && !to->box && d < from->dimensions; d++) {
+        struct td_owned a = td_layout_owned(from, d, 0), b = td_layout_owned(to, d, 0);
+        uint64_t period = together(&a, &b), longer = cycle(&a) > cycle(&b) ? cycle(&a) : cycle(&b);
+        uint64_t parts = a.parts > b.parts ? a.parts : b.parts;
+        period = period < from->size[d] ? period : from->size[d];
+        work += (period / longer + 1) * parts;
+    }
+    return work;
+}
+
 uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *to, uint32_t p,
                           uint32_t q)
 {

@@ -61,6 +61,9 @@ struct td_overlap_range td_overlap_lines(const struct td_overlap *o, uint32_t fr
 /* td_overlap_elements_in returns what is in a range. */
 uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint32_t to,
                                 const struct td_overlap_range *range);
+/* td_overlap_work returns how many spans, at most about, must be looked at for an owner's row of
+ * the tables: what it takes to make them. */
+uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to);
 /* td_overlap_count counts the elements without tables. */
 uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *to, uint32_t p,
                           uint32_t q);

@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "layout_text.h"
+#include "overlap.h"
 #include "program.h"
 
 /* ---- transforms ---- */
@@ -281,6 +282,9 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
            read_layout(m, "after", d->to, fft->dimensions, size[1], plan->element[1], &plan->to);
 }
 
+/* A daemon makes a plan between two requests: within some tenths of a second. */
+enum { WORK_MAX = 1 << 22 };
+
 static bool make_redist(struct maker *m, const struct td_description *d, struct td_plan *plan)
 {
     const struct td_redist *r = &plan->redist;
@@ -296,6 +300,10 @@ static bool make_redist(struct maker *m, const struct td_description *d, struct 
         !read_layout(m, "after", d->to, r->dimensions, size, r->element, &plan->to))
         return false;
     td_layout_transpose(&plan->to, r->axes);
+    if (td_overlap_work(&plan->from, &plan->to) > WORK_MAX)
+        return refuse(m,
+                      "the two layouts hardly ever repeat together: choose blocks, or numbers of "
+                      "parts, that have a common factor");
     return true;
 }
 

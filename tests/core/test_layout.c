@@ -263,6 +263,25 @@ static void pairs_have_what_ownership_says(void **state)
     }
 }
 
+static void layouts_that_hardly_ever_repeat_are_told_by_their_work(void **state)
+{
+    (void)state;
+    struct td_arena *arena = td_arena_create(4 << 20);
+    struct td_layout from, to;
+    uint64_t size = (uint64_t)1 << 40;
+    assert_true(td_layout_init(&from, arena, 1, &size, 16381, false));
+    assert_true(td_layout_init(&to, arena, 1, &size, 16384, false));
+    td_layout_deal(&from, 0, 3, 16381);
+    td_layout_deal(&to, 0, 5, 16384);
+    assert_true(td_overlap_work(&from, &to) > 100000000);
+    td_layout_deal(&from, 0, 1000, 1000);
+    td_layout_deal(&to, 0, 1001, 1000);
+    assert_true(td_overlap_work(&from, &to) < 2000000);
+    td_layout_deal(&to, 0, 2000, 16384);
+    assert_true(td_overlap_work(&from, &to) < 100000);
+    td_arena_destroy(arena);
+}
+
 static void a_hundred_million_indices_take_one_period(void **state)
 {
     (void)state;
@@ -446,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_have_what_ownership_says),
+        cmocka_unit_test(layouts_that_hardly_ever_repeat_are_told_by_their_work),
         cmocka_unit_test(a_hundred_million_indices_take_one_period),
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(what_is_wrong_is_pointed_at),
