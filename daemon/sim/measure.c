@@ -258,8 +258,11 @@ static bool explain_plan(const struct td_measure_options *o, struct party *p,
     m->method = p->plan.method;
     m->steps = p->plan.steps;
     m->bound = td_measured_plan_bound(&p->plan, &m->topology, s->packet_bytes, &m->in_turn);
-    snprintf(m->call, sizeof m->call, "%s of %.120s to %.120s", td_kind_name(o->call.kind),
-             o->plan->from, o->plan->to);
+    if (o->plan->from[0] || o->plan->to[0])
+        snprintf(m->call, sizeof m->call, "%s of %.120s to %.120s", td_kind_name(o->call.kind),
+                 o->plan->from[0] ? o->plan->from : "rows", o->plan->to[0] ? o->plan->to : "rows");
+    else
+        snprintf(m->call, sizeof m->call, "%s of rows", td_kind_name(o->call.kind));
     if (o->call.kind == TD_KIND_FFT)
         snprintf(m->why, sizeof m->why, "%u moves of the array from node to node", m->steps);
     else
