@@ -183,7 +183,7 @@ static bool measure_setting(struct bench *b, const struct setting *setting)
         busy_stop(pid);
     }
     for (int s = 0; s < SIDES; s++)
-        side_stop(&b->side[s]);
+        running_stop(&b->side[s]);
     return well;
 }
 

@@ -12,13 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "running.h"
+
 enum operation { BARRIER, BROADCAST, ALLREDUCE, SCAN, ALLTOALL, OPERATIONS };
 enum { ROOM_BYTES = 16 << 20, CALLS_MAX = 32, TEXT_BYTES = 160 };
-
-/* struct greeting: the first thing a rank says. */
-struct greeting {
-    uint32_t rank, ranks;
-};
 
 /* lets_go: ranks may be through with it before all have begun. Calls made one after the other would
  * overlap, so there is a barrier before each, and the time is that of the rank that took longest.

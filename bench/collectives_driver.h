@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "collectives.h"
+#include "running.h"
 
 enum { RANKS_MAX = 8, SAMPLES_MAX = 64, BUSY_MAX = 2 };
 enum side { TORUSD, OPENMPI, SIDES };
@@ -18,13 +19,6 @@ struct setting {
 
 /* ---- collectives_side.c ---- */
 
-/* struct running: the processes of one side in one setting. */
-struct running {
-    pid_t pid;
-    uint32_t ranks;
-    int fd[RANKS_MAX]; /* of rank i */
-};
-
 /* side_start starts a side and waits until all its ranks are there; false: it said why. `folder`
  * has the measuring programs and torusctl. */
 bool side_start(struct running *r, enum side side, const struct setting *setting,
@@ -32,7 +26,6 @@ bool side_start(struct running *r, enum side side, const struct setting *setting
 /* side_sample returns the seconds of one call: from the first rank's begin to the last one's end
  * over the calls of the order, or see lets_go; below 0: it failed, and said why. */
 double side_sample(const struct running *r, const struct order *order);
-void side_stop(struct running *r);
 /* busy_start starts processes that never wait; busy_stop ends them. */
 void busy_start(pid_t pid[BUSY_MAX]);
 void busy_stop(pid_t pid[BUSY_MAX]);

@@ -150,7 +150,7 @@ static bool measure_setting(struct bench *b, const struct setting *setting)
         if (b->wanted_problem[i])
             well = measure(b, setting, i);
     for (int side = 0; side < SIDES; side++)
-        side_stop(&b->side[side]);
+        running_stop(&b->side[side]);
     return well;
 }
 

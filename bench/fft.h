@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "running.h"
+
 enum { FFT_DIMENSIONS = 3, FFT_TEXT_BYTES = 160 };
 
 /* struct problem: a forward transform, complex to complex, double, unscaled; out of place, the
@@ -31,10 +33,6 @@ struct order {
     uint32_t times;
     struct problem problem;
     char file[64];
-};
-
-struct greeting {
-    uint32_t rank, ranks;
 };
 
 /* struct outcome: CLOCK_MONOTONIC: the ranks are on one machine. */

@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 #include "fft.h"
+#include "running.h"
 
-enum { RANKS_MAX = 16, SAMPLES_MAX = 64 };
+enum { RANKS_MAX = RUNNING_RANKS_MAX, SAMPLES_MAX = 64 };
 enum side { TORUSD, FFTW_MPI, SIDES };
 
 struct setting {
@@ -18,14 +19,6 @@ struct setting {
 
 /* ---- fft_side.c ---- */
 
-/* struct running: the processes of one side in one setting. */
-struct running {
-    pid_t pid;
-    enum side side;
-    uint32_t ranks;
-    int fd[RANKS_MAX]; /* of rank i */
-};
-
 /* side_start starts a side and waits until all its ranks are there; false: it said why. `folder`
  * has the ranks' programs and torusctl. */
 bool side_start(struct running *r, enum side side, const struct setting *setting,
@@ -34,7 +27,6 @@ bool side_start(struct running *r, enum side side, const struct setting *setting
  * failed, and said why. memory_bytes: NULL, or what the side's processes take at the most
  * meanwhile, memory that several have counted once. */
 double side_order(const struct running *r, const struct order *order, uint64_t *memory_bytes);
-void side_stop(struct running *r);
 const char *side_name(enum side side);
 
 /* ---- fft_reference.c ---- */

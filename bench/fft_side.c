@@ -1,161 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fft_driver.h"
 
-enum { START_MS = 60000, ORDER_MS = 600000, LOOK_MS = 5, ARGUMENTS = 48, PROCESSES_MAX = 256 };
+enum { ORDER_MS = 600000, LOOK_MS = 5, PROCESSES_MAX = 256 };
 
 const char *side_name(enum side side)
 {
     return side == TORUSD ? "torusd" : "FFTW-MPI";
 }
 
-/* ---- starting ---- */
-
-static int listen_at(char *path, size_t size)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(path, size, "/tmp/bench-fft.%d.sock", (int)getpid());
-    strcpy(address.sun_path, path);
-    unlink(path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        listen(fd, RANKS_MAX) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-/* run becomes the launcher of the side. */
-static void run(enum side side, const struct setting *s, const char *folder)
-{
-    char program[512], ctl[512], nodes[16], each[16], all[16];
-    snprintf(program, sizeof program, "%s/bench_fft_%s", folder, side == TORUSD ? "torus" : "mpi");
-    snprintf(ctl, sizeof ctl, "%s/torusctl", folder);
-    snprintf(nodes, sizeof nodes, "%u", s->nodes);
-    snprintf(each, sizeof each, "%u", s->ranks_per_node);
-    snprintf(all, sizeof all, "%u", s->nodes * s->ranks_per_node);
-    const char *torusd[ARGUMENTS] = {
-        ctl,           "emulate", nodes,   "--ranks-per-node",   each, "--ranks", all,
-        "--transport", "tcp",     "--set", "fft.effort=measure", "--", program};
-    const char *mpi[ARGUMENTS] = {"mpirun",
-                                  "--allow-run-as-root",
-                                  "--oversubscribe",
-                                  "--bind-to",
-                                  "none",
-                                  "--mca",
-                                  "mpi_yield_when_idle",
-                                  "1",
-                                  "-n",
-                                  all,
-                                  "--mca",
-                                  "pml",
-                                  "ob1",
-                                  "--mca",
-                                  "btl",
-                                  s->nodes > 1 ? "tcp,self" : "vader,self",
-                                  "--mca",
-                                  "btl_tcp_if_include",
-                                  "lo",
-                                  program};
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const char *const *command = side == TORUSD ? torusd : mpi;
-    execvp(command[0], (char *const *)command);
-    fprintf(stderr, "bench fft: cannot run %s: %s\n", command[0], strerror(errno));
-    _exit(127);
-}
-
-static bool readable(int fd, int timeout_ms)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    int ready = 0;
-    do
-        ready = poll(&p, 1, timeout_ms);
-    while (ready < 0 && errno == EINTR);
-    return ready > 0;
-}
-
-/* comes: somebody connects before the side ends or START_MS have passed. */
-static bool comes(struct running *r, int listener)
-{
-    for (int waited_ms = 0; waited_ms < START_MS; waited_ms += 100) {
-        if (readable(listener, 100))
-            return true;
-        if (waitpid(r->pid, NULL, WNOHANG) != 0) {
-            r->pid = 0;
-            return false;
-        }
-    }
-    return false;
-}
-
-/* accept_ranks waits until all ranks have greeted. */
-static bool accept_ranks(struct running *r, int listener)
-{
-    for (uint32_t i = 0; i < r->ranks; i++) {
-        struct greeting greeting;
-        int fd = comes(r, listener) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (fd < 0 || !readable(fd, START_MS) ||
-            recv(fd, &greeting, sizeof greeting, 0) != sizeof greeting ||
-            greeting.ranks != r->ranks || greeting.rank >= r->ranks || r->fd[greeting.rank] >= 0) {
-            if (fd >= 0)
-                close(fd);
-            return false;
-        }
-        r->fd[greeting.rank] = fd;
-    }
-    return true;
-}
-
 bool side_start(struct running *r, enum side side, const struct setting *setting,
                 const char *folder)
 {
-    char path[100];
-    *r = (struct running){.side = side, .ranks = setting->nodes * setting->ranks_per_node};
-    for (uint32_t i = 0; i < RANKS_MAX; i++)
-        r->fd[i] = -1;
-    int listener = listen_at(path, sizeof path);
-    if (listener < 0) {
-        fprintf(stderr, "bench fft: no socket at %s: %s\n", path, strerror(errno));
-        return false;
-    }
-    setenv("FFT_SOCKET", path, 1);
-    r->pid = fork();
-    if (r->pid == 0)
-        run(side, setting, folder);
-    bool well = r->pid > 0 && accept_ranks(r, listener);
-    close(listener);
-    unlink(path);
-    if (!well)
-        fprintf(stderr, "bench fft: the ranks of %s did not come\n", side_name(side));
-    return well;
-}
-
-void side_stop(struct running *r)
-{
-    for (uint32_t i = 0; i < RANKS_MAX; i++)
-        if (r->pid > 0 && r->fd[i] >= 0)
-            close(r->fd[i]);
-    if (r->pid > 0)
-        waitpid(r->pid, NULL, 0);
-    *r = (struct running){0};
+    const struct launch launch = {.bench = "bench fft",
+                                  .side = side_name(side),
+                                  .folder = folder,
+                                  .program = side == TORUSD ? "bench_fft_torus" : "bench_fft_mpi",
+                                  .socket = "FFT_SOCKET",
+                                  .mpi = side != TORUSD,
+                                  .setting = "fft.effort=measure",
+                                  .nodes = setting->nodes,
+                                  .ranks_per_node = setting->ranks_per_node};
+    return running_start(r, &launch);
 }
 
 /* ---- memory ---- */
@@ -225,14 +99,14 @@ static bool receive(const struct running *r, uint32_t rank, struct outcome *o, u
     uint32_t count = memory ? family_of(r->pid, family) : 0;
     bool there = false;
     for (int waited_ms = 0; memory && !there && waited_ms < ORDER_MS; waited_ms += LOOK_MS) {
-        there = readable(r->fd[rank], LOOK_MS);
+        there = running_readable(r->fd[rank], LOOK_MS);
         look(family, count, memory);
     }
-    if ((there || readable(r->fd[rank], ORDER_MS)) &&
+    if ((there || running_readable(r->fd[rank], ORDER_MS)) &&
         recv(r->fd[rank], o, sizeof *o, 0) == sizeof *o)
         return true;
     fprintf(stderr, "bench fft: rank %u of %s is gone, or does not come to an end\n", rank,
-            side_name(r->side));
+            r->side);
     return false;
 }
 
@@ -248,7 +122,7 @@ double side_order(const struct running *r, const struct order *order, uint64_t *
         if (!receive(r, i, &o, i == 0 ? memory : NULL))
             return -1;
         if (o.failed)
-            fprintf(stderr, "bench fft: %s, rank %u: %s\n", side_name(r->side), i, o.text);
+            fprintf(stderr, "bench fft: %s, rank %u: %s\n", r->side, i, o.text);
         well &= !o.failed;
         begin_ns = o.begin_ns < begin_ns ? o.begin_ns : begin_ns;
         end_ns = o.end_ns > end_ns ? o.end_ns : end_ns;

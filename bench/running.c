@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "running.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { START_MS = 60000, ARGUMENTS = 48 };
+
+static int listen_at(char *path, size_t size)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(path, size, "/tmp/torus-bench.%d.sock", (int)getpid());
+    strcpy(address.sun_path, path);
+    unlink(path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, RUNNING_RANKS_MAX) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* run becomes the launcher of the side. */
+static void run(const struct launch *l)
+{
+    char program[512], ctl[512], nodes[16], each[16], all[16];
+    snprintf(program, sizeof program, "%s/%s", l->folder, l->program);
+    snprintf(ctl, sizeof ctl, "%s/torusctl", l->folder);
+    snprintf(nodes, sizeof nodes, "%u", l->nodes);
+    snprintf(each, sizeof each, "%u", l->ranks_per_node);
+    snprintf(all, sizeof all, "%u", l->nodes * l->ranks_per_node);
+    const char *torusd[ARGUMENTS] = {ctl, "emulate",     nodes, "--ranks-per-node", each, "--ranks",
+                                     all, "--transport", "tcp"};
+    const char *mpi[ARGUMENTS] = {"mpirun",
+                                  "--allow-run-as-root",
+                                  "--oversubscribe",
+                                  "--bind-to",
+                                  "none",
+                                  "--mca",
+                                  "mpi_yield_when_idle",
+                                  "1",
+                                  "-n",
+                                  all,
+                                  "--mca",
+                                  "pml",
+                                  "ob1",
+                                  "--mca",
+                                  "btl",
+                                  l->nodes > 1 ? "tcp,self" : "vader,self",
+                                  "--mca",
+                                  "btl_tcp_if_include",
+                                  "lo",
+                                  program};
+    unsigned count = 9;
+    if (l->setting) {
+        torusd[count++] = "--set";
+        torusd[count++] = l->setting;
+    }
+    torusd[count++] = "--";
+    torusd[count] = program;
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    const char *const *command = l->mpi ? mpi : torusd;
+    execvp(command[0], (char *const *)command);
+    fprintf(stderr, "%s: cannot run %s: %s\n", l->bench, command[0], strerror(errno));
+    _exit(127);
+}
+
+bool running_readable(int fd, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int ready = 0;
+    do
+        ready = poll(&p, 1, timeout_ms);
+    while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+/* comes: somebody connects before the side ends or START_MS have passed. */
+static bool comes(struct running *r, int listener)
+{
+    for (int waited_ms = 0; waited_ms < START_MS; waited_ms += 100) {
+        if (running_readable(listener, 100))
+            return true;
+        if (waitpid(r->pid, NULL, WNOHANG) != 0) {
+            r->pid = 0;
+            return false;
+        }
+    }
+    return false;
+}
+
+/* accept_ranks waits until all ranks have greeted. */
+static bool accept_ranks(struct running *r, int listener)
+{
+    for (uint32_t i = 0; i < r->ranks; i++) {
+        struct greeting greeting;
+        int fd = comes(r, listener) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (fd < 0 || !running_readable(fd, START_MS) ||
+            recv(fd, &greeting, sizeof greeting, 0) != sizeof greeting ||
+            greeting.ranks != r->ranks || greeting.rank >= r->ranks || r->fd[greeting.rank] >= 0) {
+            if (fd >= 0)
+                close(fd);
+            return false;
+        }
+        r->fd[greeting.rank] = fd;
+    }
+    return true;
+}
+
+bool running_start(struct running *r, const struct launch *l)
+{
+    char path[100];
+    *r = (struct running){.side = l->side, .ranks = l->nodes * l->ranks_per_node};
+    for (uint32_t i = 0; i < RUNNING_RANKS_MAX; i++)
+        r->fd[i] = -1;
+    int listener = listen_at(path, sizeof path);
+    if (listener < 0) {
+        fprintf(stderr, "%s: no socket at %s: %s\n", l->bench, path, strerror(errno));
+        return false;
+    }
+    setenv(l->socket, path, 1);
+    r->pid = fork();
+    if (r->pid == 0)
+        run(l);
+    bool well = r->pid > 0 && accept_ranks(r, listener);
+    close(listener);
+    unlink(path);
+    if (!well)
+        fprintf(stderr, "%s: the ranks of %s did not come\n", l->bench, l->side);
+    return well;
+}
+
+void running_stop(struct running *r)
+{
+    for (uint32_t i = 0; i < RUNNING_RANKS_MAX; i++)
+        if (r->pid > 0 && r->fd[i] >= 0)
+            close(r->fd[i]);
+    if (r->pid > 0)
+        waitpid(r->pid, NULL, 0);
+    *r = (struct running){0};
+}
