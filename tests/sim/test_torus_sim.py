@@ -96,6 +96,38 @@ LONG_REDISTRIBUTIONS = [
 ]
 
 
+def fft(shape, elements, *arguments):
+    done = run("fft", "--json", "--shape", shape, "--elements", elements, *arguments)
+    if done.returncode != 0:
+        raise AssertionError(f"fft of {elements} on {shape} {arguments}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+class Transforms(unittest.TestCase):
+    def test_transposes_come_near_the_bound_of_their_all_to_alls(self):
+        pencils = ("--from", "(block, block, *) on 16x4", "--to", "(*, block, block) on 16x4")
+        for elements, arguments, moves in (("128x128x128", (), 2), ("128x128x128", pencils, 2),
+                                           ("1048576", (), 3)):
+            with self.subTest(elements=elements, arguments=arguments):
+                got = fft("4x4x4", elements, *arguments)
+                self.assertEqual(got["steps"], moves)
+                self.assertLessEqual(got["slots"], 1.1 * got["t_min_in_turn_slots"])
+                self.assertLessEqual(got["t_min_slots"], got["t_min_in_turn_slots"])
+                self.assertGreaterEqual(got["slots"], got["t_min_slots"])
+
+    def test_moves_over_other_links_overlap(self):
+        got = fft("4x4x4", "256x256x256", "--from", "(block, block, *) on 16x4", "--to",
+                  "(*, block, block) on 16x4")
+        self.assertLess(got["slots"], got["t_min_in_turn_slots"])
+
+    def test_what_is_missing_or_wrong_is_said(self):
+        for more, words in ((["fft", "--shape", "2x2"], "needs --elements"),
+                            (["fft", "--shape", "2x2", "--elements", "8x8", "--grid", "z"], "nodes")):
+            done = run(*more)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
 class Redistributions(unittest.TestCase):
     def check(self, cases):
         for x, y, (before, after), elements, slots in cases:
