@@ -287,8 +287,7 @@ void td_fft_rows_compile(struct td_program *p)
     td_program_add(p, TD_COPY, one_rank(p) ? 0 : column_chunks * here, "columns of this node");
     td_program_need(p, FAMILY_SEND, FAMILY_ROWS, peers, 1, 1);
     td_program_need(p, FAMILY_COPY, FAMILY_ROWS, 1, 1, 1);
-    td_program_need_all(p, FAMILY_COLUMNS, FAMILY_ROWS);
-    td_program_need_all(p, FAMILY_COLUMNS, FAMILY_COPY);
+    td_program_need_all(p, FAMILY_COLUMNS, one_node(p) ? FAMILY_ROWS : FAMILY_COPY);
     td_program_need_all(p, FAMILY_COLUMNS, FAMILY_RECV);
     td_program_need(p, FAMILY_SEND_BACK, FAMILY_COLUMNS, others, 1, 1);
     td_program_need(p, FAMILY_COPY_BACK, FAMILY_COLUMNS, here, 1, 1);

@@ -223,6 +223,7 @@ static void compile_with(struct model *m, const struct td_survey *survey)
 {
     const struct symbolic_case *c = m->c;
     m->plan.fft = c->fft;
+    m->plan.rows = true;
     for (uint32_t s = 0; s < m->group.slots; s++) {
         const struct td_compile_input input = {.call = &c->call,
                                                .plan = &m->plan,
