@@ -149,7 +149,7 @@ static const struct td_array *into(struct builder *b, uint32_t axis)
         return now;
     if (!resized(b, &now->layout, &layout))
         return now;
-    if (ends && !now->of_nodes && td_layout_hash(&layout) == td_layout_hash(b->to)) {
+    if (ends && !now->of_nodes && td_layout_same(&layout, b->to)) {
         td_layout_free(&layout, b->arena);
         return add_array(b, b->to, false, TD_SPACE_DESTINATION);
     }
@@ -257,8 +257,10 @@ static bool as_asked(struct builder *b)
         b->factor[f] = b->fft->grid[f];
         places *= b->factor[f];
         b->factors = f + 1;
+        if (places > b->in->group->slots)
+            return false;
     }
-    return b->factors && places <= b->in->group->slots;
+    return b->factors > 0;
 }
 
 /* as_before takes the grid that the application has the array on, if its places are the nodes: then

@@ -213,7 +213,7 @@ bool td_schedule_build(struct td_schedule *s, struct td_arena *arena, enum td_sc
     bool any = wanted == TD_SCHEDULE_AUTO || wanted == TD_SCHEDULE_CIRCULANT;
     if (any && build_circulant(s, problem))
         return true;
-    if (any && (uint64_t)s->p * s->q > TD_SCHEDULE_PAIRS_MAX)
+    if ((uint64_t)s->p * s->q > TD_SCHEDULE_PAIRS_MAX)
         wanted = TD_SCHEDULE_CATERPILLAR;
     if (wanted != TD_SCHEDULE_CATERPILLAR)
         return build_from_pairs(s, arena, wanted, problem);

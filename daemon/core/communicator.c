@@ -382,24 +382,40 @@ struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number)
     return plan;
 }
 
+void td_communicator_hold(struct td_plan *plan, uint32_t local)
+{
+    plan->held[local / 8] = (uint8_t)(plan->held[local / 8] | 1u << local % 8);
+    plan->holders++;
+}
+
+/* let_go: a local rank holds the plan no more; the last one's leave ends it. False: it did not. */
+static bool let_go(struct td_core *core, struct td_communicator *c, struct td_plan *plan,
+                   uint32_t local)
+{
+    if (!(plan->held[local / 8] >> local % 8 & 1))
+        return false;
+    plan->held[local / 8] = (uint8_t)(plan->held[local / 8] & ~(1u << local % 8));
+    if (--plan->holders > 0)
+        return true;
+    struct td_plan **link = &c->plans;
+    while (*link != plan)
+        link = &(*link)->next;
+    *link = plan->next;
+    td_plan_free(plan, core->arena, &core->options.planner);
+    return true;
+}
+
 void td_communicator_unplan(struct td_core *core, struct td_client *client,
                             const struct td_request *q)
 {
     struct td_communicator *c = NULL;
     struct td_seat *seat = td_communicator_seat(core, client, q->u.unplan.group, &c);
     struct td_plan *plan = seat ? td_communicator_plan(c, q->u.unplan.plan) : NULL;
-    if (!plan) {
+    if (!plan || !let_go(core, c, plan, (uint32_t)(seat - c->seat))) {
         if (q->id)
             td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
                            "the plan is not one of this group, or was freed");
         return;
-    }
-    if (--plan->holders == 0) {
-        struct td_plan **link = &c->plans;
-        while (*link != plan)
-            link = &(*link)->next;
-        *link = plan->next;
-        td_plan_free(plan, core->arena, &core->options.planner);
     }
     td_reply_done(core, client->id, q->id);
 }
@@ -559,6 +575,10 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
         if (c->operation[i])
             td_operation_seat_gone(core, c->operation[i], local);
+    for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {
+        next = plan->next;
+        (void)let_go(core, c, plan, local);
+    }
     if (c->index == 0)
         td_job_rank_gone(core, c, seat->rank);
     struct td_message m = {.kind = TD_MESSAGE_APPEAL,

@@ -123,6 +123,8 @@ void td_communicator_unknown(struct td_core *core, uint32_t from, const struct t
 bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
                           const struct td_call *call, struct td_call_tree **tree);
 void td_communicator_tree_give(struct td_core *core, struct td_call_tree *tree);
+/* td_communicator_hold: a local rank holds the plan until it frees it, or is lost. */
+void td_communicator_hold(struct td_plan *plan, uint32_t local);
 struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number);
 void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *request);

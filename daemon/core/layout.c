@@ -208,6 +208,32 @@ void td_layout_transpose(struct td_layout *l, const uint8_t *axes)
     }
 }
 
+static bool same_axes(const struct td_layout *a, const struct td_layout *b)
+{
+    for (uint32_t d = 0; d < a->dimensions; d++)
+        if (a->size[d] != b->size[d] || a->grid_order[d] != b->grid_order[d] ||
+            a->order[d] != b->order[d] || a->axis[d].block != b->axis[d].block ||
+            a->axis[d].offset != b->axis[d].offset || a->axis[d].parts != b->axis[d].parts)
+            return false;
+    return true;
+}
+
+bool td_layout_same(const struct td_layout *a, const struct td_layout *b)
+{
+    if (a->dimensions != b->dimensions || a->owners != b->owners || !a->box != !b->box ||
+        !same_axes(a, b))
+        return false;
+    for (uint32_t i = 0; i < a->owners; i++) {
+        if (a->rank[i] != b->rank[i])
+            return false;
+        for (uint32_t d = 0; a->box && d < a->dimensions; d++)
+            if (a->box[i].begin[d] != b->box[i].begin[d] ||
+                a->box[i].count[d] != b->box[i].count[d])
+                return false;
+    }
+    return true;
+}
+
 /* ---- what is wrong with one ---- */
 
 static bool is_empty(const struct td_box *b)
@@ -243,6 +269,8 @@ static const char *check_boxes(const struct td_layout *l, uint64_t elements, cha
             volume *= l->box[i].count[d];
         }
         covered += volume;
+        if (volume == 0)
+            continue;
         for (uint32_t j = 0; j < i; j++)
             if (overlap(&l->box[i], &l->box[j])) {
                 snprintf(text, size, "the boxes of ranks %u and %u overlap", l->rank[j],
@@ -301,10 +329,18 @@ const char *td_layout_check(const struct td_layout *l, uint32_t ranks, uint64_t 
     return wrong || !l->box ? wrong : check_boxes(l, elements, text, text_bytes);
 }
 
+/* scatter is the finaliser of splitmix64. */
+static uint64_t scatter(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
 uint64_t td_layout_hash(const struct td_layout *l)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-#define MIX(value) (hash = (hash ^ (uint64_t)(value)) * 0x100000001b3u, hash ^= hash >> 29)
+#define MIX(value) (hash = scatter(hash * 0x9e3779b97f4a7c15u + scatter((uint64_t)(value) + 1)))
     MIX(l->dimensions);
     MIX(l->owners);
     MIX(l->box != NULL);

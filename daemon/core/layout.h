@@ -92,6 +92,8 @@ const char *td_layout_check(const struct td_layout *layout, uint32_t ranks, uint
                             char *text, size_t text_bytes);
 /* td_layout_hash depends on everything that a layout says. */
 uint64_t td_layout_hash(const struct td_layout *layout);
+/* td_layout_same: both say the same of the same array. */
+bool td_layout_same(const struct td_layout *a, const struct td_layout *b);
 /* td_layout_transpose renumbers the axes of a layout of a transposed array as they were before:
  * its axis d becomes axis axes[d]. Nothing else changes. */
 void td_layout_transpose(struct td_layout *layout, const uint8_t *axes);

@@ -297,7 +297,9 @@ static void fill(struct reader *r, struct td_layout *l)
         if (r->boxes)
             break;
         td_layout_deal(l, d, r->axis[d].block, r->axis[d].parts);
-        l->axis[d].offset = r->axis[d].offset;
+        const struct td_axis *a = &l->axis[d];
+        bool rounds = a->block <= INDICES_MAX / a->parts; /* else it is refused */
+        l->axis[d].offset = r->axis[d].offset % (rounds ? a->block * a->parts : INDICES_MAX);
     }
     if (r->ordered)
         memcpy(l->order, r->order, sizeof l->order);

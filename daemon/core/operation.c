@@ -518,7 +518,8 @@ static void succeed(struct td_core *core, struct td_operation *o)
     if (td_call_plans(o->least.call.kind)) {
         o->plan->next = c->plans;
         o->plan->number = o->sequence;
-        o->plan->holders = c->ranks;
+        for (uint32_t i = 0; i < c->ranks; i++)
+            td_communicator_hold(o->plan, i);
         o->plan->users++;
         c->plans = o->plan;
     }

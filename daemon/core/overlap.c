@@ -51,10 +51,21 @@ static bool next(const struct td_owned *a, const struct td_owned *b, uint64_t en
     }
 }
 
+/* in_one makes an interval of what is owned in one piece: it repeats with nothing. */
+static struct td_owned in_one(const struct td_owned *o)
+{
+    uint64_t count = 0, more = 0, first = td_owned_next(o, o->begin, &count);
+    if (o->parts == 1 || count == 0)
+        return *o;
+    (void)td_owned_next(o, first + count, &more);
+    return more ? *o : (struct td_owned){first, first + count, 1, 0, 1, 0};
+}
+
 /* meet finds the spans of two owners. With span == NULL it only counts. */
-static void meet(const struct td_owned *a, const struct td_owned *b, struct td_spans *s,
+static void meet(const struct td_owned *of_a, const struct td_owned *of_b, struct td_spans *s,
                  struct td_interval *span)
 {
+    const struct td_owned one = in_one(of_a), other = in_one(of_b), *a = &one, *b = &other;
     uint64_t begin = a->begin > b->begin ? a->begin : b->begin;
     uint64_t end = a->end < b->end ? a->end : b->end;
     *s = (struct td_spans){0};
@@ -190,15 +201,28 @@ uint64_t td_overlap_elements(const struct td_overlap *o, uint32_t from, uint32_t
     return elements;
 }
 
+/* looks returns how often two owners' blocks are looked at to find their spans of one period. */
+static uint64_t looks(const struct td_owned *of_a, const struct td_owned *of_b)
+{
+    struct td_owned a = in_one(of_a), b = in_one(of_b);
+    uint64_t all = a.end - a.begin < b.end - b.begin ? a.end - a.begin : b.end - b.begin;
+    uint64_t period = together(&a, &b), x = cycle(&a), y = cycle(&b);
+    period = period < all ? period : all;
+    uint64_t blocks_a = x == 1 ? 1 : period / x + 1, blocks_b = y == 1 ? 1 : period / y + 1;
+    return blocks_a + blocks_b; /* every block of either is passed once */
+}
+
 uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to)
 {
     uint64_t work = 0;
-    for (uint32_t d = 0; !from->box && !to->box && d < from->dimensions; d++) {
+    for (uint32_t d = 0; d < from->dimensions; d++) {
+        uint64_t p = td_layout_parts(from, d), q = td_layout_parts(to, d);
         struct td_owned a = td_layout_owned(from, d, 0), b = td_layout_owned(to, d, 0);
-        uint64_t period = together(&a, &b), longer = cycle(&a) > cycle(&b) ? cycle(&a) : cycle(&b);
-        uint64_t parts = a.parts > b.parts ? a.parts : b.parts;
-        period = period < from->size[d] ? period : from->size[d];
-        work += (period / longer + 1) * parts;
+        uint64_t pairs = p * (q < TD_NODE_RANKS_MAX ? q : TD_NODE_RANKS_MAX) +
+                         q * (p < TD_NODE_RANKS_MAX ? p : TD_NODE_RANKS_MAX);
+        uint64_t each = looks(&a, &b), more = 0;
+        if (__builtin_mul_overflow(each, pairs, &more) || __builtin_add_overflow(work, more, &work))
+            return UINT64_MAX;
     }
     return work;
 }

@@ -61,8 +61,8 @@ struct td_overlap_range td_overlap_lines(const struct td_overlap *o, uint32_t fr
 /* td_overlap_elements_in returns what is in a range. */
 uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint32_t to,
                                 const struct td_overlap_range *range);
-/* td_overlap_work returns how many spans, at most about, must be looked at for an owner's row of
- * the tables: what it takes to make them. */
+/* td_overlap_work returns how many blocks are looked at, at most about, to make the tables on a
+ * node; UINT64_MAX: more than that. */
 uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to);
 /* td_overlap_count counts the elements without tables. */
 uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *to, uint32_t p,

@@ -261,6 +261,18 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
     return false;
 }
 
+/* A daemon makes a plan between two requests: within some tenths of a second. */
+enum { WORK_MAX = 1 << 24 };
+
+/* repeats: whether the tables of what is whose on both sides can be made in that time. */
+static bool repeats(struct maker *m, const struct td_plan *plan)
+{
+    if (td_overlap_work(&plan->from, &plan->to) <= WORK_MAX)
+        return true;
+    return refuse(m, "the two layouts hardly ever repeat together: choose blocks, or numbers of "
+                     "parts, that have a common factor");
+}
+
 static bool make_fft(struct maker *m, const struct td_description *d, struct td_plan *plan)
 {
     const struct td_fft *fft = &plan->fft;
@@ -279,11 +291,9 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
                  fft->grid[0] == 0 && fft->method == TD_ALLTOALL_AUTO;
     return read_layout(m, "before", d->from, fft->dimensions, size[0], plan->element[0],
                        &plan->from) &&
-           read_layout(m, "after", d->to, fft->dimensions, size[1], plan->element[1], &plan->to);
+           read_layout(m, "after", d->to, fft->dimensions, size[1], plan->element[1], &plan->to) &&
+           repeats(m, plan);
 }
-
-/* A daemon makes a plan between two requests: within some tenths of a second. */
-enum { WORK_MAX = 1 << 22 };
 
 static bool make_redist(struct maker *m, const struct td_description *d, struct td_plan *plan)
 {
@@ -300,11 +310,7 @@ static bool make_redist(struct maker *m, const struct td_description *d, struct 
         !read_layout(m, "after", d->to, r->dimensions, size, r->element, &plan->to))
         return false;
     td_layout_transpose(&plan->to, r->axes);
-    if (td_overlap_work(&plan->from, &plan->to) > WORK_MAX)
-        return refuse(m,
-                      "the two layouts hardly ever repeat together: choose blocks, or numbers of "
-                      "parts, that have a common factor");
-    return true;
+    return repeats(m, plan);
 }
 
 struct td_plan *td_plan_make(struct td_arena *arena, unsigned kind,

@@ -66,9 +66,10 @@ struct td_plan {
     uint64_t element[2];       /* bytes, before and after */
     uint64_t digest;
     bool rows; /* FFT: complex, of two axes, in rows before and after: with a program of its own */
-    struct td_stages *stages; /* NULL: its method keeps nothing */
-    uint32_t holders;         /* local ranks that have not freed it */
-    uint32_t users;           /* operations, and the list of plans: freed with the last */
+    struct td_stages *stages;            /* NULL: its method keeps nothing */
+    uint32_t holders;                    /* local ranks that have not freed it, */
+    uint8_t held[TD_NODE_RANKS_MAX / 8]; /* a bit each */
+    uint32_t users; /* operations, and the list of plans: freed with the last */
 };
 
 /* struct td_plan_input: what stages are made from: the same on every node but for `slot`. */
