@@ -197,6 +197,40 @@ static void wrong_layouts_are_refused_and_nothing_moves(void **unused)
     job_world_end(sim);
 }
 
+static void unplan(struct job *job, uint32_t i, uint64_t plan, td_err error)
+{
+    struct td_request q = {.kind = TD_REQUEST_UNPLAN};
+    q.u.unplan.group = job->rank[i].group;
+    q.u.unplan.plan = plan;
+    job->rank[i].request = td_sim_request(job->sim, job->rank[i].client, &q);
+    job_settle(job);
+    job_expect(job, i, error, NULL);
+}
+
+static void a_rank_frees_a_plan_once_and_not_for_others(void **unused)
+{
+    (void)unused;
+    job_case("a plan freed twice");
+    struct td_sim *sim = job_world("1", 2, NULL);
+    struct td_arena *arena = td_arena_create(1 << 20);
+    uint32_t nodes[3] = {0};
+    struct job job;
+    struct move m = {.redist = {.dimensions = 1, .element = 4, .size = {100}},
+                     .text = {"block", "cyclic"}};
+    job_form(&job, sim, "twice", nodes, 3, 1000);
+    read_layouts(&m, arena, 3);
+    uint64_t plan = plan_of(&job, &m);
+    unplan(&job, 0, plan, TD_OK);
+    for (int i = 0; i < 3; i++)
+        unplan(&job, 0, plan, TD_ERR_INVALID);
+    move(&job, &m, plan);
+    unplan(&job, 1, plan, TD_OK);
+    unplan(&job, 2, plan, TD_OK);
+    unplan(&job, 2, plan, TD_ERR_INVALID);
+    job_world_end(sim);
+    td_arena_destroy(arena);
+}
+
 static void different_descriptions_are_a_mismatch(void **unused)
 {
     (void)unused;
@@ -226,6 +260,7 @@ int main(void)
         cmocka_unit_test(any_layout_becomes_any_other),
         cmocka_unit_test(block_cyclic_arrays_change_hands),
         cmocka_unit_test(wrong_layouts_are_refused_and_nothing_moves),
+        cmocka_unit_test(a_rank_frees_a_plan_once_and_not_for_others),
         cmocka_unit_test(different_descriptions_are_a_mismatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
