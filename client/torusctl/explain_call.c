@@ -12,6 +12,7 @@
 #include "core/parts.h"
 #include "core/planes.h"
 #include "core/quantity.h"
+#include "core/scatter.h"
 #include "explain.h"
 #include "explain_traffic.h"
 #include "torusctl.h"
@@ -195,9 +196,7 @@ static const char *parse(struct question *q, int argc, char **argv)
 static uint64_t part_elements(const struct question *q, uint64_t i, uint64_t j)
 {
     uint64_t x = (i << 32 | j) + q->machine.seed * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    double at = (double)((x ^ x >> 31) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
+    double at = (double)(td_scatter(x) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
     double mean = (double)q->bytes / (double)td_type_bytes(q->call.type);
     return (uint64_t)(mean * (1 + q->spread * (2 * at - 1)) + 0.5);
 }

@@ -181,8 +181,8 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         i--;
     const struct td_phase *phase = &s->phase[i];
     if (phase->moves)
-        td_move_expand(p, &s->move[phase->index], phase->family, family - phase->family, index,
-                       step);
+        td_array_move_expand(p, &s->move[phase->index], phase->family, family - phase->family,
+                             index, step);
     else
         expand_pass(p, &s->pass[phase->index], index, step);
 }
@@ -222,39 +222,28 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
     }
 }
 
-static void need_before(struct td_program *p, unsigned family, const struct td_phase *before,
-                        uint64_t each)
-{
-    const struct td_stages *s = p->plan->stages;
-    if (before->moves) {
-        td_program_need_all(p, family, before->family + TD_MOVE_RECV);
-        td_program_need_all(p, family, before->family + TD_MOVE_COPY);
-        return;
-    }
-    const struct td_pass *last = &s->pass[before->index];
-    td_program_need(p, family, before->family, each, last->from->there[p->slot] * last->parts, 1);
-}
-
-static unsigned add_move(struct td_program *p, const struct td_array_move *m,
-                         const struct td_phase *before)
+/* add_move: chunk by chunk after the pass that computes them, or after all of the move before. */
+static void add_move(struct td_program *p, const struct td_array_move *m,
+                     const struct td_phase *before)
 {
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
-    unsigned first = td_move_add(p, m);
+    unsigned first = td_array_move_add(p, m), send = first + TD_MOVE_SEND,
+             copy = first + TD_MOVE_COPY;
     if (m->in_turn && from)
-        td_program_need(p, first + TD_MOVE_SEND, first + TD_MOVE_SEND, from, from, -1);
-    if (before && m->chunks == 1) {
-        unsigned last = before->family + (before->moves ? TD_MOVE_FAMILIES : 1u);
-        for (unsigned f = before->family; f < last; f++) {
-            if (before->moves && f - before->family == TD_MOVE_SEND)
-                continue;
-            td_program_need_all(p, first + TD_MOVE_SEND, f);
-            td_program_need_all(p, first + TD_MOVE_COPY, f);
+        td_program_need(p, send, send, from, from, -1);
+    if (!before)
+        return;
+    if (before->moves) {
+        for (unsigned f = send; f <= copy; f++) {
+            td_program_need_all(p, f, before->family + TD_MOVE_RECV);
+            td_program_need_all(p, f, before->family + TD_MOVE_COPY);
         }
-    } else if (before) {
-        need_before(p, first + TD_MOVE_SEND, before, m->bursts * td_move_turns(m) * from);
-        need_before(p, first + TD_MOVE_COPY, before, from * to * m->pieces);
+        return;
     }
-    return first;
+    const struct td_pass *last = &p->plan->stages->pass[before->index];
+    uint64_t steps = last->from->there[p->slot] * last->parts; /* of a chunk */
+    td_program_need(p, send, before->family, m->bursts * td_array_move_turns(m) * from, steps, 1);
+    td_program_need(p, copy, before->family, from * to * m->pieces, steps, 1);
 }
 
 void td_fft_compile(struct td_program *p)
@@ -267,7 +256,7 @@ void td_fft_compile(struct td_program *p)
         const struct td_phase *phase = &s->phase[i];
         assert(phase->family == p->families);
         if (phase->moves)
-            (void)add_move(p, &s->move[phase->index], before);
+            add_move(p, &s->move[phase->index], before);
         else
             add_pass(p, &s->pass[phase->index], before);
         before = phase;

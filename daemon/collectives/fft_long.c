@@ -62,7 +62,7 @@ struct maker {
 };
 
 /* add makes the array of a layout. A view lies where another array does. */
-static const struct td_array *add(struct maker *m, struct td_layout *layout, bool of_nodes,
+static const struct td_array *add(struct maker *m, const struct td_layout *layout, bool of_nodes,
                                   enum td_space space, const struct td_array *view)
 {
     struct td_array *a = &m->s->array[m->s->arrays++];
@@ -112,22 +112,9 @@ static const struct td_array *as_matrix(struct maker *m, const struct td_layout 
 }
 
 static void move(struct maker *m, const struct td_array *from, const struct td_array *to,
-                 struct td_pass *last)
+                 const struct td_pass *last)
 {
-    struct td_array_move *x = &m->s->move[m->s->moves++];
-    if (m->failed)
-        return;
-    m->failed = !td_move_make(x, m->in, m->arena, from, to);
-    if (last) {
-        x->along = last->along;
-        x->chunks = last->chunks;
-        x->lines = last->lines;
-        x->pieces = x->pieces / x->chunks + 1;
-    }
-    if (m->in->tuning->fabric == TD_FABRIC_ROUTED && !x->in_turn && !m->failed)
-        td_move_bursts(x, m->in->tuning);
-    m->s->phase[m->s->phases++] =
-        (struct td_phase){.moves = true, .index = (uint8_t)(m->s->moves - 1)};
+    m->failed = m->failed || !td_stages_move(m->s, m->in, m->arena, from, to, last);
 }
 
 static struct td_pass *pass(struct maker *m, const struct td_array *a, uint8_t axis,
@@ -154,8 +141,7 @@ bool td_fft_long_make(const struct td_plan_input *in, struct td_arena *arena,
     if (in_blocks(&plan->from, n2)) {
         matrix = as_matrix(&m, &plan->from, false, TD_SPACE_SOURCE);
     } else {
-        struct td_layout *whole = (struct td_layout *)(uintptr_t)&plan->from; /* it is borrowed */
-        const struct td_array *before = add(&m, whole, false, TD_SPACE_SOURCE, NULL);
+        const struct td_array *before = add(&m, &plan->from, false, TD_SPACE_SOURCE, NULL);
         const struct td_array *line = nodes_deal(&m, 1, plan->fft.size, 0, rows * n2, false, NULL);
         move(&m, before, line, NULL);
         matrix = nodes_deal(&m, 2, size, 0, rows, false, line);
@@ -177,8 +163,7 @@ bool td_fft_long_make(const struct td_plan_input *in, struct td_arena *arena,
         move(&m, by_row, turned, across);
         const struct td_array *line =
             nodes_deal(&m, 1, plan->fft.size, 0, columns * n1, false, turned);
-        struct td_layout *whole = (struct td_layout *)(uintptr_t)&plan->to;
-        move(&m, line, add(&m, whole, false, TD_SPACE_DESTINATION, NULL), NULL);
+        move(&m, line, add(&m, &plan->to, false, TD_SPACE_DESTINATION, NULL), NULL);
     }
     return !m.failed;
 }

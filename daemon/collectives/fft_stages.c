@@ -188,15 +188,6 @@ static void add_pass(struct builder *b, uint32_t axis)
 
 /* ---- moves ---- */
 
-/* dealt_alike: whether an axis is dealt out the same before and after a move, so that its lines are
- * chunk by chunk the same. */
-static bool dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis)
-{
-    const struct td_axis *x = &a->axis[axis], *y = &b->axis[axis];
-    return !a->box && !b->box && x->parts == y->parts &&
-           (x->parts == 1 || (x->block == y->block && x->offset == y->offset));
-}
-
 /* best_along chooses along which axis a move is cut: not along what is transformed just before it,
  * and if possible so that the first transform after it can begin with the first chunk. */
 static uint32_t best_along(const struct builder *b, const struct td_pass *last,
@@ -211,7 +202,7 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
         uint32_t d = l->order[i];
         bool inner = i + 1 == l->dimensions; /* its chunks would be strewn about */
         int score = (count[d] >= 4) * 2 +
-                    (d != next && !inner && dealt_alike(l, &to->layout, d)) * 3 - inner;
+                    (d != next && !inner && td_dealt_alike(l, &to->layout, d)) * 3 - inner;
         if (d != last->axis && score > best_score) {
             best = d;
             best_score = score;
@@ -222,29 +213,16 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
 
 static void add_move(struct builder *b, const struct td_array *to)
 {
-    struct td_array_move *m = &b->s->move[b->s->moves];
     const struct td_phase *before = b->s->phases ? &b->s->phase[b->s->phases - 1] : NULL;
     struct td_pass *last = before && !before->moves ? &b->s->pass[before->index] : NULL;
-    bool cuts = last && to->layout.dimensions > 1;
+    uint64_t message = (uint64_t)to->layout.owners * b->in->tuning->packet_bytes;
     if (b->failed)
         return;
-    b->s->moves++;
-    b->failed |= !td_move_make(m, b->in, b->arena, b->now, to);
-    if (cuts) {
-        uint64_t message = (uint64_t)to->layout.owners * b->in->tuning->packet_bytes;
+    if (last)
         td_pass_cut(last, best_along(b, last, to),
                     message > TD_COMPUTE_BYTES ? message : (uint64_t)TD_COMPUTE_BYTES);
-        m->along = last->along;
-        m->chunks = last->chunks;
-        m->lines = last->lines;
-        m->pieces = m->pieces / m->chunks + 1;
-        m->alike = dealt_alike(&last->to->layout, &to->layout, m->along);
-    }
-    if (b->in->tuning->fabric == TD_FABRIC_ROUTED && !m->in_turn && !b->failed)
-        td_move_bursts(m, b->in->tuning);
+    b->failed |= !td_stages_move(b->s, b->in, b->arena, b->now, to, last);
     b->now = to;
-    b->s->phase[b->s->phases++] =
-        (struct td_phase){.moves = true, .index = (uint8_t)(b->s->moves - 1)};
 }
 
 /* ---- stages ---- */

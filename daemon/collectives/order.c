@@ -2,15 +2,7 @@
 /* A permutation without a table: a four-round Feistel network on the least even number of bits that
  * holds n, walked until it lands below n (at most 4 tries on average). */
 #include "collectives.h"
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
+#include "core/scatter.h"
 
 uint64_t td_order_at(uint64_t seed, uint64_t n, uint64_t i)
 {
@@ -21,7 +13,7 @@ uint64_t td_order_at(uint64_t seed, uint64_t n, uint64_t i)
     do {
         uint64_t left = i >> half, right = i & mask;
         for (uint64_t round = 0; round < 4; round++) {
-            uint64_t next = left ^ (mix(right + mix(seed + round)) & mask);
+            uint64_t next = left ^ (td_scatter(right + td_scatter(seed + round)) & mask);
             left = right;
             right = next;
         }

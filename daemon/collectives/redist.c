@@ -14,18 +14,17 @@ bool td_redist_stages(const struct td_plan_input *in, struct td_arena *arena,
     if (!s)
         return false;
     s->arrays = 2;
-    s->moves = 1;
     return td_array_make(&s->array[0], in, arena, &plan->from, false, TD_SPACE_SOURCE,
                          plan->element[0], NULL) &&
            td_array_make(&s->array[1], in, arena, &plan->to, false, TD_SPACE_DESTINATION,
                          plan->element[1], NULL) &&
-           td_move_make(&s->move[0], in, arena, &s->array[0], &s->array[1]);
+           td_stages_move(s, in, arena, &s->array[0], &s->array[1], NULL);
 }
 
 static void expand(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    td_move_expand(p, &p->plan->stages->move[0], 0, family, index, step);
+    td_array_move_expand(p, &p->plan->stages->move[0], 0, family, index, step);
 }
 
 static const struct td_method method = {"redist", expand};
@@ -35,7 +34,7 @@ void td_redist_compile(struct td_program *p)
     const struct td_array_move *m = &p->plan->stages->move[0];
     uint64_t here = m->from->there[p->slot];
     p->method = &method;
-    td_move_add(p, m);
+    td_array_move_add(p, m);
     if (here)
         td_program_need(p, TD_MOVE_SEND, TD_MOVE_SEND, here, here, -1);
 }

@@ -5,15 +5,6 @@
 #include "core/arena.h"
 #include "redist_torus.h"
 
-void td_stages_free(struct td_stages *s, struct td_arena *arena)
-{
-    for (unsigned i = 0; i < s->moves; i++)
-        td_move_free(&s->move[i], arena);
-    for (unsigned i = 0; i < s->arrays; i++)
-        td_array_free(&s->array[i], arena);
-    td_arena_free(arena, s);
-}
-
 /* ---- arrays ---- */
 
 bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td_arena *arena,
@@ -139,19 +130,7 @@ static uint64_t most_here(const struct td_array_move *m, uint32_t slot)
     return most * m->from->element;
 }
 
-bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena,
-                  const struct td_array *from, const struct td_array *to)
-{
-    *m = (struct td_array_move){.from = from, .to = to, .chunks = 1, .bursts = 1};
-    if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
-                         is_here, m))
-        return false;
-    m->pieces = most_here(m, in->slot) / TD_COMPUTE_BYTES + 1;
-    m->in_turn = in->plan->fft.method == TD_ALLTOALL_PAIRWISE;
-    return in->plan->kind != TD_KIND_REDIST || make_schedule(m, in, arena);
-}
-
-void td_move_free(struct td_array_move *m, struct td_arena *arena)
+static void free_move(struct td_array_move *m, struct td_arena *arena)
 {
     td_overlap_free(&m->overlap, arena);
     td_schedule_free(&m->schedule, arena);
@@ -159,10 +138,13 @@ void td_move_free(struct td_array_move *m, struct td_arena *arena)
 
 enum { BURSTS_MAX = 1 << 12 };
 
-void td_move_bursts(struct td_array_move *m, const struct td_tuning *tuning)
+/* cut_bursts: on a torus a packet for each partner, and then the next, keeps all links busy. */
+static void cut_bursts(struct td_array_move *m, const struct td_tuning *tuning)
 {
     const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
     uint64_t most = 0; /* of what the first owner has for another; the same on every node */
+    if (tuning->fabric != TD_FABRIC_ROUTED || m->scheduled || m->in_turn)
+        return;
     for (uint32_t q = 0; q < to->owners; q++) {
         uint64_t elements = td_overlap_count(from, to, 0, q);
         most = elements > most ? elements : most;
@@ -171,17 +153,48 @@ void td_move_bursts(struct td_array_move *m, const struct td_tuning *tuning)
     m->bursts = packets < BURSTS_MAX ? packets : BURSTS_MAX;
 }
 
-uint64_t td_move_turns(const struct td_array_move *m)
+bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis)
+{
+    const struct td_axis *x = &a->axis[axis], *y = &b->axis[axis];
+    return !a->box && !b->box && x->parts == y->parts &&
+           (x->parts == 1 || (x->block == y->block && x->offset == y->offset));
+}
+
+bool td_stages_move(struct td_stages *s, const struct td_plan_input *in, struct td_arena *arena,
+                    const struct td_array *from, const struct td_array *to,
+                    const struct td_pass *last)
+{
+    struct td_array_move *m = &s->move[s->moves];
+    s->phase[s->phases++] = (struct td_phase){.moves = true, .index = (uint8_t)s->moves++};
+    *m = (struct td_array_move){.from = from, .to = to, .chunks = 1, .bursts = 1};
+    if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
+                         is_here, m))
+        return false;
+    if (last) {
+        m->chunks = last->chunks;
+        m->lines = last->lines;
+        m->along = last->along;
+        m->alike = td_dealt_alike(&from->layout, &to->layout, last->along);
+    }
+    m->pieces = most_here(m, in->slot) / m->chunks / TD_COMPUTE_BYTES + 1;
+    m->in_turn = in->plan->fft.method == TD_ALLTOALL_PAIRWISE;
+    if (in->plan->kind == TD_KIND_REDIST && !make_schedule(m, in, arena))
+        return false;
+    cut_bursts(m, in->tuning);
+    return true;
+}
+
+uint64_t td_array_move_turns(const struct td_array_move *m)
 {
     return m->scheduled ? m->schedule.steps : m->to->layout.owners;
 }
 
-unsigned td_move_add(struct td_program *p, const struct td_array_move *m)
+unsigned td_array_move_add(struct td_program *p, const struct td_array_move *m)
 {
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
     unsigned first = td_program_add(p, TD_RECV, m->chunks * m->bursts * m->from->layout.owners * to,
                                     "parts from other nodes");
-    td_program_add(p, TD_SEND, m->chunks * m->bursts * td_move_turns(m) * from,
+    td_program_add(p, TD_SEND, m->chunks * m->bursts * td_array_move_turns(m) * from,
                    "parts to other nodes");
     td_program_add(p, TD_COPY, m->chunks * from * to * m->pieces, "parts that stay on the node");
     return first;
@@ -245,8 +258,8 @@ static void expand_copy(const struct td_program *p, const struct td_array_move *
     share(&step->to, m->from->element, m->pieces, piece);
 }
 
-void td_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
-                    unsigned family, uint64_t index, struct td_step *step)
+void td_array_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
+                          unsigned family, uint64_t index, struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t senders = m->from->layout.owners;
@@ -255,7 +268,7 @@ void td_move_expand(const struct td_program *p, const struct td_array_move *m, u
     if (family == TD_MOVE_COPY) {
         expand_copy(p, m, index, step);
     } else if (family == TD_MOVE_SEND) {
-        uint64_t here = m->from->there[p->slot], turns = td_move_turns(m);
+        uint64_t here = m->from->there[p->slot], turns = td_array_move_turns(m);
         uint64_t burst = index / here / turns, chunk = burst / m->bursts;
         uint32_t from = m->from->here[index % here], to = 0;
         if (!partner(p, m, from, burst, index / here % turns, &to))
@@ -276,4 +289,15 @@ void td_move_expand(const struct td_program *p, const struct td_array_move *m, u
         step->to = slice(m, TD_OVERLAP_TO, from, to, burst / m->bursts);
         share(&step->to, m->from->element, m->bursts, burst % m->bursts);
     }
+}
+
+/* ---- */
+
+void td_stages_free(struct td_stages *s, struct td_arena *arena)
+{
+    for (unsigned i = 0; i < s->moves; i++)
+        free_move(&s->move[i], arena);
+    for (unsigned i = 0; i < s->arrays; i++)
+        td_array_free(&s->array[i], arena);
+    td_arena_free(arena, s);
 }

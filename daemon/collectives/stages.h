@@ -89,23 +89,23 @@ void td_array_free(struct td_array *a, struct td_arena *arena);
 /* td_array_bytes returns the size of an owner's array. */
 uint64_t td_array_bytes(const struct td_array *a, uint32_t owner);
 
-/* td_move_make makes the tables of a move, in one chunk. False: no memory; td_move_free is still
- * due. */
-bool td_move_make(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena,
-                  const struct td_array *from, const struct td_array *to);
-void td_move_free(struct td_array_move *m, struct td_arena *arena);
+/* td_stages_move adds a move, in the chunks of the pass before it (NULL: in one). False: no memory.
+ */
+bool td_stages_move(struct td_stages *stages, const struct td_plan_input *in,
+                    struct td_arena *arena, const struct td_array *from, const struct td_array *to,
+                    const struct td_pass *last);
+/* td_dealt_alike: whether an axis is dealt out the same in two layouts, so that its lines are,
+ * chunk by chunk, the same ones. */
+bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis);
 
-/* td_move_bursts: on a torus a packet for each partner, and then the next, keeps all links
- * busy; cuts the messages so. */
-void td_move_bursts(struct td_array_move *m, const struct td_tuning *tuning);
 /* Families of a move, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
  * [chunk][burst][sender][owner here]; COPY: [chunk][owner here][owner here][piece]. */
 enum { TD_MOVE_RECV, TD_MOVE_SEND, TD_MOVE_COPY, TD_MOVE_FAMILIES };
-/* td_move_add adds them and returns the first. */
-unsigned td_move_add(struct td_program *p, const struct td_array_move *m);
-/* td_move_expand makes step `index` of family first + `family`. */
-void td_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
-                    unsigned family, uint64_t index, struct td_step *step);
+/* td_array_move_add adds them and returns the first. */
+unsigned td_array_move_add(struct td_program *p, const struct td_array_move *m);
+/* td_array_move_expand makes step `index` of family first + `family`. */
+void td_array_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
+                          unsigned family, uint64_t index, struct td_step *step);
 /* struct td_pass_loops: the lines of a chunk: two loops that a step takes, and what is left. */
 struct td_pass_loops {
     uint64_t stride, to_stride;
@@ -125,7 +125,7 @@ void td_pass_split(struct td_pass *p);
 /* td_pass_loops finds those of an owner. */
 void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
                    struct td_pass_loops *out);
-/* td_move_turns returns how many partners an owner has turns for. */
-uint64_t td_move_turns(const struct td_array_move *m);
+/* td_array_move_turns returns how many partners an owner has turns for. */
+uint64_t td_array_move_turns(const struct td_array_move *m);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "link.h"
+#include "scatter.h"
 #include "state.h"
 
 /* A handler or one turn of a task emits at most so much; the pump stops before. */
@@ -107,11 +108,7 @@ void td_core_alarm(struct td_core *core, td_time at)
 
 uint64_t td_core_random(struct td_core *core)
 {
-    /* splitmix64 */
-    uint64_t x = core->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
+    return td_scatter_next(&core->random);
 }
 
 td_time td_core_after(const struct td_core *core, int64_t ns)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "scatter.h"
 
 struct td_range td_block(uint64_t n, uint64_t parts, uint64_t part)
 {
@@ -329,18 +330,11 @@ const char *td_layout_check(const struct td_layout *l, uint32_t ranks, uint64_t 
     return wrong || !l->box ? wrong : check_boxes(l, elements, text, text_bytes);
 }
 
-/* scatter is the finaliser of splitmix64. */
-static uint64_t scatter(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 uint64_t td_layout_hash(const struct td_layout *l)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-#define MIX(value) (hash = scatter(hash * 0x9e3779b97f4a7c15u + scatter((uint64_t)(value) + 1)))
+#define MIX(value)                                                                                 \
+    (hash = td_scatter(hash * 0x9e3779b97f4a7c15u + td_scatter((uint64_t)(value) + 1)))
     MIX(l->dimensions);
     MIX(l->owners);
     MIX(l->box != NULL);

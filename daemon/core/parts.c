@@ -2,6 +2,7 @@
 #include "parts.h"
 
 #include "arena.h"
+#include "scatter.h"
 
 bool td_parts_build(struct td_parts *parts, struct td_arena *arena, const struct td_group *group,
                     uint32_t slot)
@@ -79,17 +80,9 @@ struct td_slice td_parts_slice(const struct td_parts *parts, bool destination, u
 
 /* ---- surveys ---- */
 
-/* scatter64 is the finaliser of splitmix64: every bit of the input reaches every bit. */
-static uint64_t scatter64(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 static uint64_t pair_hash(uint64_t sender, uint64_t receiver)
 {
-    return scatter64(sender << 32 | receiver);
+    return td_scatter(sender << 32 | receiver);
 }
 
 static void note(struct td_survey *s, uint64_t sender, uint64_t receiver, uint64_t bytes,
@@ -97,7 +90,7 @@ static void note(struct td_survey *s, uint64_t sender, uint64_t receiver, uint64
 {
     if (bytes == 0)
         return;
-    s->hash += sign * scatter64(pair_hash(sender, receiver) + bytes);
+    s->hash += sign * td_scatter(pair_hash(sender, receiver) + bytes);
     s->difference += sign * bytes;
     s->by_sender += sign * bytes * sender;
     s->by_receiver += sign * bytes * receiver;

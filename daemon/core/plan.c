@@ -253,11 +253,11 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
                  wrong.at + 1, wrong.text);
         return false;
     }
-    const char *not = td_layout_check(layout, m->ranks, element, more, sizeof more);
-    if (!not )
+    const char *because = td_layout_check(layout, m->ranks, element, more, sizeof more);
+    if (!because)
         return true;
     m->error = TD_ERR_INVALID;
-    snprintf(m->text, m->size, "the layout %s, \"%.100s\": %s", side, text, not );
+    snprintf(m->text, m->size, "the layout %s, \"%.100s\": %s", side, text, because);
     return false;
 }
 

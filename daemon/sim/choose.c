@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/scatter.h"
+
 static uint64_t draw(uint64_t *state, uint64_t below)
 {
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return td_scatter_next(state) % below;
 }
 
 /* grow adds random neighbours of what is there until `wanted` nodes are. */

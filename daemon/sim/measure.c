@@ -14,6 +14,7 @@
 #include "core/core.h"
 #include "core/group.h"
 #include "core/planes.h"
+#include "core/scatter.h"
 #include "measure_plan.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
@@ -139,9 +140,7 @@ static bool all_join(struct td_sim *sim, struct party *p)
 static uint64_t part_bytes(const struct td_measure_options *o, uint64_t i, uint64_t j)
 {
     uint64_t x = (i << 32 | j) + o->world.seed * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    double at = (double)((x ^ x >> 31) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
+    double at = (double)(td_scatter(x) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
     return (uint64_t)((double)o->bytes * (1 + o->spread * (2 * at - 1)) + 0.5);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectives/select.h"
+#include "core/scatter.h"
 #include "sim.h"
 
 enum {
@@ -33,11 +34,7 @@ void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_
 
 uint64_t td_sim_random(struct td_sim *sim, uint64_t below)
 {
-    /* splitmix64 */
-    uint64_t x = sim->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return td_scatter_next(&sim->random) % below;
 }
 
 td_time sim_delay(struct td_sim *sim, td_time most)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scatter: one number to another that looks like none of the others: for hashes, orders and draws
+ * that are the same on every machine. Not for secrets. */
+#ifndef TD_CORE_SCATTER_H
+#define TD_CORE_SCATTER_H
+
+#include <stdint.h>
+
+/* td_scatter is the finaliser of splitmix64: every bit of the input reaches every bit. */
+static inline uint64_t td_scatter(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* td_scatter_next is splitmix64: the next number of a sequence. */
+static inline uint64_t td_scatter_next(uint64_t *state)
+{
+    return td_scatter(*state += 0x9e3779b97f4a7c15u);
+}
+
+#endif
