@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collectives.h"
+#include "reach.h"
 
 struct rank {
     int fd;
@@ -162,17 +162,6 @@ static void sample(struct rank *r, struct outcome *out)
         snprintf(out->text, sizeof out->text, "%s", failed);
 }
 
-static int connect_to_driver(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *path = getenv("COLLECTIVES_SOCKET");
-    if (!path || strlen(path) >= sizeof address.sun_path)
-        return -1;
-    strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
-}
-
 int main(void)
 {
     struct rank r = {0};
@@ -184,7 +173,7 @@ int main(void)
     }
     r.source = side_alloc(ROOM_BYTES);
     r.destination = side_alloc(ROOM_BYTES);
-    r.fd = connect_to_driver();
+    r.fd = reach_driver("COLLECTIVES_SOCKET");
     if (!r.source || !r.destination || r.fd < 0) {
         fprintf(stderr, "collectives: %s\n",
                 r.fd < 0 ? "COLLECTIVES_SOCKET leads nowhere: this is started by its driver"

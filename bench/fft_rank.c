@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fft.h"
+#include "reach.h"
 
 static struct part in, out;
 
@@ -97,23 +97,12 @@ static void obey(const struct order *order, struct outcome *outcome)
         snprintf(outcome->text, sizeof outcome->text, "%s", failed);
 }
 
-static int connect_to_driver(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *path = getenv("FFT_SOCKET");
-    if (!path || strlen(path) >= sizeof address.sun_path)
-        return -1;
-    strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
-}
-
 int main(void)
 {
     struct greeting greeting;
     struct order order;
     const char *failed = side_open(&greeting.rank, &greeting.ranks);
-    int fd = failed ? -1 : connect_to_driver();
+    int fd = failed ? -1 : reach_driver("FFT_SOCKET");
     if (fd < 0) {
         fprintf(stderr, "bench fft: %s\n",
                 failed ? failed : "FFT_SOCKET leads nowhere: this is started by its driver");

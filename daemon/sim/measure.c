@@ -13,6 +13,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/group.h"
+#include "core/layout_text.h"
 #include "core/planes.h"
 #include "core/scatter.h"
 #include "measure_plan.h"
@@ -257,11 +258,10 @@ static bool explain_plan(const struct td_measure_options *o, struct party *p,
     m->method = p->plan.method;
     m->steps = p->plan.steps;
     m->bound = td_measured_plan_bound(&p->plan, &m->topology, s->packet_bytes, &m->in_turn);
-    if (o->plan->from[0] || o->plan->to[0])
-        snprintf(m->call, sizeof m->call, "%s of %.120s to %.120s", td_kind_name(o->call.kind),
-                 o->plan->from[0] ? o->plan->from : "rows", o->plan->to[0] ? o->plan->to : "rows");
-    else
-        snprintf(m->call, sizeof m->call, "%s of rows", td_kind_name(o->call.kind));
+    char from[160], to[160];
+    td_layout_print(&p->plan.plan->from, from, sizeof from);
+    td_layout_print(&p->plan.plan->to, to, sizeof to);
+    snprintf(m->call, sizeof m->call, "%s of %s to %s", td_kind_name(o->call.kind), from, to);
     if (o->call.kind == TD_KIND_FFT)
         snprintf(m->why, sizeof m->why, "%u moves of the array from node to node", m->steps);
     else

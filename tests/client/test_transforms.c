@@ -153,60 +153,26 @@ static void random_case(uint64_t seed)
             fail_msg("%s", why);
         plan(i);
     }
-    for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < PLANS; i++)
-            execute(i);
-        for (unsigned i = 0; i < PLANS; i++)
-            check(i);
-    }
-    for (unsigned i = 0; i < PLANS; i++)
-        drop(i);
+    play(&(struct plays){PLANS, execute, check, drop});
     td_arena_destroy(arena);
-}
-
-static void cases(uint32_t ranks, bool blocks, uint64_t seed)
-{
-    const char *one = getenv("TORUS_TEST_CASE");
-    uint64_t count = getenv("TORUS_TEST_LONG") ? 100 : 12;
-    join_ranks(ranks, blocks);
-    for (uint64_t i = 0; i < count && !one; i++)
-        random_case(seed * 1000 + i);
-    if (one)
-        random_case(strtoull(one, NULL, 10));
-    close_all(context, ranks);
 }
 
 static void any_array_is_transformed_on_one_node(void **state)
 {
     (void)state;
-    start(1, "");
-    cases(1, false, 1);
-    cases(4, false, 2);
-    cases(13, false, 3);
-    stop();
+    cases_on_one_node(random_case);
 }
 
 static void any_array_is_transformed_on_several_nodes(void **state)
 {
     (void)state;
-    start(4, "");
-    cases(3, false, 4);
-    cases(16, true, 5);
-    cases(9, false, 6);
-    stop();
+    cases_on_several_nodes(random_case);
 }
 
 static void any_array_is_transformed_on_the_routed_fabric(void **state)
 {
     (void)state;
-    columns = 3;
-    prepare(9);
-    start_all("[torus]\nfabric = routed\nslots = 2\n[network]\npacket = 4KiB\n");
-    cases(9, false, 7);
-    cases(16, true, 8);
-    cases(16, false, 9);
-    cases(2, true, 10);
-    stop();
+    cases_on_the_routed_fabric(random_case);
 }
 
 /* ---- what is wrong ---- */

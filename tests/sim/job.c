@@ -174,18 +174,24 @@ void job_call_all(struct job *job, const struct td_call *call, uint64_t shift, b
         job_call(job, i, call, shift, in_place);
 }
 
-uint64_t job_plan(struct job *job, const struct td_fft *fft)
+uint64_t job_agree(struct job *job, unsigned kind, const struct td_description *description)
 {
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.call.kind = TD_KIND_PLAN_FFT;
-    q.u.operation.description.fft = *fft;
-    td_fft_all(&q.u.operation.description.fft);
+    q.u.operation.call.kind = (uint8_t)kind;
+    q.u.operation.description = *description;
     q.u.operation.timeout_ns = -1;
     for (uint32_t i = 0; i < job->size; i++)
         job_make(job, i, &q);
     job_settle(job);
     job_expect_all(job, TD_OK, NULL);
-    uint64_t plan = job_reply(job, 0)->u.planned.plan;
+    return job_reply(job, 0)->u.planned.plan;
+}
+
+uint64_t job_plan(struct job *job, const struct td_fft *fft)
+{
+    struct td_description description = {.fft = *fft};
+    td_fft_all(&description.fft);
+    uint64_t plan = job_agree(job, TD_KIND_PLAN_FFT, &description);
     for (uint32_t i = 0; i < job->size; i++) {
         const struct td_reply *r = job_reply(job, i);
         struct td_range rows = td_block(fft->size[0], job->size, i);

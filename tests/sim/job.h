@@ -57,7 +57,9 @@ void job_call(struct job *job, uint32_t i, const struct td_call *call, uint64_t 
 /* job_make sends a call that a test made itself; group and number are filled in. */
 void job_make(struct job *job, uint32_t i, struct td_request *q);
 void job_call_all(struct job *job, const struct td_call *call, uint64_t shift, bool in_place);
-/* job_plan asks all ranks for a plan and returns its number. */
+/* job_agree has all ranks agree on a plan (PLAN_FFT, PLAN_REDIST), and returns its number; job_plan
+ * on one of a complex transform of rows. */
+uint64_t job_agree(struct job *job, unsigned kind, const struct td_description *description);
 uint64_t job_plan(struct job *job, const struct td_fft *fft);
 void job_unplan(struct job *job, uint64_t plan);
 void *job_source(struct job *job, uint32_t i, uint64_t shift);

@@ -19,17 +19,8 @@ static bool long_run;
 
 static uint64_t plan_of(struct job *job, const struct transform *t)
 {
-    struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.call.kind = TD_KIND_PLAN_FFT;
-    q.u.operation.timeout_ns = -1;
-    q.u.operation.description.fft = t->fft;
-    q.u.operation.description.from = t->text[0];
-    q.u.operation.description.to = t->text[1];
-    for (uint32_t i = 0; i < job->size; i++)
-        job_make(job, i, &q);
-    job_settle(job);
-    job_expect_all(job, TD_OK, NULL);
-    return job_reply(job, 0)->u.planned.plan;
+    const struct td_description description = {.fft = t->fft, .from = t->text[0], .to = t->text[1]};
+    return job_agree(job, TD_KIND_PLAN_FFT, &description);
 }
 
 /* compare checks what all ranks have, and that their guards are whole. */

@@ -25,17 +25,9 @@ static void read_layouts(struct move *m, struct td_arena *arena, uint32_t ranks)
 
 static uint64_t plan_of(struct job *job, const struct move *m)
 {
-    struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.call.kind = TD_KIND_PLAN_REDIST;
-    q.u.operation.timeout_ns = -1;
-    q.u.operation.description.redist = m->redist;
-    q.u.operation.description.from = m->text[0];
-    q.u.operation.description.to = m->text[1];
-    for (uint32_t i = 0; i < job->size; i++)
-        job_make(job, i, &q);
-    job_settle(job);
-    job_expect_all(job, TD_OK, NULL);
-    return job_reply(job, 0)->u.planned.plan;
+    const struct td_description description = {
+        .redist = m->redist, .from = m->text[0], .to = m->text[1]};
+    return job_agree(job, TD_KIND_PLAN_REDIST, &description);
 }
 
 static void move(struct job *job, const struct move *m, uint64_t plan)
