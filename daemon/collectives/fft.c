@@ -12,6 +12,17 @@ struct loop {
     uint64_t count, from, to; /* elements from one to the next */
 };
 
+/* struct loops: the lines of a chunk: two loops that a step takes, and what is left. */
+struct loops {
+    uint64_t stride, to_stride;
+    uint64_t batch, distance, to_distance;
+    uint64_t batch2, distance2, to_distance2;
+    uint64_t offset, to_offset; /* of the chunk; all in elements */
+    uint64_t parts;             /* turns of the rest; 0: no lines */
+    unsigned rests;
+    struct loop rest[TD_DIMENSIONS_MAX];
+};
+
 /* merge sorts loops from the widest to the tightest, and makes one of two where the inner one ends
  * where the outer goes on. */
 static unsigned merge(struct loop *loop, unsigned count)
@@ -52,8 +63,8 @@ static struct loop take_longest(struct loop *loop, unsigned *count)
     return longest;
 }
 
-void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
-                   struct td_pass_loops *out)
+/* find_loops finds those of an owner. */
+static void find_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk, struct loops *out)
 {
     const struct td_layout *l = &p->from->layout;
     uint64_t count[TD_DIMENSIONS_MAX], from[TD_DIMENSIONS_MAX], to[TD_DIMENSIONS_MAX];
@@ -62,7 +73,7 @@ void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
     td_layout_local(l, owner, count);
     td_layout_strides(l, owner, from);
     td_layout_strides(&p->to->layout, owner, to);
-    *out = (struct td_pass_loops){.stride = from[p->axis], .to_stride = to[p->axis]};
+    *out = (struct loops){.stride = from[p->axis], .to_stride = to[p->axis]};
     if (p->along != p->axis) {
         uint64_t begin = chunk * p->lines;
         out->offset = begin * from[p->along];
@@ -88,9 +99,7 @@ void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
     out->to_distance2 = b.to;
     out->parts = 1;
     for (unsigned i = loops; i-- > 0;) {
-        out->rest[out->rests].count = loop[i].count;
-        out->rest[out->rests].from = loop[i].from;
-        out->rest[out->rests++].to = loop[i].to;
+        out->rest[out->rests++] = loop[i];
         out->parts *= loop[i].count;
     }
 }
@@ -99,8 +108,8 @@ void td_pass_split(struct td_pass *p)
 {
     p->parts = 1;
     for (uint32_t i = 0; i < p->from->there[p->from->own]; i++) {
-        struct td_pass_loops loops;
-        td_pass_loops(p, p->from->here[i], 0, &loops);
+        struct loops loops;
+        find_loops(p, p->from->here[i], 0, &loops);
         p->parts = loops.parts > p->parts ? loops.parts : p->parts;
     }
 }
@@ -131,9 +140,9 @@ static void expand_pass(const struct td_program *p, const struct td_pass *pass, 
     const struct td_array *from = pass->from, *to = pass->to;
     uint64_t here = from->there[p->slot], part = index % pass->parts;
     uint32_t place = (uint32_t)(index / pass->parts % here);
-    struct td_pass_loops loops;
+    struct loops loops;
     *step = (struct td_step){.kind = TD_TRANSFORM, .type = (uint8_t)p->plan->fft.type};
-    td_pass_loops(pass, from->here[place], index / pass->parts / here, &loops);
+    find_loops(pass, from->here[place], index / pass->parts / here, &loops);
     if (part >= loops.parts)
         return;
     for (unsigned i = 0; i < loops.rests; i++) {

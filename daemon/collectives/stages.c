@@ -7,6 +7,13 @@
 
 /* ---- arrays ---- */
 
+/* part_bytes returns the size of an owner's part. */
+static uint64_t part_bytes(const struct td_array *a, uint32_t owner)
+{
+    uint64_t count[TD_DIMENSIONS_MAX];
+    return td_layout_local(&a->layout, owner, count) * a->element;
+}
+
 bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td_arena *arena,
                    const struct td_layout *layout, bool of_nodes, enum td_space space,
                    uint64_t element, int64_t *scratch)
@@ -38,14 +45,14 @@ bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td
         a->local[here] = local;
         if (space == TD_SPACE_SCRATCH) {
             a->base[here] = *scratch;
-            *scratch += (int64_t)(td_array_bytes(a, o) + 63) & ~(int64_t)63;
+            *scratch += (int64_t)(part_bytes(a, o) + 63) & ~(int64_t)63;
         }
         here++;
     }
     return true;
 }
 
-void td_array_free(struct td_array *a, struct td_arena *arena)
+static void free_array(struct td_array *a, struct td_arena *arena)
 {
     td_arena_free(arena, a->slot);
     td_arena_free(arena, a->place);
@@ -55,12 +62,6 @@ void td_array_free(struct td_array *a, struct td_arena *arena)
     td_arena_free(arena, a->base);
     if (!a->borrowed)
         td_layout_free(&a->layout, arena);
-}
-
-uint64_t td_array_bytes(const struct td_array *a, uint32_t owner)
-{
-    uint64_t count[TD_DIMENSIONS_MAX];
-    return td_layout_local(&a->layout, owner, count) * a->element;
 }
 
 /* ---- schedules ---- */
@@ -298,6 +299,6 @@ void td_stages_free(struct td_stages *s, struct td_arena *arena)
     for (unsigned i = 0; i < s->moves; i++)
         free_move(&s->move[i], arena);
     for (unsigned i = 0; i < s->arrays; i++)
-        td_array_free(&s->array[i], arena);
+        free_array(&s->array[i], arena);
     td_arena_free(arena, s);
 }

@@ -81,13 +81,10 @@ struct td_stages {
 void td_stages_free(struct td_stages *stages, struct td_arena *arena);
 
 /* td_array_make takes or borrows a layout. In scratch its parts begin at *scratch, which goes on
- * behind them. False: no memory; td_array_free is still due. */
+ * behind them. False: no memory. */
 bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td_arena *arena,
                    const struct td_layout *layout, bool of_nodes, enum td_space space,
                    uint64_t element, int64_t *scratch);
-void td_array_free(struct td_array *a, struct td_arena *arena);
-/* td_array_bytes returns the size of an owner's array. */
-uint64_t td_array_bytes(const struct td_array *a, uint32_t owner);
 
 /* td_stages_move adds a move, in the chunks of the pass before it (NULL: in one). False: no memory.
  */
@@ -106,25 +103,10 @@ unsigned td_array_move_add(struct td_program *p, const struct td_array_move *m);
 /* td_array_move_expand makes step `index` of family first + `family`. */
 void td_array_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
                           unsigned family, uint64_t index, struct td_step *step);
-/* struct td_pass_loops: the lines of a chunk: two loops that a step takes, and what is left. */
-struct td_pass_loops {
-    uint64_t stride, to_stride;
-    uint64_t batch, distance, to_distance;
-    uint64_t batch2, distance2, to_distance2;
-    uint64_t offset, to_offset; /* of the chunk; all in elements */
-    uint64_t parts;             /* turns of the rest; 0: no lines */
-    unsigned rests;
-    struct td_pass_rest {
-        uint64_t count, from, to;
-    } rest[TD_DIMENSIONS_MAX];
-};
 /* td_pass_cut cuts a pass into chunks along an axis, of about `bytes`; td_pass_split, when chunks
  * are set, counts into how many steps each falls. */
 void td_pass_cut(struct td_pass *p, uint32_t along, uint64_t bytes);
 void td_pass_split(struct td_pass *p);
-/* td_pass_loops finds those of an owner. */
-void td_pass_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk,
-                   struct td_pass_loops *out);
 /* td_array_move_turns returns how many partners an owner has turns for. */
 uint64_t td_array_move_turns(const struct td_array_move *m);
 

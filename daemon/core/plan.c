@@ -124,7 +124,7 @@ static uint64_t hash(uint64_t h, uint64_t value)
     return h;
 }
 
-uint64_t td_fft_digest(const struct td_fft *fft)
+static uint64_t fft_digest(const struct td_fft *fft)
 {
     uint64_t h = hash(0xcbf29ce484222325u, fft->dimensions);
     h = hash(h, fft->type);
@@ -186,7 +186,7 @@ double td_fft_factor(const struct td_fft *fft)
 
 /* ---- moves ---- */
 
-const char *td_redist_check(const struct td_redist *r)
+static const char *check_redist(const struct td_redist *r)
 {
     uint32_t seen = 0;
     if (r->dimensions < 1 || r->dimensions > TD_DIMENSIONS_MAX)
@@ -202,7 +202,7 @@ const char *td_redist_check(const struct td_redist *r)
     return NULL;
 }
 
-uint64_t td_redist_digest(const struct td_redist *r)
+static uint64_t redist_digest(const struct td_redist *r)
 {
     uint64_t h = hash(hash(0xcbf29ce484222325u, r->dimensions), r->element);
     h = hash(h, r->schedule);
@@ -285,7 +285,7 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
         for (uint32_t a = 0; a < fft->dimensions; a++)
             size[side][a] = td_fft_size(fft, side, a);
     }
-    plan->digest = td_fft_digest(fft);
+    plan->digest = fft_digest(fft);
     plan->rows = fft->dimensions == 2 && kind_of(fft, 0) == TD_TRANSFORM_C2C &&
                  kind_of(fft, 1) == TD_TRANSFORM_C2C && is_empty(d->from) && is_empty(d->to) &&
                  fft->grid[0] == 0 && fft->method == TD_ALLTOALL_AUTO;
@@ -298,14 +298,14 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
 static bool make_redist(struct maker *m, const struct td_description *d, struct td_plan *plan)
 {
     const struct td_redist *r = &plan->redist;
-    const char *wrong = td_redist_check(r);
+    const char *wrong = check_redist(r);
     if (wrong)
         return refuse(m, wrong);
     uint64_t size[TD_DIMENSIONS_MAX];
     for (uint32_t a = 0; a < r->dimensions; a++)
         size[a] = r->size[r->axes[a]];
     plan->element[0] = plan->element[1] = r->element;
-    plan->digest = td_redist_digest(r);
+    plan->digest = redist_digest(r);
     if (!read_layout(m, "before", d->from, r->dimensions, r->size, r->element, &plan->from) ||
         !read_layout(m, "after", d->to, r->dimensions, size, r->element, &plan->to))
         return false;

@@ -110,10 +110,7 @@ void td_fft_all(struct td_fft *fft);
  * size of an element there. */
 uint64_t td_fft_size(const struct td_fft *fft, unsigned side, uint32_t axis);
 uint64_t td_fft_element(const struct td_fft *fft, unsigned side);
-uint64_t td_fft_digest(const struct td_fft *fft);
 /* td_fft_factor returns the scale factor applied to the result. */
 double td_fft_factor(const struct td_fft *fft);
-const char *td_redist_check(const struct td_redist *redist);
-uint64_t td_redist_digest(const struct td_redist *redist);
 
 #endif
