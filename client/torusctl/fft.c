@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fft_options.h"
+#include "fft_whole.h"
 #include "team.h"
 
 enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASE_CHECK, PHASES };
@@ -146,11 +147,21 @@ static double number_at(const struct run *r, const void *data, uint64_t i)
     return r->job.form[0].single ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
 
+/* bound returns what a relative L2 error is allowed to be, `times` that of a transform. */
+static double bound_of(const struct run *r, double times)
+{
+    double points = 1;
+    for (uint32_t d = 0; d < r->job.desc.dimensions; d++)
+        points *= r->job.desc.transform[d] ? (double)r->job.desc.shape[d] : 1;
+    double epsilon = r->job.form[0].single ? (double)FLT_EPSILON : DBL_EPSILON;
+    return times * 4 * epsilon * sqrt(log2(points > 2 ? points : 2));
+}
+
 /* report_check tells how far the way there and back leads from the input. */
 static void report_check(struct run *r)
 {
     uint64_t numbers = r->shard[0].elements * (r->job.form[0].real ? 1 : 2);
-    double sums[2] = {0, 0}, all[2], points = 1;
+    double sums[2] = {0, 0}, all[2], bound = bound_of(r, 2);
     for (uint64_t i = 0; i < numbers; i++) {
         double want = number_at(r, r->again, i), off = number_at(r, r->data, i) - want;
         sums[0] += off * off;
@@ -160,11 +171,7 @@ static void report_check(struct run *r)
         team_complain(&r->team, "%s", torus_last_error(r->team.context));
         return;
     }
-    for (uint32_t d = 0; d < r->job.desc.dimensions; d++)
-        points *= r->job.desc.transform[d] ? (double)r->job.desc.shape[d] : 1;
     double error = sqrt(all[1] > 0 ? all[0] / all[1] : all[0]);
-    double epsilon = r->job.form[0].single ? (double)FLT_EPSILON : DBL_EPSILON;
-    double bound = 8 * epsilon * sqrt(log2(points > 2 ? points : 2));
     show(r, NULL);
     if (torus_rank(r->team.world) == 0)
         printf("there and back: relative L2 error %.3g (bound %.3g)\n", error, bound);
@@ -173,6 +180,31 @@ static void report_check(struct run *r)
                       r->options.real && r->options.inverse
                           ? ": the input may be no spectrum of real numbers"
                           : "");
+}
+
+/* compare_whole tells how far the result is from FFTW's, where one process can make that, too. */
+static void compare_whole(struct run *r)
+{
+    char text[600];
+    double error = 0, bound = bound_of(r, 1);
+    if (torus_rank(r->team.world) != 0)
+        return;
+    show(r, NULL);
+    if (r->npy.count > FFT_WHOLE_MAX || r->job.after.count > FFT_WHOLE_MAX) {
+        printf("not beside FFTW's of the whole array, which has more than %d elements\n",
+               FFT_WHOLE_MAX);
+        return;
+    }
+    show(r, "transforming in one process");
+    bool read = fft_whole_error(&r->options, &r->job, &error, text, sizeof text);
+    show(r, NULL);
+    if (!read) {
+        team_complain(&r->team, "%s", text);
+        return;
+    }
+    printf("beside FFTW's of the whole array: relative L2 error %.3g (bound %.3g)\n", error, bound);
+    if (!(error <= bound))
+        team_complain(&r->team, "FFTW's result is another one: please report this");
 }
 
 static void check(struct run *r)
@@ -185,6 +217,8 @@ static void check(struct run *r)
         team_complain(&r->team, "%s", torus_last_error(r->team.context));
     else if (run_plan(r, back, "transforming back"))
         report_check(r);
+    if (!r->team.text[0])
+        compare_whole(r);
 }
 
 /* ---- all of it ---- */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fft_words.h"
+
 /* ---- the command line ---- */
 
 /* choice returns which of some names a value is; -1: none. */
@@ -65,12 +67,18 @@ static const char *take_norm(struct fft_options *o, const char *value)
 
 static const char *take_method(struct fft_options *o, const char *value)
 {
-    static const char *const names[] = {"auto", "random", "pairwise"};
-    static const int methods[] = {TORUS_TRANSPOSE_AUTO, TORUS_TRANSPOSE_RANDOM,
-                                  TORUS_TRANSPOSE_PAIRWISE};
-    int which = choice(value, names, 3);
-    o->method = methods[which < 0 ? 0 : which];
-    return which < 0 ? "--method is auto, random or pairwise" : NULL;
+    return fft_method_read(value, &o->method);
+}
+
+static const char *take_kinds(struct fft_options *o, const char *value)
+{
+    o->kinds = fft_kinds_read(value, o->kind);
+    bool good = o->kinds > 0;
+    for (int i = 0; i < o->kinds; i++)
+        good = good && fft_kind_is_real(o->kind[i]);
+    return good ? NULL
+                : "--kinds is dct1 to dct4 or dst1 to dst4, of all axes or one for each that is "
+                  "transformed: dct2,dst1";
 }
 
 static const char *take_precision(struct fft_options *o, const char *value)
@@ -107,10 +115,10 @@ static bool option(struct fft_options *o, const char *name, const char *value, c
     static const struct {
         const char *name;
         const char *(*take)(struct fft_options *, const char *value);
-    } options[] = {{"--axes", take_axes},     {"--grid", take_grid},
-                   {"--norm", take_norm},     {"--from", take_from},
-                   {"--method", take_method}, {"--precision", take_precision},
-                   {"--last", take_last},     {"--to", take_to}};
+    } options[] = {
+        {"--axes", take_axes}, {"--grid", take_grid},     {"--norm", take_norm},
+        {"--from", take_from}, {"--method", take_method}, {"--precision", take_precision},
+        {"--last", take_last}, {"--to", take_to},         {"--kinds", take_kinds}};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         if (strcmp(name, options[i].name) == 0) {
             *wrong =
@@ -155,6 +163,8 @@ const char *fft_options_parse(int argc, char **argv, struct fft_options *o)
         return "an input and an output are needed";
     if (o->last && !(o->real && o->inverse))
         return "--last goes with --inverse --real: the length of the real array's last axis";
+    if (o->kinds && (o->real || o->real_part))
+        return "--kinds are of real numbers to real ones: --real and --real-part do not go with it";
     return o->real && o->real_part ? "--real-part is of a complex result, which --real has not"
                                    : NULL;
 }
@@ -190,6 +200,26 @@ static bool choose_axes(const struct fft_options *o, const struct npy *in, struc
         job->desc.transform[axis] = TORUS_TRANSFORM_COMPLEX;
         *real = axis;
     }
+    return true;
+}
+
+/* be_real gives the axes that are named, in this order, their kinds of real numbers to real ones.
+ */
+static bool be_real(const struct fft_options *o, const struct npy *in, struct fft_job *job)
+{
+    int axes = o->axes ? o->axes : in->axes;
+    if (in->kind == 'c')
+        return refuse(job, "its numbers are complex, and --kinds are of real ones");
+    if (o->kinds != 1 && o->kinds != axes)
+        return refuse(job, "--kinds names %d kinds for %d axes: give one for all, or one each",
+                      o->kinds, axes);
+    for (int i = 0; i < axes; i++) {
+        int axis = o->axes ? o->axis[i] : i, kind = o->kind[o->kinds == 1 ? 0 : i];
+        job->desc.transform[axis < 0 ? axis + in->axes : axis] =
+            o->inverse ? fft_kind_back(kind) : kind;
+    }
+    job->desc.type = job->form[0].single ? TORUS_FLOAT : TORUS_DOUBLE;
+    job->form[0].real = job->form[1].real = true;
     return true;
 }
 
@@ -238,7 +268,8 @@ bool fft_options_describe(const struct fft_options *o, const struct npy *in, str
     memcpy(job->desc.grid, o->grid, sizeof job->desc.grid);
     for (int d = 0; d < in->axes; d++)
         job->desc.shape[d] = in->shape[d];
-    if (!choose_axes(o, in, job, &real) || (o->real && !halve(o, in, job, real)))
+    if (!choose_axes(o, in, job, &real) || (o->real && !halve(o, in, job, real)) ||
+        (o->kinds && !be_real(o, in, job)))
         return false;
     job->after.count = 1;
     for (int d = 0; d < in->axes; d++) { /* in the order of the file */
@@ -261,9 +292,6 @@ struct torus_fft_desc fft_options_back(const struct torus_fft_desc *desc)
     back.from = desc->to;
     back.to = desc->from;
     for (uint32_t d = 0; d < desc->dimensions; d++)
-        if (desc->transform[d] == TORUS_TRANSFORM_R2C)
-            back.transform[d] = TORUS_TRANSFORM_C2R;
-        else if (desc->transform[d] == TORUS_TRANSFORM_C2R)
-            back.transform[d] = TORUS_TRANSFORM_R2C;
+        back.transform[d] = fft_kind_back(desc->transform[d]);
     return back;
 }

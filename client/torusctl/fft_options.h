@@ -18,6 +18,8 @@ struct fft_options {
     uint64_t last;      /* how long the real axis is; 0: not told */
     int axes;           /* that are transformed; 0: all */
     int axis[TORUS_DIMENSIONS_MAX];
+    int kinds; /* TORUS_TRANSFORM_* of real numbers to real ones: of all axes, or one each */
+    int kind[TORUS_DIMENSIONS_MAX];
     uint32_t grid[TORUS_DIMENSIONS_MAX];
 };
 

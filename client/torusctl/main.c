@@ -78,6 +78,9 @@ static const struct command {
      "  --real               real numbers to half a spectrum, along the last of the axes, and "
      "with\n"
      "                       --inverse back\n"
+     "  --kinds dct2,dst1    real numbers to real ones, one kind for all axes or one each: dct1 "
+     "to\n"
+     "                       dct4, dst1 to dst4, which are FFTW's\n"
      "  --last N             with --inverse --real: how many real numbers that axis gets\n"
      "  --real-part          of the complex result write the real part alone\n"
      "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"
@@ -85,7 +88,7 @@ static const struct command {
      "  --from, --to LAYOUT  what each rank has before and after, such as '(cyclic, *)'\n"
      "  --grid 4x2           nodes that deal out the array between\n"
      "  --method auto|random|pairwise   how nodes take turns in a transpose\n"
-     "  --check              transform back and compare\n"
+     "  --check              transform back and compare; up to 4 Mi elements also with FFTW's\n"
      "  --timing             say how long each phase took and what each rank had\n"
      "  --json               the same as one JSON object a rank\n"},
     {"redist", "IN.npy OUT.npy --from LAYOUT --to LAYOUT [options]",

@@ -29,6 +29,35 @@ def error_of(result, reference):
     return np.linalg.norm(result - reference) / (norm if norm else 1)
 
 
+def real_transform(kind, n):
+    """The matrix of a real transform of n numbers, as FFTW defines it."""
+    k, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    if kind == "dct1":
+        inner = 2 * np.cos(np.pi * j * k / max(1, n - 1))
+        inner[:, [0, -1]] /= 2
+        return inner
+    if kind == "dct3":
+        inner = 2 * np.cos(np.pi * j * (k + 0.5) / n)
+        inner[:, 0] = 1
+        return inner
+    if kind == "dst3":
+        inner = 2 * np.sin(np.pi * (j + 1) * (k + 0.5) / n)
+        inner[:, -1] /= 2
+        return inner
+    return {"dct2": lambda: 2 * np.cos(np.pi * (j + 0.5) * k / n),
+            "dct4": lambda: 2 * np.cos(np.pi * (j + 0.5) * (k + 0.5) / n),
+            "dst1": lambda: 2 * np.sin(np.pi * (j + 1) * (k + 1) / (n + 1)),
+            "dst2": lambda: 2 * np.sin(np.pi * (j + 0.5) * (k + 1) / n),
+            "dst4": lambda: 2 * np.sin(np.pi * (j + 0.5) * (k + 0.5) / n)}[kind]()
+
+
+def real_transforms(array, kinds):
+    for axis, kind in kinds.items():
+        matrix = real_transform(kind, array.shape[axis])
+        array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
+    return array
+
+
 class Transforms(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -145,6 +174,19 @@ class Transforms(unittest.TestCase):
         self.close(half, np.fft.rfftn(a, axes=(2, 1)))
         self.close(self.transform(half, "--real", "--inverse", "--axes", "2,1"), a)
 
+    def test_real_numbers_to_real_ones_of_every_kind_and_back(self):
+        a = self.random.normal(size=(9, 8, 5))
+        for kind in ("dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"):
+            with self.subTest(kind=kind):
+                there = self.transform(a, "--kinds", kind)
+                self.assertEqual(there.dtype, np.float64)
+                self.close(there, real_transforms(a, {0: kind, 1: kind, 2: kind}))
+                self.close(self.transform(there, "--kinds", kind, "--inverse"), a)
+        mixed = self.transform(np.asfortranarray(a.astype(np.float32)), "--axes", "2,0",
+                               "--kinds", "dst1,dct2", shape="1x2")
+        self.assertEqual(mixed.dtype, np.float32)
+        self.close(mixed, real_transforms(a, {2: "dst1", 0: "dct2"}))
+
     def test_precision_layouts_grid_and_method(self):
         z = self.array(12, 10, 8)
         result = self.transform(z, "--precision", "single", shape="2x3")
@@ -165,8 +207,33 @@ class Transforms(unittest.TestCase):
             done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), "--check",
                            *options)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            error, bound = re.search(r"error (\S+) \(bound (\S+)\)", done.stdout).groups()
-            self.assertLess(float(error), float(bound))
+            found = re.findall(r"error (\S+) \(bound (\S+)\)", done.stdout)
+            self.assertEqual(len(found), 2)
+            for error, bound in found:
+                self.assertLess(float(error), float(bound))
+
+    def test_a_check_compares_with_fftw_in_one_process(self):
+        real, half = self.random.normal(size=(12, 10, 7)), self.path("half.npy")
+        np.save(half, np.fft.rfftn(real))
+        np.save(self.path("real.npy"), real)
+        np.save(self.path("turned.npy"), np.asfortranarray(real.astype(np.float32)))
+        for name, *options in (("real.npy", "--kinds", "dct1,dst4", "--axes", "2,0"),
+                               ("real.npy", "--real", "--axes", "2,1"), ("real.npy", "--real-part"),
+                               ("turned.npy", "--real", "--norm", "ortho"),
+                               ("half.npy", "--real", "--inverse", "--last", "7")):
+            with self.subTest(name=name, options=options):
+                done = emulate("1x3", "fft", self.path(name), self.path("out.npy"), "--check",
+                               *options)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("beside FFTW's of the whole array", done.stdout)
+
+    def test_a_check_of_a_long_array_is_there_and_back_alone(self):
+        np.save(self.path("in.npy"), np.ones((2100, 2000), np.float32))
+        done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), "--check",
+                       "--axes", "1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("there and back", done.stdout)
+        self.assertIn("not beside FFTW's", done.stdout)
 
     def test_a_check_tells_that_an_input_is_no_spectrum_of_real_numbers(self):
         np.save(self.path("in.npy"), self.array(6, 4))
@@ -185,7 +252,11 @@ class Transforms(unittest.TestCase):
                 (("--grid", "2x"), 2, "such as 4x2"),
                 (("--grid", "2x2"), 1, "fewer axes than the array"),
                 (("--norm", "some"), 2, "backward, ortho or forward"),
-                (("--method", "phased"), 2, "random or pairwise"),
+                (("--method", "phase"), 2, "one of auto, random, "),
+                (("--kinds", "dct5"), 2, "dct1 to dct4"),
+                (("--kinds", "complex"), 2, "dct1 to dct4"),
+                (("--kinds", "dct2", "--real"), 2, "--real and --real-part do not go with"),
+                (("--kinds", "dct2"), 1, "--kinds are of real ones"),
                 (("--precision", "half"), 2, "single or double"),
                 (("--last", "9"), 2, "goes with --inverse --real"),
                 (("--real",), 1, "--real is of real ones"),
@@ -198,6 +269,12 @@ class Transforms(unittest.TestCase):
                 done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), *options)
                 self.assertEqual(done.returncode, code)
                 self.assertIn(words, done.stderr)
+        np.save(self.path("in.npy"), self.random.normal(size=(1, 4)))
+        for options, words in ((("--kinds", "dct1,dct2,dct3"), "3 kinds for 2 axes"),
+                               (("--kinds", "dct1"), "DCT-I has at least two points")):
+            done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), *options)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
         self.assertEqual(os.listdir(self.folder), ["in.npy"])
 
     def test_json_is_an_object_a_rank(self):
