@@ -5,6 +5,7 @@
 #define TORUSCTL_EXPLAIN_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "core/core.h"
 #include "core/topology.h"
@@ -31,11 +32,21 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
 
 /* explain_size reads 4096, 4K, 1M; explain_word finds a value among words. False: it is none. */
 bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+/* explain_sizes reads 4000x3000, of up to TD_DIMENSIONS_MAX axes. Returns how many; 0: these are
+ * none. */
+uint32_t explain_sizes(const char *text, uint64_t *size);
 bool explain_word(const char *value, const char *const *words, uint8_t *out);
 
+/* explain_plural returns the ending of a noun. */
+const char *explain_plural(uint64_t count);
 /* explain_coordinates lists a node's; explain_place writes e.g. "6 (1,2)" and returns text. */
 json_t *explain_coordinates(const struct td_topology *t, uint32_t node);
 const char *explain_place(char *text, size_t room, const struct td_topology *t, uint32_t node);
+
+/* explain_plot writes a picture to a file. False: it could not be written, and that has been said.
+ */
+typedef bool explain_draw_fn(const void *me, FILE *f);
+bool explain_plot(const char *path, explain_draw_fn *draw, const void *me);
 
 /* explain_call is `torusctl explain` of all operations but the all-to-all of equal parts. */
 int explain_call(int argc, char **argv);

@@ -18,7 +18,6 @@
 #include "torusctl.h"
 
 enum {
-    PEERS_SHOWN = 12,
     LOAD_SENDS_MAX = 1 << 22, /* of all nodes: with more, links are not looked at */
 };
 
@@ -344,22 +343,6 @@ static const char *const rides[] = {
 
 /* ---- for machines ---- */
 
-static json_t *way_json(const struct question *q, const struct explain_way *way)
-{
-    const struct td_topology *t = &q->machine.topology;
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < way->peers; i++) {
-        const struct explain_peer *p = &way->peer[i];
-        json_array_append_new(
-            list, json_pack("{s:i s:o s:i s:I s:I s:I s:s}", "node", (int)p->node, "coordinates",
-                            explain_coordinates(t, p->node), "hops",
-                            (int)td_topology_distance(t, q->machine.node, p->node), "messages",
-                            (json_int_t)p->messages, "bytes", (json_int_t)p->bytes, "packets",
-                            (json_int_t)p->packets, "label", q->program.family[p->family].label));
-    }
-    return list;
-}
-
 static json_t *families_json(const struct question *q)
 {
     json_t *list = json_array();
@@ -428,19 +411,15 @@ static void print_json(const struct question *q)
                                         q->busiest.sign, "bytes", (json_int_t)q->busiest.bytes)
                             : json_null());
     json_object_set_new(all, "families", families_json(q));
-    json_object_set_new(all, "sends", way_json(q, &q->traffic.sent));
-    json_object_set_new(all, "receives", way_json(q, &q->traffic.received));
+    json_object_set_new(all, "sends", explain_way_json(&q->machine, &q->program, &q->traffic.sent));
+    json_object_set_new(all, "receives",
+                        explain_way_json(&q->machine, &q->program, &q->traffic.received));
     json_dumpf(all, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(all);
 }
 
 /* ---- for people ---- */
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 static void print_gate(const struct question *q)
 {
@@ -457,7 +436,7 @@ static void print_gate(const struct question *q)
         printf("%sto node %s", children ? "; " : "",
                explain_place(place, sizeof place, &q->machine.topology,
                              q->group.node[q->tree.parent[slot]]));
-    printf("; the tree is %u hop%s deep\n", q->tree.hops, plural(q->tree.hops));
+    printf("; the tree is %u hop%s deep\n", q->tree.hops, explain_plural(q->tree.hops));
     if (q->program.ride > TD_RIDE_EMPTY)
         printf("  with it    %s of data, %s\n",
                td_quantity_print((uint64_t)q->program.ride_bytes, size, sizeof size),
@@ -488,19 +467,19 @@ static void print_head(const struct question *q)
     td_topology_print(&q->machine.topology, shape, sizeof shape);
     td_call_print(&q->call, call, sizeof call);
     printf("%s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n", call, shape,
-           routed ? "routed" : "direct", q->size, plural(q->size), q->ranks_per_node,
+           routed ? "routed" : "direct", q->size, explain_plural(q->size), q->ranks_per_node,
            td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
     printf("  method     %s\n", q->reason);
     print_gate(q);
     printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s far;\n"
            "             receives %llu, %s; %llu barrier%s\n",
            explain_place(place, sizeof place, &q->machine.topology, q->machine.node),
-           (unsigned long long)t->sent.messages, plural(t->sent.messages),
+           (unsigned long long)t->sent.messages, explain_plural(t->sent.messages),
            td_quantity_print(t->sent.bytes, sent, sizeof sent), (unsigned long long)t->sent.packets,
-           plural(t->sent.packets), t->hops_max, plural(t->hops_max),
+           explain_plural(t->sent.packets), t->hops_max, explain_plural(t->hops_max),
            (unsigned long long)t->received.messages,
            td_quantity_print(t->received.bytes, received, sizeof received),
-           (unsigned long long)t->barriers, plural(t->barriers));
+           (unsigned long long)t->barriers, explain_plural(t->barriers));
     if (q->program.scratch_bytes)
         printf("  scratch    %s of the node's memory\n",
                td_quantity_print((uint64_t)q->program.scratch_bytes, kept, sizeof kept));
@@ -528,26 +507,6 @@ static void print_families(const struct question *q)
     }
 }
 
-static void print_way(const struct question *q, const struct explain_way *way, const char *title,
-                      const char *word)
-{
-    char place[80], size[32];
-    const struct td_topology *t = &q->machine.topology;
-    if (way->peers)
-        printf("\n%s\n", title);
-    for (uint32_t i = 0; i < way->peers && (q->machine.all || i < PEERS_SHOWN); i++) {
-        const struct explain_peer *p = &way->peer[i];
-        uint32_t hops = td_topology_distance(t, q->machine.node, p->node);
-        printf("  %s node %-14s %10s in %llu message%s and %llu packet%s, %u hop%s: %s\n", word,
-               explain_place(place, sizeof place, t, p->node),
-               td_quantity_print(p->bytes, size, sizeof size), (unsigned long long)p->messages,
-               plural(p->messages), (unsigned long long)p->packets, plural(p->packets), hops,
-               plural(hops), q->program.family[p->family].label);
-    }
-    if (way->peers > PEERS_SHOWN && !q->machine.all)
-        printf("  and %u more nodes; --all shows them\n", way->peers - PEERS_SHOWN);
-}
-
 int explain_call(int argc, char **argv)
 {
     static struct question q;
@@ -564,8 +523,12 @@ int explain_call(int argc, char **argv)
     } else {
         print_head(&q);
         print_families(&q);
-        print_way(&q, &q.traffic.sent, "Sends", "to");
-        print_way(&q, &q.traffic.received, "Receives", "from");
+        if (q.traffic.sent.peers)
+            puts("\nSends");
+        explain_way_print(&q.machine, &q.program, &q.traffic.sent, "to");
+        if (q.traffic.received.peers)
+            puts("\nReceives");
+        explain_way_print(&q.machine, &q.program, &q.traffic.received, "from");
     }
     explain_traffic_free(&q.traffic);
     free(q.count);

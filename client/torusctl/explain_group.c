@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl explain group: how a group of nodes is cut into planes, and its tree. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,17 +142,6 @@ static void print(const struct explain_group *x)
         printf("  and %u more; --all shows them\n", planes - SHOWN);
 }
 
-static bool plot(const struct explain_group *x)
-{
-    FILE *f = fopen(x->plot, "w");
-    bool good = f && explain_group_plot(x, f);
-    if (f && fclose(f) != 0)
-        good = false;
-    if (!good)
-        fprintf(stderr, "torusctl explain: %s cannot be written: %s\n", x->plot, strerror(errno));
-    return good;
-}
-
 int explain_group(int argc, char **argv)
 {
     static struct explain_group x;
@@ -180,7 +168,7 @@ int explain_group(int argc, char **argv)
         print_json(&x);
     else
         print(&x);
-    good = good && (!x.plot || plot(&x));
+    good = good && (!x.plot || explain_plot(x.plot, explain_group_plot, &x));
     td_arena_destroy(x.arena);
     free(x.node);
     return good ? EXIT_WELL : EXIT_FAILED;

@@ -25,6 +25,6 @@ struct explain_group {
 int explain_group(int argc, char **argv);
 /* explain_group_plot writes a picture (SVG) of a group in at most three dimensions: slices of the
  * first dimension side by side. False: it could not be written. */
-bool explain_group_plot(const struct explain_group *x, FILE *f);
+explain_draw_fn explain_group_plot;
 
 #endif

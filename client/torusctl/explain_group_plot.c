@@ -85,8 +85,9 @@ static void circle(const struct sheet *s, uint32_t slot)
             at.x, at.y + 3.5, p->of[slot]);
 }
 
-bool explain_group_plot(const struct explain_group *x, FILE *f)
+bool explain_group_plot(const void *me, FILE *f)
 {
+    const struct explain_group *x = me;
     const struct td_topology *t = &x->machine.topology;
     uint32_t d = t->dimensions;
     struct sheet s = {.x = x,

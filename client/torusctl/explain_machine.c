@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,21 @@ void explain_machine_default(struct explain_machine *m)
 bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out)
 {
     return td_quantity_parse(text, out) && *out >= least && *out <= most;
+}
+
+uint32_t explain_sizes(const char *text, uint64_t *size)
+{
+    char part[40];
+    for (uint32_t count = 0; count < TD_DIMENSIONS_MAX; text++) {
+        size_t length = strcspn(text, "x");
+        snprintf(part, sizeof part, "%.*s", (int)length, text);
+        if (length >= sizeof part || !explain_size(part, 1, (uint64_t)INT64_MAX, &size[count++]))
+            return 0;
+        text += length;
+        if (!*text)
+            return count;
+    }
+    return 0;
 }
 
 bool explain_word(const char *value, const char *const *words, uint8_t *out)
@@ -114,6 +130,11 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
     return find_node(m);
 }
 
+const char *explain_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 json_t *explain_coordinates(const struct td_topology *t, uint32_t node)
 {
     uint32_t place[TD_DIMENSIONS_MAX];
@@ -133,4 +154,15 @@ const char *explain_place(char *text, size_t room, const struct td_topology *t, 
         length += (size_t)snprintf(text + length, room - length, "%s%u", d ? "," : "", place[d]);
     snprintf(text + length, room - length, ")");
     return text;
+}
+
+bool explain_plot(const char *path, explain_draw_fn *draw, const void *me)
+{
+    FILE *f = fopen(path, "w");
+    bool good = f && draw(me, f);
+    if (f && fclose(f) != 0)
+        good = false;
+    if (!good)
+        fprintf(stderr, "torusctl explain: %s cannot be written: %s\n", path, strerror(errno));
+    return good;
 }

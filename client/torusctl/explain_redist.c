@@ -3,7 +3,6 @@
  * another, and how far that is from what cannot be beaten. */
 #include "explain_redist.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,22 +85,13 @@ static uint64_t superblock(const struct td_axis *from, const struct td_axis *to)
     return a / gcd(a, b) * b;
 }
 
-/* read_sizes reads 1000x1000. */
+/* read_sizes reads how long the array is. */
 static const char *read_sizes(const struct explain_redist *x, uint64_t *size, uint32_t *dimensions)
 {
-    char part[40];
-    const char *at = x->elements_text;
-    for (*dimensions = 0; *dimensions < TD_DIMENSIONS_MAX; at++) {
-        size_t length = strcspn(at, "x");
-        snprintf(part, sizeof part, "%.*s", (int)length, at);
-        if (length >= sizeof part ||
-            !explain_size(part, 1, (uint64_t)INT64_MAX, &size[(*dimensions)++]))
-            break;
-        at += length;
-        if (!*at)
-            return NULL;
-    }
-    return "--elements is how long the array is along each axis: 1000000, or 4000x3000";
+    *dimensions = explain_sizes(x->elements_text, size);
+    return *dimensions
+               ? NULL
+               : "--elements is how long the array is along each axis: 1000000, or 4000x3000";
 }
 
 static const char *read_layouts(struct explain_redist *x)
@@ -467,17 +457,6 @@ static const char *options(struct explain_redist *x, int argc, char **argv)
     return wrong;
 }
 
-static bool plot(const struct explain_redist *x)
-{
-    FILE *f = fopen(x->plot, "w");
-    bool good = f && explain_redist_plot(x, f);
-    if (f && fclose(f) != 0)
-        good = false;
-    if (!good)
-        fprintf(stderr, "torusctl explain: %s cannot be written: %s\n", x->plot, strerror(errno));
-    return good;
-}
-
 int explain_redist(int argc, char **argv)
 {
     static struct explain_redist x = {.element_bytes = 8, .per_node = 1};
@@ -504,7 +483,7 @@ int explain_redist(int argc, char **argv)
         print_kinds(&x);
         print_steps(&x);
     }
-    good = good && (!x.plot || plot(&x));
+    good = good && (!x.plot || explain_plot(x.plot, explain_redist_plot, &x));
     td_arena_destroy(x.arena);
     return good ? EXIT_WELL : EXIT_FAILED;
 }

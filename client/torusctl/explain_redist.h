@@ -8,6 +8,7 @@
 
 #include "collectives/redist_torus.h"
 #include "core/layout.h"
+#include "explain.h"
 
 struct explain_redist {
     const char *text[2], *elements_text, *shape_text, *plot;
@@ -41,7 +42,7 @@ bool explain_meets(const struct explain_redist *x, uint32_t p, uint32_t step, ui
 
 /* explain_redist_plot draws the steps as rows of coloured cells (SVG). False: it could not be
  * written. */
-bool explain_redist_plot(const struct explain_redist *x, FILE *f);
+explain_draw_fn explain_redist_plot;
 int explain_redist(int argc, char **argv);
 
 #endif

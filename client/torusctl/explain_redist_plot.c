@@ -24,8 +24,9 @@ static void cell(const struct explain_redist *x, FILE *f, uint32_t p, uint32_t s
             at_y + 13, x->layout[1].rank[q]);
 }
 
-bool explain_redist_plot(const struct explain_redist *x, FILE *f)
+bool explain_redist_plot(const void *me, FILE *f)
 {
+    const struct explain_redist *x = me;
     uint64_t longest = 1;
     int columns = (int)x->real.p, rows = (int)x->schedule.steps, bars = LEFT + columns * CELL_X + 8;
     for (uint32_t step = 0; step < x->schedule.steps; step++) {

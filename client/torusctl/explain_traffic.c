@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain_traffic.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/group.h"
+#include "core/quantity.h"
 #include "explain_steps.h"
 
 /* struct tally: of one way, where each node is in its list; 0: not yet, else 1 more. */
@@ -53,11 +55,17 @@ static void measure(const struct td_program *p, uint32_t to, uint64_t bytes,
 
 bool explain_traffic_of(const struct td_program *p, struct explain_traffic *traffic)
 {
+    return explain_traffic_among(p, 0, p->families, traffic);
+}
+
+bool explain_traffic_among(const struct td_program *p, unsigned first, unsigned end,
+                           struct explain_traffic *traffic)
+{
     struct tally sent, received;
     *traffic = (struct explain_traffic){0};
     bool good = tally_begin(&sent, &traffic->sent, p->topology->nodes);
     good = tally_begin(&received, &traffic->received, p->topology->nodes) && good;
-    for (unsigned f = 0; good && f < p->families; f++) {
+    for (unsigned f = first; good && f < end; f++) {
         enum td_step_kind kind = p->family[f].kind;
         bool moves = kind == TD_SEND || kind == TD_RECV;
         for (uint64_t i = 0; (moves || kind == TD_SYNC) && i < p->family[f].count; i++) {
@@ -103,4 +111,43 @@ void explain_load(const struct td_program *p, uint64_t *load2)
                 explain_pass(p->topology, p->group->node[p->slot], step.peer, step.sign, bytes,
                              load2);
         }
+}
+
+/* ---- as it is written ---- */
+
+enum { PEERS_SHOWN = 12 };
+
+void explain_way_print(const struct explain_machine *m, const struct td_program *p,
+                       const struct explain_way *way, const char *word)
+{
+    char place[80], size[32];
+    for (uint32_t i = 0; i < way->peers && (m->all || i < PEERS_SHOWN); i++) {
+        const struct explain_peer *peer = &way->peer[i];
+        uint32_t hops = td_topology_distance(&m->topology, m->node, peer->node);
+        printf("  %s node %-14s %10s in %llu message%s and %llu packet%s, %u hop%s: %s\n", word,
+               explain_place(place, sizeof place, &m->topology, peer->node),
+               td_quantity_print(peer->bytes, size, sizeof size),
+               (unsigned long long)peer->messages, explain_plural(peer->messages),
+               (unsigned long long)peer->packets, explain_plural(peer->packets), hops,
+               explain_plural(hops), p->family[peer->family].label);
+    }
+    if (way->peers > PEERS_SHOWN && !m->all)
+        printf("  and %u more nodes; --all shows them\n", way->peers - PEERS_SHOWN);
+}
+
+json_t *explain_way_json(const struct explain_machine *m, const struct td_program *p,
+                         const struct explain_way *way)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < way->peers; i++) {
+        const struct explain_peer *peer = &way->peer[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:i s:o s:i s:I s:I s:I s:s}", "node", (int)peer->node, "coordinates",
+                      explain_coordinates(&m->topology, peer->node), "hops",
+                      (int)td_topology_distance(&m->topology, m->node, peer->node), "messages",
+                      (json_int_t)peer->messages, "bytes", (json_int_t)peer->bytes, "packets",
+                      (json_int_t)peer->packets, "label", p->family[peer->family].label));
+    }
+    return list;
 }

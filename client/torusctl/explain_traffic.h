@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_traffic: what moves between nodes in any program, added up: by the node at the other end
- * and by link. Pure: no I/O, clock, or globals. */
+ * and by link; and how that is written. */
 #ifndef TORUSCTL_EXPLAIN_TRAFFIC_H
 #define TORUSCTL_EXPLAIN_TRAFFIC_H
 
 #include "core/program.h"
 #include "core/topology.h"
+#include "explain.h"
 
 /* struct explain_peer: what goes to, or comes from, one node. */
 struct explain_peer {
@@ -31,10 +32,20 @@ struct explain_traffic {
 
 /* explain_traffic_of looks at every step of a node's program; false when there is no memory. */
 bool explain_traffic_of(const struct td_program *p, struct explain_traffic *traffic);
+/* explain_traffic_among looks at families first to end - 1 alone. */
+bool explain_traffic_among(const struct td_program *p, unsigned first, unsigned end,
+                           struct explain_traffic *traffic);
 void explain_traffic_free(struct explain_traffic *traffic);
 /* explain_sends returns how many sends a program has; explain_load puts them on links, as
  * explain_pass does, in bytes. */
 uint64_t explain_sends(const struct td_program *p);
 void explain_load(const struct td_program *p, uint64_t *load2);
+
+/* explain_way_print writes a line a node, of which the first dozen unless all are asked for; `word`
+ * is "to" or "from". explain_way_json lists them all. */
+void explain_way_print(const struct explain_machine *m, const struct td_program *p,
+                       const struct explain_way *way, const char *word);
+json_t *explain_way_json(const struct explain_machine *m, const struct td_program *p,
+                         const struct explain_way *way);
 
 #endif
