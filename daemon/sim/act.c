@@ -32,13 +32,11 @@ static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
         return true;
     if (!sim->node[to].alive && !e->refused) {
         e->refused = true;
-        queue_put(&sim->queue, (struct event){.time = sim->now + REFUSED_NS,
-                                              .kind = LINK_DOWN,
-                                              .node = from,
-                                              .from = to,
-                                              .epoch = e->epoch,
-                                              .text = "connection refused",
-                                              .refused = true});
+        struct event *down = queue_put(&sim->queue, sim->now + REFUSED_NS, LINK_DOWN, from);
+        down->from = to;
+        down->epoch = e->epoch;
+        down->text = "connection refused";
+        down->refused = true;
     }
     return false;
 }
@@ -74,22 +72,28 @@ static uint32_t epoch(const struct td_sim *sim, uint32_t node, uint32_t to)
     return end ? end[to].epoch : 0;
 }
 
-/* put_message lets a tree message arrive: encoded, or (size 0) the head of the struct. */
-static void put_message(struct td_sim *sim, uint32_t node, uint32_t to, const void *bytes,
-                        size_t count, size_t size)
+/* put_message lets a tree message arrive; NULL: it does not. */
+static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to)
 {
     if (!reachable(sim, node, to))
+        return NULL;
+    td_time at = arrival(sim, node, to, TREE, sim->now);
+    struct event *e = queue_put(&sim->queue, at, MESSAGE, to);
+    e->from = node;
+    e->epoch = epoch(sim, node, to);
+    return e;
+}
+
+static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, const uint8_t *bytes,
+                        size_t size)
+{
+    struct event *e = put_message(sim, node, to);
+    if (!e)
         return;
-    void *copy = malloc(count);
-    assert(copy);
-    memcpy(copy, bytes, count);
-    queue_put(&sim->queue, (struct event){.time = arrival(sim, node, to, TREE, sim->now),
-                                          .kind = MESSAGE,
-                                          .node = to,
-                                          .from = node,
-                                          .epoch = epoch(sim, node, to),
-                                          .thing = copy,
-                                          .size = (uint32_t)size});
+    e->thing = malloc(size);
+    assert(e->thing);
+    memcpy(e->thing, bytes, size);
+    e->size = (uint32_t)size;
 }
 
 static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -100,7 +104,9 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
         return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
     if (sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC)) {
         sim_trace(sim, node, '<', "message of kind %d to %u", (int)kind, a->u.tree.node);
-        put_message(sim, node, a->u.tree.node, &a->u.tree.message, SIM_MESSAGE_HEAD, 0);
+        struct event *e = put_message(sim, node, a->u.tree.node);
+        if (e)
+            memcpy(e->head, &a->u.tree.message, sizeof e->head);
         return;
     }
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
@@ -127,7 +133,7 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     if (a->u.tree.held && sim->node[node].end) /* without ends, links need not be up */
         reachable(sim, node, to);
     else
-        put_message(sim, node, to, bytes, size, size);
+        put_encoded(sim, node, to, bytes, size);
 }
 
 static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -138,31 +144,34 @@ static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_actio
               (unsigned long long)a->u.kept.number, to);
     for (; k; k = k->next)
         if (k->number >= a->u.kept.number)
-            put_message(sim, node, to, k->bytes, k->size, k->size);
+            put_encoded(sim, node, to, k->bytes, k->size);
 }
 
-/* put_packet lets a packet, that leaves at `sent`, arrive. */
-static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, struct parcel *parcel,
-                       td_time sent)
+/* put_packet lets a packet, that leaves at `sent`, arrive. Where all there is of it is its header
+ * there is no parcel. */
+static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_packet *p,
+                       struct parcel *parcel, td_time sent)
 {
     if (!reachable(sim, node, to))
         return;
-    parcel->holders++;
     td_time at = arrival(sim, node, to, BULK, sent);
     if (sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED) {
         /* a short packet does not overtake what went before it */
-        unsigned direction = parcel->event.u.packet.packet.direction;
+        unsigned direction = p->direction;
         if (sim->topology.size[direction / 2] == 2)
             direction &= ~1u; /* two cables to one neighbour, with one session */
         td_time *last = &sim->node[node].last_bulk[direction];
         at = *last = at > *last ? at : *last;
     }
-    queue_put(&sim->queue, (struct event){.time = at,
-                                          .kind = PACKET,
-                                          .node = to,
-                                          .from = node,
-                                          .epoch = epoch(sim, node, to),
-                                          .thing = parcel});
+    struct event *e = queue_put(&sim->queue, at, PACKET, to);
+    e->from = node;
+    e->epoch = epoch(sim, node, to);
+    e->size = p->kind == TD_PACKET_DATA ? p->bytes : 0;
+    if (sim->options.modelled)
+        e->arrival.u.packet.packet = *p;
+    e->thing = parcel;
+    if (parcel)
+        parcel->holders++;
 }
 
 /* on_link returns how long a packet is on its way; one without payload takes as long as a full one:
@@ -170,9 +179,10 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, struct pa
 static td_time on_link(const struct td_sim *sim, const struct td_packet *p)
 {
     const struct td_settings *s = &sim->options.settings;
+    td_time latency = (td_time)s->link_latency_ns;
     if (p->bytes == 0 || p->bytes == s->packet_bytes)
-        return sim->packet_ns; /* a division saved at nearly every packet */
-    return td_settings_link_time(s, p->bytes);
+        return sim->packet_ns + latency; /* a division saved at nearly every packet */
+    return td_settings_link_time(s, p->bytes) + latency;
 }
 
 static void observe(struct td_sim *sim, uint32_t node, const struct td_packet *p, td_time waited)
@@ -182,75 +192,79 @@ static void observe(struct td_sim *sim, uint32_t node, const struct td_packet *p
         o->hop(o->me, sim->now, node, p->direction, p->bytes, waited);
 }
 
+static struct parcel *new_parcel(const struct td_sim *sim, const struct td_packet *p)
+{
+    struct parcel *parcel = calloc(1, sizeof *parcel);
+    assert(parcel);
+    parcel->bytes = p->kind == TD_PACKET_DATA ? p->bytes : 0;
+    if (!sim->options.modelled)
+        td_wire_encode_packet(p, parcel->header);
+    if (parcel->bytes && !sim->options.hollow) {
+        parcel->payload = malloc(parcel->bytes);
+        assert(parcel->payload);
+    }
+    return parcel;
+}
+
+/* read_bytes lets the bytes of a packet be read; returns when they have been. */
+static td_time read_bytes(struct td_sim *sim, uint32_t node, const struct td_action *a,
+                          struct parcel *parcel)
+{
+    td_time at = sim->now;
+    if (!parcel) {
+        sim_answer(sim, TD_EVENT_SENT, a->u.packet.handle);
+        return at;
+    }
+    parcel->slice = a->u.packet.slice;
+    parcel->view = a->u.packet.view;
+    parcel->offset = a->u.packet.packet.offset;
+    if (!sim->options.modelled)
+        at = sim_delay(sim, sim->options.compute_ns_max);
+    parcel->holders++;
+    sim->node[node].under_way++;
+    struct event *e = queue_put(&sim->queue, at, SENT, node);
+    e->handle = a->u.packet.handle;
+    e->thing = parcel;
+    return at;
+}
+
 static void send_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     const struct td_packet *p = &a->u.packet.packet;
     uint32_t to = a->u.packet.node;
-    bool data = p->kind == TD_PACKET_DATA, modelled = sim->options.modelled;
-    struct parcel *parcel = sim_new_parcel(sim);
+    bool data = p->kind == TD_PACKET_DATA;
+    struct parcel *parcel = sim_instant(sim) ? NULL : new_parcel(sim, p);
     assert(to != node && (!data || p->bytes > 0));
-    if (modelled)
-        parcel->event.u.packet.packet = *p;
-    else
-        td_wire_encode_packet(p, parcel->header);
-    parcel->bytes = data ? p->bytes : 0;
-    td_time sent = sim->now;
     sim_trace(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
-    if (data && sim_instant(sim)) {
-        parcel->packed = true;
-        sim_answer(sim, TD_EVENT_SENT, a->u.packet.handle);
-    } else if (data) {
-        parcel->slice = a->u.packet.slice;
-        parcel->view = a->u.packet.view;
-        parcel->offset = p->offset;
-        if (!modelled)
-            sent = sim_delay(sim, sim->options.compute_ns_max);
-        if (!sim->options.hollow) {
-            parcel->payload = malloc(p->bytes);
-            assert(parcel->payload);
-        }
-        parcel->holders++;
-        sim->node[node].under_way++;
-        queue_put(&sim->queue, (struct event){.time = sent,
-                                              .kind = SENT,
-                                              .node = node,
-                                              .handle = a->u.packet.handle,
-                                              .thing = parcel});
-    }
-    if (modelled) {
+    td_time sent = data ? read_bytes(sim, node, a, parcel) : sim->now;
+    if (sim->options.modelled) {
         sent += on_link(sim, p);
         if (data)
             observe(sim, node, p, 0);
     }
-    put_packet(sim, node, to, parcel, sent);
-    if (parcel->holders == 0)
-        sim_drop_parcel(sim, parcel);
+    put_packet(sim, node, to, p, parcel, sent);
+    if (parcel && parcel->holders == 0)
+        sim_drop_parcel(parcel);
 }
 
 static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     const struct td_packet *p = &a->u.forward.packet;
-    struct parcel *parcel = sim_new_parcel(sim);
+    struct parcel *parcel = sim_instant(sim) ? NULL : new_parcel(sim, p);
     td_time sent = sim->now;
     sim_trace(sim, node, '<', "packet from %u to %u, on to %u", p->origin, p->destination,
               a->u.forward.node);
-    parcel->bytes = p->bytes;
-    parcel->packed = true;
-    if (!sim->options.hollow) {
-        parcel->payload = malloc(p->bytes);
-        assert(parcel->payload);
+    if (parcel)
+        parcel->packed = true;
+    if (!sim->options.hollow)
         memcpy(parcel->payload, sim->node[node].buffer[a->u.forward.buffer], p->bytes);
-    }
     if (sim->options.modelled) {
-        parcel->event.u.packet.packet = *p;
         sent += on_link(sim, p);
         observe(sim, node, p, sim->options.hollow ? sim_age(sim, a->u.forward.buffer) : 0);
-    } else {
-        td_wire_encode_packet(p, parcel->header);
     }
-    put_packet(sim, node, a->u.forward.node, parcel, sent);
-    if (parcel->holders == 0)
-        sim_drop_parcel(sim, parcel);
+    put_packet(sim, node, a->u.forward.node, p, parcel, sent);
+    if (parcel && parcel->holders == 0)
+        sim_drop_parcel(parcel);
 }
 
 static const char *compute_name(const struct td_compute *c)
@@ -280,9 +294,9 @@ static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     sim->node[node].under_way++;
     sim_trace(sim, node, '<', "compute %s", compute_name(c));
     td_time end = modelled ? sim->now : sim_delay(sim, sim->options.compute_ns_max);
-    queue_put(&sim->queue,
-              (struct event){
-                  .time = end, .kind = COMPUTED, .node = node, .handle = c->handle, .thing = k});
+    struct event *e = queue_put(&sim->queue, end, COMPUTED, node);
+    e->handle = c->handle;
+    e->thing = k;
 }
 
 static void reply(struct td_sim *sim, uint32_t node, const struct td_action *a)

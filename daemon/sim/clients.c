@@ -22,9 +22,7 @@ uint32_t td_sim_open(struct td_sim *sim, uint32_t node)
     *c = (struct client){.node = node, .open = true, .next_id = 1};
     c->closed_by_daemon = !sim->node[node].alive;
     c->last = sim_delay(sim, sim->options.request_ns_max);
-    queue_put(
-        &sim->queue,
-        (struct event){.time = c->last, .kind = CLIENT_OPENED, .node = node, .from = sim->clients});
+    queue_put(&sim->queue, c->last, CLIENT_OPENED, node)->from = sim->clients;
     struct td_request hello = {.kind = TD_REQUEST_HELLO};
     hello.u.hello.program = "simulated";
     uint32_t client = sim->clients;
@@ -42,9 +40,7 @@ void td_sim_close(struct td_sim *sim, uint32_t client)
     c->waiting = 0;
     td_time after = sim_delay(sim, sim->options.request_ns_max);
     c->last = after > c->last ? after : c->last;
-    queue_put(
-        &sim->queue,
-        (struct event){.time = c->last, .kind = CLIENT_CLOSED, .node = c->node, .from = client});
+    queue_put(&sim->queue, c->last, CLIENT_CLOSED, c->node)->from = client;
 }
 
 bool td_sim_closed(const struct td_sim *sim, uint32_t client)
@@ -90,12 +86,10 @@ uint64_t td_sim_request(struct td_sim *sim, uint32_t client, const struct td_req
     if (c->open && !c->closed_by_daemon)
         c->waiting++;
     sim->waiting++;
-    queue_put(&sim->queue, (struct event){.time = c->last,
-                                          .kind = CLIENT_REQUEST,
-                                          .node = c->node,
-                                          .from = client,
-                                          .thing = copy,
-                                          .size = (uint32_t)size});
+    struct event *e = queue_put(&sim->queue, c->last, CLIENT_REQUEST, c->node);
+    e->from = client;
+    e->thing = copy;
+    e->size = (uint32_t)size;
     return q.id;
 }
 

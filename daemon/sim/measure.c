@@ -46,6 +46,8 @@ struct run {
     uint32_t directions;
     uint64_t *busy; /* [TD_MEASURE_BINS][directions] ns of links, from the release on */
     td_time bin_ns, released_at;
+    td_time bin_begin; /* of the bin under way, at `bin` of the time line */
+    uint32_t bin;
     uint32_t packet_bytes;
 };
 
@@ -61,6 +63,18 @@ static void widen(struct run *r)
     r->bin_ns *= 2;
 }
 
+/* bin_of returns the bin of the time line that `at`, since the release, is in. */
+static uint32_t bin_of(struct run *r, td_time at)
+{
+    if (at - r->bin_begin < r->bin_ns)
+        return r->bin; /* divisions saved at nearly every hop */
+    while (at / r->bin_ns >= TD_MEASURE_BINS)
+        widen(r);
+    r->bin = (uint32_t)(at / r->bin_ns);
+    r->bin_begin = r->bin * r->bin_ns;
+    return r->bin;
+}
+
 static void on_hop(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
                    td_time waited)
 {
@@ -68,11 +82,9 @@ static void on_hop(void *me, td_time now, uint32_t node, unsigned direction, uin
     r->m->hops++;
     r->m->waits += waited > 0;
     r->m->link[(size_t)node * r->directions + direction] += bytes;
-    td_time at = now - r->released_at;
-    while (at / r->bin_ns >= TD_MEASURE_BINS)
-        widen(r);
-    r->busy[at / r->bin_ns * r->directions + direction] +=
-        (td_time)bytes * TD_MEASURE_SLOT_NS / r->packet_bytes;
+    td_time busy = bytes == r->packet_bytes ? TD_MEASURE_SLOT_NS
+                                            : (td_time)bytes * TD_MEASURE_SLOT_NS / r->packet_bytes;
+    r->busy[bin_of(r, now - r->released_at) * r->directions + direction] += busy;
 }
 
 static void on_release(void *me, td_time now)
@@ -340,6 +352,8 @@ static void forget(struct td_measurement *m, struct run *r)
     memset(r->busy, 0, (size_t)TD_MEASURE_BINS * r->directions * sizeof *r->busy);
     m->hops = m->waits = 0;
     r->bin_ns = TD_MEASURE_SLOT_NS;
+    r->bin = 0;
+    r->bin_begin = 0;
 }
 
 static bool simulate(struct td_sim *sim, const struct td_measure_options *o, struct party *p,

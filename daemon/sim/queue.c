@@ -7,6 +7,9 @@
 
 #define NONE QUEUE_NONE
 
+enum { CACHE_LINE = 64, BLOCK_EVENTS = 512 };
+_Static_assert(sizeof(struct event) % CACHE_LINE == 0, "events begin at cache lines");
+
 static uint32_t hash(const struct queue *q, uint64_t time)
 {
     return (uint32_t)(time * 0x9e3779b97f4a7c15u >> 32) & (q->buckets - 1);
@@ -21,29 +24,21 @@ static void *grow(void *memory, uint32_t count, size_t bytes)
     return memory;
 }
 
-static uint32_t new_event(struct queue *q)
+static void new_block(struct queue *q)
 {
-    if (q->count == q->events) {
-        uint32_t more = q->events ? q->events : 1024;
-        q->event = grow(q->event, q->events + more, sizeof *q->event);
-        for (uint32_t i = 0; i < more; i++)
-            q->event[q->events + i].next = q->events + i + 1;
-        q->free = q->events;
-        q->events += more;
-    }
-    uint32_t i = q->free;
-    q->free = q->event[i].next;
-    q->count++;
-    return i;
+    struct event *block = aligned_alloc(CACHE_LINE, BLOCK_EVENTS * sizeof *block);
+    q->block = grow(q->block, q->blocks + 1, sizeof(struct event *));
+    assert(block);
+    q->block[q->blocks++] = block;
+    for (uint32_t i = BLOCK_EVENTS; i-- > 0;)
+        queue_give(q, &block[i]);
 }
 
 static void new_lists(const struct queue *q, struct moment *m)
 {
-    uint32_t words = (q->lists + 63) / 64;
-    m->list = grow(NULL, q->lists, sizeof *m->list);
-    m->some = grow(NULL, words, sizeof *m->some);
-    memset(m->list, 0xff, q->lists * sizeof *m->list); /* NONE */
-    memset(m->some, 0, words * sizeof *m->some);
+    m->list = calloc(q->lists, sizeof *m->list);
+    m->some = calloc((q->lists + 63) / 64, sizeof *m->some);
+    assert(m->list && m->some);
 }
 
 /* rehash makes room for twice as many moments. */
@@ -75,30 +70,36 @@ static bool earlier(const struct queue *q, uint32_t a, uint32_t b)
     return q->moment[a].time < q->moment[b].time;
 }
 
-static struct moment *moment_at(struct queue *q, uint64_t time)
+/* new_moment puts a moment on the heap and into the hash, and returns its number. */
+static uint32_t new_moment(struct queue *q, uint64_t time)
 {
-    uint32_t i = q->moments ? q->bucket[hash(q, time)] : NONE;
-    while (i != NONE && q->moment[i].time != time)
-        i = q->moment[i].next_same_hash;
-    if (i != NONE)
-        return &q->moment[i];
     if (q->heaped == q->moments)
         rehash(q);
-    i = q->moment_free;
+    uint32_t i = q->moment_free, b = hash(q, time), at = q->heaped++;
     struct moment *m = &q->moment[i];
     q->moment_free = m->next_same_hash;
-    uint32_t b = hash(q, time);
     if (!m->list)
         new_lists(q, m);
     m->time = time;
     m->at = 0;
+    m->due = true;
     m->next_same_hash = q->bucket[b];
     q->bucket[b] = i;
-    uint32_t at = q->heaped++;
     for (; at > 0 && earlier(q, i, q->heap[(at - 1) / 2]); at = (at - 1) / 2)
         q->heap[at] = q->heap[(at - 1) / 2];
     q->heap[at] = i;
-    return m;
+    return i;
+}
+
+static struct moment *moment_at(struct queue *q, uint64_t time)
+{
+    if (q->moments && q->moment[q->latest].time == time && q->moment[q->latest].due)
+        return &q->moment[q->latest]; /* as nearly always, where packets are of one size */
+    uint32_t i = q->moments ? q->bucket[hash(q, time)] : NONE;
+    while (i != NONE && q->moment[i].time != time)
+        i = q->moment[i].next_same_hash;
+    q->latest = i != NONE ? i : new_moment(q, time);
+    return &q->moment[q->latest];
 }
 
 /* drop_first_moment takes the moment at the top off the heap and the hash. */
@@ -119,6 +120,7 @@ static void drop_first_moment(struct queue *q)
     while (*link != gone)
         link = &q->moment[*link].next_same_hash;
     *link = q->moment[gone].next_same_hash;
+    q->moment[gone].due = false;
     q->moment[gone].next_same_hash = q->moment_free;
     q->moment_free = gone;
 }
@@ -130,20 +132,33 @@ void queue_init(struct queue *q, uint32_t nodes, bool by_node)
     *q = (struct queue){.lists = by_node ? nodes : 1};
 }
 
-void queue_put(struct queue *q, struct event e)
+struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node)
 {
-    uint32_t i = new_event(q), at = q->lists > 1 ? e.node : 0;
-    struct moment *m = moment_at(q, e.time);
+    if (!q->free)
+        new_block(q);
+    struct event *e = q->free;
+    q->free = e->next;
+    memset(e, 0, offsetof(struct event, arrival));
+    e->time = time;
+    e->kind = kind;
+    e->node = node;
+    uint32_t at = q->lists > 1 ? node : 0;
+    struct moment *m = moment_at(q, time);
     struct list *list = &m->list[at];
-    int wakes = e.kind == WAKE;
-    e.next = NONE;
-    q->event[i] = e;
-    if (list->first[wakes] == NONE)
-        list->first[wakes] = i;
+    int wakes = kind == WAKE;
+    if (list->first[wakes])
+        list->last[wakes]->next = e;
     else
-        q->event[list->last[wakes]].next = i;
-    list->last[wakes] = i;
+        list->first[wakes] = e;
+    list->last[wakes] = e;
     m->some[at / 64] |= (uint64_t)1 << at % 64;
+    return e;
+}
+
+void queue_give(struct queue *q, struct event *e)
+{
+    e->next = q->free;
+    q->free = e;
 }
 
 /* turn_of finds the list whose turn it is: one after the other until all are empty. False: they
@@ -167,42 +182,29 @@ uint64_t queue_time(const struct queue *q)
     return q->heaped ? q->moment[q->heap[0]].time : UINT64_MAX;
 }
 
-uint32_t queue_take(struct queue *q)
+struct event *queue_take(struct queue *q)
 {
     if (!q->heaped)
-        return NONE;
+        return NULL;
     struct moment *m = &q->moment[q->heap[0]];
     bool any = turn_of(q, m);
     assert(any);
     struct list *list = &m->list[m->at];
-    uint32_t *first = &list->first[list->first[0] == NONE], number = *first;
-    struct event *e = &q->event[number];
-    *first = q->lists > 1 ? NONE : e->next;
+    struct event **first = &list->first[!list->first[0]], *e = *first;
+    *first = q->lists > 1 ? NULL : e->next;
     if (q->lists == 1)
-        e->next = NONE;
-    if (list->first[0] == NONE && list->first[1] == NONE) {
+        e->next = NULL;
+    if (!list->first[0] && !list->first[1]) {
         m->some[m->at / 64] &= ~((uint64_t)1 << m->at % 64);
         if (!turn_of(q, m))
             drop_first_moment(q);
     }
-    return number;
+    return e;
 }
 
 uint32_t queue_soon(const struct queue *q)
 {
     return q->lists > 1 && q->heaped ? q->moment[q->heap[0]].at : NONE;
-}
-
-uint32_t queue_next(struct queue *q, uint32_t number, struct event *e)
-{
-    struct event *at = &q->event[number];
-    *e = *at;
-    at->next = q->free;
-    q->free = number;
-    q->count--;
-    if (e->next != NONE)
-        __builtin_prefetch(q->event[e->next].thing);
-    return e->next;
 }
 
 void queue_fini(struct queue *q)
@@ -211,7 +213,9 @@ void queue_fini(struct queue *q)
         free(q->moment[i].list);
         free(q->moment[i].some);
     }
-    free(q->event);
+    for (uint32_t i = 0; i < q->blocks; i++)
+        free(q->block[i]);
+    free(q->block);
     free(q->moment);
     free(q->heap);
     free(q->bucket);

@@ -5,15 +5,17 @@
  * On modelled links most events share their time with many others, so events are kept in lists for
  * each moment, and only the moments are ordered (a heap), found by a hash of the time. Where
  * nothing that happens at a node is felt by another one at the same time, a moment goes node by
- * node
- * (`by_node`): what a node's core needs is then fetched from memory once a moment.
- * Owns: the events, not what they point to. */
+ * node (`by_node`): what a node's core needs is then fetched from memory once a moment.
+ * Owns: the events, not what they point to. Invariant: an event stays where it is until it is given
+ * back. */
 #ifndef TD_SIM_QUEUE_H
 #define TD_SIM_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/event.h"
 
 enum happening {
     MESSAGE,
@@ -28,52 +30,61 @@ enum happening {
     WAKE,
 };
 
+/* All that DELIVERED and SYNC use of a message. */
+#define QUEUE_MESSAGE_HEAD offsetof(struct td_message, timeout_ns)
+
 struct event {
+    struct event *next; /* the queue's; of what was taken, what comes after it */
     uint64_t time;
     enum happening kind;
     uint32_t node;  /* where */
     uint32_t from;  /* node or client */
-    uint32_t next;  /* the queue's */
     uint32_t epoch; /* MESSAGE, PACKET: of the link, when it was sent */
-    uint32_t size;  /* of bytes; MESSAGE: 0 when the thing is the head of a td_message */
+    uint32_t size;  /* of bytes; MESSAGE: 0 when all there is of it is its head */
+    bool refused;   /* LINK_DOWN: the other daemon is dead */
     union {
         uint64_t handle;
         const char *text; /* LINK_DOWN, static */
     };
-    void *thing;  /* bytes, struct parcel or struct computation; freed by who handles it */
-    bool refused; /* LINK_DOWN: the other daemon is dead */
+    void *thing; /* bytes, struct parcel or struct computation; freed by who handles it */
+    union {
+        struct td_event arrival; /* PACKET: with the packet, on modelled links */
+        uint8_t head[QUEUE_MESSAGE_HEAD];
+    };
 };
 
 struct queue {
     uint32_t lists; /* of a moment: nodes when it goes node by node, else 1 */
-    struct event *event;
-    uint32_t events, free; /* in use or free; first free */
-    size_t count;          /* in use */
+    struct event **block;
+    uint32_t blocks;
+    struct event *free;
     struct moment {
         uint64_t time;
         struct list {
-            uint32_t first[2], last[2]; /* events, then wakes */
-        } * list;                       /* [lists] */
-        uint64_t *some;                 /* bit of a list: it has events */
-        uint32_t at;                    /* the list whose turn it is */
+            struct event *first[2], *last[2]; /* events, then wakes; last: where there is a first */
+        } * list;                             /* [lists] */
+        uint64_t *some;                       /* bit of a list: it has events */
+        uint32_t at;                          /* the list whose turn it is */
         uint32_t next_same_hash;
+        bool due; /* on the heap */
     } * moment;
     uint32_t moments, moment_free;
+    uint32_t latest;        /* the moment for which something was put last */
     uint32_t *heap, heaped; /* moments by time */
     uint32_t *bucket, buckets;
 };
 
 void queue_init(struct queue *q, uint32_t nodes, bool by_node);
-void queue_put(struct queue *q, struct event e);
+/* queue_put returns a new event, to be filled in; only `arrival` and `head` are not zero. */
+struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node);
 /* queue_time returns when the first event happens, UINT64_MAX when there is none. */
 uint64_t queue_time(const struct queue *q);
-/* queue_take takes the first event, and by node all that happens at its node until that wakes:
- * returns the number of the first, or QUEUE_NONE. Then queue_next takes the event of a number, and
- * returns that of the next one. */
-#define QUEUE_NONE UINT32_MAX
-uint32_t queue_take(struct queue *q);
-uint32_t queue_next(struct queue *q, uint32_t number, struct event *e);
+/* queue_take takes the first event, NULL when there is none; by node, all that happens at its node
+ * until that wakes. Each is to be given back. */
+struct event *queue_take(struct queue *q);
+void queue_give(struct queue *q, struct event *e);
 /* queue_soon returns the node whose turn it is after what was taken, by node; else QUEUE_NONE. */
+#define QUEUE_NONE UINT32_MAX
 uint32_t queue_soon(const struct queue *q);
 void queue_fini(struct queue *q);
 

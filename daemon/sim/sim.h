@@ -16,8 +16,6 @@ enum { TREE, BULK, WAYS };
 enum { SIM_SCRATCH_PAGE = 4096 };
 /* In hollow worlds a buffer's handle is when it came, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
-/* All that DELIVERED and SYNC use of a message. */
-#define SIM_MESSAGE_HEAD offsetof(struct td_message, timeout_ns)
 
 /* struct end: a node's end of its link to another. */
 struct end {
@@ -83,7 +81,6 @@ struct td_sim {
     struct node *node; /* [nodes] */
     struct client *client;
     uint32_t clients;
-    struct parcel *parcels_free;
     struct answer { /* modelled and hollow: SENT and COMPUTED of the step under way */
         enum td_event_kind kind;
         uint64_t handle;
@@ -94,14 +91,12 @@ struct td_sim {
     char text[512];
 };
 
-/* struct parcel: a packet on its way: SENT and PACKET both have it. */
+/* struct parcel: a packet on its way, where worlds are not modelled and hollow: SENT and PACKET
+ * both have it. */
 struct parcel {
-    struct parcel *next_free;
     uint32_t bytes, holders;
     bool packed;
     uint8_t *payload;
-    struct td_event event; /* its arrival; on modelled links the packet, too */
-    /* From here on there is nothing when worlds are modelled and hollow. */
     uint8_t header[TD_WIRE_PACKET_BYTES];
     struct td_slice slice;
     struct td_view view;
@@ -136,9 +131,8 @@ td_time sim_age(const struct td_sim *sim, uint32_t buffer);
 #define sim_trace(sim, ...) ((sim)->options.trace ? sim_print(sim, __VA_ARGS__) : (void)0)
 void sim_print(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-struct parcel *sim_new_parcel(struct td_sim *sim);
 /* sim_drop_parcel: one holder less. */
-void sim_drop_parcel(struct td_sim *sim, struct parcel *parcel);
+void sim_drop_parcel(struct parcel *parcel);
 /* sim_tear tears a link at both ends, each when it hears of it. */
 void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
 

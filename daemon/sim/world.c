@@ -98,12 +98,6 @@ void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *co
     td_core_counts(sim->node[node].core, counts);
 }
 
-/* parcels are in as few cache lines as they can be */
-enum {
-    HOLLOW_PARCEL = (offsetof(struct parcel, header) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE,
-    WHOLE_PARCEL = (sizeof(struct parcel) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE,
-};
-
 /* ---- life ---- */
 
 static bool start_node(struct td_sim *sim, uint32_t number)
@@ -139,7 +133,7 @@ static void come_up(struct td_sim *sim, uint32_t a)
     bool few = sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED;
     for (uint32_t b = 0; b < t->nodes; b++)
         if (a != b && (!few || td_topology_tree(a, b) || td_topology_distance(t, a, b) == 1))
-            queue_put(&sim->queue, (struct event){.kind = LINK_UP, .node = a, .from = b});
+            queue_put(&sim->queue, 0, LINK_UP, a)->from = b;
 }
 
 struct td_sim *td_sim_create(const struct td_sim_options *options)
@@ -173,54 +167,33 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
     return sim;
 }
 
-struct parcel *sim_new_parcel(struct td_sim *sim)
-{
-    struct parcel *p = sim->parcels_free;
-    if (p)
-        sim->parcels_free = p->next_free;
-    else
-        p = aligned_alloc(CACHE_LINE, sim_instant(sim) ? HOLLOW_PARCEL : WHOLE_PARCEL);
-    assert(p);
-    p->payload = NULL;
-    p->event.kind = TD_EVENT_PACKET;
-    p->event.u.packet.packet.direction = 0;
-    p->holders = 0;
-    p->packed = false;
-    return p;
-}
-
-void sim_drop_parcel(struct td_sim *sim, struct parcel *p)
+void sim_drop_parcel(struct parcel *p)
 {
     if (p->holders > 0 && --p->holders > 0)
         return;
     free(p->payload);
-    p->next_free = sim->parcels_free;
-    sim->parcels_free = p;
+    free(p);
 }
 
+/* drop_event is the end of an event that was taken. */
 static void drop_event(struct td_sim *sim, struct event *e)
 {
-    if (e->kind == PACKET || e->kind == SENT)
-        sim_drop_parcel(sim, e->thing);
+    if (e->thing && (e->kind == PACKET || e->kind == SENT))
+        sim_drop_parcel(e->thing);
     else if (e->thing)
         free(e->thing);
+    queue_give(&sim->queue, e);
 }
 
 void td_sim_destroy(struct td_sim *sim)
 {
     if (!sim)
         return;
-    for (uint32_t number; (number = queue_take(&sim->queue)) != QUEUE_NONE;)
-        while (number != QUEUE_NONE) {
-            struct event e;
-            number = queue_next(&sim->queue, number, &e);
-            drop_event(sim, &e);
+    for (struct event *e, *next; (e = queue_take(&sim->queue));)
+        for (; e; e = next) {
+            next = e->next;
+            drop_event(sim, e);
         }
-    while (sim->parcels_free) {
-        struct parcel *p = sim->parcels_free;
-        sim->parcels_free = p->next_free;
-        free(p);
-    }
     queue_fini(&sim->queue);
     for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
         td_core_destroy(sim->node[i].core);
@@ -255,6 +228,14 @@ static void need_ends(const struct td_sim *sim, struct node *n)
         n->end[i].up = true;
 }
 
+static void put_link_up(struct td_sim *sim, td_time at, uint32_t node, uint32_t from,
+                        uint32_t epoch)
+{
+    struct event *e = queue_put(&sim->queue, at, LINK_UP, node);
+    e->from = from;
+    e->epoch = epoch;
+}
+
 void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
 {
     uint32_t ends[2][2] = {{a, b}, {b, a}};
@@ -263,18 +244,13 @@ void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
         need_ends(sim, &sim->node[ends[i][0]]);
         /* it hears of it before or after what is still on its way */
         td_time down = sim_delay(sim, sim->options.latency_ns_max);
-        struct event e = {.time = down,
-                          .kind = LINK_DOWN,
-                          .node = ends[i][0],
-                          .from = ends[i][1],
-                          .epoch = epoch,
-                          .text = text,
-                          .refused = !sim->node[ends[i][1]].alive};
-        queue_put(&sim->queue, e);
-        e.kind = LINK_UP;
-        e.time = sim->now + RECONNECT_NS;
+        struct event *e = queue_put(&sim->queue, down, LINK_DOWN, ends[i][0]);
+        e->from = ends[i][1];
+        e->epoch = epoch;
+        e->text = text;
+        e->refused = !sim->node[e->from].alive;
         if (lives(&sim->node[a]) && lives(&sim->node[b]))
-            queue_put(&sim->queue, e);
+            put_link_up(sim, sim->now + RECONNECT_NS, ends[i][0], ends[i][1], epoch);
     }
 }
 
@@ -320,21 +296,17 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
         ends[i].epoch = ++sim->epoch;
         if (i == node)
             continue;
-        struct event e = {.time = sim_delay(sim, RECONNECT_NS),
-                          .kind = lives(&sim->node[i]) ? LINK_UP : LINK_DOWN,
-                          .node = node,
-                          .from = i,
-                          .epoch = sim->epoch};
-        if (e.kind == LINK_DOWN) { /* it is told of whom it does not find */
-            e.refused = !sim->node[i].alive;
-            e.text = e.refused ? "no daemon answers there" : "it does not answer";
-        }
-        queue_put(&sim->queue, e);
-        if (e.kind == LINK_DOWN)
+        td_time at = sim_delay(sim, RECONNECT_NS);
+        if (lives(&sim->node[i])) {
+            put_link_up(sim, at, node, i, sim->epoch);
+            put_link_up(sim, at, i, node, sim->epoch);
             continue;
-        e.node = i;
-        e.from = node;
-        queue_put(&sim->queue, e);
+        }
+        struct event *e = queue_put(&sim->queue, at, LINK_DOWN, node); /* whom it does not find */
+        e->from = i;
+        e->epoch = sim->epoch;
+        e->refused = !sim->node[i].alive;
+        e->text = e->refused ? "no daemon answers there" : "it does not answer";
     }
 }
 
@@ -410,7 +382,7 @@ void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
     if (at >= n->wake_put)
         return;
     n->wake_put = at > sim->now ? at : sim->now;
-    queue_put(&sim->queue, (struct event){.time = n->wake_put, .kind = WAKE, .node = node});
+    queue_put(&sim->queue, n->wake_put, WAKE, node);
 }
 
 static void wake(struct td_sim *sim, const struct event *e)
@@ -433,7 +405,7 @@ static void message(struct td_sim *sim, const struct event *e)
         td_err error = td_wire_decode_message(e->thing, e->size, sim->decoded, m, &why);
         assert(error == TD_OK);
     } else {
-        memcpy(m, e->thing, SIM_MESSAGE_HEAD);
+        memcpy(m, e->head, sizeof e->head);
         m->text = "";
     }
     sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m->kind,
@@ -444,30 +416,40 @@ static void message(struct td_sim *sim, const struct event *e)
                                 .u.tree = {.node = e->from, .message = m}});
 }
 
-static void packet(struct td_sim *sim, const struct event *e)
+/* unwrap reads a packet's header and gives its bytes to the node; false: it is not ready. */
+static bool unwrap(struct td_sim *sim, struct event *e)
 {
-    struct parcel *parcel = e->thing;
-    struct td_event *event = &parcel->event;
+    const struct parcel *parcel = e->thing;
+    struct td_event *event = &e->arrival;
     const char *why = NULL;
-    if (!passes(sim, e) || (parcel->bytes && !parcel->packed))
-        return;
+    if (e->size && !parcel->packed)
+        return false;
     td_err error = TD_OK;
     if (!sim->options.modelled)
         error = td_wire_decode_packet(parcel->header, sizeof parcel->header,
                                       &event->u.packet.packet, &why);
     assert(error == TD_OK);
-    event->u.packet.node = e->from;
-    event->u.packet.buffer = UINT32_MAX;
-    if (parcel->bytes && sim->options.hollow) {
-        event->u.packet.buffer = (uint32_t)sim->now & SIM_AGE_MASK;
-    } else if (parcel->bytes) {
-        uint8_t *payload = malloc(parcel->bytes);
+    if (e->size && !sim->options.hollow) {
+        uint8_t *payload = malloc(e->size);
         assert(payload);
-        memcpy(payload, parcel->payload, parcel->bytes);
+        memcpy(payload, parcel->payload, e->size);
         event->u.packet.buffer = memory_take_buffer(&sim->node[e->node], payload);
     }
+    return true;
+}
+
+static void packet(struct td_sim *sim, struct event *e)
+{
+    struct td_event *event = &e->arrival;
+    if (!passes(sim, e))
+        return;
+    event->kind = TD_EVENT_PACKET;
+    event->u.packet.node = e->from;
+    event->u.packet.buffer = e->size ? (uint32_t)sim->now & SIM_AGE_MASK : UINT32_MAX;
+    if (e->thing && !unwrap(sim, e))
+        return;
     sim_trace(sim, e->node, '>', "packet of kind %d from %u, %u bytes",
-              (int)event->u.packet.packet.kind, e->from, parcel->bytes);
+              (int)event->u.packet.packet.kind, e->from, e->size);
     sim_mix(sim, event->u.packet.packet.link_sequence);
     sim_feed(sim, e->node, event);
 }
@@ -495,7 +477,7 @@ static void computed(struct td_sim *sim, const struct event *e)
                                 .u.computed = {.handle = e->handle, .error = k->error}});
 }
 
-static void happen(struct td_sim *sim, const struct event *e)
+static void happen(struct td_sim *sim, struct event *e)
 {
     switch (e->kind) {
     case MESSAGE:
@@ -553,16 +535,18 @@ static bool step(struct td_sim *sim, td_time until)
         return false;
     assert(at >= sim->now);
     sim->now = at;
-    uint32_t number = queue_take(&sim->queue);
+    struct event *e = queue_take(&sim->queue), *next = NULL;
     fetch(sim);
-    while (number != QUEUE_NONE) {
-        struct event e;
-        number = queue_next(&sim->queue, number, &e);
+    for (; e; e = next) {
+        next = e->next;
+        if (next)
+            __builtin_prefetch(&next->arrival);
         sim->events++;
-        sim_mix(sim, at ^ (uint64_t)e.kind << 56 ^ (uint64_t)e.node << 40 ^ (uint64_t)e.from << 24);
-        if (lives(&sim->node[e.node]))
-            happen(sim, &e);
-        drop_event(sim, &e);
+        sim_mix(sim,
+                at ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->node << 40 ^ (uint64_t)e->from << 24);
+        if (lives(&sim->node[e->node]))
+            happen(sim, e);
+        drop_event(sim, e);
     }
     return true;
 }
