@@ -203,8 +203,10 @@ struct torus_fft_desc {
 };
 enum {
     TORUS_TRANSPOSE_AUTO = 0,
-    TORUS_TRANSPOSE_RANDOM = 1,  /* every node visits the others in an order of its own */
-    TORUS_TRANSPOSE_PAIRWISE = 3 /* one partner after the other */
+    TORUS_TRANSPOSE_RANDOM = 1,   /* every node visits the others in an order of its own */
+    TORUS_TRANSPOSE_PHASED = 2,   /* a dimension of the torus at a time, by way of other nodes */
+    TORUS_TRANSPOSE_PAIRWISE = 3, /* one partner after the other */
+    TORUS_TRANSPOSE_TWO_PHASE = 4 /* along its longest dimension, then the others, likewise */
 };
 
 /* How a redistribution is scheduled. */

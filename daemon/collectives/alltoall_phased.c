@@ -188,7 +188,7 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     case UNPACK:
         piece = td_relay_piece(p, index / unpacks, of);
         slot = td_relay_unpack(p, index % unpacks, piece, step);
-        if (step->from.space == TD_SPACE_SCRATCH)
+        if (td_relay_has(&step->from))
             step->from.offset += td_relay_buffer(p, grid.shape.dimensions, of) +
                                  td_relay_unit(p, piece) * place(&grid, of, slot);
         return;
@@ -248,6 +248,8 @@ void td_alltoall_phased_compile(struct td_program *p)
     p->method = &method;
     td_grid_keep(p, P_GRID, &grid);
     td_relay_plan(p, parts, dimensions + 1);
+    p->parameter[TD_RELAY_PACKERS] = PACK * dimensions;
+    p->parameter[TD_RELAY_UNPACKERS] = UNPACK * dimensions;
     add_families(p, &grid);
     uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
     uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];

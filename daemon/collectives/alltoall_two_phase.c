@@ -175,7 +175,7 @@ static void expand_unpack(const struct td_program *p, uint64_t index, struct td_
     uint32_t slot = td_relay_unpack(p, index % unpacks, piece, step);
     int64_t at = place_of(p, slot) * k_of(p) + coordinate_of(p, slot);
     bool ring = place_of(p, slot) == place_of(p, p->slot);
-    if (step->from.space == TD_SPACE_SCRATCH)
+    if (td_relay_has(&step->from))
         step->from.offset += td_relay_buffer(p, ring ? B : C, 0) + at * td_relay_unit(p, piece);
 }
 
@@ -234,6 +234,8 @@ void td_alltoall_two_phase_compile(struct td_program *p)
     uint32_t longest = td_bound_longest(&grid.shape);
     p->method = &method;
     td_relay_plan(p, 1, BUFFERS);
+    p->parameter[TD_RELAY_PACKERS] = PACK;
+    p->parameter[TD_RELAY_UNPACKERS] = UNPACK;
     p->parameter[P_K] = grid.shape.size[longest];
     p->parameter[P_STRIDE] = td_grid_line(&grid, 0, longest).stride;
     p->parameter[P_PLACES] = grid.shape.nodes / grid.shape.size[longest];

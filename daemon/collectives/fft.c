@@ -226,9 +226,17 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
                         m->bursts * m->from->layout.owners * here, 1);
         td_program_need(p, f, before->family + TD_MOVE_COPY, each, from * here * m->pieces, 1);
     } else {
-        td_program_need_all(p, f, before->family + TD_MOVE_RECV);
-        td_program_need_all(p, f, before->family + TD_MOVE_COPY);
+        td_array_move_needed(p, m, before->family, f);
     }
+}
+
+/* need_phase makes a family wait for all of a phase. */
+static void need_phase(struct td_program *p, unsigned f, const struct td_phase *phase)
+{
+    if (phase->moves)
+        td_array_move_needed(p, &p->plan->stages->move[phase->index], phase->family, f);
+    else
+        td_program_need_all(p, f, phase->family);
 }
 
 /* add_move: chunk by chunk after the pass that computes them, or after all of the move before. */
@@ -242,11 +250,10 @@ static void add_move(struct td_program *p, const struct td_array_move *m,
         td_program_need(p, send, send, from, from, -1);
     if (!before)
         return;
-    if (before->moves) {
-        for (unsigned f = send; f <= copy; f++) {
-            td_program_need_all(p, f, before->family + TD_MOVE_RECV);
-            td_program_need_all(p, f, before->family + TD_MOVE_COPY);
-        }
+    if (m->relay || before->moves) {
+        for (unsigned f = first; f < p->families; f++)
+            if (td_array_move_reads(m, f - first))
+                need_phase(p, f, before);
         return;
     }
     const struct td_pass *last = &p->plan->stages->pass[before->index];

@@ -449,8 +449,10 @@ bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
         build(&b);
     uint8_t family = 0;
     for (unsigned i = 0; i < b.s->phases; i++) {
-        b.s->phase[i].family = family;
-        family = (uint8_t)(family + (b.s->phase[i].moves ? TD_MOVE_FAMILIES : 1u));
+        struct td_phase *phase = &b.s->phase[i];
+        phase->family = family;
+        family = (uint8_t)(family +
+                           (phase->moves ? td_array_move_families(&b.s->move[phase->index]) : 1u));
     }
     return !b.failed;
 }

@@ -19,7 +19,7 @@ static void unit(const struct td_program *p, uint64_t *mean, uint64_t *most)
     uint64_t ranks = most_ranks(p->group),
              pairs = (uint64_t)p->group->slots * (p->group->slots - 1);
     *mean = *most = p->call.count * td_type_bytes(p->call.type) * ranks * ranks;
-    if (!p->parts)
+    if (!p->parts && !p->relay)
         return;
     *most = p->survey.most;
     *mean = pairs ? p->survey.total / pairs + (p->survey.total % pairs != 0) : 0;
@@ -106,4 +106,10 @@ void td_predict_alltoall(const struct td_program *p, struct td_prediction *out)
     for (uint32_t d = 0; d < t->dimensions; d++)
         most = pauses(&out->grid, d) > most ? pauses(&out->grid, d) : most;
     out->phased = padded + most * segments_of(p, out);
+}
+
+enum td_alltoall td_predict_best(const struct td_prediction *x)
+{
+    bool relays = x->grid.box && x->grid.shape.dimensions > 1 && x->packets > 1;
+    return relays && x->two_phase < x->random ? TD_ALLTOALL_TWO_PHASE : TD_ALLTOALL_RANDOM;
 }

@@ -17,6 +17,10 @@ struct td_prediction {
     unsigned random_efficiency, two_phase_efficiency; /* of the bound, in thousandths */
 };
 
+/* td_predict_best returns the method of the least predicted time. Phased only when asked for: where
+ * it was measured, random or two-phase came as near to the bound (docs/network.md), with fewer
+ * buffers and no barriers. */
+enum td_alltoall td_predict_best(const struct td_prediction *predicted);
 void td_predict_alltoall(const struct td_program *p, struct td_prediction *out);
 
 #endif

@@ -2,6 +2,7 @@
 #include "relay.h"
 
 #include "core/parts.h"
+#include "move_relay.h"
 
 enum { ALIGNMENT = 16 }; /* of pieces, where they are long enough for it to matter */
 
@@ -28,9 +29,32 @@ static uint64_t segment_for(const struct td_program *p, uint32_t parts, uint32_t
     return segment > parts ? segment - segment % parts : parts < bytes ? parts : bytes;
 }
 
+bool td_relay_has(const struct td_slice *slice)
+{
+    return slice->space == TD_SPACE_SCRATCH && !slice->overlap;
+}
+
+/* count_steps: how many pack and unpack; `even`: no unit has to be filled up. */
+static void count_steps(struct td_program *p, bool even)
+{
+    int64_t *packs = &p->parameter[TD_RELAY_PACKS], *unpacks = &p->parameter[TD_RELAY_UNPACKS];
+    int64_t slots = p->group->slots, runs = p->group->runs;
+    if (p->relay) {
+        *packs = (int64_t)td_move_relay_packs(p->relay);
+        *unpacks = (int64_t)td_move_relay_unpacks(p->relay);
+    } else if (p->parts) {
+        *packs = 2 * slots;
+        *unpacks = slots;
+    } else {
+        *packs = runs + (even ? 0 : 2 * slots);
+        *unpacks = runs;
+    }
+}
+
 void td_relay_plan(struct td_program *p, uint32_t parts, uint32_t buffers)
 {
     const struct td_group *g = p->group;
+    bool unequal = p->parts || p->relay;
     uint32_t most = 0;
     bool even = true;
     for (uint32_t slot = 0; slot < g->slots; slot++) {
@@ -38,13 +62,11 @@ void td_relay_plan(struct td_program *p, uint32_t parts, uint32_t buffers)
         even = even && ranks == td_group_slot_ranks(g, 0);
         most = ranks > most ? ranks : most;
     }
-    uint64_t bytes = p->parts ? p->survey.most : p->call.count * td_type_bytes(p->call.type);
-    p->parameter[TD_RELAY_RANKS] = p->parts ? 1 : most;
+    uint64_t bytes = unequal ? p->survey.most : p->call.count * td_type_bytes(p->call.type);
+    p->parameter[TD_RELAY_RANKS] = unequal ? 1 : most;
     p->parameter[TD_RELAY_BYTES] = (int64_t)bytes;
     p->parameter[TD_RELAY_PARTS] = parts;
-    p->parameter[TD_RELAY_PACKS] =
-        p->parts ? 2 * (int64_t)g->slots : g->runs + (even ? 0 : 2 * (int64_t)g->slots);
-    p->parameter[TD_RELAY_UNPACKS] = p->parts ? g->slots : g->runs;
+    count_steps(p, even);
     uint64_t segment = segment_for(p, parts, buffers);
     p->parameter[TD_RELAY_SEGMENT] = (int64_t)segment;
     p->parameter[TD_RELAY_SEGMENTS] = (int64_t)(bytes / segment + (bytes % segment != 0));
@@ -119,6 +141,8 @@ uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range p
     int64_t ranks = p->parameter[TD_RELAY_RANKS], bytes = (int64_t)piece.count;
     int64_t message = p->parameter[TD_RELAY_BYTES];
     step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (p->relay)
+        return td_move_relay_pack(p->relay, i, piece, step);
     if (p->parts)
         return pack_parts(p, i, piece, step);
     if (i >= g->runs) {
@@ -178,6 +202,8 @@ uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range
                          struct td_step *step)
 {
     step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (p->relay)
+        return td_move_relay_unpack(p->relay, i, piece, step);
     if (!p->parts) {
         step->from = share_of(p, i, piece);
         step->to = place_of(p, i, piece);

@@ -8,7 +8,8 @@
  * Padding is a copy of the first local rank's data: nothing is sent that was not written.
  *
  * Of calls with parts (core/parts.h) a unit is the node's one message to the other node, as long as
- * the longest of all and filled up with zeros: relays need not know whose is how long.
+ * the longest of all and filled up with zeros: relays need not know whose is how long. So they are
+ * of an array's move (move_relay.h).
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_COLLECTIVES_RELAY_H
 #define TD_COLLECTIVES_RELAY_H
@@ -24,12 +25,17 @@ enum {
     TD_RELAY_PARTS,
     TD_RELAY_PACKS,   /* steps that pack one part of one segment */
     TD_RELAY_UNPACKS, /* and that unpack one */
+    /* the first of PARTS families that pack, and that unpack */
+    TD_RELAY_PACKERS,
+    TD_RELAY_UNPACKERS,
     TD_RELAY_PARAMETERS
 };
 
 /* td_relay_plan chooses the segments, for `buffers` buffers with a unit for every node and each of
  * `parts` parts, and reserves the scratch. */
 void td_relay_plan(struct td_program *p, uint32_t parts, uint32_t buffers);
+/* td_relay_has: whether a slice is of such buffers. */
+bool td_relay_has(const struct td_slice *slice);
 /* td_relay_piece returns a part of a segment as a range of bytes of every rank's message. */
 struct td_range td_relay_piece(const struct td_program *p, uint64_t segment, uint32_t part);
 /* td_relay_unit returns the bytes of a unit with that piece. */
@@ -42,7 +48,8 @@ int64_t td_relay_buffer(const struct td_program *p, uint32_t buffer, uint32_t pa
 uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range piece,
                        struct td_step *step);
 /* td_relay_unpack makes `step` the COPY number i (< UNPACKS) of what others have for the ranks
- * here. Returns the slot it is from; the caller adds the place of the unit, if `from` is scratch.
+ * here. Returns the slot it is from; the caller adds the place of the unit, if `from` is a
+ * buffer's.
  */
 uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range piece,
                          struct td_step *step);

@@ -19,8 +19,7 @@ static uint64_t payload_bytes(const struct td_call *call)
 enum reason { ONE_NODE, ASKED_FOR, DIRECT, PREDICTED };
 
 /* choose returns the method of an all-to-all: the one asked for, or that of the least predicted
- * time. Phased only when asked for: where it was measured, random or two-phase came as near to the
- * bound (docs/network.md), with fewer buffers and no barriers. */
+ * time. */
 static enum td_alltoall choose(const struct td_program *p, struct td_prediction *predicted,
                                enum reason *reason)
 {
@@ -33,10 +32,7 @@ static enum td_alltoall choose(const struct td_program *p, struct td_prediction 
     if (*reason != PREDICTED)
         return TD_ALLTOALL_RANDOM;
     td_predict_alltoall(p, predicted);
-    bool relays = predicted->grid.box && predicted->grid.shape.dimensions > 1;
-    if (!relays || predicted->packets < 2)
-        return TD_ALLTOALL_RANDOM;
-    return predicted->two_phase < predicted->random ? TD_ALLTOALL_TWO_PHASE : TD_ALLTOALL_RANDOM;
+    return td_predict_best(predicted);
 }
 
 /* may_ride: whether an all-to-all may travel with the gate. On the direct fabric a message to every

@@ -3,6 +3,7 @@
 
 #include "collectives.h"
 #include "core/arena.h"
+#include "move_relay.h"
 #include "redist_torus.h"
 
 /* ---- arrays ---- */
@@ -135,6 +136,7 @@ static void free_move(struct td_array_move *m, struct td_arena *arena)
 {
     td_overlap_free(&m->overlap, arena);
     td_schedule_free(&m->schedule, arena);
+    td_move_relay_free(m->relay, arena);
 }
 
 enum { BURSTS_MAX = 1 << 12 };
@@ -161,6 +163,16 @@ bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32
            (x->parts == 1 || (x->block == y->block && x->offset == y->offset));
 }
 
+/* room returns how many families a move by relays may have: each that may follow, of a transform of
+ * these axes, has at least those of a move without. */
+static unsigned room(const struct td_stages *s, uint32_t axes)
+{
+    unsigned taken = axes + (axes + 2 - s->moves) * TD_MOVE_FAMILIES;
+    for (unsigned i = 0; i + 1 < s->moves; i++)
+        taken += td_array_move_families(&s->move[i]);
+    return TD_FAMILIES_MAX - taken;
+}
+
 bool td_stages_move(struct td_stages *s, const struct td_plan_input *in, struct td_arena *arena,
                     const struct td_array *from, const struct td_array *to,
                     const struct td_pass *last)
@@ -171,7 +183,9 @@ bool td_stages_move(struct td_stages *s, const struct td_plan_input *in, struct 
     if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
                          is_here, m))
         return false;
-    if (last) {
+    if (!td_move_relay_make(m, in, arena, room(s, from->layout.dimensions), &s->scratch_bytes))
+        return false;
+    if (last && !m->relay) {
         m->chunks = last->chunks;
         m->lines = last->lines;
         m->along = last->along;
@@ -190,8 +204,31 @@ uint64_t td_array_move_turns(const struct td_array_move *m)
     return m->scheduled ? m->schedule.steps : m->to->layout.owners;
 }
 
+unsigned td_array_move_families(const struct td_array_move *m)
+{
+    return m->relay ? m->relay->program.families : (unsigned)TD_MOVE_FAMILIES;
+}
+
+bool td_array_move_reads(const struct td_array_move *m, unsigned family)
+{
+    return m->relay ? td_move_relay_packs_in(m->relay, family) : family != TD_MOVE_RECV;
+}
+
+void td_array_move_needed(struct td_program *p, const struct td_array_move *m, unsigned first,
+                          unsigned f)
+{
+    if (m->relay) {
+        td_move_relay_needed(m->relay, p, first, f);
+        return;
+    }
+    td_program_need_all(p, f, first + TD_MOVE_RECV);
+    td_program_need_all(p, f, first + TD_MOVE_COPY);
+}
+
 unsigned td_array_move_add(struct td_program *p, const struct td_array_move *m)
 {
+    if (m->relay)
+        return td_move_relay_add(m->relay, p);
     uint64_t from = m->from->there[p->slot], to = m->to->there[p->slot];
     unsigned first = td_program_add(p, TD_RECV, m->chunks * m->bursts * m->from->layout.owners * to,
                                     "parts from other nodes");
@@ -209,9 +246,8 @@ static void share(struct td_slice *s, uint64_t element, uint64_t parts, uint64_t
     s->run = (int64_t)(r.count * element);
 }
 
-/* slice names chunk `chunk` of what `from` has for `to`, as one of them has it. */
-static struct td_slice slice(const struct td_array_move *m, enum td_overlap_side side,
-                             uint32_t from, uint32_t to, uint64_t chunk)
+struct td_slice td_array_move_slice(const struct td_array_move *m, enum td_overlap_side side,
+                                    uint32_t from, uint32_t to, uint64_t chunk)
 {
     const struct td_array *a = side == TD_OVERLAP_FROM ? m->from : m->to;
     uint32_t owner = side == TD_OVERLAP_FROM ? from : to;
@@ -253,8 +289,8 @@ static void expand_copy(const struct td_program *p, const struct td_array_move *
     uint64_t to = m->to->there[p->slot], from = m->from->there[p->slot];
     uint64_t piece = index % m->pieces, pair = index / m->pieces, i = pair / to % from;
     uint32_t p_owner = m->from->here[i], q_owner = m->to->here[pair % to];
-    step->from = slice(m, TD_OVERLAP_FROM, p_owner, q_owner, pair / to / from);
-    step->to = slice(m, TD_OVERLAP_TO, p_owner, q_owner, pair / to / from);
+    step->from = td_array_move_slice(m, TD_OVERLAP_FROM, p_owner, q_owner, pair / to / from);
+    step->to = td_array_move_slice(m, TD_OVERLAP_TO, p_owner, q_owner, pair / to / from);
     share(&step->from, m->from->element, m->pieces, piece);
     share(&step->to, m->from->element, m->pieces, piece);
 }
@@ -264,6 +300,10 @@ void td_array_move_expand(const struct td_program *p, const struct td_array_move
 {
     const struct td_group *g = p->group;
     uint64_t senders = m->from->layout.owners;
+    if (m->relay) {
+        td_move_relay_expand(m->relay, first, family, index, step);
+        return;
+    }
     *step = (struct td_step){.kind = p->family[first + family].kind, .to_lanes = {1, 0, 0}};
     step->peer = g->node[p->slot];
     if (family == TD_MOVE_COPY) {
@@ -278,7 +318,7 @@ void td_array_move_expand(const struct td_program *p, const struct td_array_move
         step->peer = g->node[slot];
         step->peer_family = first + TD_MOVE_RECV;
         step->peer_index = (burst * senders + from) * m->to->there[slot] + m->to->place[to];
-        step->from = slice(m, TD_OVERLAP_FROM, from, to, chunk);
+        step->from = td_array_move_slice(m, TD_OVERLAP_FROM, from, to, chunk);
         share(&step->from, m->from->element, m->bursts, burst % m->bursts);
     } else {
         uint64_t here = m->to->there[p->slot];
@@ -287,7 +327,7 @@ void td_array_move_expand(const struct td_program *p, const struct td_array_move
             return;
         step->peer = g->node[m->from->slot[from]];
         uint64_t burst = index / here / senders;
-        step->to = slice(m, TD_OVERLAP_TO, from, to, burst / m->bursts);
+        step->to = td_array_move_slice(m, TD_OVERLAP_TO, from, to, burst / m->bursts);
         share(&step->to, m->from->element, m->bursts, burst % m->bursts);
     }
 }

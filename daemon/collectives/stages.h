@@ -43,8 +43,9 @@ struct td_array_move {
     uint64_t chunks, lines;
     uint8_t along;
     bool alike;
-    uint64_t bursts; /* into which a message is cut, which then take turns */
-    uint64_t pieces; /* into which a chunk is cut that stays on the node */
+    uint64_t bursts;             /* into which a message is cut, which then take turns */
+    uint64_t pieces;             /* into which a chunk is cut that stays on the node */
+    struct td_move_relay *relay; /* the move as an all-to-all by way of other nodes, else NULL */
 };
 
 /* struct td_pass: 1-D transforms of all lines of an array along one axis, into another array or in
@@ -95,11 +96,22 @@ bool td_stages_move(struct td_stages *stages, const struct td_plan_input *in,
  * chunk by chunk, the same ones. */
 bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis);
 
-/* Families of a move, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
+/* Families of a move without a relay, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
  * [chunk][burst][sender][owner here]; COPY: [chunk][owner here][owner here][piece]. */
 enum { TD_MOVE_RECV, TD_MOVE_SEND, TD_MOVE_COPY, TD_MOVE_FAMILIES };
-/* td_array_move_add adds them and returns the first. */
+/* td_array_move_add adds the families of a move and returns the first; td_array_move_families
+ * returns how many there are. */
 unsigned td_array_move_add(struct td_program *p, const struct td_array_move *m);
+unsigned td_array_move_families(const struct td_array_move *m);
+/* td_array_move_reads: whether such a family reads the array before. */
+bool td_array_move_reads(const struct td_array_move *m, unsigned family);
+/* td_array_move_needed makes a family wait for all that a move, whose first family is `first`,
+ * brings. */
+void td_array_move_needed(struct td_program *p, const struct td_array_move *m, unsigned first,
+                          unsigned f);
+/* td_array_move_slice names chunk `chunk` of what `from` has for `to`, as one of them has it. */
+struct td_slice td_array_move_slice(const struct td_array_move *m, enum td_overlap_side side,
+                                    uint32_t from, uint32_t to, uint64_t chunk);
 /* td_array_move_expand makes step `index` of family first + `family`. */
 void td_array_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
                           unsigned family, uint64_t index, struct td_step *step);

@@ -227,17 +227,22 @@ uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *t
     return work;
 }
 
+uint64_t td_overlap_along(const struct td_layout *from, const struct td_layout *to, uint32_t axis,
+                          uint32_t p, uint32_t q)
+{
+    struct td_owned a = td_layout_owned(from, axis, p), b = td_layout_owned(to, axis, q);
+    struct td_spans s;
+    meet(&a, &b, &s, NULL);
+    return s.total;
+}
+
 uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *to, uint32_t p,
                           uint32_t q)
 {
     uint64_t elements = 1;
-    for (uint32_t d = 0; d < from->dimensions && elements; d++) {
-        struct td_owned a = td_layout_owned(from, d, td_layout_coordinate(from, p, d));
-        struct td_owned b = td_layout_owned(to, d, td_layout_coordinate(to, q, d));
-        struct td_spans s;
-        meet(&a, &b, &s, NULL);
-        elements *= s.total;
-    }
+    for (uint32_t d = 0; d < from->dimensions && elements; d++)
+        elements *= td_overlap_along(from, to, d, td_layout_coordinate(from, p, d),
+                                     td_layout_coordinate(to, q, d));
     return elements;
 }
 

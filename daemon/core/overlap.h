@@ -64,7 +64,10 @@ uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint3
 /* td_overlap_work returns how many blocks are looked at, at most about, to make the tables on a
  * node; UINT64_MAX: more than that. */
 uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to);
-/* td_overlap_count counts the elements without tables. */
+/* td_overlap_along counts the indices of an axis that its part p before and part q after have in
+ * common, td_overlap_count the elements of two owners; both without tables. */
+uint64_t td_overlap_along(const struct td_layout *from, const struct td_layout *to, uint32_t axis,
+                          uint32_t p, uint32_t q);
 uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *to, uint32_t p,
                           uint32_t q);
 

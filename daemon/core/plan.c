@@ -95,9 +95,8 @@ const char *td_fft_check(const struct td_fft *fft)
         if (fft->grid[d] > TD_JOB_RANKS_MAX || (d && fft->grid[d] && !fft->grid[d - 1]))
             return "a grid's sizes are numbers of nodes";
     }
-    if (fft->method != TD_ALLTOALL_AUTO && fft->method != TD_ALLTOALL_RANDOM &&
-        fft->method != TD_ALLTOALL_PAIRWISE)
-        return "messages of a transpose go in random order or to one partner at a time";
+    if (fft->method >= TD_ALLTOALLS)
+        return "a transpose is random, phased, pairwise or two-phase";
     return check_kinds(fft);
 }
 

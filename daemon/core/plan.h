@@ -34,7 +34,7 @@ struct td_fft {
     /* how many parts of nodes the stages deal an axis out to, for each axis that they do; 0s: as is
      * best, and so where there are not as many nodes */
     uint32_t grid[TD_DIMENSIONS_MAX];
-    uint8_t method; /* enum td_alltoall: RANDOM or PAIRWISE order of messages; AUTO */
+    uint8_t method; /* enum td_alltoall: of the moves from node to node */
 };
 
 enum { TD_REDIST_SCHEDULES = 6 }; /* collectives/redist_schedule.h has them; 0: by cost */

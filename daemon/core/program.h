@@ -18,6 +18,7 @@
 #include "overlap.h"
 
 struct td_group;
+struct td_move_relay;
 struct td_parts;
 struct td_plan;
 struct td_stages;
@@ -186,6 +187,14 @@ enum td_spread {
     TD_SPREAD_BINOMIAL,
     TD_SPREADS
 };
+/* How what all ranks reduce, or gather, goes round the rings of a torus. */
+enum td_rings {
+    TD_RINGS_AUTO,
+    TD_RINGS_BUCKET, /* from neighbour to neighbour */
+    TD_RINGS_SWING,  /* halved, then doubled, with partners that are near */
+    TD_RINGS_WHOLE,  /* the same partners exchange all they have */
+    TD_RINGS
+};
 enum td_barriers { TD_BARRIERS_HOP, TD_BARRIERS_PHASE, TD_BARRIERS_NONE };
 
 /* struct td_tuning: choices among methods and within them, the same on all nodes. */
@@ -194,6 +203,7 @@ struct td_tuning {
     uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
     uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
     uint8_t spread;        /* enum td_spread */
+    uint8_t rings;         /* enum td_rings; AUTO: by predicted cost */
     bool flood;            /* short operations on a torus do without the tree */
     uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
     uint8_t barriers;      /* phased: enum td_barriers */
@@ -243,8 +253,9 @@ struct td_program {
         uint32_t size, stride;
     } ring[TD_DIMENSIONS_MAX];
     uint32_t rings;
-    const struct td_parts *parts; /* of a call with parts, else NULL */
-    struct td_survey survey;      /* of its sizes */
+    const struct td_parts *parts;      /* of a call with parts, else NULL */
+    const struct td_move_relay *relay; /* of an all-to-all that is a plan's move, else NULL */
+    struct td_survey survey;           /* of the sizes of either */
     bool wants_survey;            /* this is no program yet: compile again with the survey */
     int64_t scratch_bytes;
     unsigned families;

@@ -229,8 +229,8 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(scale, -1, "none, ortho or full");
     WRONG(grid[1], 2, "fewer axes than the array");
     WRONG(grid[0], 1u << 30, "numbers of nodes");
-    WRONG(method, 2, "random order");
-    WRONG(method, -1, "random order");
+    WRONG(method, 5, "two-phase");
+    WRONG(method, -1, "two-phase");
     WRONG(transform[0], 12, "no such kind");
     WRONG_OF(real, transform[1], 12, "no such kind");
     WRONG(transform[0], -1, "no such kind");

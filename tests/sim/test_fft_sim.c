@@ -16,6 +16,7 @@
 enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
 static bool long_run;
+static uint64_t relay_bytes; /* of a node: few, so that moves by way of others come in segments */
 
 static uint64_t plan_of(struct job *job, const struct transform *t)
 {
@@ -55,6 +56,7 @@ static void execute(struct job *job, const struct transform *t, uint64_t plan)
 static void more_scratch(struct td_sim_options *o)
 {
     o->settings.scratch_bytes = 16 << 20;
+    o->settings.tuning.relay_bytes = relay_bytes;
 }
 
 static void run(const char *shape, struct transform *t, uint64_t seed, uint32_t ranks)
@@ -86,6 +88,7 @@ static void random_case(uint64_t seed)
     job_case("TORUS_TEST_CASE=%llu test_fft_sim", (unsigned long long)seed);
     layouts_seed(seed * 131);
     transforms_random(&t);
+    relay_bytes = layouts_draw(2) ? 1 << 20 : 4096;
     run(shapes[layouts_draw(7)], &t, seed, 1 + (uint32_t)layouts_draw(16));
 }
 

@@ -98,7 +98,7 @@ static void some_kinds(struct td_fft *fft)
     fft->scale = (uint32_t)layouts_draw(3);
     for (uint32_t d = 0; d + 1 < n && layouts_draw(3) == 0; d++)
         fft->grid[d] = 1 + (uint32_t)layouts_draw(4);
-    fft->method = layouts_draw(4) ? TD_ALLTOALL_AUTO : TD_ALLTOALL_PAIRWISE;
+    fft->method = layouts_draw(3) ? (uint8_t)layouts_draw(TD_ALLTOALLS) : TD_ALLTOALL_AUTO;
 }
 
 void transforms_random(struct transform *t)
