@@ -7,7 +7,7 @@
 #include "collectives/select.h"
 #include "collectives/stages.h"
 #include "core/arena.h"
-#include "core/overlap.h"
+#include "load.h"
 
 /* Of the plan, and of what one node keeps of it. */
 enum { ARENA_BYTES = 64 << 20 };
@@ -77,135 +77,12 @@ bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
     return good;
 }
 
-/* ---- the bound ---- */
-
-/* struct load: bytes that links must carry. */
-struct load {
-    double *in, *out;                   /* [nodes] */
-    double hops[TD_DIMENSIONS_MAX];     /* times bytes */
-    double *between[TD_DIMENSIONS_MAX]; /* [k + 1][k + 1]: from coordinates below, to ones below */
-};
-
-static bool load_init(struct load *load, const struct td_topology *t)
-{
-    *load = (struct load){.in = calloc(t->nodes, sizeof *load->in),
-                          .out = calloc(t->nodes, sizeof *load->out)};
-    bool good = load->in && load->out;
-    for (uint32_t d = 0; d < t->dimensions; d++) {
-        size_t k = t->size[d] + (size_t)1;
-        load->between[d] = calloc(k * k, sizeof **load->between);
-        good = good && load->between[d];
-    }
-    return good;
-}
-
-static void load_fini(struct load *load)
-{
-    free(load->in);
-    free(load->out);
-    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
-        free(load->between[d]);
-}
-
-static void load_add(struct load *load, const struct td_topology *t, uint32_t from, uint32_t to,
-                     double bytes)
-{
-    uint32_t a[TD_DIMENSIONS_MAX], b[TD_DIMENSIONS_MAX];
-    load->out[from] += bytes;
-    load->in[to] += bytes;
-    td_topology_coordinates(t, from, a);
-    td_topology_coordinates(t, to, b);
-    for (uint32_t d = 0; d < t->dimensions; d++) {
-        load->hops[d] += bytes * abs(td_topology_offset(t, from, to, d));
-        load->between[d][(a[d] + 1) * (t->size[d] + 1) + b[d] + 1] += bytes;
-    }
-}
-
-/* of_nodes: what comes into or leaves one. */
-static double of_nodes(const struct load *load, const struct td_topology *t)
-{
-    double most = 0;
-    for (uint32_t n = 0; n < t->nodes; n++) {
-        double links = 0, bytes = load->in[n] > load->out[n] ? load->in[n] : load->out[n];
-        for (uint32_t d = 0; d < t->dimensions; d++)
-            for (int sign = -1; sign <= 1; sign += 2)
-                links += td_topology_neighbour(t, n, d, sign) != n;
-        if (links > 0 && bytes / links > most)
-            most = bytes / links;
-    }
-    return most;
-}
-
-/* of_slabs: what passes the planes on either side of a slab, coordinates [i, j) of a dimension. */
-static double of_slabs(const double *sum, uint32_t k, bool wrap, double links)
-{
-    double most = 0;
-    for (uint32_t i = 0; i < k; i++)
-        for (uint32_t j = i + 1; j <= k && j - i < k; j++) {
-            size_t w = k + (size_t)1;
-            double within = sum[j * w + j] - sum[i * w + j] - sum[j * w + i] + sum[i * w + i];
-            double out = sum[j * w + k] - sum[i * w + k] - within;
-            double in = sum[k * w + j] - sum[k * w + i] - within;
-            double planes = wrap ? 2 : (i > 0) + (j < k);
-            double share = (out > in ? out : in) / (planes * links);
-            most = share > most ? share : most;
-        }
-    return most;
-}
-
-/* of_dimension: what all links of a dimension carry, and what passes its planes. */
-static double of_dimension(const struct load *load, const struct td_topology *t, uint32_t d)
-{
-    uint32_t k = t->size[d];
-    size_t w = k + (size_t)1;
-    double *sum = load->between[d], planes = t->wrap[d] ? k : k - 1.0;
-    double links = (double)t->nodes / k; /* of a plane, each way */
-    for (size_t i = 1; i < w; i++)
-        for (size_t j = 1; j < w; j++)
-            sum[i * w + j] += sum[(i - 1) * w + j] + sum[i * w + j - 1] - sum[(i - 1) * w + j - 1];
-    double all = k > 1 ? load->hops[d] / (2 * planes * links) : 0;
-    double slabs = of_slabs(sum, k, t->wrap[d], links);
-    return all > slabs ? all : slabs;
-}
-
-static void add_move(struct load *load, const struct td_array_move *m, const struct td_topology *t,
-                     const uint32_t *node)
-{
-    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
-    for (uint32_t i = 0; i < from->owners; i++)
-        for (uint32_t k = 0; k < to->owners; k++) {
-            uint32_t a = node[m->from->slot[i]], b = node[m->to->slot[k]];
-            uint64_t elements = a == b ? 0 : td_overlap_count(from, to, i, k);
-            if (elements)
-                load_add(load, t, a, b, (double)elements * (double)m->from->element);
-        }
-}
-
-/* of_moves returns bytes that a link carries in moves first .. end - 1, at least. */
-static double of_moves(const struct td_measured_plan *p, const struct td_topology *t,
-                       unsigned first, unsigned end)
-{
-    struct load load;
-    double most = 0;
-    if (load_init(&load, t)) {
-        for (unsigned i = first; i < end; i++)
-            add_move(&load, &p->plan->stages->move[i], t, p->group.node);
-        most = of_nodes(&load, t);
-        for (uint32_t d = 0; d < t->dimensions; d++) {
-            double bytes = of_dimension(&load, t, d);
-            most = bytes > most ? bytes : most;
-        }
-    }
-    load_fini(&load);
-    return most;
-}
-
 double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *t,
                               uint32_t packet_bytes, double *in_turn)
 {
-    unsigned moves = p->plan->stages->moves;
+    const struct td_stages *s = p->plan->stages;
     *in_turn = 0;
-    for (unsigned i = 0; i < moves; i++)
-        *in_turn += of_moves(p, t, i, i + 1) / packet_bytes;
-    return of_moves(p, t, 0, moves) / packet_bytes;
+    for (unsigned i = 0; i < s->moves; i++)
+        *in_turn += td_load_bound(&s->move[i], 1, t, &p->group) / packet_bytes;
+    return td_load_bound(s->move, s->moves, t, &p->group) / packet_bytes;
 }

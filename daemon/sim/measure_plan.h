@@ -28,10 +28,8 @@ void td_measured_plan_fini(struct td_measured_plan *p);
 bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
                             const struct td_description *description, const uint32_t *client,
                             const uint32_t *group, uint32_t ranks, char *why, size_t size);
-/* td_measured_plan_bound returns slots that no way of doing it beats: of what comes into or leaves
- * some node by its links, what passes the planes that cut a slab out of the machine, and what all
- * links of a dimension carry on shortest ways; of a
- * transform, all its moves together, and in *in_turn one after the other. */
+/* td_measured_plan_bound returns slots that no way of doing it beats (load.h): of a transform, all
+ * its moves together, and in *in_turn one after the other. */
 double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *topology,
                               uint32_t packet_bytes, double *in_turn);
 
