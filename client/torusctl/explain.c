@@ -12,6 +12,7 @@
 #include "core/arena.h"
 #include "core/group.h"
 #include "explain.h"
+#include "explain_fft.h"
 #include "explain_group.h"
 #include "explain_redist.h"
 #include "explain_steps.h"
@@ -542,6 +543,8 @@ int ctl_explain(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "alltoall") == 0)
         return explain_alltoall(argc, argv);
+    if (argc >= 2 && strcmp(argv[1], "fft") == 0)
+        return explain_fft(argc, argv);
     if (argc >= 2 && strcmp(argv[1], "group") == 0)
         return explain_group(argc, argv);
     if (argc >= 2 && strcmp(argv[1], "redist") == 0)

@@ -18,6 +18,7 @@
 #include "torusctl.h"
 
 enum {
+    PEERS_SHOWN = 12,
     LOAD_SENDS_MAX = 1 << 22, /* of all nodes: with more, links are not looked at */
 };
 
@@ -525,10 +526,10 @@ int explain_call(int argc, char **argv)
         print_families(&q);
         if (q.traffic.sent.peers)
             puts("\nSends");
-        explain_way_print(&q.machine, &q.program, &q.traffic.sent, "to");
+        explain_way_print(&q.machine, &q.program, &q.traffic.sent, "  to", PEERS_SHOWN);
         if (q.traffic.received.peers)
             puts("\nReceives");
-        explain_way_print(&q.machine, &q.program, &q.traffic.received, "from");
+        explain_way_print(&q.machine, &q.program, &q.traffic.received, "  from", PEERS_SHOWN);
     }
     explain_traffic_free(&q.traffic);
     free(q.count);

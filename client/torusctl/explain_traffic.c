@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/group.h"
 #include "core/quantity.h"
@@ -115,24 +116,23 @@ void explain_load(const struct td_program *p, uint64_t *load2)
 
 /* ---- as it is written ---- */
 
-enum { PEERS_SHOWN = 12 };
-
 void explain_way_print(const struct explain_machine *m, const struct td_program *p,
-                       const struct explain_way *way, const char *word)
+                       const struct explain_way *way, const char *word, uint32_t shown)
 {
     char place[80], size[32];
-    for (uint32_t i = 0; i < way->peers && (m->all || i < PEERS_SHOWN); i++) {
+    for (uint32_t i = 0; i < way->peers && (m->all || i < shown); i++) {
         const struct explain_peer *peer = &way->peer[i];
         uint32_t hops = td_topology_distance(&m->topology, m->node, peer->node);
-        printf("  %s node %-14s %10s in %llu message%s and %llu packet%s, %u hop%s: %s\n", word,
+        printf("%s node %-14s %10s in %llu message%s and %llu packet%s, %u hop%s: %s\n", word,
                explain_place(place, sizeof place, &m->topology, peer->node),
                td_quantity_print(peer->bytes, size, sizeof size),
                (unsigned long long)peer->messages, explain_plural(peer->messages),
                (unsigned long long)peer->packets, explain_plural(peer->packets), hops,
                explain_plural(hops), p->family[peer->family].label);
     }
-    if (way->peers > PEERS_SHOWN && !m->all)
-        printf("  and %u more nodes; --all shows them\n", way->peers - PEERS_SHOWN);
+    if (way->peers > shown && !m->all)
+        printf("%*sand %u more nodes; --all shows them\n", (int)strspn(word, " "), "",
+               way->peers - shown);
 }
 
 json_t *explain_way_json(const struct explain_machine *m, const struct td_program *p,

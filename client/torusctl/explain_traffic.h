@@ -41,10 +41,10 @@ void explain_traffic_free(struct explain_traffic *traffic);
 uint64_t explain_sends(const struct td_program *p);
 void explain_load(const struct td_program *p, uint64_t *load2);
 
-/* explain_way_print writes a line a node, of which the first dozen unless all are asked for; `word`
- * is "to" or "from". explain_way_json lists them all. */
+/* explain_way_print writes a line a node, of the first `shown` of them unless all are asked for;
+ * each begins with `word`. explain_way_json lists them all. */
 void explain_way_print(const struct explain_machine *m, const struct td_program *p,
-                       const struct explain_way *way, const char *word);
+                       const struct explain_way *way, const char *word, uint32_t shown);
 json_t *explain_way_json(const struct explain_machine *m, const struct td_program *p,
                          const struct explain_way *way);
 

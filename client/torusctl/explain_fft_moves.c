@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the moves of a transform take: their bounds, and the times that are predicted for the
+ * all-to-alls that they are, among the nodes that have something for each other. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/move_relay.h"
+#include "collectives/predict.h"
+#include "collectives/select.h"
+#include "core/arena.h"
+#include "explain_fft.h"
+#include "explain_steps.h"
+#include "sim/load.h"
+
+enum {
+    PAIRWISE_PAIRS_MAX = 1 << 22, /* of owners: with more, turns are not gone through */
+    GRIDS_PAIRS_MAX = 1 << 27,    /* of nodes, of all grids that are considered together */
+};
+
+/* ---- who exchanges with whom ---- */
+
+/* struct meetings: of all nodes, in a move. */
+struct meetings {
+    const struct td_topology *topology;
+    uint32_t *root;  /* [nodes] of a tree of nodes that exchange */
+    uint64_t *bytes; /* [nodes] between the nodes of such a tree, at its root */
+    uint64_t *load2; /* twice the bytes on a link, as explain_pass has it */
+    uint32_t far;    /* hops, at most */
+    uint32_t here;
+    uint64_t stays; /* bytes, on `here` */
+};
+
+static uint32_t root_of(uint32_t *root, uint32_t n)
+{
+    while (root[n] != n)
+        n = root[n] = root[root[n]];
+    return n;
+}
+
+static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
+{
+    struct meetings *m = me;
+    if (from == to) {
+        m->stays += from == m->here ? bytes : 0;
+        return;
+    }
+    uint32_t a = root_of(m->root, from), b = root_of(m->root, to);
+    uint32_t way = td_topology_distance(m->topology, from, to);
+    m->bytes[b] += bytes + (a != b ? m->bytes[a] : 0);
+    m->root[a] = b;
+    m->far = way > m->far ? way : m->far;
+    explain_pass(m->topology, from, to, 0, bytes, m->load2);
+}
+
+/* nodes_with writes the nodes that exchange with one, and itself; returns how many. */
+static uint32_t nodes_with(const struct meetings *m, uint32_t one, uint32_t *node)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < m->topology->nodes; n++)
+        if (root_of(m->root, n) == root_of(m->root, one))
+            node[count++] = n;
+    return count;
+}
+
+/* ---- predictions ---- */
+
+/* struct turn: of the pairwise method. */
+struct turn {
+    const struct explain_fft *x;
+    const struct td_array_move *move;
+    uint64_t *load2;
+    size_t links;
+};
+
+/* take_turn returns the slots of its busiest link. */
+static double take_turn(const struct turn *t, uint32_t turn)
+{
+    const struct td_array_move *m = t->move;
+    uint64_t most = 0;
+    memset(t->load2, 0, t->links * sizeof *t->load2);
+    for (uint32_t p = 0; p < m->from->layout.owners; p++) {
+        uint32_t q = (p + turn) % m->to->layout.owners;
+        uint32_t from = t->x->group.node[m->from->slot[p]], to = t->x->group.node[m->to->slot[q]];
+        uint64_t elements =
+            from == to ? 0 : td_overlap_count(&m->from->layout, &m->to->layout, p, q);
+        uint64_t load = elements ? explain_pass(&t->x->machine.topology, from, to, 0,
+                                                elements * m->from->element, t->load2)
+                                 : 0;
+        most = load > most ? load : most;
+    }
+    return (double)most / 2 / t->x->machine.settings.packet_bytes;
+}
+
+/* in_turns predicts the pairwise method, as if turns began together; 0 where that is long work. */
+static double in_turns(const struct explain_fft *x, const struct td_array_move *m, uint64_t *load2,
+                       size_t links)
+{
+    const struct turn t = {x, m, load2, links};
+    double slots = 0;
+    if ((uint64_t)m->from->layout.owners * m->to->layout.owners > PAIRWISE_PAIRS_MAX)
+        return 0;
+    for (uint32_t turn = 0; turn < m->to->layout.owners; turn++)
+        slots += take_turn(&t, turn);
+    return slots;
+}
+
+/* model sets the times of an all-to-all among some nodes, as select's model has them, for the bound
+ * of all exchanges at once. */
+static void model(const struct explain_fft *x, const struct td_group *group, uint64_t bytes,
+                  struct explain_move *out)
+{
+    uint64_t pairs = (uint64_t)group->slots * (group->slots - 1);
+    const struct td_program p = {.group = group,
+                                 .topology = &x->machine.topology,
+                                 .tuning = x->machine.settings.tuning,
+                                 .call = {.kind = TD_KIND_ALLTOALL,
+                                          .type = TD_TYPE_BYTE,
+                                          .count = (bytes + pairs - 1) / pairs}};
+    struct td_prediction all;
+    td_predict_alltoall(&p, &all);
+    out->by[TD_ALLTOALL_RANDOM] = out->bound * 1000 / all.random_efficiency;
+    if (all.grid.box) /* phased: what barriers and the last packets add */
+        out->by[TD_ALLTOALL_PHASED] = out->bound + (double)(all.phased - all.bound);
+    if (all.grid.box && all.grid.shape.dimensions > 1)
+        out->by[TD_ALLTOALL_TWO_PHASE] = out->bound * 1000 / all.two_phase_efficiency;
+}
+
+/* predict looks at the nodes that exchange most with each other. Nothing takes fewer slots than the
+ * longest way has hops. False: no memory. */
+static bool predict(const struct explain_fft *x, const struct meetings *m, struct explain_move *out)
+{
+    uint32_t nodes = x->machine.topology.nodes, most = 0;
+    uint32_t *node = calloc(nodes, sizeof *node);
+    struct td_arena *arena = td_arena_create((size_t)nodes * 256 + (1 << 16));
+    struct td_group group;
+    bool good = node && arena;
+    for (uint32_t n = 0; n < nodes; n++)
+        most = m->root[n] == n && m->bytes[n] > m->bytes[most] ? n : most;
+    out->among = good ? nodes_with(m, m->here, node) : 0;
+    uint32_t count = good ? nodes_with(m, most, node) : 0;
+    good = good && td_group_build(&group, arena, node, count) == TD_OK;
+    if (good && count > 1 && out->bound > 0)
+        model(x, &group, m->bytes[most], out);
+    for (enum td_alltoall a = TD_ALLTOALL_RANDOM; a < TD_ALLTOALLS; a++)
+        if (out->by[a] > 0 && out->by[a] < m->far)
+            out->by[a] = m->far;
+    td_arena_destroy(arena);
+    free(node);
+    return good;
+}
+
+/* method_of tells by which method a move is: a relay's by its program. */
+static enum td_alltoall method_of(const struct td_array_move *m)
+{
+    static const char *const methods[TD_ALLTOALLS] = {
+        [TD_ALLTOALL_AUTO] = "",
+        [TD_ALLTOALL_RANDOM] = "alltoall_random",
+        [TD_ALLTOALL_PHASED] = "alltoall_phased",
+        [TD_ALLTOALL_PAIRWISE] = "alltoall_pairwise",
+        [TD_ALLTOALL_TWO_PHASE] = "alltoall_two_phase",
+    };
+    for (enum td_alltoall a = TD_ALLTOALL_RANDOM; m->relay && a < TD_ALLTOALLS; a++)
+        if (strcmp(m->relay->program.method->name, methods[a]) == 0)
+            return a;
+    return m->in_turn ? TD_ALLTOALL_PAIRWISE : TD_ALLTOALL_RANDOM;
+}
+
+static void find_busiest(const struct explain_fft *x, const uint64_t *load2, size_t links,
+                         struct explain_link *busiest)
+{
+    uint32_t dimensions = x->machine.topology.dimensions;
+    for (size_t i = 0; i < links; i++) {
+        double slots = (double)load2[i] / 2 / x->machine.settings.packet_bytes;
+        if (slots > busiest->slots)
+            *busiest = (struct explain_link){.node = (uint32_t)(i / 2 / dimensions),
+                                             .dimension = (uint32_t)(i / 2 % dimensions),
+                                             .sign = i % 2 ? -1 : 1,
+                                             .slots = slots};
+    }
+}
+
+bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, unsigned i,
+                      bool others, struct explain_move *out)
+{
+    const struct td_topology *t = &x->machine.topology;
+    const struct td_array_move *move = &plan->stages->move[i];
+    size_t links = (size_t)t->nodes * t->dimensions * 2;
+    struct meetings m = {.topology = t,
+                         .root = calloc(t->nodes, sizeof *m.root),
+                         .bytes = calloc(t->nodes, sizeof *m.bytes),
+                         .load2 = calloc(links, sizeof *m.load2),
+                         .here = x->machine.node};
+    *out = (struct explain_move){.move = move, .method = method_of(move)};
+    for (uint32_t n = 0; m.root && n < t->nodes; n++)
+        m.root[n] = n;
+    bool good = m.root && m.bytes && m.load2 && td_load_each(move, &x->group, meet, &m);
+    bool routed = x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    if (good && routed) {
+        double bytes = td_load_bound(move, 1, t, &x->group);
+        good = bytes >= 0;
+        out->bound = bytes / x->machine.settings.packet_bytes;
+        find_busiest(x, m.load2, links, &out->busiest);
+    }
+    good = good && predict(x, &m, out);
+    if (good && routed && (others || out->method == TD_ALLTOALL_PAIRWISE))
+        out->by[TD_ALLTOALL_PAIRWISE] = fmax(in_turns(x, move, m.load2, links), m.far);
+    out->predicted = out->by[out->method];
+    out->stays = m.stays;
+    free(m.root);
+    free(m.bytes);
+    free(m.load2);
+    return good;
+}
+
+bool explain_fft_traffic(const struct explain_fft *x, struct explain_move *out)
+{
+    const struct td_stages *s = x->plan->stages;
+    unsigned i = 0;
+    while (!s->phase[i].moves || &s->move[s->phase[i].index] != out->move)
+        i++;
+    unsigned end = i + 1 < s->phases ? s->phase[i + 1].family : x->program.families;
+    return explain_traffic_among(&x->program, s->phase[i].family, end, &out->traffic);
+}
+
+/* ---- grids ---- */
+
+td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
+                        const struct explain_grid *grid, struct td_plan **plan, char *why,
+                        size_t size)
+{
+    struct td_description d = x->asked;
+    td_err error = TD_OK;
+    if (grid) {
+        memset(d.fft.grid, 0, sizeof d.fft.grid);
+        memcpy(d.fft.grid, grid->factor, grid->factors * sizeof *d.fft.grid);
+    }
+    *plan = td_plan_make(arena, TD_KIND_PLAN_FFT, &d, x->group.size, &error, why, size);
+    if (!*plan)
+        return error;
+    bool rows = (*plan)->rows;
+    (*plan)->rows = false; /* its stages are the same, but not kept */
+    const struct td_plan_input in = {.plan = *plan,
+                                     .group = &x->group,
+                                     .slot = td_group_slot(&x->group, x->machine.node),
+                                     .topology = &x->machine.topology,
+                                     .tuning = &x->machine.settings.tuning};
+    bool good = td_select_planner.make(&in, arena, &(*plan)->stages);
+    if (!good)
+        snprintf(why, size, "there is no memory for such a plan");
+    (*plan)->rows = rows;
+    return good ? TD_OK : TD_ERR_NO_MEMORY;
+}
+
+/* grid_of finds the grid that the stages between have; no factors: there are none. */
+static struct explain_grid grid_of(const struct td_stages *s)
+{
+    struct explain_grid grid = {0};
+    for (unsigned i = 0; i < s->arrays && !grid.factors; i++) {
+        const struct td_layout *l = &s->array[i].layout;
+        for (uint32_t d = 0; s->array[i].of_nodes && d < l->dimensions; d++)
+            if (l->axis[l->grid_order[d]].parts > 1)
+                grid.factor[grid.factors++] = l->axis[l->grid_order[d]].parts;
+    }
+    return grid;
+}
+
+/* consider works out what a plan with the grid would take. False: no memory. */
+static bool consider(const struct explain_fft *x, struct explain_grid *grid)
+{
+    char why[400];
+    struct td_plan *plan = NULL;
+    struct td_arena *arena = td_arena_create((size_t)256 << 20);
+    bool good = arena && explain_fft_plan(x, arena, grid, &plan, why, sizeof why) == TD_OK;
+    grid->moves = good ? plan->stages->moves : 0;
+    for (unsigned i = 0; good && i < grid->moves; i++) {
+        struct explain_move move;
+        good = explain_fft_move(x, plan, i, false, &move);
+        grid->bound += move.bound;
+        grid->predicted += move.predicted;
+    }
+    td_arena_destroy(arena);
+    return good;
+}
+
+static bool same_grid(const struct explain_grid *a, const struct explain_grid *b)
+{
+    return a->factors == b->factors &&
+           memcmp(a->factor, b->factor, a->factors * sizeof *a->factor) == 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct explain_grid *x = a, *y = b;
+    double difference = x->predicted != y->predicted ? x->predicted - y->predicted
+                                                     : (double)x->factors - y->factors;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+static const char *why_chosen(const struct explain_fft *x)
+{
+    const struct td_layout *from = &x->plan->from;
+    const uint32_t *asked = x->asked.fft.grid;
+    uint64_t places = 1;
+    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX && asked[d]; d++)
+        places *= asked[d];
+    if (x->plan->fft.dimensions == 1 && x->chosen.factors)
+        return "points are a matrix, whose columns and then rows are transformed";
+    if (!x->chosen.factors)
+        return "between the layouts before and after there is no other";
+    if (asked[0] && places <= x->group.slots)
+        return "it was asked for";
+    bool as_before = x->chosen.factors > 1 && !from->box && from->owners == x->group.slots;
+    for (uint32_t d = 0, f = 0; as_before && d < from->dimensions; d++) {
+        uint32_t parts = from->axis[from->grid_order[d]].parts;
+        as_before = parts == 1 || (f < x->chosen.factors && x->chosen.factor[f++] == parts);
+    }
+    if (as_before)
+        return "the application has the array so, and moves stay within its rows";
+    if (x->plan->fft.dimensions == 2)
+        return "of two axes one is dealt out at a time";
+    if (x->chosen.factors == 1)
+        return "slabs: two axes or more are as long as there are nodes";
+    return x->chosen.factors == 2 ? "pencils: fewer than two axes are as long as there are nodes"
+                                  : "no axis is as long as there are nodes";
+}
+
+/* add_grid considers a x b x c nodes, of which those that are 1 are left out, unless the plan has
+ * them. False: no memory. */
+static bool add_grid(struct explain_fft *x, uint32_t a, uint32_t b, uint32_t c)
+{
+    const uint32_t factor[] = {a, b, c};
+    struct explain_grid *grid = &x->grid[x->grids];
+    for (unsigned i = 0; i < 3; i++)
+        if (factor[i] > 1)
+            grid->factor[grid->factors++] = factor[i];
+    if (same_grid(grid, &x->chosen)) {
+        *grid = (struct explain_grid){0};
+        return true;
+    }
+    x->grids++;
+    return consider(x, grid);
+}
+
+bool explain_fft_grids(struct explain_fft *x)
+{
+    uint32_t nodes = x->group.slots, most = x->asked.fft.dimensions - 1;
+    uint64_t pairs = (uint64_t)nodes * nodes;
+    bool good = true;
+    x->chosen = grid_of(x->plan->stages);
+    snprintf(x->reason, sizeof x->reason, "%s", why_chosen(x));
+    if (!x->chosen.factors)
+        return true;
+    struct explain_fft_totals total = explain_fft_total(x);
+    x->chosen.moves = x->moves;
+    x->chosen.bound = total.bound;
+    x->chosen.predicted = total.predicted;
+    x->grid[x->grids++] = x->chosen;
+    for (uint32_t a = 1; good && a <= (most > 2 ? nodes : 1); a++)
+        for (uint32_t b = a > 1 ? 2 : 1; good && a * b <= (most > 1 ? nodes : 1); b++)
+            if (nodes % (a * b) == 0 && a * b < nodes && x->grids < EXPLAIN_GRIDS_MAX &&
+                (x->grids + 1) * pairs <= GRIDS_PAIRS_MAX)
+                good = add_grid(x, a, b, nodes / (a * b));
+    qsort(x->grid, x->grids, sizeof x->grid[0], by_time);
+    return good;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The picture of a transform's plan: the array as it lies at each stage, cut where it is dealt out,
+ * with this node's part in colour and arrows along the axes that are transformed; and bars as long
+ * as the moves between take. */
+#include <string.h>
+
+#include "collectives/select.h"
+#include "core/quantity.h"
+#include "explain_fft.h"
+#include "fft_words.h"
+
+enum {
+    AXES = 3, /* that are drawn */
+    WIDE = 110,
+    HIGH = 110,
+    DEPTH = 46,
+    PANEL = 250,
+    LEFT = 30,
+    TOP = 110,
+    ROW = 15,
+    BAR = 22,
+    CUTS_MAX = 64, /* lines along an axis, beyond which they would be a surface */
+};
+
+/* struct sheet: which axes are drawn: depth, downwards, to the right. */
+struct sheet {
+    const struct explain_fft *x;
+    FILE *f;
+    uint32_t axis[AXES];
+    int bars; /* where they are */
+};
+
+struct point {
+    double x, y;
+};
+
+/* point_of places a point of the unit cube of a panel. */
+static struct point point_of(unsigned panel, const double at[AXES])
+{
+    double left = LEFT + (double)panel * PANEL;
+    return (struct point){left + WIDE * at[2] + DEPTH * at[0], TOP + HIGH * at[1] - DEPTH * at[0]};
+}
+
+static void line(const struct sheet *s, unsigned panel, const double a[AXES], const double b[AXES],
+                 const char *style)
+{
+    struct point p = point_of(panel, a), q = point_of(panel, b);
+    fprintf(s->f, "<path d=\"M%.1f %.1fL%.1f %.1f\" %s/>\n", p.x, p.y, q.x, q.y, style);
+}
+
+/* face draws the side of a box that one looks at across axis d. */
+static void face(const struct sheet *s, unsigned panel, const double begin[AXES],
+                 const double end[AXES], unsigned d, const char *style)
+{
+    static const double seen[AXES] = {0, 0, 1}; /* in front, above, to the right */
+    unsigned e = (d + 1) % AXES, g = (d + 2) % AXES;
+    fputs("<path d=\"", s->f);
+    for (unsigned i = 0; i < 4; i++) {
+        double at[AXES];
+        at[d] = seen[d] > 0 ? end[d] : begin[d];
+        at[e] = i == 1 || i == 2 ? end[e] : begin[e];
+        at[g] = i >= 2 ? end[g] : begin[g];
+        struct point p = point_of(panel, at);
+        fprintf(s->f, "%s%.1f %.1f", i ? "L" : "M", p.x, p.y);
+    }
+    fprintf(s->f, "Z\" %s/>\n", style);
+}
+
+static void box(const struct sheet *s, unsigned panel, const double begin[AXES],
+                const double end[AXES], const char *style)
+{
+    for (unsigned d = 0; d < AXES; d++)
+        face(s, panel, begin, end, d, style);
+}
+
+/* cuts draws where an axis is dealt out, on the two sides that it runs along. */
+static void cuts(const struct sheet *s, unsigned panel, const struct td_layout *l, unsigned d)
+{
+    uint32_t axis = s->axis[d], parts = l->axis[axis].parts;
+    uint64_t block = l->axis[axis].block, n = l->size[axis];
+    if (l->box || parts == 1 || block == 0 || n / block > CUTS_MAX)
+        return;
+    for (uint64_t i = block - l->axis[axis].offset % block; i < n; i += block) {
+        double cut = (double)i / (double)n;
+        for (unsigned other = 0; other < AXES; other++) {
+            static const double seen[AXES] = {0, 0, 1};
+            double a[AXES], b[AXES];
+            unsigned along = AXES - d - other;
+            if (other == d)
+                continue;
+            a[d] = b[d] = cut;
+            a[other] = b[other] = seen[other];
+            a[along] = 0;
+            b[along] = 1;
+            line(s, panel, a, b, "stroke=\"#99a\" stroke-width=\"0.7\"");
+        }
+    }
+}
+
+/* own_part colours what the first owner on this node has: of what is dealt out in turns, the first
+ * block. */
+static void own_part(const struct sheet *s, unsigned panel, const struct td_array *a)
+{
+    const struct td_layout *l = &a->layout;
+    double begin[AXES] = {0, 0, 0}, end[AXES] = {1, 1, 1};
+    if (a->there[a->own] == 0)
+        return;
+    for (unsigned d = 0; d < AXES && s->axis[d] < l->dimensions; d++) {
+        uint32_t axis = s->axis[d];
+        uint64_t count = 0;
+        struct td_owned owned = td_layout_owned(l, axis, td_layout_coordinate(l, a->here[0], axis));
+        uint64_t first = td_owned_next(&owned, 0, &count);
+        if (count == 0)
+            return;
+        begin[d] = (double)first / (double)l->size[axis];
+        end[d] = (double)(first + count) / (double)l->size[axis];
+    }
+    box(s, panel, begin, end, "fill=\"#e8853a\" fill-opacity=\"0.75\" stroke=\"#a50\"");
+}
+
+static void array(const struct sheet *s, unsigned panel, const struct td_array *a)
+{
+    static const double begin[AXES] = {0, 0, 0}, end[AXES] = {1, 1, 1};
+    char text[200];
+    box(s, panel, begin, end, "fill=\"#eef2f8\" stroke=\"#556\"");
+    for (unsigned d = 0; d < AXES; d++)
+        if (s->axis[d] < a->layout.dimensions)
+            cuts(s, panel, &a->layout, d);
+    own_part(s, panel, a);
+    fprintf(s->f, "<text x=\"%d\" y=\"%d\">%.40s%s</text>\n", LEFT + (int)panel * PANEL,
+            TOP + HIGH + 18, explain_array_text(a, text, sizeof text),
+            a->of_nodes ? ", nodes" : "");
+}
+
+/* arrow shows the axis that is transformed, if it is drawn, and names it. */
+static void arrow(const struct sheet *s, unsigned panel, unsigned row, const struct td_pass *p)
+{
+    for (unsigned d = 0; d < AXES; d++) {
+        static const double from[AXES][AXES] = {
+            {0.08, 0.04, 0.96}, {0.02, 0.08, 0.06}, {0.02, 0.94, 0.08}};
+        double to[AXES];
+        memcpy(to, from[d], sizeof to);
+        to[d] = 0.92;
+        if (s->axis[d] == p->axis)
+            line(s, panel, from[d], to,
+                 "stroke=\"#1a56b0\" stroke-width=\"3\" marker-end=\"url(#tip)\"");
+    }
+    fprintf(s->f, "<text x=\"%d\" y=\"%d\" fill=\"#1a56b0\">transform axis %u, %s of %llu</text>\n",
+            LEFT + (int)panel * PANEL, TOP + HIGH + 34 + ROW * (int)row, p->axis,
+            fft_kind_name(p->kind + 1), (unsigned long long)p->length);
+}
+
+/* move draws the way from the panel before to this one. */
+static void move(const struct sheet *s, unsigned panel, const struct explain_move *e)
+{
+    char size[32];
+    int x = LEFT + (int)panel * PANEL - (PANEL - WIDE - DEPTH) / 2 - 20, y = TOP + HIGH / 2;
+    fprintf(s->f,
+            "<path d=\"M%d %dh40\" stroke=\"#333\" stroke-width=\"2\" marker-end=\"url(#tip)\"/>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">to %u nodes</text>\n",
+            x, y, x + 20, y - 10, td_alltoall_name(e->method), x + 20, y + 18,
+            td_quantity_print(e->traffic.sent.bytes, size, sizeof size), x + 20, y + 32,
+            e->traffic.sent.peers);
+}
+
+/* bars: what is predicted of each move, and in it the bound. */
+static void bars(const struct sheet *s, double width)
+{
+    const struct explain_fft *x = s->x;
+    double total = explain_fft_total(x).predicted, at = LEFT, scale = total > 0 ? width / total : 0;
+    for (unsigned i = 0; i < x->moves && total > 0; i++) {
+        const struct explain_move *e = &x->move[i];
+        fprintf(s->f,
+                "<rect class=\"move\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" "
+                "fill=\"#cfd8e6\" stroke=\"#556\"/>\n"
+                "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"#7d97bd\"/>\n"
+                "<text x=\"%.1f\" y=\"%d\">move %u: %.4g slots, T_min %.4g</text>\n",
+                at, s->bars, e->predicted * scale, BAR, at, s->bars + BAR - 7,
+                (e->bound < e->predicted ? e->bound : e->predicted) * scale, 7, at + 4,
+                s->bars + 13, i + 1, e->predicted, e->bound);
+        at += e->predicted * scale;
+    }
+}
+
+/* choose_axes draws the last three, or, of fewer, flat ones. */
+static void choose_axes(struct sheet *s)
+{
+    uint32_t dimensions = s->x->plan->fft.dimensions;
+    for (unsigned d = 0; d < AXES; d++)
+        s->axis[d] = dimensions + d >= AXES ? dimensions + d - AXES : TD_DIMENSIONS_MAX;
+}
+
+/* most_rows returns how many axes are transformed one after the other. */
+static unsigned most_rows(const struct td_stages *s)
+{
+    unsigned most = 0, row = 0;
+    for (unsigned i = 0; i < s->phases; i++) {
+        row = s->phase[i].moves ? 0 : row + 1;
+        most = row > most ? row : most;
+    }
+    return most;
+}
+
+bool explain_fft_plot(const void *me, FILE *f)
+{
+    const struct explain_fft *x = me;
+    const struct td_stages *stages = x->plan->stages;
+    struct sheet s = {.x = x, .f = f};
+    char shape[64];
+    unsigned panel = 0, row = 0;
+    int width = LEFT + (int)(x->moves + 1) * PANEL;
+    choose_axes(&s);
+    s.bars = TOP + HIGH + 34 + ROW * (int)most_rows(stages);
+    td_topology_print(&x->machine.topology, shape, sizeof shape);
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "font-family=\"sans-serif\" font-size=\"11\">\n"
+            "<defs><marker id=\"tip\" markerUnits=\"userSpaceOnUse\" markerWidth=\"11\" "
+            "markerHeight=\"10\" refX=\"7\" refY=\"5\" "
+            "orient=\"auto\"><path d=\"M0 0L11 5L0 10Z\"/></marker></defs>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+            "<text x=\"%d\" y=\"22\" font-size=\"14\">%s on %s: %u stages, %u moves; the part of "
+            "node %u</text>\n",
+            width, s.bars + BAR + 20, LEFT, x->elements_text, shape, stages->phases, x->moves,
+            x->machine.node);
+    array(&s, 0, &stages->array[0]);
+    for (unsigned i = 0; i < stages->phases; i++) {
+        const struct td_phase *phase = &stages->phase[i];
+        if (phase->moves) {
+            panel++;
+            row = 0;
+            array(&s, panel, x->move[phase->index].move->to);
+            move(&s, panel, &x->move[phase->index]);
+        } else {
+            arrow(&s, panel, row++, &stages->pass[phase->index]);
+        }
+    }
+    bars(&s, width - 2 * LEFT);
+    fputs("</svg>\n", f);
+    return !ferror(f);
+}
