@@ -193,7 +193,7 @@ int ctl_bench(int argc, char **argv)
                  td_quantity_parse(argv[i + 1], &bytes) && bytes > 0)
             i++;
         else
-            return ctl_usage("bench", "there is no such option");
+            return ctl_usage("bench", ctl_no_option(argv[i]));
     }
     static const struct {
         const char *name;

@@ -23,6 +23,23 @@ static void transform(double *data, const struct npy *n)
     fftw_destroy_plan(p);
 }
 
+/* complain says what the two arrays are. */
+static void complain(const char *const names[2], const struct npy *a, const struct npy *b)
+{
+    fputs(
+        "torusctl compare: two arrays of the same axes and the same memory order are needed, with "
+        "at least one element",
+        stderr);
+    for (int i = 0; i < 2; i++) {
+        const struct npy *n = i ? b : a;
+        fprintf(stderr, "; %s has (", names[i]);
+        for (int d = 0; d < n->axes; d++)
+            fprintf(stderr, "%s%llu", d ? ", " : "", (unsigned long long)n->shape[d]);
+        fprintf(stderr, ") in %s order", n->fortran ? "Fortran's" : "C's");
+    }
+    fputc('\n', stderr);
+}
+
 int ctl_compare(int argc, char **argv)
 {
     const char *names[2] = {NULL, NULL};
@@ -47,8 +64,7 @@ int ctl_compare(int argc, char **argv)
     }
     if (a.axes != b.axes || memcmp(a.shape, b.shape, sizeof a.shape) != 0 ||
         a.fortran != b.fortran || a.count == 0) {
-        fprintf(stderr, "torusctl compare: two arrays of the same axes and the same memory "
-                        "order are needed, with at least one element\n");
+        complain(names, &a, &b);
         free(x);
         free(y);
         return EXIT_FAILED;

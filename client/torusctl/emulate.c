@@ -105,6 +105,15 @@ static const char *add_setting(struct emulation *e, const char *key, const char 
     return NULL;
 }
 
+static bool is_set(const struct emulation *e, const char *key)
+{
+    size_t length = strlen(key);
+    for (int i = 0; i < e->settings_count; i++)
+        if (strncmp(e->settings[i], key, length) == 0 && e->settings[i][length] == '=')
+            return true;
+    return false;
+}
+
 static const char *parse_option(struct emulation *e, int argc, char **argv, int *i)
 {
     const char *name = argv[*i], *value = *i + 1 < argc ? argv[*i + 1] : NULL;
@@ -117,7 +126,7 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
         return NULL;
     }
     if (!value)
-        return "an option without its value";
+        return ctl_no_option(name);
     (*i)++;
     if (strcmp(name, "--ranks") == 0)
         return number(value, &e->ranks);
@@ -149,7 +158,7 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
     }
     if (strcmp(name, "--link-latency") == 0)
         return add_setting(e, "torus.link_latency=", value);
-    return "there is no such option";
+    return ctl_no_option(name);
 }
 
 static const char *parse(struct emulation *e, int argc, char **argv)
@@ -178,6 +187,9 @@ static const char *parse(struct emulation *e, int argc, char **argv)
     uint32_t nodes = e->topology.nodes;
     if (e->ranks == 0)
         e->ranks = e->ranks_per_node ? e->ranks_per_node * nodes : nodes;
+    if ((is_set(e, "torus.link_rate") || is_set(e, "torus.link_latency")) &&
+        !is_set(e, "torus.fabric"))
+        return "--link-rate and --link-latency are of links of a torus: give --fabric routed, too";
     if (e->ranks > TD_JOB_RANKS_MAX)
         return "a number of ranks is 1 to 16384";
     if (e->ranks_per_node && e->ranks > e->ranks_per_node * nodes) {
@@ -209,15 +221,6 @@ static void endpoint(const struct emulation *e, uint32_t node, char *text, size_
         snprintf(text, bytes, "tcp://127.0.0.1:%u", e->base_port + 2 * node);
     else
         snprintf(text, bytes, "ipc://%s/p%u", e->folder, node);
-}
-
-static bool is_set(const struct emulation *e, const char *key)
-{
-    size_t length = strlen(key);
-    for (int i = 0; i < e->settings_count; i++)
-        if (strncmp(e->settings[i], key, length) == 0 && e->settings[i][length] == '=')
-            return true;
-    return false;
 }
 
 /* Daemons that share a machine would measure at each other's cost. */

@@ -76,7 +76,7 @@ static const char *take(void *me, const char *name, const char *value)
         t->barriers_of_all = place;
         return good ? NULL : "--barrier-scope is ring or all";
     }
-    return "there is no such option";
+    return ctl_no_option(name);
 }
 
 /* ---- the program ---- */
@@ -551,5 +551,10 @@ int ctl_explain(int argc, char **argv)
         return explain_redist(argc, argv);
     if (argc >= 2 && explain_call_known(argv[1]))
         return explain_call(argc, argv);
-    return ctl_usage("explain", "say what to explain: torusctl explain alltoall --shape 4x4");
+    static char text[200];
+    snprintf(text, sizeof text,
+             "%s%.40s%ssay what to explain, such as torusctl explain alltoall --shape 4x4",
+             argc >= 2 ? "there is no operation " : "", argc >= 2 ? argv[1] : "",
+             argc >= 2 ? ": " : "");
+    return ctl_usage("explain", text);
 }

@@ -160,7 +160,7 @@ static const char *take(void *me, const char *name, const char *value)
                    ? NULL
                    : "--spread is from 0 to 1";
     }
-    return "there is no such option";
+    return ctl_no_option(name);
 }
 
 static const char *parse(struct question *q, int argc, char **argv)

@@ -98,7 +98,7 @@ static const char *take(void *me, const char *name, const char *value)
         x->ranks_per_node = (uint32_t)n;
         return good ? NULL : "--ranks-per-node is 1 to 256";
     } else
-        return "there is no such option";
+        return ctl_no_option(name);
     return NULL;
 }
 

@@ -23,7 +23,7 @@ static const char *take(void *me, const char *name, const char *value)
     else if (strcmp(name, "--plot") == 0)
         x->plot = value;
     else
-        return "there is no such option";
+        return ctl_no_option(name);
     return strlen(value) + 7 < sizeof x->who ? NULL : "the list is too long: use file:NAME";
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/quantity.h"
 #include "explain.h"
+#include "torusctl.h"
 
 void explain_machine_default(struct explain_machine *m)
 {
@@ -111,7 +112,7 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
         else if (strcmp(argv[i], "--all") == 0)
             m->all = true;
         else if (i + 1 == argc)
-            return "there is no such option, or its value is missing";
+            return ctl_no_option(argv[i]);
         else if ((why = explain_take(m, argv[i], argv[i + 1], &taken)) ||
                  (!taken && (why = take(me, argv[i], argv[i + 1]))))
             return why;

@@ -89,9 +89,13 @@ static uint64_t superblock(const struct td_axis *from, const struct td_axis *to)
 static const char *read_sizes(const struct explain_redist *x, uint64_t *size, uint32_t *dimensions)
 {
     *dimensions = explain_sizes(x->elements_text, size);
-    return *dimensions
-               ? NULL
-               : "--elements is how long the array is along each axis: 1000000, or 4000x3000";
+    if (*dimensions)
+        return NULL;
+    snprintf(wrong_text, sizeof wrong_text,
+             "--elements %.60s: how long each of up to 6 axes is, from 1 to 9223372036854775807, "
+             "such as 1000000 or 4000x3000",
+             x->elements_text);
+    return wrong_text;
 }
 
 static const char *read_layouts(struct explain_redist *x)
@@ -434,7 +438,7 @@ static const char *take(struct explain_redist *x, const char *name, const char *
                                                     : "--schedule is auto, circulant, colouring, "
                                                       "classes, matching or caterpillar";
     else
-        return "there is no such option";
+        return ctl_no_option(name);
     return NULL;
 }
 
@@ -447,7 +451,7 @@ static const char *options(struct explain_redist *x, int argc, char **argv)
         else if (strcmp(argv[i], "--all") == 0)
             x->all = true;
         else if (i + 1 == argc)
-            wrong = "there is no such option, or its value is missing";
+            wrong = ctl_no_option(argv[i]);
         else if (!(wrong = take(x, argv[i], argv[i + 1])))
             i++;
     }

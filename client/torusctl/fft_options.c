@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fft_words.h"
+#include "torusctl.h"
 
 /* ---- the command line ---- */
 
@@ -121,8 +122,7 @@ static bool option(struct fft_options *o, const char *name, const char *value, c
         {"--last", take_last}, {"--to", take_to},         {"--kinds", take_kinds}};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         if (strcmp(name, options[i].name) == 0) {
-            *wrong =
-                value ? options[i].take(o, value) : "a value is missing behind the last option";
+            *wrong = value ? options[i].take(o, value) : ctl_no_option(name);
             return true;
         }
     return false;
@@ -149,7 +149,7 @@ const char *fft_options_parse(int argc, char **argv, struct fft_options *o)
         if (option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &wrong))
             i++;
         else if (argv[i][0] == '-')
-            wrong = "there is no such option";
+            wrong = ctl_no_option(argv[i]);
         else if (!o->in)
             o->in = argv[i];
         else if (!o->out)
@@ -271,6 +271,8 @@ bool fft_options_describe(const struct fft_options *o, const struct npy *in, str
     if (!choose_axes(o, in, job, &real) || (o->real && !halve(o, in, job, real)) ||
         (o->kinds && !be_real(o, in, job)))
         return false;
+    if (o->grid[in->axes - 1])
+        return refuse(job, "--grid must have fewer axes than the array, which has %d", in->axes);
     job->after.count = 1;
     for (int d = 0; d < in->axes; d++) { /* in the order of the file */
         job->after.size[d] = job->after.shape[in->fortran ? in->axes - 1 - d : d];

@@ -159,9 +159,13 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
+/* nearest returns the command that begins so, or that takes the fewest changes. */
 static const char *nearest(const char *name)
 {
     const char *best = commands[0].name;
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strncmp(name, commands[i].name, strlen(name)) == 0)
+            return commands[i].name;
     for (size_t i = 1; i < COMMANDS; i++)
         if (distance(name, commands[i].name) < distance(name, best))
             best = commands[i].name;
@@ -178,6 +182,13 @@ int ctl_usage(const char *name, const char *wrong)
     if (!wrong)
         fprintf(out, "\n%s\n%s%s", c->what, c->more[0] ? "\n" : "", c->more);
     return wrong ? EXIT_USAGE : EXIT_WELL;
+}
+
+const char *ctl_no_option(const char *name)
+{
+    static char text[100];
+    snprintf(text, sizeof text, "there is no option %.50s, or its value is missing", name);
+    return text;
 }
 
 torus_context *ctl_open(const char *socket, int *code)

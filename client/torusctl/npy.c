@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEADER_MAX = 65536, HEADER_WRITTEN = NPY_TYPE_MAX + 512, PIECE = 65536 };
@@ -207,8 +208,10 @@ static bool read_header(int fd, struct npy *n, bool numbers)
     n->version = start[6];
     const char *order = value(header, "fortran_order");
     n->fortran = order && strncmp(order, "True", 4) == 0;
-    bool good =
-        read_type(n, value(header, "descr"), numbers) && read_shape(n, value(header, "shape"));
+    bool known = n->fortran || (order && strncmp(order, "False", 5) == 0);
+    bool good = read_type(n, value(header, "descr"), numbers) &&
+                read_shape(n, value(header, "shape")) &&
+                (known || fail(n, "its header does not say in which order axes are in memory"));
     free(header);
     off_t size = lseek(fd, 0, SEEK_END);
     if (good && (uint64_t)size < n->data + n->count * n->item)
@@ -226,7 +229,9 @@ static int open_file(const char *path, struct npy *n, bool numbers)
         fail(n, "%s: %s", path, strerror(errno));
         return -1;
     }
-    if (read_header(fd, n, numbers))
+    struct stat st;
+    bool folder = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+    if (folder ? fail(n, "it is a folder") : read_header(fd, n, numbers))
         return fd;
     snprintf(why, sizeof why, "%.190s", n->text);
     fail(n, "%.255s: %s", path, why);

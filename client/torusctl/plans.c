@@ -210,7 +210,7 @@ int ctl_plans(int argc, char **argv)
         else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
             socket = argv[++i];
         else
-            return ctl_usage("plans", "there is no such option");
+            return ctl_usage("plans", ctl_no_option(argv[i]));
     }
     torus_context *c = ctl_open(socket, &code);
     if (!c)

@@ -211,7 +211,7 @@ int ctl_queues(int argc, char **argv)
         else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
             socket = argv[++i];
         else
-            return ctl_usage("queues", "there is no such option");
+            return ctl_usage("queues", ctl_no_option(argv[i]));
     }
     torus_context *c = ctl_open(socket, &code);
     if (!c)

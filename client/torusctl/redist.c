@@ -41,7 +41,7 @@ static bool option(struct run *r, const char *name, const char *value, const cha
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++)
         if (strcmp(name, names[i]) == 0) {
             *to[i] = value;
-            *wrong = value ? NULL : "a value is missing behind the last option";
+            *wrong = value ? NULL : ctl_no_option(name);
             return true;
         }
     if (schedule && !(value && td_schedule_named(value, &r->schedule)))
@@ -60,7 +60,7 @@ static const char *parse(int argc, char **argv, struct run *r)
         else if (option(r, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &wrong))
             i++;
         else if (argv[i][0] == '-')
-            wrong = "there is no such option";
+            wrong = ctl_no_option(argv[i]);
         else if (!r->in)
             r->in = argv[i];
         else if (!r->out)

@@ -375,7 +375,7 @@ static int ask(const char *name, int argc, char **argv, print_fn *print)
         else if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc)
             socket = argv[++i];
         else
-            return ctl_usage(name, "there is no such option");
+            return ctl_usage(name, ctl_no_option(argv[i]));
     }
     torus_context *c = ctl_open(socket, &code);
     if (!c)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,13 @@ bool team_shard(struct team *t, const char *option, const char *text, const stru
 void team_check_output(struct team *t, const char *out)
 {
     struct stat st;
-    if (stat(out, &st) == 0 && !S_ISREG(st.st_mode))
+    char folder[PATH_MAX];
+    const char *slash = strrchr(out, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
+    if (stat(folder, &st) != 0)
+        team_complain(t, "%.300s cannot be written: the folder %.300s: %s", out, folder,
+                      strerror(errno));
+    else if (stat(out, &st) == 0 && !S_ISREG(st.st_mode))
         team_complain(t, "%.300s is %s: the output must be a regular file, or new", out,
                       S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
 }

@@ -23,6 +23,8 @@ int ctl_picture(int argc, char **argv);
 
 /* ctl_usage prints the subcommand's help, on stderr with exit code 2 when `wrong` says why. */
 int ctl_usage(const char *name, const char *wrong);
+/* ctl_no_option returns the sentence that there is no option of that name; until the next call. */
+const char *ctl_no_option(const char *name);
 /* ctl_open opens the context, or prints the sentence and sets *code. NULL on an error. */
 torus_context *ctl_open(const char *socket, int *code);
 double ctl_seconds(void);

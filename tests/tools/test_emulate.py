@@ -284,11 +284,14 @@ class Emulation(unittest.TestCase):
 
     def test_nonsense_of_links_is_usage(self):
         for options, word in ((["--fabric", "woven"], "direct or routed"),
-                              (["--link-rate", "fast"], "such as 5MB/s")):
+                              (["--link-rate", "fast"], "such as 5MB/s"),
+                              (["--link-rate", "1MB/s"], "give --fabric routed, too"),
+                              (["--set", "torus.link_latency=5us"], "give --fabric routed, too"),
+                              (["--fabrik", "routed"], "no option --fabrik")):
             done = emulate("2x2", *options, "--", "true")
             self.assertEqual(done.returncode, 2)
             self.assertIn(word, done.stderr)
-        done = emulate("2x2", "--link-rate", "1MB/s", "--", "true")
+        done = emulate("2x2", "--fabric", "direct", "--link-rate", "1MB/s", "--", "true")
         self.assertEqual(done.returncode, 1)
         self.assertIn("link_rate needs fabric = routed", done.stderr)
         done = emulate("2x2", "--fabric", "routed", "--link-latency", "long", "--", "true")

@@ -172,7 +172,7 @@ class Explain(unittest.TestCase):
     def test_wrong_usage_is_refused_with_a_sentence(self):
         for options, words in [(["--method", "best"], "--method is"), (["--bytes", "0"], "--bytes"),
                                (["--node", "3,0"], "--node is"), (["--node", "0"], "--node is"),
-                               (["--packet", "1"], "--packet is"), (["--what", "0"], "no such"),
+                               (["--packet", "1"], "--packet is"), (["--what", "0"], "no option --what"),
                                (["--gap"], "value is missing")]:
             done = explain("3x3", *options)
             self.assertEqual(done.returncode, 2)
@@ -315,10 +315,17 @@ class EveryOperation(unittest.TestCase):
                                           ("reduce", ["--method", "stream"], "rooted call"),
                                           ("scan", ["--spread", "0"], "of alltoallv"),
                                           ("scan", ["--ranks-per-node", "300"], "1 to 256"),
-                                          ("sort", [], "say what to explain")]:
+                                          ("sort", [], "there is no operation sort")]:
             done = call(operation, "3x3", *options)
             self.assertEqual(done.returncode, 2, (operation, options))
             self.assertIn(words, done.stderr)
+
+    def test_a_command_that_is_cut_short_is_guessed(self):
+        for word, guess in (("expl", "explain"), ("emul", "emulate"), ("exlpain", "explain"),
+                            ("ftt", "fft")):
+            done = subprocess.run([CTL, word], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"there is no command {word}; the nearest is {guess}\n", done.stderr)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,7 @@ class Schedules(unittest.TestCase):
     def test_what_is_wrong_is_pointed_at(self):
         for source, options, sentence in [
                 ("cyclic(2@0-2", [], "character 9"),
+                ("cyclic(2)@0-2", ["--elements", "99999999999999999999"], "99999999999999999999"),
                 ("cyclic(2)", [], "which ranks"),
                 ("block@0-3", [], "--elements is needed"),
                 ("(block, *) on 3", ["--elements", "10"], "axes"),
@@ -122,9 +123,9 @@ class Schedules(unittest.TestCase):
                 ("boxes 0:5 4:9 @0,1", ["--elements", "9"], "overlap"),
                 ("boxes 0:5 6:9 @0,1", ["--elements", "9"], "nobody"),
                 ("cyclic(2)@0-2", ["--schedule", "circular"], "--schedule is"),
-                ("cyclic(2)@0-2", ["--elements", "ten"], "--elements is"),
+                ("cyclic(2)@0-2", ["--elements", "ten"], "--elements ten: how long"),
                 ("cyclic(2)@0,0", [], "twice"),
-                ("cyclic(2)@0-2", ["--colour", "red"], "no such option")]:
+                ("cyclic(2)@0-2", ["--colour", "red"], "no option --colour")]:
             done = redist(source, "cyclic(4)@0-5", *options)
             self.assertEqual(done.returncode, 2, source)
             self.assertIn(sentence, done.stderr)

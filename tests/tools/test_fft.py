@@ -152,6 +152,15 @@ class Transforms(unittest.TestCase):
             self.assertIn("same axes" if names[0] == "line.npy" else "relative L2 error",
                           done.stdout + done.stderr)
 
+    def test_compare_names_what_does_not_go_together(self):
+        np.save(self.path("a.npy"), self.array(4, 5))
+        np.save(self.path("b.npy"), np.asfortranarray(self.array(5, 4)))
+        done = subprocess.run([CTL, "compare", self.path("a.npy"), self.path("b.npy")],
+                              capture_output=True, text=True, timeout=DEADLINE_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a.npy has (4, 5) in C's order", done.stderr)
+        self.assertIn("b.npy has (5, 4) in Fortran's order", done.stderr)
+
     def test_chosen_axes_alone(self):
         z = self.array(8, 6, 9)
         for text, axes in (("1", (1,)), ("0,2", (0, 2)), ("-1,0", (-1, 0))):
@@ -264,7 +273,8 @@ class Transforms(unittest.TestCase):
                 (("--inverse", "--real", "--last", "9"), 1, "come 6 real ones or 7"),
                 (("--from", "(blok, *)"), 1, "--from, character 2"),
                 (("--to", "boxes 0:6,0:2 @0"), 1, "to nobody"),
-                (("--check", "--axes"), 2, "a value is missing")):
+                (("--bogus",), 2, "no option --bogus"),
+                (("--check", "--axes"), 2, "no option --axes, or its value is missing")):
             with self.subTest(options=options):
                 done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), *options)
                 self.assertEqual(done.returncode, code)
@@ -318,7 +328,8 @@ class Transforms(unittest.TestCase):
         np.save(self.path("half.npy"), np.zeros((4, 4), dtype=np.float16))
         before = sorted(os.listdir(self.folder))
         for name, words in (("point.npy", "single element"), ("empty.npy", "no elements"),
-                            ("half.npy", "f2"), ("absent.npy", "No such file")):
+                            ("half.npy", "f2"), ("absent.npy", "No such file"),
+                            (".", "it is a folder")):
             done = emulate("1x2", "fft", self.path(name), self.path("out.npy"))
             self.assertEqual(done.returncode, 1)
             self.assertIn(words, done.stderr)
@@ -330,7 +341,7 @@ class Transforms(unittest.TestCase):
         np.save(self.path("in.npy"), np.ones((4, 4)))
         done = emulate("1x2", "fft", self.path("in.npy"), self.path("absent/out.npy"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("No such file", done.stderr)
+        self.assertRegex(done.stderr, "the folder .*absent/: No such file")
 
     def test_an_output_that_is_no_regular_file_is_refused_and_stays(self):
         np.save(self.path("in.npy"), np.ones((4, 4)))

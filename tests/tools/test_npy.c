@@ -252,6 +252,8 @@ static void wrong_files_are_refused_with_a_sentence(void **state)
     refused("not one number");
     put(1, "{'descr': '|u1', 'fortran_order': False}", "a", 1);
     refused("no shape");
+    put(1, "{'descr': '|u1', 'shape': (1,), }", "a", 1);
+    refused("in which order axes are in memory");
     put(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2", "abcd", 4);
     refused("no end");
     put(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (-1,), }", "a", 1);
@@ -268,6 +270,13 @@ static void wrong_files_are_refused_with_a_sentence(void **state)
     assert_true(fputs("PK\3\4 a zip file, not an array", f) >= 0);
     assert_int_equal(fclose(f), 0);
     refused("no .npy file");
+}
+
+static void a_folder_is_no_file(void **state)
+{
+    (void)state;
+    assert_int_equal(npy_open("/", &npy), -1);
+    assert_non_null(strstr(npy.text, "/: it is a folder"));
 }
 
 static void a_file_that_is_not_there_is_named(void **state)
@@ -289,6 +298,7 @@ int main(void)
         cmocka_unit_test(elements_that_are_no_numbers_have_a_size),
         cmocka_unit_test(elements_without_a_size_are_refused),
         cmocka_unit_test(wrong_files_are_refused_with_a_sentence),
+        cmocka_unit_test(a_folder_is_no_file),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -23,11 +23,14 @@ class Plans(unittest.TestCase):
         self.transform = f"{CTL} fft {self.folder}/in.npy {self.folder}/out.npy"
         np.save(self.folder + "/in.npy", np.ones((30, 24)) + 0j)
 
-    def run_commands(self, effort, *commands):
-        done = subprocess.run(
-            [CTL, "emulate", "1", "--set", f"fft.effort={effort}", "--set",
+    def daemon(self, effort, *commands):
+        return subprocess.run(
+            [CTL, "emulate", "1", "--verbose", "--set", f"fft.effort={effort}", "--set",
              f"node.state_directory={self.folder}", "--", "sh", "-ec", "\n".join(commands)],
             capture_output=True, text=True, timeout=DEADLINE_S)
+
+    def run_commands(self, effort, *commands):
+        done = self.daemon(effort, *commands)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -63,10 +66,22 @@ class Plans(unittest.TestCase):
         self.assertIn("measure", self.run_commands("wisdom", f"{CTL} plans"))
 
     def test_a_damaged_file_is_told_and_replaced(self):
-        with open(self.folder + "/wisdom", "w") as f:
-            f.write("torusd wisdom 1\nnonsense\n")
-        self.assertEqual(self.plans("wisdom"), [])
-        self.assertFalse(os.path.exists(self.folder + "/wisdom"))
+        path = self.folder + "/wisdom"
+        self.plans("measure", self.transform, WAIT)
+        with open(path) as f:
+            good = f.read()
+        for text, why in (("torusd wisdom 1\nnonsense\n", "is of another FFTW or processor"),
+                          ("nonsense", "is damaged"), ("", "is damaged"),
+                          (good[:-20], "is damaged"),
+                          (good + "more", "is damaged")):
+            with self.subTest(why=why, begin=text[:30]):
+                with open(path, "w") as f:
+                    f.write(text)
+                done = self.daemon("wisdom", f"{CTL} plans")
+                self.assertEqual(done.returncode, 0)
+                self.assertIn("no plans yet", done.stdout)
+                self.assertRegex(done.stdout + done.stderr, f"{path}: it {why}")
+                self.assertFalse(os.path.exists(path))
 
 
 if __name__ == "__main__":
