@@ -29,6 +29,9 @@ bool td_bcast_trees_compile(struct td_program *p);
 bool td_reduce_trees_compile(struct td_program *p);
 /* reduce_bucket: allreduce round the rings of a torus, a dimension at a time. False as above. */
 bool td_reduce_bucket_compile(struct td_program *p);
+/* reduce_swing: allreduce by halving with near partners (rings SWING), or by exchanging all (WHOLE).
+ * False also where a ring has no power of two of nodes, or vectors too long for the scratch. */
+bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings);
 /* block_bucket: reduce-scatter, and all-gather, the same way. False also where ranks are not spread
  * regularly. */
 bool td_reduce_scatter_bucket_compile(struct td_program *p);

@@ -23,4 +23,8 @@ struct td_prediction {
 enum td_alltoall td_predict_best(const struct td_prediction *predicted);
 void td_predict_alltoall(const struct td_program *p, struct td_prediction *out);
 
+/* td_predict_allreduce returns the way round the rings of a torus that would take the least time:
+ * what links carry, and a slot besides for every hop of a message. */
+enum td_rings td_predict_allreduce(const struct td_program *p);
+
 #endif

@@ -195,13 +195,26 @@ static bool chain_is_long(const struct td_program *p)
     return 2 * td_alltoall_bound(&grid.shape, each * ranks) < chain;
 }
 
+/* compile_allreduce reduces round the rings of a torus, by the way asked for, or that of the least
+ * predicted time; false where the group is no torus. */
+static bool compile_allreduce(struct td_program *p)
+{
+    enum td_rings rings = (enum td_rings)p->tuning.rings;
+    if (rings == TD_RINGS_AUTO)
+        rings = td_predict_allreduce(p);
+    if (rings != TD_RINGS_BUCKET && td_reduce_swing_compile(p, rings))
+        return true;
+    return td_reduce_bucket_compile(p);
+}
+
 /* asked_for: whether a call is to go by a program though it is short enough to ride. */
 static bool asked_for(const struct td_program *p)
 {
     bool prefix = p->call.kind == TD_KIND_PREFIX && p->tuning.prefix != TD_PREFIX_AUTO;
     bool spread = (p->call.kind == TD_KIND_BROADCAST || td_call_rooted(p->call.kind)) &&
                   p->tuning.spread != TD_SPREAD_AUTO;
-    return (prefix || spread) && payload_bytes(&p->call) > 0;
+    bool rings = p->call.kind == TD_KIND_ALLREDUCE && p->tuning.rings != TD_RINGS_AUTO;
+    return (prefix || spread || rings) && payload_bytes(&p->call) > 0;
 }
 
 void td_select_compile(const struct td_compile_input *in, struct td_program *out)
@@ -237,7 +250,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     bool torus = out->tuning.fabric == TD_FABRIC_ROUTED;
     if (compile_rooted(out))
         return;
-    if (kind == TD_KIND_ALLREDUCE && !any && torus && td_reduce_bucket_compile(out))
+    if (kind == TD_KIND_ALLREDUCE && !any && torus && compile_allreduce(out))
         return;
     if (kind == TD_KIND_REDUCE_SCATTER && !any && torus && td_reduce_scatter_bucket_compile(out))
         return;
@@ -318,6 +331,8 @@ static const char *why(const char *method)
         {"bcast_trees", "the group is a torus, and every link carries a part of the data"},
         {"reduce_trees", "the group is a torus, and every link carries a part of the data"},
         {"reduce_bucket", "the group is a torus, and every link carries a part of the data"},
+        {"reduce_swing", "halving with near partners takes fewer steps than the rings have nodes"},
+        {"reduce_swing_whole", "it is so short that steps count, and not bytes"},
         {"reduce_scatter_bucket",
          "the group is a torus, and every link carries a part of the data"},
         {"allgather_bucket", "the group is a torus, and every link carries a part of the data"},

@@ -23,6 +23,8 @@ static const char usage[] =
     "  --method NAME          random, phased, pairwise, two-phase, auto (the default);\n"
     "                         of a prefix stream, gather, round-trips;\n"
     "                         of rooted calls links, planes, binary, binomial;\n"
+    "                         of allreduce, reduce_scatter, allgather bucket, swing, and of the\n"
+    "                         first swing-whole;\n"
     "                         of short ones flood\n"
     "  --bytes M              from each rank to each other, of each rank's part, or of the vector\n"
     "                         (K, M, G for powers of 1024)\n"
@@ -52,6 +54,8 @@ static const char usage[] =
     "  --straight N           every N turns, packets that keep their direction go first, 2\n"
     "  --escape-only          no adaptive channels\n"
     "  --no-bubble            the escape is entered with one free slot: this may deadlock\n"
+    "  --latency N            slots from a packet's end on one side of a link to that on the other,\n"
+    "                         besides the one it takes, 0\n"
     "  --control N            slots of a control message a hop, 1; 0: all starts are aligned\n"
     "  --json                 the result for machines\n"
     "  --plot FILE.svg        a picture of the links\n"
@@ -85,6 +89,7 @@ enum option_name {
     STRAIGHT,
     ESCAPE_ONLY,
     NO_BUBBLE,
+    LATENCY,
     CONTROL,
     JSON,
     PLOT,
@@ -120,6 +125,7 @@ static const struct option option_names[] = {
     {"straight", 1, 0, STRAIGHT},
     {"escape-only", 0, 0, ESCAPE_ONLY},
     {"no-bubble", 0, 0, NO_BUBBLE},
+    {"latency", 1, 0, LATENCY},
     {"control", 1, 0, CONTROL},
     {"json", 0, 0, JSON},
     {"plot", 1, 0, PLOT},
@@ -179,7 +185,7 @@ static bool choice(const char *option, const char *value, const char *words, uns
 static bool method(struct command *c, const char *name, const char *value)
 {
     static const char words[] = "auto random phased pairwise two-phase stream gather round-trips "
-                                "links planes binary binomial flood";
+                                "links planes binary binomial bucket swing swing-whole flood";
     unsigned place = 0;
     if (!choice(name, value, words, &place))
         return false;
@@ -191,8 +197,10 @@ static bool method(struct command *c, const char *name, const char *value)
         tuning->alltoall = (uint8_t)place;
     else if ((place -= TD_ALLTOALLS) < TD_PREFIXES - TD_PREFIX_STREAM)
         tuning->prefix = (uint8_t)(place + TD_PREFIX_STREAM);
+    else if ((place -= TD_PREFIXES - TD_PREFIX_STREAM) < TD_SPREADS - TD_SPREAD_LINKS)
+        tuning->spread = (uint8_t)(place + TD_SPREAD_LINKS);
     else
-        tuning->spread = (uint8_t)(place - (TD_PREFIXES - TD_PREFIX_STREAM) + TD_SPREAD_LINKS);
+        tuning->rings = (uint8_t)(place - (TD_SPREADS - TD_SPREAD_LINKS) + TD_RINGS_BUCKET);
     return true;
 }
 
@@ -339,6 +347,10 @@ static bool take(struct command *c, int option, const char *name, const char *va
     case NO_BUBBLE:
         s->router.no_bubble = true;
         return true;
+    case LATENCY:
+        good = number(name, value, 0, 1 << 20, &n);
+        s->link_latency_ns = (int64_t)(n * TD_MEASURE_SLOT_NS);
+        return good;
     case CONTROL:
         good = number(name, value, 0, 1 << 20, &n);
         c->measure.world.control_ns = n * TD_MEASURE_SLOT_NS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives that use all links of a torus, on tori of 1 to 4 dimensions, from every root, in
- * place and not: symbolically (symbolic.h), and what passes each link against the bounds. */
+/* The collectives that use all links of a torus, on tori of 1 to 4 dimensions, from a rank of every
+ * node, in place and not: symbolically (symbolic.h), and what passes each link against the bounds.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,6 +43,7 @@ static void check(const struct world *w, const struct td_call *call, uint64_t re
                                     .seed = 7,
                                     .topology = w->topology,
                                     .tuning = {.fabric = TD_FABRIC_ROUTED,
+                                               .rings = TD_RINGS_BUCKET,
                                                .packet_bytes = 1024,
                                                .burst = 1,
                                                .relay_bytes = relay_bytes},
@@ -61,19 +63,67 @@ static void check(const struct world *w, const struct td_call *call, uint64_t re
 static void allreduce_goes_round_all_rings(void **unused)
 {
     (void)unused;
-    static const uint64_t counts[] = {300, 1001};
+    static const uint64_t counts[] = {300, 1001, 5000};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (uint32_t per_node = 1; per_node <= 2; per_node++) {
             struct world w = make(shapes[s], per_node);
             if (w.size >= SYMBOLIC_RANKS_MAX)
                 continue;
             for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+                if (counts[i] > 2000 && w.size > 9)
+                    continue;
                 const struct td_call call = {.kind = TD_KIND_ALLREDUCE,
                                              .type = TD_TYPE_DOUBLE,
                                              .op = TD_OP_SUM,
                                              .count = counts[i]};
                 check(&w, &call, 1 << 30, i % 2, shapes[s]);
                 check(&w, &call, 6 * 2000, i % 2, shapes[s]); /* in several segments */
+            }
+        }
+}
+
+/* check_swing: where all rings have a power of two of nodes, by near partners; elsewhere as ever.
+ */
+static void check_swing(const struct world *w, const char *shape, uint64_t count, unsigned rings,
+                        bool in_place)
+{
+    struct symbolic_stats stats;
+    const struct symbolic_case c = {.compile = td_select_compile,
+                                    .call = {.kind = TD_KIND_ALLREDUCE,
+                                             .type = TD_TYPE_DOUBLE,
+                                             .op = TD_OP_SUM,
+                                             .count = count},
+                                    .seed = 7,
+                                    .topology = w->topology,
+                                    .tuning = {.fabric = TD_FABRIC_ROUTED,
+                                               .rings = (uint8_t)rings,
+                                               .packet_bytes = 1024,
+                                               .relay_bytes = 1 << 30},
+                                    .rank_node = w->rank_node,
+                                    .size = w->size,
+                                    .in_place = in_place,
+                                    .orders = 2};
+    const char *wrong = symbolic_check(&c, &stats);
+    if (wrong)
+        fail_msg("allreduce of %llu on %s, %u ranks a node, rings %u: %s",
+                 (unsigned long long)count, shape, w->per_node, rings, wrong);
+    assert_false(stats.rides);
+}
+
+/* also of fewer elements than there are nodes, so that some have no part */
+static void allreduce_halves_with_near_partners(void **unused)
+{
+    (void)unused;
+    static const char *const powers[] = {"2",   "4",      "8",       "16",      "32",    "2x2",
+                                         "2x4", "4x4",    "8x2",     "2x2x2",   "4x2x2", "2x2x4",
+                                         "8x4", "16x2x1", "2x2x2x2", "2x2x4x2", "8x8"};
+    static const uint64_t counts[] = {1, 7, 64, 301};
+    for (size_t s = 0; s < sizeof powers / sizeof powers[0]; s++)
+        for (uint32_t per_node = 1; per_node <= 2; per_node++) {
+            struct world w = make(powers[s], per_node);
+            for (size_t i = 0; w.size <= 32 && i < sizeof counts / sizeof counts[0]; i++) {
+                check_swing(&w, powers[s], counts[i], TD_RINGS_SWING, i % 2);
+                check_swing(&w, powers[s], counts[i], TD_RINGS_WHOLE, i % 2);
             }
         }
 }
@@ -109,7 +159,8 @@ static void broadcast_goes_down_edge_disjoint_trees(void **unused)
             struct world w = make(shapes[s], per_node);
             if (w.size >= SYMBOLIC_RANKS_MAX)
                 continue;
-            for (uint32_t root = 0; root < w.size; root += 1 + w.size / 16) {
+            /* every node's first rank, and of few ranks the others */
+            for (uint32_t root = 0; root<w.size; root += w.size> 16 ? per_node : 1) {
                 const struct td_call call = {.kind = TD_KIND_BROADCAST,
                                              .type = TD_TYPE_BYTE,
                                              .count = 2049 + 7000 * (root % 2) + root,
@@ -125,7 +176,7 @@ static void a_reduction_comes_up_edge_disjoint_trees(void **unused)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (uint32_t per_node = 1; per_node <= 2; per_node++) {
             struct world w = make(shapes[s], per_node);
-            for (uint32_t root = 0; w.size <= 16 && root < w.size; root += 1 + w.size / 5) {
+            for (uint32_t root = 0; w.size <= 16 && root < w.size; root++) {
                 const struct td_call call = {.kind = TD_KIND_REDUCE,
                                              .type = TD_TYPE_DOUBLE,
                                              .op = TD_OP_SUM,
@@ -224,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allreduce_goes_round_all_rings),
+        cmocka_unit_test(allreduce_halves_with_near_partners),
         cmocka_unit_test(blocks_go_round_all_rings),
         cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),
         cmocka_unit_test(a_reduction_comes_up_edge_disjoint_trees),
