@@ -12,7 +12,7 @@ static void keep(torus_plan *p, const struct td_plan *plan, uint32_t rank)
 {
     p->kind = plan->kind;
     p->alignment = td_plan_alignment(plan);
-    p->apart = !plan->rows;
+    p->apart = !td_plan_in_place(plan);
     for (unsigned side = 0; side < 2; side++) {
         const struct td_layout *l = side ? &plan->to : &plan->from;
         uint32_t owner = td_layout_owner(l, rank);

@@ -125,22 +125,13 @@ static uint32_t outermost(const struct td_layout *l, uint32_t axis)
     return best == TD_DIMENSIONS_MAX ? axis : best;
 }
 
-/* ends_at: whether all that is left can be done in a layout, after `axis` with the same type. */
-static bool ends_at(const struct builder *b, const struct td_layout *l, uint32_t axis)
-{
-    for (uint32_t d = 0; d < b->fft->dimensions; d++)
-        if (is_left(b, d) && d != axis && (!is_whole(l, d) || halves(b, d)))
-            return false;
-    return true;
-}
-
 /* into returns the array that a pass writes: the same one, unless that is the application's or has
- * elements of another type. */
+ * elements of another type. Where the result will lie there can be what is still to go on, too: an
+ * element comes back to its place only when what was there has arrived where it is computed. */
 static const struct td_array *into(struct builder *b, uint32_t axis)
 {
     const struct td_array *now = b->now;
     struct td_layout layout;
-    bool ends = ends_at(b, &now->layout, axis);
     if (halves(b, axis)) {
         b->size[axis] = td_fft_size(b->fft, 1, axis);
         b->element = td_fft_element(b->fft, 1);
@@ -149,7 +140,7 @@ static const struct td_array *into(struct builder *b, uint32_t axis)
         return now;
     if (!resized(b, &now->layout, &layout))
         return now;
-    if (ends && !now->of_nodes && td_layout_same(&layout, b->to)) {
+    if (!now->of_nodes && b->element == b->in->plan->element[1] && td_layout_same(&layout, b->to)) {
         td_layout_free(&layout, b->arena);
         return add_array(b, b->to, false, TD_SPACE_DESTINATION);
     }

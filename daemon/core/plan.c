@@ -368,6 +368,12 @@ uint64_t td_plan_bytes(const struct td_plan *plan, unsigned side, uint32_t rank,
     return bytes;
 }
 
+bool td_plan_in_place(const struct td_plan *plan)
+{
+    return plan->kind == TD_KIND_FFT && plan->element[0] == plan->element[1] &&
+           td_layout_same(&plan->from, &plan->to);
+}
+
 size_t td_plan_alignment(const struct td_plan *plan)
 {
     return plan->kind == TD_KIND_FFT ? td_call_alignment(TD_KIND_FFT, plan->fft.type) : 1;

@@ -99,6 +99,9 @@ void td_plan_free(struct td_plan *plan, struct td_arena *arena, const struct td_
  * and has as many as there are. */
 uint64_t td_plan_bytes(const struct td_plan *plan, unsigned side, uint32_t rank,
                        struct td_box *box);
+/* td_plan_in_place: whether an execution may write where it reads: an element returns to its place
+ * only when what was there has arrived where the element is computed. */
+bool td_plan_in_place(const struct td_plan *plan);
 /* td_plan_alignment: of the buffers. */
 size_t td_plan_alignment(const struct td_plan *plan);
 

@@ -108,6 +108,7 @@ void transforms_random(struct transform *t)
     for (uint32_t d = 0; d < t->fft.dimensions; d++)
         t->fft.size[d] = 1 + layouts_draw(most[t->fft.dimensions]);
     some_kinds(&t->fft);
+    t->returns = layouts_draw(3) == 0;
 }
 
 static double some_value(void)
@@ -127,6 +128,9 @@ static bool read_side(struct transform *t, struct td_arena *arena, unsigned side
         t->size[side][d] = td_fft_size(fft, side, d);
         t->elements[side] *= t->size[side][d];
     }
+    bool same = memcmp(t->size[0], t->size[1], sizeof t->size[0]) == 0;
+    if (side == 1 && t->returns && same && !t->text[1][0])
+        memcpy(t->text[1], t->text[0], sizeof t->text[1]);
     if (!t->text[side][0])
         layouts_some(t->text[side], fft->dimensions, t->size[side], ranks);
     if (td_layout_parse(&t->layout[side], arena, t->text[side], fft->dimensions, t->size[side],
