@@ -147,7 +147,7 @@ static struct cost swing(const struct td_grid *grid, bool whole)
     for (uint32_t s = 0; s < steps; s++) {
         uint64_t hops = td_swing_exchange(grid, 0, 0, s).hops;
         cost.hops += hops;
-        cost.carried += hops * (whole ? WHOLE : WHOLE >> (s + 1));
+        cost.carried += hops * (uint64_t)(whole ? WHOLE : WHOLE >> (s + 1));
     }
     return whole ? cost : (struct cost){2 * cost.hops, 2 * cost.carried};
 }
