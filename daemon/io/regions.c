@@ -69,6 +69,8 @@ struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_
         free(r);
         return NULL;
     }
+    /* transposes stride through it: a page of 4 KiB each would cost a fault and a place in the TLB */
+    (void)madvise(scratch, scratch_bytes, MADV_HUGEPAGE);
     r->uid_bytes_max = uid_bytes_max;
     r->region[TD_SCRATCH_HANDLE].base = scratch;
     r->region[TD_SCRATCH_HANDLE].bytes = scratch_bytes;
