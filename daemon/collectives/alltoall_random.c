@@ -9,7 +9,7 @@
 #include "collectives.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
-enum { P_ITERATIONS, P_BURST_BYTES };
+enum { P_ITERATIONS, P_BURST_BYTES, P_PIECE, P_MESSAGES };
 enum { TURNS_MAX = 1 << 16, ALIGNMENT = 16 };
 
 /* runs_of returns how many runs a slot has, from *first on. */
@@ -24,6 +24,22 @@ static const struct td_run *other_run(const struct td_program *p, uint64_t i)
 {
     uint32_t first = 0, here = runs_of(p->group, p->slot, &first);
     return &p->group->run[i < first ? i : i + here];
+}
+
+/* parts returns a / b and writes a % b; nearly all there is to divide is small, and then this is
+ * quick. */
+static uint64_t parts(uint64_t a, uint64_t b, uint64_t *rest)
+{
+    if (b == 1) {
+        *rest = 0;
+        return a;
+    }
+    if ((a | b) >> 32) {
+        *rest = a % b;
+        return a / b;
+    }
+    *rest = (uint32_t)a % (uint32_t)b;
+    return (uint32_t)a / (uint32_t)b;
 }
 
 static uint64_t message_bytes(const struct td_program *p)
@@ -49,8 +65,9 @@ static uint64_t piece_max(const struct td_program *p, uint64_t pairs)
 static struct td_range piece_at(const struct td_program *p, const struct td_run *a,
                                 const struct td_run *b, uint64_t iteration)
 {
-    uint64_t bytes = message_bytes(p), each = piece_max(p, (uint64_t)a->count * b->count);
-    uint64_t begin = iteration < turns_for(bytes, each) ? iteration * each : bytes;
+    uint64_t bytes = message_bytes(p), pairs = (uint64_t)a->count * b->count;
+    uint64_t each = pairs == 1 ? (uint64_t)p->parameter[P_PIECE] : piece_max(p, pairs);
+    uint64_t begin = iteration * each < bytes ? iteration * each : bytes;
     return (struct td_range){begin, bytes - begin < each ? bytes - begin : each};
 }
 
@@ -69,7 +86,9 @@ static void expand_send(const struct td_program *p, uint64_t iteration, uint64_t
     const struct td_group *g = p->group;
     int64_t bytes = (int64_t)message_bytes(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
-    const struct td_run *own = &g->run[first + place % here], *to = destination_at(p, place / here);
+    uint64_t which = 0;
+    const struct td_run *to = destination_at(p, parts(place, here, &which));
+    const struct td_run *own = &g->run[first + which];
     uint32_t there_first = 0, there = runs_of(g, to->slot, &there_first);
     struct td_range piece = piece_at(p, own, to, iteration);
     uint64_t me = (uint64_t)(own - g->run);
@@ -78,8 +97,8 @@ static void expand_send(const struct td_program *p, uint64_t iteration, uint64_t
     step->peer_index = iteration * (g->runs - there) * there +
                        (me < there_first ? me : me - there) * there +
                        ((uint64_t)(to - g->run) - there_first);
-    step->from = td_slice_at(TD_SPACE_SOURCE, own->local, to->first * bytes + (int64_t)piece.begin,
-                             (int64_t)piece.count);
+    td_slice_set(&step->from, TD_SPACE_SOURCE, own->local, to->first * bytes + (int64_t)piece.begin,
+                 (int64_t)piece.count);
     td_slice_loop(&step->from, to->count, to->step * bytes, 0);
     td_slice_loop(&step->from, own->count, 0, 1);
     td_slice_simplify(&step->from);
@@ -91,11 +110,13 @@ static void expand_recv(const struct td_program *p, uint64_t iteration, uint64_t
     const struct td_group *g = p->group;
     int64_t bytes = (int64_t)message_bytes(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
-    const struct td_run *own = &g->run[first + place % here], *from = other_run(p, place / here);
+    uint64_t which = 0;
+    const struct td_run *from = other_run(p, parts(place, here, &which));
+    const struct td_run *own = &g->run[first + which];
     struct td_range piece = piece_at(p, from, own, iteration);
     step->peer = g->node[from->slot];
-    step->to = td_slice_at(TD_SPACE_DESTINATION, own->local,
-                           from->first * bytes + (int64_t)piece.begin, (int64_t)piece.count);
+    td_slice_set(&step->to, TD_SPACE_DESTINATION, own->local,
+                 from->first * bytes + (int64_t)piece.begin, (int64_t)piece.count);
     td_slice_loop(&step->to, own->count, 0, 1);
     td_slice_loop(&step->to, from->count, from->step * bytes, 0);
     td_slice_simplify(&step->to);
@@ -128,14 +149,16 @@ uint64_t td_alltoall_locals(const struct td_program *p)
 static void expand(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    uint64_t messages = p->family[family].count / (uint64_t)p->parameter[P_ITERATIONS];
-    *step = (struct td_step){.kind = p->family[family].kind};
-    if (family == FAMILY_SEND)
-        expand_send(p, index / messages, index % messages, step);
-    else if (family == FAMILY_RECV)
-        expand_recv(p, index / messages, index % messages, step);
-    else
+    td_step_begin(step, p->family[family].kind);
+    if (family == FAMILY_COPY) {
         td_alltoall_local(p, index, step);
+        return;
+    }
+    uint64_t place = 0, iteration = parts(index, (uint64_t)p->parameter[P_MESSAGES], &place);
+    if (family == FAMILY_SEND)
+        expand_send(p, iteration, place, step);
+    else
+        expand_recv(p, iteration, place, step);
 }
 
 static const struct td_method method = {"alltoall_random", expand};
@@ -151,11 +174,12 @@ static void plan_iterations(struct td_program *p)
     for (uint32_t r = 0; r < g->runs; r++)
         most = g->run[r].count > most ? g->run[r].count : most;
     p->parameter[P_ITERATIONS] = 1;
-    p->parameter[P_BURST_BYTES] = (int64_t)(whole ? bytes : burst);
+    p->parameter[P_BURST_BYTES] = p->parameter[P_PIECE] = (int64_t)(whole ? bytes : burst);
     if (whole)
         return;
     p->parameter[P_ITERATIONS] = (int64_t)(turns_max ? turns_max : 1);
     p->parameter[P_ITERATIONS] = (int64_t)turns_for(bytes, piece_max(p, most * most));
+    p->parameter[P_PIECE] = (int64_t)piece_max(p, 1);
 }
 
 void td_alltoall_random_compile(struct td_program *p)
@@ -165,6 +189,7 @@ void td_alltoall_random_compile(struct td_program *p)
     plan_iterations(p);
     uint64_t messages = (uint64_t)(p->group->runs - here) * here;
     uint64_t iterations = (uint64_t)p->parameter[P_ITERATIONS];
+    p->parameter[P_MESSAGES] = (int64_t)messages;
     td_program_add(p, TD_RECV, iterations * messages, "blocks from the others");
     td_program_add(p, TD_SEND, iterations * messages, "blocks to the others, in random order");
     td_program_add(p, TD_COPY, td_alltoall_locals(p), "blocks of local ranks");

@@ -37,7 +37,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->next_communicator = 1;
     core->stop_task.advance = stop_advance;
     core->arena = td_arena_create(options->settings.arena_bytes);
-    core->pad = malloc(sizeof *core->pad);
+    core->pad = malloc(TD_PAD_BYTES);
     td_ranges_init(&core->scratch, options->settings.scratch_bytes);
     if (core->arena)
         core->link = td_arena_alloc(core->arena, options->topology.nodes * sizeof *core->link);
@@ -47,7 +47,6 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
-    core->pad->used = 0;
     if (!td_link_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
@@ -248,21 +247,31 @@ static void pump(struct td_core *core)
         stop_advance(core, &core->stop_task);
 }
 
-void td_core_step(struct td_core *core, td_time now, const struct td_event *event,
-                  struct td_actions *actions)
+uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event *const *event,
+                       uint32_t count, struct td_actions *actions)
 {
+    uint32_t taken = 0;
     assert(now >= core->now);
     core->now = now;
     core->actions = actions;
     actions->count = 0;
-    core->pad->used = 0;
+    core->pad_used = 0;
     if (core->heartbeat_at == 0) {
         core->heartbeat_at = now + (uint64_t)core->settings.heartbeat_ns;
         td_core_alarm(core, core->heartbeat_at);
     }
-    take_event(core, event);
+    do
+        take_event(core, event[taken++]);
+    while (taken < count && td_core_room(core));
     look_at_timers(core);
     pump(core);
+    return taken;
+}
+
+void td_core_step(struct td_core *core, td_time now, const struct td_event *event,
+                  struct td_actions *actions)
+{
+    td_core_steps(core, now, &event, 1, actions);
 }
 
 td_time td_core_deadline(const struct td_core *core)

@@ -61,6 +61,11 @@ td_err td_core_create(struct td_core **core, const struct td_core_options *optio
  * whose count it resets first. */
 void td_core_step(struct td_core *core, td_time now, const struct td_event *event,
                   struct td_actions *actions);
+/* td_core_steps takes events of one moment, in order, and lets begin what follows from them when it
+ * has taken them all. It returns how many it took: at least one, and all if there was room for
+ * their actions. */
+uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event *const *event,
+                       uint32_t count, struct td_actions *actions);
 /* td_core_deadline returns when the core wants WAKE; a time that has come when work is waiting. */
 td_time td_core_deadline(const struct td_core *core);
 void td_core_destroy(struct td_core *core);

@@ -2,6 +2,7 @@
 /* How modules ask for actions, and what the actions of one step point to. */
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,60 +10,21 @@
 #include "scatter.h"
 #include "state.h"
 
-/* A handler or one turn of a task emits at most so much; the pump stops before. */
-enum { ACTIONS_SPARE = 64, PAD_SPARE = 1 << 18 };
-
-bool td_core_room(const struct td_core *core)
-{
-    return core->actions->count + ACTIONS_SPARE <= TD_ACTIONS_MAX &&
-           core->pad->used + PAD_SPARE <= sizeof core->pad->bytes;
-}
-
-static size_t used_bytes(enum td_action_kind kind)
-{
-    const struct td_action *a = NULL;
-    switch (kind) {
-    case TD_ACTION_SEND_PACKET: /* what is used of them is always assigned */
-    case TD_ACTION_FORWARD_PACKET:
-    case TD_ACTION_RELEASE_BUFFER:
-        return 0;
-    case TD_ACTION_COMPUTE:
-        return sizeof a->u.compute;
-    case TD_ACTION_SEND_TREE:
-    case TD_ACTION_REPEAT_TREE:
-    case TD_ACTION_FORGET_TREE:
-    case TD_ACTION_REPLY:
-    case TD_ACTION_CLOSE_CLIENT:
-    case TD_ACTION_RELEASE_REGION:
-    case TD_ACTION_DROP_LINK:
-    case TD_ACTION_STOPPED:
-        break;
-    }
-    return sizeof(struct td_slice); /* no less than any of the others */
-}
-
 struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind)
 {
-    assert(core->actions->count < TD_ACTIONS_MAX);
-    struct td_action *a = &core->actions->action[core->actions->count++];
-    a->kind = kind;
-    if (kind == TD_ACTION_SEND_TREE) { /* the message, which is long, is always assigned whole */
-        memset(&a->u.tree.payload, 0, sizeof a->u.tree.payload);
-        memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
-    } else {
-        memset(&a->u, 0, used_bytes(kind));
-    }
+    struct td_action *a = td_core_act_bare(core, kind);
+    memset(&a->u, 0, sizeof a->u);
     return a;
 }
 
 void *td_core_pad(struct td_core *core, size_t bytes)
 {
-    size_t at = core->pad->used;
+    size_t at = core->pad_used;
     bytes = (bytes + 15) & ~(size_t)15;
-    if (bytes > sizeof core->pad->bytes - at)
+    if (bytes > TD_PAD_BYTES - at)
         return NULL;
-    core->pad->used += bytes;
-    return core->pad->bytes + at;
+    core->pad_used += bytes;
+    return core->pad + at;
 }
 
 const char *td_core_format(struct td_core *core, const char *format, ...)
@@ -137,9 +99,11 @@ void td_core_send(struct td_core *core, uint32_t node, const struct td_message *
         td_core_message(core, node, m);
         return;
     }
-    struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = node;
     a->u.tree.message = *m;
+    memset(&a->u.tree.payload, 0, offsetof(struct td_slice, level));
+    memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
     td_link_seal(core, a);
 }
 

@@ -117,12 +117,12 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     o->engine.family[family].next++;
     flight->family = family;
     flight->index = index;
-    struct td_action *a = td_core_act(core, TD_ACTION_COMPUTE);
-    a->u.compute.kind = TD_COMPUTE_STEP;
-    a->u.compute.handle = td_flight_handle(core, flight);
-    a->u.compute.step = *step;
-    a->u.compute.cost_bytes = touched(step);
-    td_operation_view(o, &a->u.compute.view);
+    struct td_compute *compute = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = TD_COMPUTE_STEP;
+    compute->handle = td_flight_handle(core, flight);
+    compute->step = *step;
+    compute->cost_bytes = touched(step);
+    td_operation_view(o, &compute->view);
     td_operation_flight_begin(o);
     return true;
 }
@@ -194,18 +194,19 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
         td_communicator_find(core, packet->instance, packet->group), packet->sequence);
     if (!o)
         return false;
-    struct td_step step = {0};
+    struct td_step step;
+    uint64_t message_bytes = 0;
     bool fits = packet->family < o->program.families &&
                 o->program.family[packet->family].kind == TD_RECV &&
                 packet->index < o->program.family[packet->family].count;
     if (fits) {
         o->program.method->expand(&o->program, packet->family, packet->index, &step);
-        uint64_t bytes = (uint64_t)td_slice_bytes(&step.to);
+        message_bytes = (uint64_t)td_slice_bytes(&step.to);
         const struct td_engine_family *e = &o->engine.family[packet->family];
         /* packets of a message come in order on a link, so each begins where the last one ended;
          * through the torus they come by different ways */
-        fits = step.peer == node && packet->bytes > 0 && packet->offset <= bytes &&
-               packet->bytes <= bytes - packet->offset &&
+        fits = step.peer == node && packet->bytes > 0 && packet->offset <= message_bytes &&
+               packet->bytes <= message_bytes - packet->offset &&
                (core->torus || e->received[packet->index] <= packet->offset);
     }
     if (!fits) {
@@ -220,22 +221,23 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     flight->family = packet->family;
     flight->index = packet->index;
     flight->bytes = packet->bytes;
-    flight->message_bytes = (uint64_t)td_slice_bytes(&step.to);
+    flight->message_bytes = message_bytes;
     flight->buffer = buffer;
     flight->node = node;
     flight->session = packet->session;
     flight->direction = packet->direction;
     flight->channel = packet->channel;
     flight->ticket = packet->ticket;
-    struct td_action *a = td_core_act(core, TD_ACTION_COMPUTE);
-    a->u.compute.kind = TD_COMPUTE_UNPACK;
-    a->u.compute.handle = td_flight_handle(core, flight);
-    a->u.compute.step = step;
-    a->u.compute.offset = packet->offset;
-    a->u.compute.bytes = packet->bytes;
-    a->u.compute.buffer = buffer;
-    a->u.compute.cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
-    td_operation_view(o, &a->u.compute.view);
+    struct td_compute *compute = &td_core_act_bare(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = TD_COMPUTE_UNPACK;
+    compute->handle = td_flight_handle(core, flight);
+    td_slice_copy(&compute->step.to, &step.to);
+    compute->step.to_lanes = step.to_lanes;
+    compute->offset = packet->offset;
+    compute->bytes = packet->bytes;
+    compute->buffer = buffer;
+    compute->cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
+    td_operation_view(o, &compute->view);
     td_operation_flight_begin(o);
     return true;
 }
@@ -246,7 +248,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     struct td_operation *o = flight.operation;
     td_flight_give(core, td_flight_find(core, handle));
     if (flight.kind == TD_FLIGHT_UNPACK) {
-        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = flight.buffer;
+        td_core_release_buffer(core, flight.buffer);
         if (core->torus)
             td_torus_freed(core, flight.session, flight.direction, flight.channel);
         else

@@ -155,7 +155,7 @@ static void settle(struct td_core *core, struct td_flight *f)
     if (core->torus) {
         struct td_operation *operation = f->kind == TD_FLIGHT_PACKET ? f->operation : NULL;
         if (!operation)
-            td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = f->buffer;
+            td_core_release_buffer(core, f->buffer);
         td_torus_settled(core, f);
         td_flight_give(core, f);
         if (operation)
@@ -204,28 +204,16 @@ void td_link_sent(struct td_core *core, uint64_t handle)
         td_link_settle(core, &core->link[f->node]);
 }
 
-void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet)
+void td_link_stamp(struct td_link *link, struct td_flight *f, struct td_packet *packet)
 {
-    struct td_link *link = &core->link[node];
-    packet->session = link->session;
-    packet->counts_session = link->session_in;
-    packet->received = link->lane->received_told = link->lane->received;
-    packet->freed = link->lane->freed_told = link->lane->freed;
-}
-
-void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *f,
-                   struct td_packet *packet)
-{
-    struct td_link *link = &core->link[node];
     struct td_lane *lane = link->lane;
-    f->node = node;
+    f->node = link->node;
     f->session = link->session;
     f->sequence = ++lane->sent;
     f->next = NULL;
     *lane->packets_last = f;
     lane->packets_last = &f->next;
     packet->link_sequence = f->sequence;
-    td_link_fill(core, node, packet);
 }
 
 /* send_flight sends a packet of the direct fabric, for the first time or again. */
@@ -245,7 +233,7 @@ static void send_flight(struct td_core *core, struct td_flight *f)
                                             .offset = f->index,
                                             .bytes = (uint32_t)f->bytes};
     td_operation_name(f->operation, &a->u.packet.packet);
-    td_link_fill(core, f->node, &a->u.packet.packet);
+    td_link_fill(&core->link[f->node], &a->u.packet.packet);
 }
 
 static bool emit_packet(struct td_core *core, struct td_link *link)
@@ -262,7 +250,7 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
     f->bytes = left < core->settings.packet_bytes ? left : core->settings.packet_bytes;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
-    td_link_stamp(core, link->node, f, &header);
+    td_link_stamp(link, f, &header);
     send_flight(core, f);
     t->offset += f->bytes;
     if (t->offset == t->bytes) {
@@ -330,7 +318,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
         a->u.packet.node = link->node;
         a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
-        td_link_fill(core, link->node, &a->u.packet.packet);
+        td_link_fill(link, &a->u.packet.packet);
         link->tell = false;
     }
     return true;
@@ -426,7 +414,7 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
         td_link_drop(core, node, why);
     }
     if (buffer != UINT32_MAX)
-        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
+        td_core_release_buffer(core, buffer);
 }
 
 void td_link_watch(struct td_core *core, uint32_t node)

@@ -102,10 +102,16 @@ void td_link_sent(struct td_core *core, uint64_t handle);
 void td_link_freed(struct td_core *core, uint32_t node, uint32_t session);
 /* td_link_stamp gives a packet that is being sent its place in the session. The flight is on the
  * link until the far end has acknowledged it and the driver reads no more. */
-void td_link_stamp(struct td_core *core, uint32_t node, struct td_flight *flight,
-                   struct td_packet *packet);
+void td_link_stamp(struct td_link *link, struct td_flight *flight, struct td_packet *packet);
 /* td_link_fill writes what was received from there into any packet that goes there. */
-void td_link_fill(struct td_core *core, uint32_t node, struct td_packet *packet);
+static inline void td_link_fill(const struct td_link *link, struct td_packet *packet)
+{
+    struct td_lane *lane = link->lane;
+    packet->session = link->session;
+    packet->counts_session = link->session_in;
+    packet->received = lane->received_told = lane->received;
+    packet->freed = lane->freed_told = lane->freed;
+}
 /* td_link_drop ends a session whose far end broke the rules. */
 void td_link_drop(struct td_core *core, uint32_t node, const char *text);
 /* td_link_acknowledge: so many packets have come there. */

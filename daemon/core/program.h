@@ -12,6 +12,9 @@
 #ifndef TD_CORE_PROGRAM_H
 #define TD_CORE_PROGRAM_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "call.h"
 #include "errors.h"
 #include "limits.h"
@@ -62,6 +65,23 @@ struct td_slice {
     int64_t run;    /* contiguous bytes innermost */
     struct td_level level[TD_LEVELS_MAX];
 };
+
+/* td_slice_set makes a slice without levels of one that is zero. */
+static inline void td_slice_set(struct td_slice *s, enum td_space space, uint32_t rank,
+                                int64_t offset, int64_t bytes)
+{
+    s->space = (uint8_t)space;
+    s->rank = rank;
+    s->offset = offset;
+    s->run = bytes;
+}
+/* td_slice_copy copies a slice, but for levels that it does not have. */
+static inline void td_slice_copy(struct td_slice *to, const struct td_slice *from)
+{
+    memcpy(to, from, offsetof(struct td_slice, level));
+    for (unsigned i = 0; i < from->levels; i++)
+        to->level[i] = from->level[i];
+}
 
 /* struct td_lanes: parallel copies of a slice, `count` of them. COMBINE folds the lanes of its
  * operands, in order; every step writes each lane of its target. */
@@ -135,6 +155,17 @@ struct td_step {
     int8_t sign;  /* of a dimension where both ways are equally far: +1, -1; 0: half by half */
     uint32_t gap; /* slots that the way out stays idle after each packet */
 };
+
+/* td_step_begin readies a step to be filled in: all is zero, but for levels that its slices do not
+ * have. Steps are long, and made all the time. */
+static inline void td_step_begin(struct td_step *step, enum td_step_kind kind)
+{
+    memset(step, 0, offsetof(struct td_step, to) + offsetof(struct td_slice, level));
+    memset(&step->from, 0, offsetof(struct td_slice, level));
+    memset(&step->with, 0, offsetof(struct td_slice, level));
+    memset(&step->to_lanes, 0, sizeof *step - offsetof(struct td_step, to_lanes));
+    step->kind = kind;
+}
 
 /* struct td_dependency: step i needs the first clamp((i / div + lead) * mul, 0, count(on)) steps of
  * family `on`. mul = UINT64_MAX means all of them. */
@@ -256,7 +287,7 @@ struct td_program {
     const struct td_parts *parts;      /* of a call with parts, else NULL */
     const struct td_move_relay *relay; /* of an all-to-all that is a plan's move, else NULL */
     struct td_survey survey;           /* of the sizes of either */
-    bool wants_survey;            /* this is no program yet: compile again with the survey */
+    bool wants_survey;                 /* this is no program yet: compile again with the survey */
     int64_t scratch_bytes;
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];

@@ -33,7 +33,6 @@ struct injected {
 };
 
 struct td_router {
-    struct td_topology topology;
     struct td_router_rules rules;
     uint32_t node, dimensions, directions;
     uint64_t random;
@@ -42,6 +41,9 @@ struct td_router {
     uint64_t waiting;   /* bit (direction * TD_CHANNELS + channel): something is in transit there */
     uint32_t injecting; /* bit direction: the FIFO has something */
     uint32_t open;      /* bit direction: the FIFO has room */
+    uint32_t impatient; /* bit direction: the FIFO's head was passed by too often */
+    uint32_t pausing;   /* bit direction: the FIFO's latest packet had a gap */
+    uint32_t news;      /* bit direction: slots became free there, and nobody was told */
     bool drained;       /* no head of an output queue finds a FIFO, since nothing has changed */
     uint32_t next_queue, next_channel, next_fifo;
     uint32_t shipments, fifo_max, queued_max;
@@ -55,6 +57,7 @@ struct td_router {
     struct td_parcel *parcel;     /* [directions][TD_CHANNELS][slots] */
     struct injected *injected;    /* [directions][fifo_slots] */
     struct td_shipment *shipment; /* [L][queue_slots] */
+    struct td_topology topology;
 };
 
 void td_router_rules_default(struct td_router_rules *rules)
@@ -84,6 +87,7 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
             r->out[d].credits[c] = rules->slots;
     for (uint32_t d = 0; d < r->dimensions; d++)
         r->coordinate_sum += coordinates[d];
+    r->impatient = rules->patience == 0 ? (1u << r->directions) - 1 : 0;
     if (r->rules.queues < 2 * topology->dimensions) /* a direction may want one to itself */
         r->rules.queues = 2 * topology->dimensions;
     r->queue = td_arena_alloc(arena, r->rules.queues * sizeof *r->queue);
@@ -171,14 +175,19 @@ static void turn_ties(const struct td_router *r, struct td_shipment *s)
 
 /* ---- injection ---- */
 
+uint32_t td_router_queue(const struct td_router *r, uint32_t queue)
+{
+    return queue < r->rules.queues ? queue : queue % r->rules.queues;
+}
+
 bool td_router_has_room(const struct td_router *r, uint32_t queue)
 {
-    return r->queue[queue % r->rules.queues].count < r->rules.queue_slots;
+    return r->queue[td_router_queue(r, queue)].count < r->rules.queue_slots;
 }
 
 bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *s)
 {
-    queue %= r->rules.queues;
+    queue = td_router_queue(r, queue);
     struct ring *ring = &r->queue[queue];
     if (ring->count == r->rules.queue_slots)
         return false;
@@ -244,7 +253,7 @@ static bool inject_head(struct td_router *r, uint32_t queue)
 static void drain(struct td_router *r)
 {
     uint32_t queues = r->rules.queues, idle = 0;
-    if (r->drained)
+    if (r->drained || r->shipments == 0)
         return;
     r->drained = true;
     while (r->shipments > 0 && idle < queues && r->open) {
@@ -287,6 +296,7 @@ void td_router_freed(struct td_router *r, unsigned direction, unsigned channel)
     struct channel *c = &r->channel[direction][channel];
     assert(c->freed < c->in);
     c->freed++;
+    r->news |= 1u << direction;
 }
 
 /* ---- moving ---- */
@@ -298,6 +308,8 @@ static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle
                    struct td_move *move)
 {
     uint32_t most = 0, equals = 0;
+    if (!(p->ways & idle))
+        return false;
     uint32_t ways = r->rules.no_adaptive ? 0 : p->ways & idle;
     for (; ways; ways &= ways - 1) {
         unsigned direction = (unsigned)__builtin_ctz(ways);
@@ -344,6 +356,7 @@ static bool from_channel(struct td_router *r, unsigned direction, unsigned chann
     leave(r, p, move);
     drop_first(&c->ring, r->rules.slots);
     c->freed++;
+    r->news |= 1u << direction;
     if (c->ring.count == 0)
         r->waiting &= ~((uint64_t)1 << (direction * TD_CHANNELS + channel));
     return true;
@@ -360,6 +373,13 @@ static void pause(struct td_router *r, struct fifo *f, uint32_t gap)
     f->pause_ends = gap ? (goes_on ? f->pause_ends : r->now) + period : 0;
 }
 
+static void be_patient(struct td_router *r, unsigned direction)
+{
+    r->fifo[direction].passed = 0;
+    if (r->rules.patience > 0)
+        r->impatient &= ~(1u << direction);
+}
+
 static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, struct td_move *move)
 {
     struct fifo *f = &r->fifo[direction];
@@ -369,8 +389,9 @@ static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, st
     if (!choose(r, &p->parcel, idle, -1, move))
         return false;
     leave(r, &p->parcel, move);
-    f->passed = 0;
+    be_patient(r, direction);
     pause(r, f, p->gap);
+    r->pausing = p->gap ? r->pausing | 1u << direction : r->pausing & ~(1u << direction);
     drop_first(&f->ring, r->rules.fifo_slots);
     r->open |= 1u << direction;
     r->drained = false;
@@ -424,6 +445,8 @@ static void pass_by(struct td_router *r, uint32_t taken)
     for (uint32_t left = taken & r->injecting; left; left &= left - 1) {
         struct fifo *f = &r->fifo[__builtin_ctz(left)];
         f->passed += f->pause_ends <= r->now;
+        if (f->passed >= r->rules.patience)
+            r->impatient |= left & -left;
     }
 }
 
@@ -431,16 +454,15 @@ static void pass_by(struct td_router *r, uint32_t taken)
 static unsigned injection(struct td_router *r, bool impatient, uint32_t *idle,
                           struct td_move *moves, unsigned count)
 {
-    for (uint32_t i = 0; i < r->directions && *idle; i++) {
-        uint32_t direction = r->next_fifo + i;
-        if (direction >= r->directions)
-            direction -= r->directions;
-        if (!(r->injecting >> direction & 1) ||
-            (impatient && r->fifo[direction].passed < r->rules.patience) ||
-            !from_fifo(r, direction, *idle, &moves[count]))
-            continue;
-        *idle &= ~(1u << moves[count].direction);
-        count++;
+    uint32_t before = (1u << r->next_fifo) - 1, from = impatient ? r->impatient : ~0u;
+    for (int half = 0; half < 2; half++) {
+        uint32_t left = r->injecting & from & (half ? before : ~before);
+        for (; left && *idle; left &= left - 1) {
+            if (!from_fifo(r, (unsigned)__builtin_ctz(left), *idle, &moves[count]))
+                continue;
+            *idle &= ~(1u << moves[count].direction);
+            count++;
+        }
     }
     if (!impatient)
         r->next_fifo = r->next_fifo + 1 < r->directions ? r->next_fifo + 1 : 0;
@@ -481,10 +503,11 @@ bool td_router_busy(const struct td_router *r)
 td_time td_router_pause_ends(const struct td_router *r)
 {
     td_time first = TD_TIME_NEVER;
-    for (uint32_t d = 0; d < r->directions; d++)
-        if (r->injecting >> d & 1 && r->fifo[d].pause_ends > r->now &&
-            r->fifo[d].pause_ends < first)
-            first = r->fifo[d].pause_ends;
+    for (uint32_t left = r->injecting & r->pausing; left; left &= left - 1) {
+        const struct fifo *f = &r->fifo[__builtin_ctz(left)];
+        if (f->pause_ends > r->now && f->pause_ends < first)
+            first = f->pause_ends;
+    }
     return first;
 }
 
@@ -536,6 +559,28 @@ bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel,
     return true;
 }
 
+bool td_router_credit_all(struct td_router *r, unsigned direction,
+                          const uint32_t freed[TD_CHANNELS])
+{
+    const struct way_out *out = &r->out[direction];
+    for (unsigned c = 0; c < TD_CHANNELS; c++)
+        if (freed[c] != out->freed[c] && !td_router_credit(r, direction, c, freed[c]))
+            return false;
+    return true;
+}
+
+void td_router_tell(struct td_router *r, unsigned direction, uint32_t freed[TD_CHANNELS])
+{
+    for (unsigned c = 0; c < TD_CHANNELS; c++)
+        freed[c] = r->channel[direction][c].freed;
+    r->news &= ~(1u << direction);
+}
+
+uint32_t td_router_news(const struct td_router *r)
+{
+    return r->news;
+}
+
 void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner)
 {
@@ -547,6 +592,7 @@ void td_router_reset(struct td_router *r, unsigned direction,
             drop(owner, held(r, direction ^ 1, i)[place(&in->ring, r->rules.slots, k)].tag);
         in->ring = (struct ring){0};
         in->in = in->freed = 0;
+        r->news &= ~(1u << (direction ^ 1));
         r->waiting &= ~((uint64_t)1 << ((direction ^ 1) * TD_CHANNELS + i));
     }
 }
@@ -560,10 +606,12 @@ void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct
         struct td_parcel *p = held(r, i / TD_CHANNELS, i % TD_CHANNELS);
         for (uint32_t k = 0; k < c->ring.count; k++) {
             struct td_parcel *from = &p[place(&c->ring, r->rules.slots, k)];
-            if (dead(owner, from))
+            if (dead(owner, from)) {
                 c->freed++;
-            else
+                r->news |= 1u << i / TD_CHANNELS;
+            } else {
                 p[place(&c->ring, r->rules.slots, count++)] = *from;
+            }
         }
         c->ring.count = count;
         if (count == 0)

@@ -83,8 +83,10 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
  * begin with the same. */
 void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn, int sign,
                      struct td_shipment *shipment);
-/* td_router_has_room: whether output queue `queue` (modulo L) takes another shipment.
+/* td_router_queue returns an output queue's number modulo L, which spares the others a division.
+ * td_router_has_room: whether output queue `queue` (modulo L) takes another shipment.
  * td_router_ship puts one there; false: it is full. */
+uint32_t td_router_queue(const struct td_router *r, uint32_t queue);
 bool td_router_has_room(const struct td_router *r, uint32_t queue);
 bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *shipment);
 /* td_router_arrive takes a packet from a neighbour. True: it has arrived where it was to go, and
@@ -109,15 +111,21 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *owner, uint64_t t
 /* ---- credits ---- */
 
 /* td_router_freed_count returns how many packets have left an input channel, ever (it wraps
- * around): what the neighbour upstream is told. td_router_credit takes what the one downstream
- * tells: false when it says more than was sent. td_router_reset forgets what was sent and freed in
- * a direction, on both sides, and drops what waits in its input channels: after a link was lost for
- * good. What has arrived for good from there is not counted any more, and must not be freed.
- * td_router_purge drops what waits in any input channel and is dead. Of each packet dropped, the
- * owner is told the tag.
+ * around): what the neighbour upstream is told. td_router_tell writes that of all channels of a
+ * direction; td_router_news returns the directions (a mask) of which there is more to tell since.
+ * td_router_credit takes what the one downstream tells: false when it says more than was sent;
+ * td_router_credit_all does for all channels of a direction. td_router_reset forgets what was sent
+ * and freed in a direction, on both sides, and drops what waits in its input channels: after a link
+ * was lost for good. What has arrived for good from there is not counted any more, and must not be
+ * freed. td_router_purge drops what waits in any input channel and is dead. Of each packet dropped,
+ * the owner is told the tag.
  */
 uint32_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
+void td_router_tell(struct td_router *r, unsigned direction, uint32_t freed[TD_CHANNELS]);
+uint32_t td_router_news(const struct td_router *r);
 bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed);
+bool td_router_credit_all(struct td_router *r, unsigned direction,
+                          const uint32_t freed[TD_CHANNELS]);
 void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner);
 void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct td_parcel *parcel),

@@ -8,6 +8,8 @@
 #ifndef TD_CORE_STATE_H
 #define TD_CORE_STATE_H
 
+#include <assert.h>
+
 #include "arena.h"
 #include "core.h"
 #include "group.h"
@@ -32,6 +34,13 @@ struct td_torus;
 
 enum { TD_CLIENT_BUCKETS = 256, TD_GONE_MAX = 256 };
 
+enum {
+    TD_PAD_BYTES = 1 << 20,
+    /* a handler or one turn of a task emits at most so much; the pump stops before */
+    TD_ACTIONS_SPARE = 64,
+    TD_PAD_SPARE = 1 << 18,
+};
+
 struct td_core {
     struct td_core_options options;
     struct td_settings settings;
@@ -41,20 +50,16 @@ struct td_core {
     uint64_t random;
     struct td_arena *arena;
     struct td_actions *actions; /* of the step under way */
-    struct td_pad {
-        size_t used;
-        _Alignas(16) uint8_t bytes[1 << 20];
-    } * pad; /* what the actions of this step point to */
+    uint8_t *pad;               /* [TD_PAD_BYTES] what the actions of this step point to */
+    size_t pad_used;
     struct td_task *work, **work_last;
 
     struct td_region *dead_regions; /* to be released by the driver */
     struct td_task dead_task;
-    struct td_link *link;                  /* [nodes] */
-    char *link_text;                       /* [nodes][TD_LINK_TEXT_MAX] */
-    struct td_torus *torus;                /* NULL on the direct fabric */
-    struct td_communicator *communicators; /* newest first */
-    uint64_t gone[TD_GONE_MAX];            /* made groups that are over here: a ring of instances */
-    uint32_t next_gone;
+    struct td_link *link;                    /* [nodes] */
+    char *link_text;                         /* [nodes][TD_LINK_TEXT_MAX] */
+    struct td_torus *torus;                  /* NULL on the direct fabric */
+    struct td_communicator *communicators;   /* newest first */
     struct td_join *joins;                   /* of local clients, not answered yet */
     struct td_forming *forming;              /* memberships that come in pieces */
     struct td_job *jobs;                     /* at node 0: of the whole machine */
@@ -72,14 +77,33 @@ struct td_core {
     struct td_task stop_task;
     /* last, since they are long: what a step needs stays together */
     struct td_client *client[TD_CLIENT_BUCKETS];
+    uint64_t gone[TD_GONE_MAX]; /* made groups that are over here: a ring of instances */
+    uint32_t next_gone;
     struct td_ranges scratch;
 };
 
 /* ---- emitting ---- */
 
 /* td_core_room: whether a task may emit a few more actions. */
-bool td_core_room(const struct td_core *core);
+static inline bool td_core_room(const struct td_core *core)
+{
+    return core->actions->count + TD_ACTIONS_SPARE <= TD_ACTIONS_MAX &&
+           core->pad_used + TD_PAD_SPARE <= TD_PAD_BYTES;
+}
 struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind);
+/* td_core_act_bare is for actions that are emitted all the time: all that is used of one is to be
+ * assigned. */
+static inline struct td_action *td_core_act_bare(struct td_core *core, enum td_action_kind kind)
+{
+    assert(core->actions->count < TD_ACTIONS_MAX);
+    struct td_action *a = &core->actions->action[core->actions->count++];
+    a->kind = kind;
+    return a;
+}
+static inline void td_core_release_buffer(struct td_core *core, uint32_t buffer)
+{
+    td_core_act_bare(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
+}
 /* td_core_pad returns memory that lives until the next step, NULL when there is none left. */
 void *td_core_pad(struct td_core *core, size_t bytes);
 /* td_core_format prints into such memory. */

@@ -29,12 +29,12 @@ struct note {
 _Static_assert(sizeof(struct note) == 128, "two cache lines");
 
 struct port {
-    uint32_t neighbour;         /* the node itself where a mesh ends */
+    uint32_t neighbour; /* the node itself where a mesh ends */
+    struct td_link *link;
     td_time free_at;            /* the way out */
     uint32_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
     bool untold;                /* something was freed, and not told at the last turn */
     uint64_t bytes, retries;    /* for looking: td_torus_look */
-    bool again;                 /* what was told may have been lost */
     /* Nodes that are to be told that the neighbour is lost, or is back, whichever it is now; of two
      * cables to one neighbour the first has it. */
     uint8_t *tell;
@@ -44,6 +44,8 @@ struct port {
 struct td_torus {
     struct td_router *router;
     uint32_t directions;
+    uint32_t again;    /* a bit for each direction in which what was told may have been lost */
+    uint32_t lost;     /* ports whose neighbour is lost */
     td_time packet_ns; /* of a whole packet on a link */
     td_time wake_at;
     td_time due;                                 /* when the turn under way should have been */
@@ -94,6 +96,7 @@ struct td_torus *td_torus_create(struct td_core *core)
     for (uint32_t d = 0; d < torus->directions; d++) {
         struct port *port = &torus->port[d];
         port->neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
+        port->link = &core->link[port->neighbour];
         port->tell = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
         if (!port->tell)
             return NULL;
@@ -180,7 +183,7 @@ static void release_lost(struct td_core *core)
             return;
         }
         torus->notes_lost = torus->note[place].next_free;
-        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = torus->note[place].buffer;
+        td_core_release_buffer(core, torus->note[place].buffer);
         give_note(torus, place);
     }
 }
@@ -225,6 +228,8 @@ static uint32_t dead_end(const struct td_core *core, const struct td_parcel *p)
 {
     const struct td_torus *torus = core->torus;
     uint32_t lost = UINT32_MAX;
+    if (torus->lost == 0)
+        return lost; /* as nearly always */
     for (uint32_t d = 0; d < torus->directions / 2; d++) {
         if (p->left[d] == 0)
             continue;
@@ -303,14 +308,20 @@ void td_torus_forget(struct td_core *core, struct td_operation *o)
     o->crowded = false;
 }
 
-/* queue_of: what is ordered along a ring has a queue of its direction to itself, and waits for no
- * other; all else is spread. */
-static uint32_t queue_of(const struct td_shipment *s, const struct td_step *step)
+/* queue_along: what is ordered along a ring has a queue of its direction to itself, and waits for
+ * no other; all else is spread. */
+static uint32_t queue_along(const struct td_shipment *s)
 {
-    for (uint32_t d = 0; step->sign && d < TD_DIMENSIONS_MAX; d++)
-        if (s->left[d])
-            return 2 * d + (s->left[d] < 0);
-    return step->peer;
+    uint32_t d = 0;
+    while (s->left[d] == 0)
+        d++;
+    return 2 * d + (s->left[d] < 0);
+}
+
+static uint32_t packets_of(const struct td_core *core, uint64_t bytes)
+{
+    uint32_t most = core->settings.packet_bytes;
+    return bytes <= most ? 1 : (uint32_t)((bytes + most - 1) / most);
 }
 
 bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
@@ -318,15 +329,17 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
 {
     struct td_torus *torus = core->torus;
     uint32_t place = torus->tickets_free;
-    if (!step->sign && !td_router_has_room(torus->router, step->peer))
-        return crowd_until_turn(core, o, family, step->peer); /* the common case, found early */
+    uint32_t queue = td_router_queue(torus->router, step->peer);
+    if (!step->sign && !td_router_has_room(torus->router, queue))
+        return crowd_until_turn(core, o, family, queue);
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
-    s.packets = (uint32_t)((bytes + core->settings.packet_bytes - 1) / core->settings.packet_bytes);
+    s.packets = packets_of(core, bytes);
     if (way_is_lost(core, o, step->peer))
         return false;
     td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
-    uint32_t queue = queue_of(&s, step);
+    if (step->sign)
+        queue = queue_along(&s);
     if (!td_router_has_room(torus->router, queue))
         return crowd_until_turn(core, o, family, queue);
     struct td_transfer *t = place < TD_TICKETS ? td_arena_alloc(core->arena, sizeof *t) : NULL;
@@ -334,16 +347,15 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
         return crowd(core, o);
     torus->tickets_free = torus->ticket[place].next_free;
     torus->ticket[place].transfer = t;
-    *t = (struct td_transfer){
-        .operation = o,
-        .family = family,
-        .index = index,
-        .from = step->from,
-        .peer = step->peer,
-        .peer_family = step->peer_family,
-        .peer_index = step->peer_index,
-        .bytes = bytes,
-        .ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place};
+    t->operation = o; /* what is not assigned is zero */
+    t->family = family;
+    t->index = index;
+    td_slice_copy(&t->from, &step->from);
+    t->peer = step->peer;
+    t->peer_family = step->peer_family;
+    t->peer_index = step->peer_index;
+    t->bytes = bytes;
+    t->ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place;
     bool shipped = td_router_ship(torus->router, queue, &s);
     assert(shipped);
     wake(core, core->now);
@@ -425,11 +437,10 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     if (!sane(core, node, packet))
         return false;
     wake(core, core->now);
-    for (unsigned c = 0; c < TD_CHANNELS; c++)
-        if (!td_router_credit(torus->router, packet->direction ^ 1u, c, packet->channel_freed[c])) {
-            *why = "it gave back more slots than were taken";
-            return false;
-        }
+    if (!td_router_credit_all(torus->router, packet->direction ^ 1u, packet->channel_freed)) {
+        *why = "it gave back more slots than were taken";
+        return false;
+    }
     if (packet->kind == TD_PACKET_CREDIT)
         return true;
     if (!td_router_has_slot(torus->router, packet->direction, packet->channel)) {
@@ -450,7 +461,7 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     bool taken =
         packet->destination == core->node && td_engine_packet(core, packet->origin, packet, buffer);
     if (!taken) { /* of an operation that has ended here */
-        td_core_act(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
+        td_core_release_buffer(core, buffer);
         td_torus_freed(core, packet->session, packet->direction, packet->channel);
     }
     return true;
@@ -458,7 +469,7 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
 
 void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, unsigned channel)
 {
-    if (core->link[core->torus->port[direction ^ 1].neighbour].session_in == session)
+    if (core->torus->port[direction ^ 1].link->session_in == session)
         td_router_freed(core->torus->router, direction, channel);
     wake(core, core->now);
 }
@@ -466,17 +477,16 @@ void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, 
 /* ---- moving ---- */
 
 /* tell writes the freed counts of the channels that packets from a port's neighbour fill. */
-static void tell(struct td_core *core, struct port *port, struct td_packet *packet)
+static void tell(struct td_core *core, unsigned direction, struct td_packet *packet)
 {
     struct td_torus *torus = core->torus;
-    unsigned direction = (unsigned)(port - torus->port);
+    struct port *port = &torus->port[direction];
     packet->direction = (uint8_t)direction;
-    for (unsigned c = 0; c < TD_CHANNELS; c++) {
-        port->told[c] = td_router_freed_count(torus->router, direction ^ 1u, c);
-        packet->channel_freed[c] = port->told[c];
-    }
-    port->untold = port->again = false;
-    td_link_fill(core, port->neighbour, packet);
+    td_router_tell(torus->router, direction ^ 1u, port->told);
+    memcpy(packet->channel_freed, port->told, sizeof port->told);
+    port->untold = false;
+    torus->again &= ~(1u << direction);
+    td_link_fill(port->link, packet);
 }
 
 static td_time duration(const struct td_core *core, uint32_t bytes)
@@ -497,36 +507,36 @@ static void occupy(struct td_core *core, struct port *port, uint32_t bytes)
 }
 
 /* send_noted sends a packet of which all is noted, for the first time or again. */
-static void send_noted(struct td_core *core, struct port *port, struct td_flight *f)
+static void send_noted(struct td_core *core, struct td_flight *f)
 {
     struct note *note = &core->torus->note[f->note];
+    struct port *port = &core->torus->port[note->packet.direction];
     struct td_packet *p = NULL;
     if (f->kind == TD_FLIGHT_PACKET) {
-        struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+        struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_PACKET);
         f->readers++;
         a->u.packet.node = port->neighbour;
         a->u.packet.handle = td_flight_handle(core, f);
-        a->u.packet.slice = f->transfer->from;
+        td_slice_copy(&a->u.packet.slice, &f->transfer->from);
         td_operation_view(f->operation, &a->u.packet.view);
         p = &a->u.packet.packet;
     } else {
-        struct td_action *a = td_core_act(core, TD_ACTION_FORWARD_PACKET);
+        struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_PACKET);
         a->u.forward.node = port->neighbour;
         a->u.forward.buffer = note->buffer;
         p = &a->u.forward.packet;
     }
     *p = note->packet;
-    tell(core, port, p);
+    tell(core, p->direction, p);
     occupy(core, port, p->bytes);
 }
 
 void td_torus_repeat(struct td_core *core, struct td_flight *f)
 {
-    const struct td_packet *p = &core->torus->note[f->note].packet;
-    struct port *port = &core->torus->port[p->direction];
-    core->torus->due = core->now;
-    port->retries++;
-    send_noted(core, port, f);
+    struct td_torus *torus = core->torus;
+    torus->due = core->now;
+    torus->port[torus->note[f->note].packet.direction].retries++;
+    send_noted(core, f);
     wake(core, core->now);
 }
 
@@ -555,9 +565,9 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
         .ticket = t->ticket};
     memcpy(packet.left, move->parcel.left, sizeof packet.left);
     td_operation_name(t->operation, &packet);
-    td_link_stamp(core, port->neighbour, f, &packet);
+    td_link_stamp(port->link, f, &packet);
     f->note = take_note(torus, &packet, UINT32_MAX);
-    send_noted(core, port, f);
+    send_noted(core, f);
     t->offset += packet.bytes;
 }
 
@@ -570,33 +580,34 @@ static void send_on(struct td_core *core, struct port *port, const struct td_mov
     note->packet.direction = move->direction;
     note->packet.channel = move->channel;
     memcpy(note->packet.left, move->parcel.left, sizeof note->packet.left);
-    td_link_stamp(core, port->neighbour, f, &note->packet);
-    send_noted(core, port, f);
+    td_link_stamp(port->link, f, &note->packet);
+    send_noted(core, f);
 }
 
 /* give_credit sends the freed counts on their own when no packet has taken them along: at once when
  * half of a channel's slots are concerned, else a turn later. */
-static void give_credit(struct td_core *core, struct port *port)
+static void give_credit(struct td_core *core, unsigned direction)
 {
     struct td_torus *torus = core->torus;
-    unsigned direction = (unsigned)(port - torus->port);
+    struct port *port = &torus->port[direction];
+    bool again = torus->again >> direction & 1;
     uint32_t most = 0;
     for (unsigned c = 0; c < TD_CHANNELS; c++) {
         uint32_t untold = td_router_freed_count(torus->router, direction ^ 1u, c) - port->told[c];
         most = untold > most ? untold : most;
     }
-    if (most == 0 && !port->again)
+    if (most == 0 && !again)
         return;
-    if (core->settings.link_rate && !port->untold && !port->again &&
+    if (core->settings.link_rate && !port->untold && !again &&
         2 * most < core->settings.router.slots) {
         port->untold = true;
         wake(core, core->now + torus->packet_ns);
         return;
     }
-    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_PACKET);
     a->u.packet.node = port->neighbour;
     a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
-    tell(core, port, &a->u.packet.packet);
+    tell(core, direction, &a->u.packet.packet);
 }
 
 /* idle_ports returns the directions that can take a packet now. */
@@ -606,11 +617,23 @@ static uint32_t idle_ports(const struct td_core *core)
     uint32_t idle = 0;
     for (uint32_t d = 0; d < torus->directions; d++) {
         const struct port *port = &torus->port[d];
-        if (port->neighbour != core->node && port->free_at <= core->now &&
-            core->link[port->neighbour].open && !core->link[port->neighbour].lane->again)
+        if (port->free_at <= core->now && port->link->open && !port->link->lane->again)
             idle |= 1u << d;
     }
     return idle;
+}
+
+/* give_credits does so where something was freed, and nothing moved. */
+static void give_credits(struct td_core *core, uint32_t moved)
+{
+    struct td_torus *torus = core->torus;
+    uint32_t news = td_router_news(torus->router); /* about packets that come the other way */
+    news = (news & 0x55555555u) << 1 | (news >> 1 & 0x55555555u);
+    for (uint32_t left = (news | torus->again) & ~moved; left; left &= left - 1) {
+        unsigned direction = (unsigned)__builtin_ctz(left);
+        if (torus->port[direction].link->open)
+            give_credit(core, direction);
+    }
 }
 
 /* next_turn finds out when a busy direction, or one that pauses, could take another packet; `moved`
@@ -675,10 +698,7 @@ void td_torus_turn(struct td_core *core)
         else
             send_on(core, port, &moves[i]);
     }
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (!(moved >> d & 1) && torus->port[d].neighbour != core->node &&
-            core->link[torus->port[d].neighbour].open)
-            give_credit(core, &torus->port[d]);
+    give_credits(core, moved);
     relieve(core);
     next_turn(core, moved);
 }
@@ -804,6 +824,7 @@ void td_torus_link_lost(struct td_core *core, uint32_t node)
     }
     /* of one that has never been there, those are told who send by way of it */
     bool news = !first->lost && core->link[node].incarnation;
+    torus->lost += !first->lost;
     first->lost = true;
     if (!news)
         return;
@@ -816,10 +837,11 @@ void td_torus_link_open(struct td_core *core, uint32_t node)
     struct td_torus *torus = core->torus;
     for (uint32_t d = 0; d < torus->directions; d++)
         if (torus->port[d].neighbour == node && node != core->node)
-            torus->port[d].again = true;
+            torus->again |= 1u << d;
     struct port *first = port_of(torus, node);
     if (first && first->lost) {
         unmark(core, node, core->node);
+        torus->lost--;
         first->lost = false;
         if (first->any_told)
             announce(core, first);

@@ -13,7 +13,7 @@
 #include "world.h"
 
 enum { TREE, BULK, WAYS };
-enum { SIM_SCRATCH_PAGE = 4096 };
+enum { SIM_SCRATCH_PAGE = 4096, SIM_TOGETHER = 16 };
 /* In hollow worlds a buffer's handle is when it came, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
 
@@ -86,6 +86,9 @@ struct td_sim {
         uint64_t handle;
     } * answer;
     uint32_t answers, answers_room;
+    const struct td_event *gathered[SIM_TOGETHER]; /* for one core, that takes them together */
+    struct td_message heard[SIM_TOGETHER];         /* what those of them that are messages say */
+    uint32_t gathered_count;
     struct td_wire_memory *decoded;
     struct td_actions *actions;
     char text[512];
@@ -109,7 +112,9 @@ struct computation {
     td_err error;
 };
 
-/* sim_feed lets a core take an event and does what it asks for. */
+/* sim_feed lets a core take what was gathered for it and an event, and does what it asks for.
+ * sim_gather lets it take the event later, at the same moment: it must stay where it is. */
+void sim_gather(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_act(struct td_sim *sim, uint32_t node);
 /* sim_forget drops the tree messages that a node keeps for another, up to a number. */

@@ -360,29 +360,63 @@ void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle)
     sim->answer[sim->answers++] = (struct answer){kind, handle};
 }
 
-void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
+/* feed lets a core take events and does what it asks for. */
+static void feed(struct td_sim *sim, uint32_t node, const struct td_event *const *event,
+                 uint32_t count)
 {
-    struct node *n = &sim->node[node];
-    td_core_step(n->core, sim->now, event, sim->actions);
-    sim_act(sim, node);
-    for (uint32_t i = 0; i < sim->answers; i++) {
-        struct td_event answer; /* what is not of its kind is left as it is */
-        answer.kind = sim->answer[i].kind;
-        if (answer.kind == TD_EVENT_SENT) {
-            answer.u.sent.handle = sim->answer[i].handle;
-        } else {
-            answer.u.computed.handle = sim->answer[i].handle;
-            answer.u.computed.error = TD_OK;
-        }
-        td_core_step(n->core, sim->now, &answer, sim->actions);
+    for (uint32_t taken = 0; taken < count;) {
+        taken += td_core_steps(sim->node[node].core, sim->now, event + taken, count - taken,
+                               sim->actions);
         sim_act(sim, node);
     }
+}
+
+static void feed_answers(struct td_sim *sim, uint32_t node)
+{
+    for (uint32_t fed = 0; fed < sim->answers;) {
+        struct td_event event[SIM_TOGETHER]; /* what is not of its kind is left as it is */
+        const struct td_event *list[SIM_TOGETHER];
+        uint32_t count = 0;
+        for (; fed < sim->answers && count < SIM_TOGETHER; count++, fed++) {
+            event[count].kind = sim->answer[fed].kind;
+            if (event[count].kind == TD_EVENT_SENT) {
+                event[count].u.sent.handle = sim->answer[fed].handle;
+            } else {
+                event[count].u.computed.handle = sim->answer[fed].handle;
+                event[count].u.computed.error = TD_OK;
+            }
+            list[count] = &event[count];
+        }
+        feed(sim, node, list, count);
+    }
     sim->answers = 0;
+}
+
+/* feed_gathered lets a core take what was gathered for it, and puts its next WAKE. */
+static void feed_gathered(struct td_sim *sim, uint32_t node)
+{
+    struct node *n = &sim->node[node];
+    feed(sim, node, sim->gathered, sim->gathered_count);
+    sim->gathered_count = 0;
+    feed_answers(sim, node);
     td_time at = td_core_deadline(n->core);
     if (at >= n->wake_put)
         return;
     n->wake_put = at > sim->now ? at : sim->now;
     queue_put(&sim->queue, n->wake_put, WAKE, node);
+}
+
+void sim_gather(struct td_sim *sim, uint32_t node, const struct td_event *event)
+{
+    sim->gathered[sim->gathered_count++] = event;
+    if (sim->gathered_count == SIM_TOGETHER || !sim_instant(sim))
+        feed_gathered(sim, node);
+}
+
+void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
+{
+    sim->gathered[sim->gathered_count++] = event;
+    feed_gathered(sim, node);
 }
 
 static void wake(struct td_sim *sim, const struct event *e)
@@ -393,10 +427,9 @@ static void wake(struct td_sim *sim, const struct event *e)
     sim_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_WAKE});
 }
 
-static void message(struct td_sim *sim, const struct event *e)
+static void message(struct td_sim *sim, struct event *e)
 {
-    static struct td_message decoded, plain = {.text = ""};
-    struct td_message *m = e->size ? &decoded : &plain;
+    struct td_message *m = &sim->heard[sim->gathered_count];
     const char *why = NULL;
     if (!passes(sim, e))
         return;
@@ -411,9 +444,13 @@ static void message(struct td_sim *sim, const struct event *e)
     sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m->kind,
               e->from, (unsigned long long)m->sequence);
     sim_mix(sim, (uint64_t)m->kind);
-    sim_feed(sim, e->node,
-             &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                .u.tree = {.node = e->from, .message = m}});
+    e->arrival.kind = TD_EVENT_TREE_MESSAGE;
+    e->arrival.u.tree.node = e->from;
+    e->arrival.u.tree.message = m;
+    if (e->size)
+        sim_feed(sim, e->node, &e->arrival); /* there is room for one that is decoded */
+    else
+        sim_gather(sim, e->node, &e->arrival);
 }
 
 /* unwrap reads a packet's header and gives its bytes to the node; false: it is not ready. */
@@ -451,7 +488,7 @@ static void packet(struct td_sim *sim, struct event *e)
     sim_trace(sim, e->node, '>', "packet of kind %d from %u, %u bytes",
               (int)event->u.packet.packet.kind, e->from, e->size);
     sim_mix(sim, event->u.packet.packet.link_sequence);
-    sim_feed(sim, e->node, event);
+    sim_gather(sim, e->node, event);
 }
 
 static void sent(struct td_sim *sim, const struct event *e)
@@ -535,17 +572,22 @@ static bool step(struct td_sim *sim, td_time until)
         return false;
     assert(at >= sim->now);
     sim->now = at;
-    struct event *e = queue_take(&sim->queue), *next = NULL;
+    struct event *first = queue_take(&sim->queue), *next = NULL;
+    uint32_t node = first->node;
     fetch(sim);
-    for (; e; e = next) {
-        next = e->next;
-        if (next)
-            __builtin_prefetch(&next->arrival);
+    for (struct event *e = first; e; e = e->next) {
+        if (e->next)
+            __builtin_prefetch(&e->next->arrival);
         sim->events++;
         sim_mix(sim,
                 at ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->node << 40 ^ (uint64_t)e->from << 24);
-        if (lives(&sim->node[e->node]))
+        if (lives(&sim->node[node]))
             happen(sim, e);
+    }
+    if (sim->gathered_count)
+        feed_gathered(sim, node);
+    for (struct event *e = first; e; e = next) {
+        next = e->next;
         drop_event(sim, e);
     }
     return true;
