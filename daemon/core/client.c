@@ -8,6 +8,7 @@
 #include "inspect.h"
 #include "job.h"
 #include "operation.h"
+#include "shrink.h"
 
 struct td_client *td_client_find(struct td_core *core, uint32_t id)
 {
@@ -264,7 +265,8 @@ void td_client_request(struct td_core *core, uint32_t id, const struct td_reques
         td_communicator_unplan(core, c, q);
         return;
     case TD_REQUEST_CANCEL:
-        if (!td_job_cancel(core, c, q->u.cancel.request))
+        if (!td_job_cancel(core, c, q->u.cancel.request) &&
+            !td_shrink_cancel(core, c, q->u.cancel.request))
             td_operation_cancel(core, c, q->u.cancel.request);
         td_reply_done(core, c->id, q->id);
         return;
@@ -273,6 +275,9 @@ void td_client_request(struct td_core *core, uint32_t id, const struct td_reques
         return;
     case TD_REQUEST_GROUP:
         td_communicator_make(core, c, q);
+        return;
+    case TD_REQUEST_SHRINK:
+        td_shrink_request(core, c, q);
         return;
     }
     td_client_expel(core, id, TD_ERR_PROTOCOL, "the request is of no known kind");

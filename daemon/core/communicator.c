@@ -11,6 +11,7 @@
 #include "operation.h"
 #include "planes.h"
 #include "registry.h"
+#include "shrink.h"
 #include "torus.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
@@ -19,6 +20,9 @@ static bool advance(struct td_core *core, struct td_task *task);
 
 static void free_arrays(struct td_core *core, struct td_communicator *c)
 {
+    td_shrink_free(core, c);
+    td_arena_free(core->arena, c->lost_rank);
+    td_arena_free(core->arena, c->lost_slot);
     td_group_free(&c->group, core->arena);
     td_tree_free(&c->tree, core->arena);
     td_communicator_tree_give(core, c->call_tree);
@@ -44,12 +48,14 @@ static bool take_place(struct td_core *core, struct td_communicator *c, const ui
     c->slot = td_group_slot(g, core->node);
     c->ranks = td_group_slot_ranks(g, c->slot);
     c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
+    c->lost_rank = td_arena_alloc(core->arena, td_bit_bytes(g->size));
+    c->lost_slot = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
     c->has_parent = c->slot != c->tree.root;
     c->parent = g->node[c->tree.parent[c->slot]];
     c->children = td_tree_children(&c->tree, c->slot, c->child);
     for (uint32_t i = 0; i < c->children; i++)
         c->child[i] = g->node[c->child[i]];
-    return c->seat;
+    return c->seat && c->lost_rank && c->lost_slot;
 }
 
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
@@ -91,8 +97,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
-    if (c->index == TD_GROUP_MADE)
-        core->gone[core->next_gone++ % TD_GONE_MAX] = c->instance;
+    td_communicator_note_gone(core, c->instance);
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_unwatch(core, c->group.node[s]);
@@ -155,185 +160,6 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
     }
     if (c->broken || c->losing)
         td_core_queue(core, &c->task); /* it may have been the last */
-}
-
-/* ---- groups made of ranks of a group ---- */
-
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-    return h;
-}
-
-/* check_lost returns NULL, or which member the job has lost. Who has only left the group that the
- * new one is made of is none: it may have made the new one before. */
-static const char *check_lost(struct td_core *core, const struct td_communicator *parent,
-                              const struct td_request *q)
-{
-    const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
-    for (uint32_t i = 0; world && world->broken && i < q->u.make.members; i++) {
-        uint32_t slot = 0, local = 0, rank = (uint32_t)q->u.make.member[i];
-        td_group_locate(&parent->group, rank, &slot, &local);
-        uint32_t lost = world->node_lost ? parent->group.node[slot]
-                        : parent->member ? parent->member[rank]
-                                         : rank;
-        if (lost == world->lost)
-            return td_core_format(core, "rank %u is lost", rank);
-    }
-    return NULL;
-}
-
-/* check_members returns NULL or what is wrong with the list; *own is where the caller is in it. */
-static const char *check_members(struct td_core *core, const struct td_communicator *parent,
-                                 const struct td_seat *seat, const struct td_request *q,
-                                 uint32_t *own)
-{
-    uint32_t size = parent->group.size, bytes = td_bit_bytes(size);
-    uint8_t *seen = td_core_pad(core, bytes);
-    if (!seen)
-        return "there is no room for the list of ranks";
-    memset(seen, 0, bytes);
-    *own = UINT32_MAX;
-    for (uint32_t i = 0; i < q->u.make.members; i++) {
-        uint64_t rank = q->u.make.member[i];
-        if (rank >= size)
-            return td_core_format(core, "rank %llu is not one of the group, which has %u",
-                                  (unsigned long long)rank, size);
-        if (td_bit(seen, (uint32_t)rank))
-            return td_core_format(core, "rank %llu is in the list twice", (unsigned long long)rank);
-        td_bit_set(seen, (uint32_t)rank);
-        if (rank == seat->rank)
-            *own = i;
-    }
-    if (*own == UINT32_MAX)
-        return td_core_format(core, "rank %u asks for a group that it is not in", seat->rank);
-    return check_lost(core, parent, q);
-}
-
-/* sit gives the local members the seats they have in the group they come from. */
-static void sit(struct td_core *core, struct td_communicator *c,
-                const struct td_communicator *parent, const struct td_request *q)
-{
-    for (uint32_t i = 0; i < c->ranks; i++) {
-        uint32_t slot = 0, local = 0;
-        td_group_locate(&parent->group, (uint32_t)q->u.make.member[c->seat[i].rank], &slot, &local);
-        c->seat[i].state = TD_SEAT_TAKEN;
-        c->seat[i].client = parent->seat[local].client;
-        c->seat[i].welcomed = true;
-        if (parent->seat[local].state != TD_SEAT_TAKEN)
-            td_communicator_seat_lost(core, c, &c->seat[i], true);
-    }
-}
-
-static struct td_communicator *make(struct td_core *core, const struct td_communicator *parent,
-                                    uint64_t instance, const struct td_request *q)
-{
-    uint32_t size = q->u.make.members;
-    uint32_t *rank_node = td_arena_alloc(core->arena, size * sizeof *rank_node);
-    uint32_t *member = td_arena_alloc(core->arena, size * sizeof *member);
-    for (uint32_t i = 0; rank_node && member && i < size; i++) {
-        uint32_t slot = 0, local = 0, rank = (uint32_t)q->u.make.member[i];
-        td_group_locate(&parent->group, rank, &slot, &local);
-        rank_node[i] = parent->group.node[slot];
-        member[i] = parent->member ? parent->member[rank] : rank;
-    }
-    struct td_communicator *c = NULL;
-    if (rank_node && member)
-        c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node, NULL,
-                                   UINT32_MAX);
-    else
-        td_arena_free(core->arena, rank_node);
-    if (!c) {
-        td_arena_free(core->arena, member);
-        return NULL;
-    }
-    td_arena_free(core->arena, c->rank_node);
-    c->rank_node = NULL; /* nobody is to be told: every member has the list */
-    c->index = TD_GROUP_MADE;
-    c->world = parent->world;
-    c->member = member;
-    sit(core, c, parent, q);
-    return c;
-}
-
-static bool is_gone(const struct td_core *core, uint64_t instance)
-{
-    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
-        if (core->gone[i] == instance)
-            return true;
-    return false;
-}
-
-void td_communicator_make(struct td_core *core, struct td_client *client,
-                          const struct td_request *q)
-{
-    struct td_communicator *parent = NULL, *c = NULL;
-    struct td_seat *seat = td_communicator_seat(core, client, q->u.make.group, &parent);
-    uint32_t own = 0;
-    const char *wrong = seat ? check_members(core, parent, seat, q, &own)
-                             : "this process has no such group: it has not joined, or has left";
-    if (wrong) {
-        td_reply_error(core, client->id, q->id, TD_ERR_INVALID, wrong);
-        return;
-    }
-    uint64_t instance = mix(mix(0xcbf29ce484222325u, parent->instance), q->u.make.number);
-    for (uint32_t i = 0; i < q->u.make.members; i++)
-        instance = mix(instance, q->u.make.member[i]);
-    c = td_communicator_find(core, instance, TD_GROUP_MADE);
-    if (!c && core->settings.tuning.flood && is_gone(core, instance)) {
-        td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
-                       "the group was given up before it was made here");
-        return;
-    }
-    if (!c && !(c = make(core, parent, instance, q))) {
-        td_reply_error(core, client->id, q->id, TD_ERR_NO_MEMORY,
-                       td_core_format(core,
-                                      "node %u has no memory for another group: raise [limits] "
-                                      "memory",
-                                      core->node));
-        return;
-    }
-    struct td_reply *r = td_reply_new(core, client->id, q->id, TD_REPLY_JOINED);
-    r->u.joined.group = c->number;
-    r->u.joined.rank = own;
-    r->u.joined.size = c->group.size;
-    r->u.joined.instance = c->instance;
-}
-
-void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
-{
-    struct td_message answer = {
-        .instance = m->instance, .group = m->group, .sequence = m->sequence};
-    bool over = m->group != TD_GROUP_MADE || is_gone(core, m->instance);
-    bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited for long */
-    if (m->kind == TD_MESSAGE_WAITING && m->poll && !over && core->settings.tuning.flood) {
-        /* nobody here has told anything of the group, and from now on nobody will */
-        core->gone[core->next_gone++ % TD_GONE_MAX] = m->instance;
-        answer.kind = TD_MESSAGE_APPEAL;
-        answer.error = TD_ERR_TIMEOUT;
-        answer.text = "";
-        answer.last = true;
-        td_core_send(core, from, &answer);
-        return;
-    }
-    bool comes = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
-    if (!comes && (!late || m->group != TD_GROUP_MADE))
-        return;
-    if (late && !over && core->settings.tuning.flood)
-        core->gone[core->next_gone++ % TD_GONE_MAX] = m->instance;
-    if (over || late) {
-        answer.kind = TD_MESSAGE_RANK_LOST;
-        answer.error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT;
-        answer.text = td_core_format(
-            core, over ? "all ranks on %s are gone" : "no rank on %s has made the group",
-            td_core_node_name(core, core->node));
-        td_core_send(core, from, &answer);
-    } else if (!m->partial) { /* it comes again, later */
-        answer.kind = TD_MESSAGE_RELEASE;
-        answer.no_room = true;
-        td_core_send(core, from, &answer);
-    }
 }
 
 /* ---- trees of calls ---- */
@@ -467,6 +293,8 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
                                td_err error, const char *text)
 {
     bool news = !c->broken;
+    if (error == TD_ERR_RANK_FAILED)
+        td_shrink_rank_lost(core, c, rank);
     if (news && !c->has_parent && td_flood_may(core, c)) {
         /* it is told when it is settled what does not end by that; until then nothing is begun */
         if (!c->losing) {
@@ -499,6 +327,9 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
                       const char *text)
 {
     bool news = !c->broken || !c->node_lost;
+    uint32_t slot = td_group_slot(&c->group, node);
+    if (slot != UINT32_MAX)
+        td_shrink_slot_lost(core, c, slot);
     break_up(core, c, TD_ERR_NODE_FAILED, text, true);
     if (!news)
         return;
@@ -537,6 +368,7 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
     if (!c)
         return;
     if (m->kind == TD_MESSAGE_NODE_LOST) {
+        c->notice_all = m->last;
         node_lost(core, c, from, m->node, m->text);
         return;
     }
@@ -581,6 +413,9 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     }
     if (c->index == 0)
         td_job_rank_gone(core, c, seat->rank);
+    if (died)
+        td_shrink_seat_gone(c, local);
+    td_shrink_rank_lost(core, c, seat->rank);
     struct td_message m = {.kind = TD_MESSAGE_APPEAL,
                            .instance = c->instance,
                            .group = c->index,
@@ -709,6 +544,12 @@ static bool advance(struct td_core *core, struct td_task *task)
         m.bitmap = c->good;
         m.bitmap_bytes = sizeof c->good;
     }
+    for (; c->notice_all && c->notified < c->group.slots; c->notified++) {
+        if (!td_core_room(core))
+            return false;
+        if (c->notified != c->slot && c->group.node[c->notified] != c->lost)
+            td_core_send(core, c->group.node[c->notified], &m);
+    }
     if (!td_core_room(core))
         return false;
     for (uint32_t i = 0; c->notice_down && i < c->children; i++)
@@ -718,7 +559,7 @@ static bool advance(struct td_core *core, struct td_task *task)
     if (c->notice_up && c->has_parent && c->parent != c->notice_from)
         td_core_send(core, c->parent, &m);
     c->notice_up = false;
-    if (!has_seats(c) && !has_operations(c) && c->broken)
+    if (!has_seats(c) && !has_operations(c) && c->broken && !td_shrink_keeps(c))
         destroy(core, c);
     return true;
 }

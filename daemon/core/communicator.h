@@ -74,6 +74,11 @@ struct td_communicator {
     uint8_t missed[TD_GROUP_OPERATIONS_MAX];
     struct td_plan *plans;
 
+    /* who is known to be lost: ranks, and slots whose node is. Bitmaps, which only grow (shrink.h)
+     */
+    uint8_t *lost_rank, *lost_slot;
+    struct td_shrink *shrink; /* NULL until there is one */
+
     /* at the root: a rank is lost, and will be when it is settled what operations that have been
      * told to neighbours come to (flood.h) */
     bool losing;
@@ -94,6 +99,9 @@ struct td_communicator {
     bool notice_down, notice_up;
     bool node_lost; /* the notice is NODE_LOST of `lost`, else RANK_LOST */
     uint32_t lost, notice_from;
+    /* no neighbour tells of a node that has no part of the group: all are told from here */
+    bool notice_all;
+    uint32_t notified; /* slots */
 };
 
 enum { TD_GROUP_MADE = 1 };
@@ -114,6 +122,16 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
  */
 void td_communicator_make(struct td_core *core, struct td_client *client,
                           const struct td_request *request);
+/* td_communicator_left_instance names the group that the shrink with this number makes when `lost`
+ * (of group.size) are not in it; td_communicator_make_left makes it, if it has ranks here. */
+uint64_t td_communicator_left_instance(const struct td_communicator *c, uint64_t number,
+                                       const uint8_t *lost);
+void td_communicator_make_left(struct td_core *core, struct td_communicator *parent,
+                               uint64_t instance, const uint8_t *lost);
+/* td_communicator_note_gone: there is no such group here any more, or never will be. The last
+ * TD_GONE_MAX are known. */
+void td_communicator_note_gone(struct td_core *core, uint64_t instance);
+bool td_communicator_is_gone(const struct td_core *core, uint64_t instance);
 /* td_communicator_unknown answers a message of a group that there is none of here, not yet or not
  * any more. */
 void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *message);

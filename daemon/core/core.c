@@ -12,6 +12,7 @@
 #include "link.h"
 #include "operation.h"
 #include "registry.h"
+#include "shrink.h"
 #include "state.h"
 #include "sync.h"
 #include "torus.h"
@@ -124,6 +125,8 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
 void td_core_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = NULL;
+    if (m->group == TD_GROUP_MADE && !td_communicator_find(core, m->instance, m->group))
+        td_shrink_foretold(core, m->instance);
     switch (m->kind) {
     case TD_MESSAGE_HEARTBEAT:
         td_health_heard(core, from, m);
@@ -144,6 +147,7 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
         return;
     case TD_MESSAGE_RESUME: /* the link has dealt with it */
         return;
+    case TD_MESSAGE_SHRINK:
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_ARRIVE:
     case TD_MESSAGE_FLOOD:
@@ -153,7 +157,9 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
         break;
     }
     c = td_communicator_find(core, m->instance, m->group);
-    if (c && m->kind == TD_MESSAGE_SYNC) {
+    if (m->kind == TD_MESSAGE_SHRINK) {
+        td_shrink_message(core, c, from, m);
+    } else if (c && m->kind == TD_MESSAGE_SYNC) {
         td_sync_message(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_APPEAL) {
         td_communicator_appeal(core, c, m);
@@ -220,7 +226,8 @@ static void look_at_timers(struct td_core *core)
     td_health_tick(core);
     td_link_timers(core);
     td_job_timers(core);
-    for (struct td_communicator *c = core->communicators; c; c = c->next)
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        td_shrink_timers(core, c);
         for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
             if (!c->operation[i])
                 continue;
@@ -230,6 +237,7 @@ static void look_at_timers(struct td_core *core)
             }
             td_operation_timers(core, c->operation[i]);
         }
+    }
 }
 
 static void pump(struct td_core *core)

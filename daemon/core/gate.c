@@ -351,6 +351,7 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_DELIVERED:
     case TD_MESSAGE_RESUME:
+    case TD_MESSAGE_SHRINK:
         break;
     }
     assert(!"a message of an operation");

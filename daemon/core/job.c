@@ -322,6 +322,7 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
     case TD_MESSAGE_HEARTBEAT:
     case TD_MESSAGE_ARRIVE:
     case TD_MESSAGE_FLOOD:
+    case TD_MESSAGE_SHRINK:
     case TD_MESSAGE_RELEASE:
     case TD_MESSAGE_WAITING:
     case TD_MESSAGE_APPEAL:

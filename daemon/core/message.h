@@ -26,7 +26,8 @@ enum td_request_kind {
     TD_REQUEST_UNPLAN,
     TD_REQUEST_CANCEL, /* of an operation, a join or a plan in flight */
     TD_REQUEST_STATUS,
-    TD_REQUEST_GROUP, /* take part in a new group of ranks of a group */
+    TD_REQUEST_GROUP,  /* take part in a new group of ranks of a group */
+    TD_REQUEST_SHRINK, /* and of those of it that are left */
 };
 
 /* struct td_place: memory of a client: bytes at an offset of one of its regions. region 0: none. */
@@ -72,6 +73,10 @@ struct td_request {
             uint32_t members;
             const uint64_t *member; /* ranks in `group`, in the order they have in the new one */
         } make;
+        struct {
+            uint32_t group;
+            int64_t timeout_ns; /* until all have called; -1: the daemon's setting */
+        } shrink;
         struct {
             uint32_t group;
             uint64_t plan;
@@ -202,6 +207,8 @@ struct td_reply {
         struct {
             uint32_t group, rank, size;
             uint64_t instance;
+            const uint8_t *lost; /* SHRINK: bitmap of the ranks that are not in the group */
+            uint32_t lost_bytes;
         } joined;
         struct {
             uint64_t plan;
@@ -236,6 +243,7 @@ enum td_message_kind {
     TD_MESSAGE_RESUME, /* end > end of a link: what has come in the sessions there are; poll: answer
                         */
     TD_MESSAGE_FLOOD,  /* to the next in a ring: a block of an operation that is flooded */
+    TD_MESSAGE_SHRINK, /* of those that are left of a group, who make a new one (shrink.h) */
 };
 
 /* struct td_witness: a call and a rank that made it. */
@@ -257,20 +265,24 @@ struct td_message {
     td_err error;      /* REFUSE, RELEASE, APPEAL, RANK_LOST */
     const char *text;  /* sentence that goes with error; "" if none */
     uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN; SYNC: the round;
-                          FLOOD: twice the ring's number, plus 1 backwards */
+                          SHRINK: that of an ending; FLOOD: twice the ring's number, plus 1
+                          backwards */
     uint32_t node;     /* NODE_LOST: which; JOIN, UNJOIN: whose client */
     /* the link's, as in a packet (link.h). number: place in the session from 1; 0: outside of it */
     uint32_t session, counts_session;
     uint64_t number, received;
     uint64_t packets_received; /* RESUME */
     /* JOIN, UNJOIN, REFUSE, MEMBERS */
-    uint64_t token; /* names the join at its node; SYNC: the step's index; DELIVERED: the ticket */
+    uint64_t token; /* names the join at its node; SYNC: the step's index; DELIVERED: the ticket;
+                       SHRINK: names the round, DECIDED: the instance of what is made */
     uint64_t uid, pid;
-    uint32_t size; /* SYNC: the step's family; FLOOD: hops that the block has come with this one */
+    uint32_t size; /* SYNC: the step's family; FLOOD: hops that the block has come with this one;
+                      SHRINK: enum td_shrink_stage */
     int64_t timeout_ns;
     const char *name;
-    bool last; /* MEMBERS: the final piece; NODE_LOST: it is back; APPEAL: the sender has not told
-                  its neighbours, and never will (flood.h) */
+    bool last; /* MEMBERS: the final piece; NODE_LOST: it is back, or has no part of the group;
+                  SHRINK: shrink.h; APPEAL: the sender has not told its neighbours, and never will
+                  (flood.h) */
     uint32_t members;
     const struct td_member_run *member; /* at most TD_MEMBERS_PER_MESSAGE */
     /* ARRIVE, FLOOD */
@@ -279,8 +291,8 @@ struct td_message {
     bool no_room;            /* memory could not be reserved; RELEASE: announce again, later */
     bool surveyed;           /* RELEASE: announce again, now that this is known: */
     struct td_survey survey; /* ARRIVE, RELEASE: of a call with parts */
-    bool poll;               /* WAITING: report at once; RESUME: answer; JOIN: asked after */
-    /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived */
+    bool poll; /* WAITING: report at once; RESUME: answer; JOIN: asked after; SHRINK: shrink.h */
+    /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived; SHRINK ranks lost */
     const uint8_t *bitmap;
     uint32_t bitmap_bytes;
     /* ARRIVE, RELEASE, FLOOD: the payload that rides along; of the first two in an action it is a

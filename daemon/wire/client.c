@@ -221,6 +221,10 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.n_member = q->u.make.members;
         m.member = (uint64_t *)(uintptr_t)q->u.make.member;
         break;
+    case TD_REQUEST_SHRINK:
+        m.group = q->u.shrink.group;
+        m.timeout_ns = q->u.shrink.timeout_ns;
+        break;
     }
     size_t packed =
         td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
@@ -294,7 +298,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_GROUP)
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_SHRINK)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
                               "a request of type %u that cannot be read", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
@@ -336,6 +340,10 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         q->u.make.number = m->number;
         q->u.make.members = (uint32_t)m->n_member;
         q->u.make.member = m->member;
+        break;
+    case TD_REQUEST_SHRINK:
+        q->u.shrink.group = m->group;
+        q->u.shrink.timeout_ns = m->timeout_ns;
         break;
     }
     return TD_OK;
@@ -447,6 +455,8 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.rank = r->u.joined.rank;
         m.size = r->u.joined.size;
         m.instance = r->u.joined.instance;
+        m.lost.len = r->u.joined.lost_bytes;
+        m.lost.data = (uint8_t *)(uintptr_t)r->u.joined.lost;
         break;
     case TD_REPLY_PLANNED:
         from = r->u.planned.source;
@@ -518,6 +528,9 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.joined.rank = m->rank;
         r->u.joined.size = m->size;
         r->u.joined.instance = m->instance;
+        r->u.joined.lost = m->lost.data;
+        r->u.joined.lost_bytes = (uint32_t)m->lost.len;
+        good = m->lost.len <= TD_BITMAP_BYTES_MAX;
         break;
     case TD_REPLY_PLANNED:
         r->u.planned.plan = m->plan;

@@ -169,7 +169,7 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
         size <= TD_TREE_MESSAGE_MAX ? torus__peer__tree__unpack(&allocator, size, bytes) : NULL;
     if (!m)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "it is no tree message");
-    if (m->kind < TD_MESSAGE_HEARTBEAT || m->kind > TD_MESSAGE_FLOOD)
+    if (m->kind < TD_MESSAGE_HEARTBEAT || m->kind > TD_MESSAGE_SHRINK)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message of unknown kind %u",
                               m->kind);
     if (m->n_member > TD_MEMBERS_PER_MESSAGE || m->bitmap.len > TD_BITMAP_BYTES_MAX ||

@@ -190,6 +190,10 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.make.number = wide();
         q.u.make.member = some_numbers(&q.u.make.members);
         break;
+    case TD_REQUEST_SHRINK:
+        q.u.shrink.group = wide32();
+        q.u.shrink.timeout_ns = wide_signed();
+        break;
     }
     return q;
 }
@@ -245,6 +249,8 @@ struct td_reply some_reply(enum td_reply_kind kind)
         r.u.joined.rank = wide32();
         r.u.joined.size = wide32();
         r.u.joined.instance = draw();
+        r.u.joined.lost_bytes = (uint32_t)below(TD_BITMAP_BYTES_MAX + 1);
+        r.u.joined.lost = blob(r.u.joined.lost_bytes);
         break;
     case TD_REPLY_PLANNED:
         r.u.planned.plan = wide();

@@ -53,7 +53,7 @@ static void feed_request(const uint8_t *at, size_t size)
         refused(error);
         return;
     }
-    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_GROUP);
+    assert_true(q.kind >= TD_REQUEST_HELLO && q.kind <= TD_REQUEST_SHRINK);
     if (q.kind == TD_REQUEST_HELLO)
         look(q.u.hello.program);
     if (q.kind == TD_REQUEST_JOIN)
@@ -149,9 +149,9 @@ static void feed(unsigned form, const uint8_t *from, size_t size)
 /* some_form writes a good one of any kind. */
 static size_t some_form(unsigned form, uint8_t *to, size_t room)
 {
-    struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_GROUP)));
+    struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_SHRINK)));
     struct td_reply r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_STATUS)));
-    struct td_message m = some_message((enum td_message_kind)(1 + below(TD_MESSAGE_FLOOD)));
+    struct td_message m = some_message((enum td_message_kind)(1 + below(TD_MESSAGE_SHRINK)));
     struct td_greeting g = some_greeting();
     struct td_packet p = some_packet();
     switch (form) {

@@ -128,6 +128,10 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         SAME(u.make.number);
         same_numbers(a->u.make.member, a->u.make.members, b->u.make.member, b->u.make.members);
         break;
+    case TD_REQUEST_SHRINK:
+        SAME(u.shrink.group);
+        SAME(u.shrink.timeout_ns);
+        break;
     }
 }
 
@@ -182,6 +186,9 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
         SAME(u.joined.rank);
         SAME(u.joined.size);
         SAME(u.joined.instance);
+        SAME(u.joined.lost_bytes);
+        if (a->u.joined.lost_bytes)
+            assert_memory_equal(a->u.joined.lost, b->u.joined.lost, a->u.joined.lost_bytes);
         break;
     case TD_REPLY_PLANNED:
         SAME(u.planned.plan);
@@ -251,7 +258,7 @@ static void every_request_comes_back_as_it_was(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++)
-        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_GROUP; kind++) {
+        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_SHRINK; kind++) {
             struct td_request q = some_request((enum td_request_kind)kind), back;
             size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
             assert_true(size >= TD_WIRE_HEADER_BYTES);
@@ -277,7 +284,7 @@ static void every_tree_message_comes_back_as_it_was(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++)
-        for (unsigned kind = TD_MESSAGE_HEARTBEAT; kind <= TD_MESSAGE_FLOOD; kind++) {
+        for (unsigned kind = TD_MESSAGE_HEARTBEAT; kind <= TD_MESSAGE_SHRINK; kind++) {
             struct td_message m = some_message((enum td_message_kind)kind), back;
             size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
             assert_true(size > 0 && size <= TD_TREE_MESSAGE_MAX);
@@ -374,7 +381,7 @@ static void encoding_stops_at_the_end_of_the_buffer(void **unused)
 {
     (void)unused;
     static uint8_t small[TD_DATAGRAM_MAX];
-    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_GROUP; kind++) {
+    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_SHRINK; kind++) {
         struct td_request q = some_request((enum td_request_kind)kind);
         size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
         for (size_t room = 0; room < size; room++) {
@@ -405,7 +412,7 @@ static void what_is_beyond_a_limit_is_refused(void **unused)
     m.payload_bytes = TD_RIDE_BYTES_MAX + 1;
     size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
-    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_FLOOD + 1)};
+    m = (struct td_message){.kind = (enum td_message_kind)(TD_MESSAGE_SHRINK + 1)};
     size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_message(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
     m = (struct td_message){.kind = TD_MESSAGE_REFUSE, .error = (td_err)(TD_ERR_PERMISSION - 1)};
@@ -478,7 +485,7 @@ static void wrong_magic_and_wrong_type_are_refused(void **unused)
                          TD_ERR_PROTOCOL);
         bytes[i] ^= 1;
     }
-    bytes[6] = TD_REQUEST_GROUP + 1;
+    bytes[6] = TD_REQUEST_SHRINK + 1;
     assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
     td_wire_encode_packet(&p, bytes);
     for (unsigned i = 0; i < 8; i++) { /* magic, then kind */

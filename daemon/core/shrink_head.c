@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the head of a shrink does: it asks for votes, proposes an ending, and tells what is decided.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "shrink.h"
+
+void td_shrink_take_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
+                         const struct td_message *m)
+{
+    const struct td_communicator *c = s->communicator;
+    if (m->error != TD_OK && s->appeal == TD_OK) {
+        s->appeal = m->error;
+        snprintf(s->appeal_text, sizeof s->appeal_text, "%s", m->text);
+    }
+    if (s->proposing || s->vote[slot] == TD_VOTE_NEVER)
+        return;
+    s->vote[slot] = m->partial ? TD_VOTE_WAITS : TD_VOTE_READY;
+    for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
+        uint32_t rank = td_group_rank(&c->group, slot, i);
+        if (i / 8 < m->payload_bytes && td_bit(m->payload, i))
+            td_bit_set(s->missing, rank);
+        else
+            td_bit_clear(s->missing, rank);
+    }
+    td_core_queue(core, &s->task);
+}
+
+/* propose finds an ending when all have voted; false: it is not time. */
+static bool propose(struct td_core *core, struct td_shrink *s)
+{
+    struct td_communicator *c = s->communicator;
+    bool waits = false;
+    char missing[200];
+    for (uint32_t slot = 0; slot < c->group.slots; slot++) {
+        if (s->vote[slot] == TD_VOTE_NONE || s->vote[slot] == TD_VOTE_ASKED)
+            return false;
+        waits = waits || s->vote[slot] == TD_VOTE_WAITS;
+    }
+    uint32_t round = td_shrink_round(c);
+    if (s->accepted_round) {
+        s->accepted_round = round;
+    } else if (!waits) {
+        td_shrink_accept(s, round, TD_OK, c->lost_rank, "");
+    } else if (s->appeal == TD_OK) {
+        return false;
+    } else if (s->appeal == TD_ERR_TIMEOUT && !s->warned) {
+        /* some may have called since: asked once more, so that nobody is accused falsely */
+        s->warned = true;
+        s->next = 0;
+        for (uint32_t slot = 0; slot < c->group.slots; slot++)
+            if (s->vote[slot] == TD_VOTE_WAITS)
+                s->vote[slot] = TD_VOTE_NONE;
+        td_core_queue(core, &s->task);
+        return false;
+    } else if (s->appeal == TD_ERR_TIMEOUT) {
+        uint32_t count = td_bits_print(s->missing, c->group.size, true, missing, sizeof missing);
+        td_shrink_accept(
+            s, round, TD_ERR_TIMEOUT, NULL,
+            td_core_format(core,
+                           "shrink of job %s: %u of %u ranks that live had not called it in "
+                           "time: rank%s %s",
+                           c->name, count, c->group.size - td_shrink_count_lost(c),
+                           count == 1 ? "" : "s", missing));
+    } else {
+        td_shrink_accept(s, round, s->appeal, NULL, s->appeal_text);
+    }
+    s->proposing = true;
+    s->next = 0;
+    s->vote[c->slot] = TD_VOTE_ACCEPTED;
+    return true;
+}
+
+static void vote_oneself(struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    uint8_t waits[TD_NODE_RANKS_MAX / 8];
+    s->vote[c->slot] = td_shrink_waits_here(s, waits) ? TD_VOTE_WAITS : TD_VOTE_READY;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (td_bit(waits, i))
+            td_bit_set(s->missing, c->seat[i].rank);
+        else
+            td_bit_clear(s->missing, c->seat[i].rank);
+}
+
+static bool all_accepted(const struct td_shrink *s)
+{
+    for (uint32_t slot = 0; slot < s->communicator->group.slots; slot++)
+        if (s->vote[slot] != TD_VOTE_ACCEPTED && s->vote[slot] != TD_VOTE_NEVER)
+            return false;
+    return true;
+}
+
+/* ask_all and propose_all go on where there was no more room. */
+static bool ask_all(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_group *g = &s->communicator->group;
+    for (; s->next < g->slots; s->next++) {
+        if (s->vote[s->next] != TD_VOTE_NONE)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        td_shrink_tell(core, s, TD_SHRINK_ASK, g->node[s->next], false);
+        s->vote[s->next] = TD_VOTE_ASKED;
+    }
+    return true;
+}
+
+static bool propose_all(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_group *g = &s->communicator->group;
+    for (; s->next < g->slots; s->next++) {
+        if (s->vote[s->next] != TD_VOTE_WAITS && s->vote[s->next] != TD_VOTE_READY)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        td_shrink_tell(core, s, TD_SHRINK_PROPOSE, g->node[s->next], false);
+        s->vote[s->next] = TD_VOTE_PROPOSED;
+    }
+    return true;
+}
+
+bool td_shrink_tell_all(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    for (; s->told < c->group.slots; s->told++) {
+        if (s->told == c->slot || td_bit(c->lost_slot, s->told) ||
+            (s->last.error == TD_OK && !td_shrink_has_rank_besides(c, s->told, s->last.lost)))
+            continue;
+        if (!td_core_room(core))
+            return false;
+        td_shrink_tell(core, s, TD_SHRINK_DECIDED, c->group.node[s->told], false);
+    }
+    s->telling = false;
+    return true;
+}
+
+bool td_shrink_lead(struct td_core *core, struct td_shrink *s)
+{
+    if (!s->proposing) {
+        vote_oneself(s);
+        if (!ask_all(core, s))
+            return false;
+        if (!propose(core, s))
+            return true;
+    }
+    if (!propose_all(core, s))
+        return false;
+    if (all_accepted(s))
+        td_shrink_decide(core, s);
+    return true;
+}
