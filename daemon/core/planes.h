@@ -66,7 +66,7 @@ td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const stru
  * whole. */
 bool td_planes_closed(const struct td_topology *t, const uint32_t *node, uint32_t slots);
 /* td_planes_own: whether a call goes along a tree of its own, from its root: broadcast and reduce
- * by planes, gather and scatter that of shares. What is short travels with the gate.
+ * by planes or, if that is less deep, breadth first, gather and scatter that of shares. What is short travels with the gate.
  * td_planes_of_call makes it, or for others the group's. */
 bool td_planes_own(const struct td_call *call, uint32_t ranks);
 td_err td_planes_of_call(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,

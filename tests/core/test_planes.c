@@ -309,6 +309,33 @@ static void trees_are_little_deeper_than_by_breadth(void **unused)
     }
 }
 
+static void calls_go_along_trees_of_least_depth_from_their_root(void **unused)
+{
+    (void)unused;
+    static const char *const connected[] = {"8x8", "4x4x4", "16x16", "8x8x8", "9mx7"};
+    for (size_t i = 0; i < sizeof connected / sizeof connected[0]; i++)
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            struct world w;
+            struct td_group group;
+            struct td_tree tree = {0};
+            begin(&w, connected[i], "random:0.6", seed);
+            assert_int_equal(td_group_build(&group, w.arena, w.node, w.slots), TD_OK);
+            struct td_call call = {.kind = seed % 2 ? TD_KIND_BROADCAST : TD_KIND_REDUCE,
+                                   .type = TD_TYPE_DOUBLE,
+                                   .op = seed % 2 ? TD_OP_NONE : TD_OP_SUM,
+                                   .count = 1000,
+                                   .root = (uint32_t)seed * 3};
+            assert_int_equal(td_planes_of_call(&tree, w.arena, &w.t, &group, &call), TD_OK);
+            assert_int_equal(tree.root, call.root);
+            assert_int_equal(check_tree(&w, &tree), 0);
+            assert_int_equal(tree.hops,
+                             td_planes_breadth(&w.planes, w.arena, call.root, &(uint32_t){0}));
+            td_tree_free(&tree, w.arena);
+            td_group_free(&group, w.arena);
+            end(&w);
+        }
+}
+
 static void boxes_have_trees_of_least_depth(void **unused)
 {
     (void)unused;
@@ -451,6 +478,7 @@ int main(void)
         cmocka_unit_test(the_tree_spans_and_leaves_the_group_only_between_parts),
         cmocka_unit_test(parts_are_joined_where_they_are_nearest),
         cmocka_unit_test(trees_are_little_deeper_than_by_breadth),
+        cmocka_unit_test(calls_go_along_trees_of_least_depth_from_their_root),
         cmocka_unit_test(boxes_have_trees_of_least_depth),
         cmocka_unit_test(shares_of_the_roots_links_are_alike),
         cmocka_unit_test(a_tree_can_be_used_from_any_root),
