@@ -57,6 +57,8 @@ void tl_group_drop(torus_group *g)
 int tl_group_made(torus_request *r, const struct td_reply *reply)
 {
     torus_group *g = r->made;
+    if (reply->kind == TD_REPLY_JOINED && reply->u.joined.lost_bytes)
+        tl_group_leave_out(g, reply->u.joined.lost, reply->u.joined.lost_bytes);
     if (reply->kind != TD_REPLY_JOINED || reply->u.joined.size != g->size ||
         reply->u.joined.rank != g->rank)
         return TORUS_ERR_PROTOCOL;

@@ -295,6 +295,8 @@ int tl_planned(torus_request *r, const struct td_reply *reply);
 void tl_group_free(torus_group *g);
 /* tl_group_drop frees a group that has not come to be. */
 void tl_group_drop(torus_group *g);
+/* tl_group_leave_out takes ranks, a bitmap of them, out of a group that is being made. */
+void tl_group_leave_out(torus_group *g, const uint8_t *lost, uint32_t bytes);
 /* tl_group_made links the group that the daemon has numbered. */
 int tl_group_made(torus_request *r, const struct td_reply *reply);
 /* tl_split_next takes what all ranks of a split have said. *again: the request goes on its way once

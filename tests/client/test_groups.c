@@ -3,8 +3,11 @@
  * and how they end. */
 #include "daemons.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MANY = 8, EIGHT_WAYS = 20 };
 
@@ -340,6 +343,137 @@ static void the_limits_of_a_group_are_those_it_was_made_with(void **state)
     stop();
 }
 
+/* ---- those that are left ---- */
+
+/* shrink_all has the listed ranks, as the world calls them, shrink their groups. */
+static void shrink_all(torus_group *const *from, const uint32_t *list, uint32_t count,
+                       torus_group **made)
+{
+    torus_request *request[MANY];
+    for (uint32_t i = 0; i < count; i++)
+        must(list[i], torus_ishrink(from[list[i]], &made[list[i]], &request[i]));
+    for (uint32_t i = 0; i < count; i++)
+        must_wait(list[i], request[i]);
+}
+
+static void assert_sum(torus_group *const *g, const uint32_t *list, uint32_t count, int64_t sum)
+{
+    torus_request *request[MANY];
+    int64_t value[MANY];
+    for (uint32_t i = 0; i < count; i++) {
+        value[i] = list[i];
+        must(list[i], torus_iallreduce(g[list[i]], TORUS_IN_PLACE, &value[i], 1, TORUS_INT64,
+                                       TORUS_SUM, &request[i]));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        must_wait(list[i], request[i]);
+        assert_int_equal(value[i], sum);
+    }
+}
+
+/* join_beside makes a job of `count` ranks, rank i at node i % nodes, of which rank `other` is a
+ * process of its own, which is returned. */
+static pid_t join_beside(uint32_t count, uint32_t other)
+{
+    torus_request *request[MANY];
+    pid_t child = fork();
+    if (child == 0) {
+        struct torus_join_options o = as(count, (int32_t)other);
+        torus_group *own = NULL;
+        if (torus_join(open_at(other % nodes), &o, &own) == TORUS_OK)
+            pause();
+        _exit(1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == other)
+            continue;
+        struct torus_join_options o = as(count, (int32_t)i);
+        context[i] = open_at(i % nodes);
+        must(i, torus_ijoin(context[i], &o, &world[i], &request[i]));
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (i != other)
+            must_wait(i, request[i]);
+    context[other] = NULL;
+    return child;
+}
+
+static void those_that_a_killed_process_leaves_go_on(void **state)
+{
+    (void)state;
+    static const uint32_t left[] = {0, 1, 3, 4, 5, 6, 7};
+    torus_group *made[MANY] = {NULL}, *again[MANY] = {NULL};
+    torus_request *request = NULL;
+    start(3, "");
+    pid_t child = join_beside(MANY, 2);
+    must(0, torus_ibarrier(world[0], &request));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(torus_wait(request, 20 * (int64_t)SECOND), TORUS_ERR_RANK_FAILED);
+    shrink_all(world, left, 7, made);
+    assert_members(made, left, 7);
+    assert_sum(made, left, 7, 26);
+    assert_int_equal(torus_translate(world[0], 2, made[0]), TORUS_UNDEFINED);
+    assert_int_equal(torus_barrier(world[0]), TORUS_ERR_RANK_FAILED);
+    assert_says(context[0], "rank 2");
+    must(7, torus_group_free(made[7])); /* which leaves it as a death would */
+    shrink_all(made, left, 6, again);
+    assert_members(again, left, 6);
+    for (uint32_t i = 0; i < 7; i++)
+        torus_close(context[left[i]]);
+    stop();
+}
+
+static void a_lost_node_is_left_out_with_its_ranks(void **state)
+{
+    (void)state;
+    static const uint32_t left[] = {0, 2, 3, 5, 6};
+    torus_group *made[MANY] = {NULL};
+    torus_request *request = NULL;
+    start(3, "");
+    join_all(context, world, MANY);
+    must(0, torus_ibarrier(world[0], &request));
+    kill(daemon_pid[1], SIGKILL);
+    waitpid(daemon_pid[1], NULL, 0);
+    daemon_pid[1] = 0;
+    assert_int_equal(torus_wait(request, 20 * (int64_t)SECOND), TORUS_ERR_NODE_FAILED);
+    shrink_all(world, left, 5, made);
+    assert_members(made, left, 5);
+    assert_sum(made, left, 5, 16);
+    close_all(context, MANY);
+    stop();
+}
+
+static void ranks_that_do_not_shrink_are_named_to_all(void **state)
+{
+    (void)state;
+    static const uint32_t all[] = {0, 1, 2, 3};
+    torus_group *made[MANY] = {NULL}, *never = NULL;
+    torus_request *request[2];
+    start(2, "");
+    join_all(context, world, 4);
+    for (uint32_t i = 0; i < 2; i++) {
+        torus_set_timeout(world[i], SECOND / 10);
+        must(i, torus_ishrink(world[i], &made[i], &request[i]));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(torus_wait(request[i], 20 * (int64_t)SECOND), TORUS_ERR_TIMEOUT);
+        assert_says(context[i], "ranks 2-3");
+        torus_set_timeout(world[i], -1);
+    }
+    assert_int_equal(torus_shrink(world[2], &made[2]), TORUS_ERR_TIMEOUT); /* they are told too */
+    assert_int_equal(torus_shrink(world[3], &made[3]), TORUS_ERR_TIMEOUT);
+    assert_null(made[3]);
+    shrink_all(world, all, 4, made); /* nobody is lost */
+    assert_members(made, all, 4);
+    barrier_all(world, 4);
+    must(0, torus_ishrink(made[0], &never, &request[0]));
+    must(0, torus_cancel(request[0]));
+    assert_int_equal(torus_wait(request[0], 20 * (int64_t)SECOND), TORUS_ERR_CANCELLED);
+    close_all(context, 4);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +489,9 @@ int main(void)
                                   clean_up),
         cmocka_unit_test_teardown(who_has_gone_on_to_a_new_group_is_not_lost_to_it, clean_up),
         cmocka_unit_test_teardown(the_limits_of_a_group_are_those_it_was_made_with, clean_up),
+        cmocka_unit_test_teardown(those_that_a_killed_process_leaves_go_on, clean_up),
+        cmocka_unit_test_teardown(a_lost_node_is_left_out_with_its_ranks, clean_up),
+        cmocka_unit_test_teardown(ranks_that_do_not_shrink_are_named_to_all, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
