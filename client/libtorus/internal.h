@@ -163,6 +163,14 @@ enum request_kind {
     REQUEST_GROUP,
 };
 
+/* struct tl_transform: a transform in one call that does not wait. It has a group of its own, so
+ * that calls of the group that were started after it need not wait until it is planned. */
+struct tl_transform {
+    torus_group *parent, *group; /* group NULL: not made yet */
+    torus_plan *plan;            /* NULL: not agreed on yet */
+    struct td_request describe, execute;
+};
+
 struct torus_request {
     torus_context *context;
     struct torus_request *next;
@@ -183,6 +191,8 @@ struct torus_request {
     torus_plan **plan;   /* PLAN */
     torus_plan *planned; /* PLAN: not yet agreed on */
     uint32_t replies_due; /* CLOSE: leaves not yet answered */
+    /* else NULL: of a request that is GROUP first, then PLAN, then SIMPLE */
+    struct tl_transform *transform;
 };
 
 /* ---- context.c ---- */
@@ -292,6 +302,10 @@ uint64_t tl_hash(uint64_t h, uint64_t value);
 
 int tl_joined(torus_request *r, const struct td_reply *reply);
 int tl_planned(torus_request *r, const struct td_reply *reply);
+/* tl_transform_next plans what has a group now, or executes what is planned. *again: the request
+ * goes on its way once more. tl_transform_end frees plan and group. */
+int tl_transform_next(torus_request *r, bool *again);
+void tl_transform_end(torus_request *r);
 void tl_group_free(torus_group *g);
 /* tl_group_drop frees a group that has not come to be. */
 void tl_group_drop(torus_group *g);

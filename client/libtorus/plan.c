@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/arena.h"
 #include "internal.h"
@@ -67,19 +68,16 @@ static int wrong_size(torus_context *c, const char *name, size_t told, size_t si
                    name, told, size);
 }
 
-int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan,
-                    torus_request **request)
+/* describe writes down what is asked for. */
+static int describe(torus_context *c, const struct torus_fft_desc *d, struct td_request *q)
 {
-    if (!g || !plan)
-        return TORUS_ERR_INVALID;
-    *plan = NULL;
     if (!d || d->size != sizeof *d)
-        return wrong_size(g->context, "torus_fft_desc", d ? d->size : 0, sizeof *d);
-    struct td_request q = {0};
-    q.u.operation.call.kind = TD_KIND_PLAN_FFT;
-    q.u.operation.description.from = d->from;
-    q.u.operation.description.to = d->to;
-    struct td_fft *f = &q.u.operation.description.fft;
+        return wrong_size(c, "torus_fft_desc", d ? d->size : 0, sizeof *d);
+    *q = (struct td_request){.kind = TD_REQUEST_OPERATION};
+    q->u.operation.call.kind = TD_KIND_PLAN_FFT;
+    q->u.operation.description.from = d->from;
+    q->u.operation.description.to = d->to;
+    struct td_fft *f = &q->u.operation.description.fft;
     f->dimensions = d->dimensions > TD_DIMENSIONS_MAX ? 0 : d->dimensions;
     f->type = (uint32_t)d->type;
     f->sign = d->sign;
@@ -96,7 +94,18 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
     }
     if (!some)
         td_fft_all(f);
-    return begin(g, &q, plan, request);
+    return TORUS_OK;
+}
+
+int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan,
+                    torus_request **request)
+{
+    struct td_request q;
+    if (!g || !plan)
+        return TORUS_ERR_INVALID;
+    *plan = NULL;
+    int error = describe(g->context, d, &q);
+    return error == TORUS_OK ? begin(g, &q, plan, request) : error;
 }
 
 int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan)
@@ -185,33 +194,46 @@ static struct tl_side plain(void *pointer, size_t bytes, bool in, bool out)
         .pointer = pointer, .bytes = bytes, .extent = bytes, .in = in, .out = out};
 }
 
-int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
+/* place makes the request that executes a plan: all but its group and number. */
+static int place(torus_request *r, const torus_plan *p, const void *source, void *destination,
+                 struct td_request *q)
 {
-    torus_request *r = NULL;
-    torus_group *g = p ? p->group : NULL;
-    int error = tl_request_begin(g, REQUEST_SIMPLE, request, &r);
-    if (error != TORUS_OK)
-        return error;
-    struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    q.u.operation.group = g->number;
-    q.u.operation.timeout_ns = g->timeout_ns;
-    q.u.operation.call.kind = p->kind;
-    q.u.operation.call.plan = p->number;
+    *q = (struct td_request){.kind = TD_REQUEST_OPERATION};
+    q->u.operation.call.kind = p->kind;
     bool same = source == TORUS_IN_PLACE || source == destination;
     void *read = same ? destination : (void *)(uintptr_t)source;
     const struct tl_side to = plain(destination, p->bytes[1], same && !p->apart, true);
     struct tl_side from = plain(read, p->bytes[0], true, false);
     from.stage = same;
     bool staged = false;
-    error = tl_request_place(r, 1, &to, p->alignment, &q.u.operation.destination, &staged);
+    int error = tl_request_place(r, 1, &to, p->alignment, &q->u.operation.destination, &staged);
     if (error == TORUS_OK && same && !p->apart)
-        q.u.operation.source = q.u.operation.destination;
+        q->u.operation.source = q->u.operation.destination;
     else if (error == TORUS_OK)
-        error = tl_request_place(r, 0, &from, p->alignment, &q.u.operation.source, &staged);
+        error = tl_request_place(r, 0, &from, p->alignment, &q->u.operation.source, &staged);
+    return error;
+}
+
+static void direct(struct td_request *q, const torus_plan *p)
+{
+    q->u.operation.group = p->group->number;
+    q->u.operation.timeout_ns = p->group->timeout_ns;
+    q->u.operation.call.plan = p->number;
+}
+
+int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
+{
+    torus_request *r = NULL;
+    struct td_request q;
+    int error = tl_request_begin(p ? p->group : NULL, REQUEST_SIMPLE, request, &r);
+    if (error != TORUS_OK)
+        return error;
+    error = place(r, p, source, destination, &q);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;
     }
+    direct(&q, p);
     return tl_request_submit(r, &q, request);
 }
 
@@ -238,18 +260,34 @@ int torus_plan_free(torus_plan *p)
     return error;
 }
 
+/* ---- in one call ---- */
+
+/* struct whole: a transform of a complex array, in blocks of axis 0 before and after. */
+struct whole {
+    uint32_t dimensions;
+    const uint64_t *shape;
+    int type, sign, scale;
+};
+
+static struct torus_fft_desc desc_of(const struct whole *w)
+{
+    struct torus_fft_desc d = {.size = sizeof d,
+                               .dimensions = w->dimensions,
+                               .type = w->type,
+                               .sign = w->sign,
+                               .scale = w->scale};
+    for (uint32_t i = 0; i < w->dimensions; i++)
+        d.shape[i] = w->shape[i];
+    return d;
+}
+
 /* transform plans, executes and frees. What execution said is what remains said. */
-static int transform(torus_group *g, uint32_t dimensions, const uint64_t *shape,
-                     const struct torus_fft_desc *asked, const void *source, void *destination)
+static int transform(torus_group *g, const struct whole *w, const void *source, void *destination)
 {
     torus_plan *plan = NULL;
-    struct torus_fft_desc d = *asked;
-    if (!g || !shape)
+    if (!g || !w->shape)
         return TORUS_ERR_INVALID;
-    d.size = sizeof d;
-    d.dimensions = dimensions;
-    for (uint32_t i = 0; i < dimensions; i++)
-        d.shape[i] = shape[i];
+    const struct torus_fft_desc d = desc_of(w);
     int error = torus_plan_fft(g, &d, &plan);
     if (error != TORUS_OK)
         return error;
@@ -258,16 +296,113 @@ static int transform(torus_group *g, uint32_t dimensions, const uint64_t *shape,
     return error != TORUS_OK ? error : freed;
 }
 
+/* prepare looks at everything and takes the memory, so that what is wrong here is told before
+ * anything is asked for. */
+static int prepare(torus_group *g, const struct whole *w, const void *source, void *destination,
+                   torus_request *r)
+{
+    const struct torus_fft_desc d = desc_of(w);
+    struct tl_transform *t = r->transform;
+    int error = describe(g->context, &d, &t->describe);
+    if (error == TORUS_OK)
+        error = understand(g, TD_KIND_PLAN_FFT, &t->describe.u.operation.description, &r->planned);
+    return error == TORUS_OK ? place(r, r->planned, source, destination, &t->execute) : error;
+}
+
+static int itransform(torus_group *g, const struct whole *w, const void *source, void *destination,
+                      torus_request **request)
+{
+    if (!g || !w->shape)
+        return TORUS_ERR_INVALID;
+    torus_context *c = g->context;
+    int error = tl_ready(c);
+    if (error != TORUS_OK)
+        return error;
+    if (!request)
+        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
+    *request = NULL;
+    torus_request *own = tl_request_new(c, NULL, REQUEST_SIMPLE), *r = NULL;
+    struct tl_transform *t = own ? calloc(1, sizeof *t) : NULL;
+    if (!t) {
+        tl_request_free(own);
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    }
+    own->transform = t;
+    t->parent = g;
+    g->in_flight++;
+    error = prepare(g, w, source, destination, own);
+    if (error == TORUS_OK)
+        error = torus_idup(g, &t->group, &r);
+    if (error == TORUS_OK) { /* the one that makes the group goes on with all of it */
+        memcpy(r->held, own->held, sizeof r->held);
+        memset(own->held, 0, sizeof own->held);
+        r->planned = own->planned;
+        r->transform = t;
+        own->planned = NULL;
+        own->transform = NULL;
+        *request = r;
+    }
+    tl_request_free(own);
+    return error;
+}
+
+int tl_transform_next(torus_request *r, bool *again)
+{
+    struct tl_transform *t = r->transform;
+    torus_group *g = t->group;
+    struct td_request *q = t->plan ? &t->execute : &t->describe;
+    if (t->plan) {
+        direct(q, t->plan);
+        r->kind = REQUEST_SIMPLE;
+    } else {
+        q->u.operation.group = g->number;
+        q->u.operation.timeout_ns = g->timeout_ns;
+        r->plan = &t->plan;
+        r->kind = REQUEST_PLAN;
+        r->group = g;
+        g->in_flight++;
+    }
+    r->id = q->id = r->context->next_id++;
+    r->sequence = q->u.operation.sequence = g->sequence++;
+    r->turn = g->turn;
+    int error = tl_send(r->context, q, -1);
+    *again = error == TORUS_OK;
+    return error;
+}
+
+void tl_transform_end(torus_request *r)
+{
+    struct tl_transform *t = r->transform;
+    r->transform = NULL;
+    t->parent->in_flight--;
+    (void)torus_plan_free(t->plan);
+    if (t->group)
+        (void)torus_group_free(t->group);
+    free(t);
+}
+
 int torus_fft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
                int type, int sign, int scale)
 {
-    const struct torus_fft_desc asked = {.type = type, .sign = sign, .scale = scale};
-    return transform(g, 2, shape, &asked, source, destination);
+    return transform(g, &(struct whole){2, shape, type, sign, scale}, source, destination);
 }
 
 int torus_fft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
                int type, int sign, int scale)
 {
-    const struct torus_fft_desc asked = {.type = type, .sign = sign, .scale = scale};
-    return transform(g, 3, shape, &asked, source, destination);
+    return transform(g, &(struct whole){3, shape, type, sign, scale}, source, destination);
+}
+
+int torus_ifft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
+                int type, int sign, int scale, torus_request **request)
+{
+    return itransform(g, &(struct whole){2, shape, type, sign, scale}, source, destination,
+                      request);
+}
+
+int torus_ifft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
+                int type, int sign, int scale, torus_request **request)
+{
+    return itransform(g, &(struct whole){3, shape, type, sign, scale}, source, destination,
+                      request);
 }

@@ -100,6 +100,9 @@ void tl_request_free(torus_request *r)
     leave_group(r);
     tl_group_drop(r->made);
     free(r->planned);
+    if (r->transform)
+        r->transform->parent->in_flight--;
+    free(r->transform);
     free(r);
 }
 
@@ -168,7 +171,8 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
             r->group->resume = r->sequence;
         r->group->refused = true;
     }
-    int error = reply->error;
+    const int replied = reply->error;
+    int error = replied;
     const char *text = reply->text;
     bool again = false;
     if (error == TORUS_OK && r->kind == REQUEST_JOIN)
@@ -179,14 +183,18 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
         error = tl_group_made(r, reply);
     else if (error == TORUS_OK && r->kind == REQUEST_SPLIT)
         error = tl_split_next(r, &again);
+    if (error == TORUS_OK && r->transform && r->kind != REQUEST_SIMPLE)
+        error = tl_transform_next(r, &again);
     if (again) {
-        release(r, false);
-        leave_group(r);
+        if (!r->transform) {
+            release(r, false);
+            leave_group(r);
+        }
         r->next = c->requests;
         c->requests = r;
         return;
     }
-    if (error != reply->error)
+    if (error != replied)
         text = c->lost ? c->error : "the daemon's answer is of the wrong kind, or memory ran out";
     finish(r, error, text);
 }
@@ -243,6 +251,8 @@ static int conclude(torus_request *r)
     r->planned = NULL;
     if (r->refused_by)
         refusal_seen(c, r);
+    if (r->transform)
+        tl_transform_end(r);
     if (error != TORUS_OK)
         tl_fail(c, error, "%s", r->text);
     if (r->callback) {

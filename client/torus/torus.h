@@ -639,6 +639,16 @@ TORUS_API int torus_fft2(torus_group *group, const void *source, void *destinati
                          const uint64_t shape[2], int type, int sign, int scale);
 TORUS_API int torus_fft3(torus_group *group, const void *source, void *destination,
                          const uint64_t shape[3], int type, int sign, int scale);
+/* torus_ifft2 and torus_ifft3 are the forms that do not wait; the i is not that of an inverse,
+ * which is sign TORUS_BACKWARD. They have a group of their own, as torus_dup would make it, and
+ * count among the calls of torus_dup. They go on in torus_dispatch, torus_test and torus_wait of
+ * each rank. */
+TORUS_API int torus_ifft2(torus_group *group, const void *source, void *destination,
+                          const uint64_t shape[2], int type, int sign, int scale,
+                          torus_request **request);
+TORUS_API int torus_ifft3(torus_group *group, const void *source, void *destination,
+                          const uint64_t shape[3], int type, int sign, int scale,
+                          torus_request **request);
 /* torus_plan_redist agrees on a redistribution; collective. TORUS_ERR_INVALID: a layout cannot be
  * read (the sentence names the character), or does not cover the array. */
 TORUS_API int torus_plan_redist(torus_group *group, const struct torus_redist_desc *desc,

@@ -3,6 +3,7 @@
  * pointers and torus_alloc, several plans in flight and each executed again, against FFTW; what is
  * wrong is a sentence. TORUS_TEST_CASE=SEED runs one random case on one fabric after the other. */
 #include <math.h>
+#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,6 +396,126 @@ static void one_call_plans_executes_and_frees(void **state)
     stop();
 }
 
+enum { LINES = 6, ROWS = 5, DEEP = 4, EACH = 2, LOCAL = 2 * EACH * ROWS * DEEP };
+
+/* fill makes a rank's lines of a wave of one wavenumber. */
+static void fill(uint32_t rank, int deep, float *wave)
+{
+    const double turn = 2 * acos(-1);
+    for (int i = 0; i < EACH * ROWS * deep; i++) {
+        int line = (int)rank * EACH + i / (ROWS * deep);
+        double x = 2.0 * line / LINES + 3.0 * (i / deep % ROWS) / ROWS + 1.0 * (i % deep) / deep;
+        wave[2 * i] = (float)cos(turn * x);
+        wave[2 * i + 1] = (float)sin(turn * x);
+    }
+}
+
+static void check_line(uint32_t rank, int deep, const float *line)
+{
+    int at = (2 % EACH * ROWS + 3) * deep + 1 % deep;
+    for (int i = 0; i < 2 * EACH * ROWS * deep; i++) {
+        bool peak = rank == 2 / EACH && i == 2 * at;
+        assert_true(fabsf(line[i] - (peak ? (float)(LINES * ROWS * deep) : 0)) < 1e-3f);
+    }
+}
+
+/* complete waits for requests of all ranks, which go on in each of them; returns the outcome of the
+ * last. */
+static int complete(torus_request **r, uint32_t count)
+{
+    uint32_t left = count;
+    int error = TORUS_OK;
+    time_t end = time(NULL) + 20;
+    while (left > 0) {
+        assert_true(time(NULL) < end);
+        for (uint32_t i = 0; i < count; i++) {
+            int outcome = r[i] ? torus_wait(r[i], SECOND / 1000) : TORUS_PENDING;
+            if (outcome == TORUS_PENDING)
+                continue;
+            error = outcome;
+            r[i] = NULL;
+            left--;
+        }
+    }
+    return error;
+}
+
+static void one_call_need_not_wait(void **state)
+{
+    static const uint64_t shape[3] = {LINES, ROWS, DEEP};
+    static float wave[2][4][LOCAL], line[2][4][LOCAL];
+    torus_request *r[3][4] = {{NULL}};
+    (void)state;
+    start(4, "");
+    join_ranks(4, false);
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 4; i++) { /* calls of the group behind them need not wait */
+            fill(i, DEEP, wave[0][i]);
+            fill(i, 1, wave[1][i]);
+            must(i, torus_ifft3(world[i], wave[0][i], line[0][i], shape, TORUS_COMPLEX_FLOAT,
+                                TORUS_FORWARD, TORUS_SCALE_NONE, &r[0][i]));
+            assert_int_equal(torus_leave(world[i]), TORUS_ERR_BUSY);
+            must(i, torus_ibarrier(world[i], &r[2][i]));
+            must(i, torus_ifft2(world[i], wave[1][i], line[1][i], shape, TORUS_COMPLEX_FLOAT,
+                                TORUS_FORWARD, TORUS_SCALE_NONE, &r[1][i]));
+        }
+        assert_int_equal(complete(&r[0][0], 12), TORUS_OK);
+        for (uint32_t i = 0; i < 3; i++) { /* the fourth has no lines */
+            check_line(i, DEEP, line[0][i]);
+            check_line(i, 1, line[1][i]);
+        }
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        must(i, torus_ifft3(world[i], line[0][i], line[0][i], shape, TORUS_COMPLEX_FLOAT,
+                            TORUS_BACKWARD, TORUS_SCALE_FULL, &r[0][i]));
+    assert_int_equal(complete(r[0], 4), TORUS_OK);
+    for (uint32_t i = 0; i < 3; i++)
+        for (int k = 0; k < LOCAL; k++)
+            assert_true(fabsf(line[0][i][k] - wave[0][i][k]) < 1e-4f);
+    close_all(context, 4);
+    stop();
+}
+
+static void what_is_wrong_with_one_call_is_a_sentence(void **state)
+{
+    static const uint64_t shape[3] = {LINES, ROWS, DEEP}, other[3] = {LINES, DEEP, ROWS};
+    static float wave[4][LOCAL], line[4][LOCAL];
+    torus_request *r[4] = {NULL};
+    (void)state;
+    start(4, "");
+    join_ranks(4, false);
+    assert_int_equal(
+        torus_ifft2(NULL, wave, line, shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD, 0, &r[0]),
+        TORUS_ERR_INVALID);
+    assert_int_equal(
+        torus_ifft2(world[0], wave, line, NULL, TORUS_COMPLEX_FLOAT, TORUS_FORWARD, 0, &r[0]),
+        TORUS_ERR_INVALID);
+    assert_int_equal(
+        torus_ifft2(world[0], wave, line, shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD, 0, NULL),
+        TORUS_ERR_INVALID);
+    assert_int_equal(torus_ifft2(world[0], wave, line, shape, TORUS_FLOAT, TORUS_FORWARD, 0, &r[0]),
+                     TORUS_ERR_INVALID);
+    assert_says(context[0], "complex float");
+    assert_int_equal(
+        torus_ifft2(world[0], wave, NULL, shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD, 0, &r[0]),
+        TORUS_ERR_INVALID);
+    assert_says(context[0], "is NULL");
+    assert_null(r[0]);
+    for (uint32_t i = 0; i < 4; i++)
+        must(i, torus_ifft3(world[i], wave[i], line[i], i == 2 ? other : shape, TORUS_COMPLEX_FLOAT,
+                            TORUS_FORWARD, 0, &r[i]));
+    assert_int_equal(complete(r, 4), TORUS_ERR_MISMATCH);
+    for (uint32_t i = 0; i < 4; i++) /* and the group goes on */
+        must(i, torus_ifft3(world[i], wave[i], line[i], shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD,
+                            0, &r[i]));
+    assert_int_equal(complete(r, 4), TORUS_OK);
+    for (uint32_t i = 0; i < 4; i++) /* closed in the middle of it */
+        must(i, torus_ifft3(world[i], wave[i], line[i], shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD,
+                            0, &r[i]));
+    close_all(context, 4);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +527,8 @@ int main(void)
         cmocka_unit_test_teardown(memory_that_is_missing_is_refused, clean_up),
         cmocka_unit_test_teardown(scratch_that_is_missing_is_named, clean_up),
         cmocka_unit_test_teardown(one_call_plans_executes_and_frees, clean_up),
+        cmocka_unit_test_teardown(one_call_need_not_wait, clean_up),
+        cmocka_unit_test_teardown(what_is_wrong_with_one_call_is_a_sentence, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

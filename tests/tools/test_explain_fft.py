@@ -128,10 +128,10 @@ class Plans(unittest.TestCase):
                                     plan["totals"]["t_min_slots"])
 
     def test_pencils_exchange_with_their_row_alone(self):
-        plan = told("8x8x16", "64x64x64", "--from", "(block, block, *) on 64x16", "--to",
-                    "(*, block, block) on 64x16")
-        self.assertEqual(plan["grid"], [64, 16])
-        self.assertEqual([move["among"] for move in moves(plan)], [16, 64])
+        plan = told("4x4x8", "32x32x32", "--from", "(block, block, *) on 16x8", "--to",
+                    "(*, block, block) on 16x8")
+        self.assertEqual(plan["grid"], [16, 8])
+        self.assertEqual([move["among"] for move in moves(plan)], [8, 16])
         for move, dimensions in zip(moves(plan), ((2,), (0, 1))):
             for d in range(3):
                 self.assertEqual(move["byte_hops"][d] > 0, d in dimensions)
