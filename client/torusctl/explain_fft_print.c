@@ -152,8 +152,8 @@ static const struct td_pass *next_pass(const struct td_stages *s, const struct t
 static bool chases(const struct td_stages *s, const struct td_array_move *m)
 {
     const struct td_pass *p = next_pass(s, m);
-    return p && !m->relay && m->alike && m->along == p->along && m->chunks == p->chunks &&
-           m->lines == p->lines && p->along != p->axis;
+    return p && !m->relay && m->alike && m->chunks > 1 && m->along == p->along &&
+           m->chunks == p->chunks && m->lines == p->lines && p->along != p->axis;
 }
 
 static void print_chunks(const struct explain_fft *x, const struct td_array_move *m)

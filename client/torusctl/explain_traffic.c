@@ -131,8 +131,8 @@ void explain_way_print(const struct explain_machine *m, const struct td_program 
                explain_plural(hops), p->family[peer->family].label);
     }
     if (way->peers > shown && !m->all)
-        printf("%*sand %u more nodes; --all shows them\n", (int)strspn(word, " "), "",
-               way->peers - shown);
+        printf("%*sand %u more node%s; --all shows them\n", (int)strspn(word, " "), "",
+               way->peers - shown, explain_plural(way->peers - shown));
 }
 
 json_t *explain_way_json(const struct explain_machine *m, const struct td_program *p,
