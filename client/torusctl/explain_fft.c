@@ -207,7 +207,7 @@ static bool measure(struct explain_fft *x)
                                         .slot = td_group_slot(&x->group, x->machine.node),
                                         .topology = &x->machine.topology,
                                         .tuning = &x->machine.settings.tuning};
-    x->rows = x->plan->rows;
+    x->rows = td_select_rows(x->plan, &x->machine.settings.tuning);
     x->plan->rows = false;
     td_select_compile(&in, &x->program);
     bool good = true;

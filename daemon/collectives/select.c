@@ -222,7 +222,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     begin(in, out);
     enum td_kind kind = (enum td_kind)in->call->kind;
     if (kind == TD_KIND_FFT) {
-        (in->plan->rows ? td_fft_rows_compile : td_fft_compile)(out);
+        (td_select_rows(in->plan, in->tuning) ? td_fft_rows_compile : td_fft_compile)(out);
         return;
     }
     if (kind == TD_KIND_REDIST) {
@@ -269,13 +269,18 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         td_gather_compile(out);
 }
 
+bool td_select_rows(const struct td_plan *plan, const struct td_tuning *tuning)
+{
+    return plan->rows && tuning->fabric != TD_FABRIC_ROUTED;
+}
+
 static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
                         struct td_stages **stages)
 {
     *stages = NULL;
     if (in->plan->kind == TD_KIND_REDIST)
         return td_redist_stages(in, arena, stages);
-    return in->plan->rows || td_fft_stages(in, arena, stages);
+    return td_select_rows(in->plan, in->tuning) || td_fft_stages(in, arena, stages);
 }
 
 const struct td_planner td_select_planner = {make_stages, td_stages_free};
@@ -373,7 +378,8 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
         return snprintf(text, size, "%s: it is short enough to travel with the gate",
                         p.method->name);
     bool rooted = p.call.kind == TD_KIND_BROADCAST || td_call_rooted(p.call.kind);
-    if (rooted && p.tuning.spread != TD_SPREAD_AUTO)
+    bool rings = p.call.kind == TD_KIND_ALLREDUCE && in->tuning->rings != TD_RINGS_AUTO;
+    if (rings || (rooted && p.tuning.spread != TD_SPREAD_AUTO))
         return snprintf(text, size, "%s: it was asked for", p.method->name);
     if (rooted && p.tuning.fabric == TD_FABRIC_ROUTED && p.group->slots > 1 && leaves_gaps(&p))
         return snprintf(text, size,

@@ -27,8 +27,7 @@ bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
     p->plan = td_plan_make(p->arena, plans, description, ranks, &error, why, size);
     if (!p->plan)
         return false;
-    p->method = p->plan->rows ? "fft_rows" : "fft";
-    p->plan->rows = false; /* its stages are the same, but not kept */
+    p->method = "fft";
     struct td_plan_input in = {
         .plan = p->plan, .group = &p->group, .topology = topology, .tuning = tuning};
     if (!td_select_planner.make(&in, p->arena, &p->plan->stages)) {
