@@ -319,12 +319,15 @@ bool td_layout_parse(struct td_layout *layout, struct td_arena *arena, const cha
 {
     struct reader r = {.text = text, .p = text, .wrong = wrong};
     *layout = (struct td_layout){0};
+    *wrong = (struct td_layout_wrong){0};
     read_text(&r, dimensions);
     uint32_t owners = r.failed ? 0 : r.boxes ? r.box_count : place_grid(&r, group_ranks);
     if (!r.failed && r.boxes && r.ranks && r.rank_count != owners)
         fail(&r, r.ranks, "there are %u boxes and %u ranks", owners, r.rank_count);
-    if (!r.failed && !td_layout_init(layout, arena, r.axes, size, owners, r.boxes != NULL))
+    if (!r.failed && !td_layout_init(layout, arena, r.axes, size, owners, r.boxes != NULL)) {
         fail(&r, text, "there is no memory for so many ranks");
+        wrong->no_memory = true;
+    }
     if (!r.failed)
         fill(&r, layout);
     return !r.failed;

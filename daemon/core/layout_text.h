@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_text: layouts as people write them.
  *
- *   (block, cyclic(4), *) on 3x4 @0-11   an axis each; the grid's sizes for those that are dealt
- * out cyclic(2)@0-2                        one axis: no parentheses, and the grid is the ranks
+ *   (block, cyclic(4), *) on 3x4 @0-11   an axis each; the grid's sizes for those dealt out
+ *   cyclic(2)@0-2                        one axis: no parentheses, and the grid is the ranks
  *   (block+3, *)                         as if the axis began 3 indices later
  *   (*, block) order 1,0                 axis 1 outermost in memory
  *   boxes 0:10,0:5 0:10,5:9 @0,4         from:to along each axis, a box for each rank; - is none
@@ -14,9 +14,10 @@
 
 #include "layout.h"
 
-/* struct td_layout_wrong: what is wrong, and at which character. */
+/* struct td_layout_wrong: what is wrong, and at which character; no_memory: nothing is. */
 struct td_layout_wrong {
     size_t at;
+    bool no_memory;
     char text[200];
 };
 

@@ -247,7 +247,7 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
         td_layout_deal(layout, 0, 0, m->ranks);
         text = "blocks of axis 0";
     } else if (!td_layout_parse(layout, m->arena, text, dimensions, size, m->ranks, &wrong)) {
-        m->error = TD_ERR_INVALID;
+        m->error = wrong.no_memory ? TD_ERR_NO_MEMORY : TD_ERR_INVALID;
         snprintf(m->text, m->size, "the layout %s, \"%.100s\", at character %zu: %s", side, text,
                  wrong.at + 1, wrong.text);
         return false;

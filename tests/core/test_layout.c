@@ -462,6 +462,20 @@ static void what_does_not_cover_the_array_is_refused(void **state)
     td_arena_destroy(text_arena);
 }
 
+static void memory_that_is_missing_is_no_fault_of_the_text(void **unused)
+{
+    (void)unused;
+    const uint64_t size[1] = {1000};
+    struct td_arena *arena = td_arena_create(1 << 12);
+    struct td_layout_wrong wrong;
+    struct td_layout l;
+    assert_false(td_layout_parse(&l, arena, "cyclic@0-9999", 1, size, 10000, &wrong));
+    assert_true(wrong.no_memory);
+    assert_false(td_layout_parse(&l, arena, "cyclick", 1, size, 10000, &wrong));
+    assert_false(wrong.no_memory);
+    td_arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +485,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(what_is_wrong_is_pointed_at),
         cmocka_unit_test(any_text_is_read_or_refused),
+        cmocka_unit_test(memory_that_is_missing_is_no_fault_of_the_text),
         cmocka_unit_test(what_does_not_cover_the_array_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
