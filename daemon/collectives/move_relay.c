@@ -221,8 +221,9 @@ static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_p
     return true;
 }
 
-/* PAIRS_MAX: of owners that are looked at, in some tenths of a second. */
-static const uint64_t PAIRS_MAX = (uint64_t)1 << 24;
+/* PAIRS_MAX: of owners that are looked at, in some hundredths of a second and 8 MiB.
+ * UNIT_PAIRS_MAX: of a unit, each of which adds up those before. */
+enum { PAIRS_MAX = 1 << 20, UNIT_PAIRS_MAX = 64 };
 
 static bool considers(const struct td_array_move *m, const struct td_plan_input *in)
 {
@@ -252,7 +253,7 @@ bool td_move_relay_make(struct td_array_move *m, const struct td_plan_input *in,
     x.tenants = r->tenants;
     bool good = find_tenants(&r->tenants[0], m->from, x.slots, arena) &&
                 find_tenants(&r->tenants[1], m->to, x.slots, arena) && prepare(&x, arena);
-    if (good) {
+    if (good && r->tenants[0].most * r->tenants[1].most <= UNIT_PAIRS_MAX) {
         meet(&x);
         if (x.most && tiles(&x, &grid, in->slot, &count) &&
             (good = begin(r, &x, in, arena, count)) && compile(r, in, room))
