@@ -102,8 +102,13 @@ static const char *take_method(struct question *q, const char *value)
                                            "pairwise", "two-phase", NULL};
     static const char *const prefix[] = {"auto", "stream", "gather", "round-trips", NULL};
     static const char *const spread[] = {"auto", "links", "planes", "binary", "binomial", NULL};
+    static const char *const rings[] = {"auto", "bucket", "swing", "swing-whole", NULL};
     struct td_tuning *t = &q->machine.settings.tuning;
     switch (q->call.kind) {
+    case TD_KIND_ALLREDUCE:
+        return explain_word(value, rings, &t->rings)
+                   ? NULL
+                   : "--method of an allreduce is auto, bucket, swing or swing-whole";
     case TD_KIND_ALLTOALLV:
         return explain_word(value, alltoall, &t->alltoall)
                    ? NULL

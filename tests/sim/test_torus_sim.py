@@ -215,6 +215,18 @@ class Gates(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
+    def test_halving_is_ahead_of_rings_where_steps_count(self):
+        def slots(method, size):
+            done = run("allreduce", "--json", "--shape", "8x8", "--latency", "1", "--slots", "16",
+                       "--bytes", size, "--method", method)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["slots"]
+        whole, halves, rings = (slots(method, "4K") for method in ("swing-whole", "swing",
+                                                                   "bucket"))
+        self.assertLess(whole, halves)
+        self.assertLess(halves, rings)
+        self.assertLess(slots("bucket", "256K"), slots("swing", "256K"))
+
     def test_result_has_what_is_promised(self):
         got = alltoall("3x4m", "--packets", "2")
         for key in ("shape", "method", "bytes", "seed", "slots", "t_min_slots", "efficiency",

@@ -246,6 +246,18 @@ class EveryOperation(unittest.TestCase):
             self.assertEqual(set(parts.sent().values()), {vector})
             self.assertEqual(len(parts.sent()), 72)
 
+    def test_an_allreduce_goes_round_rings_or_halves_by_its_length(self):
+        for size, method in (("3K", "reduce_swing_whole"), ("16K", "reduce_swing"),
+                             ("4M", "reduce_bucket")):
+            done = call("allreduce", "8x8x8", "--json", "--bytes", size, "--packet", "1K")
+            self.assertEqual(json.loads(done.stdout)["method"], method, size)
+        for method in ("bucket", "swing", "swing-whole"):
+            done = call("allreduce", "8x8", "--bytes", "64K", "--method", method)
+            self.assertIn("reduce_" + method.replace("-", "_") + ": it was asked for", done.stdout)
+        done = call("allreduce", "6x6", "--json", "--bytes", "4K", "--packet", "1K", "--method",
+                    "swing")
+        self.assertEqual(json.loads(done.stdout)["method"], "reduce_bucket")
+
     def test_a_large_allreduce_loads_all_links_alike_and_as_little_as_the_bound(self):
         for text, links in [("4x4", 4), ("3x3x3", 6)]:
             done = call("allreduce", text, "--json", "--bytes", "9M", "--packet", "1K")
