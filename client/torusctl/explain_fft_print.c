@@ -208,6 +208,20 @@ static void print_links(const struct explain_fft *x, const struct explain_move *
            e->busiest.dimension, e->busiest.sign > 0 ? "+" : "-");
 }
 
+/* why_method says what the method has to do with the one that was asked for. */
+static const char *why_method(const struct explain_fft *x, const struct explain_move *e)
+{
+    static char text[100];
+    enum td_alltoall asked = (enum td_alltoall)x->plan->fft.method;
+    if (asked == TD_ALLTOALL_AUTO)
+        return "";
+    if (asked == e->method)
+        return ", as asked for";
+    snprintf(text, sizeof text, ", since %s would need boxes of nodes, all of one shape",
+             td_alltoall_name(asked));
+    return text;
+}
+
 static void print_move(const struct explain_fft *x, const struct explain_move *e)
 {
     char text[TEXT], sent[32], stays[32];
@@ -221,12 +235,11 @@ static void print_move(const struct explain_fft *x, const struct explain_move *e
         puts("     the first redistribution: from the layout that the application has");
     if (m->to->space == TD_SPACE_DESTINATION)
         puts("     the last redistribution: to the layout that the application wants");
+    printf("     method     %s%s", td_alltoall_name(e->method), why_method(x, e));
     if (e->among > 1)
-        printf("     method     %s, among %u nodes that have something for each other\n",
-               td_alltoall_name(e->method), e->among);
+        printf(", among %u nodes that have something for each other\n", e->among);
     else
-        printf("     method     %s; this node exchanges nothing with others\n",
-               td_alltoall_name(e->method));
+        puts("; this node exchanges nothing with others");
     printf("     this node  sends %s to %u node%s in %llu message%s and %llu packet%s, at most %u "
            "hop%s far; %s stay\n",
            td_quantity_print(way->bytes, sent, sizeof sent), way->peers, explain_plural(way->peers),

@@ -163,6 +163,13 @@ class Plans(unittest.TestCase):
                 self.assertEqual(move["predicted_slots"],
                                  move["predicted_slots_by_method"][method])
 
+    def test_text_says_whether_the_method_is_the_one_asked_for(self):
+        options = ("4x4", "64x64", "--method", "phased")
+        self.assertIn("phased, as asked for", explain(*options).stdout)
+        self.assertIn("random, since phased would need boxes",
+                      explain(*options, "--from", "(block, *) @0-4", "--to",
+                              "(*, block) @0-4").stdout)
+
     def test_one_long_axis_is_a_matrix(self):
         plan = told("4", "4096")
         self.assertEqual([stage["axis"] for stage in passes(plan)], [0, 1])
