@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that are threads of one process: contexts are independent of each other, so each may be
+ * used by a thread of its own at the same time as the others. */
+#include "daemons.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 6, ROUNDS = 20, COUNT = 3000 };
+
+struct player {
+    uint32_t rank;
+    pthread_t thread;
+    torus_context *context;
+    torus_group *world;
+    const char *wrong; /* what did not hold, or NULL */
+    char sentence[400];
+};
+
+/* HOLDS leaves the thread's play when something does not hold: cmocka's assertions are for the
+ * thread of the test. */
+#define HOLDS(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            p->wrong = #condition;                                                                 \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+#define WELL(call) HOLDS((call) == TORUS_OK)
+
+static void compose(const void *in, void *inout, size_t count, void *user)
+{
+    const int32_t *a = in;
+    int32_t *b = inout;
+    uint32_t *calls = user;
+    for (size_t i = 0; i < count; i++)
+        b[i] += a[i];
+    ++*calls;
+}
+
+static void open_and_join(struct player *p)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/s%u", folder, p->rank % nodes);
+    const struct torus_open_options o = {.size = sizeof o, .socket = path};
+    const struct torus_join_options j = as(THREADS, (int32_t)p->rank);
+    WELL(torus_open(&p->context, &o));
+    WELL(torus_join(p->context, &j, &p->world));
+}
+
+/* reduce_some: of plain memory, of shared memory and by a function of its own. */
+static void reduce_some(struct player *p, int round)
+{
+    static const int32_t ranks = THREADS * (THREADS - 1) / 2;
+    int32_t plain[COUNT], *shared = torus_alloc(p->context, sizeof plain);
+    uint32_t calls = 0;
+    int op = 0;
+    HOLDS(shared);
+    for (int i = 0; i < COUNT; i++)
+        plain[i] = shared[i] = (int32_t)p->rank + i + round;
+    WELL(torus_allreduce(p->world, TORUS_IN_PLACE, plain, COUNT, TORUS_INT32, TORUS_SUM));
+    WELL(torus_op_create(p->context, "compose", compose, &calls, sizeof(int32_t), 1, &op));
+    WELL(torus_allreduce(p->world, TORUS_IN_PLACE, shared, COUNT, TORUS_INT32, op));
+    WELL(torus_op_free(p->context, op));
+    HOLDS(calls > 0);
+    for (int i = 0; i < COUNT; i++)
+        HOLDS(plain[i] == ranks + THREADS * (i + round) && shared[i] == plain[i]);
+    WELL(torus_free(p->context, shared));
+}
+
+/* regroup: a half, its duplicate, and what is left of that when nobody is lost. */
+static void regroup(struct player *p, int round)
+{
+    torus_group *half = NULL, *same = NULL, *left = NULL;
+    int32_t all[THREADS] = {0}, own = (int32_t)p->rank;
+    uint32_t count = p->rank % 2 ? THREADS / 2 : (THREADS + 1) / 2;
+    WELL(torus_split(p->world, (int32_t)(p->rank % 2), round, &half));
+    WELL(torus_dup(half, &same));
+    WELL(torus_shrink(same, &left));
+    HOLDS(torus_size(left) == count);
+    WELL(torus_allgather(left, &own, all, 1, TORUS_INT32));
+    for (uint32_t i = 0; i < count; i++)
+        HOLDS(all[i] == (int32_t)(2 * i + p->rank % 2));
+    WELL(torus_barrier(p->world)); /* who frees a group leaves it to those that still use it */
+    WELL(torus_group_free(left));
+    WELL(torus_group_free(same));
+    WELL(torus_group_free(half));
+}
+
+/* overlap: several in flight, completed by waiting and by dispatching. */
+static void overlap(struct player *p)
+{
+    torus_request *request[8];
+    int64_t value[8];
+    for (uint32_t k = 0; k < 8; k++) {
+        value[k] = p->rank + k;
+        WELL(torus_iscan(p->world, TORUS_IN_PLACE, &value[k], 1, TORUS_INT64, TORUS_MAX,
+                         &request[k]));
+    }
+    for (uint32_t k = 8; k-- > 0;) {
+        WELL(torus_wait(request[k], 20 * (int64_t)SECOND));
+        HOLDS(value[k] == p->rank + k);
+    }
+}
+
+static void *play(void *argument)
+{
+    struct player *p = argument;
+    open_and_join(p);
+    for (int round = 0; round < ROUNDS && !p->wrong; round++) {
+        reduce_some(p, round);
+        if (!p->wrong)
+            overlap(p);
+        if (!p->wrong)
+            regroup(p, round);
+    }
+    if (p->wrong && p->context)
+        snprintf(p->sentence, sizeof p->sentence, "%s", torus_last_error(p->context));
+    torus_close(p->context); /* so that nobody waits for who has failed */
+    return NULL;
+}
+
+static void play_all(uint32_t daemons, const char *more)
+{
+    static struct player player[THREADS];
+    start(daemons, more);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        player[i] = (struct player){.rank = i};
+        assert_int_equal(pthread_create(&player[i].thread, NULL, play, &player[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(player[i].thread, NULL);
+    for (uint32_t i = 0; i < THREADS; i++)
+        if (player[i].wrong)
+            print_error("rank %u: %s: %s\n", i, player[i].wrong, player[i].sentence);
+    for (uint32_t i = 0; i < THREADS; i++)
+        assert_null(player[i].wrong);
+    stop();
+}
+
+static void threads_of_one_node_use_their_contexts_at_the_same_time(void **state)
+{
+    (void)state;
+    play_all(1, "");
+}
+
+static void threads_of_several_nodes_do(void **state)
+{
+    (void)state;
+    play_all(3, "");
+}
+
+static void threads_on_the_routed_fabric_do(void **state)
+{
+    (void)state;
+    play_all(3, "[torus]\nfabric = routed\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(threads_of_one_node_use_their_contexts_at_the_same_time,
+                                  clean_up),
+        cmocka_unit_test_teardown(threads_of_several_nodes_do, clean_up),
+        cmocka_unit_test_teardown(threads_on_the_routed_fabric_do, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
