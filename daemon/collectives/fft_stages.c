@@ -9,6 +9,8 @@
  * gives every node something, else two-dimensional, and so on. Between stages an axis of the grid
  * takes another axis of the array only if it must: then a node exchanges with its own row of the
  * grid alone. */
+#include <string.h>
+
 #include "collectives.h"
 #include "core/arena.h"
 #include "grid.h"
@@ -180,7 +182,8 @@ static void add_pass(struct builder *b, uint32_t axis)
 /* ---- moves ---- */
 
 /* best_along chooses along which axis a move is cut: not along what is transformed just before it,
- * and if possible so that the first transform after it can begin with the first chunk. */
+ * if possible so that the first transform after it can begin with the first chunk, and so that
+ * every chunk has something for everybody. */
 static uint32_t best_along(const struct builder *b, const struct td_pass *last,
                            const struct td_array *to)
 {
@@ -192,8 +195,9 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->order[i];
         bool inner = i + 1 == l->dimensions; /* its chunks would be strewn about */
-        int score = (count[d] >= 4) * 2 +
-                    (d != next && !inner && td_dealt_alike(l, &to->layout, d)) * 3 - inner;
+        bool alike = td_dealt_alike(l, &to->layout, d);
+        int score = (count[d] >= 4) * 2 + (d != next && !inner && alike) * 3 - inner -
+                    (!alike && !to->layout.box && to->layout.axis[d].parts > 1) * 4;
         if (d != last->axis && score > best_score) {
             best = d;
             best_score = score;
@@ -309,10 +313,14 @@ static void choose_grid(struct builder *b)
         b->dealt[d] = TD_DIMENSIONS_MAX;
         wide += b->size[d] >= nodes;
     }
-    if (as_asked(b) || as_before(b))
+    struct builder asked = *b, before = *b;
+    bool is_asked = as_asked(&asked), is_before = as_before(&before);
+    if (is_asked || is_before) {
+        bool same = is_before && before.factors == asked.factors &&
+                    memcmp(before.factor, asked.factor, asked.factors * sizeof *b->factor) == 0;
+        *b = is_asked && !same ? asked : before;
         return;
-    for (uint32_t d = 0; d < b->fft->dimensions; d++)
-        b->dealt[d] = TD_DIMENSIONS_MAX;
+    }
     uint32_t wanted = wide >= 2 ? 1 : most < 3 || wide || nodes < 27 ? 2 : 3;
     wanted = most < wanted ? most : wanted;
     if (wanted != 2 || !as_links(b))

@@ -53,7 +53,9 @@ static uint64_t times2(const struct td_topology *t, uint32_t longest)
  *   x 2       4x4x8 0.985 0.987   5x5x10 0.846 0.962  6x6x12 0.773 0.970  8x8x16 0.695 0.981
  *   more      4x4x12 0.742 0.987  4x4x16 0.685 0.990  8x32 0.632 0.981
  *   lines     8x8mx8 0.911 0.792  4x8mx4 0.894 0.946
- * So random order falls with the length of a ring that is longer than the others. */
+ *   two       4x16 0.974 0.982  8x16 0.979 0.935  4x32 0.976 0.982  8x24 0.700  2x2x16 0.962
+ * So random order falls with the length of a ring that is longer than the others, but not where few
+ * nodes are beside it. */
 static void estimate(const struct td_topology *t, uint32_t longest, struct td_prediction *out)
 {
     uint64_t ratio2 = times2(t, longest);
@@ -63,7 +65,7 @@ static void estimate(const struct td_topology *t, uint32_t longest, struct td_pr
     if (!t->wrap[longest]) {
         out->random_efficiency = 890;
         out->two_phase_efficiency = ratio2 >= 8 ? 940 : ratio2 >= 4 ? 790 : 620;
-    } else if (ratio2 >= 3 && k > 8) {
+    } else if (ratio2 >= 3 && k > (t->dimensions == 2 ? 16 : 8) && t->nodes / k > 4) {
         out->random_efficiency = k >= 18 ? 640 : 960 - 32 * (k - 8);
     }
 }

@@ -152,8 +152,9 @@ static void cut_bursts(struct td_array_move *m, const struct td_tuning *tuning)
         uint64_t elements = td_overlap_count(from, to, 0, q);
         most = elements > most ? elements : most;
     }
-    uint64_t packets = most * m->from->element / m->chunks / tuning->packet_bytes + 1;
-    m->bursts = packets < BURSTS_MAX ? packets : BURSTS_MAX;
+    uint64_t bytes = (most + m->chunks - 1) / m->chunks * m->from->element;
+    uint64_t packets = (bytes + tuning->packet_bytes - 1) / tuning->packet_bytes;
+    m->bursts = packets < 1 ? 1 : packets < BURSTS_MAX ? packets : BURSTS_MAX;
 }
 
 bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis)
