@@ -14,6 +14,7 @@
 #include "core/quantity.h"
 #include "core/scatter.h"
 #include "explain.h"
+#include "explain_flood.h"
 #include "explain_traffic.h"
 #include "torusctl.h"
 
@@ -104,11 +105,14 @@ static const char *take_method(struct question *q, const char *value)
     static const char *const spread[] = {"auto", "links", "planes", "binary", "binomial", NULL};
     static const char *const rings[] = {"auto", "bucket", "swing", "swing-whole", NULL};
     struct td_tuning *t = &q->machine.settings.tuning;
+    t->flood = strcmp(value, "flood") == 0;
+    if (t->flood)
+        return NULL;
     switch (q->call.kind) {
     case TD_KIND_ALLREDUCE:
         return explain_word(value, rings, &t->rings)
                    ? NULL
-                   : "--method of an allreduce is auto, bucket, swing or swing-whole";
+                   : "--method of an allreduce is auto, bucket, swing, swing-whole or flood";
     case TD_KIND_ALLTOALLV:
         return explain_word(value, alltoall, &t->alltoall)
                    ? NULL
@@ -116,7 +120,7 @@ static const char *take_method(struct question *q, const char *value)
     case TD_KIND_PREFIX:
         return explain_word(value, prefix, &t->prefix)
                    ? NULL
-                   : "--method of a prefix is auto, stream, gather or round-trips";
+                   : "--method of a prefix is auto, stream, gather, round-trips or flood";
     case TD_KIND_BROADCAST:
     case TD_KIND_REDUCE:
     case TD_KIND_GATHER:
@@ -125,7 +129,7 @@ static const char *take_method(struct question *q, const char *value)
                    ? NULL
                    : "--method of a rooted call is auto, links, planes, binary or binomial";
     default:
-        return "this operation takes no --method";
+        return "this operation takes no --method but flood";
     }
 }
 
@@ -174,11 +178,12 @@ static const char *parse(struct question *q, int argc, char **argv)
     q->call.type = reduces ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;
     q->call.op = reduces ? TD_OP_SUM : TD_OP_NONE;
     q->ranks_per_node = 1;
-    q->bytes = 1 << 16;
     q->spread = 0.5;
     const char *why = explain_options(&q->machine, argc, argv, take, q);
     if (why)
         return why;
+    if (q->bytes == 0)
+        q->bytes = q->machine.settings.tuning.flood ? 16 : 1 << 16;
     uint64_t size = (uint64_t)q->machine.topology.nodes * q->ranks_per_node;
     size_t element = td_type_bytes(q->call.type);
     if (size > TD_JOB_RANKS_MAX)
@@ -409,6 +414,8 @@ static void print_json(const struct question *q)
         explain_coordinates(t, q->machine.node), "relay_bytes",
         (json_int_t)q->program.scratch_bytes, "t_min_slots", q->bound);
     json_object_set_new(all, "gate", gate_json(q));
+    if (q->program.ride == TD_RIDE_FLOOD)
+        json_object_set_new(all, "flood", explain_flood_json(&q->machine, &q->program));
     json_object_set_new(all, "totals", totals_json(q));
     json_object_set_new(all, "busiest_link",
                         q->busiest.bytes
@@ -430,6 +437,12 @@ static void print_json(const struct question *q)
 static void print_gate(const struct question *q)
 {
     char place[80], size[32];
+    if (q->program.ride == TD_RIDE_FLOOD) {
+        uint32_t hops = explain_flood_hops(&q->program);
+        printf("  gate       none: who has heard of all ranks goes on, after %u hop%s\n", hops,
+               explain_plural(hops));
+        return;
+    }
     uint32_t child[TD_TREE_CHILDREN_MAX], slot = q->program.slot;
     uint32_t children = td_tree_children(&q->tree, slot, child);
     printf("  gate       ");
@@ -465,18 +478,20 @@ static void print_links(const struct question *q)
                l->sign > 0 ? "+" : "-");
 }
 
-static void print_head(const struct question *q)
+static void print_told(const struct question *q)
 {
-    char shape[64], call[160], place[80], packet[32], sent[32], received[32], kept[32];
+    char place[80], sent[32];
+    uint64_t bytes = 0;
+    uint32_t blocks = explain_flood_blocks(&q->program, &bytes);
+    printf("  node %-5s tells its neighbours %u block%s, %s of data, and hears as much\n",
+           explain_place(place, sizeof place, &q->machine.topology, q->machine.node), blocks,
+           explain_plural(blocks), td_quantity_print(bytes, sent, sizeof sent));
+}
+
+static void print_totals(const struct question *q)
+{
+    char place[80], sent[32], received[32];
     const struct explain_traffic *t = &q->traffic;
-    bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
-    td_topology_print(&q->machine.topology, shape, sizeof shape);
-    td_call_print(&q->call, call, sizeof call);
-    printf("%s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n", call, shape,
-           routed ? "routed" : "direct", q->size, explain_plural(q->size), q->ranks_per_node,
-           td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
-    printf("  method     %s\n", q->reason);
-    print_gate(q);
     printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s far;\n"
            "             receives %llu, %s; %llu barrier%s\n",
            explain_place(place, sizeof place, &q->machine.topology, q->machine.node),
@@ -486,6 +501,23 @@ static void print_head(const struct question *q)
            (unsigned long long)t->received.messages,
            td_quantity_print(t->received.bytes, received, sizeof received),
            (unsigned long long)t->barriers, explain_plural(t->barriers));
+}
+
+static void print_head(const struct question *q)
+{
+    char shape[64], call[160], packet[32], kept[32];
+    bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
+    td_topology_print(&q->machine.topology, shape, sizeof shape);
+    td_call_print(&q->call, call, sizeof call);
+    printf("%s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n", call, shape,
+           routed ? "routed" : "direct", q->size, explain_plural(q->size), q->ranks_per_node,
+           td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
+    printf("  method     %s\n", q->reason);
+    print_gate(q);
+    if (q->program.ride == TD_RIDE_FLOOD)
+        print_told(q);
+    else
+        print_totals(q);
     if (q->program.scratch_bytes)
         printf("  scratch    %s of the node's memory\n",
                td_quantity_print((uint64_t)q->program.scratch_bytes, kept, sizeof kept));
@@ -513,6 +545,10 @@ static void print_families(const struct question *q)
     }
 }
 
+static const char NO_FLOOD[] =
+    "this call is not flooded: a barrier is, and what gathers values of 16 KiB together, or a part "
+    "of 2 KiB between neighbours, on the routed fabric of a torus of several nodes";
+
 int explain_call(int argc, char **argv)
 {
     static struct question q;
@@ -522,12 +558,18 @@ int explain_call(int argc, char **argv)
     if (wrong)
         return ctl_usage("explain", wrong);
     bool good = compile(&q);
+    bool floods = good && q.program.ride == TD_RIDE_FLOOD;
     if (!good) {
         fprintf(stderr, "torusctl explain: no memory for such a machine\n");
+    } else if (q.machine.settings.tuning.flood && !floods) {
+        good = false;
+        fprintf(stderr, "torusctl explain: %s\n", NO_FLOOD);
     } else if (q.machine.as_json) {
         print_json(&q);
     } else {
         print_head(&q);
+        if (floods)
+            explain_flood_print(&q.machine, &q.program);
         print_families(&q);
         if (q.traffic.sent.peers)
             puts("\nSends");

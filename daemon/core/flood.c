@@ -18,34 +18,10 @@ bool td_flood_told(const struct td_operation *o)
     return o->flood && o->flood->told;
 }
 
-/* hops returns how far blocks go round a ring that way: half of it, the odd one forwards. */
-static uint32_t hops(const struct td_ring *ring, uint32_t sign)
-{
-    return (ring->size - sign) / 2;
-}
-
-/* along returns the slot `by` nodes on in a ring. */
-static uint32_t along(const struct td_ring *ring, uint32_t slot, uint32_t sign, uint32_t by)
-{
-    uint32_t at = slot / ring->stride % ring->size, k = ring->size;
-    uint32_t to = (sign ? at + k - by % k : at + by) % k;
-    return slot - at * ring->stride + to * ring->stride;
-}
-
 static uint32_t neighbour(const struct td_operation *o, uint32_t ring, uint32_t sign)
 {
     const struct td_communicator *c = o->communicator;
-    return c->group.node[along(&o->program.ring[ring], c->slot, sign, 1)];
-}
-
-/* block_slots returns how many nodes' shares a block of a ring has: of all that differ from one
- * node in the rings before. */
-static uint32_t block_slots(const struct td_program *p, uint32_t ring)
-{
-    uint32_t slots = 1;
-    for (uint32_t r = 0; r < ring; r++)
-        slots *= p->ring[r].size;
-    return slots;
+    return c->group.node[td_ring_along(&o->program.ring[ring], c->slot, sign, 1)];
 }
 
 /* copy copies the block around a slot from what is there to `out`, or from `in` to there; returns
@@ -57,7 +33,7 @@ static uint32_t copy(struct td_operation *o, uint32_t ring, uint32_t slot, const
     const struct td_group *g = &o->communicator->group;
     size_t share = (size_t)p->ride_bytes / g->size;
     uint32_t bytes = 0;
-    for (uint32_t i = 0; share && i < block_slots(p, ring); i++) {
+    for (uint32_t i = 0; share && i < td_ring_block(p, ring); i++) {
         uint32_t at = slot, left = i;
         for (uint32_t r = 0; r < ring; r++) {
             at = at - at / p->ring[r].stride % p->ring[r].size * p->ring[r].stride +
@@ -149,13 +125,14 @@ static bool take_next(struct td_core *core, struct td_operation *o)
         *link = h->next;
         if (next) {
             const struct td_ring *ring = &o->program.ring[f->ring];
-            uint32_t slot = along(ring, o->communicator->slot, 1 - h->sign, h->hop);
-            if (h->hop > hops(ring, h->sign) || copy(o, f->ring, slot, NULL, NULL) != h->bytes)
+            uint32_t slot = td_ring_along(ring, o->communicator->slot, 1 - h->sign, h->hop);
+            if (h->hop > td_ring_hops(ring, h->sign) ||
+                copy(o, f->ring, slot, NULL, NULL) != h->bytes)
                 td_operation_appeal(core, o, TD_ERR_PROTOCOL, "a node told what does not fit");
             else
                 (void)copy(o, f->ring, slot, h->payload, NULL);
             f->got[h->sign]++;
-            if (f->got[0] == hops(ring, 0) && f->got[1] == hops(ring, 1)) {
+            if (f->got[0] == td_ring_hops(ring, 0) && f->got[1] == td_ring_hops(ring, 1)) {
                 f->ring++;
                 f->got[0] = f->got[1] = 0;
             }
@@ -173,7 +150,7 @@ static bool take_next(struct td_core *core, struct td_operation *o)
 static uint32_t due(const struct td_operation *o, uint32_t ring, uint32_t sign)
 {
     const struct td_flood *f = o->flood;
-    uint32_t far = hops(&o->program.ring[ring], sign);
+    uint32_t far = td_ring_hops(&o->program.ring[ring], sign);
     if (ring > f->ring || far == 0 || f->missed >> (2 * ring + sign) & 1)
         return 0;
     return ring < f->ring || f->got[sign] >= far ? far : f->got[sign] + 1;
@@ -182,7 +159,7 @@ static uint32_t due(const struct td_operation *o, uint32_t ring, uint32_t sign)
 static bool tell(struct td_core *core, struct td_operation *o, uint32_t ring, uint32_t sign)
 {
     uint32_t hop = ++o->flood->sent[2 * ring + sign];
-    uint32_t slot = along(&o->program.ring[ring], o->communicator->slot, 1 - sign, hop - 1);
+    uint32_t slot = td_ring_along(&o->program.ring[ring], o->communicator->slot, 1 - sign, hop - 1);
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_FLOOD, &m);
     m.rank = 2 * ring + sign;

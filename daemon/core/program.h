@@ -313,6 +313,12 @@ struct td_compile_input {
  * collectives/select has it. The caller has checked the call; it cannot fail. */
 typedef void td_compile_fn(const struct td_compile_input *input, struct td_program *out);
 
+/* td_ring_hops returns how far blocks go round a ring that way (sign 1: backwards): half of it, the
+ * odd one forwards. td_ring_along returns the slot `by` nodes on. td_ring_block returns how many
+ * nodes' shares a block of a ring has: of all that differ from one node in the rings before. */
+uint32_t td_ring_hops(const struct td_ring *ring, uint32_t sign);
+uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign, uint32_t by);
+uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
 /* td_program_ride returns where in scratch the result of what rides is. */
 int64_t td_program_ride(const struct td_program *p);
 /* td_slice_bytes returns how many bytes the slice names (of one lane). */
