@@ -87,6 +87,9 @@ static bool lose_slot(struct td_communicator *c, uint32_t slot)
 static bool learn(struct td_communicator *c, const struct td_message *m)
 {
     bool news = false;
+    if (m->bitmap_bytes == td_bit_bytes(c->group.size) &&
+        memcmp(m->bitmap, c->lost_rank, m->bitmap_bytes) == 0)
+        return false; /* the common case, found early */
     for (uint32_t rank = 0; rank < c->group.size && rank / 8 < m->bitmap_bytes; rank++)
         if (td_bit(m->bitmap, rank))
             news |= lose(c, rank);

@@ -13,7 +13,7 @@
 
 #include "job.h"
 
-enum { RANKS = 12, NODES = 16 };
+enum { RANKS = 12, RANKS_MAX = 224, NODES = 224 };
 
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static const struct td_call gather = {.kind = TD_KIND_ALLGATHER, .type = TD_TYPE_INT32, .count = 1};
@@ -22,9 +22,9 @@ static const struct td_call gather = {.kind = TD_KIND_ALLGATHER, .type = TD_TYPE
 struct play {
     struct td_sim *sim;
     struct job job;
-    bool rank_dead[RANKS], node_dead[NODES], any_node_dead;
-    bool member[RANKS]; /* of the group of which the job plays now */
-    uint32_t old[RANKS];
+    bool rank_dead[RANKS_MAX], node_dead[NODES], any_node_dead;
+    bool member[RANKS_MAX]; /* of the group of which the job plays now */
+    uint32_t old[RANKS_MAX];
     uint32_t members;
 };
 
@@ -36,7 +36,7 @@ static void impatient(struct td_sim_options *o)
 
 static void begin(struct play *p, const char *shape, uint64_t seed, uint32_t size, bool scattered)
 {
-    uint32_t nodes[RANKS];
+    uint32_t nodes[RANKS_MAX];
     *p = (struct play){.sim = job_world(shape, seed, impatient), .members = size};
     job_spread(p->sim, size, nodes);
     for (uint32_t i = 0; scattered && i < size; i++)
@@ -127,7 +127,7 @@ static uint32_t count_alive(const struct play *p)
 static void meet(struct play *p, bool whole)
 {
     bool routed = td_sim_router(p->sim, p->job.rank[0].node) != NULL;
-    uint32_t at = 0, rank[RANKS];
+    uint32_t at = 0, rank[RANKS_MAX];
     for (uint32_t i = 0; i < p->job.size; i++) {
         if (!alive(p, i))
             continue;
@@ -283,6 +283,34 @@ static void a_cancel_ends_it_for_all(void **unused)
     }
 }
 
+/* More nodes than a step has actions, and some of them lost when others begin. */
+static void hundreds_of_nodes_shrink(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        static struct play p;
+        job_case("test_shrink_sim # many nodes, seed %llu", (unsigned long long)seed);
+        begin(&p, "14x16", seed, RANKS_MAX, false);
+        kill_rank(&p, (uint32_t)td_sim_random(p.sim, RANKS_MAX));
+        for (uint32_t i = 0; i < RANKS_MAX; i++) {
+            if (i % 50 == 7)
+                kill_node(&p, (uint32_t)td_sim_random(p.sim, RANKS_MAX), false);
+            if (alive(&p, i))
+                shrink(&p, i, -1);
+            td_sim_run(p.sim, td_sim_random(p.sim, SECOND / 10000));
+        }
+        job_settle(&p.job);
+        move_on(&p);
+        td_sim_forget(p.sim);
+        shrink_all(&p);
+        job_settle(&p.job);
+        move_on(&p);
+        CHECK(p.members == count_alive(&p));
+        meet(&p, true);
+        job_world_end(p.sim);
+    }
+}
+
 /* ---- whatever happens ---- */
 
 static void mishap(struct play *p)
@@ -388,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_is_left_out),
         cmocka_unit_test(who_does_not_call_is_named_to_all),
         cmocka_unit_test(a_cancel_ends_it_for_all),
+        cmocka_unit_test(hundreds_of_nodes_shrink),
         cmocka_unit_test(whatever_happens_all_that_live_agree),
     };
     const char *one = getenv("TORUS_TEST_CASE");
