@@ -99,6 +99,8 @@ static void expand_send(const struct td_program *p, uint64_t iteration, uint64_t
                        ((uint64_t)(to - g->run) - there_first);
     td_slice_set(&step->from, TD_SPACE_SOURCE, own->local, to->first * bytes + (int64_t)piece.begin,
                  (int64_t)piece.count);
+    if (to->count == 1 && own->count == 1)
+        return; /* as with a rank a node */
     td_slice_loop(&step->from, to->count, to->step * bytes, 0);
     td_slice_loop(&step->from, own->count, 0, 1);
     td_slice_simplify(&step->from);
@@ -117,10 +119,12 @@ static void expand_recv(const struct td_program *p, uint64_t iteration, uint64_t
     step->peer = g->node[from->slot];
     td_slice_set(&step->to, TD_SPACE_DESTINATION, own->local,
                  from->first * bytes + (int64_t)piece.begin, (int64_t)piece.count);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (from->count == 1 && own->count == 1)
+        return;
     td_slice_loop(&step->to, own->count, 0, 1);
     td_slice_loop(&step->to, from->count, from->step * bytes, 0);
     td_slice_simplify(&step->to);
-    step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
 void td_alltoall_local(const struct td_program *p, uint64_t index, struct td_step *step)
@@ -180,6 +184,7 @@ static void plan_iterations(struct td_program *p)
     p->parameter[P_ITERATIONS] = (int64_t)(turns_max ? turns_max : 1);
     p->parameter[P_ITERATIONS] = (int64_t)turns_for(bytes, piece_max(p, most * most));
     p->parameter[P_PIECE] = (int64_t)piece_max(p, 1);
+    p->whole = most == 1 && bytes > 0;
 }
 
 void td_alltoall_random_compile(struct td_program *p)

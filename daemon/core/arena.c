@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CACHE_LINE = 64 };
+
 /* struct piece: header of a piece, free or taken; `bytes` includes it. */
 struct piece {
     size_t bytes;
@@ -64,6 +66,12 @@ void *td_arena_alloc(struct td_arena *arena, size_t bytes)
         return memset(p + 1, 0, p->bytes - sizeof *p);
     }
     return NULL;
+}
+
+void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes)
+{
+    unsigned char *memory = td_arena_alloc(arena, bytes + CACHE_LINE);
+    return memory ? memory + (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE : NULL;
 }
 
 void td_arena_free(struct td_arena *arena, void *memory)

@@ -19,6 +19,8 @@ void td_arena_destroy(struct td_arena *arena);
 /* td_arena_alloc returns zeroed memory aligned to 16 bytes, or NULL when there is no piece left
  * that is large enough. A size of 0 gives a piece of its own. */
 void *td_arena_alloc(struct td_arena *arena, size_t bytes);
+/* td_arena_alloc_lines does so from the beginning of a cache line on; it cannot be freed. */
+void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes);
 /* td_arena_free accepts NULL. */
 void td_arena_free(struct td_arena *arena, void *memory);
 size_t td_arena_used(const struct td_arena *arena);

@@ -217,6 +217,19 @@ static void take_event(struct td_core *core, const struct td_event *e)
     }
 }
 
+/* fetch has memory come that an event will need, while those before it are handled: what is
+ * acknowledged, and the link to a far node. */
+static void fetch(const struct td_core *core, const struct td_event *e)
+{
+    if (e->kind == TD_EVENT_PACKET) {
+        __builtin_prefetch(core->link[e->u.packet.node].lane->packets, 1);
+        if (e->u.packet.packet.destination == core->node)
+            __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
+    } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
+        __builtin_prefetch(&core->link[e->u.tree.node], 1);
+    }
+}
+
 /* look_at_timers runs what is due and finds out when to look again. */
 static void look_at_timers(struct td_core *core)
 {
@@ -268,6 +281,8 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
         core->heartbeat_at = now + (uint64_t)core->settings.heartbeat_ns;
         td_core_alarm(core, core->heartbeat_at);
     }
+    for (uint32_t i = 0; i < count; i++)
+        fetch(core, event[i]);
     do
         take_event(core, event[taken++]);
     while (taken < count && td_core_room(core));

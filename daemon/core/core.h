@@ -80,7 +80,7 @@ struct td_span {
     const void *at;
     size_t bytes;
 };
-enum { TD_SPANS_MAX = 4 + 2 * TD_DIRECTIONS_MAX };
+enum { TD_SPANS_MAX = 2 + TD_ROUTER_SPANS + 2 * TD_DIRECTIONS_MAX };
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans);
 
 /* struct td_counts: what is held at this moment; all zero but the fixed ones when idle. For tests

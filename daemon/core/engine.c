@@ -130,6 +130,8 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
 /* arrived_empty: a RECV without bytes has no packet; it is done from the start. */
 static void settle_empty_receives(struct td_core *core, struct td_operation *o)
 {
+    if (o->program.whole)
+        return;
     for (unsigned f = 0; f < o->program.families; f++) {
         struct td_engine_family *e = &o->engine.family[f];
         if (o->program.family[f].kind != TD_RECV)
@@ -239,6 +241,7 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     compute->cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
     td_operation_view(o, &compute->view);
     td_operation_flight_begin(o);
+    __builtin_prefetch(&o->engine.family[packet->family].received[packet->index], 1);
     return true;
 }
 

@@ -66,12 +66,16 @@ struct td_slice {
     struct td_level level[TD_LEVELS_MAX];
 };
 
-/* td_slice_set makes a slice without levels of one that is zero. */
+/* td_slice_set makes a slice without levels; what only parts or an overlap have is left as it is.
+ */
 static inline void td_slice_set(struct td_slice *s, enum td_space space, uint32_t rank,
                                 int64_t offset, int64_t bytes)
 {
     s->space = (uint8_t)space;
+    s->levels = 0;
     s->rank = rank;
+    s->parts = NULL;
+    s->overlap = NULL;
     s->offset = offset;
     s->run = bytes;
 }
@@ -114,7 +118,11 @@ enum td_transform_kind {
     TD_TRANSFORM_RODFT10,
     TD_TRANSFORM_RODFT01,
     TD_TRANSFORM_RODFT11,
-    TD_TRANSFORM_KINDS
+    TD_TRANSFORM_KINDS,
+    /* what parts of a long real transform are made of: from the spectrum of n / 2 complex numbers
+     * to that of the n real ones that they are in pairs, and back */
+    TD_TRANSFORM_UNTANGLE = TD_TRANSFORM_KINDS,
+    TD_TRANSFORM_TANGLE
 };
 
 /* struct td_step: one step.
@@ -122,7 +130,9 @@ enum td_transform_kind {
  *   RECV       to <- node `peer`
  *   COPY       every lane of to = from; zeros if from has no bytes
  *   COMBINE    every lane of to = fold over lanes of from, then lanes of with (or see `running`)
- *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform
+ *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform. (UN)TANGLE: of a
+ *              spectrum, points k = twiddle_first on in `from`, points n / 2 - k in `to`, the
+ *              first one last; `batch` of them; n is `length`
  *   SYNC       done when every node in `among` has started the same step (family, index) */
 struct td_step {
     enum td_step_kind kind;
@@ -156,15 +166,19 @@ struct td_step {
     uint32_t gap; /* slots that the way out stays idle after each packet */
 };
 
-/* td_step_begin readies a step to be filled in: all is zero, but for levels that its slices do not
- * have. Steps are long, and made all the time. */
+/* td_step_begin readies a SEND, RECV, COPY or SYNC to be filled in: what it uses is zero. Steps are
+ * long, and made all the time. */
 static inline void td_step_begin(struct td_step *step, enum td_step_kind kind)
 {
-    memset(step, 0, offsetof(struct td_step, to) + offsetof(struct td_slice, level));
-    memset(&step->from, 0, offsetof(struct td_slice, level));
-    memset(&step->with, 0, offsetof(struct td_slice, level));
-    memset(&step->to_lanes, 0, sizeof *step - offsetof(struct td_step, to_lanes));
     step->kind = kind;
+    step->peer = step->peer_family = 0;
+    step->peer_index = 0;
+    td_slice_set(&step->to, TD_SPACE_SOURCE, 0, 0, 0);
+    td_slice_set(&step->from, TD_SPACE_SOURCE, 0, 0, 0);
+    step->to_lanes = step->from_lanes = step->with_lanes = (struct td_lanes){0};
+    step->among = (struct td_among){0};
+    step->sign = 0;
+    step->gap = 0;
 }
 
 /* struct td_dependency: step i needs the first clamp((i / div + lead) * mul, 0, count(on)) steps of
@@ -289,6 +303,7 @@ struct td_program {
     struct td_survey survey;           /* of the sizes of either */
     bool wants_survey;                 /* this is no program yet: compile again with the survey */
     int64_t scratch_bytes;
+    bool whole; /* every RECV has bytes: none is done from the start */
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];
     int64_t parameter[TD_PARAMETERS_MAX]; /* the method's own */

@@ -78,7 +78,7 @@ void td_link_seal(struct td_core *core, struct td_action *a)
 
 static void forget_tree(struct td_core *core, struct td_link *link, uint64_t number)
 {
-    struct td_action *a = td_core_act(core, TD_ACTION_FORGET_TREE);
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_FORGET_TREE);
     a->u.kept.node = link->node;
     a->u.kept.number = number;
 }

@@ -27,6 +27,17 @@ struct fifo {
     td_time pause_ends;
 };
 
+/* struct side: what there is of a direction of travel. */
+struct side {
+    _Alignas(16) struct channel channel[TD_CHANNELS];      /* that such packets fill here */
+    struct way_out {                                       /* to the neighbour's channels */
+        uint32_t credits[TD_CHANNELS], freed[TD_CHANNELS]; /* freed: told by it */
+    } out;
+    struct fifo fifo;
+    uint64_t moved;
+};
+_Static_assert(sizeof(struct side) == 128, "two cache lines");
+
 struct injected {
     struct td_parcel parcel;
     uint32_t gap;
@@ -47,12 +58,7 @@ struct td_router {
     bool drained;       /* no head of an output queue finds a FIFO, since nothing has changed */
     uint32_t next_queue, next_channel, next_fifo;
     uint32_t shipments, fifo_max, queued_max;
-    uint64_t moved[TD_DIRECTIONS_MAX];
-    struct channel channel[TD_DIRECTIONS_MAX][TD_CHANNELS];
-    struct way_out {                                       /* to the neighbour's channels */
-        uint32_t credits[TD_CHANNELS], freed[TD_CHANNELS]; /* freed: told by it */
-    } out[TD_DIRECTIONS_MAX];
-    struct fifo fifo[TD_DIRECTIONS_MAX];
+    struct side *side;            /* [directions] */
     struct ring *queue;           /* [L] */
     struct td_parcel *parcel;     /* [directions][TD_CHANNELS][slots] */
     struct injected *injected;    /* [directions][fifo_slots] */
@@ -82,9 +88,10 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
     r->directions = 2 * topology->dimensions;
     r->random = seed;
     r->open = rules->fifo_slots ? (1u << r->directions) - 1 : 0;
-    for (uint32_t d = 0; d < r->directions; d++)
+    r->side = td_arena_alloc_lines(arena, r->directions * sizeof *r->side);
+    for (uint32_t d = 0; r->side && d < r->directions; d++)
         for (unsigned c = 0; c < TD_CHANNELS; c++)
-            r->out[d].credits[c] = rules->slots;
+            r->side[d].out.credits[c] = rules->slots;
     for (uint32_t d = 0; d < r->dimensions; d++)
         r->coordinate_sum += coordinates[d];
     r->impatient = rules->patience == 0 ? (1u << r->directions) - 1 : 0;
@@ -97,7 +104,7 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
         td_arena_alloc(arena, (size_t)r->directions * rules->fifo_slots * sizeof *r->injected);
     r->shipment =
         td_arena_alloc(arena, (size_t)r->rules.queues * rules->queue_slots * sizeof *r->shipment);
-    return r->queue && r->parcel && r->injected && r->shipment ? r : NULL;
+    return r->side && r->queue && r->parcel && r->injected && r->shipment ? r : NULL;
 }
 
 /* ---- small things ---- */
@@ -191,7 +198,10 @@ bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipmen
     struct ring *ring = &r->queue[queue];
     if (ring->count == r->rules.queue_slots)
         return false;
-    r->shipment[queue * r->rules.queue_slots + place(ring, r->rules.queue_slots, ring->count)] = *s;
+    struct td_shipment *to =
+        &r->shipment[queue * r->rules.queue_slots + place(ring, r->rules.queue_slots, ring->count)];
+    *to = *s;
+    to->ways = ways_of(r, s->left);
     ring->count++;
     r->shipments++;
     r->drained = false;
@@ -207,7 +217,7 @@ static unsigned least_full(struct td_router *r, uint32_t ways)
     unsigned best = 0;
     for (; ways; ways &= ways - 1) {
         unsigned direction = (unsigned)__builtin_ctz(ways);
-        uint32_t count = r->fifo[direction].ring.count;
+        uint32_t count = r->side[direction].fifo.ring.count;
         if (count > least)
             continue;
         equals = count < least ? 1 : equals + 1;
@@ -223,11 +233,11 @@ static bool inject_head(struct td_router *r, uint32_t queue)
 {
     struct ring *ring = &r->queue[queue];
     struct td_shipment *s = &r->shipment[queue * r->rules.queue_slots + ring->first];
-    uint32_t ways = ways_of(r, s->left);
+    uint32_t ways = s->ways;
     if (!(ways & r->open))
         return false;
     unsigned direction = least_full(r, ways & r->open);
-    struct fifo *f = &r->fifo[direction];
+    struct fifo *f = &r->side[direction].fifo;
     struct injected *p = &r->injected[direction * r->rules.fifo_slots +
                                       place(&f->ring, r->rules.fifo_slots, f->ring.count)];
     p->parcel.tag = s->tag++;
@@ -242,6 +252,7 @@ static bool inject_head(struct td_router *r, uint32_t queue)
         r->fifo_max = f->ring.count;
     if (--s->packets > 0) {
         turn_ties(r, s);
+        s->ways = ways_of(r, s->left);
     } else {
         drop_first(ring, r->rules.queue_slots);
         r->shipments--;
@@ -267,14 +278,14 @@ static void drain(struct td_router *r)
 
 bool td_router_has_slot(const struct td_router *r, unsigned direction, unsigned channel)
 {
-    const struct channel *c = &r->channel[direction][channel];
+    const struct channel *c = &r->side[direction].channel[channel];
     return c->in - c->freed < r->rules.slots;
 }
 
 bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
                       const struct td_parcel *p)
 {
-    struct channel *c = &r->channel[direction][channel];
+    struct channel *c = &r->side[direction].channel[channel];
     uint32_t ways = ways_of(r, p->left);
     assert(td_router_has_slot(r, direction, channel));
     c->in++;
@@ -293,7 +304,7 @@ bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
 
 void td_router_freed(struct td_router *r, unsigned direction, unsigned channel)
 {
-    struct channel *c = &r->channel[direction][channel];
+    struct channel *c = &r->side[direction].channel[channel];
     assert(c->freed < c->in);
     c->freed++;
     r->news |= 1u << direction;
@@ -314,7 +325,7 @@ static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle
     for (; ways; ways &= ways - 1) {
         unsigned direction = (unsigned)__builtin_ctz(ways);
         for (unsigned channel = 0; channel < TD_CHANNEL_ESCAPE; channel++) {
-            uint32_t free = r->out[direction].credits[channel];
+            uint32_t free = r->side[direction].out.credits[channel];
             if (free == 0 || free < most)
                 continue;
             equals = free > most ? 1 : equals + 1;
@@ -333,7 +344,7 @@ static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle
     uint32_t need = (int)first == from || r->rules.no_bubble ? 1 : 2;
     move->direction = (uint8_t)first;
     move->channel = TD_CHANNEL_ESCAPE;
-    return r->out[first].credits[TD_CHANNEL_ESCAPE] >= need;
+    return r->side[first].out.credits[TD_CHANNEL_ESCAPE] >= need;
 }
 
 static void leave(struct td_router *r, const struct td_parcel *p, struct td_move *move)
@@ -341,15 +352,15 @@ static void leave(struct td_router *r, const struct td_parcel *p, struct td_move
     move->parcel = *p;
     move->parcel.left[move->direction / 2] =
         (int16_t)(move->parcel.left[move->direction / 2] - (move->direction & 1 ? -1 : 1));
-    r->out[move->direction].credits[move->channel]--;
-    r->moved[move->direction]++;
+    r->side[move->direction].out.credits[move->channel]--;
+    r->side[move->direction].moved++;
 }
 
 /* from_channel tries the head of an input channel. */
 static bool from_channel(struct td_router *r, unsigned direction, unsigned channel, uint32_t idle,
                          struct td_move *move)
 {
-    struct channel *c = &r->channel[direction][channel];
+    struct channel *c = &r->side[direction].channel[channel];
     const struct td_parcel *p = &held(r, direction, channel)[c->ring.first];
     if (!choose(r, p, idle, channel == TD_CHANNEL_ESCAPE ? (int)direction : -1, move))
         return false;
@@ -375,14 +386,14 @@ static void pause(struct td_router *r, struct fifo *f, uint32_t gap)
 
 static void be_patient(struct td_router *r, unsigned direction)
 {
-    r->fifo[direction].passed = 0;
+    r->side[direction].fifo.passed = 0;
     if (r->rules.patience > 0)
         r->impatient &= ~(1u << direction);
 }
 
 static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, struct td_move *move)
 {
-    struct fifo *f = &r->fifo[direction];
+    struct fifo *f = &r->side[direction].fifo;
     const struct injected *p = &r->injected[direction * r->rules.fifo_slots + f->ring.first];
     if (f->pause_ends > r->now)
         return false;
@@ -407,8 +418,8 @@ static unsigned straight_on(struct td_router *r, uint32_t *idle, struct td_move 
 {
     for (uint64_t left = r->waiting; left && *idle; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left), direction = i / TD_CHANNELS;
-        const struct td_parcel *p =
-            &held(r, direction, i % TD_CHANNELS)[r->channel[direction][i % TD_CHANNELS].ring.first];
+        const struct td_parcel *p = &held(
+            r, direction, i % TD_CHANNELS)[r->side[direction].channel[i % TD_CHANNELS].ring.first];
         if (!(p->ways & *idle & 1u << direction) ||
             !from_channel(r, direction, i % TD_CHANNELS, 1u << direction, &moves[count]))
             continue;
@@ -443,7 +454,7 @@ static unsigned transit(struct td_router *r, uint32_t *idle, struct td_move *mov
 static void pass_by(struct td_router *r, uint32_t taken)
 {
     for (uint32_t left = taken & r->injecting; left; left &= left - 1) {
-        struct fifo *f = &r->fifo[__builtin_ctz(left)];
+        struct fifo *f = &r->side[__builtin_ctz(left)].fifo;
         f->passed += f->pause_ends <= r->now;
         if (f->passed >= r->rules.patience)
             r->impatient |= left & -left;
@@ -504,7 +515,7 @@ td_time td_router_pause_ends(const struct td_router *r)
 {
     td_time first = TD_TIME_NEVER;
     for (uint32_t left = r->injecting & r->pausing; left; left &= left - 1) {
-        const struct fifo *f = &r->fifo[__builtin_ctz(left)];
+        const struct fifo *f = &r->side[__builtin_ctz(left)].fifo;
         if (f->pause_ends > r->now && f->pause_ends < first)
             first = f->pause_ends;
     }
@@ -526,7 +537,7 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void
     }
     slots = r->rules.fifo_slots;
     for (uint32_t d = 0; d < r->directions; d++) {
-        struct ring *ring = &r->fifo[d].ring;
+        struct ring *ring = &r->side[d].fifo.ring;
         struct injected *p = &r->injected[d * slots];
         uint32_t kept = 0, count = ring->count;
         for (uint32_t i = 0; i < count; i++)
@@ -545,12 +556,12 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void
 
 uint32_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel)
 {
-    return r->channel[direction][channel].freed;
+    return r->side[direction].channel[channel].freed;
 }
 
 bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed)
 {
-    struct way_out *out = &r->out[direction];
+    struct way_out *out = &r->side[direction].out;
     uint32_t news = freed - out->freed[channel];
     if (news > r->rules.slots - out->credits[channel])
         return false;
@@ -562,7 +573,7 @@ bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel,
 bool td_router_credit_all(struct td_router *r, unsigned direction,
                           const uint32_t freed[TD_CHANNELS])
 {
-    const struct way_out *out = &r->out[direction];
+    const struct way_out *out = &r->side[direction].out;
     for (unsigned c = 0; c < TD_CHANNELS; c++)
         if (freed[c] != out->freed[c] && !td_router_credit(r, direction, c, freed[c]))
             return false;
@@ -572,7 +583,7 @@ bool td_router_credit_all(struct td_router *r, unsigned direction,
 void td_router_tell(struct td_router *r, unsigned direction, uint32_t freed[TD_CHANNELS])
 {
     for (unsigned c = 0; c < TD_CHANNELS; c++)
-        freed[c] = r->channel[direction][c].freed;
+        freed[c] = r->side[direction].channel[c].freed;
     r->news &= ~(1u << direction);
 }
 
@@ -585,9 +596,9 @@ void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner)
 {
     for (unsigned i = 0; i < TD_CHANNELS; i++) {
-        struct channel *in = &r->channel[direction ^ 1][i];
-        r->out[direction].credits[i] = r->rules.slots;
-        r->out[direction].freed[i] = 0;
+        struct channel *in = &r->side[direction ^ 1].channel[i];
+        r->side[direction].out.credits[i] = r->rules.slots;
+        r->side[direction].out.freed[i] = 0;
         for (uint32_t k = 0; k < in->ring.count; k++)
             drop(owner, held(r, direction ^ 1, i)[place(&in->ring, r->rules.slots, k)].tag);
         in->ring = (struct ring){0};
@@ -602,7 +613,7 @@ void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct
 {
     for (uint64_t left = r->waiting; left; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left), count = 0;
-        struct channel *c = &r->channel[i / TD_CHANNELS][i % TD_CHANNELS];
+        struct channel *c = &r->side[i / TD_CHANNELS].channel[i % TD_CHANNELS];
         struct td_parcel *p = held(r, i / TD_CHANNELS, i % TD_CHANNELS);
         for (uint32_t k = 0; k < c->ring.count; k++) {
             struct td_parcel *from = &p[place(&c->ring, r->rules.slots, k)];
@@ -621,17 +632,18 @@ void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct
 
 uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsigned channel)
 {
-    return r->out[direction].credits[channel];
+    return r->side[direction].out.credits[channel];
 }
 
 /* ---- looking ---- */
 
 unsigned td_router_spans(const struct td_router *r, struct td_span *spans)
 {
-    spans[0] = (struct td_span){r, sizeof *r};
-    spans[1] = (struct td_span){r->parcel,
+    spans[0] = (struct td_span){r, offsetof(struct td_router, shipment)};
+    spans[1] = (struct td_span){r->side, r->directions * sizeof *r->side};
+    spans[2] = (struct td_span){r->parcel,
                                 r->directions * TD_CHANNELS * r->rules.slots * sizeof *r->parcel};
-    return 2;
+    return TD_ROUTER_SPANS;
 }
 
 void td_router_look(const struct td_router *r, struct td_router_counts *counts)
@@ -641,10 +653,10 @@ void td_router_look(const struct td_router *r, struct td_router_counts *counts)
         if (r->queue[i].count > counts->queued)
             counts->queued = r->queue[i].count;
     for (uint32_t d = 0; d < r->directions; d++) {
-        counts->fifo[d] = r->fifo[d].ring.count;
-        counts->sent[d] = r->moved[d];
+        counts->fifo[d] = r->side[d].fifo.ring.count;
+        counts->sent[d] = r->side[d].moved;
         for (unsigned c = 0; c < TD_CHANNELS; c++) {
-            const struct channel *channel = &r->channel[d][c];
+            const struct channel *channel = &r->side[d].channel[c];
             counts->held[d][c] = channel->in - channel->freed;
             if (channel->held_max > counts->held_max[c])
                 counts->held_max[c] = channel->held_max;

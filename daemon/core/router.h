@@ -62,6 +62,7 @@ struct td_shipment {
     uint32_t gap; /* slots that a direction takes no other packet from here after each of them */
     uint8_t ties; /* dimensions whose sign changes from packet to packet */
     int16_t left[TD_DIMENSIONS_MAX];
+    uint32_t ways; /* the router's: of the next packet */
 };
 
 /* struct td_move: a parcel leaves for the neighbour in `direction`. */
@@ -134,8 +135,9 @@ uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsign
 
 /* ---- looking ---- */
 
-/* td_router_spans fills in two spans of memory that nearly every turn reads (core.h). */
+/* td_router_spans fills in spans of memory that nearly every turn reads (core.h). */
 struct td_span;
+enum { TD_ROUTER_SPANS = 3 };
 unsigned td_router_spans(const struct td_router *r, struct td_span *spans);
 
 /* struct td_router_counts: what is queued now, and the most there ever was. */

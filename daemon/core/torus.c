@@ -13,7 +13,7 @@
 /* A parcel's tag says what it is: a packet of a message of this node (OWN, the ticket's place, the
  * packet's number), or one in transit (its note's place). */
 #define OWN ((uint64_t)1 << 63)
-enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16, CACHE_LINE = 64 };
+enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16 };
 
 _Static_assert(TD_CHANNELS == sizeof((struct td_packet *)0)->channel_freed / sizeof(uint32_t),
                "a packet tells of all channels");
@@ -83,12 +83,10 @@ struct td_torus *td_torus_create(struct td_core *core)
     torus->notes_lost = UINT32_MAX;
     torus->news.advance = tell_news;
     torus->missing = td_arena_alloc(core->arena, t->nodes * sizeof *torus->missing);
-    torus->note = td_arena_alloc(core->arena, (torus->notes_left + 1) * sizeof *torus->note);
+    torus->note = td_arena_alloc_lines(core->arena, torus->notes_left * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
     if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
-        return NULL;  /* the arena goes with the core */
-    torus->note += 1; /* to a cache line */
-    torus->note = (struct note *)((uintptr_t)torus->note & ~(uintptr_t)(CACHE_LINE - 1));
+        return NULL; /* the arena goes with the core */
     for (uint32_t i = 0; i < torus->notes_left; i++)
         torus->note[i].next_free = i + 1;
     for (uint32_t i = 0; i < TD_TICKETS; i++)
@@ -506,37 +504,42 @@ static void occupy(struct td_core *core, struct port *port, uint32_t bytes)
     port->free_at = (port->free_at > due ? port->free_at : due) + duration(core, bytes);
 }
 
-/* send_noted sends a packet of which all is noted, for the first time or again. */
-static void send_noted(struct td_core *core, struct td_flight *f)
+/* emit_own sends a packet of this node, for the first time or again. */
+static void emit_own(struct td_core *core, struct td_flight *f, const struct td_packet *packet)
 {
-    struct note *note = &core->torus->note[f->note];
+    struct port *port = &core->torus->port[packet->direction];
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_PACKET);
+    f->readers++;
+    a->u.packet.node = port->neighbour;
+    a->u.packet.handle = td_flight_handle(core, f);
+    td_slice_copy(&a->u.packet.slice, &f->transfer->from);
+    td_operation_view(f->operation, &a->u.packet.view);
+    a->u.packet.packet = *packet;
+    tell(core, packet->direction, &a->u.packet.packet);
+    occupy(core, port, packet->bytes);
+}
+
+static void emit_forward(struct td_core *core, const struct note *note)
+{
     struct port *port = &core->torus->port[note->packet.direction];
-    struct td_packet *p = NULL;
-    if (f->kind == TD_FLIGHT_PACKET) {
-        struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_PACKET);
-        f->readers++;
-        a->u.packet.node = port->neighbour;
-        a->u.packet.handle = td_flight_handle(core, f);
-        td_slice_copy(&a->u.packet.slice, &f->transfer->from);
-        td_operation_view(f->operation, &a->u.packet.view);
-        p = &a->u.packet.packet;
-    } else {
-        struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_PACKET);
-        a->u.forward.node = port->neighbour;
-        a->u.forward.buffer = note->buffer;
-        p = &a->u.forward.packet;
-    }
-    *p = note->packet;
-    tell(core, p->direction, p);
-    occupy(core, port, p->bytes);
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_PACKET);
+    a->u.forward.node = port->neighbour;
+    a->u.forward.buffer = note->buffer;
+    a->u.forward.packet = note->packet;
+    tell(core, note->packet.direction, &a->u.forward.packet);
+    occupy(core, port, note->packet.bytes);
 }
 
 void td_torus_repeat(struct td_core *core, struct td_flight *f)
 {
     struct td_torus *torus = core->torus;
+    const struct note *note = &torus->note[f->note];
     torus->due = core->now;
-    torus->port[torus->note[f->note].packet.direction].retries++;
-    send_noted(core, f);
+    torus->port[note->packet.direction].retries++;
+    if (f->kind == TD_FLIGHT_PACKET)
+        emit_own(core, f, &note->packet);
+    else
+        emit_forward(core, note);
     wake(core, core->now);
 }
 
@@ -567,7 +570,7 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     td_operation_name(t->operation, &packet);
     td_link_stamp(port->link, f, &packet);
     f->note = take_note(torus, &packet, UINT32_MAX);
-    send_noted(core, f);
+    emit_own(core, f, &packet);
     t->offset += packet.bytes;
 }
 
@@ -581,7 +584,7 @@ static void send_on(struct td_core *core, struct port *port, const struct td_mov
     note->packet.channel = move->channel;
     memcpy(note->packet.left, move->parcel.left, sizeof note->packet.left);
     td_link_stamp(port->link, f, &note->packet);
-    send_noted(core, f);
+    emit_forward(core, note);
 }
 
 /* give_credit sends the freed counts on their own when no packet has taken them along: at once when

@@ -22,11 +22,9 @@ static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, 
     return at;
 }
 
-/* reachable: whether the link is up at this end; when it is down for good, the core hears so. */
-static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
+/* is_up: whether the link is up at this end; when it is down for good, the core hears so. */
+static bool is_up(struct td_sim *sim, uint32_t from, uint32_t to)
 {
-    if (!sim->node[from].end)
-        return true;
     struct end *e = &sim->node[from].end[to];
     if (e->up)
         return true;
@@ -39,6 +37,11 @@ static bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
         down->refused = true;
     }
     return false;
+}
+
+static inline bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
+{
+    return !sim->node[from].end || is_up(sim, from, to);
 }
 
 /* ---- tree messages ---- */
@@ -99,7 +102,7 @@ static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, const ui
 static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     enum td_message_kind kind = a->u.tree.message.kind;
-    if (sim_instant(sim) && kind == TD_MESSAGE_HEARTBEAT && a->u.tree.node > node &&
+    if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && a->u.tree.node > node &&
         !sim->node[node].end)
         return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
     if (sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC)) {
@@ -154,13 +157,9 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const str
 {
     if (!reachable(sim, node, to))
         return;
-    td_time at = arrival(sim, node, to, BULK, sent);
-    if (sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED) {
-        /* a short packet does not overtake what went before it */
-        unsigned direction = p->direction;
-        if (sim->topology.size[direction / 2] == 2)
-            direction &= ~1u; /* two cables to one neighbour, with one session */
-        td_time *last = &sim->node[node].last_bulk[direction];
+    td_time at = sim->options.modelled ? sent : arrival(sim, node, to, BULK, sent);
+    if (sim->in_order) {
+        td_time *last = &sim->node[node].last_bulk[sim->cable[p->direction]];
         at = *last = at > *last ? at : *last;
     }
     struct event *e = queue_put(&sim->queue, at, PACKET, to);
@@ -233,7 +232,7 @@ static void send_packet(struct td_sim *sim, uint32_t node, const struct td_actio
     const struct td_packet *p = &a->u.packet.packet;
     uint32_t to = a->u.packet.node;
     bool data = p->kind == TD_PACKET_DATA;
-    struct parcel *parcel = sim_instant(sim) ? NULL : new_parcel(sim, p);
+    struct parcel *parcel = sim->instant ? NULL : new_parcel(sim, p);
     assert(to != node && (!data || p->bytes > 0));
     sim_trace(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
     td_time sent = data ? read_bytes(sim, node, a, parcel) : sim->now;
@@ -250,7 +249,7 @@ static void send_packet(struct td_sim *sim, uint32_t node, const struct td_actio
 static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     const struct td_packet *p = &a->u.forward.packet;
-    struct parcel *parcel = sim_instant(sim) ? NULL : new_parcel(sim, p);
+    struct parcel *parcel = sim->instant ? NULL : new_parcel(sim, p);
     td_time sent = sim->now;
     sim_trace(sim, node, '<', "packet from %u to %u, on to %u", p->origin, p->destination,
               a->u.forward.node);
@@ -275,7 +274,7 @@ static const char *compute_name(const struct td_compute *c)
 /* compute starts a computation, which reads and writes at once or when it ends. */
 static void compute(struct td_sim *sim, uint32_t node, const struct td_compute *c)
 {
-    if (sim_instant(sim)) {
+    if (sim->instant) {
         sim_trace(sim, node, '<', "compute %s", compute_name(c));
         sim_answer(sim, TD_EVENT_COMPUTED, c->handle);
         return;
@@ -306,6 +305,7 @@ static void reply(struct td_sim *sim, uint32_t node, const struct td_action *a)
               (unsigned long long)r->id, (int)r->error, r->text);
     sim_mix(sim, r->id);
     sim_mix(sim, (uint64_t)(int64_t)r->error);
+    sim->replied = true;
     client_take_reply(sim, a->u.reply.client, r);
 }
 
@@ -358,11 +358,10 @@ static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
 
 void sim_act(struct td_sim *sim, uint32_t node)
 {
-    bool replied = false;
-    for (uint32_t i = 0; i < sim->actions->count; i++) {
-        act(sim, node, &sim->actions->action[i]);
-        replied = replied || sim->actions->action[i].kind == TD_ACTION_REPLY;
-    }
-    if (replied)
+    const struct td_action *action = sim->actions->action, *end = action + sim->actions->count;
+    sim->replied = false;
+    for (; action < end; action++)
+        act(sim, node, action);
+    if (sim->replied)
         memory_poison(sim, &sim->node[node]);
 }

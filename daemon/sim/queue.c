@@ -82,7 +82,6 @@ static uint32_t new_moment(struct queue *q, uint64_t time)
         new_lists(q, m);
     m->time = time;
     m->at = 0;
-    m->due = true;
     m->next_same_hash = q->bucket[b];
     q->bucket[b] = i;
     for (; at > 0 && earlier(q, i, q->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -91,15 +90,13 @@ static uint32_t new_moment(struct queue *q, uint64_t time)
     return i;
 }
 
-static struct moment *moment_at(struct queue *q, uint64_t time)
+static void find_moment(struct queue *q, uint64_t time)
 {
-    if (q->moments && q->moment[q->latest].time == time && q->moment[q->latest].due)
-        return &q->moment[q->latest]; /* as nearly always, where packets are of one size */
     uint32_t i = q->moments ? q->bucket[hash(q, time)] : NONE;
     while (i != NONE && q->moment[i].time != time)
         i = q->moment[i].next_same_hash;
     q->latest = i != NONE ? i : new_moment(q, time);
-    return &q->moment[q->latest];
+    q->latest_time = time;
 }
 
 /* drop_first_moment takes the moment at the top off the heap and the hash. */
@@ -120,7 +117,8 @@ static void drop_first_moment(struct queue *q)
     while (*link != gone)
         link = &q->moment[*link].next_same_hash;
     *link = q->moment[gone].next_same_hash;
-    q->moment[gone].due = false;
+    if (gone == q->latest)
+        q->latest_time = UINT64_MAX;
     q->moment[gone].next_same_hash = q->moment_free;
     q->moment_free = gone;
 }
@@ -129,7 +127,7 @@ static void drop_first_moment(struct queue *q)
 
 void queue_init(struct queue *q, uint32_t nodes, bool by_node)
 {
-    *q = (struct queue){.lists = by_node ? nodes : 1};
+    *q = (struct queue){.lists = by_node ? nodes : 1, .latest_time = UINT64_MAX};
 }
 
 struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node)
@@ -142,8 +140,10 @@ struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uin
     e->time = time;
     e->kind = kind;
     e->node = node;
+    if (time != q->latest_time) /* it seldom is another one, where packets are of one size */
+        find_moment(q, time);
     uint32_t at = q->lists > 1 ? node : 0;
-    struct moment *m = moment_at(q, time);
+    struct moment *m = &q->moment[q->latest];
     struct list *list = &m->list[at];
     int wakes = kind == WAKE;
     if (list->first[wakes])

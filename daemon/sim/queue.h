@@ -66,10 +66,10 @@ struct queue {
         uint64_t *some;                       /* bit of a list: it has events */
         uint32_t at;                          /* the list whose turn it is */
         uint32_t next_same_hash;
-        bool due; /* on the heap */
     } * moment;
     uint32_t moments, moment_free;
-    uint32_t latest;        /* the moment for which something was put last */
+    uint32_t latest;        /* the moment for which something was put last, */
+    uint64_t latest_time;   /* and its time; UINT64_MAX when it is over */
     uint32_t *heap, heaped; /* moments by time */
     uint32_t *bucket, buckets;
 };

@@ -77,6 +77,9 @@ struct td_sim {
     uint64_t waiting; /* requests of all clients without reply */
     uint32_t epoch;
     td_time now, packet_ns; /* packet_ns: of a whole packet on a modelled link */
+    bool instant;           /* modelled and hollow: sends and computations are over at once */
+    bool in_order;          /* modelled: a short packet overtakes none of those before it */
+    uint8_t cable[TD_DIRECTIONS_MAX]; /* the same for directions with one session */
     struct queue queue;
     struct node *node; /* [nodes] */
     struct client *client;
@@ -89,6 +92,7 @@ struct td_sim {
     const struct td_event *gathered[SIM_TOGETHER]; /* for one core, that takes them together */
     struct td_message heard[SIM_TOGETHER];         /* what those of them that are messages say */
     uint32_t gathered_count;
+    bool replied; /* in the step under way */
     struct td_wire_memory *decoded;
     struct td_actions *actions;
     char text[512];
@@ -119,19 +123,21 @@ void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_act(struct td_sim *sim, uint32_t node);
 /* sim_forget drops the tree messages that a node keeps for another, up to a number. */
 void sim_forget(struct end *end, uint64_t number);
-/* sim_instant: whether the core's computations and sends are over at once, within the step. */
-static inline bool sim_instant(const struct td_sim *sim)
-{
-    return sim->options.modelled && sim->options.hollow;
-}
 /* sim_answer feeds an event to the core after the actions of the step under way. */
 void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle);
 /* sim_delay returns now + 1 ... now + most. */
 td_time sim_delay(struct td_sim *sim, td_time most);
 /* sim_mix puts a number into the history's hash. */
-void sim_mix(struct td_sim *sim, uint64_t value);
+static inline void sim_mix(struct td_sim *sim, uint64_t value)
+{
+    uint64_t h = (sim->hash ^ value) * 0x9e3779b97f4a7c15u;
+    sim->hash = h ^ h >> 29;
+}
 /* sim_age returns how long ago a hollow buffer came. */
-td_time sim_age(const struct td_sim *sim, uint32_t buffer);
+static inline td_time sim_age(const struct td_sim *sim, uint32_t buffer)
+{
+    return ((uint32_t)sim->now - buffer) & SIM_AGE_MASK;
+}
 /* sim_trace prints a line; '>' into the core, '<' out of it. Without a trace it is a test. */
 #define sim_trace(sim, ...) ((sim)->options.trace ? sim_print(sim, __VA_ARGS__) : (void)0)
 void sim_print(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)

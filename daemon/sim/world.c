@@ -13,7 +13,7 @@
 enum {
     RECONNECT_NS = 10000000,
     CACHE_LINE = 64,
-    FETCH_NODES_MIN = 128 /* fewer fit a second-level cache */
+    FETCH_NODES_MIN = 32 /* fewer fit a second-level cache */
 };
 
 void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
@@ -40,17 +40,6 @@ uint64_t td_sim_random(struct td_sim *sim, uint64_t below)
 td_time sim_delay(struct td_sim *sim, td_time most)
 {
     return sim->now + 1 + td_sim_random(sim, most);
-}
-
-td_time sim_age(const struct td_sim *sim, uint32_t buffer)
-{
-    return ((uint32_t)sim->now - buffer) & SIM_AGE_MASK;
-}
-
-void sim_mix(struct td_sim *sim, uint64_t value)
-{
-    uint64_t h = (sim->hash ^ value) * 0x9e3779b97f4a7c15u;
-    sim->hash = h ^ h >> 29;
 }
 
 void sim_print(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
@@ -146,6 +135,8 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
     sim->options = *options;
     sim->random = options->seed;
     sim->packet_ns = td_settings_link_time(&options->settings, options->settings.packet_bytes);
+    sim->instant = options->modelled && options->hollow;
+    sim->in_order = options->modelled && options->settings.tuning.fabric == TD_FABRIC_ROUTED;
     sim->hash = 0xcbf29ce484222325u;
     sim->decoded = malloc(sizeof *sim->decoded);
     sim->actions = malloc(sizeof *sim->actions);
@@ -153,6 +144,8 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
                 td_topology_parse(&sim->topology, options->shape, &position, &why) == TD_OK;
     if (made)
         made = (sim->node = calloc(sim->topology.nodes, sizeof *sim->node)) != NULL;
+    for (uint8_t d = 0; d < TD_DIRECTIONS_MAX; d++)
+        sim->cable[d] = sim->topology.size[d / 2] == 2 ? d / 2 * 2 : d;
     /* nothing takes no time between nodes */
     queue_init(&sim->queue, sim->topology.nodes,
                options->modelled && options->control_ns > 0 && sim->packet_ns > 0);
@@ -409,7 +402,7 @@ static void feed_gathered(struct td_sim *sim, uint32_t node)
 void sim_gather(struct td_sim *sim, uint32_t node, const struct td_event *event)
 {
     sim->gathered[sim->gathered_count++] = event;
-    if (sim->gathered_count == SIM_TOGETHER || !sim_instant(sim))
+    if (sim->gathered_count == SIM_TOGETHER || !sim->instant)
         feed_gathered(sim, node);
 }
 
