@@ -42,6 +42,8 @@ void td_reduce_exchange_compile(struct td_program *p);
 void td_reduce_rank_order_compile(struct td_program *p);
 /* scan_chain: scans from node to node. False where ranks are not numbered node by node. */
 bool td_scan_chain_compile(struct td_program *p);
+/* td_scan_chain_chunk returns the bytes that are passed on at once. */
+uint64_t td_scan_chain_chunk(const struct td_program *p);
 /* reduce_parts: reduce-scatter with counts. */
 void td_reduce_parts_compile(struct td_program *p);
 /* gather: gather, scatter and all-gather of long blocks. */

@@ -9,12 +9,14 @@
  * single node only the folds are left: each element is read once and written once a rank.
  *
  * What comes lies in scratch, which has room for two windows of chunks. FREE is a barrier after
- * which all nodes may send the window after next. */
+ * which all nodes may send the window after next. On the routed fabric, where chains are long and a
+ * packet is there soon, chunks are some packets, and a window is as long as the chain twice. */
 #include "collectives.h"
 
-enum { AHEAD = 2, WINDOW = 8, CHUNK = TD_COMPUTE_BYTES / 2 };
+enum { AHEAD = 2, WINDOW_MIN = 8, CHUNK_MAX = TD_COMPUTE_BYTES / 2 };
 enum { RECV, TOTAL, FOLD, SEND, FREE };
-enum { P_BYTES, P_PLACE, P_PLACES }; /* of the vector; of a chunk in scratch, and how many */
+/* Bytes of the vector; of a chunk; of its place in scratch, and how many. */
+enum { P_BYTES, P_CHUNK, P_PLACE, P_PLACES };
 
 static bool is_last(const struct td_program *p)
 {
@@ -36,8 +38,9 @@ static bool in_order(const struct td_group *g)
 static struct td_slice chunk(const struct td_program *p, enum td_space space, uint32_t rank,
                              uint64_t index)
 {
-    int64_t begin = (int64_t)index * CHUNK, left = p->parameter[P_BYTES] - begin;
-    return td_slice_at(space, rank, begin, left < CHUNK ? left : CHUNK);
+    int64_t each = p->parameter[P_CHUNK], begin = (int64_t)index * each;
+    int64_t left = p->parameter[P_BYTES] - begin;
+    return td_slice_at(space, rank, begin, left < each ? left : each);
 }
 
 /* in_scratch names the place of a chunk that comes (area 0), or is made for the next node (1). */
@@ -103,19 +106,44 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
 
 static const struct td_method method = {"scan_chain", expand};
 
+/* With n packets, N nodes, and a slot that a chunk costs besides, n + N c + n / c is least at the
+ * square root of n / N. */
+uint64_t td_scan_chain_chunk(const struct td_program *p)
+{
+    uint64_t packet = p->tuning.packet_bytes, many = 1;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED || packet == 0 || packet >= CHUNK_MAX)
+        return CHUNK_MAX;
+    uint64_t packets = p->call.count * td_type_bytes(p->call.type) / packet / p->group->slots;
+    while ((many + 1) * (many + 1) <= packets && (many + 1) * packet <= CHUNK_MAX)
+        many++;
+    return (many * packet + 63) & ~(uint64_t)63; /* no number is cut */
+}
+
+/* window_of returns how many chunks are a window. */
+static uint64_t window_of(const struct td_program *p, uint64_t chunk)
+{
+    uint64_t most = p->tuning.relay_bytes / (2 * AHEAD * chunk), window = 2 * p->group->slots;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED)
+        return WINDOW_MIN;
+    window = window < most ? window : most;
+    return window > WINDOW_MIN ? window : WINDOW_MIN;
+}
+
 bool td_scan_chain_compile(struct td_program *p)
 {
     if (!in_order(p->group))
         return false;
     bool scans = p->call.kind == TD_KIND_SCAN;
     int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
-    uint64_t chunks = (uint64_t)(bytes / CHUNK + (bytes % CHUNK != 0));
-    uint64_t windows = (chunks + WINDOW - 1) / WINDOW;
+    int64_t each = (int64_t)td_scan_chain_chunk(p);
+    uint64_t chunks = (uint64_t)(bytes / each + (bytes % each != 0));
+    uint64_t window = window_of(p, (uint64_t)each), windows = (chunks + window - 1) / window;
     uint64_t comes = p->slot > 0 ? chunks : 0, goes = is_last(p) ? 0 : chunks;
     p->method = &method;
     p->parameter[P_BYTES] = bytes;
-    p->parameter[P_PLACE] = bytes < CHUNK ? (bytes + 15) & ~(int64_t)15 : CHUNK;
-    p->parameter[P_PLACES] = chunks < AHEAD * WINDOW ? (int64_t)chunks : AHEAD * WINDOW;
+    p->parameter[P_CHUNK] = each;
+    p->parameter[P_PLACE] = bytes < each ? (bytes + 15) & ~(int64_t)15 : each;
+    p->parameter[P_PLACES] = (int64_t)(chunks < AHEAD * window ? chunks : AHEAD * window);
     int64_t areas = (comes > 0) + (goes > 0 && !scans);
     p->scratch_bytes = areas * p->parameter[P_PLACES] * p->parameter[P_PLACE];
     td_program_add(p, TD_RECV, comes, "of the ranks before");
@@ -131,9 +159,9 @@ bool td_scan_chain_compile(struct td_program *p)
     if (!scans && goes) /* in place, it takes what the total is made of */
         td_program_need(p, FOLD, TOTAL, 1, 1, 1);
     td_program_need(p, SEND, scans ? FOLD : TOTAL, 1, 1, 1);
-    td_program_need(p, FREE, FOLD, 1, WINDOW, 1);
-    td_program_need(p, FREE, SEND, 1, WINDOW, 1);
-    td_program_need(p, SEND, FREE, WINDOW, 1, 1 - AHEAD);
-    td_program_need(p, TOTAL, FREE, WINDOW, 1, 1 - AHEAD);
+    td_program_need(p, FREE, FOLD, 1, window, 1);
+    td_program_need(p, FREE, SEND, 1, window, 1);
+    td_program_need(p, SEND, FREE, window, 1, 1 - AHEAD);
+    td_program_need(p, TOTAL, FREE, window, 1, 1 - AHEAD);
     return true;
 }

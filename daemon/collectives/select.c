@@ -189,10 +189,13 @@ static bool chain_is_long(const struct td_program *p)
     if (p->tuning.fabric != TD_FABRIC_ROUTED || !grid.box || nodes < 3)
         return false;
     uint64_t n = (payload_bytes(&p->call) + packet - 1) / packet;
-    uint64_t chunk = (TD_COMPUTE_BYTES / 2 + packet - 1) / packet, each = (n + nodes - 1) / nodes;
+    uint64_t chunk = td_scan_chain_chunk(p) / packet + 1, each = (n + nodes - 1) / nodes;
     uint64_t chain = n + (nodes - 2) * (n < chunk ? n : chunk);
+    if (grid.shape.dimensions > 2) /* ways from where rows end, and planes, meet on some links */
+        chain += n * grid.shape.size[td_bound_longest(&grid.shape)];
     uint64_t ranks = (p->group->size + nodes - 1) / nodes; /* all nodes must choose the same */
-    return 2 * td_alltoall_bound(&grid.shape, each * ranks) < chain;
+    /* twice what links carry, and half of that again: pieces are short */
+    return 3 * td_alltoall_bound(&grid.shape, each * ranks) / 2 < chain;
 }
 
 /* compile_allreduce reduces round the rings of a torus, by the way asked for, or that of the least

@@ -151,6 +151,36 @@ static void blocks_go_round_all_rings(void **unused)
         }
 }
 
+static void scans_pass_on_chunks_of_some_packets(void **unused)
+{
+    (void)unused;
+    static const char *const chains[] = {"3", "5", "2x3", "3x4", "16"};
+    for (size_t s = 0; s < sizeof chains / sizeof chains[0]; s++)
+        for (uint32_t per_node = 1; per_node <= 2; per_node++)
+            for (unsigned form = 0; form < 4; form++) {
+                struct world w = make(chains[s], per_node);
+                struct symbolic_stats stats;
+                const struct symbolic_case c = {
+                    .compile = td_select_compile,
+                    .call = {.kind = form % 2 ? TD_KIND_SCAN : TD_KIND_EXSCAN,
+                             .type = TD_TYPE_DOUBLE,
+                             .op = TD_OP_SUM,
+                             .count = form < 2 ? 2500 : 300}, /* some windows, or one */
+                    .topology = w.topology,
+                    .tuning = {.fabric = TD_FABRIC_ROUTED,
+                               .packet_bytes = 64,
+                               .relay_bytes = form < 2 ? 1 << 12 : 1 << 30},
+                    .rank_node = w.rank_node,
+                    .size = w.size,
+                    .in_place = form / 2 == per_node % 2,
+                    .orders = 2};
+                const char *wrong = symbolic_check(&c, &stats);
+                if (wrong)
+                    fail_msg("scan of %llu on %s, %u ranks a node: %s",
+                             (unsigned long long)c.call.count, chains[s], per_node, wrong);
+            }
+}
+
 static void broadcast_goes_down_edge_disjoint_trees(void **unused)
 {
     (void)unused;
@@ -277,6 +307,7 @@ int main(void)
         cmocka_unit_test(allreduce_goes_round_all_rings),
         cmocka_unit_test(allreduce_halves_with_near_partners),
         cmocka_unit_test(blocks_go_round_all_rings),
+        cmocka_unit_test(scans_pass_on_chunks_of_some_packets),
         cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),
         cmocka_unit_test(a_reduction_comes_up_edge_disjoint_trees),
         cmocka_unit_test(no_two_trees_share_a_link),
