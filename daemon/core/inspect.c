@@ -7,6 +7,7 @@
 #include "job.h"
 #include "link.h"
 #include "operation.h"
+#include "shrink.h"
 #include "torus.h"
 
 /* struct page: rows from `cursor` on go into the reply until it is full. */
@@ -168,6 +169,24 @@ static void operation_row(struct page *p, const struct td_communicator *c,
     row->arrived_bytes = td_bit_bytes(c->group.size);
 }
 
+static void shrink_row(struct page *p, const struct td_communicator *c, const struct td_shrink *s)
+{
+    struct td_status_row *row = next_row(p);
+    uint8_t *bits = row ? bitmap(p, c->group.size) : NULL;
+    if (!bits)
+        return;
+    td_shrink_arrived(s, bits);
+    row->name = c->name;
+    row->text = "shrink";
+    row->group = c->index;
+    row->size = c->group.size;
+    row->sequence = s->number;
+    row->age_ns = p->core->now - s->started_at;
+    row->phase = s->accepted_round > 0;
+    row->arrived = bits;
+    row->arrived_bytes = td_bit_bytes(c->group.size);
+}
+
 static void list_operations(struct page *p)
 {
     for (const struct td_communicator *c = p->core->communicators; c; c = c->next) {
@@ -178,6 +197,8 @@ static void list_operations(struct page *p)
             if (o)
                 operation_row(p, c, o);
         }
+        if (c->shrink && c->shrink->active)
+            shrink_row(p, c, c->shrink);
     }
 }
 

@@ -147,6 +147,13 @@ static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
     return c->shrink;
 }
 
+static void activate(const struct td_core *core, struct td_shrink *s)
+{
+    if (!s->active)
+        s->started_at = core->now;
+    s->active = true;
+}
+
 static void set_ending(const struct td_communicator *c, struct td_ending *e, td_err error,
                        const uint8_t *lost, const char *text)
 {
@@ -174,6 +181,7 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
         td_communicator_make_left(core, c, s->made, s->last.lost);
     s->number++;
     s->active = s->wanted == s->number;
+    s->started_at = core->now;
     s->accepted_round = 0;
     s->appeal = TD_OK;
     s->expires_at = TD_TIME_NEVER;
@@ -339,7 +347,7 @@ static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
         send_vote(core, s, from);
         return;
     }
-    s->active = true;
+    activate(core, s);
     bool same = m->token == name_of(c);
     if (m->size == TD_SHRINK_ASK) {
         s->vote_due = s->vote_due || !m->last;
@@ -367,7 +375,8 @@ static void take_ending(struct td_core *core, struct td_shrink *s, uint32_t slot
             td_shrink_accept(s, m->rank, m->error, m->bitmap, m->text);
     } else if (m->size == TD_SHRINK_PROPOSE && m->token == name_of(c) && slot == find_head(c)) {
         td_shrink_accept(s, td_shrink_round(c), m->error, m->bitmap, m->text);
-        s->active = s->accept_due = true;
+        activate(core, s);
+        s->accept_due = true;
         td_core_queue(core, &s->task);
     }
 }
@@ -529,7 +538,8 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     if (call->next++ < s->number) { /* it was ended without this rank */
         call->due = true;
     } else {
-        call->here = s->active = s->vote_due = true;
+        activate(core, s);
+        call->here = s->vote_due = true;
         int64_t limit = q->u.shrink.timeout_ns;
         td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
         s->expires_at = at < s->expires_at ? at : s->expires_at;

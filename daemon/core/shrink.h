@@ -64,7 +64,7 @@ struct td_shrink {
         uint32_t client;
         uint64_t request, next; /* next: the number of its next call */
     } * call;
-    td_time expires_at;
+    td_time started_at, expires_at;
     td_err appeal; /* why somebody waits no longer, or TD_OK */
     char appeal_text[TD_TEXT_MAX];
     struct td_ending accepted, last; /* last: the latest decided */
@@ -100,6 +100,9 @@ void td_shrink_seat_gone(struct td_communicator *c, uint32_t local);
 /* td_shrink_keeps: the group cannot go yet, though nobody is left here. */
 bool td_shrink_keeps(const struct td_communicator *c);
 void td_shrink_timers(struct td_core *core, struct td_communicator *c);
+/* td_shrink_arrived writes the ranks (group.size) that nobody waits for: they have called, as far
+ * as is known here, or are lost. */
+void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits);
 void td_shrink_free(struct td_core *core, struct td_communicator *c);
 
 /* ---- between shrink.c and shrink_head.c ---- */

@@ -151,3 +151,18 @@ bool td_shrink_lead(struct td_core *core, struct td_shrink *s)
         td_shrink_decide(core, s);
     return true;
 }
+
+void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits)
+{
+    const struct td_communicator *c = s->communicator;
+    memcpy(bits, c->lost_rank, td_bit_bytes(c->group.size));
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (s->call[i].here)
+            td_bit_set(bits, c->seat[i].rank);
+    for (uint32_t slot = 0; slot < c->group.slots; slot++)
+        for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
+            uint32_t rank = td_group_rank(&c->group, slot, i);
+            if (s->vote[slot] >= TD_VOTE_WAITS && !td_bit(s->missing, rank))
+                td_bit_set(bits, rank); /* at the head alone */
+        }
+}

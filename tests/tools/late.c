@@ -20,8 +20,8 @@ int main(void)
 {
     static double value[COUNT], sum[COUNT], running[COUNT], all[RANKS_MAX][COUNT];
     torus_context *c = NULL;
-    torus_group *world = NULL;
-    torus_request *request[3] = {0};
+    torus_group *world = NULL, *same = NULL;
+    torus_request *request[4] = {0};
     if (torus_open(&c, NULL) != TORUS_OK)
         return 1;
     check(c, torus_join(c, NULL, &world));
@@ -36,7 +36,8 @@ int main(void)
     check(c, torus_iallreduce(world, value, sum, 1, TORUS_DOUBLE, TORUS_SUM, &request[0]));
     check(c, torus_iscan(world, value, running, COUNT, TORUS_DOUBLE, TORUS_SUM, &request[1]));
     check(c, torus_igather(world, value, all, COUNT, TORUS_DOUBLE, 1, &request[2]));
-    for (int i = 0; i < 3; i++)
+    check(c, torus_ishrink(world, &same, &request[3]));
+    for (int i = 0; i < 4; i++)
         check(c, torus_wait(request[i], -1));
     torus_close(c);
     return 0;
