@@ -161,20 +161,17 @@ void queue_give(struct queue *q, struct event *e)
     q->free = e;
 }
 
-/* turn_of finds the list whose turn it is: one after the other until all are empty. False: they
- * are. */
-static bool turn_of(const struct queue *q, struct moment *m)
+/* turn_of returns the list whose turn it is from `at` on, one after the other until all are empty;
+ * NONE: they are. */
+static uint32_t turn_of(const struct queue *q, const struct moment *m, uint32_t at)
 {
-    uint32_t words = (q->lists + 63) / 64, word = m->at / 64;
-    uint64_t left = m->some[word] & ~(uint64_t)0 << m->at % 64;
+    uint32_t words = (q->lists + 63) / 64, word = at / 64;
+    uint64_t left = m->some[word] & ~(uint64_t)0 << at % 64;
     for (uint32_t i = 0; !left && i < words; i++) {
         word = word + 1 < words ? word + 1 : 0;
         left = m->some[word];
     }
-    if (!left)
-        return false;
-    m->at = word * 64 + (uint32_t)__builtin_ctzll(left);
-    return true;
+    return left ? word * 64 + (uint32_t)__builtin_ctzll(left) : NONE;
 }
 
 uint64_t queue_time(const struct queue *q)
@@ -187,8 +184,8 @@ struct event *queue_take(struct queue *q)
     if (!q->heaped)
         return NULL;
     struct moment *m = &q->moment[q->heap[0]];
-    bool any = turn_of(q, m);
-    assert(any);
+    m->at = turn_of(q, m, m->at);
+    assert(m->at != NONE);
     struct list *list = &m->list[m->at];
     struct event **first = &list->first[!list->first[0]], *e = *first;
     *first = q->lists > 1 ? NULL : e->next;
@@ -196,15 +193,24 @@ struct event *queue_take(struct queue *q)
         e->next = NULL;
     if (!list->first[0] && !list->first[1]) {
         m->some[m->at / 64] &= ~((uint64_t)1 << m->at % 64);
-        if (!turn_of(q, m))
+        uint32_t next = turn_of(q, m, m->at);
+        if (next != NONE)
+            m->at = next;
+        else
             drop_first_moment(q);
     }
     return e;
 }
 
-uint32_t queue_soon(const struct queue *q)
+uint32_t queue_soon(const struct queue *q, uint32_t node)
 {
-    return q->lists > 1 && q->heaped ? q->moment[q->heap[0]].at : NONE;
+    if (q->lists == 1 || !q->heaped)
+        return NONE;
+    const struct moment *m = &q->moment[q->heap[0]];
+    if (m->at != node) /* nothing more happens there now */
+        return m->at;
+    uint32_t soon = turn_of(q, m, node + 1 < q->lists ? node + 1 : 0);
+    return soon == node ? NONE : soon;
 }
 
 void queue_fini(struct queue *q)

@@ -83,9 +83,10 @@ uint64_t queue_time(const struct queue *q);
  * until that wakes. Each is to be given back. */
 struct event *queue_take(struct queue *q);
 void queue_give(struct queue *q, struct event *e);
-/* queue_soon returns the node whose turn it is after what was taken, by node; else QUEUE_NONE. */
+/* queue_soon returns the node whose turn it is after a node from which something was taken, by node;
+ * else QUEUE_NONE. */
 #define QUEUE_NONE UINT32_MAX
-uint32_t queue_soon(const struct queue *q);
+uint32_t queue_soon(const struct queue *q, uint32_t node);
 void queue_fini(struct queue *q);
 
 #endif

@@ -545,9 +545,9 @@ static void happen(struct td_sim *sim, struct event *e)
 
 /* fetch has the memory of the core whose turn is next come while the one before is at work: with
  * many cores it is in no cache. */
-static void fetch(const struct td_sim *sim)
+static void fetch(const struct td_sim *sim, uint32_t taken)
 {
-    uint32_t node = queue_soon(&sim->queue);
+    uint32_t node = queue_soon(&sim->queue, taken);
     if (node == QUEUE_NONE || sim->topology.nodes < FETCH_NODES_MIN)
         return;
     const struct node *n = &sim->node[node];
@@ -567,7 +567,8 @@ static bool step(struct td_sim *sim, td_time until)
     sim->now = at;
     struct event *first = queue_take(&sim->queue), *next = NULL;
     uint32_t node = first->node;
-    fetch(sim);
+    if (first->kind != WAKE) /* it was done when the others of the node were taken */
+        fetch(sim, node);
     for (struct event *e = first; e; e = e->next) {
         if (e->next)
             __builtin_prefetch(&e->next->arrival);
