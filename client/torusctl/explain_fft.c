@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/fft_tangle.h"
 #include "collectives/select.h"
 #include "core/arena.h"
 #include "core/layout_text.h"
@@ -170,19 +171,25 @@ static bool fill_group(struct explain_fft *x)
     return good;
 }
 
+/* TANGLE_OPERATIONS: of a point, of which two take 18. */
+enum { TANGLE_OPERATIONS = 9 };
+
 /* measure_pass counts lines, owner by owner. False: no memory. */
 static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
                          struct explain_pass *out)
 {
     const struct td_array *a = p->from;
+    bool points = td_tangle_is(p); /* each is a line by itself */
     uint64_t *lines = calloc(x->group.slots, sizeof *lines), all = 0;
     double n = (double)p->length, each = 5 * n * log2(n);
-    if (p->kind != TD_TRANSFORM_C2C)
+    if (points)
+        each = TANGLE_OPERATIONS;
+    else if (p->kind != TD_TRANSFORM_C2C)
         each /= 2;
     *out = (struct explain_pass){.pass = p};
     for (uint32_t o = 0; lines && o < a->layout.owners; o++) {
         uint64_t count[TD_DIMENSIONS_MAX], elements = td_layout_local(&a->layout, o, count);
-        uint64_t more = elements ? elements / count[p->axis] : 0;
+        uint64_t more = points ? elements : elements ? elements / count[p->axis] : 0;
         all += more;
         lines[a->slot[o]] += more;
         out->bytes += a->slot[o] == a->own ? elements * a->element : 0;

@@ -147,7 +147,7 @@ static void arrow(const struct sheet *s, unsigned panel, unsigned row, const str
     }
     fprintf(s->f, "<text x=\"%d\" y=\"%d\" fill=\"#1a56b0\">transform axis %u, %s of %llu</text>\n",
             LEFT + (int)panel * PANEL, TOP + HIGH + 34 + ROW * (int)row, p->axis,
-            fft_kind_name(p->kind + 1), (unsigned long long)p->length);
+            fft_pass_name(p->kind), (unsigned long long)p->length);
 }
 
 /* move draws the way from the panel before to this one. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/fft_tangle.h"
 #include "collectives/select.h"
 #include "core/quantity.h"
 #include "explain_fft.h"
@@ -66,19 +67,19 @@ static void print_head(const struct explain_fft *x)
 {
     char shape[64], sizes[NAMES], packet[32], all[32], scratch[32], place[80];
     const struct td_stages *s = x->plan->stages;
-    const struct td_array *first = &s->array[0];
+    const struct td_layout *before = &x->plan->from;
+    const uint64_t element = x->plan->element[0];
     uint64_t elements = 1;
-    for (uint32_t d = 0; d < first->layout.dimensions; d++)
-        elements *= first->layout.size[d];
+    for (uint32_t d = 0; d < before->dimensions; d++)
+        elements *= before->size[d];
     td_topology_print(&x->machine.topology, shape, sizeof shape);
     printf("Transform of %s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n",
-           sizes_text(&first->layout, sizes, sizeof sizes), shape,
-           is_routed(x) ? "routed" : "direct", x->group.size, explain_plural(x->group.size),
-           x->ranks_per_node,
+           sizes_text(before, sizes, sizeof sizes), shape, is_routed(x) ? "routed" : "direct",
+           x->group.size, explain_plural(x->group.size), x->ranks_per_node,
            td_quantity_print(x->machine.settings.packet_bytes, packet, sizeof packet));
     printf("  array      %llu elements of %llu bytes, %s; along its axes ",
-           (unsigned long long)elements, (unsigned long long)first->element,
-           td_quantity_print(elements * first->element, all, sizeof all));
+           (unsigned long long)elements, (unsigned long long)element,
+           td_quantity_print(elements * element, all, sizeof all));
     print_kinds(&x->plan->fft);
     printf("\n  grid       %s: %s\n", explain_grid_text(&x->chosen, sizes, sizeof sizes),
            x->reason);
@@ -123,9 +124,16 @@ static void print_pass(const struct explain_fft *x, const struct explain_pass *e
 {
     char size[32], operations[32];
     const struct td_pass *p = e->pass;
-    printf("transform axis %u, %s of %llu points: %llu line%s, %s", p->axis,
-           fft_kind_name(p->kind + 1), (unsigned long long)p->length, (unsigned long long)e->lines,
-           explain_plural(e->lines), td_quantity_print(e->bytes, size, sizeof size));
+    td_quantity_print(e->bytes, size, sizeof size);
+    if (td_tangle_is(p))
+        printf(
+            "%s: between the spectra of %llu real numbers and of these in pairs: %llu point%s, %s",
+            fft_pass_name(p->kind), (unsigned long long)p->length, (unsigned long long)e->lines,
+            explain_plural(e->lines), size);
+    else
+        printf("transform axis %u, %s of %llu points: %llu line%s, %s", p->axis,
+               fft_pass_name(p->kind), (unsigned long long)p->length, (unsigned long long)e->lines,
+               explain_plural(e->lines), size);
     printf(", %s operations\n", number_text(e->operations, operations, sizeof operations));
     if (p->from == p->to)
         printf("     in place in %s", place_text(p->from));
@@ -337,7 +345,7 @@ static json_t *pass_json(const struct explain_pass *e)
 {
     const struct td_pass *p = e->pass;
     return json_pack("{s:s s:i s:s s:I s:I s:I s:I s:I s:i s:f s:f s:o s:o}", "stage", "transform",
-                     "axis", (int)p->axis, "kind", fft_kind_name(p->kind + 1), "points",
+                     "axis", (int)p->axis, "kind", fft_pass_name(p->kind), "points",
                      (json_int_t)p->length, "lines", (json_int_t)e->lines, "lines_most",
                      (json_int_t)e->lines_most, "bytes", (json_int_t)e->bytes, "chunks",
                      (json_int_t)p->chunks, "along", (int)p->along, "operations", e->operations,
@@ -392,7 +400,7 @@ void explain_fft_json(const struct explain_fft *x)
         "{s:i s:s s:s s:s s:i s:i s:s s:o s:s s:i s:o s:s s:o s:I s:o}", "version", 1, "operation",
         "fft", "shape", shape, "fabric", is_routed(x) ? "routed" : "direct", "ranks",
         (int)x->group.size, "packet", (int)x->machine.settings.packet_bytes, "elements",
-        sizes_text(&s->array[0].layout, sizes, sizeof sizes), "kinds", kinds, "program",
+        sizes_text(&x->plan->from, sizes, sizeof sizes), "kinds", kinds, "program",
         x->rows ? "fft_rows" : x->program.method->name, "node", (int)x->machine.node, "coordinates",
         explain_coordinates(&x->machine.topology, x->machine.node), "reason", x->reason, "grid",
         grid_json(&x->chosen), "scratch_bytes", (json_int_t)s->scratch_bytes, "grids",

@@ -22,6 +22,13 @@ const char *fft_kind_name(int kind)
     return kind >= 0 && kind < KINDS ? kinds[kind] : "unknown";
 }
 
+const char *fft_pass_name(unsigned kind)
+{
+    return kind == TD_TRANSFORM_UNTANGLE ? "untangle"
+           : kind == TD_TRANSFORM_TANGLE ? "tangle"
+                                         : fft_kind_name((int)kind + 1);
+}
+
 static bool find_kind(const char *text, size_t length, int *out)
 {
     for (int kind = 0; kind < KINDS; kind++)

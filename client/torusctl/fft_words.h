@@ -7,6 +7,8 @@
 
 /* fft_kind_name returns e.g. "dct2" of TORUS_TRANSFORM_REDFT10. */
 const char *fft_kind_name(int kind);
+/* fft_pass_name: of a pass of the array (enum td_transform_kind). */
+const char *fft_pass_name(unsigned kind);
 /* fft_kinds_read reads kinds with commas between, at most TORUS_DIMENSIONS_MAX. Returns how many;
  * 0: these are none. */
 int fft_kinds_read(const char *text, int *kind);

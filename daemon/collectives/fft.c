@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "collectives.h"
+#include "fft_tangle.h"
 
 /* ---- loops of a pass ---- */
 
@@ -138,10 +139,15 @@ static void expand_pass(const struct td_program *p, const struct td_pass *pass, 
                         struct td_step *step)
 {
     const struct td_array *from = pass->from, *to = pass->to;
+    *step = (struct td_step){.kind = TD_TRANSFORM, .type = (uint8_t)p->plan->fft.type};
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (td_tangle_is(pass)) {
+        td_tangle_expand(p, pass, index, step);
+        return;
+    }
     uint64_t here = from->there[p->slot], part = index % pass->parts;
     uint32_t place = (uint32_t)(index / pass->parts % here);
     struct loops loops;
-    *step = (struct td_step){.kind = TD_TRANSFORM, .type = (uint8_t)p->plan->fft.type};
     find_loops(pass, from->here[place], index / pass->parts / here, &loops);
     if (part >= loops.parts)
         return;
@@ -157,7 +163,6 @@ static void expand_pass(const struct td_program *p, const struct td_pass *pass, 
                              from->base[place] + (int64_t)(loops.offset * from->element), bytes);
     step->to = td_slice_at(to->space, to->local[place],
                            to->base[place] + (int64_t)(loops.to_offset * to->element), bytes);
-    step->to_lanes = (struct td_lanes){1, 0, 0};
     struct td_transform *t = &step->transform;
     t->kind = pass->kind;
     t->type = (uint8_t)p->plan->fft.type;
@@ -200,12 +205,18 @@ static const struct td_method method = {"fft", expand};
 
 /* ---- families ---- */
 
+/* steps_of returns how many steps a chunk has. */
+static uint64_t steps_of(const struct td_program *p, const struct td_pass *pass)
+{
+    return td_tangle_is(pass) ? pass->parts : pass->from->there[p->slot] * pass->parts;
+}
+
 /* add_pass: chunk by chunk after the same chunk of what came before, if that is cut likewise. */
 static void add_pass(struct td_program *p, const struct td_pass *pass,
                      const struct td_phase *before)
 {
     const struct td_stages *s = p->plan->stages;
-    uint64_t here = pass->from->there[p->slot], each = here * pass->parts;
+    uint64_t here = pass->from->there[p->slot], each = steps_of(p, pass);
     unsigned f = td_program_add(p, TD_TRANSFORM, pass->chunks * each, "transform an axis");
     if (!before)
         return;
@@ -213,7 +224,7 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
         const struct td_pass *last = &s->pass[before->index];
         if (last->along == pass->along && last->chunks == pass->chunks &&
             last->lines == pass->lines && pass->along != pass->axis && last->along != last->axis)
-            td_program_need(p, f, before->family, each, here * last->parts, 1);
+            td_program_need(p, f, before->family, each, steps_of(p, last), 1);
         else
             td_program_need_all(p, f, before->family);
         return;
@@ -257,7 +268,7 @@ static void add_move(struct td_program *p, const struct td_array_move *m,
         return;
     }
     const struct td_pass *last = &p->plan->stages->pass[before->index];
-    uint64_t steps = last->from->there[p->slot] * last->parts; /* of a chunk */
+    uint64_t steps = steps_of(p, last);
     td_program_need(p, send, before->family, m->bursts * td_array_move_turns(m) * from, steps, 1);
     td_program_need(p, copy, before->family, from * to * m->pieces, steps, 1);
 }

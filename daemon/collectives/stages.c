@@ -164,11 +164,12 @@ bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32
            (x->parts == 1 || (x->block == y->block && x->offset == y->offset));
 }
 
-/* room returns how many families a move by relays may have: each that may follow, of a transform of
- * these axes, has at least those of a move without. */
+/* room returns how many families a move by relays may have, so that those that may follow have room
+ * as well: a long axis has 3 passes and 6 moves (fft_long.c), others a pass each. */
 static unsigned room(const struct td_stages *s, uint32_t axes)
 {
-    unsigned taken = axes + (axes + 2 - s->moves) * TD_MOVE_FAMILIES;
+    unsigned passes = axes == 1 ? 3 : axes, moves = axes == 1 ? 6 : axes + 2;
+    unsigned taken = passes + (moves - s->moves) * TD_MOVE_FAMILIES;
     for (unsigned i = 0; i + 1 < s->moves; i++)
         taken += td_array_move_families(&s->move[i]);
     return TD_FAMILIES_MAX - taken;

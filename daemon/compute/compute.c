@@ -140,6 +140,8 @@ static td_err transform(const struct td_step *step, const struct td_bases *bases
     td_walk_start(&to, step->to.run ? &step->to : &step->from, bases, NULL, 0, 0);
     uint8_t *in = td_walk_piece(&from, INT64_MAX, &bytes);
     uint8_t *out = td_walk_piece(&to, INT64_MAX, &bytes);
+    if (in && out && step->transform.kind >= TD_TRANSFORM_KINDS)
+        return td_tangle(&step->transform, in, out);
     td_err error = in && out ? td_fft_run(&step->transform, in, out) : TD_OK;
     if (error == TD_OK && in && out && step->transform.twiddle)
         error = td_twiddle(&step->transform, out);

@@ -65,3 +65,62 @@ td_err td_twiddle(const struct td_transform *t, void *out)
     free(r.fine);
     return TD_OK;
 }
+
+/* ---- tangles ---- */
+
+static double complex read_point(const struct td_transform *t, const void *from, int64_t at)
+{
+    return t->type == TD_TYPE_COMPLEX_DOUBLE ? ((const double complex *)from)[at]
+                                             : ((const float complex *)from)[at];
+}
+
+static void write_point(const struct td_transform *t, void *to, int64_t at, double complex value)
+{
+    if (t->type == TD_TYPE_COMPLEX_DOUBLE)
+        ((double complex *)to)[at] = value;
+    else
+        ((float complex *)to)[at] = (float complex)value;
+}
+
+/* untangle: z[k] = e + i o, of the even and the odd numbers' spectra e and o, both of real numbers;
+ * x[k] = e + w o and x[m - k] = conj(e - w o), w = exp(-2 pi i k / n). At 0 partners are the same.
+ */
+static void untangle(double complex w, bool alone, double complex *a, double complex *b)
+{
+    double complex other = conj(alone ? *a : *b);
+    double complex e = (*a + other) / 2, o = (*a - other) / 2 * -I;
+    *a = e + w * o;
+    *b = conj(e - w * o);
+}
+
+/* tangle: the other way, twice as much: FFTW scales nothing. The imaginary parts of x[0] and x[m]
+ * count for nothing. */
+static void tangle(double complex w, bool alone, double complex *a, double complex *b)
+{
+    double complex x = alone ? creal(*a) : *a, y = alone ? creal(*b) : conj(*b);
+    double complex e = x + y, o = conj(w) * (x - y);
+    *a = e + I * o;
+    *b = conj(e) + I * conj(o);
+}
+
+td_err td_tangle(const struct td_transform *t, void *low, void *high)
+{
+    int64_t count = t->batch, step = (int64_t)ceil(sqrt((double)count));
+    double complex *fine = malloc(2 * ((size_t)step + 1) * sizeof *fine), *coarse = fine + step + 1;
+    uint64_t n = (uint64_t)t->length, first = (uint64_t)t->twiddle_first;
+    if (!fine)
+        return TD_ERR_NO_MEMORY;
+    for (int64_t i = 0; i <= step; i++) {
+        fine[i] = conj(root((uint64_t)i, n));
+        coarse[i] = conj(root(first + (uint64_t)(i * step), n));
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double complex a = read_point(t, low, i), b = read_point(t, high, count - 1 - i);
+        double complex w = fine[i % step] * coarse[i / step];
+        (t->kind == TD_TRANSFORM_UNTANGLE ? untangle : tangle)(w, first + (uint64_t)i == 0, &a, &b);
+        write_point(t, high, count - 1 - i, b);
+        write_point(t, low, i, a);
+    }
+    free(fine);
+    return TD_OK;
+}
