@@ -12,19 +12,15 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return h;
 }
 
-/* check_lost returns NULL, or which member the job has lost. Who has only left the group that the
- * new one is made of is none: it may have made the new one before. */
+/* check_lost returns NULL, or which member the job is known to have lost. Who has only left the
+ * group that the new one is made of is none: it may have made the new one before. */
 static const char *check_lost(struct td_core *core, const struct td_communicator *parent,
                               const struct td_request *q)
 {
     const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
-    for (uint32_t i = 0; world && world->broken && i < q->u.make.members; i++) {
-        uint32_t slot = 0, local = 0, rank = (uint32_t)q->u.make.member[i];
-        td_group_locate(&parent->group, rank, &slot, &local);
-        uint32_t lost = world->node_lost ? parent->group.node[slot]
-                        : parent->member ? parent->member[rank]
-                                         : rank;
-        if (lost == world->lost)
+    for (uint32_t i = 0; world && i < q->u.make.members; i++) {
+        uint32_t rank = (uint32_t)q->u.make.member[i];
+        if (td_bit(world->lost_rank, parent->member ? parent->member[rank] : rank))
             return td_core_format(core, "rank %u is lost", rank);
     }
     return NULL;

@@ -424,6 +424,13 @@ static void those_that_a_killed_process_leaves_go_on(void **state)
     stop();
 }
 
+static void kill_daemon(uint32_t node)
+{
+    kill(daemon_pid[node], SIGKILL);
+    waitpid(daemon_pid[node], NULL, 0);
+    daemon_pid[node] = 0;
+}
+
 static void a_lost_node_is_left_out_with_its_ranks(void **state)
 {
     (void)state;
@@ -433,14 +440,33 @@ static void a_lost_node_is_left_out_with_its_ranks(void **state)
     start(3, "");
     join_all(context, world, MANY);
     must(0, torus_ibarrier(world[0], &request));
-    kill(daemon_pid[1], SIGKILL);
-    waitpid(daemon_pid[1], NULL, 0);
-    daemon_pid[1] = 0;
+    kill_daemon(1);
     assert_int_equal(torus_wait(request, 20 * (int64_t)SECOND), TORUS_ERR_NODE_FAILED);
     shrink_all(world, left, 5, made);
     assert_members(made, left, 5);
     assert_sum(made, left, 5, 16);
     close_all(context, MANY);
+    stop();
+}
+
+static void all_ranks_of_all_lost_nodes_are_known_to_be_lost(void **state)
+{
+    (void)state;
+    static const uint32_t left[] = {0, 3}, lists[4][2] = {{0, 1}, {0, 2}, {0, 4}, {0, 5}};
+    torus_group *made[MANY] = {NULL}, *other = NULL;
+    start(3, "");
+    join_all(context, world, 6);
+    kill_daemon(2);
+    kill_daemon(1);
+    shrink_all(world, left, 2, made);
+    assert_members(made, left, 2);
+    for (int i = 0; i < 4; i++) {
+        char words[40];
+        snprintf(words, sizeof words, "rank %u is lost", lists[i][1]);
+        assert_int_equal(torus_group_create(world[0], lists[i], 2, &other), TORUS_ERR_INVALID);
+        assert_says(context[0], words);
+    }
+    close_all(context, 6);
     stop();
 }
 
@@ -491,6 +517,7 @@ int main(void)
         cmocka_unit_test_teardown(the_limits_of_a_group_are_those_it_was_made_with, clean_up),
         cmocka_unit_test_teardown(those_that_a_killed_process_leaves_go_on, clean_up),
         cmocka_unit_test_teardown(a_lost_node_is_left_out_with_its_ranks, clean_up),
+        cmocka_unit_test_teardown(all_ranks_of_all_lost_nodes_are_known_to_be_lost, clean_up),
         cmocka_unit_test_teardown(ranks_that_do_not_shrink_are_named_to_all, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
