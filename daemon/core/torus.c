@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "torus.h"
+#include "torus_internal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -19,54 +19,6 @@ _Static_assert(TD_CHANNELS == sizeof((struct td_packet *)0)->channel_freed / siz
                "a packet tells of all channels");
 _Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has place and generation");
 
-/* struct note: a packet in transit, while it is in an input channel, or one on a link until the
- * neighbour has it. */
-struct note {
-    struct td_packet packet;
-    uint32_t buffer;
-    uint32_t next_free;
-};
-_Static_assert(sizeof(struct note) == 128, "two cache lines");
-
-struct port {
-    uint32_t neighbour; /* the node itself where a mesh ends */
-    struct td_link *link;
-    td_time free_at;            /* the way out */
-    uint32_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
-    bool untold;                /* something was freed, and not told at the last turn */
-    uint64_t bytes, retries;    /* for looking: td_torus_look */
-    /* Nodes that are to be told that the neighbour is lost, or is back, whichever it is now; of two
-     * cables to one neighbour the first has it. */
-    uint8_t *tell;
-    bool lost, any_told;
-};
-
-struct td_torus {
-    struct td_router *router;
-    uint32_t directions;
-    uint32_t again;    /* a bit for each direction in which what was told may have been lost */
-    uint32_t lost;     /* ports whose neighbour is lost */
-    td_time packet_ns; /* of a whole packet on a link */
-    td_time wake_at;
-    td_time due;                                 /* when the turn under way should have been */
-    struct port port[TD_PORTS_MAX];              /* by direction of the way out */
-    struct note *note;                           /* [notes] */
-    uint32_t notes_left, notes_free, notes_lost; /* lost: the buffers are to be released */
-    uint16_t *missing; /* [nodes] a bit for each side on which a neighbour has given it up */
-    uint32_t missing_count;
-    struct td_task news; /* tells what ports have to tell */
-    bool purge;
-    struct ticket {
-        struct td_transfer *transfer;
-        uint16_t generation;
-        uint16_t next_free;
-    } * ticket; /* [TD_TICKETS] */
-    uint32_t tickets_free;
-    struct td_operation *crowded;
-};
-
-static bool tell_news(struct td_core *core, struct td_task *task);
-
 struct td_torus *td_torus_create(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;
@@ -81,7 +33,7 @@ struct td_torus *td_torus_create(struct td_core *core)
     /* one for every slot, and one for every packet unacknowledged */
     torus->notes_left = 2 * torus->directions * TD_CHANNELS * rules->slots;
     torus->notes_lost = UINT32_MAX;
-    torus->news.advance = tell_news;
+    torus->news.advance = td_torus_tell_news;
     torus->missing = td_arena_alloc(core->arena, t->nodes * sizeof *torus->missing);
     torus->note = td_arena_alloc_lines(core->arena, torus->notes_left * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
@@ -132,12 +84,6 @@ unsigned td_torus_spans(const struct td_core *core, struct td_span *spans, unsig
     return count;
 }
 
-static void wake(struct td_core *core, td_time at)
-{
-    if (at < core->torus->wake_at)
-        core->torus->wake_at = at;
-}
-
 td_time td_torus_wake_at(const struct td_core *core)
 {
     return core->torus->wake_at;
@@ -163,95 +109,19 @@ static void give_note(struct td_torus *torus, uint32_t place)
     torus->notes_left++;
 }
 
-/* lose_note: a packet in transit is lost; its buffer is released when there is room to say so. */
-static void lose_note(void *core, uint64_t tag)
-{
-    struct td_torus *torus = ((struct td_core *)core)->torus;
-    torus->note[tag].next_free = torus->notes_lost;
-    torus->notes_lost = (uint32_t)tag;
-}
-
 static void release_lost(struct td_core *core)
 {
     struct td_torus *torus = core->torus;
     while (torus->notes_lost != UINT32_MAX) {
         uint32_t place = torus->notes_lost;
         if (!td_core_room(core)) {
-            wake(core, core->now);
+            td_torus_wake(core, core->now);
             return;
         }
         torus->notes_lost = torus->note[place].next_free;
         td_core_release_buffer(core, torus->note[place].buffer);
         give_note(torus, place);
     }
-}
-
-/* ---- lost nodes ---- */
-
-/* between: whether a shortest way from here to `to` leads through `node`, or ends there. */
-static bool between(const struct td_core *core, uint32_t to, uint32_t node)
-{
-    const struct td_topology *t = &core->options.topology;
-    return td_topology_distance(t, core->node, node) + td_topology_distance(t, node, to) ==
-           td_topology_distance(t, core->node, to);
-}
-
-/* way_is_lost ends an operation that sends where a lost node is on the way. */
-static bool way_is_lost(struct td_core *core, struct td_operation *o, uint32_t to)
-{
-    struct td_torus *torus = core->torus;
-    for (uint32_t n = 0, left = torus->missing_count; left; n++) {
-        if (!torus->missing[n])
-            continue;
-        left--;
-        if (between(core, to, n)) {
-            td_communicator_way_lost(core, o->communicator, n, "it is on the way of its packets");
-            return true;
-        }
-    }
-    return false;
-}
-
-/* port_of returns the first port to a neighbour, NULL when the node is none. */
-static struct port *port_of(struct td_torus *torus, uint32_t node)
-{
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour == node)
-            return &torus->port[d];
-    return NULL;
-}
-
-/* dead_end returns a lost neighbour when all that a parcel can go to are lost; else UINT32_MAX. */
-static uint32_t dead_end(const struct td_core *core, const struct td_parcel *p)
-{
-    const struct td_torus *torus = core->torus;
-    uint32_t lost = UINT32_MAX;
-    if (torus->lost == 0)
-        return lost; /* as nearly always */
-    for (uint32_t d = 0; d < torus->directions / 2; d++) {
-        if (p->left[d] == 0)
-            continue;
-        lost = torus->port[2 * d + (p->left[d] < 0)].neighbour;
-        if (!core->link[lost].dead)
-            return UINT32_MAX;
-    }
-    return lost;
-}
-
-/* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that may not have
- * heard, since it was not there, or the neighbour never was. */
-static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
-{
-    struct td_core *core = owner;
-    uint32_t lost = dead_end(core, p);
-    if (lost == UINT32_MAX)
-        return false;
-    struct port *port = port_of(core->torus, lost);
-    td_bit_set(port->tell, core->torus->note[p->tag].packet.origin);
-    port->lost = port->any_told = true;
-    td_core_queue(core, &core->torus->news);
-    lose_note(core, p->tag);
-    return true;
 }
 
 /* ---- messages ---- */
@@ -333,7 +203,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
     s.packets = packets_of(core, bytes);
-    if (way_is_lost(core, o, step->peer))
+    if (td_torus_way_is_lost(core, o, step->peer))
         return false;
     td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
     if (step->sign)
@@ -356,7 +226,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     t->ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place;
     bool shipped = td_router_ship(torus->router, queue, &s);
     assert(shipped);
-    wake(core, core->now);
+    td_torus_wake(core, core->now);
     return true;
 }
 
@@ -368,7 +238,7 @@ static void finish(struct td_core *core, struct td_transfer *t)
     if (!t->abandoned)
         td_engine_delivered(core, t->operation, t->family, t->index);
     free_transfer(core, t);
-    wake(core, core->now); /* tickets and memory: for those who are crowded */
+    td_torus_wake(core, core->now); /* tickets and memory: for those who are crowded */
 }
 
 void td_torus_settled(struct td_core *core, const struct td_flight *f)
@@ -406,7 +276,7 @@ void td_torus_abandon(struct td_core *core, struct td_operation *o)
     if (!any)
         return;
     td_router_discard(torus->router, is_abandoned, core);
-    wake(core, core->now); /* others may find room */
+    td_torus_wake(core, core->now); /* others may find room */
     for (uint32_t i = 0; i < TD_TICKETS; i++)
         if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
             finish(core, torus->ticket[i].transfer);
@@ -434,7 +304,7 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     *why = "it sent a packet that this torus does not allow";
     if (!sane(core, node, packet))
         return false;
-    wake(core, core->now);
+    td_torus_wake(core, core->now);
     if (!td_router_credit_all(torus->router, packet->direction ^ 1u, packet->channel_freed)) {
         *why = "it gave back more slots than were taken";
         return false;
@@ -453,7 +323,7 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     memcpy(parcel.left, packet->left, sizeof parcel.left);
     if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
         take_note(torus, packet, buffer);
-        torus->purge = torus->purge || dead_end(core, &parcel) != UINT32_MAX;
+        torus->purge = torus->purge || td_torus_dead_end(core, &parcel) != UINT32_MAX;
         return true;
     }
     bool taken =
@@ -469,7 +339,7 @@ void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, 
 {
     if (core->torus->port[direction ^ 1].link->session_in == session)
         td_router_freed(core->torus->router, direction, channel);
-    wake(core, core->now);
+    td_torus_wake(core, core->now);
 }
 
 /* ---- moving ---- */
@@ -540,7 +410,7 @@ void td_torus_repeat(struct td_core *core, struct td_flight *f)
         emit_own(core, f, &note->packet);
     else
         emit_forward(core, note);
-    wake(core, core->now);
+    td_torus_wake(core, core->now);
 }
 
 static void send_own(struct td_core *core, struct port *port, const struct td_move *move)
@@ -604,7 +474,7 @@ static void give_credit(struct td_core *core, unsigned direction)
     if (core->settings.link_rate && !port->untold && !again &&
         2 * most < core->settings.router.slots) {
         port->untold = true;
-        wake(core, core->now + torus->packet_ns);
+        td_torus_wake(core, core->now + torus->packet_ns);
         return;
     }
     struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_PACKET);
@@ -648,12 +518,12 @@ static void next_turn(struct td_core *core, uint32_t moved)
         return;
     for (uint32_t d = 0; d < torus->directions; d++)
         if (torus->port[d].free_at > core->now)
-            wake(core, torus->port[d].free_at);
+            td_torus_wake(core, torus->port[d].free_at);
         else if (moved >> d & 1)
-            wake(core, core->now);
+            td_torus_wake(core, core->now);
     td_time pause = td_router_pause_ends(torus->router);
     if (pause > core->now)
-        wake(core, pause);
+        td_torus_wake(core, pause);
 }
 
 /* relieve calls those who waited for room. One whose queue is as full as before waits on. */
@@ -686,7 +556,7 @@ void td_torus_turn(struct td_core *core)
     torus->due = core->now - torus->wake_at < packet ? torus->wake_at : core->now - packet;
     torus->wake_at = TD_TIME_NEVER;
     if (torus->purge)
-        td_router_purge(torus->router, lose_at_dead_end, core);
+        td_torus_purge(core);
     torus->purge = false;
     release_lost(core);
     uint32_t idle = idle_ports(core), moved = 0;
@@ -704,151 +574,4 @@ void td_torus_turn(struct td_core *core)
     give_credits(core, moved);
     relieve(core);
     next_turn(core, moved);
-}
-
-/* ---- links ---- */
-
-/* announce has all nodes told that a neighbour is lost, or is back. */
-static void announce(struct td_core *core, struct port *port)
-{
-    memset(port->tell, 0xff, td_bit_bytes(core->options.topology.nodes));
-    td_core_queue(core, &core->torus->news);
-}
-
-static bool tell_news(struct td_core *core, struct td_task *task)
-{
-    struct td_torus *torus = core->torus;
-    (void)task;
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        struct port *port = &torus->port[d];
-        struct td_message m = {
-            .kind = TD_MESSAGE_NODE_LOST, .node = port->neighbour, .last = !port->lost};
-        for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-            if (!td_bit(port->tell, n))
-                continue;
-            if (!td_core_room(core))
-                return false;
-            td_bit_clear(port->tell, n);
-            if (n != core->node && n != port->neighbour && !core->link[n].dead)
-                td_core_send(core, n, &m);
-        }
-    }
-    return true;
-}
-
-/* sides returns a bit for each direction in which `from` is the neighbour of a node. */
-static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
-{
-    uint32_t bits = 0;
-    for (uint32_t d = 0; node != from && d < core->torus->directions; d++)
-        if (td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) == from)
-            bits |= 1u << d;
-    return (uint16_t)bits;
-}
-
-/* mark notes that a neighbour of a node has lost it, and ends the messages that may have been on
- * their way through it. What another node says holds as long as that one is known to be there. */
-static void mark(struct td_core *core, uint32_t node, uint32_t from)
-{
-    struct td_torus *torus = core->torus;
-    uint16_t bits = sides(core, node, from);
-    if (!bits)
-        return;
-    if (!(torus->missing[node] & bits)) {
-        td_link_watch(core, from);
-        if (from != core->node)
-            td_link_want(core, &core->link[from]);
-    }
-    torus->missing_count += !torus->missing[node];
-    torus->missing[node] |= bits;
-    for (uint32_t i = 0; i < TD_TICKETS; i++) {
-        struct td_transfer *t = torus->ticket[i].transfer;
-        if (t && !t->abandoned && between(core, t->peer, node))
-            td_communicator_way_lost(core, t->operation->communicator, node,
-                                     "it was on the way of its packets");
-    }
-}
-
-static void unmark(struct td_core *core, uint32_t node, uint32_t from)
-{
-    struct td_torus *torus = core->torus;
-    uint16_t bits = torus->missing[node] & sides(core, node, from);
-    if (!bits)
-        return;
-    td_link_unwatch(core, from);
-    torus->missing[node] = (uint16_t)(torus->missing[node] & ~bits);
-    torus->missing_count -= !torus->missing[node];
-}
-
-void td_torus_news(struct td_core *core, uint32_t from, const struct td_message *m)
-{
-    const struct td_topology *t = &core->options.topology;
-    if (m->node >= t->nodes || m->node == core->node)
-        return;
-    if (!m->last) {
-        mark(core, m->node, from);
-        return;
-    }
-    unmark(core, m->node, from);
-    for (uint32_t d = 0; d < core->torus->directions; d++) /* it speaks, so it is there */
-        unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
-}
-
-/* withdraw forgets what a node said that is not there any more, or not the same. */
-static void withdraw(struct td_core *core, uint32_t from)
-{
-    for (uint32_t d = 0; d < core->torus->directions; d++)
-        unmark(core, td_topology_neighbour(&core->options.topology, from, d / 2, d % 2 ? -1 : 1),
-               from);
-}
-
-void td_torus_link_lost(struct td_core *core, uint32_t node)
-{
-    struct td_torus *torus = core->torus;
-    struct port *first = port_of(torus, node);
-    if (node == core->node)
-        return;
-    withdraw(core, node);
-    if (!first)
-        return;
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        struct port *port = &torus->port[d];
-        if (port->neighbour != node)
-            continue;
-        td_router_reset(torus->router, d, lose_note, core);
-        memset(port->told, 0, sizeof port->told);
-    }
-    torus->purge = true;
-    wake(core, core->now);
-    mark(core, node, core->node);
-    if (!core->link[node].dead) { /* it is there, anew */
-        unmark(core, node, core->node);
-        return;
-    }
-    /* of one that has never been there, those are told who send by way of it */
-    bool news = !first->lost && core->link[node].incarnation;
-    torus->lost += !first->lost;
-    first->lost = true;
-    if (!news)
-        return;
-    first->any_told = true;
-    announce(core, first);
-}
-
-void td_torus_link_open(struct td_core *core, uint32_t node)
-{
-    struct td_torus *torus = core->torus;
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour == node && node != core->node)
-            torus->again |= 1u << d;
-    struct port *first = port_of(torus, node);
-    if (first && first->lost) {
-        unmark(core, node, core->node);
-        torus->lost--;
-        first->lost = false;
-        if (first->any_told)
-            announce(core, first);
-        first->any_told = false;
-    }
-    wake(core, core->now);
 }

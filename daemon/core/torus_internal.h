@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torus_internal: what torus.c, where packets move, and torus_news.c, what becomes of them when
+ * nodes are lost, share. */
+#ifndef TD_CORE_TORUS_INTERNAL_H
+#define TD_CORE_TORUS_INTERNAL_H
+
+#include "torus.h"
+
+/* struct note: a packet in transit, while it is in an input channel, or one on a link until the
+ * neighbour has it. */
+struct note {
+    struct td_packet packet;
+    uint32_t buffer;
+    uint32_t next_free;
+};
+_Static_assert(sizeof(struct note) == 128, "two cache lines");
+
+struct port {
+    uint32_t neighbour; /* the node itself where a mesh ends */
+    struct td_link *link;
+    td_time free_at;            /* the way out */
+    uint32_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
+    bool untold;                /* something was freed, and not told at the last turn */
+    uint64_t bytes, retries;    /* for looking: td_torus_look */
+    /* Nodes that are to be told that the neighbour is lost, or is back, whichever it is now; of two
+     * cables to one neighbour the first has it. */
+    uint8_t *tell;
+    bool lost, any_told;
+};
+
+struct td_torus {
+    struct td_router *router;
+    uint32_t directions;
+    uint32_t again;    /* a bit for each direction in which what was told may have been lost */
+    bool has_lost;     /* a neighbour has been lost, at some time */
+    td_time packet_ns; /* of a whole packet on a link */
+    td_time wake_at;
+    td_time due;                                 /* when the turn under way should have been */
+    struct port port[TD_PORTS_MAX];              /* by direction of the way out */
+    struct note *note;                           /* [notes] */
+    uint32_t notes_left, notes_free, notes_lost; /* lost: the buffers are to be released */
+    uint16_t *missing; /* [nodes] a bit for each side on which a neighbour has given it up */
+    uint32_t missing_count;
+    struct td_task news; /* tells what ports have to tell */
+    bool purge;
+    struct ticket {
+        struct td_transfer *transfer;
+        uint16_t generation;
+        uint16_t next_free;
+    } * ticket; /* [TD_TICKETS] */
+    uint32_t tickets_free;
+    struct td_operation *crowded;
+};
+
+static inline void td_torus_wake(struct td_core *core, td_time at)
+{
+    if (at < core->torus->wake_at)
+        core->torus->wake_at = at;
+}
+
+/* ---- torus_news.c ---- */
+
+/* td_torus_way_is_lost ends an operation that sends where a lost node is on the way. */
+bool td_torus_way_is_lost(struct td_core *core, struct td_operation *operation, uint32_t to);
+/* td_torus_dead_end returns a lost neighbour when all that a parcel can go to are lost; else
+ * UINT32_MAX. td_torus_purge drops the packets in transit of which that is so. */
+uint32_t td_torus_dead_end(const struct td_core *core, const struct td_parcel *parcel);
+void td_torus_purge(struct td_core *core);
+/* td_torus_tell_news is the task that tells other nodes what ports have to tell. */
+bool td_torus_tell_news(struct td_core *core, struct td_task *task);
+
+#endif
