@@ -110,9 +110,12 @@ static const char *take_method(struct question *q, const char *value)
         return NULL;
     switch (q->call.kind) {
     case TD_KIND_ALLREDUCE:
+    case TD_KIND_REDUCE_SCATTER:
+    case TD_KIND_ALLGATHER:
         return explain_word(value, rings, &t->rings)
                    ? NULL
-                   : "--method of an allreduce is auto, bucket, swing, swing-whole or flood";
+                   : "--method of allreduce, reduce_scatter and allgather is auto, bucket, swing, "
+                     "flood or, of the first, swing-whole";
     case TD_KIND_ALLTOALLV:
         return explain_word(value, alltoall, &t->alltoall)
                    ? NULL

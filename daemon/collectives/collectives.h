@@ -36,6 +36,10 @@ bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings);
  * regularly. */
 bool td_reduce_scatter_bucket_compile(struct td_program *p);
 bool td_allgather_bucket_compile(struct td_program *p);
+/* block_swing: the same by halving, or doubling, with near partners. False also where a ring has no
+ * power of two of nodes, or blocks are too long for the scratch. */
+bool td_reduce_scatter_swing_compile(struct td_program *p);
+bool td_allgather_swing_compile(struct td_program *p);
 /* reduce_exchange: reduce-scatter by direct exchange, then all-gather, block after block. */
 void td_reduce_exchange_compile(struct td_program *p);
 /* reduce_rank_order: what needs every rank's values side by side: scans, prefix, reduce-scatter. */

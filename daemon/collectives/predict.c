@@ -165,18 +165,20 @@ static uint64_t time_of(const struct cost *cost, uint64_t packets)
  * 16 KiB on 8x8, and up to 64 KiB on 8x8x8. */
 static const uint64_t SWING_SHARE2 = 3;
 
-enum td_rings td_predict_allreduce(const struct td_program *p)
+enum td_rings td_predict_rings(const struct td_program *p)
 {
     struct td_grid grid;
     td_grid_of(p->group, p->topology, &grid);
     if (!td_swing_fits(&grid))
         return TD_RINGS_BUCKET;
-    uint64_t bytes = p->call.count * td_type_bytes(p->call.type);
+    bool reduces =
+        p->call.kind == TD_KIND_ALLREDUCE; /* the others are half of that, of all blocks */
+    uint64_t bytes = p->call.count * td_type_bytes(p->call.type) * (reduces ? 1 : p->group->size);
     uint64_t packets = packets_of(p, bytes) / (2 * grid.shape.dimensions);
     struct cost round = bucket(&grid), halves = swing(&grid, false), all = swing(&grid, true);
     halves.carried = halves.carried * SWING_SHARE2 / 2;
     uint64_t least = time_of(&halves, packets);
     if (time_of(&round, packets) < least)
         return TD_RINGS_BUCKET;
-    return time_of(&all, packets) < least ? TD_RINGS_WHOLE : TD_RINGS_SWING;
+    return reduces && time_of(&all, packets) < least ? TD_RINGS_WHOLE : TD_RINGS_SWING;
 }

@@ -23,8 +23,9 @@ struct td_prediction {
 enum td_alltoall td_predict_best(const struct td_prediction *predicted);
 void td_predict_alltoall(const struct td_program *p, struct td_prediction *out);
 
-/* td_predict_allreduce returns the way round the rings of a torus that would take the least time:
+/* td_predict_rings returns the way round the rings of a torus that would take the least time (of
+ * allreduce, reduce-scatter, all-gather; WHOLE of the first alone):
  * what links carry, and a slot besides for every hop of a message. */
-enum td_rings td_predict_allreduce(const struct td_program *p);
+enum td_rings td_predict_rings(const struct td_program *p);
 
 #endif

@@ -204,10 +204,30 @@ static bool compile_allreduce(struct td_program *p)
 {
     enum td_rings rings = (enum td_rings)p->tuning.rings;
     if (rings == TD_RINGS_AUTO)
-        rings = td_predict_allreduce(p);
+        rings = td_predict_rings(p);
     if (rings != TD_RINGS_BUCKET && td_reduce_swing_compile(p, rings))
         return true;
     return td_reduce_bucket_compile(p);
+}
+
+/* compile_blocks does the same for reduce-scatter and all-gather. */
+static bool compile_blocks(struct td_program *p)
+{
+    enum td_rings rings = (enum td_rings)p->tuning.rings;
+    bool scatters = p->call.kind == TD_KIND_REDUCE_SCATTER;
+    if (rings == TD_RINGS_AUTO)
+        rings = td_predict_rings(p);
+    if (rings != TD_RINGS_BUCKET &&
+        (scatters ? td_reduce_scatter_swing_compile : td_allgather_swing_compile)(p))
+        return true;
+    return (scatters ? td_reduce_scatter_bucket_compile : td_allgather_bucket_compile)(p);
+}
+
+/* has_rings: whether a call goes round the rings of a torus in one of several ways. */
+static bool has_rings(const struct td_call *call)
+{
+    return call->kind == TD_KIND_ALLREDUCE || call->kind == TD_KIND_REDUCE_SCATTER ||
+           call->kind == TD_KIND_ALLGATHER;
 }
 
 /* asked_for: whether a call is to go by a program though it is short enough to ride. */
@@ -216,7 +236,7 @@ static bool asked_for(const struct td_program *p)
     bool prefix = p->call.kind == TD_KIND_PREFIX && p->tuning.prefix != TD_PREFIX_AUTO;
     bool spread = (p->call.kind == TD_KIND_BROADCAST || td_call_rooted(p->call.kind)) &&
                   p->tuning.spread != TD_SPREAD_AUTO;
-    bool rings = p->call.kind == TD_KIND_ALLREDUCE && p->tuning.rings != TD_RINGS_AUTO;
+    bool rings = has_rings(&p->call) && p->tuning.rings != TD_RINGS_AUTO;
     return (prefix || spread || rings) && payload_bytes(&p->call) > 0;
 }
 
@@ -255,9 +275,8 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         return;
     if (kind == TD_KIND_ALLREDUCE && !any && torus && compile_allreduce(out))
         return;
-    if (kind == TD_KIND_REDUCE_SCATTER && !any && torus && td_reduce_scatter_bucket_compile(out))
-        return;
-    if (kind == TD_KIND_ALLGATHER && torus && td_allgather_bucket_compile(out))
+    bool blocks = kind == TD_KIND_ALLGATHER || (kind == TD_KIND_REDUCE_SCATTER && !any);
+    if (blocks && torus && compile_blocks(out))
         return;
     bool scans = kind == TD_KIND_SCAN || kind == TD_KIND_EXSCAN;
     if (scans && !chain_is_long(out) && td_scan_chain_compile(out))
@@ -340,6 +359,10 @@ static const char *why(const char *method)
         {"reduce_trees", "the group is a torus, and every link carries a part of the data"},
         {"reduce_bucket", "the group is a torus, and every link carries a part of the data"},
         {"reduce_swing", "halving with near partners takes fewer steps than the rings have nodes"},
+        {"reduce_scatter_swing",
+         "halving with near partners takes fewer steps than the rings have nodes"},
+        {"allgather_swing",
+         "doubling with near partners takes fewer steps than the rings have nodes"},
         {"reduce_swing_whole", "it is so short that steps count, and not bytes"},
         {"reduce_scatter_bucket",
          "the group is a torus, and every link carries a part of the data"},
@@ -381,7 +404,7 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
         return snprintf(text, size, "%s: it is short enough to travel with the gate",
                         p.method->name);
     bool rooted = p.call.kind == TD_KIND_BROADCAST || td_call_rooted(p.call.kind);
-    bool rings = p.call.kind == TD_KIND_ALLREDUCE && in->tuning->rings != TD_RINGS_AUTO;
+    bool rings = has_rings(&p.call) && in->tuning->rings != TD_RINGS_AUTO;
     if (rings || (rooted && p.tuning.spread != TD_SPREAD_AUTO))
         return snprintf(text, size, "%s: it was asked for", p.method->name);
     if (rooted && p.tuning.fabric == TD_FABRIC_ROUTED && p.group->slots > 1 && leaves_gaps(&p))

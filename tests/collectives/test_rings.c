@@ -70,7 +70,7 @@ static void allreduce_goes_round_all_rings(void **unused)
             if (w.size >= SYMBOLIC_RANKS_MAX)
                 continue;
             for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-                if (counts[i] > 2000 && w.size > 9)
+                if (counts[i] * w.size > 40000) /* what takes long and shows nothing more */
                     continue;
                 const struct td_call call = {.kind = TD_KIND_ALLREDUCE,
                                              .type = TD_TYPE_DOUBLE,
@@ -82,16 +82,19 @@ static void allreduce_goes_round_all_rings(void **unused)
         }
 }
 
-/* check_swing: where all rings have a power of two of nodes, by near partners; elsewhere as ever.
- */
-static void check_swing(const struct world *w, const char *shape, uint64_t count, unsigned rings,
-                        bool in_place)
+static const char *const powers[] = {"2",   "4",      "8",       "16",      "32",    "2x2",
+                                     "2x4", "4x4",    "8x2",     "2x2x2",   "4x2x2", "2x2x4",
+                                     "8x4", "16x2x1", "2x2x2x2", "2x2x4x2", "8x8"};
+
+static void check_swing(const struct world *w, const char *shape, enum td_kind kind, uint64_t count,
+                        unsigned rings, bool in_place)
 {
+    bool reduces = td_call_reduces(kind);
     struct symbolic_stats stats;
     const struct symbolic_case c = {.compile = td_select_compile,
-                                    .call = {.kind = TD_KIND_ALLREDUCE,
-                                             .type = TD_TYPE_DOUBLE,
-                                             .op = TD_OP_SUM,
+                                    .call = {.kind = (uint8_t)kind,
+                                             .type = reduces ? TD_TYPE_DOUBLE : TD_TYPE_BYTE,
+                                             .op = reduces ? TD_OP_SUM : TD_OP_NONE,
                                              .count = count},
                                     .seed = 7,
                                     .topology = w->topology,
@@ -105,7 +108,7 @@ static void check_swing(const struct world *w, const char *shape, uint64_t count
                                     .orders = 2};
     const char *wrong = symbolic_check(&c, &stats);
     if (wrong)
-        fail_msg("allreduce of %llu on %s, %u ranks a node, rings %u: %s",
+        fail_msg("%s of %llu on %s, %u ranks a node, rings %u: %s", td_kind_name(kind),
                  (unsigned long long)count, shape, w->per_node, rings, wrong);
     assert_false(stats.rides);
 }
@@ -114,16 +117,31 @@ static void check_swing(const struct world *w, const char *shape, uint64_t count
 static void allreduce_halves_with_near_partners(void **unused)
 {
     (void)unused;
-    static const char *const powers[] = {"2",   "4",      "8",       "16",      "32",    "2x2",
-                                         "2x4", "4x4",    "8x2",     "2x2x2",   "4x2x2", "2x2x4",
-                                         "8x4", "16x2x1", "2x2x2x2", "2x2x4x2", "8x8"};
     static const uint64_t counts[] = {1, 7, 64, 301};
     for (size_t s = 0; s < sizeof powers / sizeof powers[0]; s++)
         for (uint32_t per_node = 1; per_node <= 2; per_node++) {
             struct world w = make(powers[s], per_node);
             for (size_t i = 0; w.size <= 32 && i < sizeof counts / sizeof counts[0]; i++) {
-                check_swing(&w, powers[s], counts[i], TD_RINGS_SWING, i % 2);
-                check_swing(&w, powers[s], counts[i], TD_RINGS_WHOLE, i % 2);
+                check_swing(&w, powers[s], TD_KIND_ALLREDUCE, counts[i], TD_RINGS_SWING, i % 2);
+                check_swing(&w, powers[s], TD_KIND_ALLREDUCE, counts[i], TD_RINGS_WHOLE, i % 2);
+            }
+        }
+}
+
+/* ranks in blocks, or in turn; of blocks with fewer elements than there are pieces too */
+static void blocks_are_halved_and_doubled_with_near_partners(void **unused)
+{
+    (void)unused;
+    static const uint64_t counts[] = {1, 21};
+    for (size_t s = 0; s < sizeof powers / sizeof powers[0]; s++)
+        for (uint32_t form = 0; form < 3; form++) {
+            struct world w = make(powers[s], form ? 2 : 1);
+            for (uint32_t r = 0; form == 2 && r < w.size; r++)
+                w.rank_node[r] = r % w.topology.nodes;
+            for (size_t i = 0; w.size <= 32 && i < sizeof counts / sizeof counts[0]; i++) {
+                check_swing(&w, powers[s], TD_KIND_REDUCE_SCATTER, counts[i], TD_RINGS_SWING,
+                            false);
+                check_swing(&w, powers[s], TD_KIND_ALLGATHER, counts[i], TD_RINGS_SWING, false);
             }
         }
 }
@@ -306,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allreduce_goes_round_all_rings),
         cmocka_unit_test(allreduce_halves_with_near_partners),
+        cmocka_unit_test(blocks_are_halved_and_doubled_with_near_partners),
         cmocka_unit_test(blocks_go_round_all_rings),
         cmocka_unit_test(scans_pass_on_chunks_of_some_packets),
         cmocka_unit_test(broadcast_goes_down_edge_disjoint_trees),

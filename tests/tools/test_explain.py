@@ -254,6 +254,10 @@ class EveryOperation(unittest.TestCase):
         for method in ("bucket", "swing", "swing-whole"):
             done = call("allreduce", "8x8", "--bytes", "64K", "--method", method)
             self.assertIn("reduce_" + method.replace("-", "_") + ": it was asked for", done.stdout)
+        for kind in ("reduce_scatter", "allgather"):
+            for size, method in (("128", "swing"), ("16K", "bucket")):
+                done = call(kind, "8x8", "--json", "--bytes", size, "--packet", "1K")
+                self.assertEqual(json.loads(done.stdout)["method"], kind + "_" + method, size)
         done = call("allreduce", "6x6", "--json", "--bytes", "4K", "--packet", "1K", "--method",
                     "swing")
         self.assertEqual(json.loads(done.stdout)["method"], "reduce_bucket")
