@@ -160,10 +160,10 @@ static uint64_t time_of(const struct cost *cost, uint64_t packets)
     return cost->hops * WHOLE + cost->carried * packets;
 }
 
-/* Measured: starts are not aligned, so links that several exchanges share stand idle at times: in
- * halves a third of the time; with latency besides of a slot a hop, swing is ahead of buckets up to
- * 16 KiB on 8x8, and up to 64 KiB on 8x8x8. */
-static const uint64_t SWING_SHARE2 = 3;
+/* Measured: starts are not aligned, so links that several exchanges share stand idle at times, in
+ * halves for nearly half of the time. Where a hop has a slot's latency, swing is ahead of buckets
+ * up to 16 KiB on 8x8, and up to 32 KiB on 8x8x8. */
+enum { SWING_SHARE4 = 7 };
 
 enum td_rings td_predict_rings(const struct td_program *p)
 {
@@ -171,12 +171,12 @@ enum td_rings td_predict_rings(const struct td_program *p)
     td_grid_of(p->group, p->topology, &grid);
     if (!td_swing_fits(&grid))
         return TD_RINGS_BUCKET;
-    bool reduces =
-        p->call.kind == TD_KIND_ALLREDUCE; /* the others are half of that, of all blocks */
+    /* the other calls are half of an allreduce, of all blocks */
+    bool reduces = p->call.kind == TD_KIND_ALLREDUCE;
     uint64_t bytes = p->call.count * td_type_bytes(p->call.type) * (reduces ? 1 : p->group->size);
     uint64_t packets = packets_of(p, bytes) / (2 * grid.shape.dimensions);
     struct cost round = bucket(&grid), halves = swing(&grid, false), all = swing(&grid, true);
-    halves.carried = halves.carried * SWING_SHARE2 / 2;
+    halves.carried = halves.carried * SWING_SHARE4 / 4;
     uint64_t least = time_of(&halves, packets);
     if (time_of(&round, packets) < least)
         return TD_RINGS_BUCKET;
