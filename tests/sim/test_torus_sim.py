@@ -115,6 +115,12 @@ class Transforms(unittest.TestCase):
                 self.assertLessEqual(got["t_min_slots"], got["t_min_in_turn_slots"])
                 self.assertGreaterEqual(got["slots"], got["t_min_slots"])
 
+    def test_on_a_long_torus_relays_come_near_it_too(self):
+        ways = {method: fft("4x4x12", "192x192x128", "--bytes", "16", "--method", method)
+                for method in ("auto", "random")}
+        self.assertLessEqual(ways["auto"]["slots"], 1.1 * ways["auto"]["t_min_in_turn_slots"])
+        self.assertLess(1.1 * ways["auto"]["slots"], ways["random"]["slots"])
+
     def test_moves_over_other_links_overlap(self):
         got = fft("4x4x4", "256x256x256", "--from", "(block, block, *) on 16x4", "--to",
                   "(*, block, block) on 16x4")
