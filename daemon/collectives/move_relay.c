@@ -200,8 +200,10 @@ static bool compile(struct td_move_relay *r, const struct td_plan_input *in, uns
         td_alltoall_two_phase_compile(p);
     else
         return false;
-    /* between segments of it all nodes of the group meet, who need not be a row of slots */
-    bool meets = method == TD_ALLTOALL_TWO_PHASE && p->parameter[TD_RELAY_SEGMENTS] > 1;
+    /* where all nodes of the group meet, they may be no progression of the plan's slots */
+    bool meets = method == TD_ALLTOALL_TWO_PHASE
+                     ? p->parameter[TD_RELAY_SEGMENTS] > 1
+                     : p->tuning.barriers_of_all && p->tuning.barriers != TD_BARRIERS_NONE;
     return p->families <= room && (!meets || r->group.slots == in->group->slots);
 }
 
@@ -221,7 +223,7 @@ static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_p
     return true;
 }
 
-/* PAIRS_MAX: of owners that are looked at, in some hundredths of a second and 8 MiB.
+/* PAIRS_MAX: of owners that are looked at, and of their blocks: some hundredths of a second.
  * UNIT_PAIRS_MAX: of a unit, each of which adds up those before. */
 enum { PAIRS_MAX = 1 << 20, UNIT_PAIRS_MAX = 64 };
 
@@ -232,7 +234,8 @@ static bool considers(const struct td_array_move *m, const struct td_plan_input 
     bool asked = method == TD_ALLTOALL_PHASED || method == TD_ALLTOALL_TWO_PHASE;
     bool open = method == TD_ALLTOALL_AUTO && in->tuning->fabric == TD_FABRIC_ROUTED;
     return in->plan->kind == TD_KIND_FFT && (asked || open) && !from->box && !to->box &&
-           in->group->slots > 1 && (uint64_t)from->owners * to->owners <= PAIRS_MAX;
+           in->group->slots > 1 && (uint64_t)from->owners * to->owners <= PAIRS_MAX &&
+           td_overlap_work(from, to) <= PAIRS_MAX;
 }
 
 bool td_move_relay_make(struct td_array_move *m, const struct td_plan_input *in,

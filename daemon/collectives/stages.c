@@ -165,14 +165,16 @@ bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32
 }
 
 /* room returns how many families a move by relays may have, so that those that may follow have room
- * as well: a long axis has 3 passes and 6 moves (fft_long.c), others a pass each. */
-static unsigned room(const struct td_stages *s, uint32_t axes)
+ * as well: a transform of one axis has 3 passes and 6 moves at most (fft_long.c), others a pass an
+ * axis and two moves more. */
+static unsigned room(const struct td_stages *s, const struct td_fft *fft)
 {
-    unsigned passes = axes == 1 ? 3 : axes, moves = axes == 1 ? 6 : axes + 2;
-    unsigned taken = passes + (moves - s->moves) * TD_MOVE_FAMILIES;
+    unsigned axes = fft->dimensions, passes = axes == 1 ? 3 : axes,
+             moves = axes == 1 ? 6 : axes + 2;
+    unsigned taken = passes + (moves > s->moves ? moves - s->moves : 0) * TD_MOVE_FAMILIES;
     for (unsigned i = 0; i + 1 < s->moves; i++)
         taken += td_array_move_families(&s->move[i]);
-    return TD_FAMILIES_MAX - taken;
+    return taken < TD_FAMILIES_MAX ? TD_FAMILIES_MAX - taken : 0;
 }
 
 bool td_stages_move(struct td_stages *s, const struct td_plan_input *in, struct td_arena *arena,
@@ -185,7 +187,7 @@ bool td_stages_move(struct td_stages *s, const struct td_plan_input *in, struct 
     if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
                          is_here, m))
         return false;
-    if (!td_move_relay_make(m, in, arena, room(s, from->layout.dimensions), &s->scratch_bytes))
+    if (!td_move_relay_make(m, in, arena, room(s, &in->plan->fft), &s->scratch_bytes))
         return false;
     if (last && !m->relay) {
         m->chunks = last->chunks;

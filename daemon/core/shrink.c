@@ -168,17 +168,18 @@ void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const u
 {
     set_ending(s->communicator, &s->accepted, error, lost, text);
     s->accepted_round = round;
-    s->made = error == TD_OK
-                  ? td_communicator_left_instance(s->communicator, s->number, s->accepted.lost)
-                  : 0;
+    s->accepted.made =
+        error == TD_OK ? td_communicator_left_instance(s->communicator, s->number, s->accepted.lost)
+                       : 0;
 }
 
 void td_shrink_decide(struct td_core *core, struct td_shrink *s)
 {
     struct td_communicator *c = s->communicator;
     set_ending(c, &s->last, s->accepted.error, s->accepted.lost, s->accepted.text);
+    s->last.made = s->accepted.made;
     if (s->last.error == TD_OK)
-        td_communicator_make_left(core, c, s->made, s->last.lost);
+        td_communicator_make_left(core, c, s->last.made, s->last.lost);
     s->number++;
     s->active = s->wanted == s->number;
     s->started_at = core->now;
@@ -197,7 +198,8 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
 void td_shrink_foretold(struct td_core *core, uint64_t instance)
 {
     struct td_communicator *c = core->communicators;
-    while (c && !(c->shrink && c->shrink->accepted_round && c->shrink->made == instance))
+    while (c && !(instance && c->shrink && c->shrink->accepted_round &&
+                  c->shrink->accepted.made == instance))
         c = c->next;
     if (c)
         td_shrink_decide(core, c->shrink);
@@ -260,8 +262,9 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
     if (s->accepted_round) {
         start_message(s, TD_SHRINK_BEFORE, &m);
         m.rank = s->accepted_round;
-        if (put_ending(core, s, &s->accepted, &m))
-            td_core_send(core, node, &m);
+        if (!put_ending(core, s, &s->accepted, &m))
+            return; /* no vote goes without it */
+        td_core_send(core, node, &m);
     }
     start_message(s, TD_SHRINK_VOTE, &m);
     m.error = s->appeal;
@@ -284,7 +287,7 @@ void td_shrink_tell(struct td_core *core, struct td_shrink *s, enum td_shrink_st
     m.poll = stage == TD_SHRINK_ASK && s->warned;
     if (stage == TD_SHRINK_DECIDED) {
         m.sequence = s->number - 1;
-        m.token = s->made;
+        m.token = s->last.made;
     }
     if (stage == TD_SHRINK_ASK ? put_bitmap(core, s, s->communicator->lost_rank, &m)
                                : put_ending(core, s, e, &m))
@@ -436,7 +439,7 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
     const struct td_shrink_call *call = &s->call[local];
     struct td_message m = {0};
     uint32_t rank = c->seat[local].rank;
-    struct td_communicator *made = td_communicator_find(core, s->made, TD_GROUP_MADE);
+    struct td_communicator *made = td_communicator_find(core, s->last.made, TD_GROUP_MADE);
     const struct td_seat *seat = NULL;
     for (uint32_t i = 0; made && i < made->ranks; i++)
         if (made->seat[i].client && made->seat[i].client->id == call->client)

@@ -50,6 +50,7 @@ enum td_vote {
 struct td_ending {
     td_err error;
     uint8_t *lost; /* [group.size] TD_OK: who is not in the new group */
+    uint64_t made; /* its instance; 0: there is none */
     char text[TD_TEXT_MAX];
 };
 
@@ -69,7 +70,6 @@ struct td_shrink {
     char appeal_text[TD_TEXT_MAX];
     struct td_ending accepted, last; /* last: the latest decided */
     uint32_t accepted_round;         /* 0: none */
-    uint64_t made;                   /* instance of the group that `accepted` or `last` makes */
     bool vote_due, accept_due;
 
     /* at the head */

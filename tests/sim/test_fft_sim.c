@@ -17,6 +17,7 @@ enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
 static bool long_run;
 static uint64_t relay_bytes; /* of a node: few, so that moves by way of others come in segments */
+static bool barriers_of_all; /* in phased ones */
 
 static uint64_t plan_of(struct job *job, const struct transform *t)
 {
@@ -58,6 +59,7 @@ static void more_scratch(struct td_sim_options *o)
 {
     o->settings.scratch_bytes = 16 << 20;
     o->settings.tuning.relay_bytes = relay_bytes;
+    o->settings.tuning.barriers_of_all = barriers_of_all;
 }
 
 static void run(const char *shape, struct transform *t, uint64_t seed, uint32_t ranks)
@@ -86,13 +88,14 @@ static void run(const char *shape, struct transform *t, uint64_t seed, uint32_t 
 
 static void random_case(uint64_t seed)
 {
-    static const char *const shapes[] = {"1", "2", "3x3", "2x2x2", "4", "4mx2", "3x2"};
+    static const char *const shapes[] = {"1", "2", "3x3", "2x2x2", "4", "4mx2", "3x2", "2x2x2x2"};
     static struct transform t;
     job_case("TORUS_TEST_CASE=%llu test_fft_sim", (unsigned long long)seed);
     layouts_seed(seed * 131);
     transforms_random(&t);
     relay_bytes = layouts_draw(2) ? 1 << 20 : 4096;
-    run(shapes[layouts_draw(7)], &t, seed, 1 + (uint32_t)layouts_draw(16));
+    barriers_of_all = layouts_draw(4) == 0;
+    run(shapes[layouts_draw(8)], &t, seed, 1 + (uint32_t)layouts_draw(16));
 }
 
 static void any_array_is_transformed_between_any_layouts(void **unused)
