@@ -214,7 +214,8 @@ static bool measure(struct explain_fft *x)
                                         .slot = td_group_slot(&x->group, x->machine.node),
                                         .topology = &x->machine.topology,
                                         .tuning = &x->machine.settings.tuning};
-    x->rows = td_select_rows(x->plan, &x->machine.settings.tuning);
+    x->rows = td_select_rows(&(struct td_plan_input){
+        .plan = x->plan, .group = &x->group, .slot = in.slot, .tuning = in.tuning});
     x->plan->rows = false;
     td_select_compile(&in, &x->program);
     bool good = true;

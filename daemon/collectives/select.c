@@ -245,7 +245,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     begin(in, out);
     enum td_kind kind = (enum td_kind)in->call->kind;
     if (kind == TD_KIND_FFT) {
-        (td_select_rows(in->plan, in->tuning) ? td_fft_rows_compile : td_fft_compile)(out);
+        (in->plan->stages ? td_fft_compile : td_fft_rows_compile)(out);
         return;
     }
     if (kind == TD_KIND_REDIST) {
@@ -291,9 +291,12 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
         td_gather_compile(out);
 }
 
-bool td_select_rows(const struct td_plan *plan, const struct td_tuning *tuning)
+enum { ROWS_NODES_MAX = 7 };
+
+bool td_select_rows(const struct td_plan_input *in)
 {
-    return plan->rows && tuning->fabric != TD_FABRIC_ROUTED;
+    return in->plan->rows && in->tuning->fabric != TD_FABRIC_ROUTED &&
+           in->group->slots <= ROWS_NODES_MAX;
 }
 
 static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
@@ -302,7 +305,7 @@ static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
     *stages = NULL;
     if (in->plan->kind == TD_KIND_REDIST)
         return td_redist_stages(in, arena, stages);
-    return td_select_rows(in->plan, in->tuning) || td_fft_stages(in, arena, stages);
+    return td_select_rows(in) || td_fft_stages(in, arena, stages);
 }
 
 const struct td_planner td_select_planner = {make_stages, td_stages_free};

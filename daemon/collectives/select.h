@@ -13,8 +13,9 @@ td_compile_fn td_select_compile;
 /* td_select_planner makes what the programs of plans need, for both drivers. */
 extern const struct td_planner td_select_planner;
 /* td_select_rows: whether a plan is executed by the program for rows and columns, which keeps
- * nothing: not on the routed fabric, where moves of an array use the links better. */
-bool td_select_rows(const struct td_plan *plan, const struct td_tuning *tuning);
+ * nothing: among a few nodes of the direct fabric. Among 8 the moves of any array took 0.65 to 0.85
+ * of its time, and on a torus they use the links better. */
+bool td_select_rows(const struct td_plan_input *in);
 /* td_select_schedule returns the schedule of a redistribution whose stages have been made. */
 const struct td_schedule *td_select_schedule(const struct td_plan *plan);
 /* td_select_explain writes the method that td_select_compile takes and the reason, in a sentence;
