@@ -246,20 +246,25 @@ static int send_list(torus_group *g, const uint64_t *list, uint32_t count, uint3
     return tl_request_submit(r, &q, request);
 }
 
+int tl_group_begin(const torus_group *g, torus_group **made, torus_request **request)
+{
+    if (!g || !made)
+        return TORUS_ERR_INVALID;
+    *made = NULL;
+    if (!request)
+        return tl_fail(g->context, TORUS_ERR_INVALID, "request is NULL");
+    *request = NULL;
+    return tl_ready(g->context);
+}
+
 /* make starts a group; ranks NULL: of all. */
 static int make(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made,
                 torus_request **request)
 {
-    if (!g || !made)
-        return TORUS_ERR_INVALID;
-    torus_context *c = g->context;
-    *made = NULL;
-    if (!request)
-        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
-    *request = NULL;
-    int error = tl_ready(c);
+    int error = tl_group_begin(g, made, request);
     if (error != TORUS_OK)
         return error;
+    torus_context *c = g->context;
     if (count == 0 || count > g->size)
         return tl_fail(c, TORUS_ERR_INVALID, "a group is made of 1 to %u ranks", g->size);
     uint32_t own = 0;

@@ -307,6 +307,8 @@ int tl_planned(torus_request *r, const struct td_reply *reply);
 int tl_transform_next(torus_request *r, bool *again);
 void tl_transform_end(torus_request *r);
 void tl_group_free(torus_group *g);
+/* tl_group_begin: what every call that makes a group of another begins with. */
+int tl_group_begin(const torus_group *g, torus_group **made, torus_request **request);
 /* tl_group_drop frees a group that has not come to be. */
 void tl_group_drop(torus_group *g);
 /* tl_group_leave_out takes ranks, a bitmap of them, out of a group that is being made. */

@@ -41,16 +41,10 @@ void tl_group_leave_out(torus_group *g, const uint8_t *lost, uint32_t bytes)
 
 int torus_ishrink(torus_group *g, torus_group **made, torus_request **request)
 {
-    if (!g || !made)
-        return TORUS_ERR_INVALID;
-    torus_context *c = g->context;
-    *made = NULL;
-    if (!request)
-        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
-    *request = NULL;
-    int error = tl_ready(c);
+    int error = tl_group_begin(g, made, request);
     if (error != TORUS_OK)
         return error;
+    torus_context *c = g->context;
     torus_request *r = tl_request_new(c, NULL, REQUEST_GROUP);
     if (r)
         r->made = prepare(g);

@@ -308,14 +308,6 @@ static bool plan(struct td_program *p, struct td_grid *grid)
     return true;
 }
 
-/* add_roles adds the families of each piece. */
-static void add_roles(struct td_program *p, uint32_t pieces, enum td_step_kind kind, uint64_t count,
-                      const char *label)
-{
-    for (uint32_t i = 0; i < pieces; i++)
-        td_program_add(p, kind, count, label);
-}
-
 bool td_reduce_scatter_bucket_compile(struct td_program *p)
 {
     struct td_grid grid;
@@ -336,11 +328,11 @@ bool td_reduce_scatter_bucket_compile(struct td_program *p)
     uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS];
     uint64_t phase = (uint64_t)p->parameter[P_STEPS] * chunks;
     uint64_t each = phase * grid.shape.dimensions;
-    add_roles(p, pieces, TD_RECV, segments * each, "sums along a ring");
+    td_program_add_each(p, pieces, TD_RECV, segments * each, "sums along a ring");
     for (uint32_t i = 0; i < pieces; i++)
         td_program_add(p, TD_COMBINE, segments * chunks * grid.shape.size[i / 2], "local ranks");
-    add_roles(p, pieces, TD_COMBINE, segments * each, "what came, and own");
-    add_roles(p, pieces, TD_SEND, segments * each, "sums to the next");
+    td_program_add_each(p, pieces, TD_COMBINE, segments * each, "what came, and own");
+    td_program_add_each(p, pieces, TD_SEND, segments * each, "sums to the next");
     unsigned done = ROLES * pieces;
     for (uint32_t d = 0; d < grid.shape.dimensions; d++)
         td_program_add(p, TD_COPY, segments - areas, "a segment is done with");
@@ -377,8 +369,8 @@ bool td_allgather_bucket_compile(struct td_program *p)
     uint64_t phase = (uint64_t)p->parameter[P_STEPS] * chunks;
     uint64_t each = phase * grid.shape.dimensions;
     p->method = &gather_method;
-    add_roles(p, pieces, TD_RECV, each, "blocks along a ring");
-    add_roles(p, pieces, TD_SEND, each, "blocks to the next");
+    td_program_add_each(p, pieces, TD_RECV, each, "blocks along a ring");
+    td_program_add_each(p, pieces, TD_SEND, each, "blocks to the next");
     unsigned copy = td_program_add(p, TD_COPY, 1, "blocks of local ranks");
     for (uint32_t i = 0; i < pieces; i++) {
         unsigned send = AG_SEND * pieces + i;

@@ -183,14 +183,6 @@ static bool plan(struct td_program *p, struct td_grid *grid, uint64_t areas)
     return true;
 }
 
-/* add_roles adds the families of each piece. */
-static void add_roles(struct td_program *p, uint32_t pieces, enum td_step_kind kind, uint64_t count,
-                      const char *label)
-{
-    for (uint32_t i = 0; i < pieces; i++)
-        td_program_add(p, kind, count, label);
-}
-
 bool td_reduce_scatter_swing_compile(struct td_program *p)
 {
     struct td_grid grid;
@@ -199,17 +191,13 @@ bool td_reduce_scatter_swing_compile(struct td_program *p)
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t steps = (uint64_t)p->parameter[P_STEPS];
     p->method = &scatter_method;
-    add_roles(p, pieces, TD_RECV, steps, "sums of a partner");
-    add_roles(p, pieces, TD_COMBINE, p->group->slots, "local ranks");
-    add_roles(p, pieces, TD_COMBINE, steps, "what came, and own");
-    add_roles(p, pieces, TD_SEND, steps, "sums to a partner");
+    td_program_add_each(p, pieces, TD_RECV, steps, "sums of a partner");
+    td_program_add_each(p, pieces, TD_COMBINE, p->group->slots, "local ranks");
+    td_program_add_each(p, pieces, TD_COMBINE, steps, "what came, and own");
+    td_program_add_each(p, pieces, TD_SEND, steps, "sums to a partner");
     for (uint32_t i = 0; i < pieces; i++) {
-        unsigned combine = COMBINE * pieces + i, send = SEND * pieces + i;
-        td_program_need_all(p, combine, FOLD * pieces + i);
-        td_program_need(p, combine, RECV * pieces + i, 1, 1, 1);
-        td_program_need(p, combine, combine, 1, 1, 0);
-        td_program_need_all(p, send, FOLD * pieces + i);
-        td_program_need(p, send, combine, 1, 1, 0);
+        td_swing_chain(p, FOLD * pieces + i, RECV * pieces + i, COMBINE * pieces + i,
+                       SEND * pieces + i);
     }
     return true;
 }
@@ -222,10 +210,10 @@ bool td_allgather_swing_compile(struct td_program *p)
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t steps = (uint64_t)p->parameter[P_STEPS];
     p->method = &gather_method;
-    add_roles(p, pieces, TD_RECV, steps, "blocks of a partner's");
-    add_roles(p, pieces, TD_COPY, 1, "blocks of local ranks");
-    add_roles(p, pieces, TD_SEND, steps, "blocks to a partner");
-    add_roles(p, pieces, TD_COPY, p->group->slots, "blocks, to their places");
+    td_program_add_each(p, pieces, TD_RECV, steps, "blocks of a partner's");
+    td_program_add_each(p, pieces, TD_COPY, 1, "blocks of local ranks");
+    td_program_add_each(p, pieces, TD_SEND, steps, "blocks to a partner");
+    td_program_add_each(p, pieces, TD_COPY, p->group->slots, "blocks, to their places");
     for (uint32_t i = 0; i < pieces; i++) {
         unsigned send = AG_SEND * pieces + i, out = AG_OUT * pieces + i;
         td_program_need_all(p, send, AG_IN * pieces + i);

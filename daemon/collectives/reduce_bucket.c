@@ -324,9 +324,8 @@ bool td_reduce_bucket_compile(struct td_program *p)
                       {TD_COMBINE, "local ranks"},    {TD_COMBINE, "what came, and own"},
                       {TD_SEND, "sums to the next"},  {TD_SEND, "results to the next"}};
     for (unsigned role = 0; role < ROLES; role++)
-        for (uint32_t i = 0; i < pieces; i++)
-            td_program_add(p, roles[role].kind, segments * (role == FOLD ? chunks : each),
-                           roles[role].label);
+        td_program_add_each(p, pieces, roles[role].kind, segments * (role == FOLD ? chunks : each),
+                            roles[role].label);
     for (uint32_t i = 0; i < pieces; i++) {
         unsigned recv = RECV * pieces + i, results = AG_RECV * pieces + i;
         unsigned fold = FOLD * pieces + i, combine = COMBINE * pieces + i;

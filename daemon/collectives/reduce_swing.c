@@ -218,15 +218,11 @@ bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings)
                       {TD_COMBINE, "what came, and own"}, {TD_SEND, "sums to a partner"},
                       {TD_RECV, "results of a partner"},  {TD_SEND, "results to a partner"}};
     for (unsigned role = 0; role < (whole ? AG_RECV : ROLES); role++)
-        for (uint32_t i = 0; i < pieces; i++)
-            td_program_add(p, roles[role].kind, role == FOLD ? 1 : steps, roles[role].label);
+        td_program_add_each(p, pieces, roles[role].kind, role == FOLD ? 1 : steps,
+                            roles[role].label);
     for (uint32_t i = 0; i < pieces; i++) {
-        unsigned combine = COMBINE * pieces + i, send = SEND * pieces + i;
-        td_program_need_all(p, combine, FOLD * pieces + i);
-        td_program_need(p, combine, RECV * pieces + i, 1, 1, 1);
-        td_program_need(p, combine, combine, 1, 1, 0);
-        td_program_need_all(p, send, FOLD * pieces + i);
-        td_program_need(p, send, combine, 1, 1, 0);
+        unsigned combine = COMBINE * pieces + i;
+        td_swing_chain(p, FOLD * pieces + i, RECV * pieces + i, combine, SEND * pieces + i);
         if (whole)
             continue;
         td_program_need_all(p, AG_SEND * pieces + i, combine);

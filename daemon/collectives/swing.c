@@ -113,3 +113,13 @@ uint32_t td_swing_slot(const struct td_grid *grid, uint32_t place, uint32_t piec
         slot = td_grid_moved(grid, slot, d, (at[d] - piece % 2) & (grid->shape.size[d] - 1));
     return slot;
 }
+
+void td_swing_chain(struct td_program *p, unsigned fold, unsigned recv, unsigned combine,
+                    unsigned send)
+{
+    td_program_need_all(p, combine, fold);
+    td_program_need(p, combine, recv, 1, 1, 1);
+    td_program_need(p, combine, combine, 1, 1, 0);
+    td_program_need_all(p, send, fold);
+    td_program_need(p, send, combine, 1, 1, 0);
+}

@@ -42,5 +42,9 @@ struct td_exchange td_swing_exchange(const struct td_grid *grid, uint32_t slot, 
  * td_swing_slot the slot that has it. */
 uint32_t td_swing_place(const struct td_grid *grid, uint32_t slot, uint32_t piece);
 uint32_t td_swing_slot(const struct td_grid *grid, uint32_t place, uint32_t piece);
+/* td_swing_chain makes the families of a piece wait for each other: local ranks' sums first, then
+ * each exchange with the sums of the one before. */
+void td_swing_chain(struct td_program *p, unsigned fold, unsigned recv, unsigned combine,
+                    unsigned send);
 
 #endif

@@ -5,12 +5,7 @@
 
 #include <string.h>
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-    return h;
-}
+#include "scatter.h"
 
 /* check_lost returns NULL, or which member the job is known to have lost. Who has only left the
  * group that the new one is made of is none: it may have made the new one before. */
@@ -126,9 +121,9 @@ void td_communicator_make(struct td_core *core, struct td_client *client,
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID, wrong);
         return;
     }
-    uint64_t instance = mix(mix(0xcbf29ce484222325u, parent->instance), q->u.make.number);
+    uint64_t instance = td_hash(td_hash(TD_HASH_START, parent->instance), q->u.make.number);
     for (uint32_t i = 0; i < q->u.make.members; i++)
-        instance = mix(instance, q->u.make.member[i]);
+        instance = td_hash(instance, q->u.make.member[i]);
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
     if (!c && core->settings.tuning.flood && td_communicator_is_gone(core, instance)) {
         td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
@@ -155,9 +150,9 @@ void td_communicator_make(struct td_core *core, struct td_client *client,
 uint64_t td_communicator_left_instance(const struct td_communicator *c, uint64_t number,
                                        const uint8_t *lost)
 {
-    uint64_t instance = mix(mix(0x9e3779b97f4a7c15u, c->instance), number);
+    uint64_t instance = td_hash(td_hash(0x9e3779b97f4a7c15u, c->instance), number);
     for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
-        instance = mix(instance, lost[i]);
+        instance = td_hash(instance, lost[i]);
     return instance;
 }
 

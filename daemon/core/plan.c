@@ -7,6 +7,7 @@
 #include "layout_text.h"
 #include "overlap.h"
 #include "program.h"
+#include "scatter.h"
 
 /* ---- transforms ---- */
 
@@ -115,23 +116,15 @@ uint64_t td_fft_element(const struct td_fft *fft, unsigned side)
     return td_type_bytes(fft->type) / (real ? 2 : 1);
 }
 
-/* FNV-1a over the fields in a fixed order, so that it is the same on every machine. */
-static uint64_t hash(uint64_t h, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-    return h;
-}
-
 static uint64_t fft_digest(const struct td_fft *fft)
 {
-    uint64_t h = hash(0xcbf29ce484222325u, fft->dimensions);
-    h = hash(h, fft->type);
-    h = hash(h, (uint64_t)fft->sign);
-    h = hash(h, fft->scale);
+    uint64_t h = td_hash(TD_HASH_START, fft->dimensions);
+    h = td_hash(h, fft->type);
+    h = td_hash(h, (uint64_t)fft->sign);
+    h = td_hash(h, fft->scale);
     for (uint32_t d = 0; d < fft->dimensions; d++)
-        h = hash(hash(hash(h, fft->size[d]), fft->transform[d]), fft->grid[d]);
-    return hash(h, fft->method);
+        h = td_hash(td_hash(td_hash(h, fft->size[d]), fft->transform[d]), fft->grid[d]);
+    return td_hash(h, fft->method);
 }
 
 /* Newton's iteration: the core and collectives link to no libm. Exact to the last bit or two. */
@@ -203,10 +196,10 @@ static const char *check_redist(const struct td_redist *r)
 
 static uint64_t redist_digest(const struct td_redist *r)
 {
-    uint64_t h = hash(hash(0xcbf29ce484222325u, r->dimensions), r->element);
-    h = hash(h, r->schedule);
+    uint64_t h = td_hash(td_hash(TD_HASH_START, r->dimensions), r->element);
+    h = td_hash(h, r->schedule);
     for (uint32_t d = 0; d < r->dimensions; d++)
-        h = hash(hash(h, r->size[d]), r->axes[d]);
+        h = td_hash(td_hash(h, r->size[d]), r->axes[d]);
     return h;
 }
 

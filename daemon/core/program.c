@@ -30,6 +30,13 @@ unsigned td_program_add(struct td_program *p, enum td_step_kind kind, uint64_t c
     return p->families++;
 }
 
+void td_program_add_each(struct td_program *p, uint32_t families, enum td_step_kind kind,
+                         uint64_t count, const char *label)
+{
+    for (uint32_t i = 0; i < families; i++)
+        td_program_add(p, kind, count, label);
+}
+
 void td_program_need(struct td_program *p, unsigned f, unsigned on, uint64_t div, uint64_t mul,
                      int lead)
 {

@@ -343,6 +343,9 @@ int64_t td_step_bytes(const struct td_step *step);
 /* td_program_add appends a family and returns its index. */
 unsigned td_program_add(struct td_program *p, enum td_step_kind kind, uint64_t count,
                         const char *label);
+/* td_program_add_each appends `families` alike, one for each of so many pieces. */
+void td_program_add_each(struct td_program *p, uint32_t families, enum td_step_kind kind,
+                         uint64_t count, const char *label);
 /* td_program_need makes family f wait: its step i for the first (i / div + lead) * mul of `on`. */
 void td_program_need(struct td_program *p, unsigned f, unsigned on, uint64_t div, uint64_t mul,
                      int lead);

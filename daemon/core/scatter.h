@@ -20,4 +20,19 @@ static inline uint64_t td_scatter_next(uint64_t *state)
     return td_scatter(*state += 0x9e3779b97f4a7c15u);
 }
 
+/* FNV-1a of fields, byte by byte from the lowest, one after the other. */
+static const uint64_t TD_HASH_START = 0xcbf29ce484222325u;
+
+static inline uint64_t td_hash_byte(uint64_t h, uint8_t byte)
+{
+    return (h ^ byte) * 0x100000001b3u;
+}
+
+static inline uint64_t td_hash(uint64_t h, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        h = td_hash_byte(h, (uint8_t)(value >> (8 * i)));
+    return h;
+}
+
 #endif

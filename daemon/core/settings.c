@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "scatter.h"
+
 void td_settings_default(struct td_settings *s)
 {
     *s = (struct td_settings){
@@ -111,13 +113,6 @@ const char *td_settings_check(const struct td_settings *s, const char **key)
     return NULL;
 }
 
-static uint64_t hash(uint64_t h, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-    return h;
-}
-
 td_time td_settings_link_time(const struct td_settings *s, uint32_t bytes)
 {
     return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
@@ -125,25 +120,25 @@ td_time td_settings_link_time(const struct td_settings *s, uint32_t bytes)
 
 uint64_t td_settings_digest(const struct td_settings *s, const struct td_topology *t)
 {
-    uint64_t h = hash(0xcbf29ce484222325u, t->dimensions);
+    uint64_t h = td_hash(TD_HASH_START, t->dimensions);
     for (uint32_t d = 0; d < t->dimensions; d++)
-        h = hash(hash(h, t->size[d]), t->wrap[d]);
-    h = hash(h, s->packet_bytes);
-    h = hash(h, s->link_credits);
-    h = hash(h, (uint64_t)s->progress_timeout_ns);
-    h = hash(h, (uint64_t)s->heartbeat_ns);
+        h = td_hash(td_hash(h, t->size[d]), t->wrap[d]);
+    h = td_hash(h, s->packet_bytes);
+    h = td_hash(h, s->link_credits);
+    h = td_hash(h, (uint64_t)s->progress_timeout_ns);
+    h = td_hash(h, (uint64_t)s->heartbeat_ns);
     const struct td_tuning *c = &s->tuning;
-    h = hash(h, c->fabric);
-    h = hash(h, c->alltoall);
-    h = hash(h, c->parts);
-    h = hash(h, c->barriers);
-    h = hash(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2 | c->flood << 3);
-    h = hash(h, c->burst);
-    h = hash(h, c->relay_bytes);
+    h = td_hash(h, c->fabric);
+    h = td_hash(h, c->alltoall);
+    h = td_hash(h, c->parts);
+    h = td_hash(h, c->barriers);
+    h = td_hash(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2 | c->flood << 3);
+    h = td_hash(h, c->burst);
+    h = td_hash(h, c->relay_bytes);
     const struct td_router_rules *r = &s->router;
-    h = hash(h, (uint64_t)r->slots << 32 | r->fifo_slots);
-    h = hash(h, (uint64_t)r->queues << 32 | r->queue_slots);
-    h = hash(h, (uint64_t)r->patience << 32 | r->straight);
-    h = hash(h, (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
-    return hash(hash(h, s->link_rate), (uint64_t)s->link_latency_ns);
+    h = td_hash(h, (uint64_t)r->slots << 32 | r->fifo_slots);
+    h = td_hash(h, (uint64_t)r->queues << 32 | r->queue_slots);
+    h = td_hash(h, (uint64_t)r->patience << 32 | r->straight);
+    h = td_hash(h, (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
+    return td_hash(td_hash(h, s->link_rate), (uint64_t)s->link_latency_ns);
 }

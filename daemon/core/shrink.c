@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scatter.h"
+
 static bool advance(struct td_core *core, struct td_task *task);
 
 /* ---- views ---- */
@@ -49,9 +51,9 @@ uint32_t td_shrink_round(const struct td_communicator *c)
 /* name_of is equal for equal views, and for others hardly. */
 static uint64_t name_of(const struct td_communicator *c)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = TD_HASH_START;
     for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
-        h = (h ^ c->lost_rank[i]) * 0x100000001b3u;
+        h = td_hash_byte(h, c->lost_rank[i]);
     return h;
 }
 

@@ -152,6 +152,16 @@ static void meet(struct play *p, bool whole)
     }
 }
 
+/* shrink_to: all that live shrink, and have a group of so many that works. */
+static void shrink_to(struct play *p, uint32_t members)
+{
+    shrink_all(p);
+    job_settle(&p->job);
+    move_on(p);
+    EXPECT(p->members == members, "a group of %u, not %u", p->members, members);
+    meet(p, true);
+}
+
 /* ---- each promise alone ---- */
 
 static void those_that_live_make_a_group_in_the_old_order(void **unused)
@@ -165,11 +175,7 @@ static void those_that_live_make_a_group_in_the_old_order(void **unused)
         kill_rank(&p, dead);
         if (seed % 3) /* else some have not heard of it */
             td_sim_run(p.sim, td_sim_random(p.sim, SECOND / 100));
-        shrink_all(&p);
-        job_settle(&p.job);
-        move_on(&p);
-        CHECK(p.members == RANKS - 1);
-        meet(&p, true);
+        shrink_to(&p, RANKS - 1);
         for (uint32_t i = 0; i < RANKS; i++) { /* the old group is as broken as before */
             if (i == dead)
                 continue;
@@ -195,11 +201,7 @@ static void a_group_without_losses_is_duplicated(void **unused)
         job_case("test_shrink_sim # duplicate, seed %llu", (unsigned long long)seed);
         begin(&p, "3x3", seed, RANKS, true);
         for (int round = 0; round < 3; round++) {
-            shrink_all(&p);
-            job_settle(&p.job);
-            move_on(&p);
-            CHECK(p.members == RANKS);
-            meet(&p, true);
+            shrink_to(&p, RANKS);
         }
         job_world_end(p.sim);
     }
@@ -214,11 +216,7 @@ static void a_lost_node_is_left_out(void **unused)
         begin(&p, "2x3", seed, RANKS, false);
         kill_node(&p, (uint32_t)td_sim_random(p.sim, 6), seed / 2 % 2);
         td_sim_run(p.sim, td_sim_random(p.sim, 2 * SECOND));
-        shrink_all(&p);
-        job_settle(&p.job);
-        move_on(&p);
-        CHECK(p.members == RANKS - 2);
-        meet(&p, true);
+        shrink_to(&p, RANKS - 2);
         job_world_end(p.sim);
     }
 }
@@ -246,11 +244,7 @@ static void who_does_not_call_is_named_to_all(void **unused)
         job_settle(&p.job); /* the same verdict for all */
         job_expect(&p.job, 7, TD_ERR_TIMEOUT, "ranks 7-8");
         job_expect(&p.job, 8, TD_ERR_TIMEOUT, "ranks 7-8");
-        shrink_all(&p);
-        job_settle(&p.job);
-        move_on(&p);
-        CHECK(p.members == 8);
-        meet(&p, true);
+        shrink_to(&p, 8);
         job_world_end(p.sim);
     }
 }
@@ -274,11 +268,7 @@ static void a_cancel_ends_it_for_all(void **unused)
         shrink(&p, 7, -1);
         job_settle(&p.job);
         job_expect(&p.job, 7, TD_ERR_CANCELLED, "rank 2 cancelled");
-        shrink_all(&p);
-        job_settle(&p.job);
-        move_on(&p);
-        CHECK(p.members == 8);
-        meet(&p, true);
+        shrink_to(&p, 8);
         job_world_end(p.sim);
     }
 }
@@ -302,11 +292,7 @@ static void hundreds_of_nodes_shrink(void **unused)
         job_settle(&p.job);
         move_on(&p);
         td_sim_forget(p.sim);
-        shrink_all(&p);
-        job_settle(&p.job);
-        move_on(&p);
-        CHECK(p.members == count_alive(&p));
-        meet(&p, true);
+        shrink_to(&p, count_alive(&p));
         job_world_end(p.sim);
     }
 }
@@ -390,12 +376,7 @@ static void run_seed(uint64_t seed)
     }
     td_sim_run(p.sim, 3 * SECOND); /* whatever is silent has been given up by then */
     td_sim_forget(p.sim);
-    shrink_all(&p);
-    job_settle(&p.job);
-    move_on(&p);
-    EXPECT(p.members == count_alive(&p), "a group of %u, of whom %u live", p.members,
-           count_alive(&p));
-    meet(&p, true);
+    shrink_to(&p, count_alive(&p));
     job_world_end(p.sim);
 }
 
