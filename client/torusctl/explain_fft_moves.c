@@ -32,13 +32,6 @@ struct meetings {
     uint64_t stays; /* bytes, on `here` */
 };
 
-static uint32_t root_of(uint32_t *root, uint32_t n)
-{
-    while (root[n] != n)
-        n = root[n] = root[root[n]];
-    return n;
-}
-
 static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
 {
     struct meetings *m = me;
@@ -46,10 +39,9 @@ static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
         m->stays += from == m->here ? bytes : 0;
         return;
     }
-    uint32_t a = root_of(m->root, from), b = root_of(m->root, to);
+    uint32_t a = td_exchange_root(m->root, from), b = td_exchange_join(m->root, from, to);
     uint32_t way = td_topology_distance(m->topology, from, to);
     m->bytes[b] += bytes + (a != b ? m->bytes[a] : 0);
-    m->root[a] = b;
     m->far = way > m->far ? way : m->far;
     explain_pass(m->topology, from, to, 0, bytes, m->load2);
 }
@@ -59,7 +51,7 @@ static uint32_t nodes_with(const struct meetings *m, uint32_t one, uint32_t *nod
 {
     uint32_t count = 0;
     for (uint32_t n = 0; n < m->topology->nodes; n++)
-        if (root_of(m->root, n) == root_of(m->root, one))
+        if (td_exchange_root(m->root, n) == td_exchange_root(m->root, one))
             node[count++] = n;
     return count;
 }
@@ -193,8 +185,8 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
                          .load2 = calloc(links, sizeof *m.load2),
                          .here = x->machine.node};
     *out = (struct explain_move){.move = move, .method = method_of(move)};
-    for (uint32_t n = 0; m.root && n < t->nodes; n++)
-        m.root[n] = n;
+    if (m.root)
+        td_exchange_apart(m.root, t->nodes);
     bool good = m.root && m.bytes && m.load2 && td_load_each(move, &x->group, meet, &m);
     bool routed = x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
     if (good && routed) {

@@ -8,118 +8,28 @@
 #include "predict.h"
 #include "relay.h"
 
-/* ---- who is where ---- */
-
-static bool find_tenants(struct td_tenants *t, const struct td_array *a, uint32_t slots,
-                         struct td_arena *arena)
-{
-    uint32_t owners = a->layout.owners;
-    t->begin = td_arena_alloc(arena, (slots + (size_t)1) * sizeof *t->begin);
-    t->owner = td_arena_alloc(arena, owners * sizeof *t->owner);
-    if (!t->begin || !t->owner)
-        return false;
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        t->begin[slot + 1] = t->begin[slot] + a->there[slot];
-        t->most = a->there[slot] > t->most ? a->there[slot] : t->most;
-    }
-    for (uint32_t o = 0; o < owners; o++)
-        t->owner[t->begin[a->slot[o]] + a->place[o]] = o;
-    return true;
-}
-
-static uint32_t tenants_on(const struct td_tenants *t, uint32_t slot)
-{
-    return t->begin[slot + 1] - t->begin[slot];
-}
-
 /* ---- who exchanges with whom ---- */
 
 /* struct meetings: of all slots of the plan's group. */
 struct meetings {
-    const struct td_array_move *move;
-    const struct td_tenants *tenants;
     uint32_t slots;
-    uint64_t *along[TD_DIMENSIONS_MAX]; /* [parts before][parts after] indices in common */
-    uint32_t *after;                    /* [owners after][axes] their coordinates */
-    uint64_t *unit;                     /* [slots] what a slot has for others, in elements */
-    uint32_t *root;                     /* [slots] of a tree of slots that exchange */
-    uint64_t most, total;               /* of units between two slots */
+    uint32_t *root;       /* [slots] exchange.h */
+    uint64_t most, total; /* bytes of units between two slots */
 };
-
-static bool prepare(struct meetings *x, struct td_arena *arena)
-{
-    const struct td_layout *from = &x->move->from->layout, *to = &x->move->to->layout;
-    uint32_t axes = from->dimensions;
-    x->after = td_arena_alloc(arena, (size_t)to->owners * axes * sizeof *x->after);
-    x->unit = td_arena_alloc(arena, x->slots * sizeof *x->unit);
-    x->root = td_arena_alloc(arena, x->slots * sizeof *x->root);
-    if (!x->after || !x->unit || !x->root)
-        return false;
-    for (uint32_t slot = 0; slot < x->slots; slot++)
-        x->root[slot] = slot;
-    for (uint32_t d = 0; d < axes; d++) {
-        uint32_t before = td_layout_parts(from, d), after = td_layout_parts(to, d);
-        x->along[d] = td_arena_alloc(arena, (size_t)before * after * sizeof *x->along[d]);
-        if (!x->along[d])
-            return false;
-        for (uint32_t i = 0; i < before; i++)
-            for (uint32_t j = 0; j < after; j++)
-                x->along[d][i * after + j] = td_overlap_along(from, to, d, i, j);
-        for (uint32_t q = 0; q < to->owners; q++)
-            x->after[q * axes + d] = td_layout_coordinate(to, q, d);
-    }
-    return true;
-}
-
-static void forget(struct meetings *x, struct td_arena *arena)
-{
-    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++)
-        td_arena_free(arena, x->along[d]);
-    td_arena_free(arena, x->after);
-    td_arena_free(arena, x->unit);
-    td_arena_free(arena, x->root);
-}
 
 static uint32_t root_of(struct meetings *x, uint32_t slot)
 {
-    while (x->root[slot] != slot)
-        slot = x->root[slot] = x->root[x->root[slot]];
-    return slot;
+    return td_exchange_root(x->root, slot);
 }
 
-/* add_owner adds what an owner before has for each slot. */
-static void add_owner(struct meetings *x, uint32_t owner)
+static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
 {
-    const struct td_layout *from = &x->move->from->layout, *to = &x->move->to->layout;
-    const uint64_t *row[TD_DIMENSIONS_MAX];
-    uint32_t axes = from->dimensions;
-    for (uint32_t d = 0; d < axes; d++)
-        row[d] =
-            x->along[d] + (size_t)td_layout_coordinate(from, owner, d) * td_layout_parts(to, d);
-    for (uint32_t q = 0; q < to->owners; q++) {
-        uint64_t elements = 1;
-        for (uint32_t d = 0; d < axes && elements; d++)
-            elements *= row[d][x->after[q * axes + d]];
-        x->unit[x->move->to->slot[q]] += elements;
-    }
-}
-
-static void meet(struct meetings *x)
-{
-    const struct td_tenants *before = &x->tenants[0];
-    for (uint32_t slot = 0; slot < x->slots; slot++) {
-        memset(x->unit, 0, x->slots * sizeof *x->unit);
-        for (uint32_t i = before->begin[slot]; i < before->begin[slot + 1]; i++)
-            add_owner(x, before->owner[i]);
-        for (uint32_t other = 0; other < x->slots; other++) {
-            uint64_t unit = other == slot ? 0 : x->unit[other];
-            if (unit == 0)
-                continue;
-            x->root[root_of(x, other)] = root_of(x, slot);
-            x->total += unit;
-            x->most = unit > x->most ? unit : x->most;
-        }
-    }
+    struct meetings *x = me;
+    if (from == to)
+        return;
+    td_exchange_join(x->root, from, to);
+    x->total += bytes;
+    x->most = bytes > x->most ? bytes : x->most;
 }
 
 /* tiles: whether those that exchange with each other are boxes of the grid, all of one shape, which
@@ -215,8 +125,8 @@ static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_p
     *p = (struct td_program){.topology = in->topology, .tuning = *in->tuning, .relay = r};
     p->call.kind = TD_KIND_ALLTOALLV;
     p->seed = in->plan->digest;
-    p->survey.most = x->most * x->move->from->element;
-    p->survey.total = x->total / count * x->move->from->element;
+    p->survey.most = x->most;
+    p->survey.total = x->total / count;
     if (!make_group(r, x, in, arena))
         return false;
     p->group = &r->group;
@@ -249,20 +159,21 @@ bool td_move_relay_make(struct td_array_move *m, const struct td_plan_input *in,
     if (!grid.box)
         return true;
     struct td_move_relay *r = td_arena_alloc(arena, sizeof *r);
-    struct meetings x = {.move = m, .slots = in->group->slots};
+    struct meetings x = {.slots = in->group->slots};
     if (!r)
         return false;
     r->move = m;
-    x.tenants = r->tenants;
-    bool good = find_tenants(&r->tenants[0], m->from, x.slots, arena) &&
-                find_tenants(&r->tenants[1], m->to, x.slots, arena) && prepare(&x, arena);
+    x.root = td_arena_alloc(arena, x.slots * sizeof *x.root);
+    bool good = x.root && td_tenants_find(&r->tenants[0], m->from, x.slots, arena) &&
+                td_tenants_find(&r->tenants[1], m->to, x.slots, arena);
     if (good && r->tenants[0].most * r->tenants[1].most <= UNIT_PAIRS_MAX) {
-        meet(&x);
-        if (x.most && tiles(&x, &grid, in->slot, &count) &&
+        td_exchange_apart(x.root, x.slots);
+        good = td_exchange_each(m, x.slots, arena, meet, &x);
+        if (good && x.most && tiles(&x, &grid, in->slot, &count) &&
             (good = begin(r, &x, in, arena, count)) && compile(r, in, room))
             m->relay = r;
     }
-    forget(&x, arena);
+    td_arena_free(arena, x.root);
     if (!m->relay)
         td_move_relay_free(r, arena);
     else {
@@ -278,10 +189,8 @@ void td_move_relay_free(struct td_move_relay *r, struct td_arena *arena)
         return;
     td_group_free(&r->group, arena);
     td_arena_free(arena, r->outer);
-    for (unsigned side = 0; side < 2; side++) {
-        td_arena_free(arena, r->tenants[side].begin);
-        td_arena_free(arena, r->tenants[side].owner);
-    }
+    for (unsigned side = 0; side < 2; side++)
+        td_tenants_free(&r->tenants[side], arena);
     td_arena_free(arena, r);
 }
 
@@ -357,8 +266,8 @@ static bool find_pair(const struct td_move_relay *r, uint32_t a, uint32_t b, uin
 {
     const struct td_tenants *before = &r->tenants[0], *after = &r->tenants[1];
     const uint32_t *from = before->owner + before->begin[a], *to = after->owner + after->begin[b];
-    uint64_t there = tenants_on(after, b);
-    if (i >= tenants_on(before, a) || j >= there)
+    uint64_t there = td_tenants_on(after, b);
+    if (i >= td_tenants_on(before, a) || j >= there)
         return false;
     *out = (struct pair){.from = from[i], .to = to[j], .bytes = bytes_between(r, from[i], to[j])};
     for (uint64_t k = 0; k < i * there + j; k++)
@@ -388,14 +297,14 @@ static struct td_slice of_array(const struct td_move_relay *r, enum td_overlap_s
 uint64_t td_move_relay_packs(const struct td_move_relay *r)
 {
     uint32_t own = r->outer[r->program.slot];
-    uint64_t pairs = (uint64_t)tenants_on(&r->tenants[0], own) * r->tenants[1].most;
+    uint64_t pairs = (uint64_t)td_tenants_on(&r->tenants[0], own) * r->tenants[1].most;
     return r->group.slots * (pairs + 1);
 }
 
 uint64_t td_move_relay_unpacks(const struct td_move_relay *r)
 {
     uint32_t own = r->outer[r->program.slot];
-    return (uint64_t)r->group.slots * tenants_on(&r->tenants[1], own) * r->tenants[0].most;
+    return (uint64_t)r->group.slots * td_tenants_on(&r->tenants[1], own) * r->tenants[0].most;
 }
 
 /* unit returns the bytes of all pairs of two slots. */
@@ -403,8 +312,8 @@ static uint64_t unit(const struct td_move_relay *r, uint32_t a, uint32_t b)
 {
     uint64_t bytes = 0;
     struct pair x;
-    for (uint64_t i = 0; i < tenants_on(&r->tenants[0], a); i++)
-        for (uint64_t j = 0; j < tenants_on(&r->tenants[1], b); j++)
+    for (uint64_t i = 0; i < td_tenants_on(&r->tenants[0], a); i++)
+        for (uint64_t j = 0; j < td_tenants_on(&r->tenants[1], b); j++)
             bytes += find_pair(r, a, b, i, j, &x) ? x.bytes : 0;
     return bytes;
 }
@@ -414,7 +323,7 @@ uint32_t td_move_relay_pack(const struct td_move_relay *r, uint64_t i, struct td
                             struct td_step *step)
 {
     uint32_t own = r->outer[r->program.slot];
-    uint64_t there = r->tenants[1].most, pairs = tenants_on(&r->tenants[0], own) * there;
+    uint64_t there = r->tenants[1].most, pairs = td_tenants_on(&r->tenants[0], own) * there;
     uint32_t slot = (uint32_t)(i / (pairs + 1)), to = r->outer[slot];
     struct pair x;
     i %= pairs + 1;
@@ -437,7 +346,7 @@ uint32_t td_move_relay_pack(const struct td_move_relay *r, uint64_t i, struct td
 uint32_t td_move_relay_unpack(const struct td_move_relay *r, uint64_t i, struct td_range piece,
                               struct td_step *step)
 {
-    uint32_t own = r->outer[r->program.slot], here = tenants_on(&r->tenants[1], own);
+    uint32_t own = r->outer[r->program.slot], here = td_tenants_on(&r->tenants[1], own);
     uint64_t pairs = (uint64_t)here * r->tenants[0].most;
     uint32_t slot = (uint32_t)(i / pairs), from = r->outer[slot];
     struct pair x;

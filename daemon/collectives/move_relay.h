@@ -11,18 +11,14 @@
 #ifndef TD_COLLECTIVES_MOVE_RELAY_H
 #define TD_COLLECTIVES_MOVE_RELAY_H
 
-#include "stages.h"
+#include "exchange.h"
 
 struct td_move_relay {
     const struct td_array_move *move;
-    struct td_group group; /* the nodes that exchange with each other, this one among them */
-    uint32_t *outer;       /* [group.slots] their slots in the plan's group */
-    struct td_tenants {
-        uint32_t *begin; /* [slots of the plan's group + 1] */
-        uint32_t *owner; /* [owners] slot by slot */
-        uint32_t most;   /* of a slot */
-    } tenants[2];        /* of the arrays before and after */
-    int64_t base;        /* of the buffers in scratch */
+    struct td_group group;        /* the nodes that exchange with each other, this one among them */
+    uint32_t *outer;              /* [group.slots] their slots in the plan's group */
+    struct td_tenants tenants[2]; /* of the arrays before and after */
+    int64_t base;                 /* of the buffers in scratch */
     struct td_program program;
 };
 

@@ -3,66 +3,31 @@
 
 #include <stdlib.h>
 
+#include "collectives/exchange.h"
+#include "core/arena.h"
 #include "core/group.h"
-#include "core/overlap.h"
 #include "core/topology.h"
 
-/* ---- who has what for whom ---- */
-
-/* struct pairs: the indices that two parts of an axis have in common, and which part is whose. */
-struct pairs {
-    uint64_t *common[TD_DIMENSIONS_MAX]; /* [parts before][parts after] */
-    uint32_t *part[TD_DIMENSIONS_MAX];   /* [owners after] */
-    uint32_t after[TD_DIMENSIONS_MAX];   /* parts */
+/* struct nodes: passes on what is brought, by nodes. */
+struct nodes {
+    const struct td_group *group;
+    td_load_fn *each;
+    void *me;
 };
 
-static bool pairs_init(struct pairs *p, const struct td_layout *from, const struct td_layout *to)
+static void by_node(void *me, uint32_t from, uint32_t to, uint64_t bytes)
 {
-    bool good = true;
-    *p = (struct pairs){0};
-    for (uint32_t d = 0; good && d < from->dimensions; d++) {
-        uint32_t before = td_layout_parts(from, d), after = td_layout_parts(to, d);
-        p->after[d] = after;
-        p->common[d] = calloc((size_t)before * after, sizeof *p->common[d]);
-        p->part[d] = calloc(to->owners, sizeof *p->part[d]);
-        good = p->common[d] && p->part[d];
-        for (uint32_t i = 0; good && i < before; i++)
-            for (uint32_t j = 0; j < after; j++)
-                p->common[d][(size_t)i * after + j] = td_overlap_along(from, to, d, i, j);
-        for (uint32_t q = 0; good && q < to->owners; q++)
-            p->part[d][q] = td_layout_coordinate(to, q, d);
-    }
-    return good;
-}
-
-static void pairs_fini(struct pairs *p)
-{
-    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++) {
-        free(p->common[d]);
-        free(p->part[d]);
-    }
+    const struct nodes *n = me;
+    n->each(n->me, n->group->node[from], n->group->node[to], bytes);
 }
 
 bool td_load_each(const struct td_array_move *m, const struct td_group *g, td_load_fn *each,
                   void *me)
 {
-    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
-    struct pairs pairs;
-    bool good = pairs_init(&pairs, from, to);
-    for (uint32_t p = 0; good && p < from->owners; p++) {
-        const uint64_t *row[TD_DIMENSIONS_MAX];
-        for (uint32_t d = 0; d < from->dimensions; d++)
-            row[d] = pairs.common[d] + (size_t)td_layout_coordinate(from, p, d) * pairs.after[d];
-        for (uint32_t q = 0; q < to->owners; q++) {
-            uint64_t elements = 1;
-            for (uint32_t d = 0; d < from->dimensions && elements; d++)
-                elements *= row[d][pairs.part[d][q]];
-            if (elements)
-                each(me, g->node[m->from->slot[p]], g->node[m->to->slot[q]],
-                     elements * m->from->element);
-        }
-    }
-    pairs_fini(&pairs);
+    struct nodes nodes = {g, each, me};
+    struct td_arena *arena = td_arena_create(td_exchange_memory(m, g->slots));
+    bool good = arena && td_exchange_each(m, g->slots, arena, by_node, &nodes);
+    td_arena_destroy(arena);
     return good;
 }
 

@@ -6,8 +6,8 @@
 
 #include "collectives/stages.h"
 
-/* td_load_each calls `each` for every two owners of which the first has something for the second,
- * with their nodes, which may be the same. False: no memory. */
+/* td_load_each calls `each` for every two nodes of which the first has something for the second,
+ * which may be the same. False: no memory. */
 typedef void td_load_fn(void *me, uint32_t from, uint32_t to, uint64_t bytes);
 bool td_load_each(const struct td_array_move *move, const struct td_group *group, td_load_fn *each,
                   void *me);
