@@ -292,24 +292,21 @@ static int by_time(const void *a, const void *b)
 
 static const char *why_chosen(const struct explain_fft *x)
 {
-    const struct td_layout *from = &x->plan->from;
-    const uint32_t *asked = x->asked.fft.grid;
-    uint64_t places = 1;
-    for (uint32_t d = 0; d < TD_DIMENSIONS_MAX && asked[d]; d++)
-        places *= asked[d];
-    if (x->plan->fft.dimensions == 1 && x->chosen.factors)
-        return "points are a matrix, whose columns and then rows are transformed";
-    if (!x->chosen.factors)
+    switch (x->chosen.factors ? (enum td_grid_reason)x->plan->stages->grid : TD_GRID_NONE) {
+    case TD_GRID_NONE:
         return "between the layouts before and after there is no other";
-    if (asked[0] && places <= x->group.slots)
+    case TD_GRID_ASKED:
         return "it was asked for";
-    bool as_before = x->chosen.factors > 1 && !from->box && from->owners == x->group.slots;
-    for (uint32_t d = 0, f = 0; as_before && d < from->dimensions; d++) {
-        uint32_t parts = from->axis[from->grid_order[d]].parts;
-        as_before = parts == 1 || (f < x->chosen.factors && x->chosen.factor[f++] == parts);
-    }
-    if (as_before)
+    case TD_GRID_BEFORE:
         return "the application has the array so, and moves stay within its rows";
+    case TD_GRID_MATRIX:
+        return "points are a matrix, whose columns and then rows are transformed";
+    case TD_GRID_LINKS:
+        return "pencils: fewer than two axes are as long as there are nodes; a plane and a line of "
+               "the torus each";
+    case TD_GRID_SQUARE:
+        break;
+    }
     if (x->plan->fft.dimensions == 2)
         return "of two axes one is dealt out at a time";
     if (x->chosen.factors == 1)

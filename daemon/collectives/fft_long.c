@@ -308,6 +308,7 @@ bool td_fft_long_make(const struct td_plan_input *in, struct td_arena *arena,
     (void)begin(&m, in);
     m.arena = arena;
     m.s = stages;
+    stages->grid = TD_GRID_MATRIX;
     const uint64_t n1 = m.split.n1, n2 = m.split.n2, nodes = in->group->slots;
     m.rows = (n1 + nodes - 1) / nodes;
     m.columns = (n2 + nodes - 1) / nodes;

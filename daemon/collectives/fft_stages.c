@@ -319,11 +319,14 @@ static void choose_grid(struct builder *b)
         bool same = is_before && before.factors == asked.factors &&
                     memcmp(before.factor, asked.factor, asked.factors * sizeof *b->factor) == 0;
         *b = is_asked && !same ? asked : before;
+        b->s->grid = is_asked ? TD_GRID_ASKED : TD_GRID_BEFORE;
         return;
     }
     uint32_t wanted = wide >= 2 ? 1 : most < 3 || wide || nodes < 27 ? 2 : 3;
     wanted = most < wanted ? most : wanted;
-    if (wanted != 2 || !as_links(b))
+    bool by_links = wanted == 2 && as_links(b);
+    b->s->grid = by_links ? TD_GRID_LINKS : TD_GRID_SQUARE;
+    if (!by_links)
         as_square(b, wanted);
 }
 

@@ -65,8 +65,19 @@ struct td_pass {
  * the array after. */
 enum { TD_STAGE_ARRAYS_MAX = 2 * TD_DIMENSIONS_MAX + 2, TD_PHASES_MAX = 2 * TD_DIMENSIONS_MAX + 2 };
 
+/* Why a transform's stages have the grid of nodes that they have. */
+enum td_grid_reason {
+    TD_GRID_NONE, /* the layouts before and after leave nothing to be dealt out between */
+    TD_GRID_ASKED,
+    TD_GRID_BEFORE, /* the application has the array so */
+    TD_GRID_LINKS,  /* its places are boxes of the torus */
+    TD_GRID_SQUARE, /* as few factors as give every node something, about equal */
+    TD_GRID_MATRIX, /* of one long axis */
+};
+
 struct td_stages {
     unsigned arrays, moves, passes, phases;
+    uint8_t grid; /* enum td_grid_reason */
     struct td_array array[TD_STAGE_ARRAYS_MAX];
     struct td_array_move move[TD_DIMENSIONS_MAX + 2];
     struct td_pass pass[TD_DIMENSIONS_MAX];
