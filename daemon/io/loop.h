@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop: driver 1. Feeds events to the core, executes its actions, arms its deadline.
  *
- * Everything here runs on the loop's thread, but for computations on workers and ZeroMQ's own
- * thread, which hand their results over (workers.c, peers_send.c). While a list of actions is
+ * Everything here runs on the loop's thread, but for computations on workers, which hand their
+ * results over (workers.c), and ZeroMQ's own thread. While a list of actions is
  * executed, events that it causes wait in a queue: td_core_step is never entered twice. Owns: the
  * core and all parts of the driver. */
 #ifndef TD_IO_LOOP_H

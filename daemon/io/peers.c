@@ -10,40 +10,66 @@
 
 #include "unix.h"
 
-static void on_returned(uv_async_t *async)
+/* clear makes way for a Unix socket. */
+static bool clear(const char *endpoint, char *why, size_t why_bytes)
 {
-    td_peers_take_returned(async->data);
+    char text[200] = "";
+    if (strncmp(endpoint, "ipc://", 6) != 0 ||
+        td_unix_clear(endpoint + 6, SOCK_STREAM, text, sizeof text))
+        return true;
+    snprintf(why, why_bytes, "cannot listen for peers on %s: %s, or set listen in [peers]",
+             endpoint, text);
+    return false;
 }
 
-static bool bind_router(struct td_peers *peers, int kind, char *why, size_t why_bytes)
+static bool complain(const char *endpoint, int error, char *why, size_t why_bytes)
 {
-    const char *listen = peers->loop->config->listen;
-    char endpoint[600];
-    void *socket = td_peers_open_socket(peers, ZMQ_ROUTER, kind);
-    if (!socket) {
-        snprintf(why, why_bytes, "cannot listen for peers: %s", zmq_strerror(errno));
+    snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint, zmq_strerror(error),
+             error == EADDRINUSE
+                 ? ": another daemon, or a program that ss -ltnp shows, has the port; set port or "
+                   "listen in [peers]"
+                 : "");
+    return false;
+}
+
+static bool bind_router(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    const char *endpoint = peers->loop->config->listen;
+    void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
+    if (!socket || !clear(endpoint, why, why_bytes) || zmq_bind(socket, endpoint) != 0) {
+        if (!why[0])
+            complain(endpoint, errno, why, why_bytes);
+        if (socket)
+            zmq_close(socket);
         return false;
     }
-    if (kind == BULK)
-        td_config_bulk(listen, endpoint, sizeof endpoint);
-    else
-        snprintf(endpoint, sizeof endpoint, "%s", listen);
-    char text[200] = "";
-    bool clear = strncmp(endpoint, "ipc://", 6) != 0 ||
-                 td_unix_clear(endpoint + 6, SOCK_STREAM, text, sizeof text);
-    if (!clear || zmq_bind(socket, endpoint) != 0) {
-        const char *hint = clear ? "" : ", or set listen in [peers]";
-        if (clear && errno == EADDRINUSE)
-            hint = ": another daemon, or a program that ss -ltnp shows, has the port; set port or "
-                   "listen in [peers]";
-        snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint,
-                 clear ? zmq_strerror(errno) : text, hint);
-        zmq_close(socket);
+    peers->router = td_zsocket_create(&peers->zloop, socket, td_peers_receive_tree, peers);
+    return peers->router != NULL;
+}
+
+static void on_stranger_ended(void *user, struct td_channel *channel, bool breach, const char *why)
+{
+    (void)user;
+    (void)channel;
+    (void)breach;
+    td_log(TD_LOG_DEBUG, "somebody connected for packets and was no peer: %s", why);
+}
+
+/* listen accepts channels where the ROUTER listens, at the next port or path: ZeroMQ has resolved
+ * what stands for an address there. */
+static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    static const struct td_channel_calls of_strangers = {.greeting = td_peers_take_channel_greeting,
+                                                         .ended = on_stranger_ended};
+    char bound[600] = "", endpoint[600] = "";
+    size_t size = sizeof bound;
+    if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, bound, &size) != 0 ||
+        !td_config_bulk(bound, endpoint, sizeof endpoint))
+        return complain(bound, EINVAL, why, why_bytes);
+    if (!clear(endpoint, why, why_bytes))
         return false;
-    }
-    peers->router[kind] = td_zsocket_create(
-        &peers->zloop, socket, kind == TREE ? td_peers_receive_tree : td_peers_receive_bulk, peers);
-    return peers->router[kind] != NULL;
+    peers->listener = td_listener_create(&peers->channels, endpoint, &of_strangers, peers);
+    return peers->listener || complain(endpoint, errno, why, why_bytes);
 }
 
 struct td_peers *td_peers_create(struct td_loop *loop)
@@ -64,9 +90,9 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     zmq_ctx_set(peers->context, ZMQ_MAX_SOCKETS, 65000);
     td_topology_print(t, peers->shape, sizeof peers->shape);
     td_zloop_init(&peers->zloop, &loop->uv);
-    uv_mutex_init(&peers->lock);
-    uv_async_init(&loop->uv, &peers->returned, on_returned);
-    peers->returned.data = peers;
+    td_payload_pool_init(&peers->pool, loop->config->settings.packet_bytes);
+    peers->channels =
+        (struct td_channels){.uv = &loop->uv, .pool = &peers->pool, .greeting_ms = ANSWER_MS};
     for (uint32_t n = 0; n < t->nodes; n++) {
         struct td_peer *p = &peers->peer[n];
         p->peers = peers;
@@ -88,7 +114,7 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
         return false;
     }
     return peers->loop->config->topology.nodes == 1 ||
-           (bind_router(peers, TREE, why, why_bytes) && bind_router(peers, BULK, why, why_bytes));
+           (bind_router(peers, why, why_bytes) && listen_for_channels(peers, why, why_bytes));
 }
 
 /* start_neighbours: on the routed fabric packets go to neighbours alone, and only over links that
@@ -135,22 +161,17 @@ void td_peers_free(struct td_peers *peers)
     if (!peers)
         return;
     td_alarm_fini(&peers->delays);
-    uv_mutex_destroy(&peers->lock);
+    td_payload_pool_fini(&peers->pool);
     free(peers->peer);
     free(peers);
 }
 
-/* unlink_bound removes the files of what was bound, and nobody else's. */
+/* unlink_bound removes the file of what was bound, and nobody else's; libuv removes its own. */
 static void unlink_bound(struct td_peers *peers)
 {
     const char *listen = peers->loop->config->listen;
-    char bulk[600];
-    if (strncmp(listen, "ipc://", 6) != 0)
-        return;
-    if (peers->router[TREE])
+    if (peers->router && strncmp(listen, "ipc://", 6) == 0)
         unlink(listen + 6);
-    if (peers->router[BULK] && td_config_bulk(listen, bulk, sizeof bulk))
-        unlink(bulk + 6);
 }
 
 void td_peers_close(struct td_peers *peers)
@@ -163,14 +184,13 @@ void td_peers_close(struct td_peers *peers)
         td_peers_forget_tree(peers, n, UINT64_MAX);
         uv_close((uv_handle_t *)&peers->peer[n].retry, NULL);
     }
-    for (int kind = 0; kind < KINDS; kind++)
-        td_zsocket_close(peers->router[kind]);
+    td_zsocket_close(peers->router);
+    td_listener_close(peers->listener);
+    td_channels_close(&peers->channels);
     td_peers_free_buffers(peers);
-    zmq_ctx_term(peers->context); /* ZeroMQ's thread ends here: it gives back what it still had */
-    td_peers_take_returned(peers);
+    zmq_ctx_term(peers->context);
     unlink_bound(peers);
     uv_close((uv_handle_t *)&peers->zloop.prepare, NULL);
     uv_close((uv_handle_t *)&peers->zloop.check, NULL);
     uv_close((uv_handle_t *)&peers->zloop.idle, NULL);
-    uv_close((uv_handle_t *)&peers->returned, NULL);
 }

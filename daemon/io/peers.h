@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers: the connections to other daemons.
  *
- * Each daemon binds two ROUTERs, for tree messages and for bulk packets, and opens two DEALERs to
- * each daemon that it talks to: a link is one-way, what comes back on it is the answer to the
- * greeting alone. A connection is a session: ZeroMQ does not reconnect, we do, with a new session
- * id that every frame carries. When either DEALER of a peer ends, the link does. Owns: sockets,
- * received payloads until RELEASE_BUFFER, tree messages until the core forgets them. */
+ * Each daemon listens with a ROUTER for tree messages and for channels, streams of packets, and
+ * opens a DEALER and a channel to each daemon that it talks to: a link is one-way, what comes back
+ * on it is the answer to the greetings alone. Tree messages are few, and ZeroMQ's thread takes them
+ * off the loop; packets go straight to the socket, for a thread in between costs them more than the
+ * way (docs/architecture.md). A connection is a session: ZeroMQ does not reconnect, we do, with a
+ * new number. When either connection to a peer ends, the link does. Owns: sockets, received
+ * payloads until RELEASE_BUFFER, tree messages until the core forgets them. */
 #ifndef TD_IO_PEERS_H
 #define TD_IO_PEERS_H
 

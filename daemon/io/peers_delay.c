@@ -13,23 +13,16 @@ struct td_delayed {
     struct td_delayed *next;
     td_time at;
     struct td_packet packet;
-    bool data;
-    zmq_msg_t payload;
+    struct td_payload *payload;
 };
-
-static void free_delayed(struct td_delayed *d)
-{
-    if (d->data)
-        zmq_msg_close(&d->payload); /* a lent one is given back by that */
-    free(d);
-}
 
 void td_peer_drop_delayed(struct td_peer *p)
 {
     while (p->delayed) {
         struct td_delayed *d = p->delayed;
         p->delayed = d->next;
-        free_delayed(d);
+        td_payload_drop(d->payload);
+        free(d);
     }
     p->delayed_last = &p->delayed;
 }
@@ -53,9 +46,8 @@ void td_peers_let_go(void *user)
             p->delayed = d->next;
             if (!p->delayed)
                 p->delayed_last = &p->delayed;
-            td_peer_send_frames(p, &d->packet, d->data ? &d->payload : NULL);
-            d->data = false; /* it is ZeroMQ's now */
-            free_delayed(d);
+            td_peer_transmit(p, &d->packet, d->payload);
+            free(d);
         }
     set_alarm(peers);
 }
@@ -66,7 +58,7 @@ bool td_peers_are_slow(const struct td_peers *peers)
     return s->tuning.fabric == TD_FABRIC_ROUTED && (s->link_rate || s->link_latency_ns);
 }
 
-bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
+bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
     struct td_peers *peers = p->peers;
     const struct td_settings *s = &peers->loop->config->settings;
@@ -74,11 +66,7 @@ bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, zmq_msg_t 
     if (!d)
         return false;
     d->packet = *packet;
-    d->data = payload != NULL;
-    if (payload) {
-        zmq_msg_init(&d->payload);
-        zmq_msg_move(&d->payload, payload);
-    }
+    d->payload = payload;
     uint32_t bytes = payload ? packet->bytes : s->packet_bytes;
     d->at = td_loop_now() + td_settings_link_time(s, bytes) + (td_time)s->link_latency_ns;
     if (d->at < p->delayed_until) /* a short one does not overtake */

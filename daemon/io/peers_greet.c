@@ -53,36 +53,81 @@ static void log_refusal(struct td_peers *peers, uint32_t node, const char *wrong
     td_log(TD_LOG_WARNING, "a daemon that calls itself node %u was refused: %s", node, wrong);
 }
 
+/* judge decodes a greeting and readies the answer. NULL: it is none. *wrong says why it is refused,
+ * if it is. */
+static struct td_peer *judge(struct td_peers *peers, const uint8_t *body, size_t size, bool bulk,
+                             struct td_greeting *g, uint8_t *answer, size_t *answer_bytes)
+{
+    const char *why = NULL;
+    char text[200];
+    if (td_wire_decode_greeting(body, size, &peers->memory, g, &why) != TD_OK) {
+        td_log(TD_LOG_WARNING, "a peer was turned away: %s", why);
+        *answer_bytes = 0;
+        return NULL;
+    }
+    const char *wrong = objection(peers, g, text, sizeof text);
+    if (!wrong && g->bulk != bulk)
+        wrong = "it took the port for packets for that of messages, or the other way round";
+    if (wrong)
+        log_refusal(peers, g->node, wrong);
+    struct td_greeting a = td_peers_greeting(peers);
+    a.session = g->session;
+    a.bulk = bulk;
+    a.accepted = !wrong;
+    a.text = wrong;
+    *answer_bytes = td_peers_encode_greeting(&a, answer, GREETING_BYTES_MAX);
+    return wrong ? NULL : &peers->peer[g->node];
+}
+
 void td_peers_take_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
                             const uint8_t *body, size_t size)
 {
-    struct td_greeting g, answer = td_peers_greeting(peers);
-    const char *why = NULL;
-    char text[200];
-    uint8_t bytes[1024];
-    if (td_wire_decode_greeting(body, size, &peers->memory, &g, &why) != TD_OK) {
-        td_log(TD_LOG_WARNING, "a peer was turned away: %s", why);
-        return;
-    }
-    const char *wrong = objection(peers, &g, text, sizeof text);
-    if (wrong) {
-        log_refusal(peers, g.node, wrong);
-    } else {
-        struct td_peer *p = &peers->peer[g.node];
-        p->session_in[g.bulk ? BULK : TREE] = g.session;
+    struct td_greeting g;
+    uint8_t answer[GREETING_BYTES_MAX];
+    size_t length = 0;
+    struct td_peer *p = judge(peers, body, size, false, &g, answer, &length);
+    if (p) {
+        p->session_in = g.session;
         p->refused[0] = '\0';
-        if (p->way[TREE].socket && p->incarnation && p->incarnation != g.incarnation)
+        if (p->dealer && p->incarnation && p->incarnation != g.incarnation)
             td_peer_end(p, "the daemon there was started anew", RETRY_MS);
-        else if (p->wanted && !p->up && uv_is_active((uv_handle_t *)&p->retry) &&
-                 !p->way[TREE].socket)
+        else if (p->wanted && !p->up && uv_is_active((uv_handle_t *)&p->retry) && !p->dealer)
             td_peer_connect(p); /* it is there now: no need to wait */
     }
-    answer.session = g.session;
-    answer.bulk = g.bulk;
-    answer.accepted = !wrong;
-    answer.text = wrong;
-    size_t length = td_peers_encode_greeting(&answer, bytes, sizeof bytes);
-    if (zmq_send(router, zmq_msg_data(identity), zmq_msg_size(identity),
-                 ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
-        zmq_send(router, bytes, length, ZMQ_DONTWAIT);
+    if (length && zmq_send(router, zmq_msg_data(identity), zmq_msg_size(identity),
+                           ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
+        zmq_send(router, answer, length, ZMQ_DONTWAIT);
+}
+
+/* ---- of channels ---- */
+
+static void on_in_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
+{
+    struct td_peer *p = peer;
+    (void)channel;
+    p->in = NULL; /* the link that it belonged to ends over there */
+    if (breach)
+        td_peers_drop(p->peers, p->node, why);
+}
+
+static const struct td_channel_calls of_peers = {.packet = td_peer_receive_packet,
+                                                 .ended = on_in_ended};
+
+void td_peers_take_channel_greeting(void *user, struct td_channel *channel, const uint8_t *bytes,
+                                    size_t size)
+{
+    struct td_peers *peers = user;
+    struct td_greeting g;
+    uint8_t answer[GREETING_BYTES_MAX];
+    size_t length = 0;
+    struct td_peer *p = judge(peers, bytes, size, true, &g, answer, &length);
+    if (length == 0 || !td_channel_greet(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
+        td_channel_close(channel);
+        return;
+    }
+    if (!p) /* it closes, when it has heard why */
+        return;
+    td_channel_close(p->in);
+    p->in = channel;
+    td_channel_belongs(channel, &of_peers, p);
 }

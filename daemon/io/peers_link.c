@@ -9,8 +9,7 @@ enum {
     RETRY_MS_MAX = 1000,   /* of links that are needed, */
     RETRY_MS_IDLE = 15000, /* and of those that were, until a message hurries them */
     REFUSED_MS = 5000,
-    ANSWER_MS = 5000, /* for both greetings to be answered: ZeroMQ does not tell of all failures */
-    SOCKET_BUFFER = 4 << 20,
+    MESSAGES_MAX = 4096, /* that may wait for a connection to take them */
 };
 
 /* ---- what comes back ---- */
@@ -29,22 +28,15 @@ static void link_up(struct td_peer *p)
                                     .u.link = {.node = p->node, .incarnation = p->incarnation}});
 }
 
-/* take_answer reads what comes back on a DEALER. */
-static bool take_answer(void *user, void *socket)
+/* accepted judges the answer to a greeting of ours; false: it was none, or was no good, and the
+ * link has ended if it was the latter. */
+static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
 {
-    struct way *w = user;
-    struct td_peer *p = w->peer;
     struct td_greeting g;
     const char *why = NULL;
-    uint8_t bytes[1024];
-    int size = zmq_recv(socket, bytes, sizeof bytes, ZMQ_DONTWAIT);
-    if (size < 0)
+    if (td_wire_decode_greeting(body, size, &p->peers->memory, &g, &why) != TD_OK ||
+        g.session != p->session)
         return false;
-    if (size < SESSION_BYTES || size > (int)sizeof bytes || get_u64(bytes) != 0 ||
-        td_wire_decode_greeting(bytes + SESSION_BYTES, (size_t)size - SESSION_BYTES,
-                                &p->peers->memory, &g, &why) != TD_OK ||
-        g.session != w->session)
-        return true;
     if (!g.accepted) {
         char text[200];
         snprintf(text, sizeof text, "it refused us: %.170s", g.text);
@@ -60,16 +52,69 @@ static bool take_answer(void *user, void *socket)
         return false;
     }
     p->incarnation = g.incarnation;
-    w->accepted = true;
-    if (p->way[TREE].accepted && p->way[BULK].accepted && !p->up)
-        link_up(p);
     return true;
+}
+
+static void on_channel_answer(void *peer, struct td_channel *channel, const uint8_t *bytes,
+                              size_t size)
+{
+    struct td_peer *p = peer;
+    (void)channel;
+    if (accepted(p, bytes, size) && !p->up)
+        link_up(p);
+}
+
+static void on_channel_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
+{
+    (void)channel;
+    (void)breach;
+    td_peer_end(peer, why, 0);
+}
+
+/* open_channel connects for packets, to the host from which the greeting was answered. */
+static void open_channel(struct td_peer *p, const char *address)
+{
+    static const struct td_channel_calls calls = {.greeting = on_channel_answer,
+                                                  .ended = on_channel_ended};
+    struct td_peers *peers = p->peers;
+    char bulk[600], endpoint[700];
+    uint8_t bytes[GREETING_BYTES_MAX];
+    struct td_greeting g = td_peers_greeting(peers);
+    g.session = p->session;
+    g.bulk = true;
+    size_t size = td_peers_encode_greeting(&g, bytes, sizeof bytes);
+    bool good = td_config_bulk(peers->loop->config->endpoints[p->node], bulk, sizeof bulk);
+    if (good && address && strncmp(bulk, "tcp://", 6) == 0)
+        snprintf(endpoint, sizeof endpoint, "tcp://[%s]%s", address, strrchr(bulk, ':'));
+    else
+        snprintf(endpoint, sizeof endpoint, "%s", bulk);
+    if (good)
+        p->channel = td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES,
+                                     size - SESSION_BYTES, &calls, p);
+    if (!p->channel)
+        td_peer_end(p, good ? strerror(errno) : "its endpoint has no room for a second one", 0);
+}
+
+/* take_answer reads what comes back on a DEALER. */
+static bool take_answer(void *user, void *socket)
+{
+    struct td_peer *p = user;
+    zmq_msg_t message;
+    zmq_msg_init(&message);
+    bool any = zmq_msg_recv(&message, socket, ZMQ_DONTWAIT) >= 0;
+    const uint8_t *bytes = zmq_msg_data(&message);
+    size_t size = zmq_msg_size(&message);
+    if (any && size >= SESSION_BYTES && get_u64(bytes) == 0 && !p->channel &&
+        accepted(p, bytes + SESSION_BYTES, size - SESSION_BYTES))
+        open_channel(p, zmq_msg_gets(&message, "Peer-Address"));
+    zmq_msg_close(&message);
+    return any && p->dealer;
 }
 
 /* take_monitor reads the fate of a DEALER's connection. */
 static bool take_monitor(void *user, void *socket)
 {
-    struct way *w = user;
+    struct td_peer *p = user;
     zmq_msg_t event, address;
     uint16_t number = 0;
     zmq_msg_init(&event);
@@ -83,10 +128,10 @@ static bool take_monitor(void *user, void *socket)
     zmq_msg_close(&address);
     if (number == ZMQ_EVENT_DISCONNECTED || number == ZMQ_EVENT_CLOSED ||
         number == ZMQ_EVENT_CONNECT_RETRIED || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) {
-        if (w->accepted || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
-            td_peer_end(w->peer, "the connection was closed", 0);
+        if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+            td_peer_end(p, "the connection was closed", 0);
         else
-            td_peer_refused(w->peer, "no daemon answers there");
+            td_peer_refused(p, "no daemon answers there");
         return false;
     }
     return true;
@@ -99,95 +144,73 @@ static void set_int(void *socket, int option, int value)
     zmq_setsockopt(socket, option, &value, sizeof value);
 }
 
-/* bulk_depth returns how many packets may wait for a connection to take them: all that credits
- * allow, and as many that give credit. In the routed fabric a link has three channels for each of
- * its directions, and two directions in a ring of two. */
-static int bulk_depth(const struct td_settings *s)
-{
-    if (s->tuning.fabric == TD_FABRIC_ROUTED)
-        return 4 * TD_CHANNELS * (int)s->router.slots + 64;
-    return 4 * (int)s->link_credits + 64;
-}
-
-void *td_peers_open_socket(struct td_peers *peers, int type, int kind)
+void *td_peers_open_socket(struct td_peers *peers, int type)
 {
     void *socket = zmq_socket(peers->context, type);
-    const struct td_settings *s = &peers->loop->config->settings;
     if (!socket)
         return NULL;
-    int depth = kind == TREE ? 4096 : bulk_depth(s);
-    int64_t largest = kind == TREE ? TD_TREE_MESSAGE_MAX + 64 : (int64_t)s->packet_bytes + 64;
+    int64_t largest = TD_TREE_MESSAGE_MAX + 64;
     set_int(socket, ZMQ_LINGER, 0);
-    set_int(socket, ZMQ_SNDHWM, depth);
-    set_int(socket, ZMQ_RCVHWM, depth);
+    set_int(socket, ZMQ_SNDHWM, MESSAGES_MAX);
+    set_int(socket, ZMQ_RCVHWM, MESSAGES_MAX);
     set_int(socket, ZMQ_IPV6, 1);
     if (type == ZMQ_DEALER)
         set_int(socket, ZMQ_RECONNECT_IVL, -1);
     else
         set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
-    if (kind == BULK) {
-        set_int(socket, ZMQ_SNDBUF, SOCKET_BUFFER);
-        set_int(socket, ZMQ_RCVBUF, SOCKET_BUFFER);
-    }
     zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
     return socket;
 }
 
-static bool endpoint_of(struct td_peers *peers, uint32_t node, int kind, char *out, size_t bytes)
+/* watch makes a DEALER tell of its connection's fate. */
+static void *watch(struct td_peer *p, void *dealer)
 {
-    const char *control = peers->loop->config->endpoints[node];
-    if (kind == BULK)
-        return td_config_bulk(control, out, bytes);
-    return (size_t)snprintf(out, bytes, "%s", control) < bytes;
-}
-
-static bool open_way(struct td_peer *p, int kind)
-{
-    struct td_peers *peers = p->peers;
-    struct way *w = &p->way[kind];
-    char endpoint[600], inproc[64];
-    uint8_t identity[IDENTITY_BYTES] = {'T'}, bytes[1024];
-    *w = (struct way){.peer = p, .session = td_loop_random()};
-    void *socket = td_peers_open_socket(peers, ZMQ_DEALER, kind);
-    if (!socket || !endpoint_of(peers, p->node, kind, endpoint, sizeof endpoint))
-        return false;
-    memcpy(identity + 1, &peers->loop->config->node, 4);
-    put_u64(identity + 5, w->session);
-    zmq_setsockopt(socket, ZMQ_ROUTING_ID, identity, sizeof identity);
-    snprintf(inproc, sizeof inproc, "inproc://%u.%d.%llx", p->node, kind,
-             (unsigned long long)w->session);
+    char inproc[64];
+    snprintf(inproc, sizeof inproc, "inproc://%u.%llx", p->node, (unsigned long long)p->session);
     int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED |
                  ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
     void *monitor = NULL;
-    if (zmq_socket_monitor(socket, inproc, events) == 0) {
-        monitor = zmq_socket(peers->context, ZMQ_PAIR);
+    if (zmq_socket_monitor(dealer, inproc, events) == 0) {
+        monitor = zmq_socket(p->peers->context, ZMQ_PAIR);
         set_int(monitor, ZMQ_LINGER, 0);
         zmq_connect(monitor, inproc);
     }
+    return monitor;
+}
+
+static bool open_dealer(struct td_peer *p)
+{
+    struct td_peers *peers = p->peers;
+    uint8_t identity[IDENTITY_BYTES] = {'T'}, bytes[GREETING_BYTES_MAX];
+    p->session = td_loop_random();
+    void *socket = td_peers_open_socket(peers, ZMQ_DEALER);
+    if (!socket)
+        return false;
+    memcpy(identity + 1, &peers->loop->config->node, 4);
+    put_u64(identity + 5, p->session);
+    zmq_setsockopt(socket, ZMQ_ROUTING_ID, identity, sizeof identity);
+    void *monitor = watch(p, socket);
     struct td_greeting g = td_peers_greeting(peers);
-    g.session = w->session;
-    g.bulk = kind == BULK;
+    g.session = p->session;
     size_t length = td_peers_encode_greeting(&g, bytes, sizeof bytes);
-    bool good =
-        zmq_connect(socket, endpoint) == 0 && zmq_send(socket, bytes, length, ZMQ_DONTWAIT) >= 0;
-    w->socket = td_zsocket_create(&peers->zloop, socket, take_answer, w);
-    w->monitor = td_zsocket_create(&peers->zloop, monitor, take_monitor, w);
-    return good && w->socket && w->monitor;
+    bool good = zmq_connect(socket, peers->loop->config->endpoints[p->node]) == 0 &&
+                zmq_send(socket, bytes, length, ZMQ_DONTWAIT) >= 0;
+    p->dealer = td_zsocket_create(&peers->zloop, socket, take_answer, p);
+    p->monitor = td_zsocket_create(&peers->zloop, monitor, take_monitor, p);
+    return good && p->dealer && p->monitor;
 }
 
 static void close_ways(struct td_peer *p)
 {
-    for (int kind = 0; kind < KINDS; kind++) {
-        struct way *w = &p->way[kind];
-        /* The monitor stops before its reader goes: ZeroMQ closes sockets later, on a thread of its
-         * own, and would wait for ever with an event that nobody takes. */
-        if (w->socket)
-            zmq_socket_monitor(td_zsocket_raw(w->socket), NULL, 0);
-        td_zsocket_close(w->socket);
-        td_zsocket_close(w->monitor);
-        w->socket = w->monitor = NULL;
-        w->accepted = false;
-    }
+    /* The monitor stops before its reader goes: ZeroMQ closes sockets later, on a thread of its
+     * own, and would wait for ever with an event that nobody takes. */
+    if (p->dealer)
+        zmq_socket_monitor(td_zsocket_raw(p->dealer), NULL, 0);
+    td_zsocket_close(p->dealer);
+    td_zsocket_close(p->monitor);
+    td_channel_close(p->channel);
+    p->dealer = p->monitor = NULL;
+    p->channel = NULL;
     td_peer_drop_delayed(p);
     p->incarnation = 0;
 }
@@ -202,7 +225,7 @@ static void on_silence(uv_timer_t *timer)
 void td_peer_connect(struct td_peer *p)
 {
     uv_timer_start(&p->retry, on_silence, ANSWER_MS, 0);
-    if (!open_way(p, TREE) || !open_way(p, BULK))
+    if (!open_dealer(p))
         td_peer_end(p, zmq_strerror(errno), RETRY_MS_MAX);
 }
 
@@ -213,7 +236,7 @@ static void on_retry(uv_timer_t *timer)
 
 void td_peer_hurry(struct td_peer *p)
 {
-    if (p->retry_ms <= RETRY_MS_MAX || p->way[TREE].socket)
+    if (p->retry_ms <= RETRY_MS_MAX || p->dealer)
         return;
     p->retry_ms = RETRY_MS_MAX;
     if (uv_timer_get_due_in(&p->retry) > RETRY_MS_MAX)

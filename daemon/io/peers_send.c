@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handover.h"
-
 enum {
-    ZERO_COPY_BYTES = 32768, /* below, a copy costs less than to be told that the loan is over */
+    LENT_BYTES = 4096, /* below, a copy costs less than a loan */
 };
 
 /* struct kept: a tree message until the core forgets it; the connection's session goes in front. */
@@ -18,9 +16,9 @@ struct kept {
     uint8_t bytes[];
 };
 
-/* struct loan: bytes of a region that ZeroMQ reads; given back from its thread. */
+/* struct loan: a payload that lies in a region. */
 struct loan {
-    struct loan *next;
+    struct td_payload payload;
     struct td_peers *peers;
     uint64_t handle;
     uint32_t region;
@@ -45,10 +43,9 @@ static void keep(struct td_peer *p, uint64_t number, const uint8_t *bytes, size_
 
 static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 {
-    put_u64(bytes, p->way[TREE].session);
-    void *socket = td_zsocket_raw(p->way[TREE].socket);
-    int sent = zmq_send(socket, bytes, size, ZMQ_DONTWAIT);
-    td_zsocket_stir(p->way[TREE].socket);
+    put_u64(bytes, p->session);
+    int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size, ZMQ_DONTWAIT);
+    td_zsocket_stir(p->dealer);
     if (sent < 0)
         td_peer_end(p, "it does not take our messages", RETRY_MS);
 }
@@ -110,34 +107,14 @@ static void tell_sent(struct td_peers *peers, uint64_t handle)
     td_loop_feed(peers->loop, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = handle});
 }
 
-/* give_back runs on ZeroMQ's thread. */
-static void give_back(void *data, void *hint)
+static void give_back(struct td_payload *payload)
 {
-    struct loan *loan = hint;
-    TD_TAKE_OVER(loan);
-    struct td_peers *peers = loan->peers;
-    (void)data;
-    uv_mutex_lock(&peers->lock);
-    loan->next = peers->loans;
-    peers->loans = loan;
-    uv_mutex_unlock(&peers->lock);
-    uv_async_send(&peers->returned);
-}
-
-void td_peers_take_returned(struct td_peers *peers)
-{
-    uv_mutex_lock(&peers->lock);
-    struct loan *loan = peers->loans;
-    peers->loans = NULL;
-    uv_mutex_unlock(&peers->lock);
-    while (loan) {
-        struct loan *next = loan->next;
-        td_regions_let_go(peers->loop->regions, loan->region);
-        if (!peers->loop->stopped)
-            tell_sent(peers, loan->handle);
-        free(loan);
-        loan = next;
-    }
+    struct loan *loan = (struct loan *)payload;
+    struct td_loop *loop = loan->peers->loop;
+    td_regions_let_go(loop->regions, loan->region);
+    if (!loop->stopped)
+        tell_sent(loan->peers, loan->handle);
+    free(loan);
 }
 
 /* region_of returns whose memory the piece from byte `at` of a slice lies in. */
@@ -149,10 +126,10 @@ static uint32_t region_of(const struct td_slice *s, const struct td_view *view, 
     return (destination ? view->destination : view->source)[td_compute_rank(s, at)].handle;
 }
 
-/* make_payload readies the payload's message: the bytes themselves where they lie in one piece,
- * else a copy. Returns false without memory; *lent tells whether SENT comes later. */
-static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_msg_t *message,
-                         bool *lent)
+/* make_payload readies a payload: the bytes themselves where they lie in one piece, else a copy.
+ * NULL without memory; *lent tells whether SENT comes later. */
+static struct td_payload *make_payload(struct td_peers *peers, const struct td_action *a,
+                                       bool *lent)
 {
     const struct td_packet *packet = &a->u.packet.packet;
     const struct td_view *view = &a->u.packet.view;
@@ -161,57 +138,48 @@ static bool make_payload(struct td_peers *peers, const struct td_action *a, zmq_
     uint8_t *few[64], **room = few;
     if (2 * (size_t)view->ranks > sizeof few / sizeof few[0] &&
         !(room = malloc(2 * (size_t)view->ranks * sizeof *room)))
-        return false;
+        return NULL;
     td_regions_bases(peers->loop->regions, view, room, &bases);
     const uint8_t *piece = NULL;
-    if (packet->bytes >= ZERO_COPY_BYTES)
+    struct td_payload *payload = NULL;
+    if (packet->bytes >= LENT_BYTES)
         piece = td_compute_contiguous(slice, &bases, packet->offset, packet->bytes);
     struct loan *loan = piece ? malloc(sizeof *loan) : NULL;
     *lent = loan != NULL;
-    bool good = true;
     if (loan) {
-        *loan = (struct loan){.peers = peers,
+        *loan = (struct loan){.payload = {.holders = 1,
+                                          .bytes = packet->bytes,
+                                          .data = (uint8_t *)(uintptr_t)piece, /* to be read */
+                                          .over = give_back},
+                              .peers = peers,
                               .handle = a->u.packet.handle,
                               .region = region_of(slice, view, packet->offset)};
         td_regions_hold(peers->loop->regions, loan->region);
-        TD_HAND_OVER(loan);
-        zmq_msg_init_data(message, (void *)(uintptr_t)piece, packet->bytes, give_back, loan);
-    } else if ((good = zmq_msg_init_size(message, packet->bytes) == 0)) {
-        td_compute_pack(slice, &bases, packet->offset, packet->bytes, zmq_msg_data(message));
+        payload = &loan->payload;
+    } else if ((payload = td_payload_new(&peers->pool, packet->bytes))) {
+        td_compute_pack(slice, &bases, packet->offset, packet->bytes, payload->data);
     }
     if (room != few)
         free(room);
-    return good;
+    return payload;
 }
 
-void td_peer_send_frames(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
+void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
-    uint8_t header[SESSION_BYTES + TD_WIRE_PACKET_BYTES];
-    void *socket = td_zsocket_raw(p->way[BULK].socket);
-    put_u64(header, p->way[BULK].session);
-    td_wire_encode_packet(packet, header + SESSION_BYTES);
-    bool good =
-        zmq_send(socket, header, sizeof header, ZMQ_DONTWAIT | (payload ? ZMQ_SNDMORE : 0)) >= 0;
-    if (payload && good)
-        good = zmq_msg_send(payload, socket, ZMQ_DONTWAIT) >= 0;
-    if (payload && !good)
-        zmq_msg_close(payload); /* a lent one is given back by that */
-    td_zsocket_stir(p->way[BULK].socket);
-    if (!good)
+    if (!td_channel_send(p->channel, packet, payload))
         td_peer_end(p, "it does not take our packets", RETRY_MS);
 }
 
 /* pass lets a packet go over the link, with its payload, if there is one, which it takes. */
-static void pass(struct td_peer *p, const struct td_packet *packet, zmq_msg_t *payload)
+static void pass(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
     if (!td_peers_are_slow(p->peers)) {
-        td_peer_send_frames(p, packet, payload);
+        td_peer_transmit(p, packet, payload);
         return;
     }
     if (td_peer_delay(p, packet, payload))
         return;
-    if (payload)
-        zmq_msg_close(payload);
+    td_payload_drop(payload);
     td_peer_end(p, "no memory for packets to it", RETRY_MS);
 }
 
@@ -220,18 +188,11 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
     struct td_peer *p = &peers->peer[a->u.packet.node];
     const struct td_packet *packet = &a->u.packet.packet;
     bool data = packet->kind == TD_PACKET_DATA, lent = false;
-    zmq_msg_t payload;
-    if (!p->up) { /* the core will hear of the link's end */
-        if (data)
-            tell_sent(peers, a->u.packet.handle);
-        return;
-    }
-    if (data && !make_payload(peers, a, &payload, &lent)) {
-        tell_sent(peers, a->u.packet.handle);
+    struct td_payload *payload = data && p->up ? make_payload(peers, a, &lent) : NULL;
+    if (p->up && data && !payload)
         td_peer_end(p, "no memory for packets to it", RETRY_MS);
-        return;
-    }
-    pass(p, packet, data ? &payload : NULL);
+    else if (p->up) /* else the core will hear of the link's end */
+        pass(p, packet, payload);
     if (data && !lent)
         tell_sent(peers, a->u.packet.handle);
 }
@@ -239,9 +200,6 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
 void td_peers_forward_packet(struct td_peers *peers, const struct td_action *a)
 {
     struct td_peer *p = &peers->peer[a->u.forward.node];
-    zmq_msg_t payload;
-    if (!p->up) /* the core will hear of the link's end */
-        return;
-    td_peers_share_buffer(peers, a->u.forward.buffer, &payload);
-    pass(p, &a->u.forward.packet, &payload);
+    if (p->up) /* else the core will hear of the link's end */
+        pass(p, &a->u.forward.packet, td_peers_share_buffer(peers, a->u.forward.buffer));
 }

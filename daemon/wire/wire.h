@@ -13,7 +13,7 @@
 
 /* Version of the local and of the peer protocol. Another major is refused; one minor back between
  * daemons is accepted. */
-enum { TD_WIRE_MAJOR = 2, TD_WIRE_MINOR = 0 };
+enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 0 };
 
 /* A local datagram starts with these 8 bytes: 'T' 'o' 'r' 'u', major, minor, type (u16 LE: a
  * td_request_kind, or 0x100 + td_reply_kind). */
@@ -44,7 +44,7 @@ struct td_greeting {
     uint32_t node;
     uint64_t incarnation;      /* of the sender */
     uint64_t peer_incarnation; /* of the receiver, as far as the sender knows; 0: not yet */
-    uint64_t session;          /* names this connection in every later frame */
+    uint64_t session;          /* names this connection; in every later frame of the control one */
     uint64_t digest;           /* td_settings_digest */
     bool bulk;                 /* a link for packets, else for tree messages */
     bool accepted;             /* in the answer */
@@ -60,7 +60,7 @@ size_t td_wire_encode_message(const struct td_message *message, uint8_t *bytes, 
 td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
                               struct td_message *message, const char **why);
 
-/* A packet's header; the payload is a frame of its own. */
+/* A packet's header; the payload comes behind it. */
 enum { TD_WIRE_PACKET_BYTES = 128 };
 void td_wire_encode_packet(const struct td_packet *packet, uint8_t bytes[TD_WIRE_PACKET_BYTES]);
 td_err td_wire_decode_packet(const uint8_t *bytes, size_t size, struct td_packet *packet,

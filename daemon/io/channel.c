@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "channel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAGIC_BYTES = 4,
+    GREETING_HEAD = 8, /* "PKGR", and the length of the greeting (u32 LE) */
+    GREETING_MAX = 1024,
+    STAGING_BYTES = 16384, /* headers and short payloads are read together, */
+    DIRECT_BYTES = 4096,   /* and payloads of which so much is missing straight to their place */
+    SOCKET_BUFFER = 4 << 20,
+    BACKLOG = 128,
+};
+
+static const char magic[MAGIC_BYTES + 1] = "PKGR";
+
+/* union stream: TCP or a Unix socket. */
+union stream {
+    uv_handle_t handle;
+    uv_stream_t stream;
+    uv_tcp_t tcp;
+    uv_pipe_t pipe;
+};
+
+struct td_channel {
+    struct td_channels *channels;
+    struct td_channel *next, **link;
+    union stream socket;
+    uv_timer_t impatience; /* while somebody has connected, and not greeted */
+    unsigned handles;      /* that are not closed yet */
+    bool closed, greeted;  /* greeted: the other end's greeting has come */
+    const struct td_channel_calls *calls;
+    void *user;
+    uv_connect_t connect;
+    unsigned waiting; /* writes */
+    /* what comes in */
+    struct td_packet packet;
+    struct td_payload *payload; /* of which `filled` bytes have come; NULL: a header is next */
+    uint32_t filled;
+    size_t staged;
+    uint8_t staging[STAGING_BYTES];
+};
+
+struct td_listener {
+    struct td_channels *channels;
+    union stream socket;
+    const struct td_channel_calls *calls;
+    void *user;
+};
+
+/* struct outgoing: what the socket did not take at once. */
+struct outgoing {
+    uv_write_t write;
+    struct td_channel *channel;
+    struct td_payload *payload;
+    uint8_t bytes[];
+};
+
+/* ---- endpoints ---- */
+
+/* parse_tcp reads tcp://ADDRESS:PORT, the address a number, in brackets where it has colons. */
+static bool parse_tcp(const char *endpoint, struct sockaddr_storage *address)
+{
+    char host[128];
+    const char *from = endpoint + strlen("tcp://"), *colon = strrchr(endpoint, ':');
+    if (strncmp(endpoint, "tcp://", strlen("tcp://")) != 0 || colon < from)
+        return false;
+    size_t length = (size_t)(colon - from);
+    if (length >= 2 && from[0] == '[' && from[length - 1] == ']') {
+        from++;
+        length -= 2;
+    }
+    if (length >= sizeof host)
+        return false;
+    memcpy(host, from, length);
+    host[length] = '\0';
+    int port = (int)strtol(colon + 1, NULL, 10);
+    return uv_ip4_addr(host, port, (struct sockaddr_in *)address) == 0 ||
+           uv_ip6_addr(host, port, (struct sockaddr_in6 *)address) == 0;
+}
+
+static const char *path_of(const char *endpoint)
+{
+    return strncmp(endpoint, "ipc://", strlen("ipc://")) == 0 ? endpoint + strlen("ipc://") : NULL;
+}
+
+/* open_socket makes a socket of the endpoint's kind; 0, or libuv's error. */
+static int open_socket(uv_loop_t *uv, const char *endpoint, union stream *s,
+                       struct sockaddr_storage *address)
+{
+    if (path_of(endpoint))
+        return uv_pipe_init(uv, &s->pipe, 0);
+    if (!parse_tcp(endpoint, address))
+        return UV_EINVAL;
+    return uv_tcp_init_ex(uv, &s->tcp, address->ss_family);
+}
+
+/* widen: small buffers stall a stream for as long as its other end does not run. What the system
+ * refuses is no error. */
+static void widen(union stream *s)
+{
+    int bytes = SOCKET_BUFFER;
+    uv_send_buffer_size(&s->handle, &bytes);
+    bytes = SOCKET_BUFFER;
+    uv_recv_buffer_size(&s->handle, &bytes);
+    if (s->handle.type == UV_TCP)
+        uv_tcp_nodelay(&s->tcp, 1);
+}
+
+/* ---- life ---- */
+
+static struct td_channel *new_channel(struct td_channels *channels,
+                                      const struct td_channel_calls *calls, void *user)
+{
+    struct td_channel *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->channels = channels;
+    c->calls = calls;
+    c->user = user;
+    c->next = channels->first;
+    c->link = &channels->first;
+    if (c->next)
+        c->next->link = &c->next;
+    channels->first = c;
+    uv_timer_init(channels->uv, &c->impatience);
+    c->impatience.data = c;
+    c->handles = 1;
+    return c;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct td_channel *c = handle->data;
+    if (--c->handles == 0)
+        free(c);
+}
+
+/* has_socket: from now on there is one to be closed. */
+static void has_socket(struct td_channel *c)
+{
+    c->socket.handle.data = c;
+    c->handles++;
+}
+
+void td_channel_close(struct td_channel *c)
+{
+    if (!c || c->closed)
+        return;
+    c->closed = true;
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    td_payload_drop(c->payload);
+    c->payload = NULL;
+    if (c->handles > 1)
+        uv_close(&c->socket.handle, on_closed);
+    uv_close((uv_handle_t *)&c->impatience, on_closed);
+}
+
+void td_channels_close(struct td_channels *channels)
+{
+    while (channels->first)
+        td_channel_close(channels->first);
+}
+
+void td_channel_belongs(struct td_channel *c, const struct td_channel_calls *calls, void *user)
+{
+    uv_timer_stop(&c->impatience);
+    c->calls = calls;
+    c->user = user;
+}
+
+/* end tells the user; the channel is closed, by him or here. */
+static void end(struct td_channel *c, bool breach, const char *why)
+{
+    if (c->closed)
+        return;
+    c->calls->ended(c->user, c, breach, why);
+    td_channel_close(c);
+}
+
+static void on_impatience(uv_timer_t *timer)
+{
+    end(timer->data, false, "it did not greet in time");
+}
+
+/* ---- out ---- */
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct outgoing *o = write->data;
+    struct td_channel *c = o->channel;
+    c->waiting--;
+    td_payload_drop(o->payload);
+    free(o);
+    if (status < 0)
+        end(c, false, uv_strerror(status));
+}
+
+/* write_later keeps what there is of a head and a payload from byte `done` on until the socket
+ * takes it. */
+static bool write_later(struct td_channel *c, const uint8_t *head, size_t size,
+                        struct td_payload *payload, size_t done)
+{
+    size_t left = done < size ? size - done : 0, skip = done > size ? done - size : 0;
+    struct outgoing *o = malloc(sizeof *o + left);
+    if (!o) {
+        td_payload_drop(payload);
+        return false;
+    }
+    o->write.data = o;
+    o->channel = c;
+    o->payload = payload;
+    if (left)
+        memcpy(o->bytes, head + done, left);
+    uv_buf_t part[2];
+    unsigned parts = 0;
+    if (left)
+        part[parts++] = uv_buf_init((char *)o->bytes, (unsigned)left);
+    if (payload)
+        part[parts++] = uv_buf_init((char *)payload->data + skip, payload->bytes - (unsigned)skip);
+    if (uv_write(&o->write, &c->socket.stream, part, parts, on_written) == 0) {
+        c->waiting++;
+        return true;
+    }
+    td_payload_drop(payload);
+    free(o);
+    return false;
+}
+
+bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
+                     struct td_payload *payload)
+{
+    uint8_t head[TD_WIRE_PACKET_BYTES];
+    td_wire_encode_packet(packet, head);
+    uv_buf_t part[2] = {uv_buf_init((char *)head, sizeof head)};
+    size_t size = sizeof head + (payload ? payload->bytes : 0);
+    if (payload)
+        part[1] = uv_buf_init((char *)payload->data, payload->bytes);
+    int done = c->waiting ? UV_EAGAIN : uv_try_write(&c->socket.stream, part, payload ? 2 : 1);
+    if (done == UV_EAGAIN)
+        done = 0;
+    if (done < 0 || (size_t)done == size) {
+        td_payload_drop(payload);
+        return done >= 0;
+    }
+    return write_later(c, head, sizeof head, payload, (size_t)done);
+}
+
+bool td_channel_greet(struct td_channel *c, const uint8_t *greeting, size_t size)
+{
+    uint8_t bytes[GREETING_HEAD + GREETING_MAX];
+    if (size > GREETING_MAX)
+        return false;
+    memcpy(bytes, magic, MAGIC_BYTES);
+    for (int i = 0; i < 4; i++)
+        bytes[MAGIC_BYTES + i] = (uint8_t)(size >> (8 * i));
+    memcpy(bytes + GREETING_HEAD, greeting, size);
+    return write_later(c, bytes, GREETING_HEAD + size, NULL, 0);
+}
+
+/* ---- in ---- */
+
+/* take_greeting takes the first thing on the stream; false: it is not all there, or wrong. */
+static bool take_greeting(struct td_channel *c, size_t *at)
+{
+    const uint8_t *bytes = c->staging + *at;
+    size_t left = c->staged - *at, size = 0;
+    if (left < GREETING_HEAD)
+        return false;
+    for (int i = 0; i < 4; i++)
+        size |= (size_t)bytes[MAGIC_BYTES + i] << (8 * i);
+    if (memcmp(bytes, magic, MAGIC_BYTES) != 0 || size > GREETING_MAX) {
+        end(c, true, "what came first was no greeting");
+        return false;
+    }
+    if (left < GREETING_HEAD + size)
+        return false;
+    *at += GREETING_HEAD + size;
+    c->greeted = true;
+    c->calls->greeting(c->user, c, bytes + GREETING_HEAD, size);
+    return true;
+}
+
+/* deliver gives a packet that is complete to the user. */
+static void deliver(struct td_channel *c)
+{
+    struct td_payload *payload = c->payload;
+    c->payload = NULL;
+    c->calls->packet(c->user, c, &c->packet, payload);
+}
+
+/* take_header takes a packet's header, and readies memory for its payload. */
+static bool take_header(struct td_channel *c, size_t *at)
+{
+    const char *why = NULL;
+    if (c->staged - *at < TD_WIRE_PACKET_BYTES)
+        return false;
+    if (!c->calls->packet) {
+        end(c, true, "it sent packets where none were due");
+        return false;
+    }
+    if (td_wire_decode_packet(c->staging + *at, TD_WIRE_PACKET_BYTES, &c->packet, &why) != TD_OK) {
+        end(c, true, why);
+        return false;
+    }
+    *at += TD_WIRE_PACKET_BYTES;
+    if (c->packet.kind != TD_PACKET_DATA) {
+        deliver(c);
+        return true;
+    }
+    bool fits = c->packet.bytes <= c->channels->pool->bytes_max;
+    c->payload = fits ? td_payload_new(c->channels->pool, c->packet.bytes) : NULL;
+    c->filled = 0;
+    if (!c->payload)
+        end(c, !fits, fits ? "no memory for its packets" : "it sent a packet that is too long");
+    return c->payload != NULL;
+}
+
+/* take_staged takes what was staged of a payload. */
+static bool take_staged(struct td_channel *c, size_t *at)
+{
+    size_t left = c->staged - *at, missing = c->payload->bytes - c->filled;
+    size_t size = left < missing ? left : missing;
+    memcpy(c->payload->data + c->filled, c->staging + *at, size);
+    c->filled += (uint32_t)size;
+    *at += size;
+    if (size < missing)
+        return false;
+    deliver(c);
+    return true;
+}
+
+static bool take(struct td_channel *c, size_t *at)
+{
+    if (!c->greeted)
+        return take_greeting(c, at);
+    return c->payload ? take_staged(c, at) : take_header(c, at);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    struct td_channel *c = handle->data;
+    (void)suggested;
+    if (c->payload && c->payload->bytes - c->filled >= DIRECT_BYTES)
+        *buffer = uv_buf_init((char *)c->payload->data + c->filled, c->payload->bytes - c->filled);
+    else
+        *buffer =
+            uv_buf_init((char *)c->staging + c->staged, (unsigned)(sizeof c->staging - c->staged));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    struct td_channel *c = stream->data;
+    size_t at = 0;
+    if (size < 0) {
+        end(c, false, size == UV_EOF ? "the connection was closed" : uv_strerror((int)size));
+        return;
+    }
+    if (size > 0 && c->payload && buffer->base == (char *)c->payload->data + c->filled) {
+        c->filled += (uint32_t)size;
+        if (c->filled == c->payload->bytes)
+            deliver(c);
+        return;
+    }
+    c->staged += (size_t)size;
+    while (!c->closed && take(c, &at))
+        continue;
+    if (c->closed)
+        return;
+    c->staged -= at;
+    memmove(c->staging, c->staging + at, c->staged);
+}
+
+/* ---- connecting ---- */
+
+static void start(struct td_channel *c)
+{
+    widen(&c->socket);
+    int error = uv_read_start(&c->socket.stream, on_alloc, on_read);
+    if (error)
+        end(c, false, uv_strerror(error));
+}
+
+static void on_connected(uv_connect_t *connect, int status)
+{
+    struct td_channel *c = connect->data;
+    if (status == 0)
+        start(c);
+    else if (status != UV_ECANCELED)
+        end(c, false, uv_strerror(status));
+}
+
+struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
+                                   const uint8_t *greeting, size_t size,
+                                   const struct td_channel_calls *calls, void *user)
+{
+    struct sockaddr_storage address;
+    struct td_channel *c = new_channel(channels, calls, user);
+    if (!c) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    int error = open_socket(channels->uv, endpoint, &c->socket, &address);
+    if (!error) {
+        has_socket(c);
+        c->connect.data = c;
+        if (path_of(endpoint))
+            uv_pipe_connect(&c->connect, &c->socket.pipe, path_of(endpoint), on_connected);
+        else
+            error = uv_tcp_connect(&c->connect, &c->socket.tcp, (struct sockaddr *)&address,
+                                   on_connected);
+    }
+    if (!error && !td_channel_greet(c, greeting, size)) /* it waits for the connection */
+        error = UV_ENOMEM;
+    if (!error)
+        return c;
+    td_channel_close(c);
+    errno = -error;
+    return NULL;
+}
+
+static void on_connection(uv_stream_t *server, int status)
+{
+    struct td_listener *l = server->data;
+    struct td_channel *c = status == 0 ? new_channel(l->channels, l->calls, l->user) : NULL;
+    if (!c)
+        return;
+    int error = server->type == UV_TCP ? uv_tcp_init(l->channels->uv, &c->socket.tcp)
+                                       : uv_pipe_init(l->channels->uv, &c->socket.pipe, 0);
+    if (!error) {
+        has_socket(c);
+        error = uv_accept(server, &c->socket.stream);
+    }
+    if (error) {
+        td_channel_close(c);
+        return;
+    }
+    uv_timer_start(&c->impatience, on_impatience, l->channels->greeting_ms, 0);
+    start(c);
+}
+
+struct td_listener *td_listener_create(struct td_channels *channels, const char *endpoint,
+                                       const struct td_channel_calls *calls, void *user)
+{
+    struct sockaddr_storage address;
+    struct td_listener *l = calloc(1, sizeof *l);
+    if (!l) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    *l = (struct td_listener){.channels = channels, .calls = calls, .user = user};
+    int error = open_socket(channels->uv, endpoint, &l->socket, &address);
+    if (error) {
+        free(l);
+        errno = -error;
+        return NULL;
+    }
+    l->socket.handle.data = l;
+    if (path_of(endpoint))
+        error = uv_pipe_bind(&l->socket.pipe, path_of(endpoint));
+    else
+        error = uv_tcp_bind(&l->socket.tcp, (struct sockaddr *)&address, 0);
+    if (!error)
+        error = uv_listen(&l->socket.stream, BACKLOG, on_connection);
+    if (!error)
+        return l;
+    td_listener_close(l);
+    errno = -error;
+    return NULL;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void td_listener_close(struct td_listener *l)
+{
+    if (l)
+        uv_close(&l->socket.handle, on_listener_closed);
+}

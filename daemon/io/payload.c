@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "payload.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum {
+    POOLED_BYTES = 16384, /* shorter ones come from malloc, which has no trouble with them */
+    SPARES_MAX = 64,
+};
+
+struct pooled {
+    struct td_payload payload;
+    struct td_payload_pool *pool;
+    struct pooled *next;
+    uint8_t bytes[];
+};
+
+static void recycle(struct td_payload *payload)
+{
+    struct pooled *p = (struct pooled *)payload;
+    struct td_payload_pool *pool = p->pool;
+    if (payload->bytes < POOLED_BYTES || pool->spares >= SPARES_MAX) {
+        free(p);
+        return;
+    }
+    p->next = pool->spare;
+    pool->spare = p;
+    pool->spares++;
+}
+
+void td_payload_pool_init(struct td_payload_pool *pool, uint32_t bytes_max)
+{
+    *pool = (struct td_payload_pool){.bytes_max = bytes_max};
+}
+
+void td_payload_pool_fini(struct td_payload_pool *pool)
+{
+    while (pool->spare) {
+        struct pooled *p = pool->spare;
+        pool->spare = p->next;
+        free(p);
+    }
+    pool->spares = SPARES_MAX; /* nothing is kept from now on */
+}
+
+struct td_payload *td_payload_new(struct td_payload_pool *pool, uint32_t bytes)
+{
+    bool large = bytes >= POOLED_BYTES;
+    struct pooled *p = large ? pool->spare : NULL;
+    if (p) {
+        pool->spare = p->next;
+        pool->spares--;
+    } else if (!(p = malloc(sizeof *p + (large ? pool->bytes_max : bytes)))) {
+        return NULL;
+    }
+    p->pool = pool;
+    p->payload =
+        (struct td_payload){.holders = 1, .bytes = bytes, .data = p->bytes, .over = recycle};
+    return &p->payload;
+}
+
+struct td_payload *td_payload_hold(struct td_payload *payload)
+{
+    payload->holders++;
+    return payload;
+}
+
+void td_payload_drop(struct td_payload *payload)
+{
+    if (payload && --payload->holders == 0)
+        payload->over(payload);
+}
