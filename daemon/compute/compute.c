@@ -192,7 +192,8 @@ void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lane
         const uint8_t *from = in;
         for (int64_t left = (int64_t)bytes; left > 0; left -= piece) {
             uint8_t *to = td_walk_piece(&w, left, &piece);
-            memcpy(to, from, (size_t)piece);
+            if (to != from) /* it came in there already */
+                memcpy(to, from, (size_t)piece);
             from += piece;
         }
     }

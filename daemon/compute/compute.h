@@ -22,7 +22,7 @@ struct td_bases {
  * lane and each target lane written once. Returns TD_OK, or TD_ERR_NO_MEMORY (FFT plan). */
 td_err td_compute_run(const struct td_step *step, const struct td_bases *bases);
 /* td_compute_pack copies bytes [offset, offset + bytes) of the slice, counted in its loop order, to
- * `out`; td_compute_unpack the other way, into every lane. */
+ * `out`; td_compute_unpack the other way, into every lane. `in` may be their place in the first. */
 void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases, uint64_t offset,
                      uint64_t bytes, uint8_t *out);
 void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lanes,

@@ -66,6 +66,12 @@ void td_core_step(struct td_core *core, td_time now, const struct td_event *even
  * their actions. */
 uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event *const *event,
                        uint32_t count, struct td_actions *actions);
+/* td_core_landing says where the payload of a packet that is coming in from a node would be
+ * unpacked if it were all here: step.to, offset, bytes and view of *landing. False: nowhere, or
+ * something else is next on that link. For as long as this is said again, nothing else writes there
+ * or reads from it, so a driver may let the bytes come in there at once. */
+bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                     struct td_compute *landing);
 /* td_core_deadline returns when the core wants WAKE; a time that has come when work is waiting. */
 td_time td_core_deadline(const struct td_core *core);
 void td_core_destroy(struct td_core *core);

@@ -189,6 +189,44 @@ struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence
     return o && o->compiled && o->reserved && o->phase != TD_PHASE_ENDED ? o : NULL;
 }
 
+/* find_receive finds the step that a packet is for; returns how long its message is, 0: no step
+ * of the operation expects it. */
+static uint64_t find_receive(const struct td_core *core, const struct td_operation *o,
+                             uint32_t node, const struct td_packet *packet, struct td_step *step)
+{
+    if (packet->family >= o->program.families ||
+        o->program.family[packet->family].kind != TD_RECV ||
+        packet->index >= o->program.family[packet->family].count)
+        return 0;
+    o->program.method->expand(&o->program, packet->family, packet->index, step);
+    uint64_t message_bytes = (uint64_t)td_slice_bytes(&step->to);
+    const struct td_engine_family *e = &o->engine.family[packet->family];
+    /* packets of a message come in order on a link, so each begins where the last one ended;
+     * through the torus they come by different ways */
+    bool fits = step->peer == node && packet->bytes > 0 && packet->offset <= message_bytes &&
+                packet->bytes <= message_bytes - packet->offset &&
+                (core->torus || e->received[packet->index] <= packet->offset);
+    return fits ? message_bytes : 0;
+}
+
+bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                     struct td_compute *landing)
+{
+    const struct td_link *link = &core->link[node];
+    uint32_t origin = core->torus ? packet->origin : node;
+    if (packet->session != link->session_in || packet->link_sequence != link->lane->received + 1 ||
+        (core->torus && packet->destination != core->node))
+        return false;
+    const struct td_operation *o = td_engine_find(
+        td_communicator_find(core, packet->instance, packet->group), packet->sequence);
+    if (!o || find_receive(core, o, origin, packet, &landing->step) == 0)
+        return false;
+    landing->offset = packet->offset;
+    landing->bytes = packet->bytes;
+    td_operation_view(o, &landing->view);
+    return true;
+}
+
 bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                       uint32_t buffer)
 {
@@ -197,21 +235,8 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     if (!o)
         return false;
     struct td_step step;
-    uint64_t message_bytes = 0;
-    bool fits = packet->family < o->program.families &&
-                o->program.family[packet->family].kind == TD_RECV &&
-                packet->index < o->program.family[packet->family].count;
-    if (fits) {
-        o->program.method->expand(&o->program, packet->family, packet->index, &step);
-        message_bytes = (uint64_t)td_slice_bytes(&step.to);
-        const struct td_engine_family *e = &o->engine.family[packet->family];
-        /* packets of a message come in order on a link, so each begins where the last one ended;
-         * through the torus they come by different ways */
-        fits = step.peer == node && packet->bytes > 0 && packet->offset <= message_bytes &&
-               packet->bytes <= message_bytes - packet->offset &&
-               (core->torus || e->received[packet->index] <= packet->offset);
-    }
-    if (!fits) {
+    uint64_t message_bytes = find_receive(core, o, node, packet, &step);
+    if (message_bytes == 0) {
         td_link_drop(core, node, "it sent a packet that no step of the operation expects");
         return false;
     }

@@ -40,6 +40,7 @@ struct td_channel {
     /* what comes in */
     struct td_packet packet;
     struct td_payload *payload; /* of which `filled` bytes have come; NULL: a header is next */
+    bool placed;                /* not in memory of its own */
     uint32_t filled;
     size_t staged;
     uint8_t staging[STAGING_BYTES];
@@ -196,6 +197,7 @@ static void on_written(uv_write_t *write, int status)
     struct outgoing *o = write->data;
     struct td_channel *c = o->channel;
     c->waiting--;
+    c->channels->faulted |= status == UV_EFAULT;
     td_payload_drop(o->payload);
     free(o);
     if (status < 0)
@@ -246,6 +248,7 @@ bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
     if (done == UV_EAGAIN)
         done = 0;
     if (done < 0 || (size_t)done == size) {
+        c->channels->faulted |= done == UV_EFAULT;
         td_payload_drop(payload);
         return done >= 0;
     }
@@ -287,11 +290,46 @@ static bool take_greeting(struct td_channel *c, size_t *at)
     return true;
 }
 
+/* ready_payload finds memory for the payload of the packet whose header has come. */
+static bool ready_payload(struct td_channel *c)
+{
+    bool fits = c->packet.bytes <= c->channels->pool->bytes_max;
+    c->filled = 0;
+    c->payload = NULL;
+    if (fits && c->calls->place && !c->channels->faulted)
+        c->payload = c->calls->place(c->user, &c->packet, NULL);
+    c->placed = c->payload != NULL;
+    if (fits && !c->placed)
+        c->payload = td_payload_new(c->channels->pool, c->packet.bytes);
+    if (!c->payload)
+        end(c, !fits, fits ? "no memory for its packets" : "it sent a packet that is too long");
+    return c->payload != NULL;
+}
+
+/* settle_place makes sure that more may be written to the payload. What was placed and has lost its
+ * place goes on in memory of its own. */
+static bool settle_place(struct td_channel *c)
+{
+    if (!c->placed || c->calls->place(c->user, &c->packet, c->payload))
+        return true;
+    struct td_payload *own = td_payload_new(c->channels->pool, c->packet.bytes);
+    if (!own) {
+        end(c, false, "no memory for its packets");
+        return false;
+    }
+    memcpy(own->data, c->payload->data, c->filled);
+    td_payload_drop(c->payload);
+    c->payload = own;
+    c->placed = false;
+    return true;
+}
+
 /* deliver gives a packet that is complete to the user. */
 static void deliver(struct td_channel *c)
 {
     struct td_payload *payload = c->payload;
     c->payload = NULL;
+    c->placed = false;
     c->calls->packet(c->user, c, &c->packet, payload);
 }
 
@@ -314,17 +352,14 @@ static bool take_header(struct td_channel *c, size_t *at)
         deliver(c);
         return true;
     }
-    bool fits = c->packet.bytes <= c->channels->pool->bytes_max;
-    c->payload = fits ? td_payload_new(c->channels->pool, c->packet.bytes) : NULL;
-    c->filled = 0;
-    if (!c->payload)
-        end(c, !fits, fits ? "no memory for its packets" : "it sent a packet that is too long");
-    return c->payload != NULL;
+    return ready_payload(c);
 }
 
 /* take_staged takes what was staged of a payload. */
 static bool take_staged(struct td_channel *c, size_t *at)
 {
+    if (!settle_place(c))
+        return false;
     size_t left = c->staged - *at, missing = c->payload->bytes - c->filled;
     size_t size = left < missing ? left : missing;
     memcpy(c->payload->data + c->filled, c->staging + *at, size);
@@ -347,6 +382,9 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct td_channel *c = handle->data;
     (void)suggested;
+    *buffer = uv_buf_init(NULL, 0);
+    if (c->closed || !settle_place(c))
+        return; /* nothing is read, and on_read told so */
     if (c->payload && c->payload->bytes - c->filled >= DIRECT_BYTES)
         *buffer = uv_buf_init((char *)c->payload->data + c->filled, c->payload->bytes - c->filled);
     else
@@ -358,7 +396,10 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 {
     struct td_channel *c = stream->data;
     size_t at = 0;
+    if (c->closed)
+        return;
     if (size < 0) {
+        c->channels->faulted |= size == UV_EFAULT;
         end(c, false, size == UV_EOF ? "the connection was closed" : uv_strerror((int)size));
         return;
     }
@@ -390,10 +431,16 @@ static void start(struct td_channel *c)
 static void on_connected(uv_connect_t *connect, int status)
 {
     struct td_channel *c = connect->data;
-    if (status == 0)
-        start(c);
-    else if (status != UV_ECANCELED)
+    size_t size = c->staged;
+    c->staged = 0;
+    if (status == UV_ECANCELED) /* by closing it */
+        return;
+    if (status != 0)
         end(c, false, uv_strerror(status));
+    else if (!td_channel_greet(c, c->staging, size))
+        end(c, false, "no memory");
+    else
+        start(c);
 }
 
 struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
@@ -401,9 +448,9 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
                                    const struct td_channel_calls *calls, void *user)
 {
     struct sockaddr_storage address;
-    struct td_channel *c = new_channel(channels, calls, user);
+    struct td_channel *c = size <= GREETING_MAX ? new_channel(channels, calls, user) : NULL;
     if (!c) {
-        errno = ENOMEM;
+        errno = size <= GREETING_MAX ? ENOMEM : EINVAL;
         return NULL;
     }
     int error = open_socket(channels->uv, endpoint, &c->socket, &address);
@@ -416,10 +463,11 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
             error = uv_tcp_connect(&c->connect, &c->socket.tcp, (struct sockaddr *)&address,
                                    on_connected);
     }
-    if (!error && !td_channel_greet(c, greeting, size)) /* it waits for the connection */
-        error = UV_ENOMEM;
-    if (!error)
+    if (!error) {
+        memcpy(c->staging, greeting, size); /* until it is connected nothing else is there */
+        c->staged = size;
         return c;
+    }
     td_channel_close(c);
     errno = -error;
     return NULL;

@@ -21,6 +21,11 @@ struct td_channel;
 /* struct td_channel_calls: what a channel tells. Each of them may close the channel. */
 struct td_channel_calls {
     void (*greeting)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
+    /* place may be NULL. With `now` NULL it returns a payload into which that of the packet may
+     * come in, or NULL: the channel takes memory of its own. It is asked again, with that payload,
+     * each time before more is read into it, and returns it, or NULL when it must not be written to
+     * any more. */
+    struct td_payload *(*place)(void *user, const struct td_packet *packet, struct td_payload *now);
     /* packet takes the payload; NULL where there is none. */
     void (*packet)(void *user, struct td_channel *channel, const struct td_packet *packet,
                    struct td_payload *payload);
@@ -33,6 +38,9 @@ struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
     unsigned greeting_ms; /* who connects has so long to greet */
+    /* The system could not read or write memory that was lent or placed: pages of it are lost. From
+     * then on nothing is, so that who copies meets with it, and can tell whose it was. */
+    bool faulted;
     struct td_channel *first;
 };
 

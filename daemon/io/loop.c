@@ -201,6 +201,13 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
     }
 }
 
+void td_loop_post(struct td_loop *loop, const struct td_event *event)
+{
+    push(loop, event);
+    if (!loop->stepping) /* who steps takes it before it stops */
+        uv_idle_start(&loop->more, on_more);
+}
+
 static void wake(struct td_loop *loop)
 {
     td_loop_feed(loop, &(struct td_event){.kind = TD_EVENT_WAKE});

@@ -116,7 +116,9 @@ void td_peer_refused(struct td_peer *p, const char *text);
 /* ---- peers_receive.c ---- */
 
 td_zreceive td_peers_receive_tree;
-/* td_peer_receive_packet is what the channel of a peer calls. */
+/* What the channel of a peer calls. */
+struct td_payload *td_peer_place(void *peer, const struct td_packet *packet,
+                                 struct td_payload *now);
 void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct td_packet *packet,
                             struct td_payload *payload);
 

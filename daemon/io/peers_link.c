@@ -246,9 +246,9 @@ void td_peer_hurry(struct td_peer *p)
 static void end(struct td_peer *p, const char *text, unsigned after_ms, bool refused)
 {
     bool was_up = p->up, news = p->kept || (refused && !p->told_refused);
-    close_ways(p);
     p->up = false;
     p->peers->up -= was_up;
+    close_ways(p);
     if (p->peers->loop->stopped)
         return;
     unsigned ms = after_ms ? after_ms : p->retry_ms;

@@ -1,18 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peers_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static void take_tree(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
+/* ---- packets ---- */
+
+enum { LANDING_BYTES = 16384 }; /* below, a copy costs less than to look where it goes */
+
+/* struct landing: a payload that comes in where it is to be. */
+struct landing {
+    struct td_payload payload;
+    struct td_regions *regions;
+    uint32_t region;
+};
+
+static void leave(struct td_payload *payload)
 {
-    struct td_message m;
-    const char *why = NULL;
-    if (td_wire_decode_message(body, size, &peers->memory, &m, &why) != TD_OK) {
-        td_peers_drop(peers, node, why);
-        return;
-    }
-    td_loop_feed(peers->loop, &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                                 .u.tree = {.node = node, .message = &m}});
+    struct landing *l = (struct landing *)payload;
+    td_regions_let_go(l->regions, l->region);
+    free(l);
+}
+
+struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, struct td_payload *now)
+{
+    struct td_peer *p = peer;
+    struct td_regions *regions = p->peers->loop->regions;
+    struct td_compute to;
+    uint32_t region = 0;
+    if (packet->bytes < LANDING_BYTES ||
+        !td_core_landing(p->peers->loop->core, p->node, packet, &to))
+        return NULL;
+    uint8_t *place = td_regions_piece(regions, &to.view, &to.step.to, to.offset, to.bytes, &region);
+    if (now || !place)
+        return now && now->data == place ? now : NULL;
+    struct landing *l = malloc(sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct landing){
+        .payload = {.holders = 1, .bytes = packet->bytes, .data = place, .over = leave},
+        .regions = regions,
+        .region = region};
+    td_regions_hold(regions, region);
+    return &l->payload;
 }
 
 void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct td_packet *packet,
@@ -29,6 +59,20 @@ void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct
         return;
     }
     td_loop_feed(p->peers->loop, &e);
+}
+
+/* ---- tree messages ---- */
+
+static void take_tree(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
+{
+    struct td_message m;
+    const char *why = NULL;
+    if (td_wire_decode_message(body, size, &peers->memory, &m, &why) != TD_OK) {
+        td_peers_drop(peers, node, why);
+        return;
+    }
+    td_loop_feed(peers->loop, &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                                                 .u.tree = {.node = node, .message = &m}});
 }
 
 bool td_peers_receive_tree(void *user, void *router)

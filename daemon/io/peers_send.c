@@ -102,9 +102,10 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
 
 /* ---- packets ---- */
 
+/* tell_sent is called wherever a payload is dropped, also while a link is being closed. */
 static void tell_sent(struct td_peers *peers, uint64_t handle)
 {
-    td_loop_feed(peers->loop, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = handle});
+    td_loop_post(peers->loop, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = handle});
 }
 
 static void give_back(struct td_payload *payload)
@@ -117,15 +118,6 @@ static void give_back(struct td_payload *payload)
     free(loan);
 }
 
-/* region_of returns whose memory the piece from byte `at` of a slice lies in. */
-static uint32_t region_of(const struct td_slice *s, const struct td_view *view, uint64_t at)
-{
-    bool destination = s->space == TD_SPACE_DESTINATION;
-    if (s->space == TD_SPACE_SCRATCH)
-        return TD_SCRATCH_HANDLE;
-    return (destination ? view->destination : view->source)[td_compute_rank(s, at)].handle;
-}
-
 /* make_payload readies a payload: the bytes themselves where they lie in one piece, else a copy.
  * NULL without memory; *lent tells whether SENT comes later. */
 static struct td_payload *make_payload(struct td_peers *peers, const struct td_action *a,
@@ -134,16 +126,11 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
     const struct td_packet *packet = &a->u.packet.packet;
     const struct td_view *view = &a->u.packet.view;
     const struct td_slice *slice = &a->u.packet.slice;
-    struct td_bases bases;
-    uint8_t *few[64], **room = few;
-    if (2 * (size_t)view->ranks > sizeof few / sizeof few[0] &&
-        !(room = malloc(2 * (size_t)view->ranks * sizeof *room)))
-        return NULL;
-    td_regions_bases(peers->loop->regions, view, room, &bases);
+    uint32_t region = 0;
     const uint8_t *piece = NULL;
-    struct td_payload *payload = NULL;
-    if (packet->bytes >= LENT_BYTES)
-        piece = td_compute_contiguous(slice, &bases, packet->offset, packet->bytes);
+    if (packet->bytes >= LENT_BYTES && !peers->channels.faulted)
+        piece = td_regions_piece(peers->loop->regions, view, slice, packet->offset, packet->bytes,
+                                 &region);
     struct loan *loan = piece ? malloc(sizeof *loan) : NULL;
     *lent = loan != NULL;
     if (loan) {
@@ -153,14 +140,17 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
                                           .over = give_back},
                               .peers = peers,
                               .handle = a->u.packet.handle,
-                              .region = region_of(slice, view, packet->offset)};
-        td_regions_hold(peers->loop->regions, loan->region);
-        payload = &loan->payload;
-    } else if ((payload = td_payload_new(&peers->pool, packet->bytes))) {
+                              .region = region};
+        td_regions_hold(peers->loop->regions, region);
+        return &loan->payload;
+    }
+    struct td_payload *payload = td_payload_new(&peers->pool, packet->bytes);
+    if (payload) {
+        uint8_t *room[2 * TD_NODE_RANKS_MAX];
+        struct td_bases bases;
+        td_regions_bases(peers->loop->regions, view, room, &bases);
         td_compute_pack(slice, &bases, packet->offset, packet->bytes, payload->data);
     }
-    if (room != few)
-        free(room);
     return payload;
 }
 

@@ -69,7 +69,8 @@ struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_
         free(r);
         return NULL;
     }
-    /* transposes stride through it: a page of 4 KiB each would cost a fault and a place in the TLB */
+    /* transposes stride through it: a page of 4 KiB each would cost a fault and a place in the TLB
+     */
     (void)madvise(scratch, scratch_bytes, MADV_HUGEPAGE);
     r->uid_bytes_max = uid_bytes_max;
     r->region[TD_SCRATCH_HANDLE].base = scratch;
@@ -207,6 +208,29 @@ void td_regions_bases(const struct td_regions *r, const struct td_view *view, ui
     *bases = (struct td_bases){.source = room,
                                .destination = room + view->ranks,
                                .scratch = r->region[TD_SCRATCH_HANDLE].base + view->scratch_offset};
+}
+
+/* owner returns whose memory byte `at` of a slice lies in. */
+static uint32_t owner(const struct td_slice *s, const struct td_view *view, uint64_t at)
+{
+    bool destination = s->space == TD_SPACE_DESTINATION;
+    if (s->space == TD_SPACE_SCRATCH)
+        return TD_SCRATCH_HANDLE;
+    return (destination ? view->destination : view->source)[td_compute_rank(s, at)].handle;
+}
+
+uint8_t *td_regions_piece(const struct td_regions *r, const struct td_view *view,
+                          const struct td_slice *slice, uint64_t offset, uint64_t bytes,
+                          uint32_t *handle)
+{
+    uint8_t *room[2 * TD_NODE_RANKS_MAX];
+    struct td_bases bases;
+    td_regions_bases(r, view, room, &bases);
+    const uint8_t *piece = td_compute_contiguous(slice, &bases, offset, bytes);
+    if (!piece)
+        return NULL;
+    *handle = owner(slice, view, offset);
+    return (uint8_t *)(uintptr_t)piece;
 }
 
 bool td_regions_any_lost(void)

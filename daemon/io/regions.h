@@ -27,6 +27,11 @@ void td_regions_let_go(struct td_regions *regions, uint32_t handle);
 /* td_regions_bases fills in addresses; room is an array of 2 * view->ranks. */
 void td_regions_bases(const struct td_regions *regions, const struct td_view *view, uint8_t **room,
                       struct td_bases *bases);
+/* td_regions_piece returns the address of bytes [offset, offset + bytes) of a slice, and whose
+ * memory it is, when they lie in one piece; else NULL. */
+uint8_t *td_regions_piece(const struct td_regions *regions, const struct td_view *view,
+                          const struct td_slice *slice, uint64_t offset, uint64_t bytes,
+                          uint32_t *handle);
 /* td_regions_lost returns the handle of a region that was lost since the last call, or 0. */
 uint32_t td_regions_lost(struct td_regions *regions);
 /* td_regions_any_lost: whether there is one to be asked for. May be called by workers. */

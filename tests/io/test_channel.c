@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams of packets between two ends in this process, and what a stranger may write to one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/channel.h"
+
+enum {
+    PACKET_BYTES = 262144,
+    PACKETS = 300,
+    GREETING_MS = 50,
+    DEADLINE_MS = 20000,
+    HEAD_BYTES = 8 /* of a greeting */
+};
+
+static uv_loop_t uv;
+static uv_timer_t deadline;
+static struct td_payload_pool pool;
+static struct td_channels channels;
+static struct td_listener *listener;
+static char directory[64], endpoint[96];
+static uint64_t seed;
+
+/* What has happened at the end that accepts. */
+static struct {
+    struct td_channel *channel;
+    uint64_t packets;
+    unsigned greetings, ends;
+    bool breach, answer, keep_reading;
+    char why[100];
+    uint64_t wrong; /* bytes that are not what was sent */
+} in;
+/* And at the end that connects. */
+static struct {
+    unsigned answers, ends;
+} out;
+static uint64_t lent, returned;
+/* Where payloads are placed, if not NULL; how often until they are not any more. */
+static uint8_t *ground;
+static unsigned places_left;
+static uint64_t placed, moved;
+
+static uint64_t draw(uint64_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 33) % below;
+}
+
+static uint8_t byte_of(uint64_t packet, uint64_t at)
+{
+    return (uint8_t)(packet * 131 + at * 7 + (at >> 8));
+}
+
+/* size_of makes sizes of all kinds: none, some, about a buffer's, and the largest. */
+static uint32_t size_of(uint64_t packet)
+{
+    static const uint32_t sizes[] = {1, 100, 4095, 4096, 16383, 16384, 16385, 65536, PACKET_BYTES};
+    return sizes[packet % (sizeof sizes / sizeof sizes[0])] - (uint32_t)(packet % 3 == 2);
+}
+
+/* ---- what channels call ---- */
+
+static void on_greeting(void *user, struct td_channel *c, const uint8_t *bytes, size_t size)
+{
+    (void)user;
+    assert_int_equal(size, 5);
+    assert_memory_equal(bytes, "hello", 5);
+    in.greetings++;
+    in.channel = c;
+    if (in.answer)
+        assert_true(td_channel_greet(c, (const uint8_t *)"welcome", 7));
+}
+
+static struct td_payload *on_place(void *user, const struct td_packet *packet,
+                                   struct td_payload *now)
+{
+    static struct td_payload payload;
+    (void)user;
+    if (!ground || (!now && places_left == 0))
+        return NULL;
+    if (now && places_left == 0) {
+        memset(ground, 0xee, PACKET_BYTES); /* it is somebody else's from now on */
+        moved++;
+        return NULL;
+    }
+    places_left--;
+    if (now)
+        return now;
+    payload = (struct td_payload){.holders = 2, .bytes = packet->bytes, .data = ground};
+    placed++;
+    return &payload;
+}
+
+static void on_packet(void *user, struct td_channel *c, const struct td_packet *packet,
+                      struct td_payload *payload)
+{
+    (void)user;
+    (void)c;
+    uint64_t n = packet->link_sequence;
+    assert_int_equal(n, in.packets);
+    in.packets++;
+    assert_int_equal(packet->kind == TD_PACKET_DATA, payload != NULL);
+    if (payload) {
+        assert_int_equal(payload->bytes, size_of(n));
+        for (uint32_t i = 0; i < payload->bytes; i++)
+            in.wrong += payload->data[i] != byte_of(n, i);
+    }
+    td_payload_drop(payload);
+}
+
+static void on_in_ended(void *user, struct td_channel *c, bool breach, const char *why)
+{
+    (void)user;
+    (void)c;
+    in.channel = NULL;
+    in.ends++;
+    in.breach = breach;
+    snprintf(in.why, sizeof in.why, "%s", why);
+}
+
+static void on_answer(void *user, struct td_channel *c, const uint8_t *bytes, size_t size)
+{
+    (void)user;
+    (void)c;
+    assert_int_equal(size, 7);
+    assert_memory_equal(bytes, "welcome", 7);
+    out.answers++;
+}
+
+static void on_out_ended(void *user, struct td_channel *c, bool breach, const char *why)
+{
+    (void)user;
+    (void)c;
+    (void)breach;
+    (void)why;
+    out.ends++;
+}
+
+static const struct td_channel_calls in_calls = {
+    .greeting = on_greeting, .place = on_place, .packet = on_packet, .ended = on_in_ended};
+static const struct td_channel_calls out_calls = {.greeting = on_answer, .ended = on_out_ended};
+
+/* ---- life ---- */
+
+static void on_deadline(uv_timer_t *timer)
+{
+    (void)timer;
+    fail_msg("nothing happens any more");
+}
+
+/* until lets things happen until the condition holds. */
+#define UNTIL(condition)                                                                           \
+    do {                                                                                           \
+        uv_timer_start(&deadline, on_deadline, DEADLINE_MS, 0);                                    \
+        while (!(condition))                                                                       \
+            uv_run(&uv, UV_RUN_ONCE);                                                              \
+        uv_timer_stop(&deadline);                                                                  \
+    } while (0)
+
+static int setup(void **unused)
+{
+    (void)unused;
+    memset(&in, 0, sizeof in);
+    memset(&out, 0, sizeof out);
+    in.answer = true;
+    ground = NULL;
+    lent = returned = placed = moved = 0;
+    seed = 1;
+    strcpy(directory, "/tmp/torus-channel.XXXXXX");
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(endpoint, sizeof endpoint, "ipc://%s/s", directory);
+    uv_loop_init(&uv);
+    uv_timer_init(&uv, &deadline);
+    td_payload_pool_init(&pool, PACKET_BYTES);
+    channels = (struct td_channels){.uv = &uv, .pool = &pool, .greeting_ms = GREETING_MS};
+    listener = td_listener_create(&channels, endpoint, &in_calls, NULL);
+    return listener ? 0 : -1;
+}
+
+static int teardown(void **unused)
+{
+    (void)unused;
+    td_channels_close(&channels);
+    td_listener_close(listener);
+    uv_close((uv_handle_t *)&deadline, NULL);
+    while (uv_run(&uv, UV_RUN_DEFAULT) != 0)
+        continue;
+    td_payload_pool_fini(&pool);
+    free(ground);
+    return uv_loop_close(&uv) || rmdir(directory) || lent != returned; /* all was given back */
+}
+
+static struct td_channel *connected(void)
+{
+    struct td_channel *c =
+        td_channel_open(&channels, endpoint, (const uint8_t *)"hello", 5, &out_calls, NULL);
+    assert_non_null(c);
+    UNTIL(out.answers == 1);
+    td_channel_belongs(in.channel, &in_calls, NULL);
+    return c;
+}
+
+static struct td_packet header(uint64_t packet, bool data)
+{
+    return (struct td_packet){.kind = data ? TD_PACKET_DATA : TD_PACKET_CREDIT,
+                              .link_sequence = packet,
+                              .bytes = data ? size_of(packet) : 0};
+}
+
+static void give_back(struct td_payload *payload)
+{
+    returned++;
+    free(payload->data);
+    free(payload);
+}
+
+/* lend makes a payload of memory that is not the pool's. */
+static struct td_payload *lend(uint32_t bytes)
+{
+    struct td_payload *p = malloc(sizeof *p);
+    uint8_t *data = malloc(bytes ? bytes : 1);
+    assert_true(p && data);
+    *p = (struct td_payload){.holders = 1, .bytes = bytes, .data = data, .over = give_back};
+    lent++;
+    return p;
+}
+
+static bool send_one(struct td_channel *c, uint64_t packet)
+{
+    bool data = packet % 4 != 3;
+    struct td_packet h = header(packet, data);
+    struct td_payload *p = NULL;
+    if (data)
+        p = packet % 2 ? lend(h.bytes) : td_payload_new(&pool, h.bytes);
+    for (uint32_t i = 0; p && i < p->bytes; i++)
+        p->data[i] = byte_of(packet, i);
+    return td_channel_send(c, &h, p);
+}
+
+/* ---- */
+
+static void packets_come_in_order_as_they_were_sent(void **unused)
+{
+    (void)unused;
+    struct td_channel *c = connected();
+    uint64_t sent = 0;
+    while (sent < PACKETS) {
+        for (uint64_t burst = 1 + draw(40); burst > 0 && sent < PACKETS; burst--)
+            assert_true(send_one(c, sent++)); /* more than a socket takes at once */
+        if (draw(2))
+            uv_run(&uv, UV_RUN_NOWAIT);
+    }
+    UNTIL(in.packets == PACKETS && returned == lent);
+    assert_int_equal(in.wrong, 0);
+    assert_int_equal(in.ends + out.ends, 0);
+}
+
+static void what_waits_is_given_back_when_a_channel_is_closed(void **unused)
+{
+    (void)unused;
+    struct td_channel *c = connected();
+    for (uint64_t i = 0; i < 10 * (uint64_t)PACKETS; i++) /* more than a socket takes */
+        assert_true(send_one(c, i));
+    assert_true(returned < lent);
+    td_channel_close(c);
+    UNTIL(returned == lent && in.ends == 1);
+    assert_false(in.breach);
+    assert_int_equal(in.wrong, 0);
+}
+
+static void the_other_end_hears_that_a_channel_is_closed(void **unused)
+{
+    (void)unused;
+    connected();
+    td_channel_close(in.channel);
+    UNTIL(out.ends == 1);
+    assert_int_equal(in.ends, 0); /* who closes is not told */
+}
+
+static void a_channel_to_nobody_ends(void **unused)
+{
+    (void)unused;
+    char nowhere[120];
+    snprintf(nowhere, sizeof nowhere, "%s.not", endpoint);
+    assert_non_null(
+        td_channel_open(&channels, nowhere, (const uint8_t *)"hello", 5, &out_calls, NULL));
+    UNTIL(out.ends == 1);
+    assert_null(td_channel_open(&channels, "tcp://no.number:1", (const uint8_t *)"hello", 5,
+                                &out_calls, NULL));
+    assert_int_equal(errno, EINVAL);
+}
+
+/* ---- placed payloads ---- */
+
+static void payloads_come_in_where_they_are_placed(void **unused)
+{
+    (void)unused;
+    struct td_channel *c = connected();
+    ground = malloc(PACKET_BYTES);
+    places_left = UINT32_MAX;
+    for (uint64_t i = 0; i < PACKETS; i++)
+        assert_true(send_one(c, i));
+    UNTIL(in.packets == PACKETS);
+    assert_int_equal(in.wrong, 0);
+    assert_int_equal(placed, PACKETS - PACKETS / 4);
+    assert_int_equal(moved, 0);
+}
+
+static void a_payload_whose_place_is_gone_is_whole_and_its_place_untouched(void **unused)
+{
+    (void)unused;
+    struct td_channel *c = connected();
+    ground = malloc(PACKET_BYTES);
+    for (uint64_t i = 0; i < PACKETS; i++) {
+        places_left = 1 + (unsigned)draw(3); /* the first piece of it, or one more, or two */
+        assert_true(send_one(c, i));
+        uint64_t moved_before = moved;
+        UNTIL(in.packets == i + 1);
+        if (moved == moved_before)
+            continue;
+        for (uint32_t k = 0; k < PACKET_BYTES; k++)
+            assert_int_equal(ground[k], 0xee);
+    }
+    assert_true(moved > 0);
+}
+
+/* ---- strangers ---- */
+
+static int stranger(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", endpoint + strlen("ipc://"));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* greeting writes how a stream begins, and returns its size. */
+static size_t greeting(uint8_t *bytes)
+{
+    memcpy(bytes, "PKGR\5\0\0\0hello", HEAD_BYTES + 5);
+    return HEAD_BYTES + 5;
+}
+
+static void a_stream_may_come_in_any_pieces(void **unused)
+{
+    (void)unused;
+    enum { ALL = 60 };
+    size_t room = (size_t)ALL * (PACKET_BYTES + TD_WIRE_PACKET_BYTES) + 100;
+    uint8_t *bytes = malloc(room);
+    size_t size = greeting(bytes);
+    for (uint64_t i = 0; i < ALL; i++) {
+        struct td_packet h = header(i, i % 4 != 3);
+        td_wire_encode_packet(&h, bytes + size);
+        size += TD_WIRE_PACKET_BYTES;
+        for (uint32_t k = 0; k < h.bytes; k++)
+            bytes[size++] = byte_of(i, k);
+    }
+    int fd = stranger();
+    for (size_t at = 0; at < size;) {
+        size_t piece = 1 + draw(draw(2) ? 200 : 40000);
+        piece = piece < size - at ? piece : size - at;
+        ssize_t sent = send(fd, bytes + at, piece, MSG_DONTWAIT);
+        at += sent > 0 ? (size_t)sent : 0;
+        uv_run(&uv, UV_RUN_NOWAIT);
+        if (in.greetings == 1 && in.channel)
+            td_channel_belongs(in.channel, &in_calls, NULL);
+    }
+    UNTIL(in.packets == ALL);
+    assert_int_equal(in.wrong, 0);
+    close(fd);
+    UNTIL(in.ends == 1);
+    assert_false(in.breach);
+    free(bytes);
+}
+
+static void who_breaks_the_form_is_cut_off(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[4][400] = {"GET / HTTP/1.1\r\n\r\n", "PKGR\377\377\377\377"};
+    size_t size[4] = {18, HEAD_BYTES, greeting(bytes[2]), greeting(bytes[3])};
+    memset(bytes[2] + size[2], 'x', TD_WIRE_PACKET_BYTES);
+    struct td_packet h = {.kind = TD_PACKET_DATA, .bytes = PACKET_BYTES + 1};
+    td_wire_encode_packet(&h, bytes[3] + size[3]);
+    size[2] += TD_WIRE_PACKET_BYTES;
+    size[3] += TD_WIRE_PACKET_BYTES;
+    for (unsigned i = 0; i < 4; i++) {
+        char byte;
+        int fd = stranger();
+        assert_int_equal(send(fd, bytes[i], size[i], 0), size[i]);
+        UNTIL(in.ends == i + 1);
+        assert_true(in.breach);
+        while (recv(fd, &byte, 1, 0) > 0) /* the answer to a greeting, if any */
+            continue;
+        close(fd);
+    }
+    assert_non_null(strstr(in.why, "too long"));
+    assert_int_equal(in.packets, 0);
+}
+
+static void who_does_not_greet_is_cut_off_in_time(void **unused)
+{
+    (void)unused;
+    char byte;
+    int fd = stranger();
+    assert_int_equal(send(fd, "PKG", 3, 0), 3);
+    UNTIL(in.ends == 1);
+    assert_false(in.breach);
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(packets_come_in_order_as_they_were_sent),
+        TEST(what_waits_is_given_back_when_a_channel_is_closed),
+        TEST(the_other_end_hears_that_a_channel_is_closed),
+        TEST(a_channel_to_nobody_ends),
+        TEST(payloads_come_in_where_they_are_placed),
+        TEST(a_payload_whose_place_is_gone_is_whole_and_its_place_untouched),
+        TEST(a_stream_may_come_in_any_pieces),
+        TEST(who_breaks_the_form_is_cut_off),
+        TEST(who_does_not_greet_is_cut_off_in_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
