@@ -44,8 +44,8 @@ static void keep(struct td_peer *p, uint64_t number, const uint8_t *bytes, size_
 static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 {
     put_u64(bytes, p->session);
+    /* it is not stirred: nothing comes back on a DEALER that is up */
     int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size, ZMQ_DONTWAIT);
-    td_zsocket_stir(p->dealer);
     if (sent < 0)
         td_peer_end(p, "it does not take our messages", RETRY_MS);
 }
