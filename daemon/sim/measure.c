@@ -42,13 +42,14 @@ void td_measure_options_default(struct td_measure_options *o, const char *shape,
 
 /* struct run: what is counted while it happens. */
 struct run {
-    struct td_measurement *m;
-    uint32_t directions;
+    uint64_t hops, waits;
+    uint64_t *link; /* of the measurement */
+    uint32_t directions, packet_bytes;
+    td_time released_at;
+    td_time bin_begin; /* of the bin under way, since the release, */
+    uint64_t *bin;     /* and its place in `busy` */
+    td_time bin_ns;
     uint64_t *busy; /* [TD_MEASURE_BINS][directions] ns of links, from the release on */
-    td_time bin_ns, released_at;
-    td_time bin_begin; /* of the bin under way, at `bin` of the time line */
-    uint32_t bin;
-    uint32_t packet_bytes;
 };
 
 /* widen makes bins twice as wide, so that there is always room. */
@@ -63,28 +64,28 @@ static void widen(struct run *r)
     r->bin_ns *= 2;
 }
 
-/* bin_of returns the bin of the time line that `at`, since the release, is in. */
-static uint32_t bin_of(struct run *r, td_time at)
+/* turn_to finds the bin of the time line that `at`, since the release, is in. */
+static void turn_to(struct run *r, td_time at)
 {
-    if (at - r->bin_begin < r->bin_ns)
-        return r->bin; /* divisions saved at nearly every hop */
     while (at / r->bin_ns >= TD_MEASURE_BINS)
         widen(r);
-    r->bin = (uint32_t)(at / r->bin_ns);
-    r->bin_begin = r->bin * r->bin_ns;
-    return r->bin;
+    r->bin = r->busy + at / r->bin_ns * r->directions;
+    r->bin_begin = at / r->bin_ns * r->bin_ns;
 }
 
 static void on_hop(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
                    td_time waited)
 {
     struct run *r = me;
-    r->m->hops++;
-    r->m->waits += waited > 0;
-    r->m->link[(size_t)node * r->directions + direction] += bytes;
-    td_time busy = bytes == r->packet_bytes ? TD_MEASURE_SLOT_NS
-                                            : (td_time)bytes * TD_MEASURE_SLOT_NS / r->packet_bytes;
-    r->busy[bin_of(r, now - r->released_at) * r->directions + direction] += busy;
+    td_time at = now - r->released_at;
+    r->hops++;
+    r->waits += waited > 0;
+    r->link[node * r->directions + direction] += bytes;
+    if (at - r->bin_begin >= r->bin_ns) /* divisions saved at nearly every hop */
+        turn_to(r, at);
+    r->bin[direction] += bytes == r->packet_bytes
+                             ? TD_MEASURE_SLOT_NS
+                             : (td_time)bytes * TD_MEASURE_SLOT_NS / r->packet_bytes;
 }
 
 static void on_release(void *me, td_time now)
@@ -202,7 +203,7 @@ static double clock_seconds(void)
 
 /* watch runs until all is done, and says on a terminal how far it is. */
 static bool watch(struct td_sim *sim, const struct td_measure_options *o,
-                  const struct td_measurement *m)
+                  const struct td_measurement *m, const struct run *r)
 {
     bool shown = !o->quiet && isatty(STDERR_FILENO), done = false;
     td_time step = (td_time)(m->bound * TD_MEASURE_SLOT_NS / 50) + TD_MEASURE_SLOT_NS;
@@ -211,7 +212,7 @@ static bool watch(struct td_sim *sim, const struct td_measure_options *o,
         if (shown)
             fprintf(stderr, "\r%3.0f %% of the bound, %.1f M packet hops",
                     (double)(td_sim_now(sim) - begin) / TD_MEASURE_SLOT_NS / m->bound * 100,
-                    (double)m->hops / 1e6);
+                    (double)r->hops / 1e6);
     }
     if (shown)
         fprintf(stderr, "\r%60s\r", "");
@@ -350,9 +351,9 @@ static void forget(struct td_measurement *m, struct run *r)
 {
     memset(m->link, 0, (size_t)m->topology.nodes * r->directions * sizeof *m->link);
     memset(r->busy, 0, (size_t)TD_MEASURE_BINS * r->directions * sizeof *r->busy);
-    m->hops = m->waits = 0;
+    r->hops = r->waits = 0;
     r->bin_ns = TD_MEASURE_SLOT_NS;
-    r->bin = 0;
+    r->bin = r->busy;
     r->bin_begin = 0;
 }
 
@@ -373,7 +374,7 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o, str
     bool good = true;
     r->released_at = 0;
     all_call(sim, o, p);
-    if (!watch(sim, o, m))
+    if (!watch(sim, o, m, r))
         good = fail(m, "no packet moves any more: it has no end");
     for (uint32_t i = 0; good && i < p->size; i++) {
         const struct td_reply *reply = td_sim_reply(sim, p->client[i], p->request[i]);
@@ -382,6 +383,8 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o, str
     }
     m->seconds = clock_seconds() - begin;
     m->events = td_sim_events(sim) - events;
+    m->hops = r->hops;
+    m->waits = r->waits;
     m->hash = td_sim_hash(sim);
     r->released_at = r->released_at ? r->released_at : called;
     m->gate = (double)(r->released_at - called) / TD_MEASURE_SLOT_NS;
@@ -401,7 +404,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     *m = (struct td_measurement){0};
     if (td_topology_parse(&m->topology, o.world.shape, &at, &why) != TD_OK)
         return fail(m, why);
-    struct run r = {.m = m, .directions = 2 * m->topology.dimensions, .bin_ns = TD_MEASURE_SLOT_NS};
+    struct run r = {.directions = 2 * m->topology.dimensions, .bin_ns = TD_MEASURE_SLOT_NS};
     s->link_rate = (uint64_t)s->packet_bytes * (1000000000 / TD_MEASURE_SLOT_NS);
     s->tuning.packet_bytes = s->packet_bytes;
     r.packet_bytes = s->packet_bytes;
@@ -422,6 +425,8 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     m->link = calloc((size_t)m->topology.nodes * r.directions + 1, sizeof *m->link);
     m->line = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *m->line);
     r.busy = calloc((size_t)TD_MEASURE_BINS * r.directions + 1, sizeof *r.busy);
+    r.link = m->link;
+    r.bin = r.busy;
     bool made = m->link && m->line && r.busy;
     fail(m, "no memory for such a machine");
     made = made && (o.plan ? explain_plan(&o, &party, m) : explain(&o, &party, m));

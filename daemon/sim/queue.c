@@ -36,9 +36,11 @@ static void new_block(struct queue *q)
 
 static void new_lists(const struct queue *q, struct moment *m)
 {
+    size_t words = (q->lists + 63) / 64;
     m->list = calloc(q->lists, sizeof *m->list);
-    m->some = calloc((q->lists + 63) / 64, sizeof *m->some);
+    m->some = calloc(2 * words, sizeof *m->some);
     assert(m->list && m->some);
+    m->wakes = m->some + words;
 }
 
 /* rehash makes room for twice as many moments. */
@@ -125,12 +127,23 @@ static void drop_first_moment(struct queue *q)
 
 /* ---- events ---- */
 
+enum { EVENTS, WAKES, LISTS }; /* where a moment does not go by node */
+
 void queue_init(struct queue *q, uint32_t nodes, bool by_node)
 {
-    *q = (struct queue){.lists = by_node ? nodes : 1, .latest_time = UINT64_MAX};
+    *q = (struct queue){
+        .by_node = by_node, .lists = by_node ? nodes : LISTS, .latest_time = UINT64_MAX};
 }
 
-struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node)
+static struct moment *moment_at(struct queue *q, uint64_t time)
+{
+    if (time != q->latest_time) /* it seldom is another one, where packets are of one size */
+        find_moment(q, time);
+    return &q->moment[q->latest];
+}
+
+static struct event *put(struct queue *q, uint64_t time, enum happening kind, uint32_t node,
+                         uint32_t at)
 {
     if (!q->free)
         new_block(q);
@@ -140,19 +153,31 @@ struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uin
     e->time = time;
     e->kind = kind;
     e->node = node;
-    if (time != q->latest_time) /* it seldom is another one, where packets are of one size */
-        find_moment(q, time);
-    uint32_t at = q->lists > 1 ? node : 0;
-    struct moment *m = &q->moment[q->latest];
+    struct moment *m = moment_at(q, time);
     struct list *list = &m->list[at];
-    int wakes = kind == WAKE;
-    if (list->first[wakes])
-        list->last[wakes]->next = e;
+    if (list->first)
+        list->last->next = e;
     else
-        list->first[wakes] = e;
-    list->last[wakes] = e;
+        list->first = e;
+    list->last = e;
     m->some[at / 64] |= (uint64_t)1 << at % 64;
     return e;
+}
+
+struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node)
+{
+    return put(q, time, kind, node, q->by_node ? node : EVENTS);
+}
+
+void queue_wake(struct queue *q, uint64_t time, uint32_t node)
+{
+    if (!q->by_node) {
+        put(q, time, WAKE, node, WAKES);
+        return;
+    }
+    struct moment *m = moment_at(q, time);
+    m->wakes[node / 64] |= (uint64_t)1 << node % 64;
+    m->some[node / 64] |= (uint64_t)1 << node % 64;
 }
 
 void queue_give(struct queue *q, struct event *e)
@@ -179,45 +204,56 @@ uint64_t queue_time(const struct queue *q)
     return q->heaped ? q->moment[q->heap[0]].time : UINT64_MAX;
 }
 
-struct event *queue_take(struct queue *q)
+/* take_one takes the first event of a list; a node that wakes is one, too. */
+static void take_one(struct queue *q, struct list *list, struct turn *turn)
 {
-    if (!q->heaped)
-        return NULL;
-    struct moment *m = &q->moment[q->heap[0]];
-    m->at = turn_of(q, m, m->at);
-    assert(m->at != NONE);
-    struct list *list = &m->list[m->at];
-    struct event **first = &list->first[!list->first[0]], *e = *first;
-    *first = q->lists > 1 ? NULL : e->next;
-    if (q->lists == 1)
-        e->next = NULL;
-    if (!list->first[0] && !list->first[1]) {
-        m->some[m->at / 64] &= ~((uint64_t)1 << m->at % 64);
-        uint32_t next = turn_of(q, m, m->at);
-        if (next != NONE)
-            m->at = next;
-        else
-            drop_first_moment(q);
-    }
-    return e;
+    struct event *e = list->first;
+    list->first = e->next;
+    e->next = NULL;
+    *turn = (struct turn){.node = e->node, .wakes = e->kind == WAKE, .events = e};
+    if (!turn->wakes)
+        return;
+    turn->events = NULL;
+    queue_give(q, e);
 }
 
-uint32_t queue_soon(const struct queue *q, uint32_t node)
+bool queue_take(struct queue *q, struct turn *turn)
 {
-    if (q->lists == 1 || !q->heaped)
-        return NONE;
-    const struct moment *m = &q->moment[q->heap[0]];
-    if (m->at != node) /* nothing more happens there now */
-        return m->at;
-    uint32_t soon = turn_of(q, m, node + 1 < q->lists ? node + 1 : 0);
-    return soon == node ? NONE : soon;
+    if (!q->heaped)
+        return false;
+    struct moment *m = &q->moment[q->heap[0]];
+    uint32_t at = q->by_node ? m->at : EVENTS;
+    if (!(m->some[at / 64] >> at % 64 & 1))
+        at = turn_of(q, m, at);
+    assert(at != NONE);
+    struct list *list = &m->list[at];
+    uint64_t *wakes = &m->wakes[at / 64], bit = (uint64_t)1 << at % 64;
+    if (q->by_node) {
+        *turn = (struct turn){.node = at, .wakes = *wakes & bit, .events = list->first};
+        list->first = NULL;
+        *wakes &= ~bit;
+    } else {
+        take_one(q, list, turn);
+    }
+    if (list->first)
+        return true;
+    m->some[at / 64] &= ~bit;
+    m->at = turn_of(q, m, at);
+    if (m->at == NONE)
+        drop_first_moment(q);
+    return true;
+}
+
+uint32_t queue_soon(const struct queue *q)
+{
+    return q->by_node && q->heaped ? q->moment[q->heap[0]].at : NONE;
 }
 
 void queue_fini(struct queue *q)
 {
     for (uint32_t i = 0; i < q->moments; i++) {
         free(q->moment[i].list);
-        free(q->moment[i].some);
+        free(q->moment[i].some); /* and wakes */
     }
     for (uint32_t i = 0; i < q->blocks; i++)
         free(q->block[i]);

@@ -5,7 +5,8 @@
  * On modelled links most events share their time with many others, so events are kept in lists for
  * each moment, and only the moments are ordered (a heap), found by a hash of the time. Where
  * nothing that happens at a node is felt by another one at the same time, a moment goes node by
- * node (`by_node`): what a node's core needs is then fetched from memory once a moment.
+ * node (`by_node`): what a node's core needs is then fetched from memory once a moment, and that it
+ * wakes is a bit.
  * Owns: the events, not what they point to. Invariant: an event stays where it is until it is given
  * back. */
 #ifndef TD_SIM_QUEUE_H
@@ -54,17 +55,19 @@ struct event {
 };
 
 struct queue {
-    uint32_t lists; /* of a moment: nodes when it goes node by node, else 1 */
+    bool by_node;
+    uint32_t lists; /* of a moment: nodes when it goes node by node, else events and wakes */
     struct event **block;
     uint32_t blocks;
     struct event *free;
     struct moment {
         uint64_t time;
         struct list {
-            struct event *first[2], *last[2]; /* events, then wakes; last: where there is a first */
-        } * list;                             /* [lists] */
-        uint64_t *some;                       /* bit of a list: it has events */
-        uint32_t at;                          /* the list whose turn it is */
+            struct event *first, *last; /* last: where there is a first */
+        } * list;                       /* [lists] */
+        uint64_t *some;                 /* bit of a list: it has events, or its node wakes */
+        uint64_t *wakes;                /* by node: bit of a node */
+        uint32_t at;                    /* the list whose turn it is */
         uint32_t next_same_hash;
     } * moment;
     uint32_t moments, moment_free;
@@ -75,18 +78,26 @@ struct queue {
 };
 
 void queue_init(struct queue *q, uint32_t nodes, bool by_node);
-/* queue_put returns a new event, to be filled in; only `arrival` and `head` are not zero. */
+/* queue_put returns a new event, to be filled in; only `arrival` and `head` are not zero.
+ * queue_wake lets a node wake; by node, twice at a time is once. */
 struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node);
+void queue_wake(struct queue *q, uint64_t time, uint32_t node);
 /* queue_time returns when the first event happens, UINT64_MAX when there is none. */
 uint64_t queue_time(const struct queue *q);
-/* queue_take takes the first event, NULL when there is none; by node, all that happens at its node
- * until that wakes. Each is to be given back. */
-struct event *queue_take(struct queue *q);
+/* struct turn: what happens next at a node: an event, or that it wakes; by node, all events of the
+ * moment, and then whether it wakes. Each event is to be given back. */
+struct turn {
+    uint32_t node;
+    bool wakes;
+    struct event *events;
+};
+/* queue_take takes what comes first; false: there is nothing. */
+bool queue_take(struct queue *q, struct turn *turn);
 void queue_give(struct queue *q, struct event *e);
-/* queue_soon returns the node whose turn it is after a node from which something was taken, by node;
- * else QUEUE_NONE. */
+/* queue_soon returns the node whose turn comes after what was taken, by node, as far as that is
+ * known; else QUEUE_NONE. */
 #define QUEUE_NONE UINT32_MAX
-uint32_t queue_soon(const struct queue *q, uint32_t node);
+uint32_t queue_soon(const struct queue *q);
 void queue_fini(struct queue *q);
 
 #endif

@@ -89,6 +89,28 @@ void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *co
 
 /* ---- life ---- */
 
+static int by_address(const void *a, const void *b)
+{
+    const struct td_span *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* join_spans makes one of spans that follow on each other. */
+static unsigned join_spans(struct td_span *span, unsigned spans)
+{
+    unsigned joined = 0;
+    qsort(span, spans, sizeof *span, by_address);
+    for (unsigned i = 1; i < spans; i++) {
+        struct td_span *last = &span[joined];
+        size_t reach = (size_t)((const char *)span[i].at - (const char *)last->at);
+        if (reach < last->bytes + 2 * CACHE_LINE)
+            last->bytes = reach + span[i].bytes;
+        else
+            span[++joined] = span[i];
+    }
+    return joined + 1;
+}
+
 static bool start_node(struct td_sim *sim, uint32_t number)
 {
     struct node *n = &sim->node[number];
@@ -108,7 +130,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;
-    n->spans = td_core_spans(n->core, n->span);
+    n->spans = join_spans(n->span, td_core_spans(n->core, n->span));
     td_core_counts(n->core, &counts);
     n->arena_used = counts.arena_used;
     return true;
@@ -168,25 +190,25 @@ void sim_drop_parcel(struct parcel *p)
     free(p);
 }
 
-/* drop_event is the end of an event that was taken. */
-static void drop_event(struct td_sim *sim, struct event *e)
+/* drop_events is the end of events that were taken. */
+static void drop_events(struct td_sim *sim, struct event *e)
 {
-    if (e->thing && (e->kind == PACKET || e->kind == SENT))
-        sim_drop_parcel(e->thing);
-    else if (e->thing)
-        free(e->thing);
-    queue_give(&sim->queue, e);
+    for (struct event *next; e; e = next) {
+        next = e->next;
+        if (e->thing && (e->kind == PACKET || e->kind == SENT))
+            sim_drop_parcel(e->thing);
+        else if (e->thing)
+            free(e->thing);
+        queue_give(&sim->queue, e);
+    }
 }
 
 void td_sim_destroy(struct td_sim *sim)
 {
     if (!sim)
         return;
-    for (struct event *e, *next; (e = queue_take(&sim->queue));)
-        for (; e; e = next) {
-            next = e->next;
-            drop_event(sim, e);
-        }
+    for (struct turn turn; queue_take(&sim->queue, &turn);)
+        drop_events(sim, turn.events);
     queue_fini(&sim->queue);
     for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
         td_core_destroy(sim->node[i].core);
@@ -385,18 +407,40 @@ static void feed_answers(struct td_sim *sim, uint32_t node)
     sim->answers = 0;
 }
 
-/* feed_gathered lets a core take what was gathered for it, and puts its next WAKE. */
+/* feed_gathered lets a core take what was gathered for it. */
 static void feed_gathered(struct td_sim *sim, uint32_t node)
 {
-    struct node *n = &sim->node[node];
     feed(sim, node, sim->gathered, sim->gathered_count);
     sim->gathered_count = 0;
     feed_answers(sim, node);
+}
+
+static void wake(struct td_sim *sim, uint32_t node)
+{
+    struct node *n = &sim->node[node];
+    sim->events++;
+    sim_mix(sim, sim->now ^ (uint64_t)WAKE << 56 ^ (uint64_t)node << 40);
+    if (!lives(n))
+        return;
+    if (n->wake_put == sim->now)
+        n->wake_put = TD_TIME_NEVER;
+    sim_feed(sim, node, &(struct td_event){.kind = TD_EVENT_WAKE});
+}
+
+/* put_wake lets a node wake when its core wants to: at once, where nothing else happens there at
+ * this moment, else after what happens. */
+static void put_wake(struct td_sim *sim, uint32_t node)
+{
+    struct node *n = &sim->node[node];
     td_time at = td_core_deadline(n->core);
+    while (at <= sim->now && sim->instant && sim->queue.by_node) {
+        wake(sim, node);
+        at = td_core_deadline(n->core);
+    }
     if (at >= n->wake_put)
         return;
     n->wake_put = at > sim->now ? at : sim->now;
-    queue_put(&sim->queue, n->wake_put, WAKE, node);
+    queue_wake(&sim->queue, n->wake_put, node);
 }
 
 void sim_gather(struct td_sim *sim, uint32_t node, const struct td_event *event)
@@ -410,14 +454,6 @@ void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
 {
     sim->gathered[sim->gathered_count++] = event;
     feed_gathered(sim, node);
-}
-
-static void wake(struct td_sim *sim, const struct event *e)
-{
-    struct node *n = &sim->node[e->node];
-    if (n->wake_put == e->time)
-        n->wake_put = TD_TIME_NEVER;
-    sim_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_WAKE});
 }
 
 static void message(struct td_sim *sim, struct event *e)
@@ -537,17 +573,16 @@ static void happen(struct td_sim *sim, struct event *e)
     case CLIENT_CLOSED:
         client_closed(sim, e->from);
         return;
-    case WAKE:
-        wake(sim, e);
+    case WAKE: /* never an event to be handled */
         return;
     }
 }
 
 /* fetch has the memory of the core whose turn is next come while the one before is at work: with
  * many cores it is in no cache. */
-static void fetch(const struct td_sim *sim, uint32_t taken)
+static void fetch(const struct td_sim *sim)
 {
-    uint32_t node = queue_soon(&sim->queue, taken);
+    uint32_t node = queue_soon(&sim->queue);
     if (node == QUEUE_NONE || sim->topology.nodes < FETCH_NODES_MIN)
         return;
     const struct node *n = &sim->node[node];
@@ -561,29 +596,28 @@ static void fetch(const struct td_sim *sim, uint32_t taken)
 static bool step(struct td_sim *sim, td_time until)
 {
     td_time at = queue_time(&sim->queue);
-    if (at > until || at == TD_TIME_NEVER)
+    struct turn turn;
+    if (at > until || !queue_take(&sim->queue, &turn))
         return false;
     assert(at >= sim->now);
     sim->now = at;
-    struct event *first = queue_take(&sim->queue), *next = NULL;
-    uint32_t node = first->node;
-    if (first->kind != WAKE) /* it was done when the others of the node were taken */
-        fetch(sim, node);
-    for (struct event *e = first; e; e = e->next) {
+    fetch(sim);
+    for (struct event *e = turn.events; e; e = e->next) {
         if (e->next)
             __builtin_prefetch(&e->next->arrival);
         sim->events++;
         sim_mix(sim,
                 at ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->node << 40 ^ (uint64_t)e->from << 24);
-        if (lives(&sim->node[node]))
+        if (lives(&sim->node[turn.node]))
             happen(sim, e);
     }
     if (sim->gathered_count)
-        feed_gathered(sim, node);
-    for (struct event *e = first; e; e = next) {
-        next = e->next;
-        drop_event(sim, e);
-    }
+        feed_gathered(sim, turn.node);
+    if (turn.wakes)
+        wake(sim, turn.node);
+    if (lives(&sim->node[turn.node]))
+        put_wake(sim, turn.node);
+    drop_events(sim, turn.events);
     return true;
 }
 
