@@ -41,7 +41,8 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->pad = malloc(TD_PAD_BYTES);
     td_ranges_init(&core->scratch, options->settings.scratch_bytes);
     if (core->arena)
-        core->link = td_arena_alloc(core->arena, options->topology.nodes * sizeof *core->link);
+        core->link =
+            td_arena_alloc_lines(core->arena, options->topology.nodes * sizeof *core->link);
     /* zeroed pages that nobody has touched cost nothing: most links never go down */
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
     if (!core->arena || !core->pad || !core->link || !core->link_text || !td_flight_init(core)) {
@@ -92,14 +93,13 @@ void td_core_counts(const struct td_core *core, struct td_counts *counts)
             counts->plans++;
     }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        for (const struct td_flight *f = core->link[n].lane->packets; f; f = f->next)
-            counts->packets_unacknowledged++;
+        counts->packets_unacknowledged += td_link_kept(core, &core->link[n]);
 }
 
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
 {
     unsigned count = 0;
-    spans[count++] = (struct td_span){core, offsetof(struct td_core, client)};
+    spans[count++] = (struct td_span){core, offsetof(struct td_core, options)};
     return core->torus ? td_torus_spans(core, spans, count) : count;
 }
 
@@ -113,7 +113,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
         return true;
     td_job_stop(core);
     bool drained = td_communicator_stop(core);
-    if (drained && core->operations == 0 && core->flights == core->forwards) {
+    if (drained && core->operations == 0 && core->flights == 0) {
         core->stopped = true;
         td_core_act(core, TD_ACTION_STOPPED);
     }
@@ -222,7 +222,8 @@ static void take_event(struct td_core *core, const struct td_event *e)
 static void fetch(const struct td_core *core, const struct td_event *e)
 {
     if (e->kind == TD_EVENT_PACKET) {
-        __builtin_prefetch(core->link[e->u.packet.node].lane->packets, 1);
+        if (core->torus)
+            td_torus_fetch(core, e->u.packet.node);
         if (e->u.packet.packet.destination == core->node)
             __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {

@@ -2,22 +2,18 @@
 #include "flight.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool td_flight_init(struct td_core *core)
 {
     /* zeroed pages that nobody has touched cost nothing: most nodes use few flights */
-    core->flight_memory = calloc(TD_FLIGHTS_MAX + 1, sizeof *core->flight);
-    uintptr_t place = (uintptr_t)core->flight_memory, line = _Alignof(struct td_flight);
-    core->flight = (struct td_flight *)((place + line - 1) / line * line);
-    return core->flight_memory != NULL;
+    core->flight = calloc(TD_FLIGHTS_MAX, sizeof *core->flight);
+    return core->flight != NULL;
 }
 
 void td_flight_fini(struct td_core *core)
 {
-    free(core->flight_memory);
+    free(core->flight);
 }
 
 struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
@@ -31,14 +27,9 @@ struct td_flight *td_flight_take(struct td_core *core, enum td_flight_kind kind,
     else
         return NULL;
     core->flights++;
-    core->forwards += kind == TD_FLIGHT_FORWARD;
     uint32_t generation = f->generation + 1;
-    memset(f, 0, kind == TD_FLIGHT_FORWARD ? offsetof(struct td_flight, operation) : sizeof *f);
-    f->kind = (uint8_t)kind;
-    f->generation = generation;
-    f->live = true;
-    if (kind != TD_FLIGHT_FORWARD)
-        f->operation = operation;
+    *f = (struct td_flight){
+        .kind = (uint8_t)kind, .generation = generation, .live = true, .operation = operation};
     return f;
 }
 
@@ -47,9 +38,14 @@ bool td_flight_left(const struct td_core *core, uint32_t count)
     return core->flights + count <= TD_FLIGHTS_MAX;
 }
 
+uint32_t td_flight_place(const struct td_core *core, const struct td_flight *f)
+{
+    return (uint32_t)(f - core->flight);
+}
+
 uint64_t td_flight_handle(const struct td_core *core, const struct td_flight *f)
 {
-    return (uint64_t)f->generation << 32 | (uint64_t)(f - core->flight);
+    return (uint64_t)f->generation << 32 | td_flight_place(core, f);
 }
 
 struct td_flight *td_flight_find(struct td_core *core, uint64_t handle)
@@ -68,5 +64,4 @@ void td_flight_give(struct td_core *core, struct td_flight *f)
     f->next = core->flights_free;
     core->flights_free = f;
     core->flights--;
-    core->forwards -= f->kind == TD_FLIGHT_FORWARD;
 }

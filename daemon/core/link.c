@@ -2,6 +2,7 @@
 #include "link.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,9 +17,10 @@ static bool advance(struct td_core *core, struct td_task *task);
 
 static struct td_lane *new_lane(struct td_core *core)
 {
-    struct td_lane *lane = td_arena_alloc(core->arena, sizeof *lane);
+    struct td_lane *lane = td_arena_alloc_lines(core->arena, sizeof *lane);
     if (!lane)
         return NULL;
+    lane->first_note = TD_LANE_NO_NOTE;
     lane->queue_last = &lane->queue;
     lane->packets_last = &lane->packets;
     return lane;
@@ -45,7 +47,7 @@ bool td_link_init(struct td_core *core)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         struct td_link *link = &core->link[n];
-        *link = (struct td_link){.node = n,
+        *link = (struct td_link){.node = (uint16_t)n,
                                  .expires_at = TD_TIME_NEVER,
                                  .text = core->link_text + (size_t)n * TD_LINK_TEXT_MAX};
         td_link_start(core, link);
@@ -149,19 +151,15 @@ void td_link_abandon(struct td_core *core, struct td_operation *operation)
     }
 }
 
-/* settle ends a packet that is acknowledged (or lost with its session) and no longer read. */
+/* is_acknowledged: also of what was lost with its session, which nobody will acknowledge. */
+static bool is_acknowledged(const struct td_link *link, const struct td_flight *f)
+{
+    return f->session != link->session || f->sequence <= link->lane->acknowledged;
+}
+
+/* settle ends a packet that is acknowledged and no longer read. */
 static void settle(struct td_core *core, struct td_flight *f)
 {
-    if (core->torus) {
-        struct td_operation *operation = f->kind == TD_FLIGHT_PACKET ? f->operation : NULL;
-        if (!operation)
-            td_core_release_buffer(core, f->buffer);
-        td_torus_settled(core, f);
-        td_flight_give(core, f);
-        if (operation)
-            td_operation_flight_over(core, operation);
-        return;
-    }
     struct td_transfer *t = f->transfer;
     struct td_operation *operation = f->operation;
     bool queued = t->offset < t->bytes && !t->abandoned;
@@ -176,7 +174,11 @@ void td_link_settle(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
     struct td_flight **at = &lane->packets;
-    while (*at && (*at)->acknowledged) { /* they are, in order */
+    if (core->torus) {
+        td_torus_settle(core, link);
+        return;
+    }
+    while (*at && is_acknowledged(link, *at)) { /* they are, in order */
         struct td_flight *f = *at;
         if (f->readers) {
             at = &f->next;
@@ -189,10 +191,16 @@ void td_link_settle(struct td_core *core, struct td_link *link)
         *at = f->next;
         if (!*at)
             lane->packets_last = at;
-        if (lane->again == f)
-            lane->again = f->next;
         settle(core, f);
     }
+}
+
+uint32_t td_link_kept(const struct td_core *core, const struct td_link *link)
+{
+    uint32_t count = core->torus ? td_torus_kept(core, link) : 0;
+    for (const struct td_flight *f = link->lane->packets; f; f = f->next)
+        count++;
+    return count;
 }
 
 void td_link_sent(struct td_core *core, uint64_t handle)
@@ -200,11 +208,12 @@ void td_link_sent(struct td_core *core, uint64_t handle)
     struct td_flight *f = td_flight_find(core, handle);
     assert(f->readers > 0);
     f->readers--;
-    if (f->acknowledged)
-        td_link_settle(core, &core->link[f->node]);
+    td_link_settle(core, &core->link[f->node]);
 }
 
-void td_link_stamp(struct td_link *link, struct td_flight *f, struct td_packet *packet)
+/* stamp gives a packet that is being sent its place in the session. The flight is on the link until
+ * the far end has acknowledged it and the driver reads no more. */
+static void stamp(struct td_link *link, struct td_flight *f)
 {
     struct td_lane *lane = link->lane;
     f->node = link->node;
@@ -213,7 +222,14 @@ void td_link_stamp(struct td_link *link, struct td_flight *f, struct td_packet *
     f->next = NULL;
     *lane->packets_last = f;
     lane->packets_last = &f->next;
-    packet->link_sequence = f->sequence;
+}
+
+/* fill does so in the direct fabric, where these counts may travel alone. */
+static void fill(const struct td_link *link, struct td_packet *packet)
+{
+    td_link_fill(link, packet);
+    link->lane->received_told = packet->received;
+    link->lane->freed_told = packet->freed;
 }
 
 /* send_flight sends a packet of the direct fabric, for the first time or again. */
@@ -233,14 +249,13 @@ static void send_flight(struct td_core *core, struct td_flight *f)
                                             .offset = f->index,
                                             .bytes = (uint32_t)f->bytes};
     td_operation_name(f->operation, &a->u.packet.packet);
-    td_link_fill(&core->link[f->node], &a->u.packet.packet);
+    fill(&core->link[f->node], &a->u.packet.packet);
 }
 
 static bool emit_packet(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
     struct td_transfer *t = lane->queue;
-    struct td_packet header;
     struct td_flight *f = td_flight_take(core, TD_FLIGHT_PACKET, t->operation);
     if (!f)
         return false;
@@ -250,7 +265,7 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
     f->bytes = left < core->settings.packet_bytes ? left : core->settings.packet_bytes;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
-    td_link_stamp(link, f, &header);
+    stamp(link, f);
     send_flight(core, f);
     t->offset += f->bytes;
     if (t->offset == t->bytes) {
@@ -276,22 +291,25 @@ static bool credit_due(const struct td_core *core, const struct td_link *link)
 static bool send_again(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    for (; link->open && lane->again; lane->again = lane->again->next) {
+    if (!link->open || lane->again == 0)
+        return true;
+    if (core->torus)
+        return td_torus_send_again(core, link);
+    for (struct td_flight *f = lane->packets; f; f = f->next) {
+        if (f->sequence < lane->again || is_acknowledged(link, f))
+            continue;
         if (!td_core_room(core))
             return false;
-        if (lane->again->acknowledged)
-            continue;
-        if (core->torus)
-            td_torus_repeat(core, lane->again);
-        else
-            send_flight(core, lane->again);
+        send_flight(core, f);
+        lane->again = f->sequence + 1;
     }
+    lane->again = 0;
     return true;
 }
 
 static bool advance(struct td_core *core, struct td_task *task)
 {
-    struct td_link *link = (struct td_link *)task;
+    struct td_link *link = (void *)((char *)task - offsetof(struct td_link, task));
     struct td_lane *lane = link->lane;
     if (!td_core_room(core))
         return false;
@@ -318,7 +336,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
         a->u.packet.node = link->node;
         a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
-        td_link_fill(link, &a->u.packet.packet);
+        fill(link, &a->u.packet.packet);
         link->tell = false;
     }
     return true;
@@ -346,11 +364,6 @@ void td_link_freed(struct td_core *core, uint32_t node, uint32_t session)
 void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t received)
 {
     link->lane->acknowledged = received;
-    for (struct td_flight *f = link->lane->packets; f; f = f->next)
-        if (f->session != link->session || f->sequence <= received)
-            f->acknowledged = true;
-        else
-            break;
     td_link_settle(core, link);
 }
 

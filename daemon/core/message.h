@@ -309,11 +309,7 @@ enum td_packet_kind { TD_PACKET_DATA = 1, TD_PACKET_CREDIT = 2 };
  */
 struct td_packet {
     enum td_packet_kind kind;
-    uint32_t session;         /* of the sender's way out; a new one starts again at 1 */
-    uint32_t counts_session;  /* of the receiver's way out, which the counts are about */
-    uint32_t bytes;           /* payload */
-    uint64_t link_sequence;   /* DATA: its place in the session, from 1 */
-    uint64_t received, freed; /* cumulative counts of what came in that session */
+    uint32_t bytes; /* payload */
     uint64_t instance;
     uint64_t sequence;
     uint64_t index;
@@ -321,11 +317,16 @@ struct td_packet {
     uint32_t group;
     uint32_t family; /* at the receiver: the RECV step, with `index` */
     /* the routed fabric */
-    uint8_t direction, channel; /* of travel on this link; the input channel it is for */
-    int16_t left[TD_DIMENSIONS_MAX];
     uint32_t origin, destination; /* nodes */
     uint32_t ticket;              /* the origin's name of the message */
-    uint32_t channel_freed[3];    /* of the input channels that the opposite direction fills */
+    uint8_t direction, channel;   /* of travel on this link; the input channel it is for */
+    /* what follows is of a link */
+    uint64_t link_sequence;    /* DATA: its place in the session, from 1 */
+    uint64_t received, freed;  /* cumulative counts of what came in that session */
+    uint32_t session;          /* of the sender's way out; a new one starts again at 1 */
+    uint32_t counts_session;   /* of the receiver's way out, which the counts are about */
+    uint32_t channel_freed[3]; /* routed: of the input channels that the opposite direction fills */
+    int16_t left[TD_DIMENSIONS_MAX]; /* routed: hops to go from there, signed */
 };
 
 #endif

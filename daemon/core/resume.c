@@ -135,14 +135,11 @@ static void renew(struct td_core *core, struct td_link *link)
     link->session += 2;
     link->session_in = 0;
     link->open = link->asked = link->guilty = link->torn = false;
-    lane->again = NULL;
-    lane->sent = lane->acknowledged = lane->freed_there = 0;
+    lane->again = lane->sent = lane->acknowledged = lane->freed_there = 0;
     lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
     link->tree_sent = link->tree_acknowledged = 0;
     link->tree_received = link->tree_received_told = 0;
     link->expires_at = TD_TIME_NEVER;
-    for (struct td_flight *f = lane->packets; f; f = f->next)
-        f->acknowledged = true; /* nobody will: what counts is that the driver reads no more */
 }
 
 static void lose(struct td_core *core, struct td_link *link, const char *text)
@@ -189,8 +186,7 @@ static void go_on(struct td_core *core, struct td_link *link)
         a->u.kept.node = link->node;
         a->u.kept.number = link->tree_acknowledged + 1;
     }
-    for (lane->again = lane->packets; lane->again && lane->again->acknowledged;)
-        lane->again = lane->again->next;
+    lane->again = lane->acknowledged < lane->sent ? lane->acknowledged + 1 : 0;
     td_core_queue(core, &link->task);
     if (core->torus)
         td_torus_link_open(core, link->node);
@@ -231,7 +227,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
             td_link_acknowledge(core, link, m->packets_received);
     }
     if (agreed && link->up && (!was_open || m->poll)) {
-        link->resumes += known && link->torn;
+        lane->resumes += known && link->torn;
         link->torn = false;
         go_on(core, link);
     }
@@ -330,7 +326,7 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text, bool re
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     link->up = link->wanted = link->open = false;
-    link->lane->again = NULL;
+    link->lane->again = 0;
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
     if (!link->dead && !link->guilty)

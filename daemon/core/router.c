@@ -120,6 +120,13 @@ static uint32_t draw(struct td_router *r)
     return (uint32_t)(x * 0x2545f4914f6cdd1du >> 32);
 }
 
+/* one_in is true once in n times; n is nearly always 2. */
+static bool one_in(struct td_router *r, uint32_t n)
+{
+    uint32_t x = draw(r);
+    return n == 2 ? x % 2 == 0 : x % n == 0;
+}
+
 static uint32_t place(const struct ring *ring, uint32_t slots, uint32_t i)
 {
     uint32_t at = ring->first + i;
@@ -141,7 +148,7 @@ static uint32_t ways_of(const struct td_router *r, const int16_t *left)
 {
     uint32_t ways = 0;
     for (uint32_t d = 0; d < r->dimensions; d++)
-        ways |= (left[d] != 0 ? 1u << (left[d] < 0) : 0) << 2 * d;
+        ways |= ((uint32_t)(left[d] > 0) | (uint32_t)(left[d] < 0) << 1) << 2 * d;
     return ways;
 }
 
@@ -221,7 +228,7 @@ static unsigned least_full(struct td_router *r, uint32_t ways)
         if (count > least)
             continue;
         equals = count < least ? 1 : equals + 1;
-        if (count < least || draw(r) % equals == 0)
+        if (count < least || one_in(r, equals))
             best = direction;
         least = count;
     }
@@ -329,7 +336,7 @@ static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle
             if (free == 0 || free < most)
                 continue;
             equals = free > most ? 1 : equals + 1;
-            if (free > most || draw(r) % equals == 0) {
+            if (free > most || one_in(r, equals)) {
                 move->direction = (uint8_t)direction;
                 move->channel = (uint8_t)channel;
             }
@@ -573,10 +580,17 @@ bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel,
 bool td_router_credit_all(struct td_router *r, unsigned direction,
                           const uint32_t freed[TD_CHANNELS])
 {
-    const struct way_out *out = &r->side[direction].out;
-    for (unsigned c = 0; c < TD_CHANNELS; c++)
-        if (freed[c] != out->freed[c] && !td_router_credit(r, direction, c, freed[c]))
-            return false;
+    struct way_out *out = &r->side[direction].out;
+    uint32_t credits[TD_CHANNELS], slots = r->rules.slots;
+    bool good = true;
+    for (unsigned c = 0; c < TD_CHANNELS; c++) {
+        credits[c] = out->credits[c] + (freed[c] - out->freed[c]);
+        good &= credits[c] >= out->credits[c] && credits[c] <= slots;
+    }
+    if (!good)
+        return false;
+    memcpy(out->credits, credits, sizeof credits);
+    memcpy(out->freed, freed, sizeof out->freed);
     return true;
 }
 

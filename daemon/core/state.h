@@ -41,41 +41,40 @@ enum {
     TD_PAD_SPARE = 1 << 18,
 };
 
+/* The first fields are what nearly every step needs: td_core_spans. */
 struct td_core {
-    struct td_core_options options;
-    struct td_settings settings;
-    uint32_t node;
+    struct td_actions *actions; /* of the step under way */
+    size_t pad_used;
     td_time now;
     td_time alarm; /* when a timer next wants to be looked at */
-    uint64_t random;
-    struct td_arena *arena;
-    struct td_actions *actions; /* of the step under way */
-    uint8_t *pad;               /* [TD_PAD_BYTES] what the actions of this step point to */
-    size_t pad_used;
+    td_time heartbeat_at;
     struct td_task *work, **work_last;
+    struct td_link *link;   /* [nodes] */
+    struct td_torus *torus; /* NULL on the direct fabric */
+    struct td_arena *arena;
+    struct td_communicator *communicators;   /* newest first */
+    struct td_flight *flights_free, *flight; /* [TD_FLIGHTS_MAX] */
+    uint32_t flights;
+    uint32_t flights_used; /* of the pool, ever; those after them were never touched */
+    uint32_t node;
+    bool stopping, stopped;
 
+    struct td_core_options options;
+    struct td_settings settings;
+    uint64_t random;
+    uint8_t *pad;                   /* [TD_PAD_BYTES] what the actions of this step point to */
     struct td_region *dead_regions; /* to be released by the driver */
     struct td_task dead_task;
-    struct td_link *link;                    /* [nodes] */
-    char *link_text;                         /* [nodes][TD_LINK_TEXT_MAX] */
-    struct td_torus *torus;                  /* NULL on the direct fabric */
-    struct td_communicator *communicators;   /* newest first */
-    struct td_join *joins;                   /* of local clients, not answered yet */
-    struct td_forming *forming;              /* memberships that come in pieces */
-    struct td_job *jobs;                     /* at node 0: of the whole machine */
-    struct td_flight *flights_free, *flight; /* [TD_FLIGHTS_MAX] */
-    void *flight_memory;                     /* they are aligned in it */
+    char *link_text;            /* [nodes][TD_LINK_TEXT_MAX] */
+    struct td_join *joins;      /* of local clients, not answered yet */
+    struct td_forming *forming; /* memberships that come in pieces */
+    struct td_job *jobs;        /* at node 0: of the whole machine */
     uint64_t next_token;
     uint32_t next_communicator;
-    uint32_t operations, flights;
-    uint32_t forwards; /* of the flights: packets of others, which no operation here waits for */
-    uint32_t flights_used; /* of the pool, ever; those after them were never touched */
-    td_time heartbeat_at;
+    uint32_t operations;
     uint32_t beaten;         /* nodes that a tick under way has come past */
     td_time links_expire_at; /* when the first of the links that are down is given up */
-    bool stopping, stopped;
     struct td_task stop_task;
-    /* last, since they are long: what a step needs stays together */
     struct td_client *client[TD_CLIENT_BUCKETS];
     uint64_t gone[TD_GONE_MAX]; /* made groups that are over here: a ring of instances */
     uint32_t next_gone;

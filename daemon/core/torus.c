@@ -7,7 +7,6 @@
 #include "communicator.h"
 #include "engine.h"
 #include "flight.h"
-#include "link.h"
 #include "operation.h"
 
 /* A parcel's tag says what it is: a packet of a message of this node (OWN, the ticket's place, the
@@ -23,7 +22,8 @@ struct td_torus *td_torus_create(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;
     const struct td_router_rules *rules = &core->settings.router;
-    struct td_torus *torus = td_arena_alloc(core->arena, sizeof *torus);
+    size_t ports = 2 * t->dimensions * sizeof(struct port);
+    struct td_torus *torus = td_arena_alloc_lines(core->arena, sizeof *torus + ports);
     if (!torus)
         return NULL;
     torus->directions = 2 * t->dimensions;
@@ -32,21 +32,24 @@ struct td_torus *td_torus_create(struct td_core *core)
     torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
     /* one for every slot, and one for every packet unacknowledged */
     torus->notes_left = 2 * torus->directions * TD_CHANNELS * rules->slots;
-    torus->notes_lost = UINT32_MAX;
+    torus->notes_lost = NO_NOTE;
     torus->news.advance = td_torus_tell_news;
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        torus->reach[d] = (int16_t)(t->size[d] - 1);
     torus->missing = td_arena_alloc(core->arena, t->nodes * sizeof *torus->missing);
     torus->note = td_arena_alloc_lines(core->arena, torus->notes_left * sizeof *torus->note);
     torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
     if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
         return NULL; /* the arena goes with the core */
     for (uint32_t i = 0; i < torus->notes_left; i++)
-        torus->note[i].next_free = i + 1;
+        td_torus_chain(torus, i, i + 1);
     for (uint32_t i = 0; i < TD_TICKETS; i++)
         torus->ticket[i].next_free = (uint16_t)(i + 1);
     for (uint32_t d = 0; d < torus->directions; d++) {
         struct port *port = &torus->port[d];
         port->neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
         port->link = &core->link[port->neighbour];
+        port->lane = port->link->lane;
         port->tell = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
         if (!port->tell)
             return NULL;
@@ -67,19 +70,19 @@ void td_torus_look(const struct td_core *core, unsigned direction, struct td_tor
     *way = (struct td_torus_way){.neighbour = port->neighbour,
                                  .bytes = port->bytes,
                                  .retries = port->retries,
-                                 .resumes = core->link[port->neighbour].resumes};
+                                 .resumes = port->lane->resumes};
 }
 
 unsigned td_torus_spans(const struct td_core *core, struct td_span *spans, unsigned count)
 {
     const struct td_torus *torus = core->torus;
     size_t ports = torus->directions * sizeof torus->port[0];
-    spans[count++] = (struct td_span){torus, offsetof(struct td_torus, port) + ports};
+    spans[count++] = (struct td_span){torus, sizeof *torus + ports};
     count += td_router_spans(torus->router, &spans[count]);
     for (uint32_t d = 0; d < torus->directions; d++) {
-        const struct td_link *link = &core->link[torus->port[d].neighbour];
-        spans[count++] = (struct td_span){link, offsetof(struct td_link, spoke_at)};
-        spans[count++] = (struct td_span){link->lane, offsetof(struct td_lane, queue)};
+        const struct port *port = &torus->port[d];
+        spans[count++] = (struct td_span){port->link, sizeof *port->link};
+        spans[count++] = (struct td_span){port->lane, offsetof(struct td_lane, received_told)};
     }
     return count;
 }
@@ -91,20 +94,20 @@ td_time td_torus_wake_at(const struct td_core *core)
 
 /* ---- notes ---- */
 
-static uint32_t take_note(struct td_torus *torus, const struct td_packet *packet, uint32_t buffer)
+static uint32_t take_note(struct td_torus *torus, uint32_t buffer, bool own)
 {
     uint32_t place = torus->notes_free;
     assert(torus->notes_left > 0); /* looked at before */
     torus->notes_left--;
-    torus->notes_free = torus->note[place].next_free;
-    torus->note[place].packet = *packet;
+    torus->notes_free = torus->note[place].next;
     torus->note[place].buffer = buffer;
+    torus->note[place].own = own;
     return place;
 }
 
 static void give_note(struct td_torus *torus, uint32_t place)
 {
-    torus->note[place].next_free = torus->notes_free;
+    td_torus_chain(torus, place, torus->notes_free);
     torus->notes_free = place;
     torus->notes_left++;
 }
@@ -112,13 +115,13 @@ static void give_note(struct td_torus *torus, uint32_t place)
 static void release_lost(struct td_core *core)
 {
     struct td_torus *torus = core->torus;
-    while (torus->notes_lost != UINT32_MAX) {
+    while (torus->notes_lost != NO_NOTE) {
         uint32_t place = torus->notes_lost;
         if (!td_core_room(core)) {
             td_torus_wake(core, core->now);
             return;
         }
-        torus->notes_lost = torus->note[place].next_free;
+        torus->notes_lost = torus->note[place].next;
         td_core_release_buffer(core, torus->note[place].buffer);
         give_note(torus, place);
     }
@@ -134,6 +137,26 @@ static struct td_transfer *find(struct td_torus *torus, uint64_t ticket)
     return torus->ticket[place].transfer;
 }
 
+/* new_transfer returns a message to be filled in, with the first free ticket; NULL when there is
+ * none, or no memory. */
+static struct td_transfer *new_transfer(struct td_core *core)
+{
+    struct td_torus *torus = core->torus;
+    uint32_t place = torus->tickets_free;
+    struct td_transfer *t = torus->spare;
+    if (place >= TD_TICKETS)
+        return NULL;
+    if (t)
+        torus->spare = t->next;
+    else if (!(t = td_arena_alloc(core->arena, sizeof *t)))
+        return NULL;
+    torus->tickets_free = torus->ticket[place].next_free;
+    torus->ticket[place].transfer = t;
+    torus->transfers++;
+    t->ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place;
+    return t;
+}
+
 static void free_transfer(struct td_core *core, struct td_transfer *t)
 {
     struct td_torus *torus = core->torus;
@@ -142,7 +165,14 @@ static void free_transfer(struct td_core *core, struct td_transfer *t)
     torus->ticket[place].generation++;
     torus->ticket[place].next_free = (uint16_t)torus->tickets_free;
     torus->tickets_free = place;
-    td_arena_free(core->arena, t);
+    t->next = torus->spare;
+    torus->spare = t;
+    if (--torus->transfers > 0)
+        return;
+    while ((t = torus->spare)) { /* between operations nothing is held */
+        torus->spare = t->next;
+        td_arena_free(core->arena, t);
+    }
 }
 
 /* crowd puts an operation on the list of those that are called when there is room again. */
@@ -210,20 +240,20 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
         queue = queue_along(&s);
     if (!td_router_has_room(torus->router, queue))
         return crowd_until_turn(core, o, family, queue);
-    struct td_transfer *t = place < TD_TICKETS ? td_arena_alloc(core->arena, sizeof *t) : NULL;
+    struct td_transfer *t = new_transfer(core);
     if (!t)
         return crowd(core, o);
-    torus->tickets_free = torus->ticket[place].next_free;
-    torus->ticket[place].transfer = t;
-    t->operation = o; /* what is not assigned is zero */
-    t->family = family;
+    t->operation = o;
+    t->bytes = bytes;
+    t->offset = 0;
     t->index = index;
-    td_slice_copy(&t->from, &step->from);
+    t->family = family;
     t->peer = step->peer;
+    t->unsettled = 0;
+    t->abandoned = t->delivered = false;
     t->peer_family = step->peer_family;
     t->peer_index = step->peer_index;
-    t->bytes = bytes;
-    t->ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place;
+    td_slice_copy(&t->from, &step->from);
     bool shipped = td_router_ship(torus->router, queue, &s);
     assert(shipped);
     td_torus_wake(core, core->now);
@@ -241,13 +271,94 @@ static void finish(struct td_core *core, struct td_transfer *t)
     td_torus_wake(core, core->now); /* tickets and memory: for those who are crowded */
 }
 
-void td_torus_settled(struct td_core *core, const struct td_flight *f)
+/* ---- packets on links ---- */
+
+/* put_on_link gives a packet that is being sent its place in the link's session. It is on the link
+ * until the far end has acknowledged it and the driver reads no more. */
+static void put_on_link(struct td_torus *torus, const struct port *port, uint32_t place)
 {
-    give_note(core->torus, f->note);
-    if (f->kind != TD_FLIGHT_PACKET)
+    struct td_lane *lane = port->lane;
+    struct note *note = &torus->note[place];
+    note->packet.session = port->link->session;
+    note->packet.link_sequence = ++lane->sent;
+    note->next = NO_NOTE;
+    if (lane->first_note == NO_NOTE)
+        lane->first_note = place;
+    else
+        td_torus_chain(torus, lane->last_note, place);
+    lane->last_note = place;
+}
+
+/* flight_of returns the flight of a packet of this node, else NULL. */
+static struct td_flight *flight_of(const struct td_core *core, const struct note *note)
+{
+    return note->own ? &core->flight[note->buffer] : NULL;
+}
+
+/* settle ends a packet that is acknowledged by the neighbour, or lost, and no longer read. */
+static void settle(struct td_core *core, uint32_t place, struct td_flight *f)
+{
+    if (!f) {
+        td_core_release_buffer(core, core->torus->note[place].buffer);
+        give_note(core->torus, place);
         return;
+    }
+    struct td_operation *operation = f->operation;
+    give_note(core->torus, place);
     f->transfer->unsettled--;
     finish(core, f->transfer);
+    td_flight_give(core, f);
+    td_operation_flight_over(core, operation);
+}
+
+/* is_acknowledged: also of what was lost with its session, which nobody will acknowledge. */
+static bool is_acknowledged(const struct td_link *link, const struct note *note)
+{
+    return note->packet.link_sequence <= link->lane->acknowledged ||
+           note->packet.session != link->session;
+}
+
+void td_torus_settle(struct td_core *core, struct td_link *link)
+{
+    struct td_lane *lane = link->lane;
+    struct note *notes = core->torus->note;
+    uint32_t before = NO_NOTE; /* the driver still reads it */
+    for (uint32_t place = lane->first_note, next; place != NO_NOTE; place = next) {
+        struct td_flight *f = flight_of(core, &notes[place]);
+        next = notes[place].next;
+        if (!is_acknowledged(link, &notes[place])) /* nor are those after it */
+            return;
+        if (f && f->readers) {
+            before = place;
+            continue;
+        }
+        if (!td_core_room(core)) {
+            td_core_queue(core, &link->task);
+            return;
+        }
+        if (before == NO_NOTE)
+            lane->first_note = next;
+        else
+            td_torus_chain(core->torus, before, next);
+        if (next == NO_NOTE)
+            lane->last_note = before;
+        settle(core, place, f);
+    }
+}
+
+uint32_t td_torus_kept(const struct td_core *core, const struct td_link *link)
+{
+    uint32_t count = 0;
+    for (uint32_t i = link->lane->first_note; i != NO_NOTE; i = core->torus->note[i].next)
+        count++;
+    return count;
+}
+
+void td_torus_fetch(const struct td_core *core, uint32_t node)
+{
+    uint32_t place = core->link[node].lane->first_note;
+    if (place != NO_NOTE)
+        __builtin_prefetch(&core->torus->note[place].packet.link_sequence, 1);
 }
 
 void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket)
@@ -287,13 +398,13 @@ void td_torus_abandon(struct td_core *core, struct td_operation *o)
 static bool sane(const struct td_core *core, uint32_t node, const struct td_packet *p)
 {
     const struct td_torus *torus = core->torus;
-    const struct td_topology *t = &core->options.topology;
+    uint32_t nodes = core->options.topology.nodes;
     bool good = p->direction < torus->directions && p->channel < TD_CHANNELS &&
                 torus->port[p->direction ^ 1].neighbour == node;
-    for (uint32_t d = 0; d < t->dimensions; d++)
-        good &= (uint32_t)(p->left[d] + (int)t->size[d] - 1) < 2 * t->size[d] - 1;
+    for (uint32_t d = 0; d < torus->directions / 2; d++)
+        good &= p->left[d] <= torus->reach[d] && -p->left[d] <= torus->reach[d];
     return good && (p->kind == TD_PACKET_CREDIT ||
-                    (p->origin < t->nodes && p->destination < t->nodes && p->bytes > 0 &&
+                    (p->origin < nodes && p->destination < nodes && p->bytes > 0 &&
                      p->bytes <= core->settings.packet_bytes));
 }
 
@@ -322,7 +433,7 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     struct td_parcel parcel = {.tag = torus->notes_free};
     memcpy(parcel.left, packet->left, sizeof parcel.left);
     if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
-        take_note(torus, packet, buffer);
+        torus->note[take_note(torus, buffer, false)].packet = *packet;
         torus->purge = torus->purge || td_torus_dead_end(core, &parcel) != UINT32_MAX;
         return true;
     }
@@ -354,7 +465,10 @@ static void tell(struct td_core *core, unsigned direction, struct td_packet *pac
     memcpy(packet->channel_freed, port->told, sizeof port->told);
     port->untold = false;
     torus->again &= ~(1u << direction);
-    td_link_fill(port->link, packet);
+    packet->session = port->link->session;
+    packet->counts_session = port->link->session_in;
+    packet->received = port->lane->received;
+    packet->freed = 0; /* it is told by channel */
 }
 
 static td_time duration(const struct td_core *core, uint32_t bytes)
@@ -400,31 +514,44 @@ static void emit_forward(struct td_core *core, const struct note *note)
     occupy(core, port, note->packet.bytes);
 }
 
-void td_torus_repeat(struct td_core *core, struct td_flight *f)
+bool td_torus_send_again(struct td_core *core, struct td_link *link)
 {
     struct td_torus *torus = core->torus;
-    const struct note *note = &torus->note[f->note];
+    struct td_lane *lane = link->lane;
     torus->due = core->now;
-    torus->port[note->packet.direction].retries++;
-    if (f->kind == TD_FLIGHT_PACKET)
-        emit_own(core, f, &note->packet);
-    else
-        emit_forward(core, note);
     td_torus_wake(core, core->now);
+    for (uint32_t i = lane->first_note; i != NO_NOTE; i = torus->note[i].next) {
+        const struct note *note = &torus->note[i];
+        if (note->packet.link_sequence < lane->again || is_acknowledged(link, note))
+            continue;
+        if (!td_core_room(core))
+            return false;
+        torus->port[note->packet.direction].retries++;
+        struct td_flight *f = flight_of(core, note);
+        if (f)
+            emit_own(core, f, &note->packet);
+        else
+            emit_forward(core, note);
+        lane->again = note->packet.link_sequence + 1;
+    }
+    lane->again = 0;
+    return true;
 }
 
 static void send_own(struct td_core *core, struct port *port, const struct td_move *move)
 {
     struct td_torus *torus = core->torus;
-    uint64_t place = (move->parcel.tag & ~OWN) >> PLACE_SHIFT;
-    struct td_transfer *t = torus->ticket[place].transfer;
+    struct td_transfer *t = torus->ticket[(move->parcel.tag & ~OWN) >> PLACE_SHIFT].transfer;
     uint64_t offset = (move->parcel.tag & UINT32_MAX) * core->settings.packet_bytes;
     uint64_t left = t->bytes - offset;
     struct td_flight *f = td_flight_take(core, TD_FLIGHT_PACKET, t->operation);
     f->transfer = t;
+    f->node = port->neighbour;
     t->unsettled++;
     td_operation_flight_begin(t->operation);
-    struct td_packet packet = {
+    uint32_t place = take_note(torus, td_flight_place(core, f), true);
+    struct td_packet *packet = &torus->note[place].packet;
+    *packet = (struct td_packet){
         .kind = TD_PACKET_DATA,
         .family = t->peer_family,
         .index = t->peer_index,
@@ -436,24 +563,21 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
         .destination = t->peer,
         .direction = move->direction,
         .ticket = t->ticket};
-    memcpy(packet.left, move->parcel.left, sizeof packet.left);
-    td_operation_name(t->operation, &packet);
-    td_link_stamp(port->link, f, &packet);
-    f->note = take_note(torus, &packet, UINT32_MAX);
-    emit_own(core, f, &packet);
-    t->offset += packet.bytes;
+    memcpy(packet->left, move->parcel.left, sizeof packet->left);
+    td_operation_name(t->operation, packet);
+    put_on_link(torus, port, place);
+    emit_own(core, f, packet);
+    t->offset += packet->bytes;
 }
 
 static void send_on(struct td_core *core, struct port *port, const struct td_move *move)
 {
-    struct note *note = &core->torus->note[move->parcel.tag];
-    struct td_flight *f = td_flight_take(core, TD_FLIGHT_FORWARD, NULL);
-    f->buffer = note->buffer;
-    f->note = (uint32_t)move->parcel.tag;
+    uint32_t place = (uint32_t)move->parcel.tag;
+    struct note *note = &core->torus->note[place];
     note->packet.direction = move->direction;
     note->packet.channel = move->channel;
     memcpy(note->packet.left, move->parcel.left, sizeof note->packet.left);
-    td_link_stamp(port->link, f, &note->packet);
+    put_on_link(core->torus, port, place);
     emit_forward(core, note);
 }
 
@@ -490,7 +614,7 @@ static uint32_t idle_ports(const struct td_core *core)
     uint32_t idle = 0;
     for (uint32_t d = 0; d < torus->directions; d++) {
         const struct port *port = &torus->port[d];
-        if (port->free_at <= core->now && port->link->open && !port->link->lane->again)
+        if (port->free_at <= core->now && port->link->open && !port->lane->again)
             idle |= 1u << d;
     }
     return idle;

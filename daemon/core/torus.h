@@ -22,10 +22,7 @@
 #include "router.h"
 #include "state.h"
 
-enum {
-    TD_TICKETS = 4096, /* messages of a node on their way */
-    TD_PORTS_MAX = TD_DIRECTIONS_MAX,
-};
+enum { TD_TICKETS = 4096 /* messages of a node on their way */ };
 
 struct td_torus;
 struct td_transfer;
@@ -47,10 +44,14 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
 void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, unsigned channel);
 /* td_torus_delivered: the destination has all of a message. */
 void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket);
-/* td_torus_settled: a packet is acknowledged by the neighbour, or lost, and no longer read. */
-void td_torus_settled(struct td_core *core, const struct td_flight *flight);
-/* td_torus_repeat sends a packet that the neighbour may not have received again. */
-void td_torus_repeat(struct td_core *core, struct td_flight *flight);
+/* td_torus_settle ends the packets of a link that the neighbour has acknowledged, or that were
+ * lost, and that are no longer read, as far as there is room. td_torus_kept counts those that are
+ * left. td_torus_fetch has memory come that an acknowledgement needs. */
+void td_torus_settle(struct td_core *core, struct td_link *link);
+uint32_t td_torus_kept(const struct td_core *core, const struct td_link *link);
+void td_torus_fetch(const struct td_core *core, uint32_t node);
+/* td_torus_send_again sends what the neighbour may not have received; false: there is no room. */
+bool td_torus_send_again(struct td_core *core, struct td_link *link);
 void td_torus_link_open(struct td_core *core, uint32_t node);
 /* td_torus_link_lost: the session to a node has ended; what needs the node fails with its name, all
  * nodes are told when it is a neighbour. td_torus_news takes what another node tells so. */

@@ -4,53 +4,69 @@
 #ifndef TD_CORE_TORUS_INTERNAL_H
 #define TD_CORE_TORUS_INTERNAL_H
 
+#include "link.h"
 #include "torus.h"
 
 /* struct note: a packet in transit, while it is in an input channel, or one on a link until the
- * neighbour has it. */
+ * neighbour has it. On a link, its session and number there are the packet's. */
 struct note {
     struct td_packet packet;
-    uint32_t buffer;
-    uint32_t next_free;
+    uint32_t buffer;    /* of a packet of this node, its flight */
+    bool own : 1;       /* it is of this node */
+    uint32_t next : 31; /* free, lost, or on the same link; NO_NOTE */
 };
-_Static_assert(sizeof(struct note) == 128, "two cache lines");
+#define NO_NOTE TD_LANE_NO_NOTE
+_Static_assert(sizeof(struct note) == 128 && offsetof(struct td_packet, link_sequence) == 64,
+               "two cache lines, of which a packet on a link needs one");
 
 struct port {
-    uint32_t neighbour; /* the node itself where a mesh ends */
     struct td_link *link;
+    struct td_lane *lane;
     td_time free_at;            /* the way out */
+    uint64_t bytes;             /* for looking: td_torus_look */
+    uint32_t neighbour;         /* the node itself where a mesh ends */
     uint32_t told[TD_CHANNELS]; /* freed counts of the input channels that come the other way */
+    uint32_t retries;           /* for looking */
     bool untold;                /* something was freed, and not told at the last turn */
-    uint64_t bytes, retries;    /* for looking: td_torus_look */
     /* Nodes that are to be told that the neighbour is lost, or is back, whichever it is now; of two
      * cables to one neighbour the first has it. */
-    uint8_t *tell;
     bool lost, any_told;
+    uint8_t *tell;
 };
+_Static_assert(sizeof(struct port) == 64, "a cache line");
 
 struct td_torus {
     struct td_router *router;
-    uint32_t directions;
-    uint32_t again;    /* a bit for each direction in which what was told may have been lost */
-    bool has_lost;     /* a neighbour has been lost, at some time */
-    td_time packet_ns; /* of a whole packet on a link */
-    td_time wake_at;
-    td_time due;                                 /* when the turn under way should have been */
-    struct port port[TD_PORTS_MAX];              /* by direction of the way out */
-    struct note *note;                           /* [notes] */
-    uint32_t notes_left, notes_free, notes_lost; /* lost: the buffers are to be released */
-    uint16_t *missing; /* [nodes] a bit for each side on which a neighbour has given it up */
-    uint32_t missing_count;
-    struct td_task news; /* tells what ports have to tell */
-    bool purge;
+    struct note *note; /* [notes] */
     struct ticket {
         struct td_transfer *transfer;
         uint16_t generation;
         uint16_t next_free;
     } * ticket; /* [TD_TICKETS] */
-    uint32_t tickets_free;
     struct td_operation *crowded;
+    struct td_transfer *spare; /* to be used again */
+    uint32_t transfers;        /* in use */
+    uint32_t tickets_free;
+    td_time packet_ns; /* of a whole packet on a link */
+    td_time wake_at;
+    td_time due; /* when the turn under way should have been */
+    uint32_t directions;
+    uint32_t again; /* a bit for each direction in which what was told may have been lost */
+    uint32_t notes_left, notes_free, notes_lost; /* lost: the buffers are to be released */
+    int16_t reach[TD_DIMENSIONS_MAX];            /* hops to go, at most */
+    bool has_lost;                               /* a neighbour has been lost, at some time */
+    bool purge;
+    uint32_t missing_count;
+    uint16_t *missing;   /* [nodes] a bit for each side on which a neighbour has given it up */
+    struct td_task news; /* tells what ports have to tell */
+    _Alignas(64) struct port port[]; /* [directions], by that of the way out */
 };
+
+/* td_torus_chain says which note comes after one. */
+static inline void td_torus_chain(struct td_torus *torus, uint32_t place, uint32_t next)
+{
+    torus->note[place].next = next & NO_NOTE;
+}
 
 static inline void td_torus_wake(struct td_core *core, td_time at)
 {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "communicator.h"
-#include "link.h"
 #include "operation.h"
 #include "torus_internal.h"
 
@@ -62,7 +61,7 @@ uint32_t td_torus_dead_end(const struct td_core *core, const struct td_parcel *p
 static void lose_note(void *core, uint64_t tag)
 {
     struct td_torus *torus = ((struct td_core *)core)->torus;
-    torus->note[tag].next_free = torus->notes_lost;
+    td_torus_chain(torus, (uint32_t)tag, torus->notes_lost);
     torus->notes_lost = (uint32_t)tag;
 }
 
