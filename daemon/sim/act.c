@@ -150,6 +150,22 @@ static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_actio
             put_encoded(sim, node, to, k->bytes, k->size);
 }
 
+/* put_landing lets the first bytes of a payload be where they are to be at some time before the
+ * packet has come, as a driver does that reads them there. */
+static void put_landing(struct td_sim *sim, const struct event *packet, td_time sent)
+{
+    struct parcel *parcel = packet->thing;
+    if (!parcel || !parcel->payload || sim->options.modelled || td_sim_random(sim, 2))
+        return;
+    td_time at = sent + td_sim_random(sim, packet->time - sent + 1);
+    struct event *e = queue_put(&sim->queue, at, LANDING, packet->node);
+    e->from = packet->from;
+    e->epoch = packet->epoch;
+    e->handle = 1 + td_sim_random(sim, packet->size); /* bytes that have come */
+    e->thing = parcel;
+    parcel->holders++;
+}
+
 /* put_packet lets a packet, that leaves at `sent`, arrive. Where all there is of it is its header
  * there is no parcel. */
 static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_packet *p,
@@ -171,6 +187,7 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const str
     e->thing = parcel;
     if (parcel)
         parcel->holders++;
+    put_landing(sim, e, sent);
 }
 
 /* on_link returns how long a packet is on its way; one without payload takes as long as a full one:

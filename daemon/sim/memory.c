@@ -154,6 +154,16 @@ td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute
     return TD_ERR_INTERNAL;
 }
 
+void memory_land(struct node *n, const struct td_compute *to, const uint8_t *bytes)
+{
+    static const struct td_lanes first = {.count = 1};
+    uint8_t *room[2 * TD_NODE_RANKS_MAX];
+    struct td_bases bases;
+    memory_bases(n, &to->view, room, &bases);
+    touch(n, &to->step.to, &first, to->view.scratch_offset);
+    td_compute_unpack(&to->step.to, &first, &bases, to->offset, to->bytes, bytes);
+}
+
 void memory_pack(const struct node *n, const struct td_slice *slice, const struct td_view *view,
                  uint64_t offset, uint64_t bytes, uint8_t *out)
 {

@@ -29,6 +29,7 @@ enum happening {
     CLIENT_REQUEST,
     CLIENT_CLOSED,
     WAKE,
+    LANDING, /* some of a packet's payload is there, and lies where it is to be */
 };
 
 /* All that DELIVERED and SYNC use of a message. */
@@ -40,7 +41,7 @@ struct event {
     enum happening kind;
     uint32_t node;  /* where */
     uint32_t from;  /* node or client */
-    uint32_t epoch; /* MESSAGE, PACKET: of the link, when it was sent */
+    uint32_t epoch; /* MESSAGE, PACKET, LANDING: of the link, when it was sent */
     uint32_t size;  /* of bytes; MESSAGE: 0 when all there is of it is its head */
     bool refused;   /* LINK_DOWN: the other daemon is dead */
     union {

@@ -73,7 +73,7 @@ struct client {
 struct td_sim {
     struct td_sim_options options;
     struct td_topology topology;
-    uint64_t random, hash, drops, events;
+    uint64_t random, hash, drops, events, landings;
     uint64_t waiting; /* requests of all clients without reply */
     uint32_t epoch;
     td_time now, packet_ns; /* packet_ns: of a whole packet on a modelled link */
@@ -160,6 +160,8 @@ void memory_bases(const struct node *n, const struct td_view *view, uint8_t **ro
 uint32_t memory_take_buffer(struct node *n, uint8_t *bytes);
 void memory_release_buffer(struct node *n, uint32_t handle);
 td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *compute);
+/* memory_land writes the first bytes of what would be unpacked there, in one lane. */
+void memory_land(struct node *n, const struct td_compute *to, const uint8_t *bytes);
 void memory_pack(const struct node *n, const struct td_slice *slice, const struct td_view *view,
                  uint64_t offset, uint64_t bytes, uint8_t *out);
 /* memory_poison spoils scratch when none is in use. */

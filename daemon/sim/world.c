@@ -82,6 +82,11 @@ uint64_t td_sim_drops(const struct td_sim *sim)
     return sim->drops;
 }
 
+uint64_t td_sim_landings(const struct td_sim *sim)
+{
+    return sim->landings;
+}
+
 void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *counts)
 {
     td_core_counts(sim->node[node].core, counts);
@@ -195,7 +200,7 @@ static void drop_events(struct td_sim *sim, struct event *e)
 {
     for (struct event *next; e; e = next) {
         next = e->next;
-        if (e->thing && (e->kind == PACKET || e->kind == SENT))
+        if (e->thing && (e->kind == PACKET || e->kind == LANDING || e->kind == SENT))
             sim_drop_parcel(e->thing);
         else if (e->thing)
             free(e->thing);
@@ -543,6 +548,24 @@ static void computed(struct td_sim *sim, const struct event *e)
                                 .u.computed = {.handle = e->handle, .error = k->error}});
 }
 
+static void landing(struct td_sim *sim, struct event *e)
+{
+    const struct parcel *parcel = e->thing;
+    struct td_packet packet;
+    struct td_compute to;
+    const char *why = NULL;
+    td_err error = td_wire_decode_packet(parcel->header, sizeof parcel->header, &packet, &why);
+    assert(error == TD_OK);
+    if (!passes(sim, e) || !parcel->packed ||
+        !td_core_landing(sim->node[e->node].core, e->from, &packet, &to))
+        return;
+    sim_trace(sim, e->node, '>', "%llu bytes of a packet from %u", (unsigned long long)e->handle,
+              e->from);
+    to.bytes = e->handle;
+    memory_land(&sim->node[e->node], &to, parcel->payload);
+    sim->landings++;
+}
+
 static void happen(struct td_sim *sim, struct event *e)
 {
     switch (e->kind) {
@@ -551,6 +574,9 @@ static void happen(struct td_sim *sim, struct event *e)
         return;
     case PACKET:
         packet(sim, e);
+        return;
+    case LANDING:
+        landing(sim, e);
         return;
     case LINK_UP:
         link_up(sim, e);

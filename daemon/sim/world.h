@@ -3,7 +3,8 @@
  * links that lose nothing unless a test breaks them, with clients that a test plays. Every delay,
  * and so every order that the real driver leaves open, is drawn from the seed:
  *   - messages of a pair of nodes take some time each, but come in order, tree and bulk apart;
- *   - the bytes of a packet are read at some time before SENT;
+ *   - the bytes of a packet are read at some time before SENT, and some of them are where they are
+ *     to be before it has come;
  *   - a computation ends at a time of its own. It reads and writes either when it is issued or when
  *     it ends, so a step that starts too early and one that relies on being late are both found;
  *   - scratch is poisoned whenever a node has none in use.
@@ -108,6 +109,8 @@ void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
 void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *counts);
 /* td_sim_drops counts the links that a core dropped. */
 uint64_t td_sim_drops(const struct td_sim *sim);
+/* td_sim_landings counts the packets of which some came to their place before the rest. */
+uint64_t td_sim_landings(const struct td_sim *sim);
 /* td_sim_leftovers returns NULL when no live node holds anything, after all clients were closed;
  * else a sentence, valid until the next call. */
 const char *td_sim_leftovers(struct td_sim *sim);

@@ -340,6 +340,8 @@ static void place(struct td_sim *sim, uint32_t size, enum placement placement, u
     }
 }
 
+static uint64_t landings; /* packets that came to their place bit by bit */
+
 static void run_case(const char *shape, uint32_t size, enum placement placement, uint64_t seed)
 {
     struct job job;
@@ -354,6 +356,7 @@ static void run_case(const char *shape, uint32_t size, enum placement placement,
     check_moves(&job, seed);
     check_ffts(&job, seed);
     EXPECT(td_sim_drops(sim) == 0, "a link was dropped");
+    landings += td_sim_landings(sim);
     job_world_end(sim);
 }
 
@@ -387,6 +390,7 @@ static void every_collective_agrees_with_a_plain_reference(void **unused)
                 if (long_run || seed % 5 == 0 || (size == 16 && placement == SPREAD))
                     run_case(shapes[s], size, (enum placement)placement, seed);
             }
+    assert_true(landings > 10000);
 }
 
 static uint64_t history(uint64_t seed)
