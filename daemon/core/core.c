@@ -93,7 +93,7 @@ void td_core_counts(const struct td_core *core, struct td_counts *counts)
             counts->plans++;
     }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        counts->packets_unacknowledged += td_link_kept(core, &core->link[n]);
+        counts->packets_unacknowledged += td_link_kept(&core->link[n]);
 }
 
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
@@ -223,11 +223,13 @@ static void fetch(const struct td_core *core, const struct td_event *e)
 {
     if (e->kind == TD_EVENT_PACKET) {
         if (core->torus)
-            td_torus_fetch(core, e->u.packet.node);
+            td_torus_fetch_packet(core, e->u.packet.node);
         if (e->u.packet.packet.destination == core->node)
             __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
         __builtin_prefetch(&core->link[e->u.tree.node], 1);
+        if (core->torus && e->u.tree.message->kind == TD_MESSAGE_DELIVERED)
+            td_torus_fetch_ticket(core, e->u.tree.message->token);
     }
 }
 

@@ -266,7 +266,9 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     compute->cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
     td_operation_view(o, &compute->view);
     td_operation_flight_begin(o);
-    __builtin_prefetch(&o->engine.family[packet->family].received[packet->index], 1);
+    const struct td_engine_family *e = &o->engine.family[packet->family];
+    __builtin_prefetch(&e->received[packet->index], 1);
+    __builtin_prefetch(&e->bits[packet->index / 8], 1);
     return true;
 }
 

@@ -195,9 +195,9 @@ void td_link_settle(struct td_core *core, struct td_link *link)
     }
 }
 
-uint32_t td_link_kept(const struct td_core *core, const struct td_link *link)
+uint32_t td_link_kept(const struct td_link *link)
 {
-    uint32_t count = core->torus ? td_torus_kept(core, link) : 0;
+    uint32_t count = link->lane->notes;
     for (const struct td_flight *f = link->lane->packets; f; f = f->next)
         count++;
     return count;

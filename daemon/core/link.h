@@ -46,14 +46,15 @@ enum { TD_LINK_TEXT_MAX = 160 };
 struct td_lane {
     uint64_t sent, acknowledged, received;
     uint64_t again; /* the next packet to be sent again, before anything new; 0: none */
-    uint32_t first_note, last_note; /* routed: packets not settled, of the torus */
+    uint32_t first_note, last_note; /* routed: packets not settled, of the torus, */
+    uint32_t notes;                 /* and how many */
+    uint32_t resumes; /* times that both sessions went on where they had stopped: for looking */
     uint64_t freed, freed_there;
     struct td_flight
         *packets; /* direct: not settled, that is acknowledged and read by the driver */
     struct td_flight **packets_last;
     uint64_t received_told, freed_told;
     struct td_transfer *queue, **queue_last;
-    uint32_t resumes; /* times that both sessions went on where they had stopped: for looking */
 };
 #define TD_LANE_NO_NOTE (UINT32_MAX >> 1)
 
@@ -117,14 +118,14 @@ static inline void td_link_fill(const struct td_link *link, struct td_packet *pa
     packet->freed = link->lane->freed;
 }
 /* td_link_drop ends a session whose far end broke the rules. */
-void td_link_drop(struct td_core *core, uint32_t node, const char *text);
+void td_link_drop(struct td_core *core, uint32_t node, const char *text) __attribute__((cold));
 /* td_link_acknowledge: so many packets have come there. */
 void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t received);
 /* td_link_settle ends packets that are acknowledged and no longer read, as far as there is room for
  * what that takes. */
 void td_link_settle(struct td_core *core, struct td_link *link);
 /* td_link_kept counts the packets of a link that are not settled. */
-uint32_t td_link_kept(const struct td_core *core, const struct td_link *link);
+uint32_t td_link_kept(const struct td_link *link);
 /* td_link_want makes the driver connect. */
 void td_link_want(struct td_core *core, struct td_link *link);
 /* td_link_watch and unwatch: somebody here depends on the node. */
@@ -142,7 +143,7 @@ bool td_link_message(struct td_core *core, uint32_t node, const struct td_messag
 /* td_link_knows: whether a packet is of the session and the next one. */
 bool td_link_knows(struct td_core *core, struct td_link *link, const struct td_packet *packet);
 /* td_link_ask asks the far end to resume; once, until it answers. */
-void td_link_ask(struct td_core *core, struct td_link *link);
+void td_link_ask(struct td_core *core, struct td_link *link) __attribute__((cold));
 /* td_link_speak sends the RESUME that is due. */
 void td_link_speak(struct td_core *core, struct td_link *link);
 

@@ -107,7 +107,7 @@ static inline void td_core_release_buffer(struct td_core *core, uint32_t buffer)
 void *td_core_pad(struct td_core *core, size_t bytes);
 /* td_core_format prints into such memory. */
 const char *td_core_format(struct td_core *core, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3), cold));
 /* td_core_queue puts a task on the work list, once. */
 void td_core_queue(struct td_core *core, struct td_task *task);
 /* td_core_unqueue takes it off: before what it stands for is freed. */

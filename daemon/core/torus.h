@@ -45,11 +45,12 @@ void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, 
 /* td_torus_delivered: the destination has all of a message. */
 void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket);
 /* td_torus_settle ends the packets of a link that the neighbour has acknowledged, or that were
- * lost, and that are no longer read, as far as there is room. td_torus_kept counts those that are
- * left. td_torus_fetch has memory come that an acknowledgement needs. */
+ * lost, and that are no longer read, as far as there is room. */
 void td_torus_settle(struct td_core *core, struct td_link *link);
-uint32_t td_torus_kept(const struct td_core *core, const struct td_link *link);
-void td_torus_fetch(const struct td_core *core, uint32_t node);
+/* td_torus_fetch_packet and fetch_ticket have memory come that a packet from a node, or the end of
+ * a message, is going to need. */
+void td_torus_fetch_packet(const struct td_core *core, uint32_t node);
+void td_torus_fetch_ticket(const struct td_core *core, uint64_t ticket);
 /* td_torus_send_again sends what the neighbour may not have received; false: there is no room. */
 bool td_torus_send_again(struct td_core *core, struct td_link *link);
 void td_torus_link_open(struct td_core *core, uint32_t node);

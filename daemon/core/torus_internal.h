@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torus_internal: what torus.c, where packets move, and torus_news.c, what becomes of them when
- * nodes are lost, share. */
+/* torus_internal: what torus.c, where messages come and go and packets arrive, torus_links.c, where
+ * packets leave, and torus_news.c, what becomes of them when nodes are lost, share. */
 #ifndef TD_CORE_TORUS_INTERNAL_H
 #define TD_CORE_TORUS_INTERNAL_H
 
 #include "link.h"
 #include "torus.h"
+
+/* A parcel's tag says what it is: a packet of a message of this node (OWN, the ticket's place, the
+ * packet's number), or one in transit (its note's place). */
+#define OWN ((uint64_t)1 << 63)
+enum { PLACE_SHIFT = 32, GENERATION_SHIFT = 16 };
 
 /* struct note: a packet in transit, while it is in an input channel, or one on a link until the
  * neighbour has it. On a link, its session and number there are the packet's. */
@@ -73,6 +78,22 @@ static inline void td_torus_wake(struct td_core *core, td_time at)
     if (at < core->torus->wake_at)
         core->torus->wake_at = at;
 }
+
+/* ---- torus.c ---- */
+
+/* td_torus_finish ends a message that is delivered, or given up, when no packet of it is held any
+ * more. */
+void td_torus_finish(struct td_core *core, struct td_transfer *transfer);
+
+/* ---- torus_links.c ---- */
+
+uint32_t td_torus_take_note(struct td_torus *torus, uint32_t buffer, bool own);
+void td_torus_give_note(struct td_torus *torus, uint32_t place);
+/* td_torus_move sends what the router lets go; td_torus_fetch_moved has memory come for that. */
+void td_torus_move(struct td_core *core, const struct td_move *move);
+void td_torus_fetch_moved(const struct td_torus *torus, const struct td_move *move);
+/* td_torus_give_credits tells what was freed in directions of which nothing moved. */
+void td_torus_give_credits(struct td_core *core, uint32_t moved);
 
 /* ---- torus_news.c ---- */
 
