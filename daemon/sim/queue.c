@@ -249,6 +249,11 @@ uint32_t queue_soon(const struct queue *q)
     return q->by_node && q->heaped ? q->moment[q->heap[0]].at : NONE;
 }
 
+const struct event *queue_first(const struct queue *q, uint32_t node)
+{
+    return q->moment[q->heap[0]].list[node].first;
+}
+
 void queue_fini(struct queue *q)
 {
     for (uint32_t i = 0; i < q->moments; i++) {

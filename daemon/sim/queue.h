@@ -99,6 +99,9 @@ void queue_give(struct queue *q, struct event *e);
  * known; else QUEUE_NONE. */
 #define QUEUE_NONE UINT32_MAX
 uint32_t queue_soon(const struct queue *q);
+/* queue_first returns the first event of a node at the moment under way, by node, NULL when there
+ * is none. */
+const struct event *queue_first(const struct queue *q, uint32_t node);
 void queue_fini(struct queue *q);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim: what the files of this folder share. world.c has life, time and what happens to a core;
- * act.c what a core asks for; memory.c regions, scratch and computations; clients.c the processes.
+/* sim: what the files of this folder share. world.c has life and links; drive.c time and what
+ * happens to a core; act.c what a core asks for; memory.c regions, scratch and computations;
+ * clients.c the processes.
  */
 #ifndef TD_SIM_SIM_H
 #define TD_SIM_SIM_H
@@ -13,7 +14,7 @@
 #include "world.h"
 
 enum { TREE, BULK, WAYS };
-enum { SIM_SCRATCH_PAGE = 4096, SIM_TOGETHER = 16 };
+enum { SIM_SCRATCH_PAGE = 4096, SIM_TOGETHER = 16, SIM_CACHE_LINE = 64 };
 /* In hollow worlds a buffer's handle is when it came, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
 
@@ -51,8 +52,8 @@ struct node {
     uint8_t *touched; /* [pages of scratch] */
     uint32_t pages_touched;
     uint64_t under_way;                /* computations and packets the core waits for */
-    struct td_span span[TD_SPANS_MAX]; /* of the core */
-    unsigned spans;
+    struct td_span span[TD_SPANS_MAX]; /* of the core, those of more than two cache lines first */
+    unsigned spans, long_spans;
 };
 
 struct client {
@@ -138,14 +139,24 @@ static inline td_time sim_age(const struct td_sim *sim, uint32_t buffer)
 {
     return ((uint32_t)sim->now - buffer) & SIM_AGE_MASK;
 }
+/* sim_lives: whether a node's daemon does anything. */
+static inline bool sim_lives(const struct node *n)
+{
+    return n->alive && !n->frozen;
+}
 /* sim_trace prints a line; '>' into the core, '<' out of it. Without a trace it is a test. */
 #define sim_trace(sim, ...) ((sim)->options.trace ? sim_print(sim, __VA_ARGS__) : (void)0)
 void sim_print(struct td_sim *sim, uint32_t node, char direction, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5), cold));
 /* sim_drop_parcel: one holder less. */
 void sim_drop_parcel(struct parcel *parcel);
 /* sim_tear tears a link at both ends, each when it hears of it. */
 void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
+
+/* sim_link_up and sim_link_down: a node hears so. sim_drop_events is the end of events. */
+void sim_link_up(struct td_sim *sim, const struct event *e);
+void sim_link_down(struct td_sim *sim, const struct event *e);
+void sim_drop_events(struct td_sim *sim, struct event *e);
 
 /* ---- memory.c ---- */
 

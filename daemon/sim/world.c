@@ -10,11 +10,7 @@
 #include "core/scatter.h"
 #include "sim.h"
 
-enum {
-    RECONNECT_NS = 10000000,
-    CACHE_LINE = 64,
-    FETCH_NODES_MIN = 32 /* fewer fit a second-level cache */
-};
+enum { RECONNECT_NS = 10000000 };
 
 void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
 {
@@ -100,20 +96,31 @@ static int by_address(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* join_spans makes one of spans that follow on each other. */
-static unsigned join_spans(struct td_span *span, unsigned spans)
+static int longest_first(const void *a, const void *b)
 {
-    unsigned joined = 0;
+    const struct td_span *x = a, *y = b;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+/* find_spans finds what a node's core nearly always needs; what follows on each other is one span.
+ */
+static void find_spans(struct node *n)
+{
+    struct td_span *span = n->span;
+    unsigned joined = 0, spans = td_core_spans(n->core, span);
     qsort(span, spans, sizeof *span, by_address);
     for (unsigned i = 1; i < spans; i++) {
         struct td_span *last = &span[joined];
         size_t reach = (size_t)((const char *)span[i].at - (const char *)last->at);
-        if (reach < last->bytes + 2 * CACHE_LINE)
+        if (reach < last->bytes + 2 * SIM_CACHE_LINE)
             last->bytes = reach + span[i].bytes;
         else
             span[++joined] = span[i];
     }
-    return joined + 1;
+    n->spans = joined + 1;
+    qsort(span, n->spans, sizeof *span, longest_first);
+    while (n->long_spans < n->spans && span[n->long_spans].bytes > 2 * SIM_CACHE_LINE)
+        n->long_spans++;
 }
 
 static bool start_node(struct td_sim *sim, uint32_t number)
@@ -135,7 +142,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;
-    n->spans = join_spans(n->span, td_core_spans(n->core, n->span));
+    find_spans(n);
     td_core_counts(n->core, &counts);
     n->arena_used = counts.arena_used;
     return true;
@@ -195,25 +202,12 @@ void sim_drop_parcel(struct parcel *p)
     free(p);
 }
 
-/* drop_events is the end of events that were taken. */
-static void drop_events(struct td_sim *sim, struct event *e)
-{
-    for (struct event *next; e; e = next) {
-        next = e->next;
-        if (e->thing && (e->kind == PACKET || e->kind == LANDING || e->kind == SENT))
-            sim_drop_parcel(e->thing);
-        else if (e->thing)
-            free(e->thing);
-        queue_give(&sim->queue, e);
-    }
-}
-
 void td_sim_destroy(struct td_sim *sim)
 {
     if (!sim)
         return;
     for (struct turn turn; queue_take(&sim->queue, &turn);)
-        drop_events(sim, turn.events);
+        sim_drop_events(sim, turn.events);
     queue_fini(&sim->queue);
     for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
         td_core_destroy(sim->node[i].core);
@@ -231,11 +225,6 @@ void td_sim_destroy(struct td_sim *sim)
 }
 
 /* ---- links ---- */
-
-static bool lives(const struct node *n)
-{
-    return n->alive && !n->frozen;
-}
 
 /* need_ends: from now on the node's links are not all up. */
 static void need_ends(const struct td_sim *sim, struct node *n)
@@ -269,7 +258,7 @@ void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
         e->epoch = epoch;
         e->text = text;
         e->refused = !sim->node[e->from].alive;
-        if (lives(&sim->node[a]) && lives(&sim->node[b]))
+        if (sim_lives(&sim->node[a]) && sim_lives(&sim->node[b]))
             put_link_up(sim, sim->now + RECONNECT_NS, ends[i][0], ends[i][1], epoch);
     }
 }
@@ -317,7 +306,7 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
         if (i == node)
             continue;
         td_time at = sim_delay(sim, RECONNECT_NS);
-        if (lives(&sim->node[i])) {
+        if (sim_lives(&sim->node[i])) {
             put_link_up(sim, at, node, i, sim->epoch);
             put_link_up(sim, at, i, node, sim->epoch);
             continue;
@@ -330,10 +319,10 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
     }
 }
 
-static void link_up(struct td_sim *sim, const struct event *e)
+void sim_link_up(struct td_sim *sim, const struct event *e)
 {
     struct end *end = sim->node[e->node].end ? &sim->node[e->node].end[e->from] : NULL;
-    if ((end && end->epoch > e->epoch) || !lives(&sim->node[e->from]))
+    if ((end && end->epoch > e->epoch) || !sim_lives(&sim->node[e->from]))
         return; /* it was torn again */
     if (end) {
         end->up = true;
@@ -347,7 +336,7 @@ static void link_up(struct td_sim *sim, const struct event *e)
                  .u.link = {.node = e->from, .incarnation = sim->node[e->from].incarnation}});
 }
 
-static void link_down(struct td_sim *sim, const struct event *e)
+void sim_link_down(struct td_sim *sim, const struct event *e)
 {
     struct end *end = &sim->node[e->node].end[e->from];
     if (e->epoch < end->epoch && end->up)
@@ -361,316 +350,6 @@ static void link_down(struct td_sim *sim, const struct event *e)
                            .u.link = {.node = e->from, .text = e->text, .refused = e->refused}});
 }
 
-/* passes: whether what was sent in an epoch of the link still comes out of it. */
-static bool passes(const struct td_sim *sim, const struct event *e)
-{
-    const struct end *end = sim->node[e->node].end;
-    return end ? end[e->from].up && end[e->from].epoch == e->epoch : e->epoch == 0;
-}
-
-/* ---- what happens ---- */
-
-void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle)
-{
-    if (sim->answers == sim->answers_room) {
-        sim->answers_room = sim->answers_room ? 2 * sim->answers_room : 256;
-        sim->answer = realloc(sim->answer, sim->answers_room * sizeof *sim->answer);
-        assert(sim->answer);
-    }
-    sim->answer[sim->answers++] = (struct answer){kind, handle};
-}
-
-/* feed lets a core take events and does what it asks for. */
-static void feed(struct td_sim *sim, uint32_t node, const struct td_event *const *event,
-                 uint32_t count)
-{
-    for (uint32_t taken = 0; taken < count;) {
-        taken += td_core_steps(sim->node[node].core, sim->now, event + taken, count - taken,
-                               sim->actions);
-        sim_act(sim, node);
-    }
-}
-
-static void feed_answers(struct td_sim *sim, uint32_t node)
-{
-    for (uint32_t fed = 0; fed < sim->answers;) {
-        struct td_event event[SIM_TOGETHER]; /* what is not of its kind is left as it is */
-        const struct td_event *list[SIM_TOGETHER];
-        uint32_t count = 0;
-        for (; fed < sim->answers && count < SIM_TOGETHER; count++, fed++) {
-            event[count].kind = sim->answer[fed].kind;
-            if (event[count].kind == TD_EVENT_SENT) {
-                event[count].u.sent.handle = sim->answer[fed].handle;
-            } else {
-                event[count].u.computed.handle = sim->answer[fed].handle;
-                event[count].u.computed.error = TD_OK;
-            }
-            list[count] = &event[count];
-        }
-        feed(sim, node, list, count);
-    }
-    sim->answers = 0;
-}
-
-/* feed_gathered lets a core take what was gathered for it. */
-static void feed_gathered(struct td_sim *sim, uint32_t node)
-{
-    feed(sim, node, sim->gathered, sim->gathered_count);
-    sim->gathered_count = 0;
-    feed_answers(sim, node);
-}
-
-static void wake(struct td_sim *sim, uint32_t node)
-{
-    struct node *n = &sim->node[node];
-    sim->events++;
-    sim_mix(sim, sim->now ^ (uint64_t)WAKE << 56 ^ (uint64_t)node << 40);
-    if (!lives(n))
-        return;
-    if (n->wake_put == sim->now)
-        n->wake_put = TD_TIME_NEVER;
-    sim_feed(sim, node, &(struct td_event){.kind = TD_EVENT_WAKE});
-}
-
-/* put_wake lets a node wake when its core wants to: at once, where nothing else happens there at
- * this moment, else after what happens. */
-static void put_wake(struct td_sim *sim, uint32_t node)
-{
-    struct node *n = &sim->node[node];
-    td_time at = td_core_deadline(n->core);
-    while (at <= sim->now && sim->instant && sim->queue.by_node) {
-        wake(sim, node);
-        at = td_core_deadline(n->core);
-    }
-    if (at >= n->wake_put)
-        return;
-    n->wake_put = at > sim->now ? at : sim->now;
-    queue_wake(&sim->queue, n->wake_put, node);
-}
-
-void sim_gather(struct td_sim *sim, uint32_t node, const struct td_event *event)
-{
-    sim->gathered[sim->gathered_count++] = event;
-    if (sim->gathered_count == SIM_TOGETHER || !sim->instant)
-        feed_gathered(sim, node);
-}
-
-void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event)
-{
-    sim->gathered[sim->gathered_count++] = event;
-    feed_gathered(sim, node);
-}
-
-static void message(struct td_sim *sim, struct event *e)
-{
-    struct td_message *m = &sim->heard[sim->gathered_count];
-    const char *why = NULL;
-    if (!passes(sim, e))
-        return;
-    if (e->size) {
-        sim->decoded->used = 0;
-        td_err error = td_wire_decode_message(e->thing, e->size, sim->decoded, m, &why);
-        assert(error == TD_OK);
-    } else {
-        memcpy(m, e->head, sizeof e->head);
-        m->text = "";
-    }
-    sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m->kind,
-              e->from, (unsigned long long)m->sequence);
-    sim_mix(sim, (uint64_t)m->kind);
-    e->arrival.kind = TD_EVENT_TREE_MESSAGE;
-    e->arrival.u.tree.node = e->from;
-    e->arrival.u.tree.message = m;
-    if (e->size)
-        sim_feed(sim, e->node, &e->arrival); /* there is room for one that is decoded */
-    else
-        sim_gather(sim, e->node, &e->arrival);
-}
-
-/* unwrap reads a packet's header and gives its bytes to the node; false: it is not ready. */
-static bool unwrap(struct td_sim *sim, struct event *e)
-{
-    const struct parcel *parcel = e->thing;
-    struct td_event *event = &e->arrival;
-    const char *why = NULL;
-    if (e->size && !parcel->packed)
-        return false;
-    td_err error = TD_OK;
-    if (!sim->options.modelled)
-        error = td_wire_decode_packet(parcel->header, sizeof parcel->header,
-                                      &event->u.packet.packet, &why);
-    assert(error == TD_OK);
-    if (e->size && !sim->options.hollow) {
-        uint8_t *payload = malloc(e->size);
-        assert(payload);
-        memcpy(payload, parcel->payload, e->size);
-        event->u.packet.buffer = memory_take_buffer(&sim->node[e->node], payload);
-    }
-    return true;
-}
-
-static void packet(struct td_sim *sim, struct event *e)
-{
-    struct td_event *event = &e->arrival;
-    if (!passes(sim, e))
-        return;
-    event->kind = TD_EVENT_PACKET;
-    event->u.packet.node = e->from;
-    event->u.packet.buffer = e->size ? (uint32_t)sim->now & SIM_AGE_MASK : UINT32_MAX;
-    if (e->thing && !unwrap(sim, e))
-        return;
-    sim_trace(sim, e->node, '>', "packet of kind %d from %u, %u bytes",
-              (int)event->u.packet.packet.kind, e->from, e->size);
-    sim_mix(sim, event->u.packet.packet.link_sequence);
-    sim_gather(sim, e->node, event);
-}
-
-static void sent(struct td_sim *sim, const struct event *e)
-{
-    struct parcel *parcel = e->thing;
-    sim->node[e->node].under_way--;
-    if (!sim->options.hollow)
-        memory_pack(&sim->node[e->node], &parcel->slice, &parcel->view, parcel->offset,
-                    parcel->bytes, parcel->payload);
-    parcel->packed = true;
-    sim_feed(sim, e->node, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = e->handle});
-}
-
-static void computed(struct td_sim *sim, const struct event *e)
-{
-    struct computation *k = e->thing;
-    sim->node[e->node].under_way--;
-    if (!k->done && !sim->options.hollow)
-        k->error = memory_compute(sim, e->node, &k->compute);
-    sim_trace(sim, e->node, '>', "computed");
-    sim_feed(sim, e->node,
-             &(struct td_event){.kind = TD_EVENT_COMPUTED,
-                                .u.computed = {.handle = e->handle, .error = k->error}});
-}
-
-static void landing(struct td_sim *sim, struct event *e)
-{
-    const struct parcel *parcel = e->thing;
-    struct td_packet packet;
-    struct td_compute to;
-    const char *why = NULL;
-    td_err error = td_wire_decode_packet(parcel->header, sizeof parcel->header, &packet, &why);
-    assert(error == TD_OK);
-    if (!passes(sim, e) || !parcel->packed ||
-        !td_core_landing(sim->node[e->node].core, e->from, &packet, &to))
-        return;
-    sim_trace(sim, e->node, '>', "%llu bytes of a packet from %u", (unsigned long long)e->handle,
-              e->from);
-    to.bytes = e->handle;
-    memory_land(&sim->node[e->node], &to, parcel->payload);
-    sim->landings++;
-}
-
-static void happen(struct td_sim *sim, struct event *e)
-{
-    switch (e->kind) {
-    case MESSAGE:
-        message(sim, e);
-        return;
-    case PACKET:
-        packet(sim, e);
-        return;
-    case LANDING:
-        landing(sim, e);
-        return;
-    case LINK_UP:
-        link_up(sim, e);
-        return;
-    case LINK_DOWN:
-        link_down(sim, e);
-        return;
-    case SENT:
-        sent(sim, e);
-        return;
-    case COMPUTED:
-        computed(sim, e);
-        return;
-    case CLIENT_OPENED:
-        client_opened(sim, e->from);
-        return;
-    case CLIENT_REQUEST:
-        client_request(sim, e->from, e->thing, e->size);
-        return;
-    case CLIENT_CLOSED:
-        client_closed(sim, e->from);
-        return;
-    case WAKE: /* never an event to be handled */
-        return;
-    }
-}
-
-/* fetch has the memory of the core whose turn is next come while the one before is at work: with
- * many cores it is in no cache. */
-static void fetch(const struct td_sim *sim)
-{
-    uint32_t node = queue_soon(&sim->queue);
-    if (node == QUEUE_NONE || sim->topology.nodes < FETCH_NODES_MIN)
-        return;
-    const struct node *n = &sim->node[node];
-    for (unsigned i = 0; i < n->spans; i++)
-        for (size_t at = 0; at < n->span[i].bytes; at += CACHE_LINE)
-            __builtin_prefetch((const char *)n->span[i].at + at, 1);
-}
-
-/* step lets the next thing happen, and with it what happens at the same node at that moment, unless
- * that is after `until`. */
-static bool step(struct td_sim *sim, td_time until)
-{
-    td_time at = queue_time(&sim->queue);
-    struct turn turn;
-    if (at > until || !queue_take(&sim->queue, &turn))
-        return false;
-    assert(at >= sim->now);
-    sim->now = at;
-    fetch(sim);
-    for (struct event *e = turn.events; e; e = e->next) {
-        if (e->next)
-            __builtin_prefetch(&e->next->arrival);
-        sim->events++;
-        sim_mix(sim,
-                at ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->node << 40 ^ (uint64_t)e->from << 24);
-        if (lives(&sim->node[turn.node]))
-            happen(sim, e);
-    }
-    if (sim->gathered_count)
-        feed_gathered(sim, turn.node);
-    if (turn.wakes)
-        wake(sim, turn.node);
-    if (lives(&sim->node[turn.node]))
-        put_wake(sim, turn.node);
-    drop_events(sim, turn.events);
-    return true;
-}
-
-td_time td_sim_next(const struct td_sim *sim)
-{
-    return queue_time(&sim->queue);
-}
-
-void td_sim_run(struct td_sim *sim, td_time duration_ns)
-{
-    td_time until = sim->now + duration_ns;
-    while (step(sim, until))
-        ;
-    sim->now = until;
-}
-
-bool td_sim_settle(struct td_sim *sim, td_time limit_ns)
-{
-    td_time until = sim->now + limit_ns;
-    while (sim->waiting)
-        if (!step(sim, until)) {
-            sim->now = until;
-            return false;
-        }
-    return true;
-}
-
 /* ---- judging ---- */
 
 const char *td_sim_leftovers(struct td_sim *sim)
@@ -678,7 +357,7 @@ const char *td_sim_leftovers(struct td_sim *sim)
     for (uint32_t i = 0; i < sim->topology.nodes; i++) {
         const struct node *n = &sim->node[i];
         struct td_counts c;
-        if (!lives(n))
+        if (!sim_lives(n))
             continue;
         td_core_counts(n->core, &c);
         uint32_t mapped = 0;
