@@ -2,9 +2,16 @@
 #include "channel.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "acceptor.h"
 
 enum {
     MAGIC_BYTES = 4,
@@ -13,10 +20,12 @@ enum {
     STAGING_BYTES = 16384, /* headers and short payloads are read together, */
     DIRECT_BYTES = 4096,   /* and payloads of which so much is missing straight to their place */
     SOCKET_BUFFER = 4 << 20,
+    KEEPALIVE_S = 20,
     BACKLOG = 128,
+    SPARE = 8, /* descriptors that are left to others when strangers connect */
 };
 
-static const char magic[MAGIC_BYTES + 1] = "PKGR";
+static const char magic[MAGIC_BYTES + 1] = "PKGR", no_memory[] = "no memory for its packets";
 
 /* union stream: TCP or a Unix socket. */
 union stream {
@@ -48,7 +57,8 @@ struct td_channel {
 
 struct td_listener {
     struct td_channels *channels;
-    union stream socket;
+    struct td_acceptor acceptor;
+    char path[108]; /* of a Unix socket */
     const struct td_channel_calls *calls;
     void *user;
 };
@@ -100,16 +110,20 @@ static int open_socket(uv_loop_t *uv, const char *endpoint, union stream *s,
     return uv_tcp_init_ex(uv, &s->tcp, address->ss_family);
 }
 
-/* widen: small buffers stall a stream for as long as its other end does not run. What the system
- * refuses is no error. */
-static void widen(union stream *s)
+/* adjust: small buffers stall a stream for as long as its other end does not run, and without
+ * keepalive nobody hears of a host that lost its power. What the system refuses is no error. */
+static void adjust(const struct td_channels *channels, union stream *s)
 {
-    int bytes = SOCKET_BUFFER;
+    int bytes = SOCKET_BUFFER, fd = -1;
     uv_send_buffer_size(&s->handle, &bytes);
     bytes = SOCKET_BUFFER;
     uv_recv_buffer_size(&s->handle, &bytes);
-    if (s->handle.type == UV_TCP)
-        uv_tcp_nodelay(&s->tcp, 1);
+    if (s->handle.type != UV_TCP || uv_fileno(&s->handle, &fd) != 0)
+        return;
+    uv_tcp_nodelay(&s->tcp, 1);
+    uv_tcp_keepalive(&s->tcp, 1, KEEPALIVE_S);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &channels->silence_ms,
+               sizeof channels->silence_ms);
 }
 
 /* ---- life ---- */
@@ -302,26 +316,35 @@ static bool ready_payload(struct td_channel *c)
     if (fits && !c->placed)
         c->payload = td_payload_new(c->channels->pool, c->packet.bytes);
     if (!c->payload)
-        end(c, !fits, fits ? "no memory for its packets" : "it sent a packet that is too long");
+        end(c, !fits, fits ? no_memory : "it sent a packet that is too long");
     return c->payload != NULL;
 }
 
 /* settle_place makes sure that more may be written to the payload. What was placed and has lost its
- * place goes on in memory of its own. */
+ * place goes on in memory of its own; false: there is none, and what there is must not be written
+ * to. */
 static bool settle_place(struct td_channel *c)
 {
     if (!c->placed || c->calls->place(c->user, &c->packet, c->payload))
         return true;
     struct td_payload *own = td_payload_new(c->channels->pool, c->packet.bytes);
-    if (!own) {
-        end(c, false, "no memory for its packets");
+    if (!own)
         return false;
-    }
     memcpy(own->data, c->payload->data, c->filled);
     td_payload_drop(c->payload);
     c->payload = own;
     c->placed = false;
     return true;
+}
+
+void td_channels_settle(struct td_channels *channels)
+{
+    struct td_channel *next = NULL;
+    for (struct td_channel *c = channels->first; c; c = next) {
+        next = c->next;
+        if (!settle_place(c))
+            end(c, false, no_memory);
+    }
 }
 
 /* deliver gives a packet that is complete to the user. */
@@ -358,8 +381,10 @@ static bool take_header(struct td_channel *c, size_t *at)
 /* take_staged takes what was staged of a payload. */
 static bool take_staged(struct td_channel *c, size_t *at)
 {
-    if (!settle_place(c))
+    if (!settle_place(c)) {
+        end(c, false, no_memory);
         return false;
+    }
     size_t left = c->staged - *at, missing = c->payload->bytes - c->filled;
     size_t size = left < missing ? left : missing;
     memcpy(c->payload->data + c->filled, c->staging + *at, size);
@@ -383,8 +408,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     struct td_channel *c = handle->data;
     (void)suggested;
     *buffer = uv_buf_init(NULL, 0);
-    if (c->closed || !settle_place(c))
-        return; /* nothing is read, and on_read told so */
+    if (!settle_place(c)) /* nothing is read, and on_read told so: UV_ENOBUFS */
+        return;
     if (c->payload && c->payload->bytes - c->filled >= DIRECT_BYTES)
         *buffer = uv_buf_init((char *)c->payload->data + c->filled, c->payload->bytes - c->filled);
     else
@@ -400,7 +425,10 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         return;
     if (size < 0) {
         c->channels->faulted |= size == UV_EFAULT;
-        end(c, false, size == UV_EOF ? "the connection was closed" : uv_strerror((int)size));
+        end(c, false,
+            size == UV_EOF       ? "the connection was closed"
+            : size == UV_ENOBUFS ? no_memory
+                                 : uv_strerror((int)size));
         return;
     }
     if (size > 0 && c->payload && buffer->base == (char *)c->payload->data + c->filled) {
@@ -422,7 +450,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 
 static void start(struct td_channel *c)
 {
-    widen(&c->socket);
+    adjust(c->channels, &c->socket);
     int error = uv_read_start(&c->socket.stream, on_alloc, on_read);
     if (error)
         end(c, false, uv_strerror(error));
@@ -473,63 +501,88 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
     return NULL;
 }
 
-static void on_connection(uv_stream_t *server, int status)
+static void on_connection(void *user, int fd)
 {
-    struct td_listener *l = server->data;
-    struct td_channel *c = status == 0 ? new_channel(l->channels, l->calls, l->user) : NULL;
-    if (!c)
+    struct td_listener *l = user;
+    struct td_channel *c = new_channel(l->channels, l->calls, l->user);
+    if (!c) {
+        close(fd);
         return;
-    int error = server->type == UV_TCP ? uv_tcp_init(l->channels->uv, &c->socket.tcp)
-                                       : uv_pipe_init(l->channels->uv, &c->socket.pipe, 0);
+    }
+    int error = l->path[0] ? uv_pipe_init(l->channels->uv, &c->socket.pipe, 0)
+                           : uv_tcp_init(l->channels->uv, &c->socket.tcp);
     if (!error) {
         has_socket(c);
-        error = uv_accept(server, &c->socket.stream);
+        error = l->path[0] ? uv_pipe_open(&c->socket.pipe, fd) : uv_tcp_open(&c->socket.tcp, fd);
     }
     if (error) {
         td_channel_close(c);
+        close(fd);
         return;
     }
     uv_timer_start(&c->impatience, on_impatience, l->channels->greeting_ms, 0);
     start(c);
 }
 
+/* listen_at returns a descriptor; -1 with errno. */
+static int listen_at(const char *endpoint)
+{
+    struct sockaddr_storage tcp = {0};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    const char *path = path_of(endpoint);
+    struct sockaddr *address = path ? (struct sockaddr *)&local : (struct sockaddr *)&tcp;
+    int one = 1;
+    if (path ? strlen(path) >= sizeof local.sun_path : !parse_tcp(endpoint, &tcp)) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (path)
+        memcpy(local.sun_path, path, strlen(path));
+    socklen_t size = path                        ? (socklen_t)sizeof local
+                     : tcp.ss_family == AF_INET6 ? (socklen_t)sizeof(struct sockaddr_in6)
+                                                 : (socklen_t)sizeof(struct sockaddr_in);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (!path) /* what a daemon before left half closed is no hindrance */
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
 struct td_listener *td_listener_create(struct td_channels *channels, const char *endpoint,
                                        const struct td_channel_calls *calls, void *user)
 {
-    struct sockaddr_storage address;
     struct td_listener *l = calloc(1, sizeof *l);
     if (!l) {
         errno = ENOMEM;
         return NULL;
     }
-    *l = (struct td_listener){.channels = channels, .calls = calls, .user = user};
-    int error = open_socket(channels->uv, endpoint, &l->socket, &address);
-    if (error) {
-        free(l);
-        errno = -error;
-        return NULL;
-    }
-    l->socket.handle.data = l;
-    if (path_of(endpoint))
-        error = uv_pipe_bind(&l->socket.pipe, path_of(endpoint));
-    else
-        error = uv_tcp_bind(&l->socket.tcp, (struct sockaddr *)&address, 0);
-    if (!error)
-        error = uv_listen(&l->socket.stream, BACKLOG, on_connection);
-    if (!error)
+    l->channels = channels;
+    l->calls = calls;
+    l->user = user;
+    int fd = listen_at(endpoint);
+    if (fd >= 0 &&
+        td_acceptor_start(&l->acceptor, channels->uv, fd, "peers", SPARE, on_connection, l)) {
+        if (path_of(endpoint))
+            snprintf(l->path, sizeof l->path, "%s", path_of(endpoint));
         return l;
-    td_listener_close(l);
-    errno = -error;
+    }
+    int error = errno;
+    free(l);
+    errno = error;
     return NULL;
-}
-
-static void on_listener_closed(uv_handle_t *handle)
-{
-    free(handle->data);
 }
 
 void td_listener_close(struct td_listener *l)
 {
-    if (l)
-        uv_close(&l->socket.handle, on_listener_closed);
+    if (!l)
+        return;
+    if (l->path[0])
+        unlink(l->path);
+    td_acceptor_stop(&l->acceptor, free);
 }

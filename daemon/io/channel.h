@@ -38,6 +38,8 @@ struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
     unsigned greeting_ms; /* who connects has so long to greet */
+    unsigned
+        silence_ms; /* a TCP stream ends when the other host acknowledges nothing for so long */
     /* The system could not read or write memory that was lent or placed: pages of it are lost. From
      * then on nothing is, so that who copies meets with it, and can tell whose it was. */
     bool faulted;
@@ -62,6 +64,8 @@ bool td_channel_send(struct td_channel *channel, const struct td_packet *packet,
  * td_channels_close closes all that are open. */
 void td_channel_close(struct td_channel *channel);
 void td_channels_close(struct td_channels *channels);
+/* td_channels_settle asks for all payloads on their way whether they keep their place. */
+void td_channels_settle(struct td_channels *channels);
 
 struct td_listener;
 

@@ -2,27 +2,23 @@
 #include "clients.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "acceptor.h"
 #include "unix.h"
 #include "wire/wire.h"
 
 enum {
     WAITING_MAX = 256,
     BUCKETS = 256,
-    PAUSE_MS = 250,
     SPARE = 32, /* descriptors for links to peers, and for memory that clients pass */
 };
-
-#define TELL_AGAIN_NS 60000000000u
 
 /* struct waiting: a reply that did not fit into the socket. */
 struct waiting {
@@ -45,10 +41,7 @@ struct connection {
 
 struct td_clients {
     struct td_loop *loop;
-    int fd;
-    uv_poll_t poll;
-    uv_timer_t pause; /* runs while new clients are left waiting */
-    td_time told_at;  /* that they are */
+    struct td_acceptor acceptor;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -63,16 +56,13 @@ static struct connection *find(struct td_clients *c, uint32_t id)
     return x;
 }
 
-static void resume(uv_timer_t *timer);
-
 static void on_closed(uv_handle_t *handle)
 {
     struct connection *x = handle->data;
     struct td_clients *c = x->clients;
     close(x->fd);
     free(x);
-    if (uv_is_active((uv_handle_t *)&c->pause))
-        resume(&c->pause); /* there is a descriptor now */
+    td_acceptor_resume(&c->acceptor); /* there is a descriptor now */
 }
 
 static void remove_connection(struct connection *x)
@@ -230,46 +220,11 @@ static void on_poll(uv_poll_t *poll, int error, int events)
 
 /* ---- accepting ---- */
 
-/* room_for_one tells whether the process has descriptors for another client; if not, errno. */
-static bool room_for_one(const struct td_clients *c)
+static void on_connect(void *user, int fd)
 {
-    struct rlimit limit;
-    int lowest = fcntl(c->fd, F_DUPFD_CLOEXEC, 0); /* the one that accept would return */
-    if (lowest < 0)
-        return false;
-    close(lowest);
-    errno = EMFILE;
-    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)lowest + SPARE < limit.rlim_cur;
-}
-
-/* pause_accepting leaves new clients in the listener's queue: without descriptors it would be
- * readable for ever, and the loop would never wait. */
-static void pause_accepting(struct td_clients *c, int error)
-{
-    uv_poll_stop(&c->poll);
-    uv_timer_start(&c->pause, resume, PAUSE_MS, 0);
-    td_time now = td_loop_now();
-    if (!c->told_at || now - c->told_at >= TELL_AGAIN_NS) {
-        c->told_at = now;
-        td_log(TD_LOG_ERROR, "new clients have to wait: %s; raise LimitNOFILE of torusd.service",
-               strerror(error));
-    }
-}
-
-static void on_connect(uv_poll_t *poll, int error, int events)
-{
-    struct td_clients *c = poll->data;
+    struct td_clients *c = user;
     struct ucred peer;
     socklen_t length = sizeof peer;
-    (void)events;
-    if (error < 0)
-        return;
-    int fd = room_for_one(c) ? accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
-    if (fd < 0) {
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            pause_accepting(c, errno);
-        return;
-    }
     struct connection *x = calloc(1, sizeof *x);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
@@ -292,13 +247,6 @@ static void on_connect(uv_poll_t *poll, int error, int events)
                  &(struct td_event){
                      .kind = TD_EVENT_CLIENT_OPENED,
                      .u.opened = {.client = x->id, .uid = peer.uid, .pid = (uint64_t)peer.pid}});
-}
-
-static void resume(uv_timer_t *timer)
-{
-    struct td_clients *c = timer->data;
-    uv_timer_stop(timer);
-    uv_poll_start(&c->poll, UV_READABLE, on_connect);
 }
 
 /* ---- sending ---- */
@@ -390,21 +338,11 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
         return NULL;
     c->loop = loop;
     c->next_id = 1;
-    c->fd = listen_on(loop->config->socket, why, why_bytes);
-    if (c->fd < 0 || uv_poll_init(&loop->uv, &c->poll, c->fd) != 0) {
-        free(c);
-        return NULL;
-    }
-    uv_timer_init(&loop->uv, &c->pause);
-    c->poll.data = c->pause.data = c;
-    uv_poll_start(&c->poll, UV_READABLE, on_connect);
-    return c;
-}
-
-static void on_listener_closed(uv_handle_t *handle)
-{
-    struct td_clients *c = handle->data;
-    close(c->fd);
+    int fd = listen_on(loop->config->socket, why, why_bytes);
+    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", SPARE, on_connect, c))
+        return c;
+    free(c);
+    return NULL;
 }
 
 void td_clients_stop(struct td_clients *c)
@@ -417,9 +355,7 @@ void td_clients_stop(struct td_clients *c)
             remove_connection(c->connection[i]);
         }
     unlink(c->loop->config->socket);
-    uv_close((uv_handle_t *)&c->pause, NULL);
-    uv_poll_stop(&c->poll);
-    uv_close((uv_handle_t *)&c->poll, on_listener_closed);
+    td_acceptor_stop(&c->acceptor, NULL);
 }
 
 void td_clients_free(struct td_clients *c)

@@ -70,6 +70,7 @@ static void execute(struct td_loop *loop, const struct td_action *a)
         return;
     case TD_ACTION_RELEASE_REGION:
         td_regions_release(loop->regions, a->u.region.handle);
+        td_peers_settle(loop->peers);
         return;
     case TD_ACTION_DROP_LINK:
         td_peers_drop(loop->peers, a->u.drop.node, a->u.drop.text);
@@ -185,14 +186,16 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
     step(loop, event);
     for (int wakes = 0; !loop->stopped;) {
         uint32_t lost = td_regions_any_lost() ? td_regions_lost(loop->regions) : 0;
-        if (lost)
+        if (lost) {
+            td_peers_region_lost(loop->peers);
             step(loop, &(struct td_event){.kind = TD_EVENT_REGION_FAILED, .u.region.handle = lost});
-        else if (pop(loop, &next))
+        } else if (pop(loop, &next)) {
             step(loop, &next);
-        else if (td_core_deadline(loop->core) <= td_loop_now() && wakes++ < WAKES_MAX)
+        } else if (td_core_deadline(loop->core) <= td_loop_now() && wakes++ < WAKES_MAX) {
             step(loop, &wake);
-        else
+        } else {
             break;
+        }
     }
     loop->stepping = false;
     if (!loop->stopped) {

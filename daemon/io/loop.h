@@ -50,8 +50,8 @@ int td_loop_run(const struct td_config *config, int watch_fd);
 /* td_loop_feed gives the core an event now, or after the actions under way. Only events without
  * borrowed pointers may come while actions are executed. */
 void td_loop_feed(struct td_loop *loop, const struct td_event *event);
-/* td_loop_post gives the core an event soon, but not now: for who is in the middle of something that
- * the core's actions may change. As above. */
+/* td_loop_post gives the core an event soon, but not now: for who is in the middle of something
+ * that the core's actions may change. As above. */
 void td_loop_post(struct td_loop *loop, const struct td_event *event);
 /* td_loop_random returns a number of the system's randomness, never 0. */
 uint64_t td_loop_random(void);

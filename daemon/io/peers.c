@@ -91,8 +91,11 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     td_topology_print(t, peers->shape, sizeof peers->shape);
     td_zloop_init(&peers->zloop, &loop->uv);
     td_payload_pool_init(&peers->pool, loop->config->settings.packet_bytes);
-    peers->channels =
-        (struct td_channels){.uv = &loop->uv, .pool = &peers->pool, .greeting_ms = ANSWER_MS};
+    peers->channels = (struct td_channels){
+        .uv = &loop->uv,
+        .pool = &peers->pool,
+        .greeting_ms = ANSWER_MS,
+        .silence_ms = (unsigned)(loop->config->settings.progress_timeout_ns / 1000000)};
     for (uint32_t n = 0; n < t->nodes; n++) {
         struct td_peer *p = &peers->peer[n];
         p->peers = peers;
@@ -146,6 +149,16 @@ void td_peers_start(struct td_peers *peers)
         start_neighbours(peers);
 }
 
+void td_peers_settle(struct td_peers *peers)
+{
+    td_channels_settle(&peers->channels);
+}
+
+void td_peers_region_lost(struct td_peers *peers)
+{
+    peers->channels.faulted = false;
+}
+
 uint32_t td_peers_up(const struct td_peers *peers)
 {
     return peers->up;
@@ -166,7 +179,7 @@ void td_peers_free(struct td_peers *peers)
     free(peers);
 }
 
-/* unlink_bound removes the file of what was bound, and nobody else's; libuv removes its own. */
+/* unlink_bound removes the file of what was bound, and nobody else's. */
 static void unlink_bound(struct td_peers *peers)
 {
     const char *listen = peers->loop->config->listen;

@@ -32,6 +32,11 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *action
 void td_peers_forward_packet(struct td_peers *peers, const struct td_action *action);
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
 const uint8_t *td_peers_buffer(struct td_peers *peers, uint32_t buffer);
+/* td_peers_settle: a region is not referred to any more; what is half arrived there goes on
+ * elsewhere. */
+void td_peers_settle(struct td_peers *peers);
+/* td_peers_region_lost: whose pages were lost is known, and zeroes are in their place. */
+void td_peers_region_lost(struct td_peers *peers);
 void td_peers_release_buffer(struct td_peers *peers, uint32_t buffer);
 uint32_t td_peers_up(const struct td_peers *peers);
 uint32_t td_peers_wanted(const struct td_peers *peers);

@@ -91,7 +91,7 @@ void td_peers_take_greeting(struct td_peers *peers, void *router, zmq_msg_t *ide
         p->refused[0] = '\0';
         if (p->dealer && p->incarnation && p->incarnation != g.incarnation)
             td_peer_end(p, "the daemon there was started anew", RETRY_MS);
-        else if (p->wanted && !p->up && uv_is_active((uv_handle_t *)&p->retry) && !p->dealer)
+        else if (p->wanted && !p->up && p->absent && !p->dealer)
             td_peer_connect(p); /* it is there now: no need to wait */
     }
     if (length && zmq_send(router, zmq_msg_data(identity), zmq_msg_size(identity),
@@ -127,6 +127,10 @@ void td_peers_take_channel_greeting(void *user, struct td_channel *channel, cons
     }
     if (!p) /* it closes, when it has heard why */
         return;
+    if (g.session != p->session_in) { /* of an attempt before; or of another that says it is it */
+        td_channel_close(channel);
+        return;
+    }
     td_channel_close(p->in);
     p->in = channel;
     td_channel_belongs(channel, &of_peers, p);

@@ -36,6 +36,7 @@ struct td_peer {
     struct td_peers *peers;
     uint32_t node;
     bool wanted, up, told_down, told_refused;
+    bool absent; /* nobody listened there when it was tried last */
     bool steady; /* somebody may always be waiting for it: see RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
     struct td_channel *channel;
@@ -45,6 +46,7 @@ struct td_peer {
     struct td_channel *in; /* brings its packets */
     uv_timer_t retry;
     unsigned retry_ms;
+    td_time up_at;
     struct kept *kept, **kept_last;
     struct td_delayed *delayed, **delayed_last; /* packets on their way, in order */
     td_time delayed_until;                      /* when the last of them is there */

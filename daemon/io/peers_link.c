@@ -12,13 +12,15 @@ enum {
     MESSAGES_MAX = 4096, /* that may wait for a connection to take them */
 };
 
+#define STEADY_NS 5000000000u /* a link that was up for so long is tried again at once */
+
 /* ---- what comes back ---- */
 
 static void link_up(struct td_peer *p)
 {
     p->up = true;
     uv_timer_stop(&p->retry);
-    p->retry_ms = RETRY_MS;
+    p->up_at = td_loop_now();
     p->peers->up++;
     p->text[0] = p->refusal[0] = '\0';
     td_log(p->told_down ? TD_LOG_INFO : TD_LOG_DEBUG, "node %u is up", p->node);
@@ -66,9 +68,20 @@ static void on_channel_answer(void *peer, struct td_channel *channel, const uint
 
 static void on_channel_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
 {
+    struct td_peer *p = peer;
+    char text[120], bulk[600];
     (void)channel;
     (void)breach;
-    td_peer_end(peer, why, 0);
+    if (p->up) {
+        td_peer_end(p, why, 0);
+        return;
+    }
+    td_config_bulk(p->peers->loop->config->endpoints[p->node], bulk, sizeof bulk);
+    snprintf(text, sizeof text, "no way for packets to %.50s: %.40s", bulk, why);
+    if (strcmp(text, p->refusal) != 0) /* once, not at each attempt */
+        td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+    snprintf(p->refusal, sizeof p->refusal, "%s", text);
+    td_peer_end(p, text, 0);
 }
 
 /* open_channel connects for packets, to the host from which the greeting was answered. */
@@ -245,12 +258,15 @@ void td_peer_hurry(struct td_peer *p)
 
 static void end(struct td_peer *p, const char *text, unsigned after_ms, bool refused)
 {
+    if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
+        p->retry_ms = RETRY_MS; /* else it would come and go without a pause */
     bool was_up = p->up, news = p->kept || (refused && !p->told_refused);
     p->up = false;
     p->peers->up -= was_up;
     close_ways(p);
     if (p->peers->loop->stopped)
         return;
+    p->absent = refused;
     unsigned ms = after_ms ? after_ms : p->retry_ms;
     unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
     p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;

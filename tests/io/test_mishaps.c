@@ -534,6 +534,26 @@ static bool readable(int fd, int timeout_ms)
     return poll(&p, 1, timeout_ms) == 1;
 }
 
+static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void **state)
+{
+    (void)state;
+    enum { MOST = 64 };
+    int fd[MOST];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    descriptors = MOST;
+    start(2, "");
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/p0.bulk", folder);
+    for (int i = 0; i < MOST; i++) {
+        fd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fd[i], (struct sockaddr *)&address, sizeof address), 0);
+    }
+    wait_logged(0, "new peers have to wait");
+    torus_close(open_at(0)); /* a process is served meanwhile */
+    for (int i = 0; i < MOST; i++)
+        close(fd[i]);
+    stop();
+}
+
 static void clients_wait_while_descriptors_lack(void **state)
 {
     (void)state;
@@ -661,6 +681,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(daemon_with_other_settings_is_refused_in_one_line, clean_up),
         cmocka_unit_test_teardown(second_daemon_is_told_who_has_its_sockets, clean_up),
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
+        cmocka_unit_test_teardown(strangers_at_the_port_for_packets_wait_while_descriptors_lack,
+                                  clean_up),
         cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };
