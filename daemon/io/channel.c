@@ -172,6 +172,7 @@ void td_channel_close(struct td_channel *c)
         c->next->link = c->link;
     td_payload_drop(c->payload);
     c->payload = NULL;
+    c->placed = false;
     if (c->handles > 1)
         uv_close(&c->socket.handle, on_closed);
     uv_close((uv_handle_t *)&c->impatience, on_closed);
