@@ -224,12 +224,14 @@ static void stamp(struct td_link *link, struct td_flight *f)
     lane->packets_last = &f->next;
 }
 
-/* fill does so in the direct fabric, where these counts may travel alone. */
+/* fill writes what was received from there into a packet that goes there. */
 static void fill(const struct td_link *link, struct td_packet *packet)
 {
-    td_link_fill(link, packet);
-    link->lane->received_told = packet->received;
-    link->lane->freed_told = packet->freed;
+    struct td_lane *lane = link->lane;
+    packet->session = link->session;
+    packet->counts_session = link->session_in;
+    packet->received = lane->received_told = lane->received;
+    packet->freed = lane->freed_told = lane->freed;
 }
 
 /* send_flight sends a packet of the direct fabric, for the first time or again. */

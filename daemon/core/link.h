@@ -109,14 +109,6 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
 void td_link_sent(struct td_core *core, uint64_t handle);
 /* td_link_freed: a packet received in that session has been dealt with. */
 void td_link_freed(struct td_core *core, uint32_t node, uint32_t session);
-/* td_link_fill writes what was received from there into any packet that goes there. */
-static inline void td_link_fill(const struct td_link *link, struct td_packet *packet)
-{
-    packet->session = link->session;
-    packet->counts_session = link->session_in;
-    packet->received = link->lane->received;
-    packet->freed = link->lane->freed;
-}
 /* td_link_drop ends a session whose far end broke the rules. */
 void td_link_drop(struct td_core *core, uint32_t node, const char *text) __attribute__((cold));
 /* td_link_acknowledge: so many packets have come there. */

@@ -566,19 +566,7 @@ uint32_t td_router_freed_count(const struct td_router *r, unsigned direction, un
     return r->side[direction].channel[channel].freed;
 }
 
-bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed)
-{
-    struct way_out *out = &r->side[direction].out;
-    uint32_t news = freed - out->freed[channel];
-    if (news > r->rules.slots - out->credits[channel])
-        return false;
-    out->freed[channel] = freed;
-    out->credits[channel] += news;
-    return true;
-}
-
-bool td_router_credit_all(struct td_router *r, unsigned direction,
-                          const uint32_t freed[TD_CHANNELS])
+bool td_router_credit(struct td_router *r, unsigned direction, const uint32_t freed[TD_CHANNELS])
 {
     struct way_out *out = &r->side[direction].out;
     uint32_t credits[TD_CHANNELS], slots = r->rules.slots;

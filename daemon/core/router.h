@@ -114,19 +114,17 @@ void td_router_discard(struct td_router *r, bool (*dead)(void *owner, uint64_t t
 /* td_router_freed_count returns how many packets have left an input channel, ever (it wraps
  * around): what the neighbour upstream is told. td_router_tell writes that of all channels of a
  * direction; td_router_news returns the directions (a mask) of which there is more to tell since.
- * td_router_credit takes what the one downstream tells: false when it says more than was sent;
- * td_router_credit_all does for all channels of a direction. td_router_reset forgets what was sent
- * and freed in a direction, on both sides, and drops what waits in its input channels: after a link
- * was lost for good. What has arrived for good from there is not counted any more, and must not be
- * freed. td_router_purge drops what waits in any input channel and is dead. Of each packet dropped,
- * the owner is told the tag.
+ * td_router_credit takes what the one downstream tells of all channels of a direction: false when
+ * it says of one that more is free than was sent, and nothing is taken. td_router_reset forgets
+ * what was sent and freed in a direction, on both sides, and drops what waits in its input
+ * channels: after a link was lost for good. What has arrived for good from there is not counted any
+ * more, and must not be freed. td_router_purge drops what waits in any input channel and is dead.
+ * Of each packet dropped, the owner is told the tag.
  */
 uint32_t td_router_freed_count(const struct td_router *r, unsigned direction, unsigned channel);
 void td_router_tell(struct td_router *r, unsigned direction, uint32_t freed[TD_CHANNELS]);
 uint32_t td_router_news(const struct td_router *r);
-bool td_router_credit(struct td_router *r, unsigned direction, unsigned channel, uint32_t freed);
-bool td_router_credit_all(struct td_router *r, unsigned direction,
-                          const uint32_t freed[TD_CHANNELS]);
+bool td_router_credit(struct td_router *r, unsigned direction, const uint32_t freed[TD_CHANNELS]);
 void td_router_reset(struct td_router *r, unsigned direction,
                      void (*drop)(void *owner, uint64_t tag), void *owner);
 void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct td_parcel *parcel),

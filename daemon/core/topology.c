@@ -60,9 +60,9 @@ void td_topology_coordinates(const struct td_topology *t, uint32_t node,
                              uint32_t coordinates[TD_DIMENSIONS_MAX])
 {
     memset(coordinates, 0, TD_DIMENSIONS_MAX * sizeof coordinates[0]);
-    for (uint32_t d = t->dimensions - 1; d > 0; node /= t->size[d--])
+    for (uint32_t d = t->dimensions; d-- > 1; node /= t->size[d])
         coordinates[d] = node % t->size[d];
-    coordinates[0] = node;
+    coordinates[0] = node; /* what is left, without a division */
 }
 
 uint32_t td_topology_node(const struct td_topology *t,

@@ -305,7 +305,7 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
     if (!sane(core, node, packet))
         return false;
     td_torus_wake(core, core->now);
-    if (!td_router_credit_all(torus->router, packet->direction ^ 1u, packet->channel_freed)) {
+    if (!td_router_credit(torus->router, packet->direction ^ 1u, packet->channel_freed)) {
         *why = "it gave back more slots than were taken";
         return false;
     }

@@ -116,7 +116,8 @@ void td_torus_fetch_packet(const struct td_core *core, uint32_t node)
 
 /* ---- sending ---- */
 
-/* tell writes the freed counts of the channels that packets from a port's neighbour fill. */
+/* tell writes what was received from a port's neighbour, and freed in the channels that it fills.
+ */
 static void tell(struct td_core *core, unsigned direction, struct td_packet *packet)
 {
     struct td_torus *torus = core->torus;

@@ -53,8 +53,8 @@ static void log_refusal(struct td_peers *peers, uint32_t node, const char *wrong
     td_log(TD_LOG_WARNING, "a daemon that calls itself node %u was refused: %s", node, wrong);
 }
 
-/* judge decodes a greeting and readies the answer. NULL: it is none. *wrong says why it is refused,
- * if it is. */
+/* judge decodes a greeting and readies the answer, of no bytes when it is no greeting. NULL: it is
+ * refused. */
 static struct td_peer *judge(struct td_peers *peers, const uint8_t *body, size_t size, bool bulk,
                              struct td_greeting *g, uint8_t *answer, size_t *answer_bytes)
 {
@@ -121,16 +121,14 @@ void td_peers_take_channel_greeting(void *user, struct td_channel *channel, cons
     uint8_t answer[GREETING_BYTES_MAX];
     size_t length = 0;
     struct td_peer *p = judge(peers, bytes, size, true, &g, answer, &length);
-    if (length == 0 || !td_channel_greet(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
+    /* one of another session is of an attempt before, or of somebody else that says it is it */
+    if (length == 0 || (p && g.session != p->session_in) ||
+        !td_channel_greet(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
         td_channel_close(channel);
         return;
     }
     if (!p) /* it closes, when it has heard why */
         return;
-    if (g.session != p->session_in) { /* of an attempt before; or of another that says it is it */
-        td_channel_close(channel);
-        return;
-    }
     td_channel_close(p->in);
     p->in = channel;
     td_channel_belongs(channel, &of_peers, p);

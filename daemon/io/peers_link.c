@@ -66,6 +66,12 @@ static void on_channel_answer(void *peer, struct td_channel *channel, const uint
         link_up(p);
 }
 
+/* bulk_of writes where a peer listens for packets: the configuration was checked for that. */
+static void bulk_of(const struct td_peer *p, char *bulk, size_t bytes)
+{
+    td_config_bulk(p->peers->loop->config->endpoints[p->node], bulk, bytes);
+}
+
 static void on_channel_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
 {
     struct td_peer *p = peer;
@@ -76,7 +82,7 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
         td_peer_end(p, why, 0);
         return;
     }
-    td_config_bulk(p->peers->loop->config->endpoints[p->node], bulk, sizeof bulk);
+    bulk_of(p, bulk, sizeof bulk);
     snprintf(text, sizeof text, "no way for packets to %.50s: %.40s", bulk, why);
     if (strcmp(text, p->refusal) != 0) /* once, not at each attempt */
         td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
@@ -96,16 +102,15 @@ static void open_channel(struct td_peer *p, const char *address)
     g.session = p->session;
     g.bulk = true;
     size_t size = td_peers_encode_greeting(&g, bytes, sizeof bytes);
-    bool good = td_config_bulk(peers->loop->config->endpoints[p->node], bulk, sizeof bulk);
-    if (good && address && strncmp(bulk, "tcp://", 6) == 0)
+    bulk_of(p, bulk, sizeof bulk);
+    if (address && strncmp(bulk, "tcp://", 6) == 0)
         snprintf(endpoint, sizeof endpoint, "tcp://[%s]%s", address, strrchr(bulk, ':'));
     else
         snprintf(endpoint, sizeof endpoint, "%s", bulk);
-    if (good)
-        p->channel = td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES,
-                                     size - SESSION_BYTES, &calls, p);
+    p->channel = td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES,
+                                 size - SESSION_BYTES, &calls, p);
     if (!p->channel)
-        td_peer_end(p, good ? strerror(errno) : "its endpoint has no room for a second one", 0);
+        td_peer_end(p, strerror(errno), 0);
 }
 
 /* take_answer reads what comes back on a DEALER. */

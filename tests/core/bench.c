@@ -72,7 +72,7 @@ struct td_parcel towards(unsigned direction, uint64_t tag, int hops)
 void give(struct bench *b, unsigned direction, unsigned channel, uint32_t credits)
 {
     b->given[direction][channel] += credits;
-    assert_true(td_router_credit(b->r, direction, channel, b->given[direction][channel]));
+    assert_true(td_router_credit(b->r, direction, b->given[direction]));
 }
 
 /* exhaust takes all credits of a direction: packets that are injected fill the adaptive channels

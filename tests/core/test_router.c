@@ -174,13 +174,17 @@ static void counts_that_cannot_be_are_refused(void **state)
     struct bench b;
     struct td_router_rules rules = bench_rules();
     bench_begin_exhausted(&b, "8", &rules);
-    assert_false(td_router_credit(b.r, PLUS_0, ADAPTIVE_0, rules.slots + 1));
+    const uint32_t many[TD_CHANNELS] = {rules.slots + 1}, three[TD_CHANNELS] = {3};
+    const uint32_t fewer[TD_CHANNELS] = {2, 1}, more[TD_CHANNELS] = {3, rules.slots + 1};
+    assert_false(td_router_credit(b.r, PLUS_0, many));
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0), 0);
-    assert_true(td_router_credit(b.r, PLUS_0, ADAPTIVE_0, 3));
-    assert_true(td_router_credit(b.r, PLUS_0, ADAPTIVE_0, 3)); /* the same again gives nothing */
+    assert_true(td_router_credit(b.r, PLUS_0, three));
+    assert_true(td_router_credit(b.r, PLUS_0, three)); /* the same again gives nothing */
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0), 3);
-    assert_false(td_router_credit(b.r, PLUS_0, ADAPTIVE_0, 2)); /* nor is anything taken back */
+    assert_false(td_router_credit(b.r, PLUS_0, fewer)); /* nor is anything taken back, */
+    assert_false(td_router_credit(b.r, PLUS_0, more));  /* nor a part of it believed */
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0), 3);
+    assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0 + 1), 0);
     bench_end(&b);
 }
 

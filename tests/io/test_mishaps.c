@@ -548,9 +548,59 @@ static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void *
         assert_int_equal(connect(fd[i], (struct sockaddr *)&address, sizeof address), 0);
     }
     wait_logged(0, "new peers have to wait");
-    torus_close(open_at(0)); /* a process is served meanwhile */
     for (int i = 0; i < MOST; i++)
         close(fd[i]);
+    torus_close(open_at(0)); /* there is room again */
+    stop();
+}
+
+/* listener_at takes the place of a daemon's socket for packets. */
+static int listener_at(uint32_t node)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/p%u.bulk", folder, node);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(unlink(address.sun_path), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+/* Messages pass, but whoever comes with packets is turned away. Each daemon's greeting tells the
+ * other that it is there: that must not make them try without a pause. */
+static void peers_without_a_way_for_packets_try_at_leisure(void **state)
+{
+    (void)state;
+    enum { ATTEMPTS_MAX = 10, LOOKS = 25, LOOK_MS = 100 };
+    struct pollfd at[2];
+    unsigned attempts[2] = {0, 0};
+    prepare(2);
+    for (uint32_t n = 0; n < 2; n++) {
+        write_config(n, "");
+        start_daemon(n);
+        wait_ready(1);
+        at[n] = (struct pollfd){.fd = listener_at(n), .events = POLLIN};
+        if (n == 0) /* it must not be quicker than this process */
+            kill(daemon_pid[0], SIGSTOP);
+    }
+    kill(daemon_pid[0], SIGCONT);
+    /* in 2.5 s: after 0, 50, 100, 200, 400, 800 and 1000 ms */
+    for (int look = 0; look < LOOKS;) {
+        look += poll(at, 2, LOOK_MS) == 0;
+        for (int n = 0; n < 2; n++) {
+            int fd = accept(at[n].fd, NULL, NULL);
+            attempts[n] += fd >= 0;
+            if (fd >= 0)
+                close(fd);
+            assert_in_range(attempts[n], 0, ATTEMPTS_MAX);
+        }
+    }
+    assert_true(attempts[0] > 1 && attempts[1] > 1);
+    assert_int_equal(logged(0, "no way for packets to ipc://"), 1);
+    assert_int_equal(logged(1, "no way for packets to ipc://"), 1);
+    assert_int_equal(logged(0, "node 1 is up"), 0);
+    close(at[0].fd);
+    close(at[1].fd);
     stop();
 }
 
@@ -683,6 +733,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(forked_child_is_refused, clean_up),
         cmocka_unit_test_teardown(strangers_at_the_port_for_packets_wait_while_descriptors_lack,
                                   clean_up),
+        cmocka_unit_test_teardown(peers_without_a_way_for_packets_try_at_leisure, clean_up),
         cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };
