@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectives_driver.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 #include "load.h"
 
 static const char usage[] =

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "collectives_driver.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 
 static const char *const names[OPERATIONS] = {"barrier", "broadcast", "allreduce", "scan",
                                               "alltoall"};

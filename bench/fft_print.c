@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/quantity.h"
+#include "base/quantity.h"
 #include "fft_driver.h"
 
 double gflops_of(const struct problem *problem, double seconds)

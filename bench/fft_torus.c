@@ -2,7 +2,7 @@
 /* fft_torus: the side of torusd. */
 #include <time.h>
 
-#include "compute/fft.h"
+#include "compute/fft/fft.h"
 #include "fft.h"
 #include "libtorus/status.h"
 #include "torus/torus.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist/redist_schedule.h"
 
 enum { SAMPLES = 201, BATCH = 32, SLOW_SAMPLES = 31 };
 

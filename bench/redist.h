@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "core/arena.h"
+#include "base/arena.h"
 
 /* redist_model prints what schedules take in the model of the source: a step takes a start-up and
  * the time of its longest message, and steps follow one another. Returns the same as a list. */

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "collectives/redist_torus.h"
+#include "collectives/redist/redist_torus.h"
 #include "redist.h"
 
 struct row {

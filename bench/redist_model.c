@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist/redist_schedule.h"
 
 /* A start-up and a rate of the SP2's order. */
 static const double STARTUP_US = 40, BYTES_PER_US = 35;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist/redist_schedule.h"
 #include "redist.h"
 
 enum { CASES = 400, PARTS_MAX = 41 };

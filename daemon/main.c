@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "compute/fft_measure.h"
+#include "compute/fft/fft_measure.h"
 #include "io/loop.h"
 
 static const char help[] =

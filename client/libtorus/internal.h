@@ -186,10 +186,10 @@ struct torus_request {
     struct tl_held held[2]; /* of the source, of the destination */
     struct tl_fold fold;
     torus_persistent *persistent;
-    torus_group **world; /* JOIN, SPLIT, GROUP: where the caller wants the group */
-    torus_group *made;   /* GROUP: not yet numbered */
-    torus_plan **plan;   /* PLAN */
-    torus_plan *planned; /* PLAN: not yet agreed on */
+    torus_group **world;  /* JOIN, SPLIT, GROUP: where the caller wants the group */
+    torus_group *made;    /* GROUP: not yet numbered */
+    torus_plan **plan;    /* PLAN */
+    torus_plan *planned;  /* PLAN: not yet agreed on */
     uint32_t replies_due; /* CLOSE: leaves not yet answered */
     /* else NULL: of a request that is GROUP first, then PLAN, then SIMPLE */
     struct tl_transform *transform;

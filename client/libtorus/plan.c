@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/arena.h"
+#include "base/arena.h"
 #include "internal.h"
 
 /* The layouts of the largest job, twice, and what they are read with. */

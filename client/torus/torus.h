@@ -341,11 +341,11 @@ TORUS_API int torus_group_create(torus_group *group, const uint32_t *ranks, uint
                                  torus_group **made);
 TORUS_API int torus_igroup_create(torus_group *group, const uint32_t *ranks, uint32_t count,
                                   torus_group **made, torus_request **request);
-/* torus_shrink makes a group of the ranks that are left, in the old order, after some died, left the
- * group, or were lost with their node; when none was, of all. All that are left call it, whatever
- * their operations came to. All are told of the same group, or of the same error, also when more
- * ranks are lost meanwhile; one that does not call it is named when the time limit has passed. The
- * old group stays as it is. */
+/* torus_shrink makes a group of the ranks that are left, in the old order, after some died, left
+ * the group, or were lost with their node; when none was, of all. All that are left call it,
+ * whatever their operations came to. All are told of the same group, or of the same error, also
+ * when more ranks are lost meanwhile; one that does not call it is named when the time limit has
+ * passed. The old group stays as it is. */
 TORUS_API int torus_shrink(torus_group *group, torus_group **made);
 TORUS_API int torus_ishrink(torus_group *group, torus_group **made, torus_request **request);
 /* torus_group_free leaves a group that was made; nobody is waited for. A later operation of a rank

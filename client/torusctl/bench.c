@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/bound.h"
-#include "core/program.h"
-#include "core/quantity.h"
+#include "collectives/cost/bound.h"
+#include "model/program.h"
+#include "base/quantity.h"
 #include "libtorus/status.h"
 #include "torusctl.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "torusctl.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 
 /* directed_links counts the links of a torus, each direction by itself. */
 static uint64_t directed_links(const struct td_topology *t)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "core/topology.h"
+#include "model/topology.h"
 
 /* ctl_links_fit: whether links of `rate` bytes a second in each direction take no more than a fifth
  * of what the machine copies; else false with the sentence in text. */

@@ -23,10 +23,10 @@
 
 #include "capacity.h"
 #include "core/core.h"
-#include "core/layout.h"
+#include "model/layout.h"
 #include "janitor.h"
 #include "torusctl.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 
 enum {
     SETTINGS_MAX = 64,

@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/bound.h"
-#include "collectives/predict.h"
+#include "collectives/cost/bound.h"
+#include "collectives/cost/predict.h"
 #include "collectives/select.h"
-#include "core/arena.h"
-#include "core/group.h"
+#include "base/arena.h"
+#include "model/group.h"
 #include "explain.h"
 #include "explain_fft.h"
 #include "explain_group.h"
 #include "explain_redist.h"
 #include "explain_steps.h"
 #include "torusctl.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 
 enum {
     LINES = 12,    /* of a section that are shown, unless all are asked for */

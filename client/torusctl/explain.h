@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "core/core.h"
-#include "core/topology.h"
+#include "model/topology.h"
 
 struct explain_machine {
     struct td_settings settings;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/bound.h"
+#include "collectives/cost/bound.h"
 #include "collectives/select.h"
-#include "core/arena.h"
-#include "core/group.h"
-#include "core/parts.h"
-#include "core/planes.h"
-#include "core/quantity.h"
-#include "core/scatter.h"
+#include "base/arena.h"
+#include "model/group.h"
+#include "model/counts.h"
+#include "model/planes.h"
+#include "base/quantity.h"
+#include "base/hash.h"
 #include "explain.h"
 #include "explain_flood.h"
 #include "explain_traffic.h"
@@ -38,7 +38,7 @@ struct question {
     struct td_arena *arena;
     struct td_group group;
     struct td_tree tree;
-    struct td_parts parts;
+    struct td_counts parts;
     struct td_survey survey;
     uint64_t *count; /* [2][size]: of calls with parts */
     struct td_program program;
@@ -209,7 +209,7 @@ static const char *parse(struct question *q, int argc, char **argv)
 static uint64_t part_elements(const struct question *q, uint64_t i, uint64_t j)
 {
     uint64_t x = (i << 32 | j) + q->machine.seed * 0x9e3779b97f4a7c15u;
-    double at = (double)(td_scatter(x) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
+    double at = (double)(td_hash_mix(x) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
     double mean = (double)q->bytes / (double)td_type_bytes(q->call.type);
     return (uint64_t)(mean * (1 + q->spread * (2 * at - 1)) + 0.5);
 }
@@ -229,10 +229,10 @@ static void take_survey(struct question *q)
         }
 }
 
-static bool fill_parts(struct question *q, struct td_parts *parts, uint32_t slot)
+static bool fill_parts(struct question *q, struct td_counts *parts, uint32_t slot)
 {
     uint64_t need = 0;
-    if (!td_parts_build(parts, q->arena, &q->group, slot))
+    if (!td_counts_build(parts, q->arena, &q->group, slot))
         return false;
     for (uint32_t local = 0; local < parts->ranks; local++)
         for (unsigned destination = 0; destination < 2; destination++) {
@@ -241,15 +241,15 @@ static bool fill_parts(struct question *q, struct td_parts *parts, uint32_t slot
                 q->count[other] =
                     destination ? part_elements(q, other, rank) : part_elements(q, rank, other);
             struct td_rank_counts counts = {.count = q->count, .counts = q->size};
-            if (td_parts_set(parts, local, destination, &counts, td_type_bytes(q->call.type),
-                             &need))
+            if (td_counts_set(parts, local, destination, &counts, td_type_bytes(q->call.type),
+                              &need))
                 return false;
         }
     return true;
 }
 
 /* compile_slot makes a node's program as its daemon would; parts are given back by the caller. */
-static bool compile_slot(struct question *q, uint32_t slot, struct td_parts *parts,
+static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *parts,
                          struct td_program *out, char *reason, size_t room)
 {
     bool has_parts = td_call_has_parts(q->call.kind);
@@ -283,12 +283,12 @@ static bool load_links(struct question *q)
     uint64_t sends = 0;
     for (uint32_t slot = 0; good && slot < q->group.slots && sends <= LOAD_SENDS_MAX; slot++) {
         static struct td_program program;
-        struct td_parts parts = {0};
+        struct td_counts parts = {0};
         good = compile_slot(q, slot, &parts, &program, NULL, 0);
         sends += good ? explain_sends(&program) : 0;
         if (good && sends <= LOAD_SENDS_MAX)
             explain_load(&program, load2);
-        td_parts_free(&parts, q->arena);
+        td_counts_free(&parts, q->arena);
     }
     for (size_t i = 0; good && sends <= LOAD_SENDS_MAX && i < links; i++)
         if (load2[i] / 2 > q->busiest.bytes)

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/fft_tangle.h"
+#include "collectives/fft/real_split.h"
 #include "collectives/select.h"
-#include "core/arena.h"
-#include "core/layout_text.h"
-#include "core/quantity.h"
+#include "base/arena.h"
+#include "model/layout_text.h"
+#include "base/quantity.h"
 #include "fft_words.h"
-#include "sim/load.h"
+#include "common/load.h"
 #include "torusctl.h"
 
 /* ---- options ---- */
@@ -206,7 +206,7 @@ static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
 
 static bool measure(struct explain_fft *x)
 {
-    const struct td_stages *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->stages;
     const struct td_compile_input in = {.call = &(struct td_call){.kind = TD_KIND_FFT},
                                         .plan = x->plan,
                                         .seed = x->machine.seed,

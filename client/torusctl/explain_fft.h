@@ -4,7 +4,7 @@
 #ifndef TORUSCTL_EXPLAIN_FFT_H
 #define TORUSCTL_EXPLAIN_FFT_H
 
-#include "collectives/stages.h"
+#include "collectives/fft/transform_plan.h"
 #include "explain.h"
 #include "explain_traffic.h"
 

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/move_relay.h"
-#include "collectives/predict.h"
+#include "collectives/redist/move_relay.h"
+#include "collectives/cost/predict.h"
 #include "collectives/select.h"
-#include "core/arena.h"
+#include "base/arena.h"
 #include "explain_fft.h"
 #include "explain_steps.h"
-#include "sim/load.h"
+#include "common/load.h"
 
 enum {
     PAIRWISE_PAIRS_MAX = 1 << 22, /* of owners: with more, turns are not gone through */
@@ -39,7 +39,7 @@ static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
         m->stays += from == m->here ? bytes : 0;
         return;
     }
-    uint32_t a = td_exchange_root(m->root, from), b = td_exchange_join(m->root, from, to);
+    uint32_t a = td_traffic_root(m->root, from), b = td_traffic_join(m->root, from, to);
     uint32_t way = td_topology_distance(m->topology, from, to);
     m->bytes[b] += bytes + (a != b ? m->bytes[a] : 0);
     m->far = way > m->far ? way : m->far;
@@ -51,7 +51,7 @@ static uint32_t nodes_with(const struct meetings *m, uint32_t one, uint32_t *nod
 {
     uint32_t count = 0;
     for (uint32_t n = 0; n < m->topology->nodes; n++)
-        if (td_exchange_root(m->root, n) == td_exchange_root(m->root, one))
+        if (td_traffic_root(m->root, n) == td_traffic_root(m->root, one))
             node[count++] = n;
     return count;
 }
@@ -186,7 +186,7 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
                          .here = x->machine.node};
     *out = (struct explain_move){.move = move, .method = method_of(move)};
     if (m.root)
-        td_exchange_apart(m.root, t->nodes);
+        td_traffic_apart(m.root, t->nodes);
     bool good = m.root && m.bytes && m.load2 && td_load_each(move, &x->group, meet, &m);
     bool routed = x->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
     if (good && routed) {
@@ -208,7 +208,7 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
 
 bool explain_fft_traffic(const struct explain_fft *x, struct explain_move *out)
 {
-    const struct td_stages *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->stages;
     unsigned i = 0;
     while (!s->phase[i].moves || &s->move[s->phase[i].index] != out->move)
         i++;
@@ -246,7 +246,7 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
 }
 
 /* grid_of finds the grid that the stages between have; no factors: there are none. */
-static struct explain_grid grid_of(const struct td_stages *s)
+static struct explain_grid grid_of(const struct td_transform_plan *s)
 {
     struct explain_grid grid = {0};
     for (unsigned i = 0; i < s->arrays && !grid.factors; i++) {

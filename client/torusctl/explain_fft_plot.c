@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/select.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 #include "explain_fft.h"
 #include "fft_words.h"
 
@@ -193,7 +193,7 @@ static void choose_axes(struct sheet *s)
 }
 
 /* most_rows returns how many axes are transformed one after the other. */
-static unsigned most_rows(const struct td_stages *s)
+static unsigned most_rows(const struct td_transform_plan *s)
 {
     unsigned most = 0, row = 0;
     for (unsigned i = 0; i < s->phases; i++) {
@@ -206,7 +206,7 @@ static unsigned most_rows(const struct td_stages *s)
 bool explain_fft_plot(const void *me, FILE *f)
 {
     const struct explain_fft *x = me;
-    const struct td_stages *stages = x->plan->stages;
+    const struct td_transform_plan *stages = x->plan->stages;
     struct sheet s = {.x = x, .f = f};
     char shape[64];
     unsigned panel = 0, row = 0;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/fft_tangle.h"
+#include "collectives/fft/real_split.h"
 #include "collectives/select.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 #include "explain_fft.h"
 #include "fft_words.h"
 
@@ -66,7 +66,7 @@ static void print_kinds(const struct td_fft *f)
 static void print_head(const struct explain_fft *x)
 {
     char shape[64], sizes[NAMES], packet[32], all[32], scratch[32], place[80];
-    const struct td_stages *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->stages;
     const struct td_layout *before = &x->plan->from;
     const uint64_t element = x->plan->element[0];
     uint64_t elements = 1;
@@ -148,7 +148,8 @@ static void print_pass(const struct explain_fft *x, const struct explain_pass *e
 }
 
 /* next_pass returns the pass right behind a move; NULL: there is none. */
-static const struct td_pass *next_pass(const struct td_stages *s, const struct td_array_move *m)
+static const struct td_pass *next_pass(const struct td_transform_plan *s,
+                                       const struct td_array_move *m)
 {
     for (unsigned i = 0; i + 1 < s->phases; i++)
         if (s->phase[i].moves && &s->move[s->phase[i].index] == m && !s->phase[i + 1].moves)
@@ -157,7 +158,7 @@ static const struct td_pass *next_pass(const struct td_stages *s, const struct t
 }
 
 /* chases: whether the pass behind a move begins with the first chunk that is complete. */
-static bool chases(const struct td_stages *s, const struct td_array_move *m)
+static bool chases(const struct td_transform_plan *s, const struct td_array_move *m)
 {
     const struct td_pass *p = next_pass(s, m);
     return p && !m->relay && m->alike && m->chunks > 1 && m->along == p->along &&
@@ -166,7 +167,7 @@ static bool chases(const struct td_stages *s, const struct td_array_move *m)
 
 static void print_chunks(const struct explain_fft *x, const struct td_array_move *m)
 {
-    const struct td_stages *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->stages;
     const char *next = next_pass(s, m) ? "the next transform begins" : "it ends";
     if (x->rows)
         return;
@@ -287,7 +288,7 @@ static void print_totals(const struct explain_fft *x)
 void explain_fft_print(const struct explain_fft *x)
 {
     char text[TEXT];
-    const struct td_stages *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->stages;
     print_head(x);
     print_grids(x);
     printf("\nStages, from %s\n", explain_array_text(&s->array[0], text, sizeof text));
@@ -387,7 +388,7 @@ static json_t *move_json(const struct explain_fft *x, const struct explain_move 
 void explain_fft_json(const struct explain_fft *x)
 {
     char shape[64], sizes[NAMES];
-    const struct td_stages *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->stages;
     struct explain_fft_totals t = explain_fft_total(x);
     json_t *stages = json_array(), *kinds = json_array();
     for (unsigned i = 0; i < s->phases; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain_flood.h"
 
-#include "core/group.h"
-#include "core/quantity.h"
+#include "model/group.h"
+#include "base/quantity.h"
 
 /* dimension_of returns in which dimension of the machine a ring lies. */
 static uint32_t dimension_of(const struct explain_machine *m, const struct td_program *p,

@@ -3,7 +3,7 @@
 #ifndef TORUSCTL_EXPLAIN_FLOOD_H
 #define TORUSCTL_EXPLAIN_FLOOD_H
 
-#include "core/program.h"
+#include "model/program.h"
 #include "explain.h"
 
 /* explain_flood_hops returns after how many hops all nodes have heard of all. */

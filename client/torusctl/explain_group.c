@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/arena.h"
-#include "core/planes.h"
+#include "base/arena.h"
+#include "model/planes.h"
 #include "explain.h"
 #include "explain_group.h"
-#include "sim/choose.h"
+#include "common/choose.h"
 #include "torusctl.h"
 
 enum { SHOWN = 24, ROOTS_MAX = 1024 };

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core/planes.h"
+#include "model/planes.h"
 #include "explain.h"
 
 struct explain_group {

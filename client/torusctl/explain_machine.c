@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/quantity.h"
+#include "base/quantity.h"
 #include "explain.h"
 #include "torusctl.h"
 

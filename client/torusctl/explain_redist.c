@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/arena.h"
-#include "core/layout_text.h"
-#include "core/overlap.h"
-#include "core/quantity.h"
+#include "base/arena.h"
+#include "model/layout_text.h"
+#include "model/overlap.h"
+#include "base/quantity.h"
 #include "explain.h"
 #include "torusctl.h"
 

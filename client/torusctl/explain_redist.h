@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "collectives/redist_torus.h"
-#include "core/layout.h"
+#include "collectives/redist/redist_torus.h"
+#include "model/layout.h"
 #include "explain.h"
 
 struct explain_redist {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/bound.h"
-#include "collectives/relay.h"
+#include "collectives/cost/bound.h"
+#include "collectives/alltoall/relay.h"
 
 enum { PAIRWISE_NODES_MAX = 1024 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/group.h"
-#include "core/quantity.h"
+#include "model/group.h"
+#include "base/quantity.h"
 #include "explain_steps.h"
 
 /* struct tally: of one way, where each node is in its list; 0: not yet, else 1 more. */

@@ -4,8 +4,8 @@
 #ifndef TORUSCTL_EXPLAIN_TRAFFIC_H
 #define TORUSCTL_EXPLAIN_TRAFFIC_H
 
-#include "core/program.h"
-#include "core/topology.h"
+#include "model/program.h"
+#include "model/topology.h"
 #include "explain.h"
 
 /* struct explain_peer: what goes to, or comes from, one node. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/plan.h"
+#include "model/plan.h"
 #include "fft_words.h"
 
 /* Both arrays are of pairs of doubles, in the order of their files; a real number has its pair to

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/select.h"
-#include "core/plan.h"
+#include "model/plan.h"
 #include "torus/torus.h"
 
 static const char *const kinds[] = {

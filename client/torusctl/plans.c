@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/fft.h"
+#include "compute/fft/fft.h"
 #include "libtorus/status.h"
 #include "torusctl.h"
 

@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/program.h"
-#include "core/router.h"
+#include "model/program.h"
+#include "core/net/router.h"
 #include "libtorus/status.h"
 #include "torusctl.h"
-#include "core/quantity.h"
+#include "base/quantity.h"
 
 enum { DIRECTION_BYTES = 16, CHANNELS = TD_CHANNELS };
 static const char *const channels[CHANNELS] = {"adaptive 0", "adaptive 1", "escape"};

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist/redist_schedule.h"
 #include "team.h"
 
 enum { NAME_BYTES = 4096 };

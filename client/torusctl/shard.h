@@ -4,7 +4,7 @@
 #ifndef TORUSCTL_SHARD_H
 #define TORUSCTL_SHARD_H
 
-#include "core/layout.h"
+#include "model/layout.h"
 #include "npy.h"
 
 struct shard {

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/arena.h"
-#include "core/layout_text.h"
+#include "base/arena.h"
+#include "model/layout_text.h"
 #include "part.h"
 
 /* The layout of the largest job, and what it is read with. */

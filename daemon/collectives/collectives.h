@@ -6,19 +6,19 @@
 #ifndef TD_COLLECTIVES_COLLECTIVES_H
 #define TD_COLLECTIVES_COLLECTIVES_H
 
-#include "core/group.h"
-#include "core/layout.h"
-#include "core/program.h"
-#include "spread.h"
-#include "stages.h"
+#include "model/group.h"
+#include "model/layout.h"
+#include "model/program.h"
+#include "collectives/rooted/rooted_tree.h"
+#include "collectives/fft/transform_plan.h"
 
 /* tree_combine: the gate is the operation. False when the payload is longer than
  * TD_RIDE_BYTES_MAX. */
 bool td_tree_combine_compile(struct td_program *p);
 /* bcast: chunks flow down a tree of nodes rooted at the root's node. */
-void td_bcast_compile(struct td_program *p, enum td_spread spread);
+void td_bcast_compile(struct td_program *p, enum td_rooted_tree spread);
 /* tree_reduce: chunks flow up such a tree. */
-void td_tree_reduce_compile(struct td_program *p, enum td_spread spread);
+void td_tree_reduce_compile(struct td_program *p, enum td_rooted_tree spread);
 /* tree_gather: gather and scatter along the group's tree of neighbours. False where nodes would
  * have to keep more than tuning.relay_bytes. */
 bool td_tree_gather_compile(struct td_program *p);
@@ -29,8 +29,9 @@ bool td_bcast_trees_compile(struct td_program *p);
 bool td_reduce_trees_compile(struct td_program *p);
 /* reduce_bucket: allreduce round the rings of a torus, a dimension at a time. False as above. */
 bool td_reduce_bucket_compile(struct td_program *p);
-/* reduce_swing: allreduce by halving with near partners (rings SWING), or by exchanging all (WHOLE).
- * False also where a ring has no power of two of nodes, or vectors too long for the scratch. */
+/* reduce_swing: allreduce by halving with near partners (rings SWING), or by exchanging all
+ * (WHOLE). False also where a ring has no power of two of nodes, or vectors too long for the
+ * scratch. */
 bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings);
 /* block_bucket: reduce-scatter, and all-gather, the same way. False also where ranks are not spread
  * regularly. */
@@ -65,24 +66,24 @@ void td_alltoall_two_phase_compile(struct td_program *p);
 /* redist: from one layout of an array to another (Park, Prasanna, Raghavendra 1999). */
 void td_redist_compile(struct td_program *p);
 bool td_redist_stages(const struct td_plan_input *in, struct td_arena *arena,
-                      struct td_stages **stages);
+                      struct td_transform_plan **stages);
 /* fft_rows: rows, transpose, columns, transpose back (us8095585), where the array has two axes and
  * its rows are dealt out before and after. */
 void td_fft_rows_compile(struct td_program *p);
 /* fft: any array between any layouts, axis by axis (us8095585). */
 void td_fft_compile(struct td_program *p);
 bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
-                   struct td_stages **stages);
+                   struct td_transform_plan **stages);
 /* fft_long: one long axis over several nodes. False, splits: it has no two factors for that. */
 bool td_fft_long_splits(const struct td_plan_input *in);
 bool td_fft_long_make(const struct td_plan_input *in, struct td_arena *arena,
-                      struct td_stages *stages);
+                      struct td_transform_plan *stages);
 
 /* ---- what several methods need ---- */
 
-/* td_order_at returns place i of a permutation of 0 .. n - 1 that depends on the seed alone; it
- * keeps no table. */
-uint64_t td_order_at(uint64_t seed, uint64_t n, uint64_t i);
+/* td_permutation_at returns place i of a permutation of 0 .. n - 1 that depends on the seed alone;
+ * it keeps no table. */
+uint64_t td_permutation_at(uint64_t seed, uint64_t n, uint64_t i);
 /* td_ranks_here returns how many ranks of the group are on this node. */
 uint32_t td_ranks_here(const struct td_program *p);
 /* td_alltoall_local makes `step` the COPY number i (< td_alltoall_locals) of what local ranks have

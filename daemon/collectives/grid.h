@@ -10,9 +10,9 @@
 #ifndef TD_COLLECTIVES_GRID_H
 #define TD_COLLECTIVES_GRID_H
 
-#include "core/group.h"
-#include "core/program.h"
-#include "core/topology.h"
+#include "model/group.h"
+#include "model/program.h"
+#include "model/topology.h"
 
 struct td_grid {
     struct td_topology shape; /* at least one dimension */

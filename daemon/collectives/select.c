@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bound.h"
+#include "collectives/cost/bound.h"
 #include "collectives.h"
-#include "predict.h"
-#include "prefix_stream.h"
+#include "collectives/cost/predict.h"
+#include "collectives/scan/prefix_stream.h"
 
 /* payload_bytes returns what one rank brings to, or takes from, a call that can ride. */
 static uint64_t payload_bytes(const struct td_call *call)
@@ -151,27 +151,27 @@ static bool leaves_gaps(const struct td_program *p)
  * direct fabric. */
 static bool compile_rooted(struct td_program *p)
 {
-    enum td_spread spread = (enum td_spread)p->tuning.spread;
+    enum td_rooted_tree spread = (enum td_rooted_tree)p->tuning.spread;
     enum td_kind kind = (enum td_kind)p->call.kind;
-    bool asked = spread != TD_SPREAD_AUTO;
+    bool asked = spread != TD_ROOTED_TREE_AUTO;
     if (p->tuning.fabric != TD_FABRIC_ROUTED || p->group->slots == 1)
         return false;
-    if (kind == TD_KIND_BROADCAST && (!asked || spread == TD_SPREAD_LINKS) &&
+    if (kind == TD_KIND_BROADCAST && (!asked || spread == TD_ROOTED_TREE_LINKS) &&
         td_bcast_trees_compile(p))
         return true;
     bool reduces = kind == TD_KIND_REDUCE && p->call.mode != TD_REPRODUCIBLE_ANY;
-    if (reduces && (!asked || spread == TD_SPREAD_LINKS) && td_reduce_trees_compile(p))
+    if (reduces && (!asked || spread == TD_ROOTED_TREE_LINKS) && td_reduce_trees_compile(p))
         return true;
     if (!asked)
-        spread = leaves_gaps(p) ? TD_SPREAD_PLANES : TD_SPREAD_BINARY;
-    if (spread == TD_SPREAD_PLANES && !p->tree)
+        spread = leaves_gaps(p) ? TD_ROOTED_TREE_PLANES : TD_ROOTED_TREE_BINARY;
+    if (spread == TD_ROOTED_TREE_PLANES && !p->tree)
         return false;
-    bool along = spread == TD_SPREAD_PLANES;
+    bool along = spread == TD_ROOTED_TREE_PLANES;
     if (kind == TD_KIND_BROADCAST) {
-        td_bcast_compile(p, spread == TD_SPREAD_LINKS ? TD_SPREAD_BINARY : spread);
+        td_bcast_compile(p, spread == TD_ROOTED_TREE_LINKS ? TD_ROOTED_TREE_BINARY : spread);
         return true;
     }
-    if (reduces && (along || spread == TD_SPREAD_BINOMIAL)) {
+    if (reduces && (along || spread == TD_ROOTED_TREE_BINOMIAL)) {
         td_tree_reduce_compile(p, spread);
         return true;
     }
@@ -235,7 +235,7 @@ static bool asked_for(const struct td_program *p)
 {
     bool prefix = p->call.kind == TD_KIND_PREFIX && p->tuning.prefix != TD_PREFIX_AUTO;
     bool spread = (p->call.kind == TD_KIND_BROADCAST || td_call_rooted(p->call.kind)) &&
-                  p->tuning.spread != TD_SPREAD_AUTO;
+                  p->tuning.spread != TD_ROOTED_TREE_AUTO;
     bool rings = has_rings(&p->call) && p->tuning.rings != TD_RINGS_AUTO;
     return (prefix || spread || rings) && payload_bytes(&p->call) > 0;
 }
@@ -282,7 +282,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     if (scans && !chain_is_long(out) && td_scan_chain_compile(out))
         return;
     if (kind == TD_KIND_BROADCAST)
-        td_bcast_compile(out, TD_SPREAD_BINARY);
+        td_bcast_compile(out, TD_ROOTED_TREE_BINARY);
     else if (kind == TD_KIND_ALLREDUCE && !any)
         td_reduce_exchange_compile(out);
     else if (td_call_reduces(kind))
@@ -300,7 +300,7 @@ bool td_select_rows(const struct td_plan_input *in)
 }
 
 static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
-                        struct td_stages **stages)
+                        struct td_transform_plan **stages)
 {
     *stages = NULL;
     if (in->plan->kind == TD_KIND_REDIST)
@@ -308,7 +308,7 @@ static bool make_stages(const struct td_plan_input *in, struct td_arena *arena,
     return td_select_rows(in) || td_fft_stages(in, arena, stages);
 }
 
-const struct td_planner td_select_planner = {make_stages, td_stages_free};
+const struct td_planner td_select_planner = {make_stages, td_transform_plan_free};
 
 const struct td_schedule *td_select_schedule(const struct td_plan *plan)
 {
@@ -408,7 +408,7 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
                         p.method->name);
     bool rooted = p.call.kind == TD_KIND_BROADCAST || td_call_rooted(p.call.kind);
     bool rings = has_rings(&p.call) && in->tuning->rings != TD_RINGS_AUTO;
-    if (rings || (rooted && p.tuning.spread != TD_SPREAD_AUTO))
+    if (rings || (rooted && p.tuning.spread != TD_ROOTED_TREE_AUTO))
         return snprintf(text, size, "%s: it was asked for", p.method->name);
     if (rooted && p.tuning.fabric == TD_FABRIC_ROUTED && p.group->slots > 1 && leaves_gaps(&p))
         return snprintf(text, size,

@@ -3,9 +3,9 @@
 #ifndef TD_COLLECTIVES_SELECT_H
 #define TD_COLLECTIVES_SELECT_H
 
-#include "core/plan.h"
-#include "core/program.h"
-#include "redist_schedule.h"
+#include "model/plan.h"
+#include "model/program.h"
+#include "collectives/redist/redist_schedule.h"
 
 /* td_select_compile is the td_compile_fn of both drivers. Of an all-to-all, the program's tuning
  * names the method it is by, never AUTO. */

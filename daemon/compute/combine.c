@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/call.h"
+#include "model/call.h"
 #include "half.h"
 
 /* Where the processor has wide registers they are used, with the same results: nothing is fused.

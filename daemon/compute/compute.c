@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "combine.h"
-#include "fft.h"
-#include "twiddle.h"
+#include "compute/fft/fft.h"
+#include "compute/fft/twiddle.h"
 #include "walk.h"
 
 enum { BLOCK = 16384 }; /* bytes combined at a time: stays in the first-level cache */

@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/parts.h"
+#include "model/counts.h"
 
 /* ---- units: the pieces are the parts of pairs of ranks ---- */
 
 static const struct td_part *pair(const struct td_walk *w, uint32_t *local)
 {
     const struct td_slice *s = w->slice;
-    return td_parts_pair(s->parts, s->space == TD_SPACE_DESTINATION, s->slot, w->pair, local);
+    return td_counts_pair(s->parts, s->space == TD_SPACE_DESTINATION, s->slot, w->pair, local);
 }
 
 /* next_pair goes on to a pair that has bytes. */

@@ -6,7 +6,7 @@
 #define TD_COMPUTE_WALK_H
 
 #include "compute.h"
-#include "core/overlap.h"
+#include "model/overlap.h"
 
 struct td_walk {
     const struct td_slice *slice;

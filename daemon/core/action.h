@@ -4,8 +4,9 @@
 #ifndef TD_CORE_ACTION_H
 #define TD_CORE_ACTION_H
 
-#include "message.h"
-#include "program.h"
+#include "model/compute.h"
+#include "model/message.h"
+#include "model/program.h"
 
 enum td_action_kind {
     TD_ACTION_SEND_TREE,   /* send a tree message to a node, or connect when the link is down. One
@@ -23,43 +24,6 @@ enum td_action_kind {
     TD_ACTION_RELEASE_REGION, /* unmap: nothing refers to it any more */
     TD_ACTION_DROP_LINK,      /* the far end broke the rules: end the session; LINK_DOWN follows */
     TD_ACTION_STOPPED,        /* after STOP: nothing is left to do */
-};
-
-/* struct td_memory: a buffer of a rank on this node. A region is named by the driver's handle. */
-struct td_memory {
-    uint32_t handle; /* TD_NO_MEMORY when the rank has none */
-    uint64_t offset, bytes;
-};
-#define TD_NO_MEMORY UINT32_MAX
-
-/* struct td_view: what the spaces of an operation's slices mean. Scratch is the region with handle
- * TD_SCRATCH_HANDLE, which the driver made at start. */
-struct td_view {
-    uint32_t ranks;                      /* local ranks of the operation's group */
-    const struct td_memory *source;      /* [ranks] */
-    const struct td_memory *destination; /* [ranks] */
-    uint64_t scratch_offset;             /* of the operation's share */
-};
-#define TD_SCRATCH_HANDLE 0u
-
-enum td_compute_kind {
-    TD_COMPUTE_STEP,   /* a COPY, COMBINE or TRANSFORM step */
-    TD_COMPUTE_UNPACK, /* bytes [offset, offset + bytes) of step.to from a received buffer */
-    TD_COMPUTE_LOAD,   /* the same from bytes the core has (payload that rode along) */
-    TD_COMPUTE_STORE,  /* step.from to bytes of the core */
-};
-
-struct td_compute {
-    enum td_compute_kind kind;
-    uint64_t handle;
-    struct td_step step; /* UNPACK, LOAD: `to` alone counts; LOAD writes every lane of it */
-    struct td_view view; /* its arrays live until COMPUTED */
-    uint64_t offset;     /* UNPACK */
-    uint64_t bytes;      /* UNPACK, LOAD, STORE */
-    uint32_t buffer;     /* UNPACK */
-    const uint8_t *data; /* LOAD: valid until the next step of the core: execute it at once */
-    uint8_t *store;      /* STORE: the same */
-    uint64_t cost_bytes; /* about how much memory it touches */
 };
 
 struct td_action {

@@ -4,18 +4,18 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "client.h"
-#include "communicator.h"
-#include "engine.h"
-#include "flight.h"
-#include "job.h"
-#include "link.h"
-#include "operation.h"
-#include "registry.h"
-#include "shrink.h"
-#include "state.h"
-#include "sync.h"
-#include "torus.h"
+#include "core/membership/client.h"
+#include "core/membership/communicator.h"
+#include "core/operation/engine.h"
+#include "core/net/inflight.h"
+#include "core/membership/job.h"
+#include "core/net/link.h"
+#include "core/operation/operation.h"
+#include "core/membership/registry.h"
+#include "core/membership/shrink.h"
+#include "core_internal.h"
+#include "core/operation/sync.h"
+#include "core/net/fabric_routed.h"
 
 /* ---- life ---- */
 
@@ -45,7 +45,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
             td_arena_alloc_lines(core->arena, options->topology.nodes * sizeof *core->link);
     /* zeroed pages that nobody has touched cost nothing: most links never go down */
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
-    if (!core->arena || !core->pad || !core->link || !core->link_text || !td_flight_init(core)) {
+    if (!core->arena || !core->pad || !core->link || !core->link_text || !td_inflight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -68,17 +68,17 @@ void td_core_destroy(struct td_core *core)
         return;
     free(core->pad);
     free(core->link_text);
-    td_flight_fini(core);
+    td_inflight_fini(core);
     td_arena_destroy(core->arena);
     free(core);
 }
 
-void td_core_counts(const struct td_core *core, struct td_counts *counts)
+void td_core_usage(const struct td_core *core, struct td_usage *counts)
 {
-    *counts = (struct td_counts){.operations = core->operations,
-                                 .computing = core->flights,
-                                 .arena_used = td_arena_used(core->arena),
-                                 .scratch_used = core->scratch.used};
+    *counts = (struct td_usage){.operations = core->operations,
+                                .computing = core->flights,
+                                .arena_used = td_arena_used(core->arena),
+                                .scratch_used = core->scratch.used};
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
         for (const struct td_client *c = core->client[i]; c; c = c->next) {
             counts->clients++;

@@ -9,35 +9,8 @@
 
 #include "action.h"
 #include "event.h"
-#include "router.h"
-
-/* struct td_settings: bounds and time limits an operator may set. Equal on all nodes, but for the
- * memory sizes. */
-struct td_settings {
-    uint64_t arena_bytes;      /* the core's own state */
-    uint64_t scratch_bytes;    /* relay and work space of operations, mapped by the driver */
-    uint64_t region_bytes_max; /* mapped memory of one uid's clients */
-    uint32_t clients_max;
-    uint32_t operations_max; /* on record at this node */
-    uint32_t packet_bytes;   /* payload of a bulk packet */
-    uint32_t link_credits;   /* direct fabric: packets in flight on a link */
-    int64_t join_timeout_ns;
-    int64_t arrival_timeout_ns; /* -1: none */
-    int64_t progress_timeout_ns;
-    int64_t heartbeat_ns;
-    struct td_tuning tuning;
-    struct td_router_rules router; /* routed fabric */
-    uint64_t link_rate;            /* routed: bytes a second in each direction; 0: no limit */
-    int64_t link_latency_ns; /* routed: from a packet's last byte until it is there; the driver's */
-};
-void td_settings_default(struct td_settings *settings);
-/* td_settings_link_time returns how long a packet takes on a link with a rate, 0 without one. */
-td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes);
-/* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name
- * of the field's configuration key in *key. */
-const char *td_settings_check(const struct td_settings *settings, const char **key);
-/* td_settings_digest hashes what must be equal on all nodes. */
-uint64_t td_settings_digest(const struct td_settings *settings, const struct td_topology *topology);
+#include "core/net/router.h"
+#include "model/settings.h"
 
 struct td_core_options {
     struct td_topology topology;
@@ -89,12 +62,12 @@ struct td_span {
 enum { TD_SPANS_MAX = 2 + TD_ROUTER_SPANS + 2 * TD_DIRECTIONS_MAX };
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans);
 
-/* struct td_counts: what is held at this moment; all zero but the fixed ones when idle. For tests
+/* struct td_usage: what is held at this moment; all zero but the fixed ones when idle. For tests
  * and status. */
-struct td_counts {
+struct td_usage {
     uint64_t clients, regions, jobs, groups, operations, plans;
     uint64_t arena_used, scratch_used, packets_unacknowledged, computing;
 };
-void td_core_counts(const struct td_core *core, struct td_counts *counts);
+void td_core_usage(const struct td_core *core, struct td_usage *counts);
 
 #endif

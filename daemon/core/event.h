@@ -3,7 +3,7 @@
 #ifndef TD_CORE_EVENT_H
 #define TD_CORE_EVENT_H
 
-#include "message.h"
+#include "model/message.h"
 
 enum td_event_kind {
     TD_EVENT_WAKE,           /* the deadline has come, or more work is waiting */

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "communicator.h"
-#include "job.h"
-#include "link.h"
-#include "operation.h"
-#include "shrink.h"
-#include "torus.h"
+#include "core/membership/communicator.h"
+#include "core/membership/job.h"
+#include "core/net/link.h"
+#include "core/operation/operation.h"
+#include "core/membership/shrink.h"
+#include "core/net/fabric_routed.h"
 
 /* struct page: rows from `cursor` on go into the reply until it is full. */
 struct page {

@@ -5,7 +5,7 @@
 #ifndef TD_CORE_INSPECT_H
 #define TD_CORE_INSPECT_H
 
-#include "client.h"
+#include "core/membership/client.h"
 
 /* td_inspect_reply answers a STATUS request with one page. */
 void td_inspect_reply(struct td_core *core, const struct td_client *client,

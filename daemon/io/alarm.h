@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "core/router.h"
+#include "core/net/router.h"
 
 struct td_alarm {
     uv_poll_t poll;

@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clients.h"
+#include "io/clients/clients.h"
 #include "collectives/select.h"
 #include "notify.h"
-#include "peers.h"
-#include "plans.h"
+#include "io/control/peers.h"
+#include "io/plans/plans.h"
 #include "workers.h"
 
 enum {
@@ -105,7 +105,7 @@ static void tell_status(struct td_loop *loop)
 {
     const struct td_topology *t = &loop->config->topology;
     uint32_t place[TD_DIMENSIONS_MAX];
-    struct td_counts counts;
+    struct td_usage counts;
     char text[400], shape[128], at[80] = "";
     loop->status_at = td_loop_now();
     if (loop->stopping) /* the line says so already */
@@ -115,7 +115,7 @@ static void tell_status(struct td_loop *loop)
     for (uint32_t d = 0, length = 0; d < t->dimensions && length < sizeof at; d++)
         length +=
             (uint32_t)snprintf(at + length, sizeof at - length, "%s%u", d ? "," : "", place[d]);
-    td_core_counts(loop->core, &counts);
+    td_core_usage(loop->core, &counts);
     uint32_t clients = td_clients_count(loop->clients);
     snprintf(text, sizeof text,
              "node %u (%s) of %s: %u of %u peers up, %u client%s, %llu group%s, %llu operation%s",

@@ -11,9 +11,9 @@
 #include <uv.h>
 
 #include "alarm.h"
-#include "config.h"
+#include "io/config/config.h"
 #include "core/core.h"
-#include "regions.h"
+#include "io/clients/regions.h"
 
 struct td_clients;
 struct td_peers;

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "peers.h"
-#include "plans.h"
+#include "io/control/peers.h"
+#include "io/plans/plans.h"
 
 enum { INLINE_BYTES = 1 << 19, SPARE_MAX = 64 };
 

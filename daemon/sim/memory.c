@@ -113,10 +113,10 @@ static void touch(struct node *n, const struct td_slice *s, const struct td_lane
 void memory_poison(struct td_sim *sim, struct node *n)
 {
     static const uint8_t poisons[] = {0xff, 0xfb, 0x7b}; /* not a number, low, high */
-    struct td_counts counts;
+    struct td_usage counts;
     if (n->pages_touched == 0)
         return;
-    td_core_counts(n->core, &counts);
+    td_core_usage(n->core, &counts);
     if (counts.scratch_used)
         return;
     int poison = poisons[td_sim_random(sim, sizeof poisons)];

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collectives/select.h"
-#include "core/scatter.h"
+#include "base/hash.h"
 #include "sim.h"
 
 enum { RECONNECT_NS = 10000000 };
@@ -30,7 +30,7 @@ void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_
 
 uint64_t td_sim_random(struct td_sim *sim, uint64_t below)
 {
-    return td_scatter_next(&sim->random) % below;
+    return td_hash_next(&sim->random) % below;
 }
 
 td_time sim_delay(struct td_sim *sim, td_time most)
@@ -83,9 +83,9 @@ uint64_t td_sim_landings(const struct td_sim *sim)
     return sim->landings;
 }
 
-void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *counts)
+void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_usage *counts)
 {
-    td_core_counts(sim->node[node].core, counts);
+    td_core_usage(sim->node[node].core, counts);
 }
 
 /* ---- life ---- */
@@ -126,7 +126,7 @@ static void find_spans(struct node *n)
 static bool start_node(struct td_sim *sim, uint32_t number)
 {
     struct node *n = &sim->node[number];
-    struct td_counts counts;
+    struct td_usage counts;
     n->alive = true;
     n->wake_put = TD_TIME_NEVER;
     n->incarnation = 1 + td_sim_random(sim, UINT64_MAX - 1);
@@ -143,7 +143,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
         td_core_create(&n->core, &o) != TD_OK)
         return false;
     find_spans(n);
-    td_core_counts(n->core, &counts);
+    td_core_usage(n->core, &counts);
     n->arena_used = counts.arena_used;
     return true;
 }
@@ -356,10 +356,10 @@ const char *td_sim_leftovers(struct td_sim *sim)
 {
     for (uint32_t i = 0; i < sim->topology.nodes; i++) {
         const struct node *n = &sim->node[i];
-        struct td_counts c;
+        struct td_usage c;
         if (!sim_lives(n))
             continue;
-        td_core_counts(n->core, &c);
+        td_core_usage(n->core, &c);
         uint32_t mapped = 0;
         for (uint32_t k = 1; k < n->mappings; k++)
             mapped += n->mapping[k].mapped;

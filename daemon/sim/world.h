@@ -106,7 +106,7 @@ void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
 
 /* ---- judging ---- */
 
-void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_counts *counts);
+void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_usage *counts);
 /* td_sim_drops counts the links that a core dropped. */
 uint64_t td_sim_drops(const struct td_sim *sim);
 /* td_sim_landings counts the packets of which some came to their place before the rest. */

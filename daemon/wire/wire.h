@@ -9,7 +9,7 @@
 #ifndef TD_WIRE_WIRE_H
 #define TD_WIRE_WIRE_H
 
-#include "core/message.h"
+#include "model/message.h"
 
 /* Version of the local and of the peer protocol. Another major is refused; one minor back between
  * daemons is accepted. */

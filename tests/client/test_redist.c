@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/arena.h"
+#include "base/arena.h"
 #include "ranks.h"
 #include "sim/moves.h"
 

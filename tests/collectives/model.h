@@ -6,9 +6,9 @@
 
 #include <setjmp.h>
 
-#include "core/arena.h"
-#include "core/parts.h"
-#include "core/planes.h"
+#include "base/arena.h"
+#include "model/counts.h"
+#include "model/planes.h"
 #include "symbolic.h"
 
 #define NO_STEP UINT32_MAX
@@ -43,10 +43,10 @@ struct model {
     uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
     uint32_t steps;
     struct instance *instance;
-    struct td_parts *parts; /* [slots]; NULL: a call without */
-    uint64_t (*need)[2];    /* [size] with parts: bytes of source and destination */
-    int64_t element;        /* bytes; of calls that only move, and may cut numbers, 1 */
-    uint64_t count;         /* the call's, in those */
+    struct td_counts *parts; /* [slots]; NULL: a call without */
+    uint64_t (*need)[2];     /* [size] with parts: bytes of source and destination */
+    int64_t element;         /* bytes; of calls that only move, and may cut numbers, 1 */
+    uint64_t count;          /* the call's, in those */
     bool in_place;
     bool ordered; /* operands must be folded in rank order, one by one */
     /* memories: scratch of slot s is s; source of rank r is slots + r; its destination slots + size

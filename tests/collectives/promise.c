@@ -4,7 +4,7 @@
  * in the vector, set of the ranks it is folded from). */
 #include <string.h>
 
-#include "core/layout.h"
+#include "model/layout.h"
 #include "model.h"
 
 /* ---- sizes ---- */
@@ -73,7 +73,7 @@ static struct td_part part_of(const struct model *m, uint32_t rank, bool destina
 {
     uint32_t slot = 0, local = 0;
     td_group_locate(&m->group, rank, &slot, &local);
-    const struct td_parts *p = &m->parts[slot];
+    const struct td_counts *p = &m->parts[slot];
     struct td_part part = p->part[((size_t)destination * p->ranks + local) * m->group.size + other];
     return (struct td_part){part.at / (uint64_t)m->element, part.bytes / (uint64_t)m->element};
 }

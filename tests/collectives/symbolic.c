@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/layout.h"
+#include "model/layout.h"
 #include "model.h"
 
 enum { STEPS_MAX = 100000, ARENA_BYTES = 1 << 18, PARTS_BYTES = 2 << 20 };
@@ -87,16 +87,16 @@ static bool next_part(struct cursor *k, struct model *m, uint32_t *memory, uint6
                       uint64_t *count)
 {
     const struct td_slice *s = &k->slice;
-    const struct td_parts *parts = &m->parts[k->slot];
+    const struct td_counts *parts = &m->parts[k->slot];
     bool destination = s->space == TD_SPACE_DESTINATION;
     const struct td_part *part = NULL;
     uint32_t local = 0;
     if (s->parts != parts || s->levels || s->space == TD_SPACE_SCRATCH || s->slot >= m->group.slots)
         model_fail(m, "not this node's parts: %s", model_describe(m, k->step));
     for (;; k->skip -= part->bytes, k->pair++) {
-        if (k->pair >= td_parts_pairs(parts, s->slot))
+        if (k->pair >= td_counts_pairs(parts, s->slot))
             model_fail(m, "beyond the unit: %s", model_describe(m, k->step));
-        part = td_parts_pair(parts, destination, s->slot, k->pair, &local);
+        part = td_counts_pair(parts, destination, s->slot, k->pair, &local);
         if (k->skip < part->bytes)
             break;
     }
@@ -203,7 +203,7 @@ static void take_parts(struct model *m)
     m->parts = model_obtain(m, m->group.slots, sizeof *m->parts);
     m->need = model_obtain(m, c->size, sizeof *m->need);
     for (uint32_t s = 0; s < m->group.slots; s++)
-        if (!td_parts_build(&m->parts[s], m->arena, &m->group, s))
+        if (!td_counts_build(&m->parts[s], m->arena, &m->group, s))
             model_fail(m, "no memory for the parts");
     for (uint32_t r = 0; r < c->size; r++)
         for (int side = 0; side < 2; side++) {
@@ -212,8 +212,8 @@ static void take_parts(struct model *m)
             const struct td_rank_counts counts = {count[side] + (size_t)r * c->size,
                                                   at[side] ? at[side] + (size_t)r * c->size : NULL,
                                                   c->size, at[side] ? c->size : 0};
-            const char *wrong = td_parts_set(&m->parts[slot], local, side, &counts,
-                                             td_type_bytes(c->call.type), &m->need[r][side]);
+            const char *wrong = td_counts_set(&m->parts[slot], local, side, &counts,
+                                              td_type_bytes(c->call.type), &m->need[r][side]);
             if (wrong)
                 model_fail(m, "rank %u: %s", r, wrong);
         }

@@ -18,10 +18,10 @@
 #ifndef TD_TESTS_SYMBOLIC_H
 #define TD_TESTS_SYMBOLIC_H
 
-#include "core/group.h"
-#include "core/plan.h"
-#include "core/program.h"
-#include "core/topology.h"
+#include "model/group.h"
+#include "model/plan.h"
+#include "model/program.h"
+#include "model/topology.h"
 
 enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 }; /* a set of ranks is a word */
 

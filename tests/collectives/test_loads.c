@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "collectives/bound.h"
+#include "collectives/cost/bound.h"
 #include "collectives/select.h"
-#include "core/arena.h"
-#include "core/group.h"
+#include "base/arena.h"
+#include "model/group.h"
 
 enum { NODES_MAX = 125, DIMENSIONS = 3, MESSAGE = 12 /* bytes: three parts, and halves */ };
 

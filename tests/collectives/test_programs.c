@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "collectives/select.h"
-#include "core/layout.h"
+#include "model/layout.h"
 #include "symbolic.h"
 
 enum { NODES_MAX = 9, PER_NODE_MAX = 4, SIZE_MAX_RANKS = NODES_MAX * PER_NODE_MAX };

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "collectives/select.h"
-#include "core/arena.h"
+#include "base/arena.h"
 #include "symbolic.h"
 
 static const char *const shapes[] = {"2",       "3",       "4",   "7",     "2x2",   "2x3",

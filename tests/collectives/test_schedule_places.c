@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collectives/redist_torus.h"
-#include "core/overlap.h"
+#include "collectives/redist/redist_torus.h"
+#include "model/overlap.h"
 
 static struct td_arena *arena;
 static uint64_t state = 1;

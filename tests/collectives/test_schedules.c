@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collectives/redist_schedule.h"
+#include "collectives/redist/redist_schedule.h"
 
 enum { PARTS_MAX = 64, TIMES_MAX = 32, OWNERS_MAX = 520, STEPS_MAX = 1032 };
 

@@ -10,7 +10,7 @@
 
 #include "collectives/select.h"
 #include "groups.h"
-#include "sim/choose.h"
+#include "common/choose.h"
 
 static bool long_run;
 
@@ -90,7 +90,7 @@ static const struct {
                 {"2x2x2x2x2x2", "random:0.7"},
                 {"4x4x4", "nodes:0,2,8,10,21,23,29,31,32,34,40,42,53,55,61,63"}};
 
-static void rooted_calls(enum td_kind kind, enum td_spread spread)
+static void rooted_calls(enum td_kind kind, enum td_rooted_tree spread)
 {
     static const uint64_t counts[] = {1, 15, 16, 17, 100, 333, 700};
     for (size_t m = 0; m < sizeof machines / sizeof machines[0]; m++)
@@ -113,23 +113,23 @@ static void rooted_calls(enum td_kind kind, enum td_spread spread)
 static void broadcast_reaches_all_along_every_tree(void **unused)
 {
     (void)unused;
-    rooted_calls(TD_KIND_BROADCAST, TD_SPREAD_PLANES);
-    rooted_calls(TD_KIND_BROADCAST, TD_SPREAD_BINARY);
-    rooted_calls(TD_KIND_BROADCAST, TD_SPREAD_BINOMIAL);
+    rooted_calls(TD_KIND_BROADCAST, TD_ROOTED_TREE_PLANES);
+    rooted_calls(TD_KIND_BROADCAST, TD_ROOTED_TREE_BINARY);
+    rooted_calls(TD_KIND_BROADCAST, TD_ROOTED_TREE_BINOMIAL);
 }
 
 static void reduce_folds_each_rank_once(void **unused)
 {
     (void)unused;
-    rooted_calls(TD_KIND_REDUCE, TD_SPREAD_PLANES);
-    rooted_calls(TD_KIND_REDUCE, TD_SPREAD_BINOMIAL);
+    rooted_calls(TD_KIND_REDUCE, TD_ROOTED_TREE_PLANES);
+    rooted_calls(TD_KIND_REDUCE, TD_ROOTED_TREE_BINOMIAL);
 }
 
 static void gather_and_scatter_pass_every_block_on(void **unused)
 {
     (void)unused;
-    rooted_calls(TD_KIND_GATHER, TD_SPREAD_PLANES);
-    rooted_calls(TD_KIND_SCATTER, TD_SPREAD_PLANES);
+    rooted_calls(TD_KIND_GATHER, TD_ROOTED_TREE_PLANES);
+    rooted_calls(TD_KIND_SCATTER, TD_ROOTED_TREE_PLANES);
 }
 
 /* a long vector is folded in a window of chunks, however long it is */
@@ -143,7 +143,7 @@ static void reduce_keeps_no_more_of_a_longer_vector(void **unused)
         place_gaps(&g, "4x4", "random:0.6", 3, 1);
         struct symbolic_case c = make(TD_KIND_REDUCE, longer ? 4000 : 1000);
         c.tuning.packet_bytes = 64;
-        c.tuning.spread = TD_SPREAD_PLANES;
+        c.tuning.spread = TD_ROOTED_TREE_PLANES;
         check(&g, c, &stats);
         for (uint32_t s = 0; s < stats.slots; s++)
             scratch[longer] += stats.scratch[s];

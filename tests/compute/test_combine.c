@@ -14,7 +14,7 @@
 
 #include "compute/combine.h"
 #include "compute/half.h"
-#include "core/call.h"
+#include "model/call.h"
 
 /* Wide enough that a sum or a product of two doubles, rounded to a double after it was rounded to
  * this, is what one rounding would have given: 113 bits are more than 2 * 53 + 1. */

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "compute/fft.h"
-#include "compute/fft_plan.h"
+#include "compute/fft/fft.h"
+#include "compute/fft/fft_plan.h"
 
 enum { ELEMENTS = 1 << 16, ROUNDS = 60, LENGTH_MAX = 67 };
 static const int64_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 15, 16, 31, 32, 60, LENGTH_MAX};

@@ -11,8 +11,8 @@
 
 #include "compute/compute.h"
 #include "compute/walk.h"
-#include "core/arena.h"
-#include "core/parts.h"
+#include "base/arena.h"
+#include "model/counts.h"
 
 enum { RANKS_MAX = 9, BUFFER = 1 << 14, SCRATCH = 1 << 16, ROUNDS = 250, TRIES = 30 };
 
@@ -28,7 +28,7 @@ static uint64_t draw(uint64_t below)
 
 /* struct node: one node's parts and buffers; everything a rank has is in one block. */
 struct node {
-    struct td_parts parts;
+    struct td_counts parts;
     struct td_bases bases;
     uint8_t *source[RANKS_MAX], *destination[RANKS_MAX];
     uint8_t *memory, *expected;
@@ -75,7 +75,7 @@ static void say(struct node *n, uint32_t local, bool destination)
         counts[i] = destination ? count[i][rank] : count[rank][i];
     random_places(destination, rank);
     struct td_rank_counts c = {counts, place[destination][rank], group.size, group.size};
-    assert_null(td_parts_set(&n->parts, local, destination, &c, element, &need));
+    assert_null(td_counts_set(&n->parts, local, destination, &c, element, &need));
     assert_true(need <= BUFFER);
 }
 
@@ -90,7 +90,7 @@ static void begin(void)
     random_counts();
     for (uint32_t slot = 0; slot < group.slots; slot++) {
         struct node *n = &node[slot];
-        assert_true(td_parts_build(&n->parts, arena, &group, slot));
+        assert_true(td_counts_build(&n->parts, arena, &group, slot));
         for (uint32_t local = 0; local < n->parts.ranks; local++) {
             n->source[local] = n->memory + (size_t)local * BUFFER;
             n->destination[local] = n->memory + (size_t)(RANKS_MAX + local) * BUFFER;
@@ -108,7 +108,7 @@ static void begin(void)
 static void end(void)
 {
     for (uint32_t slot = 0; slot < group.slots; slot++)
-        td_parts_free(&node[slot].parts, arena);
+        td_counts_free(&node[slot].parts, arena);
     td_group_free(&group, arena);
     assert_int_equal(td_arena_used(arena), 0);
 }
@@ -179,7 +179,7 @@ static struct unit random_unit(void)
         u.begin = 0;
         u.bytes = size;
     }
-    u.slice = td_parts_slice(&u.node->parts, u.destination, there, u.begin, u.bytes);
+    u.slice = td_counts_slice(&u.node->parts, u.destination, there, u.begin, u.bytes);
     assert_int_equal(td_slice_bytes(&u.slice), u.bytes);
     return u;
 }
@@ -306,8 +306,8 @@ static void units_are_copied_within_a_node(void **unused)
         for (uint64_t b = 0; b < bytes; b++)
             u.node->expected[at[b]] = packed[b];
         free(packed);
-        step.from = td_parts_slice(&u.node->parts, false, here, 0, bytes);
-        step.to = td_parts_slice(&u.node->parts, true, here, 0, bytes);
+        step.from = td_counts_slice(&u.node->parts, false, here, 0, bytes);
+        step.to = td_counts_slice(&u.node->parts, true, here, 0, bytes);
         assert_int_equal(td_compute_run(&step, &u.node->bases), TD_OK);
         assert_memory(u.node);
         end();
@@ -326,10 +326,10 @@ static void units_of_two_nodes_hold_the_same_bytes_in_the_same_order(void **unus
         begin();
         for (uint32_t a = 0; a < group.slots; a++)
             for (uint32_t b = 0; b < group.slots; b++) {
-                uint64_t bytes = td_parts_unit(&node[a].parts, false, b);
-                assert_int_equal(td_parts_unit(&node[b].parts, true, a), bytes);
-                struct td_slice from = td_parts_slice(&node[a].parts, false, b, 0, bytes);
-                struct td_slice to = td_parts_slice(&node[b].parts, true, a, 0, bytes);
+                uint64_t bytes = td_counts_unit(&node[a].parts, false, b);
+                assert_int_equal(td_counts_unit(&node[b].parts, true, a), bytes);
+                struct td_slice from = td_counts_slice(&node[a].parts, false, b, 0, bytes);
+                struct td_slice to = td_counts_slice(&node[b].parts, true, a, 0, bytes);
                 for (uint64_t done = 0, piece = 0; done < bytes; done += piece) {
                     piece = 1 + draw(sizeof packet);
                     piece = piece < bytes - done ? piece : bytes - done;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/arena.h"
+#include "base/arena.h"
 
 _Static_assert((int)ESCAPE == (int)TD_CHANNEL_ESCAPE, "channels are as named here");
 

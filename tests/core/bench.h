@@ -4,7 +4,7 @@
 #ifndef TD_TESTS_CORE_BENCH_H
 #define TD_TESTS_CORE_BENCH_H
 
-#include "core/router.h"
+#include "core/net/router.h"
 
 enum { PLUS_0, MINUS_0, PLUS_1, MINUS_1 }; /* directions */
 enum { ADAPTIVE_0, ADAPTIVE_1, ESCAPE };   /* channels */

@@ -18,7 +18,7 @@ fi
 # memory comes from the arena; what makes a core takes that, and what else it has, from the system
 # (GNU nm: "archive.a:" is no such line, "member.o:" is)
 grown=$("$nm" --undefined-only "$@" 2>/dev/null | awk '/\.o:$/ {file = $1}
-    $2 ~ /^(malloc|calloc|realloc)$/ && file !~ /^(arena|core|flight)\.c\.o:$/ {print file, $2}')
+    $2 ~ /^(malloc|calloc|realloc)$/ && file !~ /^(arena|core|inflight)\.c\.o:$/ {print file, $2}')
 if [ -n "$grown" ]; then
     echo "memory that is not from the arena:" >&2
     printf '%s\n' "$grown" >&2

@@ -9,13 +9,13 @@
 #include <cmocka.h>
 
 #include "collectives/collectives.h"
-#include "core/arena.h"
-#include "core/call.h"
-#include "core/group.h"
-#include "core/layout.h"
-#include "core/program.h"
-#include "core/topology.h"
-#include "core/quantity.h"
+#include "base/arena.h"
+#include "model/call.h"
+#include "model/group.h"
+#include "model/layout.h"
+#include "model/program.h"
+#include "model/topology.h"
+#include "base/quantity.h"
 
 static struct td_topology shape(const char *text)
 {
@@ -228,10 +228,10 @@ static void order_is_a_permutation_and_depends_on_the_seed(void **state)
         unsigned char seen[300] = {0};
         uint64_t same = 0;
         for (uint64_t i = 0; i < n; i++) {
-            uint64_t at = td_order_at(n, n, i);
+            uint64_t at = td_permutation_at(n, n, i);
             assert_true(at < n);
             assert_int_equal(seen[at]++, 0);
-            same += at == td_order_at(n + 1, n, i);
+            same += at == td_permutation_at(n + 1, n, i);
         }
         if (n > 50)
             assert_true(same < n / 2);

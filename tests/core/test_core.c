@@ -112,10 +112,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    struct td_counts counts;
+    struct td_usage counts;
     for (uint32_t c = 0; c < 8; c++)
         step(&(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = c});
-    td_core_counts(core, &counts);
+    td_core_usage(core, &counts);
     assert_int_equal(counts.clients + counts.regions + counts.jobs + counts.groups, 0);
     assert_int_equal(counts.operations + counts.plans + counts.computing, 0);
     td_core_destroy(core);

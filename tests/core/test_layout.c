@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/arena.h"
-#include "core/layout_text.h"
-#include "core/overlap.h"
+#include "base/arena.h"
+#include "model/layout_text.h"
+#include "model/overlap.h"
 
 enum { ROUNDS = 400, ELEMENTS_MAX = 4000 };
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/arena.h"
-#include "core/planes.h"
-#include "sim/choose.h"
+#include "base/arena.h"
+#include "model/planes.h"
+#include "common/choose.h"
 
 enum { NONE = UINT32_MAX, ARENA_BYTES = 4 << 20 };
 

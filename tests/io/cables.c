@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/topology.h"
+#include "model/topology.h"
 #include "daemons.h"
 
 enum { WAYS_MAX = 4 * NODES_MAX, KINDS = 2, WIRES_MAX = 4 * WAYS_MAX, BUFFER = 65536 };

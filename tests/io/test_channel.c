@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "io/channel.h"
+#include "io/bulk/channel.h"
 
 enum {
     PACKET_BYTES = 262144,

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "io/config.h"
-#include "core/quantity.h"
+#include "io/config/config.h"
+#include "base/quantity.h"
 
 #define PEERS_3x3 "[peers]\nhosts = n[0-8]\ninsecure = yes\n"
 

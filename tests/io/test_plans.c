@@ -15,10 +15,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "compute/fft_text.h"
+#include "compute/fft/fft_text.h"
 #include "io/log.h"
-#include "io/plans.h"
-#include "io/wisdom.h"
+#include "io/plans/plans.h"
+#include "io/plans/wisdom.h"
 
 enum { DEADLINE_MS = 60000, POINTS = 4096 };
 static double memory[2 * POINTS];

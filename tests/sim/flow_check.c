@@ -28,9 +28,9 @@
 #include <simgrid/host.h>
 #include <simgrid/mailbox.h>
 
-#include "../../daemon/sim/measure.h"
+#include "torus-sim/measure.h"
 #include "collectives/select.h"
-#include "core/group.h"
+#include "model/group.h"
 
 enum { PACKETS = 1000, PACKETS_MAX = 1000000, PACKET_BYTES = 1024, NODES_MAX = 64 };
 static const double APART_MAX = 0.02, APART_MAX_UNEVEN = 0.05;

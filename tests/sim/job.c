@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "core/layout.h"
+#include "model/layout.h"
 
 static char current[256];
 

@@ -3,7 +3,7 @@
 #ifndef TD_TESTS_SIM_LAYOUTS_H
 #define TD_TESTS_SIM_LAYOUTS_H
 
-#include "core/layout.h"
+#include "model/layout.h"
 
 enum { LAYOUT_TEXT = 1500 };
 

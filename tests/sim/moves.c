@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/arena.h"
-#include "core/layout_text.h"
+#include "base/arena.h"
+#include "model/layout_text.h"
 
 bool moves_read(struct move *m, struct td_arena *arena, uint32_t ranks, char *why)
 {

@@ -5,7 +5,7 @@
 #define TD_TESTS_SIM_MOVES_H
 
 #include "layouts.h"
-#include "core/plan.h"
+#include "model/plan.h"
 
 struct td_arena;
 enum { MOVE_TEXT = LAYOUT_TEXT };

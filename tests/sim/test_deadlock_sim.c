@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../daemon/sim/measure.h"
+#include "torus-sim/measure.h"
 
 static char why[512]; /* the last one did not */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/arena.h"
+#include "base/arena.h"
 #include "job.h"
 #include "transforms.h"
 

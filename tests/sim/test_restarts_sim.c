@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/router.h"
+#include "core/net/router.h"
 #include "job.h"
 
 enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4, SLOTS = 2, NODES_MAX = 32 };

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/arena.h"
-#include "core/layout_text.h"
-#include "core/program.h"
+#include "base/arena.h"
+#include "model/layout_text.h"
+#include "model/program.h"
 
 /* ---- the reference ---- */
 

@@ -5,7 +5,7 @@
 #define TD_TESTS_SIM_TRANSFORMS_H
 
 #include "layouts.h"
-#include "core/plan.h"
+#include "model/plan.h"
 
 struct td_arena;
 enum { TRANSFORM_TEXT = LAYOUT_TEXT };
@@ -18,7 +18,7 @@ struct transform {
     struct td_layout layout[2];
     uint64_t size[2][TD_DIMENSIONS_MAX], elements[2];
     bool is_complex[2], is_float;
-    bool returns; /* the layout after is to be as the one before, if it can be */
+    bool returns;    /* the layout after is to be as the one before, if it can be */
     double *data[2]; /* NULL after: there is no reference */
 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "io/hosts.h"
+#include "io/config/hosts.h"
 
 struct names {
     char text[4096];

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bits: sets of small numbers as bitmaps: number i is bit i % 8 of byte i / 8.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_BASE_BITS_H
+#define TD_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline void td_bit_set(uint8_t *bits, uint32_t i)
+{
+    bits[i / 8] = (uint8_t)(bits[i / 8] | 1u << i % 8);
+}
+static inline void td_bit_clear(uint8_t *bits, uint32_t i)
+{
+    bits[i / 8] = (uint8_t)(bits[i / 8] & ~(1u << i % 8));
+}
+static inline bool td_bit(const uint8_t *bits, uint32_t i)
+{
+    return bits[i / 8] >> i % 8 & 1;
+}
+static inline uint32_t td_bit_bytes(uint32_t bits)
+{
+    return (bits + 7) / 8;
+}
+/* td_bits_print lists the bits below `size` that are set (or, with `value` false, clear) as
+ * "0-3, 5" and cuts long lists short with "..."; returns how many there are. */
+uint32_t td_bits_print(const uint8_t *bits, uint32_t size, bool value, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alltoall_pairwise: one partner at a time. In step s a node exchanges with slot (own XOR s) when
+ * the number of slots is a power of two, else it sends to own + s and receives from own - s. The
+ * next step begins when both are over. What the ranks of one run of this node have for those of one
+ * run there is a message; every step has as many as two nodes can have, and some may be empty. */
+#include "collectives/collectives.h"
+
+enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
+enum { P_RUNS }; /* of a node, the most */
+
+/* partner_at returns the slot that step s (from 1) sends to, or receives from. */
+static uint32_t partner_at(const struct td_program *p, uint64_t s, bool sends)
+{
+    uint64_t slots = p->group->slots;
+    if ((slots & (slots - 1)) == 0)
+        return (uint32_t)(p->slot ^ s);
+    return (uint32_t)((p->slot + (sends ? s : slots - s)) % slots);
+}
+
+/* run_at returns run i of a slot, or NULL. */
+static const struct td_run *run_at(const struct td_group *g, uint32_t slot, uint64_t i)
+{
+    uint64_t at = g->slot_run[slot] + i;
+    return at < g->slot_run[slot + 1] ? &g->run[at] : NULL;
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    uint64_t runs = (uint64_t)p->parameter[P_RUNS], place = index % (runs * runs);
+    int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
+    *step = (struct td_step){.kind = p->family[family].kind};
+    if (family == FAMILY_COPY) {
+        td_alltoall_local(p, index, step);
+        return;
+    }
+    bool sends = family == FAMILY_SEND;
+    uint32_t other = partner_at(p, index / (runs * runs) + 1, sends);
+    const struct td_run *from = run_at(g, sends ? p->slot : other, place / runs);
+    const struct td_run *to = run_at(g, sends ? other : p->slot, place % runs);
+    step->peer = g->node[other];
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (!from || !to)
+        return;
+    if (sends) {
+        step->peer_family = FAMILY_RECV;
+        step->peer_index = index;
+        step->from = td_slice_at(TD_SPACE_SOURCE, from->local, to->first * bytes, bytes);
+        td_slice_loop(&step->from, to->count, to->step * bytes, 0);
+        td_slice_loop(&step->from, from->count, 0, 1);
+        td_slice_simplify(&step->from);
+    } else {
+        step->to = td_slice_at(TD_SPACE_DESTINATION, to->local, from->first * bytes, bytes);
+        td_slice_loop(&step->to, to->count, 0, 1);
+        td_slice_loop(&step->to, from->count, from->step * bytes, 0);
+        td_slice_simplify(&step->to);
+    }
+}
+
+static const struct td_method method = {"alltoall_pairwise", expand};
+
+void td_alltoall_pairwise_compile(struct td_program *p)
+{
+    const struct td_group *g = p->group;
+    uint32_t runs = 1;
+    for (uint32_t slot = 0; slot < g->slots; slot++)
+        if (g->slot_run[slot + 1] - g->slot_run[slot] > runs)
+            runs = g->slot_run[slot + 1] - g->slot_run[slot];
+    uint64_t messages = (uint64_t)runs * runs;
+    p->method = &method;
+    p->parameter[P_RUNS] = runs;
+    td_program_add(p, TD_RECV, (g->slots - 1) * messages, "blocks from a partner");
+    td_program_add(p, TD_SEND, (g->slots - 1) * messages, "blocks to one partner at a time");
+    td_program_add(p, TD_COPY, td_alltoall_locals(p), "blocks of local ranks");
+    td_program_need(p, FAMILY_SEND, FAMILY_RECV, messages, messages, 0);
+    td_program_need(p, FAMILY_SEND, FAMILY_SEND, messages, messages, 0);
+}

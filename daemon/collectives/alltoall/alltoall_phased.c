@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alltoall_phased: all-to-all by transit nodes (us20140201475). In each of D phases data moves in
+ * one dimension only, hop count after hop count, both ways together: a node sends all data whose
+ * destination is h hops away in that dimension to its node h hops away there, as one block. So all
+ * packets on a ring go equally far, and with a gap of h - 1 slots behind each they never meet.
+ *
+ * The data is cut into parts; part p moves in dimension (p - f) mod D in phase f, so all dimensions
+ * are busy in all phases. Seen from dimension e: in its phase f it moves part (e + f) mod D, which
+ * dimension e + 1 moved in the phase before and e - 1 will move next. Steps are families of a
+ * dimension, so a ring's chain of barriers is its own.
+ *
+ * A part has a buffer before each phase and one after the last. Buffer f has a place for every
+ * coordinate vector: the origin's coordinate in the dimensions done, the destination's in the
+ * others ([0062] of the source), the dimension of phase f slowest and those of later phases next.
+ * So a block is sent from contiguous memory, and received with its units k apart.
+ *
+ * Segments use the same buffers one after the other: FREE is a barrier along a ring after which its
+ * nodes may send each other the next segment. */
+#include "collectives/grid.h"
+#include "relay.h"
+
+enum role { RECV, SYNC, FREE, LOCAL, PACK, UNPACK, SEND, ROLES };
+enum { P_GRID = TD_RELAY_PARAMETERS };
+_Static_assert(P_GRID + TD_GRID_PARAMETERS <= TD_PARAMETERS_MAX, "all are kept");
+_Static_assert(ROLES <= TD_FAMILIES_MAX / TD_DIMENSIONS_MAX, "a family of each for a dimension");
+
+/* struct move: what a dimension does in one phase of one segment. */
+struct move {
+    uint32_t dimension, phase, part;
+    bool idle;      /* there are fewer parts than dimensions, and none moves here now */
+    int64_t unit;   /* bytes */
+    int64_t others; /* units of a block: nodes with one coordinate given */
+};
+
+static struct move move_at(const struct td_program *p, const struct td_grid *grid,
+                           uint32_t dimension, uint64_t turn)
+{
+    uint32_t dimensions = grid->shape.dimensions;
+    struct move m = {.dimension = dimension, .phase = (uint32_t)(turn % dimensions)};
+    m.part = (dimension + m.phase) % dimensions;
+    m.idle = m.part >= p->parameter[TD_RELAY_PARTS];
+    if (m.idle)
+        return m;
+    m.unit = td_relay_unit(p, td_relay_piece(p, turn / dimensions, m.part));
+    m.others = grid->shape.nodes / grid->shape.size[dimension];
+    return m;
+}
+
+/* lockstep: one chain of barriers for all nodes and dimensions. */
+static bool lockstep(const struct td_program *p)
+{
+    return p->tuning.barriers_of_all && p->tuning.barriers != TD_BARRIERS_NONE;
+}
+
+/* hops returns how many hop counts a phase has; in lockstep as many in every dimension. */
+static uint32_t hops(const struct td_program *p, const struct td_grid *grid, uint32_t dimension)
+{
+    uint32_t most = 0;
+    for (uint32_t d = 0; lockstep(p) && d < grid->shape.dimensions; d++)
+        most = td_grid_hops(grid, d) > most ? td_grid_hops(grid, d) : most;
+    return lockstep(p) ? most : td_grid_hops(grid, dimension);
+}
+
+/* gap keeps packets of one hop count from meeting: on a torus a link is taken by h nodes' packets
+ * in turn, on a line by at most as many as there are nodes on the shorter side of it. */
+static uint32_t gap(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+                    uint32_t h)
+{
+    uint32_t k = grid->shape.size[dimension];
+    if (p->tuning.no_gap || p->tuning.fabric != TD_FABRIC_ROUTED || !grid->box)
+        return 0;
+    return grid->shape.wrap[dimension] || h < k - h ? h - 1 : k - h - 1;
+}
+
+/* half returns which bytes of every unit go this way: all, or half of them in a tie. */
+static struct td_range half(const struct td_grid *grid, const struct move *m, uint32_t h, int sign)
+{
+    uint64_t unit = (uint64_t)m->unit, plus = unit / 2;
+    if (!td_grid_tie(grid, m->dimension, h))
+        return (struct td_range){0, unit};
+    return sign > 0 ? (struct td_range){0, plus} : (struct td_range){plus, unit - plus};
+}
+
+static void expand_block(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+                         uint64_t index, struct td_step *step)
+{
+    uint32_t per_turn = hops(p, grid, dimension), h = (uint32_t)(index / 2 % per_turn) + 1;
+    int sign = index % 2 ? -1 : 1; /* the way the block goes */
+    bool sends = step->kind == TD_SEND;
+    struct move m = move_at(p, grid, dimension, index / 2 / per_turn);
+    uint32_t other = p->slot;
+    bool exists = td_grid_step(grid, p->slot, dimension, h, sends ? sign : -sign, &other);
+    step->peer = p->group->node[other];
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (!exists || m.idle)
+        return;
+    struct td_range bytes = half(grid, &m, h, sign);
+    int64_t there = td_grid_coordinate(grid, other, dimension), begin = (int64_t)bytes.begin;
+    if (sends) {
+        step->peer_family = RECV * grid->shape.dimensions + dimension;
+        step->peer_index = index;
+        step->sign = (int8_t)sign;
+        step->gap = gap(p, grid, dimension, h);
+        int64_t at = td_relay_buffer(p, m.phase, m.part) + there * m.others * m.unit;
+        step->from = td_slice_at(TD_SPACE_SCRATCH, 0, at + begin, (int64_t)bytes.count);
+        td_slice_loop(&step->from, m.others, m.unit, 0);
+        td_slice_simplify(&step->from);
+    } else {
+        int64_t at = td_relay_buffer(p, m.phase + 1, m.part) + there * m.unit;
+        step->to = td_slice_at(TD_SPACE_SCRATCH, 0, at + begin, (int64_t)bytes.count);
+        td_slice_loop(&step->to, m.others, grid->shape.size[dimension] * m.unit, 0);
+        td_slice_simplify(&step->to);
+    }
+}
+
+/* What is for a node's own coordinate stays, and moves to its place for the next phase. */
+static void expand_local(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+                         uint64_t turn, struct td_step *step)
+{
+    struct move m = move_at(p, grid, dimension, turn);
+    int64_t own = td_grid_coordinate(grid, p->slot, dimension);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (m.idle)
+        return;
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0,
+                             td_relay_buffer(p, m.phase, m.part) + own * m.others * m.unit,
+                             m.others * m.unit);
+    step->to = td_slice_at(TD_SPACE_SCRATCH, 0,
+                           td_relay_buffer(p, m.phase + 1, m.part) + own * m.unit, m.unit);
+    td_slice_loop(&step->to, m.others, grid->shape.size[dimension] * m.unit, 0);
+    td_slice_simplify(&step->to);
+}
+
+/* place returns where the first and the last buffer of a part have the unit of a slot. */
+static int64_t place(const struct td_grid *grid, uint32_t part, uint32_t slot)
+{
+    uint32_t dimensions = grid->shape.dimensions;
+    int64_t at = 0;
+    for (uint32_t f = 0; f < dimensions; f++) {
+        uint32_t d = (part + dimensions - f) % dimensions;
+        at = at * grid->shape.size[d] + td_grid_coordinate(grid, slot, d);
+    }
+    return at;
+}
+
+static void expand_sync(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+                        uint64_t index, struct td_step *step)
+{
+    uint64_t per_turn = p->tuning.barriers == TD_BARRIERS_PHASE ? 1 : td_grid_hops(grid, dimension);
+    if (lockstep(p))
+        step->among = (struct td_among){0, grid->shape.nodes, 1};
+    else if (move_at(p, grid, dimension, index / per_turn).idle)
+        step->among = (struct td_among){p->slot, 1, 1};
+    else
+        step->among = td_grid_line(grid, p->slot, dimension);
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    struct td_grid grid = td_grid_kept(p, P_GRID);
+    uint32_t of = family % grid.shape.dimensions; /* a dimension, or a part */
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    struct td_range piece;
+    uint32_t slot = 0;
+    *step = (struct td_step){.kind = p->family[family].kind};
+    switch ((enum role)(family / grid.shape.dimensions)) {
+    case RECV:
+    case SEND:
+        expand_block(p, &grid, of, index, step);
+        return;
+    case SYNC:
+        expand_sync(p, &grid, of, index, step);
+        return;
+    case FREE:
+        step->among = td_grid_line(&grid, p->slot, of);
+        return;
+    case LOCAL:
+        expand_local(p, &grid, of, index, step);
+        return;
+    case PACK:
+        piece = td_relay_piece(p, index / packs, of);
+        step->to.offset += td_relay_buffer(p, 0, of) +
+                           td_relay_unit(p, piece) *
+                               place(&grid, of, td_relay_pack(p, index % packs, piece, step));
+        return;
+    case UNPACK:
+        piece = td_relay_piece(p, index / unpacks, of);
+        slot = td_relay_unpack(p, index % unpacks, piece, step);
+        if (td_relay_has(&step->from))
+            step->from.offset += td_relay_buffer(p, grid.shape.dimensions, of) +
+                                 td_relay_unit(p, piece) * place(&grid, of, slot);
+        return;
+    case ROLES:
+        return;
+    }
+}
+
+static const struct td_method method = {"alltoall_phased", expand};
+
+static void add_families(struct td_program *p, const struct td_grid *grid)
+{
+    uint64_t segments = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    uint32_t dimensions = grid->shape.dimensions, parts = (uint32_t)p->parameter[TD_RELAY_PARTS];
+    uint64_t turns = segments * dimensions;
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_RECV, turns * 2 * hops(p, grid, e), "blocks along a ring");
+    for (uint32_t e = 0; e < dimensions; e++) {
+        uint64_t per_turn = p->tuning.barriers == TD_BARRIERS_HOP     ? hops(p, grid, e)
+                            : p->tuning.barriers == TD_BARRIERS_PHASE ? 1
+                                                                      : 0;
+        td_program_add(p, TD_SYNC, e > 0 && lockstep(p) ? 0 : turns * per_turn,
+                       "all have a hop count");
+    }
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_SYNC, segments - 1, "room for the next segment");
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_COPY, turns, "what stays on its coordinate");
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_COPY, e < parts ? segments * packs : 0, "pack");
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_COPY, e < parts ? segments * unpacks : 0, "unpack");
+    for (uint32_t e = 0; e < dimensions; e++)
+        td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks to a hop count");
+}
+
+/* add_barriers: a node reaches a barrier when it has what the hop count, or the phase, brings. */
+static void add_barriers(struct td_program *p, const struct td_grid *grid, uint32_t e)
+{
+    uint32_t dimensions = grid->shape.dimensions;
+    bool by_hop = p->tuning.barriers == TD_BARRIERS_HOP;
+    uint32_t sync = SYNC * dimensions + (lockstep(p) ? 0 : e), per_turn = 2 * hops(p, grid, e);
+    if (p->tuning.barriers == TD_BARRIERS_NONE)
+        return;
+    td_program_need(p, sync, RECV * dimensions + e, 1, by_hop ? 2 : per_turn, 1);
+    td_program_need(p, SEND * dimensions + e, sync, by_hop ? 2 : per_turn, 1, 0);
+}
+
+void td_alltoall_phased_compile(struct td_program *p)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    uint32_t dimensions = grid.shape.dimensions, parts = p->tuning.parts;
+    parts = parts && parts < dimensions ? parts : dimensions;
+    p->method = &method;
+    td_grid_keep(p, P_GRID, &grid);
+    td_relay_plan(p, parts, dimensions + 1);
+    p->parameter[TD_RELAY_PACKERS] = PACK * dimensions;
+    p->parameter[TD_RELAY_UNPACKERS] = UNPACK * dimensions;
+    add_families(p, &grid);
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    bool reuses = p->parameter[TD_RELAY_SEGMENTS] > 1;
+    for (uint32_t e = 0; e < dimensions; e++) {
+        uint32_t next = (e + 1) % dimensions;
+        uint32_t recv = RECV * dimensions, send = SEND * dimensions, local = LOCAL * dimensions;
+        uint32_t pack = PACK * dimensions, unpack = UNPACK * dimensions, free = FREE * dimensions;
+        uint64_t moves = 2 * (uint64_t)hops(p, &grid, e), others = 2 * hops(p, &grid, next);
+        /* what dimension e + 1 brought in the phase before */
+        if (dimensions > 1) {
+            td_program_need(p, send + e, recv + next, moves, others, 0);
+            td_program_need(p, send + e, local + next, moves, 1, 0);
+            td_program_need(p, local + e, recv + next, 1, others, 0);
+            td_program_need(p, local + e, local + next, 1, 1, 0);
+        }
+        if (e < parts) {
+            td_program_need(p, send + e, pack + e, moves * dimensions, packs, 1);
+            td_program_need(p, local + e, pack + e, dimensions, packs, 1);
+            td_program_need(p, unpack + e, recv + next, unpacks, others * dimensions, 1);
+            td_program_need(p, unpack + e, local + next, unpacks, dimensions, 1);
+        }
+        if (reuses) { /* what dimension `next` filled is read by e, or unpacked */
+            td_program_need(p, send + e, free + e, moves * dimensions, 1, 0);
+            td_program_need(p, local + e, free + e, dimensions, 1, 0);
+            td_program_need(p, pack + e, free + next, packs, 1, 0);
+            td_program_need(p, free + next, send + e, 1, moves * dimensions, 1);
+            td_program_need(p, free + next, local + e, 1, dimensions, 1);
+            td_program_need(p, free + next, unpack + e, 1, unpacks, 1);
+        }
+        add_barriers(p, &grid, e);
+    }
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alltoall_random: every node sends to the others in a random order of its own, so that at any time
+ * the traffic is spread over all links (us8095585, figure 9). A message is what the ranks of one
+ * run of this node have for the ranks of one run of another; with block or round-robin placement
+ * there is one run a node, and so one message a pair of nodes.
+ *
+ * In the routed fabric the order is walked several times, a burst of packets for each destination
+ * at a time: iteration t moves the t-th piece of every rank pair's message. */
+#include "collectives/collectives.h"
+
+enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
+enum { P_ITERATIONS, P_BURST_BYTES, P_PIECE, P_MESSAGES };
+enum { TURNS_MAX = 1 << 16, ALIGNMENT = 16 };
+
+/* runs_of returns how many runs a slot has, from *first on. */
+static uint32_t runs_of(const struct td_group *g, uint32_t slot, uint32_t *first)
+{
+    *first = g->slot_run[slot];
+    return g->slot_run[slot + 1] - *first;
+}
+
+/* other_run returns run i among those of all other nodes. */
+static const struct td_run *other_run(const struct td_program *p, uint64_t i)
+{
+    uint32_t first = 0, here = runs_of(p->group, p->slot, &first);
+    return &p->group->run[i < first ? i : i + here];
+}
+
+/* parts returns a / b and writes a % b; nearly all there is to divide is small, and then this is
+ * quick. */
+static uint64_t parts(uint64_t a, uint64_t b, uint64_t *rest)
+{
+    if (b == 1) {
+        *rest = 0;
+        return a;
+    }
+    if ((a | b) >> 32) {
+        *rest = a % b;
+        return a / b;
+    }
+    *rest = (uint32_t)a % (uint32_t)b;
+    return (uint32_t)a / (uint32_t)b;
+}
+
+static uint64_t message_bytes(const struct td_program *p)
+{
+    return p->call.count * td_type_bytes(p->call.type);
+}
+
+static uint64_t turns_for(uint64_t total, uint64_t each)
+{
+    return total / each + (total % each != 0);
+}
+
+/* piece_max returns what one iteration moves of each rank pair's message, of so many pairs. */
+static uint64_t piece_max(const struct td_program *p, uint64_t pairs)
+{
+    uint64_t burst = (uint64_t)p->parameter[P_BURST_BYTES] / pairs;
+    uint64_t least = turns_for(message_bytes(p), (uint64_t)p->parameter[P_ITERATIONS]);
+    if (pairs > 1 && burst > ALIGNMENT)
+        burst -= burst % ALIGNMENT;
+    return burst > least ? burst : least;
+}
+
+static struct td_range piece_at(const struct td_program *p, const struct td_run *a,
+                                const struct td_run *b, uint64_t iteration)
+{
+    uint64_t bytes = message_bytes(p), pairs = (uint64_t)a->count * b->count;
+    uint64_t each = pairs == 1 ? (uint64_t)p->parameter[P_PIECE] : piece_max(p, pairs);
+    uint64_t begin = iteration * each < bytes ? iteration * each : bytes;
+    return (struct td_range){begin, bytes - begin < each ? bytes - begin : each};
+}
+
+/* destination_at returns place i of the order. In order is by number, from the next node on. */
+static const struct td_run *destination_at(const struct td_program *p, uint64_t i)
+{
+    uint32_t first = 0;
+    uint64_t others = p->group->runs - runs_of(p->group, p->slot, &first);
+    uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
+    return other_run(p, p->tuning.in_order ? (first + i) % others
+                                           : td_permutation_at(seed, others, i));
+}
+
+static void expand_send(const struct td_program *p, uint64_t iteration, uint64_t place,
+                        struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    int64_t bytes = (int64_t)message_bytes(p);
+    uint32_t first = 0, here = runs_of(g, p->slot, &first);
+    uint64_t which = 0;
+    const struct td_run *to = destination_at(p, parts(place, here, &which));
+    const struct td_run *own = &g->run[first + which];
+    uint32_t there_first = 0, there = runs_of(g, to->slot, &there_first);
+    struct td_range piece = piece_at(p, own, to, iteration);
+    uint64_t me = (uint64_t)(own - g->run);
+    step->peer = g->node[to->slot];
+    step->peer_family = FAMILY_RECV;
+    step->peer_index = iteration * (g->runs - there) * there +
+                       (me < there_first ? me : me - there) * there +
+                       ((uint64_t)(to - g->run) - there_first);
+    td_slice_set(&step->from, TD_SPACE_SOURCE, own->local, to->first * bytes + (int64_t)piece.begin,
+                 (int64_t)piece.count);
+    if (to->count == 1 && own->count == 1)
+        return; /* as with a rank a node */
+    td_slice_loop(&step->from, to->count, to->step * bytes, 0);
+    td_slice_loop(&step->from, own->count, 0, 1);
+    td_slice_simplify(&step->from);
+}
+
+static void expand_recv(const struct td_program *p, uint64_t iteration, uint64_t place,
+                        struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    int64_t bytes = (int64_t)message_bytes(p);
+    uint32_t first = 0, here = runs_of(g, p->slot, &first);
+    uint64_t which = 0;
+    const struct td_run *from = other_run(p, parts(place, here, &which));
+    const struct td_run *own = &g->run[first + which];
+    struct td_range piece = piece_at(p, from, own, iteration);
+    step->peer = g->node[from->slot];
+    td_slice_set(&step->to, TD_SPACE_DESTINATION, own->local,
+                 from->first * bytes + (int64_t)piece.begin, (int64_t)piece.count);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (from->count == 1 && own->count == 1)
+        return;
+    td_slice_loop(&step->to, own->count, 0, 1);
+    td_slice_loop(&step->to, from->count, from->step * bytes, 0);
+    td_slice_simplify(&step->to);
+}
+
+void td_alltoall_local(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    int64_t bytes = (int64_t)message_bytes(p);
+    uint32_t first = 0, here = runs_of(g, p->slot, &first);
+    const struct td_run *own = &g->run[first + index % here];
+    uint32_t local = (uint32_t)(index / here);
+    step->from =
+        td_slice_at(TD_SPACE_SOURCE, own->local, td_group_rank(g, p->slot, local) * bytes, bytes);
+    td_slice_loop(&step->from, own->count, 0, 1);
+    td_slice_simplify(&step->from);
+    step->to = td_slice_at(TD_SPACE_DESTINATION, local, own->first * bytes, bytes);
+    td_slice_loop(&step->to, own->count, own->step * bytes, 0);
+    td_slice_simplify(&step->to);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+}
+
+uint64_t td_alltoall_locals(const struct td_program *p)
+{
+    uint32_t first = 0;
+    return (uint64_t)td_ranks_here(p) * runs_of(p->group, p->slot, &first);
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    td_step_begin(step, p->family[family].kind);
+    if (family == FAMILY_COPY) {
+        td_alltoall_local(p, index, step);
+        return;
+    }
+    uint64_t place = 0, iteration = parts(index, (uint64_t)p->parameter[P_MESSAGES], &place);
+    if (family == FAMILY_SEND)
+        expand_send(p, iteration, place, step);
+    else
+        expand_recv(p, iteration, place, step);
+}
+
+static const struct td_method method = {"alltoall_random", expand};
+
+/* plan_iterations is the same on all nodes: as many as the largest message needs, but that the
+ * steps stay countable. */
+static void plan_iterations(struct td_program *p)
+{
+    const struct td_group *g = p->group;
+    uint64_t bytes = message_bytes(p), most = 1, turns_max = TURNS_MAX / g->runs;
+    uint64_t burst = (uint64_t)p->tuning.packet_bytes * (p->tuning.burst ? p->tuning.burst : 1);
+    bool whole = p->tuning.fabric != TD_FABRIC_ROUTED || burst == 0;
+    for (uint32_t r = 0; r < g->runs; r++)
+        most = g->run[r].count > most ? g->run[r].count : most;
+    p->parameter[P_ITERATIONS] = 1;
+    p->parameter[P_BURST_BYTES] = p->parameter[P_PIECE] = (int64_t)(whole ? bytes : burst);
+    if (whole)
+        return;
+    p->parameter[P_ITERATIONS] = (int64_t)(turns_max ? turns_max : 1);
+    p->parameter[P_ITERATIONS] = (int64_t)turns_for(bytes, piece_max(p, most * most));
+    p->parameter[P_PIECE] = (int64_t)piece_max(p, 1);
+    p->whole = most == 1 && bytes > 0;
+}
+
+void td_alltoall_random_compile(struct td_program *p)
+{
+    uint32_t first = 0, here = runs_of(p->group, p->slot, &first);
+    p->method = &method;
+    plan_iterations(p);
+    uint64_t messages = (uint64_t)(p->group->runs - here) * here;
+    uint64_t iterations = (uint64_t)p->parameter[P_ITERATIONS];
+    p->parameter[P_MESSAGES] = (int64_t)messages;
+    td_program_add(p, TD_RECV, iterations * messages, "blocks from the others");
+    td_program_add(p, TD_SEND, iterations * messages, "blocks to the others, in random order");
+    td_program_add(p, TD_COPY, td_alltoall_locals(p), "blocks of local ranks");
+}

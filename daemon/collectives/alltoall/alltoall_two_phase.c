@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alltoall_two_phase: the longest dimension first, then the rest. In a long machine adaptive
+ * packets crowd where ways may still turn; here the first phase moves along rings of the longest
+ * dimension only, where no way is to be chosen, to relays that have the destination's coordinate in
+ * it. Relays pass on within their planes, each packet by whichever way is free.
+ *
+ * The phases overlap: what is for a node's plane is cut into *turns*, each for some places of the
+ * plane (or, of long messages, a share of one), and a relay passes on a turn as soon as its whole
+ * ring has sent it. A ring therefore agrees on the order of turns for a relay, but every relay has
+ * an order of its own, so that planes see random traffic.
+ *
+ * Three buffers have a unit for every node, a node being (place in the plane, coordinate):
+ * A [coordinate][place] of the destination as packed, B [place of the destination][coordinate of
+ * the origin] at the relay, C [place][coordinate] of the origin at the destination. */
+#include "collectives/cost/bound.h"
+#include "collectives/grid.h"
+#include "relay.h"
+
+/* In the order in which the engine looks at them: what is to be passed on comes before what begins
+ * here, lest relays wait for the queues that their own data fills. */
+enum { RECV_RING, RECV_PLANE, LOCAL, PACK, UNPACK, FREE, SEND_PLANE, SEND_RING };
+enum { A, B, C, BUFFERS };
+enum {
+    P_K = TD_RELAY_PARAMETERS, /* nodes of a ring */
+    P_STRIDE,                  /* slots between neighbours on it */
+    P_PLACES,                  /* of a plane */
+    P_GROUP,                   /* of them in a turn */
+    P_SHARES,                  /* of a unit; 1 unless P_GROUP is 1 */
+};
+enum { SHARES_MAX = 1 << 16 };
+
+/* struct turn: what one step of an iteration moves. */
+struct turn {
+    uint64_t segment, share, number; /* number: of the groups of places */
+    int64_t unit;                    /* bytes */
+    struct td_range bytes;           /* of every unit */
+};
+
+static int64_t k_of(const struct td_program *p)
+{
+    return p->parameter[P_K];
+}
+
+static uint64_t groups_of(const struct td_program *p)
+{
+    return (uint64_t)((p->parameter[P_PLACES] + p->parameter[P_GROUP] - 1) / p->parameter[P_GROUP]);
+}
+
+static int64_t coordinate_of(const struct td_program *p, uint32_t slot)
+{
+    return slot / p->parameter[P_STRIDE] % k_of(p);
+}
+
+static int64_t place_of(const struct td_program *p, uint32_t slot)
+{
+    int64_t stride = p->parameter[P_STRIDE];
+    return slot / (stride * k_of(p)) * stride + slot % stride;
+}
+
+static uint32_t slot_at(const struct td_program *p, int64_t place, int64_t coordinate)
+{
+    int64_t stride = p->parameter[P_STRIDE];
+    return (uint32_t)(place / stride * stride * k_of(p) + coordinate * stride + place % stride);
+}
+
+static struct turn turn_at(const struct td_program *p, uint64_t i)
+{
+    uint64_t groups = groups_of(p), shares = (uint64_t)p->parameter[P_SHARES];
+    struct turn t = {
+        .segment = i / groups / shares, .share = i / groups % shares, .number = i % groups};
+    t.unit = td_relay_unit(p, td_relay_piece(p, t.segment, 0));
+    t.bytes = td_share((uint64_t)t.unit, shares, t.share);
+    return t;
+}
+
+/* first_place returns the first place of a turn for a relay at (place, coordinate). */
+static int64_t first_place(const struct td_program *p, const struct turn *t, int64_t place,
+                           int64_t coordinate)
+{
+    uint64_t relay = (uint64_t)(place * k_of(p) + coordinate) + 1;
+    uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * relay;
+    return (int64_t)td_permutation_at(seed, groups_of(p), t->number) * p->parameter[P_GROUP];
+}
+
+static struct td_slice units(const struct td_program *p, const struct turn *t, int buffer,
+                             int64_t at, int64_t count, int64_t apart)
+{
+    struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0,
+                                    td_relay_buffer(p, (uint32_t)buffer, 0) + at * t->unit +
+                                        (int64_t)t->bytes.begin,
+                                    (int64_t)t->bytes.count);
+    td_slice_loop(&s, count, apart * t->unit, 0);
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* Along the ring: step j of a turn is to, or from, one of the ring's other nodes. */
+static void expand_ring(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    int64_t k = k_of(p), places = p->parameter[P_PLACES];
+    uint64_t others = (uint64_t)k - 1, j = index % others;
+    int64_t own = coordinate_of(p, p->slot), place = place_of(p, p->slot);
+    struct turn t = turn_at(p, index / others);
+    bool sends = step->kind == TD_SEND;
+    if (sends)
+        j = td_permutation_at(p->seed ^ (p->slot + (uint64_t)1) << 32, others, j);
+    int64_t other = (own + 1 + (int64_t)j) % k, relay = sends ? other : own;
+    int64_t first = first_place(p, &t, place, relay);
+    int64_t count = places - first < p->parameter[P_GROUP] ? places - first : p->parameter[P_GROUP];
+    step->peer = p->group->node[slot_at(p, place, other)];
+    if (sends) {
+        step->peer_family = RECV_RING;
+        step->peer_index = index - index % others + (uint64_t)((own - other - 1 + 2 * k) % k);
+        step->from = units(p, &t, A, other * places + first, count, 1);
+    } else {
+        step->to = units(p, &t, B, first * k + other, count, k);
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+    }
+}
+
+/* expand_send_plane: step j of a turn passes on to one of its places what the ring has for it. */
+static void expand_send_plane(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    uint64_t group = (uint64_t)p->parameter[P_GROUP], places = (uint64_t)p->parameter[P_PLACES];
+    int64_t own = coordinate_of(p, p->slot), place = place_of(p, p->slot);
+    struct turn t = turn_at(p, index / group);
+    int64_t to = first_place(p, &t, place, own) + (int64_t)(index % group);
+    if (to == place || to >= (int64_t)places) {
+        step->peer = p->group->node[p->slot];
+        return;
+    }
+    step->peer = p->group->node[slot_at(p, to, own)];
+    step->peer_family = RECV_PLANE;
+    step->peer_index =
+        (t.segment * (uint64_t)p->parameter[P_SHARES] + t.share) * places + (uint64_t)place;
+    step->from = units(p, &t, B, to * k_of(p), k_of(p), 1);
+}
+
+static void expand_recv_plane(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    uint64_t places = (uint64_t)p->parameter[P_PLACES];
+    struct turn t = turn_at(p, index / places * groups_of(p));
+    int64_t from = (int64_t)(index % places);
+    step->peer = p->group->node[slot_at(p, from, coordinate_of(p, p->slot))];
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (from != place_of(p, p->slot))
+        step->to = units(p, &t, C, from * k_of(p), k_of(p), 1);
+}
+
+/* expand_local: this node is its own relay for what is for its plane. */
+static void expand_local(const struct td_program *p, uint64_t segment, struct td_step *step)
+{
+    int64_t own = coordinate_of(p, p->slot), places = p->parameter[P_PLACES];
+    struct turn t = {.unit = td_relay_unit(p, td_relay_piece(p, segment, 0))};
+    t.bytes.count = (uint64_t)t.unit;
+    step->from = units(p, &t, A, own * places, places, 1);
+    step->to = units(p, &t, B, own, places, k_of(p));
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+}
+
+static void expand_pack(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    struct td_range piece = td_relay_piece(p, index / packs, 0);
+    uint32_t slot = td_relay_pack(p, index % packs, piece, step);
+    int64_t at = coordinate_of(p, slot) * p->parameter[P_PLACES] + place_of(p, slot);
+    step->to.offset += td_relay_buffer(p, A, 0) + at * td_relay_unit(p, piece);
+}
+
+/* expand_unpack: what came along the own ring for this very node is still in B. */
+static void expand_unpack(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    struct td_range piece = td_relay_piece(p, index / unpacks, 0);
+    uint32_t slot = td_relay_unpack(p, index % unpacks, piece, step);
+    int64_t at = place_of(p, slot) * k_of(p) + coordinate_of(p, slot);
+    bool ring = place_of(p, slot) == place_of(p, p->slot);
+    if (td_relay_has(&step->from))
+        step->from.offset += td_relay_buffer(p, ring ? B : C, 0) + at * td_relay_unit(p, piece);
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    *step = (struct td_step){.kind = p->family[family].kind};
+    switch (family) {
+    case RECV_RING:
+    case SEND_RING:
+        expand_ring(p, index, step);
+        return;
+    case RECV_PLANE:
+        expand_recv_plane(p, index, step);
+        return;
+    case SEND_PLANE:
+        expand_send_plane(p, index, step);
+        return;
+    case LOCAL:
+        expand_local(p, index, step);
+        return;
+    case PACK:
+        expand_pack(p, index, step);
+        return;
+    case UNPACK:
+        expand_unpack(p, index, step);
+        return;
+    default:
+        step->among = (struct td_among){0, p->group->slots, 1};
+    }
+}
+
+static const struct td_method method = {"alltoall_two_phase", expand};
+
+/* plan_turns: a turn is about a burst for every node of a ring; in the direct fabric, where a
+ * message has its own way, all of a plane. */
+static void plan_turns(struct td_program *p)
+{
+    uint64_t places = (uint64_t)p->parameter[P_PLACES], group = places, shares = 1;
+    uint64_t burst = (uint64_t)p->tuning.packet_bytes * (p->tuning.burst ? p->tuning.burst : 1);
+    uint64_t unit = (uint64_t)td_relay_unit(p, td_relay_piece(p, 0, 0));
+    uint64_t most = SHARES_MAX / p->group->slots;
+    if (p->tuning.fabric == TD_FABRIC_ROUTED && burst > 0 && unit > 0) {
+        group = burst / unit < places ? burst / unit : places;
+        shares = unit / burst + (unit % burst != 0);
+        shares = shares < most ? shares : most;
+    }
+    p->parameter[P_GROUP] = group ? (int64_t)group : 1;
+    p->parameter[P_SHARES] = shares ? (int64_t)shares : 1;
+}
+
+void td_alltoall_two_phase_compile(struct td_program *p)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    uint32_t longest = td_bound_longest(&grid.shape);
+    p->method = &method;
+    td_relay_plan(p, 1, BUFFERS);
+    p->parameter[TD_RELAY_PACKERS] = PACK;
+    p->parameter[TD_RELAY_UNPACKERS] = UNPACK;
+    p->parameter[P_K] = grid.shape.size[longest];
+    p->parameter[P_STRIDE] = td_grid_line(&grid, 0, longest).stride;
+    p->parameter[P_PLACES] = grid.shape.nodes / grid.shape.size[longest];
+    plan_turns(p);
+
+    uint64_t segments = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
+    uint64_t shares = (uint64_t)p->parameter[P_SHARES], group = (uint64_t)p->parameter[P_GROUP];
+    uint64_t turns = shares * groups_of(p), others = (uint64_t)k_of(p) - 1; /* of a segment */
+    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    uint64_t planes = shares * (uint64_t)p->parameter[P_PLACES];
+    td_program_add(p, TD_RECV, segments * turns * others, "blocks along the ring");
+    td_program_add(p, TD_RECV, segments * planes, "blocks from the plane's relays");
+    td_program_add(p, TD_COPY, segments, "what is for the own plane");
+    td_program_add(p, TD_COPY, segments * packs, "pack");
+    td_program_add(p, TD_COPY, segments * unpacks, "unpack");
+    td_program_add(p, TD_SYNC, segments - 1, "room for the next segment");
+    td_program_add(p, TD_SEND, segments * turns * group, "blocks passed on in the plane");
+    td_program_add(p, TD_SEND, segments * turns * others, "blocks to relays of the ring");
+
+    td_program_need(p, SEND_RING, PACK, turns * others, packs, 1);
+    td_program_need(p, LOCAL, PACK, 1, packs, 1);
+    td_program_need(p, SEND_PLANE, RECV_RING, group, others, 1);
+    td_program_need(p, SEND_PLANE, LOCAL, turns * group, 1, 1);
+    td_program_need(p, UNPACK, RECV_RING, unpacks, turns * others, 1);
+    td_program_need(p, UNPACK, LOCAL, unpacks, 1, 1);
+    td_program_need(p, UNPACK, RECV_PLANE, unpacks, planes, 1);
+    if (segments > 1) { /* buffers are free when all nodes have what they were to have from them */
+        td_program_need(p, FREE, UNPACK, 1, unpacks, 1);
+        td_program_need(p, PACK, FREE, packs, 1, 0);
+    }
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alltoallv: all-to-all of parts whose sizes differ by rank, straight from node to node: in a
+ * random order of each node's own (us8095585), or with one partner at a time. Gathers, scatters and
+ * halo exchanges with counts are such all-to-alls with most parts empty.
+ *
+ * A message is a unit: what the ranks of one node have for those of another. In the routed fabric
+ * the order is walked several times, a burst of packets at a time, as often as the largest unit
+ * needs: therefore a survey of the sizes comes first. */
+#include "collectives/collectives.h"
+#include "model/counts.h"
+
+enum { RECV, SEND, COPY };
+enum { P_ITERATIONS, P_PIECE, P_PAIRWISE };
+enum { TURNS_MAX = 1 << 16 };
+
+/* other_at returns slot i among those of all other nodes. */
+static uint32_t other_at(const struct td_program *p, uint64_t i)
+{
+    return (uint32_t)(i < p->slot ? i : i + 1);
+}
+
+/* place_of is the inverse at the node of `slot`. */
+static uint64_t place_of(uint32_t of, uint32_t slot)
+{
+    return of < slot ? of : of - 1;
+}
+
+/* partner_at returns whom step i sends to when there is one partner at a time, or receives from. */
+static uint32_t partner_at(const struct td_program *p, uint64_t i, bool sends)
+{
+    uint64_t slots = p->group->slots, s = i + 1;
+    if ((slots & (slots - 1)) == 0)
+        return (uint32_t)(p->slot ^ s);
+    return (uint32_t)((p->slot + (sends ? s : slots - s)) % slots);
+}
+
+static uint32_t destination_at(const struct td_program *p, uint64_t i)
+{
+    uint64_t others = p->group->slots - 1;
+    uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
+    if (p->parameter[P_PAIRWISE])
+        return partner_at(p, i, true);
+    return other_at(p, p->tuning.in_order ? (p->slot + i) % others
+                                          : td_permutation_at(seed, others, i));
+}
+
+/* piece names what iteration `turn` moves of the unit for, or from, a slot. */
+static struct td_slice piece(const struct td_program *p, bool destination, uint32_t slot,
+                             uint64_t turn)
+{
+    uint64_t unit = td_counts_unit(p->parts, destination, slot);
+    uint64_t each = (uint64_t)p->parameter[P_PIECE];
+    bool last = turn + 1 == (uint64_t)p->parameter[P_ITERATIONS];
+    uint64_t begin = turn * each < unit ? turn * each : unit, left = unit - begin;
+    return td_counts_slice(p->parts, destination, slot, begin, last || left < each ? left : each);
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    uint64_t others = p->group->slots - 1;
+    *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
+    if (family == COPY) {
+        uint64_t bytes = td_counts_unit(p->parts, false, p->slot);
+        step->from = td_counts_slice(p->parts, false, p->slot, 0, bytes);
+        step->to = td_counts_slice(p->parts, true, p->slot, 0, bytes);
+        return;
+    }
+    uint64_t turn = index / others, i = index % others;
+    if (family == SEND) {
+        uint32_t to = destination_at(p, i);
+        step->peer = p->group->node[to];
+        step->peer_index = turn * others + (p->parameter[P_PAIRWISE] ? i : place_of(p->slot, to));
+        step->from = piece(p, false, to, turn);
+    } else {
+        uint32_t from = p->parameter[P_PAIRWISE] ? partner_at(p, i, false) : other_at(p, i);
+        step->peer = p->group->node[from];
+        step->to = piece(p, true, from, turn);
+    }
+}
+
+static const struct td_method method = {"alltoallv", expand};
+
+void td_alltoallv_compile(struct td_program *p, bool pairwise)
+{
+    const struct td_group *g = p->group;
+    uint64_t others = g->slots - 1, most = p->survey.most, iterations = 1;
+    uint64_t burst = (uint64_t)p->tuning.packet_bytes * (p->tuning.burst ? p->tuning.burst : 1);
+    bool bursts = p->tuning.fabric == TD_FABRIC_ROUTED && burst > 0 && !pairwise && others > 0;
+    if (bursts && most > burst) {
+        uint64_t turns_max = TURNS_MAX / g->slots ? TURNS_MAX / g->slots : 1;
+        iterations = (most + burst - 1) / burst;
+        iterations = iterations < turns_max ? iterations : turns_max;
+        burst = (most + iterations - 1) / iterations;
+    }
+    p->method = &method;
+    p->parameter[P_ITERATIONS] = (int64_t)iterations;
+    p->parameter[P_PIECE] = (int64_t)burst;
+    p->parameter[P_PAIRWISE] = pairwise;
+    td_program_add(p, TD_RECV, iterations * others, "units from the others");
+    td_program_add(p, TD_SEND, iterations * others,
+                   pairwise ? "units to one partner at a time"
+                            : "units to the others, in random order");
+    td_program_add(p, TD_COPY, 1, "parts of local ranks");
+    if (pairwise) {
+        td_program_need(p, SEND, RECV, 1, 1, 0);
+        td_program_need(p, SEND, SEND, 1, 1, 0);
+    }
+}

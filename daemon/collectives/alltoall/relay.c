@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "relay.h"
+
+#include "model/counts.h"
+#include "collectives/redist/move_relay.h"
+
+enum { ALIGNMENT = 16 }; /* of pieces, where they are long enough for it to matter */
+
+/* capacity is the room of one rank pair's piece. */
+static int64_t capacity(const struct td_program *p)
+{
+    int64_t parts = p->parameter[TD_RELAY_PARTS];
+    return (p->parameter[TD_RELAY_SEGMENT] + parts - 1) / parts;
+}
+
+static int64_t pairs(const struct td_program *p)
+{
+    return p->parameter[TD_RELAY_RANKS] * p->parameter[TD_RELAY_RANKS];
+}
+
+static uint64_t segment_for(const struct td_program *p, uint32_t parts, uint32_t buffers)
+{
+    uint64_t bytes = (uint64_t)p->parameter[TD_RELAY_BYTES];
+    uint64_t segment = p->tuning.relay_bytes / ((uint64_t)pairs(p) * p->group->slots * buffers);
+    if (segment >= bytes)
+        return bytes;
+    if (segment >= parts * ALIGNMENT)
+        return segment - segment % (parts * ALIGNMENT);
+    return segment > parts ? segment - segment % parts : parts < bytes ? parts : bytes;
+}
+
+bool td_relay_has(const struct td_slice *slice)
+{
+    return slice->space == TD_SPACE_SCRATCH && !slice->overlap;
+}
+
+/* count_steps: how many pack and unpack; `even`: no unit has to be filled up. */
+static void count_steps(struct td_program *p, bool even)
+{
+    int64_t *packs = &p->parameter[TD_RELAY_PACKS], *unpacks = &p->parameter[TD_RELAY_UNPACKS];
+    int64_t slots = p->group->slots, runs = p->group->runs;
+    if (p->relay) {
+        *packs = (int64_t)td_move_relay_packs(p->relay);
+        *unpacks = (int64_t)td_move_relay_unpacks(p->relay);
+    } else if (p->parts) {
+        *packs = 2 * slots;
+        *unpacks = slots;
+    } else {
+        *packs = runs + (even ? 0 : 2 * slots);
+        *unpacks = runs;
+    }
+}
+
+void td_relay_plan(struct td_program *p, uint32_t parts, uint32_t buffers)
+{
+    const struct td_group *g = p->group;
+    bool unequal = p->parts || p->relay;
+    uint32_t most = 0;
+    bool even = true;
+    for (uint32_t slot = 0; slot < g->slots; slot++) {
+        uint32_t ranks = td_group_slot_ranks(g, slot);
+        even = even && ranks == td_group_slot_ranks(g, 0);
+        most = ranks > most ? ranks : most;
+    }
+    uint64_t bytes = unequal ? p->survey.most : p->call.count * td_type_bytes(p->call.type);
+    p->parameter[TD_RELAY_RANKS] = unequal ? 1 : most;
+    p->parameter[TD_RELAY_BYTES] = (int64_t)bytes;
+    p->parameter[TD_RELAY_PARTS] = parts;
+    count_steps(p, even);
+    uint64_t segment = segment_for(p, parts, buffers);
+    p->parameter[TD_RELAY_SEGMENT] = (int64_t)segment;
+    p->parameter[TD_RELAY_SEGMENTS] = (int64_t)(bytes / segment + (bytes % segment != 0));
+    p->scratch_bytes = td_relay_buffer(p, buffers, 0);
+}
+
+struct td_range td_relay_piece(const struct td_program *p, uint64_t segment, uint32_t part)
+{
+    uint64_t size = (uint64_t)p->parameter[TD_RELAY_SEGMENT], begin = segment * size;
+    uint64_t left = (uint64_t)p->parameter[TD_RELAY_BYTES] - begin;
+    uint64_t parts = (uint64_t)p->parameter[TD_RELAY_PARTS];
+    struct td_range piece = td_share(left < size ? left : size, parts, part);
+    piece.begin += begin;
+    return piece;
+}
+
+int64_t td_relay_unit(const struct td_program *p, struct td_range piece)
+{
+    return pairs(p) * (int64_t)piece.count;
+}
+
+int64_t td_relay_buffer(const struct td_program *p, uint32_t buffer, uint32_t part)
+{
+    return (buffer * p->parameter[TD_RELAY_PARTS] + part) * p->group->slots * pairs(p) *
+           capacity(p);
+}
+
+/* pad names what is written where a unit has no ranks: rows of senders there are not here, or
+ * columns of receivers there are not there. */
+static void pad(const struct td_program *p, uint32_t slot, bool rows, struct td_range piece,
+                struct td_step *step)
+{
+    int64_t ranks = p->parameter[TD_RELAY_RANKS], bytes = (int64_t)piece.count;
+    int64_t here = td_ranks_here(p), there = td_group_slot_ranks(p->group, slot);
+    step->from = td_slice_at(TD_SPACE_SOURCE, 0, (int64_t)piece.begin, bytes);
+    step->to = td_slice_at(TD_SPACE_SCRATCH, 0, (rows ? here * ranks : there) * bytes, bytes);
+    int64_t down = rows ? ranks - here : here, across = rows ? ranks : ranks - there;
+    td_slice_loop(&step->from, down, 0, 0);
+    td_slice_loop(&step->from, across, 0, 0);
+    td_slice_loop(&step->to, down, ranks * bytes, 0);
+    td_slice_loop(&step->to, across, bytes, 0);
+}
+
+/* meet returns the bytes of a piece that there are of a unit with a slot. */
+static uint64_t meet(const struct td_program *p, bool destination, uint32_t slot,
+                     struct td_range piece)
+{
+    uint64_t unit = td_counts_unit(p->parts, destination, slot);
+    uint64_t left = piece.begin < unit ? unit - piece.begin : 0;
+    return left < piece.count ? left : piece.count;
+}
+
+/* pack_parts: an even step copies what there is of a unit, an odd one fills up with zeros. The own
+ * unit, which may be longer than any other, goes no such way (unpack_own). */
+static uint32_t pack_parts(const struct td_program *p, uint64_t i, struct td_range piece,
+                           struct td_step *step)
+{
+    uint32_t slot = (uint32_t)(i / 2);
+    uint64_t bytes = slot == p->slot ? 0 : meet(p, false, slot, piece);
+    if (i % 2 == 0)
+        step->from = td_counts_slice(p->parts, false, slot, piece.begin, bytes);
+    step->to = i % 2 == 0 ? td_slice_at(TD_SPACE_SCRATCH, 0, 0, (int64_t)bytes)
+                          : td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)bytes,
+                                        (int64_t)(piece.count - bytes));
+    return slot;
+}
+
+uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range piece,
+                       struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    int64_t ranks = p->parameter[TD_RELAY_RANKS], bytes = (int64_t)piece.count;
+    int64_t message = p->parameter[TD_RELAY_BYTES];
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (p->relay)
+        return td_move_relay_pack(p->relay, i, piece, step);
+    if (p->parts)
+        return pack_parts(p, i, piece, step);
+    if (i >= g->runs) {
+        uint32_t slot = (uint32_t)((i - g->runs) / 2);
+        pad(p, slot, (i - g->runs) % 2, piece, step);
+        return slot;
+    }
+    const struct td_run *run = &g->run[i];
+    step->from =
+        td_slice_at(TD_SPACE_SOURCE, 0, run->first * message + (int64_t)piece.begin, bytes);
+    td_slice_loop(&step->from, td_ranks_here(p), 0, 1);
+    td_slice_loop(&step->from, run->count, run->step * message, 0);
+    td_slice_simplify(&step->from);
+    step->to = td_slice_at(TD_SPACE_SCRATCH, 0, run->local * bytes, bytes);
+    td_slice_loop(&step->to, td_ranks_here(p), ranks * bytes, 0);
+    td_slice_loop(&step->to, run->count, bytes, 0);
+    td_slice_simplify(&step->to);
+    return run->slot;
+}
+
+/* share_of names a run's share of the unit for this node, from the unit's start. */
+static struct td_slice share_of(const struct td_program *p, uint64_t run, struct td_range piece)
+{
+    const struct td_run *from = &p->group->run[run];
+    int64_t ranks = p->parameter[TD_RELAY_RANKS], bytes = (int64_t)piece.count;
+    struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, from->local * ranks * bytes, bytes);
+    td_slice_loop(&s, from->count, ranks * bytes, 0);
+    td_slice_loop(&s, td_ranks_here(p), bytes, 0);
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* place_of names where that goes in the destinations of the ranks here. */
+static struct td_slice place_of(const struct td_program *p, uint64_t run, struct td_range piece)
+{
+    const struct td_run *from = &p->group->run[run];
+    int64_t message = p->parameter[TD_RELAY_BYTES];
+    struct td_slice s =
+        td_slice_at(TD_SPACE_DESTINATION, 0, from->first * message + (int64_t)piece.begin,
+                    (int64_t)piece.count);
+    td_slice_loop(&s, from->count, from->step * message, 0);
+    td_slice_loop(&s, td_ranks_here(p), 0, 1);
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* unpack_own is all of what the ranks here have for each other, at once, with the first piece. */
+static void unpack_own(const struct td_program *p, struct td_range piece, struct td_step *step)
+{
+    bool begins = piece.begin == 0 && piece.count > 0;
+    uint64_t bytes = begins ? td_counts_unit(p->parts, false, p->slot) : 0;
+    step->from = td_counts_slice(p->parts, false, p->slot, 0, bytes);
+    step->to = td_counts_slice(p->parts, true, p->slot, 0, bytes);
+}
+
+uint32_t td_relay_unpack(const struct td_program *p, uint64_t i, struct td_range piece,
+                         struct td_step *step)
+{
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (p->relay)
+        return td_move_relay_unpack(p->relay, i, piece, step);
+    if (!p->parts) {
+        step->from = share_of(p, i, piece);
+        step->to = place_of(p, i, piece);
+        return p->group->run[i].slot;
+    }
+    if (i == p->slot) {
+        unpack_own(p, piece, step);
+        return p->slot;
+    }
+    uint64_t bytes = meet(p, true, (uint32_t)i, piece);
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, (int64_t)bytes);
+    step->to = td_counts_slice(p->parts, true, (uint32_t)i, piece.begin, bytes);
+    return (uint32_t)i;
+}

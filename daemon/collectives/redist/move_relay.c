@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "move_relay.h"
+
+#include <string.h>
+
+#include "collectives/collectives.h"
+#include "base/arena.h"
+#include "collectives/cost/predict.h"
+#include "collectives/alltoall/relay.h"
+
+/* ---- who exchanges with whom ---- */
+
+/* struct meetings: of all slots of the plan's group. */
+struct meetings {
+    uint32_t slots;
+    uint32_t *root;       /* [slots] exchange.h */
+    uint64_t most, total; /* bytes of units between two slots */
+};
+
+static uint32_t root_of(struct meetings *x, uint32_t slot)
+{
+    return td_traffic_root(x->root, slot);
+}
+
+static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
+{
+    struct meetings *x = me;
+    if (from == to)
+        return;
+    td_traffic_join(x->root, from, to);
+    x->total += bytes;
+    x->most = bytes > x->most ? bytes : x->most;
+}
+
+/* tiles: whether those that exchange with each other are boxes of the grid, all of one shape, which
+ * is that of this slot's. *count is how many. */
+static bool tiles(struct meetings *x, const struct td_grid *grid, uint32_t own, uint32_t *count)
+{
+    uint32_t low[TD_DIMENSIONS_MAX], high[TD_DIMENSIONS_MAX] = {0}, size[TD_DIMENSIONS_MAX];
+    uint32_t roots = 0;
+    memset(low, 0xff, sizeof low);
+    *count = 1;
+    for (uint32_t slot = 0; slot < x->slots; slot++)
+        for (uint32_t d = 0; root_of(x, slot) == root_of(x, own) && d < grid->shape.dimensions;
+             d++) {
+            uint32_t at = td_grid_coordinate(grid, slot, d);
+            low[d] = at < low[d] ? at : low[d];
+            high[d] = at > high[d] ? at : high[d];
+        }
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++) {
+        size[d] = high[d] - low[d] + 1;
+        if (grid->shape.size[d] % size[d] || low[d] % size[d])
+            return false;
+        *count *= grid->shape.size[d] / size[d];
+    }
+    for (uint32_t slot = 0; slot < x->slots; slot++) {
+        uint32_t corner = slot; /* of the tile that it would be in */
+        for (uint32_t d = 0; d < grid->shape.dimensions; d++) {
+            uint32_t at = td_grid_coordinate(grid, slot, d);
+            corner = td_grid_moved(grid, corner, d, at - at % size[d]);
+        }
+        if (root_of(x, slot) != root_of(x, corner))
+            return false;
+        roots += root_of(x, slot) == slot;
+    }
+    return roots == *count;
+}
+
+/* ---- the group of its own ---- */
+
+static bool make_group(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
+                       struct td_arena *arena)
+{
+    uint32_t *node = td_arena_alloc(arena, x->slots * sizeof *node), members = 0;
+    r->outer = td_arena_alloc(arena, x->slots * sizeof *r->outer);
+    if (!node || !r->outer) {
+        td_arena_free(arena, node);
+        return false;
+    }
+    for (uint32_t slot = 0; slot < x->slots; slot++) {
+        if (root_of(x, slot) != root_of(x, in->slot))
+            continue;
+        if (slot == in->slot)
+            r->program.slot = members;
+        node[members] = in->group->node[slot];
+        r->outer[members++] = slot;
+    }
+    td_err error = td_group_build(&r->group, arena, node, members);
+    td_arena_free(arena, node);
+    return error == TD_OK;
+}
+
+static enum td_alltoall choose(const struct td_move_relay *r, const struct td_plan_input *in)
+{
+    struct td_prediction predicted;
+    if (in->plan->fft.method != TD_ALLTOALL_AUTO)
+        return (enum td_alltoall)in->plan->fft.method;
+    td_predict_alltoall(&r->program, &predicted);
+    return td_predict_best(&predicted);
+}
+
+/* compile makes the program; false: it is not to be, or cannot. */
+static bool compile(struct td_move_relay *r, const struct td_plan_input *in, unsigned room)
+{
+    struct td_program *p = &r->program;
+    enum td_alltoall method = choose(r, in);
+    if (method == TD_ALLTOALL_PHASED)
+        td_alltoall_phased_compile(p);
+    else if (method == TD_ALLTOALL_TWO_PHASE)
+        td_alltoall_two_phase_compile(p);
+    else
+        return false;
+    /* where all nodes of the group meet, they may be no progression of the plan's slots */
+    bool meets = method == TD_ALLTOALL_TWO_PHASE
+                     ? p->parameter[TD_RELAY_SEGMENTS] > 1
+                     : p->tuning.barriers_of_all && p->tuning.barriers != TD_BARRIERS_NONE;
+    return p->families <= room && (!meets || r->group.slots == in->group->slots);
+}
+
+/* begin lays out what the compilation starts from, of a machine's tile. False: no memory. */
+static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
+                  struct td_arena *arena, uint32_t count)
+{
+    struct td_program *p = &r->program;
+    *p = (struct td_program){.topology = in->topology, .tuning = *in->tuning, .relay = r};
+    p->call.kind = TD_KIND_ALLTOALLV;
+    p->seed = in->plan->digest;
+    p->survey.most = x->most;
+    p->survey.total = x->total / count;
+    if (!make_group(r, x, in, arena))
+        return false;
+    p->group = &r->group;
+    return true;
+}
+
+/* PAIRS_MAX: of owners that are looked at, and of their blocks: some hundredths of a second.
+ * UNIT_PAIRS_MAX: of a unit, each of which adds up those before. */
+enum { PAIRS_MAX = 1 << 20, UNIT_PAIRS_MAX = 64 };
+
+static bool considers(const struct td_array_move *m, const struct td_plan_input *in)
+{
+    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
+    unsigned method = in->plan->fft.method;
+    bool asked = method == TD_ALLTOALL_PHASED || method == TD_ALLTOALL_TWO_PHASE;
+    bool open = method == TD_ALLTOALL_AUTO && in->tuning->fabric == TD_FABRIC_ROUTED;
+    return in->plan->kind == TD_KIND_FFT && (asked || open) && !from->box && !to->box &&
+           in->group->slots > 1 && (uint64_t)from->owners * to->owners <= PAIRS_MAX &&
+           td_overlap_work(from, to) <= PAIRS_MAX;
+}
+
+bool td_move_relay_make(struct td_array_move *m, const struct td_plan_input *in,
+                        struct td_arena *arena, unsigned room, int64_t *scratch)
+{
+    struct td_grid grid;
+    uint32_t count = 0;
+    if (!considers(m, in))
+        return true;
+    td_grid_of(in->group, in->topology, &grid);
+    if (!grid.box)
+        return true;
+    struct td_move_relay *r = td_arena_alloc(arena, sizeof *r);
+    struct meetings x = {.slots = in->group->slots};
+    if (!r)
+        return false;
+    r->move = m;
+    x.root = td_arena_alloc(arena, x.slots * sizeof *x.root);
+    bool good = x.root && td_tenants_find(&r->tenants[0], m->from, x.slots, arena) &&
+                td_tenants_find(&r->tenants[1], m->to, x.slots, arena);
+    if (good && r->tenants[0].most * r->tenants[1].most <= UNIT_PAIRS_MAX) {
+        td_traffic_apart(x.root, x.slots);
+        good = td_traffic_each(m, x.slots, arena, meet, &x);
+        if (good && x.most && tiles(&x, &grid, in->slot, &count) &&
+            (good = begin(r, &x, in, arena, count)) && compile(r, in, room))
+            m->relay = r;
+    }
+    td_arena_free(arena, x.root);
+    if (!m->relay)
+        td_move_relay_free(r, arena);
+    else {
+        r->base = (*scratch + 63) & ~(int64_t)63;
+        *scratch = r->base + r->program.scratch_bytes;
+    }
+    return good;
+}
+
+void td_move_relay_free(struct td_move_relay *r, struct td_arena *arena)
+{
+    if (!r)
+        return;
+    td_group_free(&r->group, arena);
+    td_arena_free(arena, r->outer);
+    for (unsigned side = 0; side < 2; side++)
+        td_tenants_free(&r->tenants[side], arena);
+    td_arena_free(arena, r);
+}
+
+/* ---- a part of the plan's program ---- */
+
+unsigned td_move_relay_add(const struct td_move_relay *r, struct td_program *p)
+{
+    unsigned first = p->families;
+    for (unsigned f = 0; f < r->program.families; f++) {
+        struct td_family *own = &p->family[td_program_add(p, TD_COPY, 0, "")];
+        *own = r->program.family[f];
+        for (unsigned i = 0; i < own->dependencies; i++)
+            own->dependency[i].on = (uint8_t)(own->dependency[i].on + first);
+    }
+    return first;
+}
+
+bool td_move_relay_packs_in(const struct td_move_relay *r, unsigned family)
+{
+    const int64_t *parameter = r->program.parameter;
+    return family >= parameter[TD_RELAY_PACKERS] &&
+           family < parameter[TD_RELAY_PACKERS] + parameter[TD_RELAY_PARTS];
+}
+
+void td_move_relay_needed(const struct td_move_relay *r, struct td_program *p, unsigned first,
+                          unsigned f)
+{
+    const int64_t *parameter = r->program.parameter;
+    for (int64_t i = 0; i < parameter[TD_RELAY_PARTS]; i++)
+        td_program_need_all(p, f, first + (unsigned)(parameter[TD_RELAY_UNPACKERS] + i));
+}
+
+/* shift: buffers of the all-to-all begin further on; those of arrays are where they are. */
+static void shift(const struct td_move_relay *r, struct td_slice *s)
+{
+    if (td_relay_has(s))
+        s->offset += r->base;
+}
+
+void td_move_relay_expand(const struct td_move_relay *r, unsigned first, unsigned family,
+                          uint64_t index, struct td_step *step)
+{
+    r->program.method->expand(&r->program, family, index, step);
+    step->peer_family += first;
+    shift(r, &step->from);
+    shift(r, &step->to);
+    if (step->kind != TD_SYNC)
+        return;
+    struct td_among *a = &step->among; /* a line of a box is a progression in the group's, too */
+    uint32_t begin = r->outer[a->first];
+    a->stride = a->count > 1 ? r->outer[a->first + a->stride] - begin : 1;
+    a->first = begin;
+}
+
+/* ---- units ---- */
+
+static uint64_t bytes_between(const struct td_move_relay *r, uint32_t from, uint32_t to)
+{
+    return td_overlap_elements(&r->move->overlap, from, to) * r->move->from->element;
+}
+
+/* struct pair: two owners, what they have in common, and where that begins in the unit: pairs come
+ * with the owners before outermost. */
+struct pair {
+    uint32_t from, to;
+    uint64_t begin, bytes;
+};
+
+/* find_pair finds the pair of tenant i of slot a and tenant j of slot b; false: there are not as
+ * many. */
+static bool find_pair(const struct td_move_relay *r, uint32_t a, uint32_t b, uint64_t i, uint64_t j,
+                      struct pair *out)
+{
+    const struct td_tenants *before = &r->tenants[0], *after = &r->tenants[1];
+    const uint32_t *from = before->owner + before->begin[a], *to = after->owner + after->begin[b];
+    uint64_t there = td_tenants_on(after, b);
+    if (i >= td_tenants_on(before, a) || j >= there)
+        return false;
+    *out = (struct pair){.from = from[i], .to = to[j], .bytes = bytes_between(r, from[i], to[j])};
+    for (uint64_t k = 0; k < i * there + j; k++)
+        out->begin += bytes_between(r, from[k / there], to[k % there]);
+    return true;
+}
+
+/* within returns the range of a pair's bytes that are in a piece of the unit, from its own first.
+ */
+static struct td_range within(const struct pair *x, struct td_range piece)
+{
+    uint64_t begin = x->begin > piece.begin ? x->begin : piece.begin;
+    uint64_t end = piece.begin + piece.count;
+    end = end < x->begin + x->bytes ? end : x->begin + x->bytes;
+    return begin < end ? (struct td_range){begin - x->begin, end - begin} : (struct td_range){0, 0};
+}
+
+static struct td_slice of_array(const struct td_move_relay *r, enum td_overlap_side side,
+                                const struct pair *x, struct td_range bytes)
+{
+    struct td_slice s = td_array_move_slice(r->move, side, x->from, x->to, 0);
+    s.offset += (int64_t)bytes.begin;
+    s.run = (int64_t)bytes.count;
+    return s;
+}
+
+uint64_t td_move_relay_packs(const struct td_move_relay *r)
+{
+    uint32_t own = r->outer[r->program.slot];
+    uint64_t pairs = (uint64_t)td_tenants_on(&r->tenants[0], own) * r->tenants[1].most;
+    return r->group.slots * (pairs + 1);
+}
+
+uint64_t td_move_relay_unpacks(const struct td_move_relay *r)
+{
+    uint32_t own = r->outer[r->program.slot];
+    return (uint64_t)r->group.slots * td_tenants_on(&r->tenants[1], own) * r->tenants[0].most;
+}
+
+/* unit returns the bytes of all pairs of two slots. */
+static uint64_t unit(const struct td_move_relay *r, uint32_t a, uint32_t b)
+{
+    uint64_t bytes = 0;
+    struct pair x;
+    for (uint64_t i = 0; i < td_tenants_on(&r->tenants[0], a); i++)
+        for (uint64_t j = 0; j < td_tenants_on(&r->tenants[1], b); j++)
+            bytes += find_pair(r, a, b, i, j, &x) ? x.bytes : 0;
+    return bytes;
+}
+
+/* The last step of a unit fills it up with zeros. */
+uint32_t td_move_relay_pack(const struct td_move_relay *r, uint64_t i, struct td_range piece,
+                            struct td_step *step)
+{
+    uint32_t own = r->outer[r->program.slot];
+    uint64_t there = r->tenants[1].most, pairs = td_tenants_on(&r->tenants[0], own) * there;
+    uint32_t slot = (uint32_t)(i / (pairs + 1)), to = r->outer[slot];
+    struct pair x;
+    i %= pairs + 1;
+    if (to == own) /* unpacked at once */
+        return slot;
+    if (i == pairs) {
+        uint64_t all = unit(r, own, to), begin = all > piece.begin ? all - piece.begin : 0;
+        if (begin < piece.count)
+            step->to =
+                td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)begin, (int64_t)(piece.count - begin));
+    } else if (find_pair(r, own, to, i / there, i % there, &x)) {
+        struct td_range bytes = within(&x, piece);
+        int64_t at = bytes.count ? (int64_t)(x.begin + bytes.begin - piece.begin) : 0;
+        step->from = of_array(r, TD_OVERLAP_FROM, &x, bytes);
+        step->to = td_slice_at(TD_SPACE_SCRATCH, 0, at, (int64_t)bytes.count);
+    }
+    return slot;
+}
+
+uint32_t td_move_relay_unpack(const struct td_move_relay *r, uint64_t i, struct td_range piece,
+                              struct td_step *step)
+{
+    uint32_t own = r->outer[r->program.slot], here = td_tenants_on(&r->tenants[1], own);
+    uint64_t pairs = (uint64_t)here * r->tenants[0].most;
+    uint32_t slot = (uint32_t)(i / pairs), from = r->outer[slot];
+    struct pair x;
+    i %= pairs;
+    if (!find_pair(r, from, own, i / here, i % here, &x))
+        return slot;
+    if (from == own) { /* all at once, with the first piece */
+        struct td_range all = {0, piece.begin == 0 ? x.bytes : 0};
+        step->from = of_array(r, TD_OVERLAP_FROM, &x, all);
+        step->to = of_array(r, TD_OVERLAP_TO, &x, all);
+        return slot;
+    }
+    struct td_range bytes = within(&x, piece);
+    int64_t at = bytes.count ? (int64_t)(x.begin + bytes.begin - piece.begin) : 0;
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, at, (int64_t)bytes.count);
+    step->to = of_array(r, TD_OVERLAP_TO, &x, bytes);
+    return slot;
+}

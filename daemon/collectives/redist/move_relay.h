@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* move_relay: a move of an array as an all-to-all by way of other nodes: phased or two-phase
+ * (us20140201475, us8095585).
+ *
+ * The nodes that have something for each other must be boxes of the machine, all of one shape. Each
+ * of them is a group of its own, with an all-to-all of its own; a unit of that is what the owners
+ * on one node have for those on another, filled up to the longest. Its program becomes a part of
+ * the plan's: its families follow those before, its buffers the plan's scratch.
+ * Owns: its tables and group, in the arena it was made in. Borrows: the move.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_COLLECTIVES_REDIST_MOVE_RELAY_H
+#define TD_COLLECTIVES_REDIST_MOVE_RELAY_H
+
+#include "traffic_matrix.h"
+
+struct td_move_relay {
+    const struct td_array_move *move;
+    struct td_group group;        /* the nodes that exchange with each other, this one among them */
+    uint32_t *outer;              /* [group.slots] their slots in the plan's group */
+    struct td_tenants tenants[2]; /* of the arrays before and after */
+    int64_t base;                 /* of the buffers in scratch */
+    struct td_program program;
+};
+
+/* td_move_relay_make makes one where the plan's method, or AUTO's prediction, wants it and it can
+ * be; else move->relay stays NULL. `room` are the families it may have. Its buffers begin at
+ * *scratch, which goes on behind them. False: no memory. */
+bool td_move_relay_make(struct td_array_move *move, const struct td_plan_input *in,
+                        struct td_arena *arena, unsigned room, int64_t *scratch);
+void td_move_relay_free(struct td_move_relay *relay, struct td_arena *arena);
+
+/* td_move_relay_add adds its families to a plan's program and returns the first. */
+unsigned td_move_relay_add(const struct td_move_relay *relay, struct td_program *p);
+/* td_move_relay_packs_in: whether such a family reads the array before. */
+bool td_move_relay_packs_in(const struct td_move_relay *relay, unsigned family);
+/* td_move_relay_needed makes a family wait for all that writes the array after. */
+void td_move_relay_needed(const struct td_move_relay *relay, struct td_program *p, unsigned first,
+                          unsigned f);
+void td_move_relay_expand(const struct td_move_relay *relay, unsigned first, unsigned family,
+                          uint64_t index, struct td_step *step);
+
+/* What relay.h asks of the units of a move; as td_relay_pack and td_relay_unpack. */
+uint64_t td_move_relay_packs(const struct td_move_relay *relay);
+uint64_t td_move_relay_unpacks(const struct td_move_relay *relay);
+uint32_t td_move_relay_pack(const struct td_move_relay *relay, uint64_t i, struct td_range piece,
+                            struct td_step *step);
+uint32_t td_move_relay_unpack(const struct td_move_relay *relay, uint64_t i, struct td_range piece,
+                              struct td_step *step);
+
+#endif

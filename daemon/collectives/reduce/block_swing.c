@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_swing: reduce-scatter and all-gather of short blocks on a torus, by halving and doubling
+ * with near partners (swing.h): the halves of what reduce_swing does, for a block a rank.
+ *
+ * Every block is cut into 2 D pieces. In scratch the slots' parts of a piece are in the order of
+ * their labels, so those that a node and its partner still have to do with are one run, and each
+ * has a half of it. So blocks are put in order first, or last: a step a slot and piece. */
+#include "collectives/collectives.h"
+#include "swing.h"
+
+/* Families of each piece, role by role: of sums, and of blocks. */
+enum { RECV, FOLD, COMBINE, SEND, ROLES };
+enum { AG_RECV, AG_IN, AG_SEND, AG_OUT };
+_Static_assert((int)ROLES * 2 * (int)TD_DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
+enum {
+    P_GRID,
+    P_STEPS = TD_GRID_PARAMETERS,
+    P_AREA,  /* bytes of all blocks; of sums, what comes has as many besides */
+    P_LOCAL, /* local ranks' numbers are so far apart */
+};
+
+/* range returns which bytes of a block are a piece. */
+static struct td_range range(const struct td_program *p, uint32_t pieces, uint32_t piece)
+{
+    uint64_t element = td_type_bytes(p->call.type);
+    struct td_range r = td_share(p->call.count, pieces, piece);
+    return (struct td_range){r.begin * element, r.count * element};
+}
+
+/* blocks names a piece of what all ranks have for those of a slot, or of what those bring. */
+static struct td_slice blocks(const struct td_program *p, enum td_space space, uint32_t slot,
+                              struct td_range r)
+{
+    int64_t block = (int64_t)(p->call.count * td_type_bytes(p->call.type));
+    int64_t first = td_group_rank(p->group, slot, 0);
+    struct td_slice s = td_slice_at(space, 0, first * block + (int64_t)r.begin, (int64_t)r.count);
+    td_slice_loop(&s, td_ranks_here(p), p->parameter[P_LOCAL] * block, 0);
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* scratch names the parts of some slots, in the order of their labels. */
+static struct td_slice scratch(const struct td_program *p, int64_t area, struct td_range r,
+                               uint64_t place, uint64_t places)
+{
+    uint64_t ranks = td_ranks_here(p), each = ranks * r.count;
+    return td_slice_at(TD_SPACE_SCRATCH, 0,
+                       area * p->parameter[P_AREA] +
+                           (int64_t)(r.begin * ranks * p->group->slots + place * each),
+                       (int64_t)(places * each));
+}
+
+/* own names a piece of what the ranks here get, or bring: a run each. */
+static struct td_slice own(const struct td_program *p, enum td_space space, struct td_range r)
+{
+    struct td_slice s = td_slice_at(space, 0, (int64_t)r.begin, (int64_t)r.count);
+    td_slice_loop(&s, td_ranks_here(p), 0, 1);
+    return s;
+}
+
+/* struct halves: the slots with which a node has all in common after a step's halving, and those
+ * with which its partner has; by label. */
+struct halves {
+    struct td_traffic x;
+    uint64_t mine, other, slots; /* of each */
+};
+
+static struct halves halves_of(const struct td_program *p, const struct td_grid *grid,
+                               uint32_t piece, uint32_t step)
+{
+    struct halves h = {.x = td_swing_exchange(grid, p->slot, piece, step),
+                       .slots = p->group->slots >> (step + 1)};
+    h.mine = td_swing_place(grid, p->slot, piece) / h.slots * h.slots;
+    h.other = h.mine ^ h.slots;
+    return h;
+}
+
+static void address(const struct td_program *p, const struct td_traffic *x, unsigned family,
+                    uint64_t index, struct td_step *step)
+{
+    step->peer = p->group->node[x->partner];
+    step->peer_family = family;
+    step->peer_index = index;
+    step->sign = (int8_t)x->sign;
+}
+
+static void expand_sums(const struct td_program *p, unsigned family, uint64_t index,
+                        struct td_step *step)
+{
+    struct td_grid grid = td_grid_kept(p, P_GRID);
+    uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
+    struct td_range r = range(p, pieces, piece);
+    *step = (struct td_step){.kind = p->family[family].kind,
+                             .type = p->call.type,
+                             .op = p->call.op,
+                             .to_lanes = {1, 0, 0}};
+    if (role == FOLD) {
+        step->from = blocks(p, TD_SPACE_SOURCE, td_swing_slot(&grid, (uint32_t)index, piece), r);
+        step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+        step->to = scratch(p, 0, r, index, 1);
+        return;
+    }
+    struct halves h = halves_of(p, &grid, piece, (uint32_t)index);
+    /* what comes in a step comes after what came before, which was twice as much */
+    struct td_slice coming = scratch(p, 1, r, p->group->slots - 2 * h.slots, h.slots);
+    address(p, &h.x, RECV * pieces + piece, index, step);
+    if (role == SEND) {
+        step->from = scratch(p, 0, r, h.other, h.slots);
+    } else if (role == RECV) {
+        step->to = coming;
+    } else {
+        step->from = scratch(p, 0, r, h.mine, h.slots);
+        step->with = coming;
+        step->from_lanes = step->with_lanes = (struct td_lanes){1, 0, 0};
+        step->to = h.slots == 1 ? own(p, TD_SPACE_DESTINATION, r) : step->from;
+    }
+}
+
+static void expand_blocks(const struct td_program *p, unsigned family, uint64_t index,
+                          struct td_step *step)
+{
+    struct td_grid grid = td_grid_kept(p, P_GRID);
+    uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
+    struct td_range r = range(p, pieces, piece);
+    *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
+    if (role == AG_IN) {
+        step->from = own(p, TD_SPACE_SOURCE, r);
+        step->to = scratch(p, 0, r, td_swing_place(&grid, p->slot, piece), 1);
+        return;
+    }
+    if (role == AG_OUT) {
+        step->from = scratch(p, 0, r, index, 1);
+        step->to = blocks(p, TD_SPACE_DESTINATION, td_swing_slot(&grid, (uint32_t)index, piece), r);
+        step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+        return;
+    }
+    struct halves h =
+        halves_of(p, &grid, piece, (uint32_t)p->parameter[P_STEPS] - 1 - (uint32_t)index);
+    address(p, &h.x, AG_RECV * pieces + piece, index, step);
+    if (role == AG_RECV)
+        step->to = scratch(p, 0, r, h.other, h.slots);
+    else
+        step->from = scratch(p, 0, r, h.mine, h.slots);
+}
+
+static const struct td_method scatter_method = {"reduce_scatter_swing", expand_sums};
+static const struct td_method gather_method = {"allgather_swing", expand_blocks};
+
+/* is_regular: every node has as many ranks, whose numbers are as far apart. */
+static bool is_regular(const struct td_program *p, int64_t *local)
+{
+    const struct td_group *g = p->group;
+    uint32_t ranks = td_ranks_here(p);
+    *local = 0;
+    for (uint32_t slot = 0; slot < g->slots; slot++) {
+        if (td_group_slot_ranks(g, slot) != ranks)
+            return false;
+        for (uint32_t i = 1; i < ranks; i++) {
+            int64_t apart =
+                (int64_t)td_group_rank(g, slot, i) - (int64_t)td_group_rank(g, slot, i - 1);
+            if (*local && apart != *local)
+                return false;
+            *local = apart;
+        }
+    }
+    return true;
+}
+
+/* plan keeps what all steps need to know; false where it cannot be done this way. */
+static bool plan(struct td_program *p, struct td_grid *grid, uint64_t areas)
+{
+    int64_t local = 0;
+    uint64_t block = p->call.count * td_type_bytes(p->call.type);
+    td_grid_of(p->group, p->topology, grid);
+    if (!td_swing_fits(grid) || !is_regular(p, &local) ||
+        block > p->tuning.relay_bytes / areas / p->group->size)
+        return false;
+    td_grid_keep(p, P_GRID, grid);
+    p->parameter[P_STEPS] = td_swing_steps(grid);
+    p->parameter[P_AREA] = (int64_t)((block * p->group->size + 63) & ~(uint64_t)63);
+    p->parameter[P_LOCAL] = local;
+    p->scratch_bytes = (int64_t)areas * p->parameter[P_AREA];
+    return true;
+}
+
+bool td_reduce_scatter_swing_compile(struct td_program *p)
+{
+    struct td_grid grid;
+    if (!plan(p, &grid, 2))
+        return false;
+    uint32_t pieces = 2 * grid.shape.dimensions;
+    uint64_t steps = (uint64_t)p->parameter[P_STEPS];
+    p->method = &scatter_method;
+    td_program_add_each(p, pieces, TD_RECV, steps, "sums of a partner");
+    td_program_add_each(p, pieces, TD_COMBINE, p->group->slots, "local ranks");
+    td_program_add_each(p, pieces, TD_COMBINE, steps, "what came, and own");
+    td_program_add_each(p, pieces, TD_SEND, steps, "sums to a partner");
+    for (uint32_t i = 0; i < pieces; i++) {
+        td_swing_chain(p, FOLD * pieces + i, RECV * pieces + i, COMBINE * pieces + i,
+                       SEND * pieces + i);
+    }
+    return true;
+}
+
+bool td_allgather_swing_compile(struct td_program *p)
+{
+    struct td_grid grid;
+    if (!plan(p, &grid, 1))
+        return false;
+    uint32_t pieces = 2 * grid.shape.dimensions;
+    uint64_t steps = (uint64_t)p->parameter[P_STEPS];
+    p->method = &gather_method;
+    td_program_add_each(p, pieces, TD_RECV, steps, "blocks of a partner's");
+    td_program_add_each(p, pieces, TD_COPY, 1, "blocks of local ranks");
+    td_program_add_each(p, pieces, TD_SEND, steps, "blocks to a partner");
+    td_program_add_each(p, pieces, TD_COPY, p->group->slots, "blocks, to their places");
+    for (uint32_t i = 0; i < pieces; i++) {
+        unsigned send = AG_SEND * pieces + i, out = AG_OUT * pieces + i;
+        td_program_need_all(p, send, AG_IN * pieces + i);
+        td_program_need(p, send, AG_RECV * pieces + i, 1, 1, 0);
+        td_program_need_all(p, out, AG_IN * pieces + i);
+        td_program_need_all(p, out, AG_RECV * pieces + i);
+    }
+    return true;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_rank_order: reductions that need every rank's values side by side, in rank order: scans
+ * and prefixes, reduce-scatter, and any reduction whose bits must not depend on where ranks are.
+ *
+ * The vector is cut into blocks, each block into one segment a node (of a reduce-scatter: a piece
+ * of each of the node's ranks' shares). Every node sends all its ranks' segments to their nodes,
+ * where they lie in rank order; a node folds what is its own, from the first rank to the last, and
+ * sends what comes of it to whom it concerns. So the work is spread as the all-to-all of the
+ * vectors is, and the bracketing is always (((r0 + r1) + r2) + ...).
+ *
+ * Two blocks are under way at a time: scratch has rows for two, a row being what one rank has for
+ * one block's segment here. Results take the place of what they are made of, and FREE is a barrier
+ * after which all nodes may send the block after next. */
+#include "collectives/collectives.h"
+
+enum { AHEAD = 2, ROWS_BYTES = 1 << 22, ROW_MIN = 1024 };
+enum { RECV, RESULT_RECV, COPY, SEND, COMBINE, RESULT_COPY, RESULT_SEND, FREE };
+enum {
+    P_ELEMENT,
+    P_BLOCKS,
+    P_PIECE, /* elements of a segment, at most; of a share's piece */
+    P_RANKS, /* of the node with the most */
+    P_ROW,   /* bytes */
+    P_RUNS,  /* of the node with the most */
+};
+
+static bool scatters(const struct td_program *p)
+{
+    return p->call.kind == TD_KIND_REDUCE_SCATTER;
+}
+
+/* shares returns how many results a fold here makes: one a segment, or one for each rank here. */
+static uint32_t shares(const struct td_program *p, uint32_t slot)
+{
+    return scatters(p) ? td_group_slot_ranks(p->group, slot) : 1;
+}
+
+/* segment returns the elements of a block that a slot folds (of a reduce-scatter: of every share).
+ */
+static struct td_range segment(const struct td_program *p, uint64_t block, uint32_t slot)
+{
+    uint64_t piece = (uint64_t)p->parameter[P_PIECE], slots = scatters(p) ? 1 : p->group->slots;
+    uint64_t per_block = piece * slots, begin = block * per_block, left = p->call.count - begin;
+    struct td_range r = td_block(left < per_block ? left : per_block, slots, slots == 1 ? 0 : slot);
+    r.begin += begin;
+    return r;
+}
+
+static const struct td_run *runs_of(const struct td_group *g, uint32_t slot, uint32_t *count)
+{
+    *count = g->slot_run[slot + 1] - g->slot_run[slot];
+    return &g->run[g->slot_run[slot]];
+}
+
+/* bytes_at names elements of a vector. */
+static struct td_slice bytes_at(const struct td_program *p, enum td_space space, uint32_t rank,
+                                struct td_range r)
+{
+    int64_t element = p->parameter[P_ELEMENT];
+    return td_slice_at(space, rank, (int64_t)r.begin * element, (int64_t)r.count * element);
+}
+
+/* sent names what the ranks of a run here have for a slot's fold: [rank][share][bytes]. A share is
+ * that of a run's rank there; several runs there cannot be one slice, so each is a message. */
+static struct td_slice sent(const struct td_program *p, uint64_t block, const struct td_run *from,
+                            uint32_t slot, const struct td_run *to)
+{
+    struct td_slice s = bytes_at(p, TD_SPACE_SOURCE, from->local, segment(p, block, slot));
+    int64_t share = (int64_t)p->call.count * p->parameter[P_ELEMENT];
+    td_slice_loop(&s, from->count, 0, 1);
+    if (scatters(p)) {
+        s.offset += to->first * share;
+        td_slice_loop(&s, to->count, to->step * share, 0);
+    }
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* rows names where that lies here: [rank of the group][share][piece]. */
+static struct td_slice rows(const struct td_program *p, uint64_t block, const struct td_run *from,
+                            const struct td_run *own)
+{
+    int64_t row = p->parameter[P_ROW], element = p->parameter[P_ELEMENT];
+    int64_t bytes = (int64_t)segment(p, block, p->slot).count * element;
+    int64_t area = (int64_t)(block % AHEAD) * p->group->size * row;
+    struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, area + from->first * row, bytes);
+    td_slice_loop(&s, from->count, from->step * row, 0);
+    if (scatters(p)) {
+        s.offset += own->local * p->parameter[P_PIECE] * element;
+        td_slice_loop(&s, own->count, p->parameter[P_PIECE] * element, 0);
+    }
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* ---- results ---- */
+
+static bool running(const struct td_program *p)
+{
+    return p->call.kind == TD_KIND_SCAN || p->call.kind == TD_KIND_EXSCAN;
+}
+
+/* result names what a fold here has for the ranks of a run: their rows, the row of rank 0, or all
+ * rows. */
+static struct td_slice result(const struct td_program *p, uint64_t block, const struct td_run *to)
+{
+    int64_t row = p->parameter[P_ROW];
+    int64_t bytes = (int64_t)segment(p, block, p->slot).count * p->parameter[P_ELEMENT];
+    int64_t area = (int64_t)(block % AHEAD) * p->group->size * row;
+    struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, area, bytes);
+    if (running(p)) {
+        s.offset += to->first * row;
+        td_slice_loop(&s, to->count, to->step * row, 0);
+    } else if (p->call.kind == TD_KIND_PREFIX) {
+        td_slice_loop(&s, p->group->size, row, 0);
+    }
+    td_slice_simplify(&s);
+    return s;
+}
+
+/* put names where the result of a slot's fold goes in the destinations of a run here. */
+static void put(const struct td_program *p, uint64_t block, uint32_t slot, const struct td_run *run,
+                struct td_step *step)
+{
+    uint32_t root_slot = 0, local = 0;
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (p->call.kind == TD_KIND_REDUCE)
+        td_group_locate(p->group, p->call.root, &root_slot, &local);
+    step->to = bytes_at(p, TD_SPACE_DESTINATION, local, segment(p, block, slot));
+    if (running(p)) {
+        step->to.rank = run->local;
+        td_slice_loop(&step->to, run->count, 0, 1);
+        td_slice_simplify(&step->to);
+        return;
+    }
+    if (p->call.kind == TD_KIND_PREFIX)
+        td_slice_loop(&step->to, p->group->size, (int64_t)p->call.count * p->parameter[P_ELEMENT],
+                      0);
+    if (p->call.kind != TD_KIND_REDUCE)
+        step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+}
+
+/* is_sent: whether results go to a run of other nodes; those for all of a node go once. */
+static bool is_sent(const struct td_program *p, uint32_t slot, uint64_t run)
+{
+    uint32_t root = 0, local = 0;
+    if (p->call.kind == TD_KIND_REDUCE)
+        td_group_locate(p->group, p->call.root, &root, &local);
+    return (running(p) || run == 0) && (p->call.kind != TD_KIND_REDUCE || slot == root);
+}
+
+/* ---- steps ---- */
+
+/* struct exchange: a message of a block, as both ends number it: [block][peer][run here and there].
+ */
+struct exchange {
+    uint64_t block;
+    uint32_t peer;                  /* slot */
+    const struct td_run *from, *to; /* NULL: there is no such run */
+    uint64_t peer_index, to_run;
+};
+
+/* exchange_at decodes step `index` of a family that sends, or receives. Peers are visited from the
+ * successor on, so that not all send to one. */
+static struct exchange exchange_at(const struct td_program *p, uint64_t index, bool sends)
+{
+    const struct td_group *g = p->group;
+    uint64_t most = (uint64_t)p->parameter[P_RUNS], peers = g->slots - 1,
+             pair = index % (most * most);
+    uint64_t j = index / (most * most) % peers;
+    struct exchange e = {.block = index / (most * most) / peers};
+    e.peer = (uint32_t)((p->slot + 1 + j) % g->slots);
+    uint64_t back = (p->slot + g->slots - e.peer - 1) % g->slots;
+    e.peer_index = (e.block * peers + back) * most * most + pair;
+    uint32_t there = 0, here = 0;
+    const struct td_run *theirs = runs_of(g, e.peer, &there), *own = runs_of(g, p->slot, &here);
+    uint64_t from = pair / most, to = pair % most;
+    e.to_run = to;
+    e.from = from < (sends ? here : there) ? (sends ? own : theirs) + from : NULL;
+    e.to = to < (sends ? there : here) ? (sends ? theirs : own) + to : NULL;
+    return e;
+}
+
+static void expand_result(const struct td_program *p, unsigned family, uint64_t index,
+                          struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    bool sends = family == RESULT_SEND;
+    struct exchange e = exchange_at(p, index, sends);
+    step->peer = g->node[e.peer];
+    step->peer_family = RESULT_RECV;
+    step->peer_index = e.peer_index;
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (index % (uint64_t)(p->parameter[P_RUNS] * p->parameter[P_RUNS]) >=
+            (uint64_t)p->parameter[P_RUNS] || /* one for each run of the receiver */
+        !e.to ||
+        !is_sent(p, sends ? e.peer : p->slot, e.to_run))
+        return;
+    if (sends)
+        step->from = result(p, e.block, e.to);
+    else
+        put(p, e.block, e.peer, e.to, step);
+}
+
+static void expand_data(const struct td_program *p, unsigned family, uint64_t index,
+                        struct td_step *step)
+{
+    struct exchange e = exchange_at(p, index, family == SEND);
+    step->peer = p->group->node[e.peer];
+    step->peer_family = RECV;
+    step->peer_index = e.peer_index;
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (!e.from || !e.to || (!scatters(p) && e.to_run > 0))
+        return;
+    if (family == SEND)
+        step->from = sent(p, e.block, e.from, e.peer, e.to);
+    else
+        step->to = rows(p, e.block, e.from, e.to);
+}
+
+/* expand_combine folds share `index % shares` of a block. */
+static void expand_combine(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    uint32_t parts = shares(p, p->slot);
+    uint64_t block = index / parts, share = index % parts;
+    int64_t row = p->parameter[P_ROW], element = p->parameter[P_ELEMENT];
+    struct td_range own = segment(p, block, p->slot);
+    int64_t at = (int64_t)(block % AHEAD) * p->group->size * row +
+                 (int64_t)share * p->parameter[P_PIECE] * element;
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, at, (int64_t)own.count * element);
+    step->from_lanes = (struct td_lanes){p->group->size, row, 0};
+    step->to = step->from;
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+    if (scatters(p)) {
+        step->to = bytes_at(p, TD_SPACE_DESTINATION, (uint32_t)share, own);
+    } else if (running(p) || p->call.kind == TD_KIND_PREFIX) {
+        step->to_lanes = step->from_lanes;
+        step->running = (struct td_running){
+            p->call.kind == TD_KIND_EXSCAN ? TD_RUNNING_BEFORE : TD_RUNNING_UP_TO, 0, 1};
+    }
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    uint64_t runs = (uint64_t)p->parameter[P_RUNS];
+    uint32_t here = 0;
+    const struct td_run *own = runs_of(p->group, p->slot, &here);
+    *step =
+        (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
+    uint64_t from = index / runs % runs, to = index % runs;
+    switch (family) {
+    case RECV:
+    case SEND:
+        expand_data(p, family, index, step);
+        return;
+    case RESULT_RECV:
+    case RESULT_SEND:
+        expand_result(p, family, index, step);
+        return;
+    case COPY:
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+        if (from >= here || to >= here || (!scatters(p) && to > 0))
+            return;
+        step->from = sent(p, index / runs / runs, own + from, p->slot, own + to);
+        step->to = rows(p, index / runs / runs, own + from, own + to);
+        return;
+    case COMBINE:
+        expand_combine(p, index, step);
+        return;
+    case FREE:
+        step->among = (struct td_among){0, p->group->slots, 1};
+        return;
+    default: /* RESULT_COPY */
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+        if (to >= here || !is_sent(p, p->slot, to))
+            return;
+        step->from = result(p, index / runs, own + to);
+        put(p, index / runs, p->slot, own + to, step);
+        return;
+    }
+}
+
+static const struct td_method method = {"reduce_rank_order", expand};
+
+static void plan(struct td_program *p)
+{
+    const struct td_group *g = p->group;
+    uint64_t element = td_type_bytes(p->call.type), ranks = 1, runs = 1;
+    for (uint32_t slot = 0; slot < g->slots; slot++) {
+        uint64_t there = td_group_slot_ranks(g, slot);
+        uint64_t runs_there = g->slot_run[slot + 1] - g->slot_run[slot];
+        ranks = there > ranks ? there : ranks;
+        runs = runs_there > runs ? runs_there : runs;
+    }
+    uint64_t per_row = scatters(p) ? ranks : 1, bytes = ROWS_BYTES / (per_row * g->size);
+    uint64_t piece = (bytes > ROW_MIN ? bytes : ROW_MIN) / element;
+    uint64_t owners = scatters(p) ? 1 : g->slots, whole = (p->call.count + owners - 1) / owners;
+    piece = piece < whole ? piece : whole;
+    p->parameter[P_ELEMENT] = (int64_t)element;
+    p->parameter[P_PIECE] = (int64_t)piece;
+    p->parameter[P_RANKS] = (int64_t)ranks;
+    p->parameter[P_RUNS] = (int64_t)runs;
+    p->parameter[P_ROW] = ((int64_t)(per_row * piece * element) + 15) & ~(int64_t)15;
+    p->parameter[P_BLOCKS] = (int64_t)((p->call.count + piece * owners - 1) / (piece * owners));
+    p->scratch_bytes = AHEAD * (int64_t)g->size * p->parameter[P_ROW];
+}
+
+void td_reduce_rank_order_compile(struct td_program *p)
+{
+    plan(p);
+    p->method = &method;
+    uint64_t blocks = (uint64_t)p->parameter[P_BLOCKS], peers = p->group->slots - 1;
+    uint64_t pairs = (uint64_t)(p->parameter[P_RUNS] * p->parameter[P_RUNS]),
+             parts = shares(p, p->slot);
+    uint64_t messages = peers * pairs, runs = (uint64_t)p->parameter[P_RUNS];
+    uint64_t results = scatters(p) ? 0 : blocks * messages;
+    td_program_add(p, TD_RECV, blocks * messages, "segments to fold");
+    td_program_add(p, TD_RECV, results, "results");
+    td_program_add(p, TD_COPY, blocks * pairs, "segments of local ranks");
+    td_program_add(p, TD_SEND, blocks * messages, "segments to their nodes");
+    td_program_add(p, TD_COMBINE, blocks * parts, "fold in rank order");
+    td_program_add(p, TD_COPY, scatters(p) ? 0 : blocks * runs, "results to local ranks");
+    td_program_add(p, TD_SEND, results, "results to their nodes");
+    uint64_t ahead = blocks > AHEAD ? blocks - AHEAD : 0;
+    td_program_add(p, TD_SYNC, ahead, "rows to be used again");
+    td_program_need(p, COMBINE, RECV, parts, messages, 1);
+    td_program_need(p, COMBINE, COPY, parts, pairs, 1);
+    td_program_need(p, RESULT_COPY, COMBINE, runs, parts, 1);
+    td_program_need(p, RESULT_SEND, COMBINE, messages, parts, 1);
+    if (scatters(p)) {
+        td_program_need(p, FREE, COMBINE, 1, parts, 1);
+    } else {
+        td_program_need(p, FREE, RESULT_COPY, 1, runs, 1);
+        td_program_need(p, FREE, RESULT_SEND, 1, messages, 1);
+    }
+    td_program_need(p, SEND, FREE, messages, 1, 1 - AHEAD);
+    td_program_need(p, COPY, FREE, pairs, 1, 1 - AHEAD);
+}

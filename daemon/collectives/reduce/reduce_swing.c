@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_swing: allreduce on a torus in as many exchanges as its nodes can be halved, with partners
+ * that are near (swing.h): for vectors of which so little would go round the rings of a bucket
+ * algorithm that what a step costs by itself counts.
+ *
+ * HALVES: two partners have the same part of the vector, and each gives the other's half away; when
+ * all have a part of their own, combined, the same exchanges in the opposite order put the parts
+ * together. About as many bytes pass a link as in the bucket algorithm.
+ * WHOLE: partners exchange all they have, so half of the steps do, but a link has all the bytes in
+ * each. The steps come in the opposite order too: then whoever has exchanged has, bit for bit, the
+ * same sums, as an exchange in the order of the labels joins two sets of nodes that all have one
+ * value each; and of two operands the one from bit 0 comes first.
+ *
+ * Every piece's exchanges wait for each other. What comes has room of its own in each, since a
+ * partner may be some exchanges ahead. */
+#include "collectives/collectives.h"
+#include "swing.h"
+
+/* Families of each piece, role by role; WHOLE has the first four. */
+enum { RECV, FOLD, COMBINE, SEND, AG_RECV, AG_SEND, ROLES };
+enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
+enum {
+    P_GRID,
+    P_STEPS = TD_GRID_PARAMETERS,
+    P_AREA, /* bytes of scratch for one vector */
+};
+
+static bool is_whole(const struct td_program *p)
+{
+    return p->tuning.rings == TD_RINGS_WHOLE;
+}
+
+static uint64_t element_of(const struct td_program *p)
+{
+    return td_type_bytes(p->call.type);
+}
+
+static struct td_range piece_of(const struct td_program *p, const struct td_grid *grid,
+                                uint32_t piece)
+{
+    return td_share(p->call.count, 2 * grid->shape.dimensions, piece);
+}
+
+/* struct part: the elements that a node has after some halvings of a piece, and how many it was
+ * given on the way there. */
+struct part {
+    struct td_range own;
+    uint64_t came;
+};
+
+static struct td_range half(struct td_range r, uint32_t bit)
+{
+    struct td_range h = td_share(r.count, 2, bit);
+    return (struct td_range){r.begin + h.begin, h.count};
+}
+
+static struct part part_after(const struct td_program *p, const struct td_grid *grid,
+                              uint32_t piece, uint32_t steps)
+{
+    struct part part = {.own = piece_of(p, grid, piece)};
+    for (uint32_t s = 0; s < steps; s++) {
+        part.own = half(part.own, td_swing_exchange(grid, p->slot, piece, s).bit);
+        part.came += part.own.count;
+    }
+    return part;
+}
+
+static struct td_slice in(const struct td_program *p, enum td_space space, struct td_range r)
+{
+    uint64_t element = element_of(p);
+    return td_slice_at(space, 0, (int64_t)(r.begin * element), (int64_t)(r.count * element));
+}
+
+/* scratch names elements of an area, which has room for a vector and one element a piece and step
+ * besides. */
+static struct td_slice scratch(const struct td_program *p, uint64_t area, uint64_t begin,
+                               uint64_t count)
+{
+    uint64_t element = element_of(p);
+    return td_slice_at(TD_SPACE_SCRATCH, 0,
+                       (int64_t)(area * (uint64_t)p->parameter[P_AREA] + begin * element),
+                       (int64_t)(count * element));
+}
+
+/* expand_fold: the local ranks' values of a piece. */
+static void expand_fold(const struct td_program *p, struct td_range r, struct td_step *step)
+{
+    step->from = in(p, TD_SPACE_SOURCE, r);
+    step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+    step->to = scratch(p, 0, r.begin, r.count);
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+}
+
+/* join makes a step the COMBINE of two operands; of the last, the result is every rank's. */
+static void join(const struct td_program *p, const struct td_slice *first,
+                 const struct td_slice *second, const struct td_slice *to, bool last,
+                 struct td_range r, struct td_step *step)
+{
+    step->from = *first;
+    step->with = *second;
+    step->from_lanes = step->with_lanes = (struct td_lanes){1, 0, 0};
+    step->to = last ? in(p, TD_SPACE_DESTINATION, r) : *to;
+    step->to_lanes = (struct td_lanes){last ? td_ranks_here(p) : 1, 0, last};
+}
+
+/* expand_whole: exchange `index` of whole pieces. Area 2 i has the sums before it, area 2 i + 1
+ * what comes. */
+static void expand_whole(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                         uint32_t role, uint64_t index, struct td_step *step)
+{
+    uint32_t last = (uint32_t)p->parameter[P_STEPS] - 1;
+    struct td_traffic x = td_swing_exchange(grid, p->slot, piece, last - (uint32_t)index);
+    struct td_range r = piece_of(p, grid, piece);
+    struct td_slice sums = scratch(p, 2 * index, r.begin, r.count);
+    struct td_slice coming = scratch(p, 2 * index + 1, r.begin, r.count);
+    step->peer = p->group->node[x.partner];
+    if (role == SEND) {
+        step->sign = (int8_t)x.sign;
+        step->peer_family = RECV * 2 * grid->shape.dimensions + piece;
+        step->peer_index = index;
+        step->from = sums;
+    } else if (role == RECV) {
+        step->to = coming;
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+    } else {
+        struct td_slice next = scratch(p, 2 * index + 2, r.begin, r.count);
+        join(p, x.bit ? &coming : &sums, x.bit ? &sums : &coming, &next, index == last, r, step);
+    }
+}
+
+/* expand_sums: halving `index`. Area 0 has the sums, area 1 what comes, one after the other. */
+static void expand_sums(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                        uint32_t role, uint64_t index, struct td_step *step)
+{
+    struct td_traffic x = td_swing_exchange(grid, p->slot, piece, (uint32_t)index);
+    struct part part = part_after(p, grid, piece, (uint32_t)index);
+    struct td_range keep = half(part.own, x.bit), give = half(part.own, !x.bit);
+    uint64_t place = piece_of(p, grid, piece).begin + piece * (uint64_t)p->parameter[P_STEPS];
+    struct td_slice coming = scratch(p, 1, place + part.came, keep.count);
+    step->peer = p->group->node[x.partner];
+    if (role == SEND) {
+        step->sign = (int8_t)x.sign;
+        step->peer_family = RECV * 2 * grid->shape.dimensions + piece;
+        step->peer_index = index;
+        step->from = scratch(p, 0, give.begin, give.count);
+    } else if (role == RECV) {
+        step->to = coming;
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+    } else {
+        struct td_slice sums = scratch(p, 0, keep.begin, keep.count);
+        bool last = index + 1 == (uint64_t)p->parameter[P_STEPS];
+        join(p, &sums, &coming, &sums, last, keep, step);
+    }
+}
+
+/* expand_results: halving taken back, the last first. */
+static void expand_results(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+                           uint32_t role, uint64_t index, struct td_step *step)
+{
+    uint32_t s = (uint32_t)p->parameter[P_STEPS] - 1 - (uint32_t)index;
+    struct td_traffic x = td_swing_exchange(grid, p->slot, piece, s);
+    struct td_range both = part_after(p, grid, piece, s).own;
+    step->peer = p->group->node[x.partner];
+    if (role == AG_RECV) {
+        step->to = in(p, TD_SPACE_DESTINATION, half(both, !x.bit));
+        step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+        return;
+    }
+    step->sign = (int8_t)x.sign;
+    step->peer_family = AG_RECV * 2 * grid->shape.dimensions + piece;
+    step->peer_index = index;
+    step->from = in(p, TD_SPACE_DESTINATION, half(both, x.bit));
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    struct td_grid grid = td_grid_kept(p, P_GRID);
+    uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
+    *step =
+        (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
+    if (role == FOLD)
+        expand_fold(p, piece_of(p, &grid, piece), step);
+    else if (role == AG_RECV || role == AG_SEND)
+        expand_results(p, &grid, piece, role, index, step);
+    else if (is_whole(p))
+        expand_whole(p, &grid, piece, role, index, step);
+    else
+        expand_sums(p, &grid, piece, role, index, step);
+}
+
+static const struct td_method halves_method = {"reduce_swing", expand};
+static const struct td_method whole_method = {"reduce_swing_whole", expand};
+
+bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings)
+{
+    struct td_grid grid;
+    td_grid_of(p->group, p->topology, &grid);
+    if (!td_swing_fits(&grid) || grid.shape.dimensions > DIMENSIONS_MAX)
+        return false;
+    bool whole = rings == TD_RINGS_WHOLE;
+    uint64_t steps = td_swing_steps(&grid), element = element_of(p);
+    uint32_t pieces = 2 * grid.shape.dimensions;
+    uint64_t areas = whole ? 2 * steps : 2;
+    if (p->call.count > p->tuning.relay_bytes / areas / element)
+        return false;
+    p->tuning.rings = (uint8_t)rings;
+    p->method = whole ? &whole_method : &halves_method;
+    td_grid_keep(p, P_GRID, &grid);
+    p->parameter[P_STEPS] = (int64_t)steps;
+    p->parameter[P_AREA] =
+        (int64_t)(((p->call.count + pieces * steps) * element + 63) & ~(uint64_t)63);
+    p->scratch_bytes = (int64_t)areas * p->parameter[P_AREA];
+    static const struct {
+        enum td_step_kind kind;
+        const char *label;
+    } roles[ROLES] = {{TD_RECV, "sums of a partner"},     {TD_COMBINE, "local ranks"},
+                      {TD_COMBINE, "what came, and own"}, {TD_SEND, "sums to a partner"},
+                      {TD_RECV, "results of a partner"},  {TD_SEND, "results to a partner"}};
+    for (unsigned role = 0; role < (whole ? AG_RECV : ROLES); role++)
+        td_program_add_each(p, pieces, roles[role].kind, role == FOLD ? 1 : steps,
+                            roles[role].label);
+    for (uint32_t i = 0; i < pieces; i++) {
+        unsigned combine = COMBINE * pieces + i;
+        td_swing_chain(p, FOLD * pieces + i, RECV * pieces + i, combine, SEND * pieces + i);
+        if (whole)
+            continue;
+        td_program_need_all(p, AG_SEND * pieces + i, combine);
+        td_program_need(p, AG_SEND * pieces + i, AG_RECV * pieces + i, 1, 1, 0);
+    }
+    return true;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_chain: scans where ranks are numbered node by node. Chunk by chunk, a node takes what the
+ * ranks before its own make together from the node before it, folds on through its own ranks,
+ * straight from their memory into their results, and passes what all of them make together on to
+ * the next node. Of a scan that is the last rank's result, of an exscan one more fold.
+ *
+ * The chunks follow each other, so N nodes take the time of N - 2 chunks more than two, and each
+ * byte crosses each link of the chain once. The bracketing is always (((r0 + r1) + r2) + ...). On a
+ * single node only the folds are left: each element is read once and written once a rank.
+ *
+ * What comes lies in scratch, which has room for two windows of chunks. FREE is a barrier after
+ * which all nodes may send the window after next. On the routed fabric, where chains are long and a
+ * packet is there soon, chunks are some packets, and a window is as long as the chain twice. */
+#include "collectives/collectives.h"
+
+enum { AHEAD = 2, WINDOW_MIN = 8, CHUNK_MAX = TD_COMPUTE_BYTES / 2 };
+enum { RECV, TOTAL, FOLD, SEND, FREE };
+/* Bytes of the vector; of a chunk; of its place in scratch, and how many. */
+enum { P_BYTES, P_CHUNK, P_PLACE, P_PLACES };
+
+static bool is_last(const struct td_program *p)
+{
+    return p->slot + 1 == p->group->slots;
+}
+
+/* in_order: the ranks of each slot follow those of the slot before it. */
+static bool in_order(const struct td_group *g)
+{
+    for (uint32_t slot = 0; slot < g->slots; slot++) {
+        const struct td_run *run = &g->run[g->slot_run[slot]];
+        if (g->slot_run[slot + 1] - g->slot_run[slot] != 1 || run->first != g->slot_rank[slot] ||
+            (run->count > 1 && run->step != 1))
+            return false;
+    }
+    return true;
+}
+
+static struct td_slice chunk(const struct td_program *p, enum td_space space, uint32_t rank,
+                             uint64_t index)
+{
+    int64_t each = p->parameter[P_CHUNK], begin = (int64_t)index * each;
+    int64_t left = p->parameter[P_BYTES] - begin;
+    return td_slice_at(space, rank, begin, left < each ? left : each);
+}
+
+/* in_scratch names the place of a chunk that comes (area 0), or is made for the next node (1). */
+static struct td_slice in_scratch(const struct td_program *p, int64_t area, uint64_t index)
+{
+    struct td_slice s = chunk(p, TD_SPACE_SCRATCH, 0, index);
+    int64_t places = p->parameter[P_PLACES], first = p->slot == 0 ? 0 : area * places;
+    s.offset = (first + (int64_t)index % places) * p->parameter[P_PLACE];
+    return s;
+}
+
+/* operands makes `step` a COMBINE of what comes and what the ranks here have. */
+static void operands(const struct td_program *p, uint64_t index, struct td_step *step)
+{
+    step->from = chunk(p, TD_SPACE_SOURCE, 0, index);
+    step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
+    if (p->slot == 0)
+        return;
+    step->with = step->from;
+    step->with_lanes = step->from_lanes;
+    step->from = in_scratch(p, 0, index);
+    step->from_lanes = (struct td_lanes){1, 0, 0};
+}
+
+static void expand(const struct td_program *p, unsigned family, uint64_t index,
+                   struct td_step *step)
+{
+    const struct td_group *g = p->group;
+    uint32_t ranks = td_ranks_here(p);
+    bool scans = p->call.kind == TD_KIND_SCAN;
+    *step =
+        (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
+    switch (family) {
+    case RECV:
+        step->peer = g->node[p->slot - 1];
+        step->to = in_scratch(p, 0, index);
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+        return;
+    case TOTAL:
+        operands(p, index, step);
+        step->to = in_scratch(p, 1, index);
+        step->to_lanes = (struct td_lanes){1, 0, 0};
+        return;
+    case FOLD:
+        operands(p, index, step);
+        step->to = chunk(p, TD_SPACE_DESTINATION, 0, index);
+        step->to_lanes = (struct td_lanes){ranks, 0, 1};
+        step->running =
+            (struct td_running){scans ? TD_RUNNING_UP_TO : TD_RUNNING_BEFORE, p->slot > 0, 1};
+        return;
+    case SEND:
+        step->peer = g->node[p->slot + 1];
+        step->peer_family = RECV;
+        step->peer_index = index;
+        step->from =
+            scans ? chunk(p, TD_SPACE_DESTINATION, ranks - 1, index) : in_scratch(p, 1, index);
+        return;
+    default: /* FREE */
+        step->among = (struct td_among){0, g->slots, 1};
+        return;
+    }
+}
+
+static const struct td_method method = {"scan_chain", expand};
+
+/* With n packets, N nodes, and a slot that a chunk costs besides, n + N c + n / c is least at the
+ * square root of n / N. */
+uint64_t td_scan_chain_chunk(const struct td_program *p)
+{
+    uint64_t packet = p->tuning.packet_bytes, many = 1;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED || packet == 0 || packet >= CHUNK_MAX)
+        return CHUNK_MAX;
+    uint64_t packets = p->call.count * td_type_bytes(p->call.type) / packet / p->group->slots;
+    while ((many + 1) * (many + 1) <= packets && (many + 1) * packet <= CHUNK_MAX)
+        many++;
+    return (many * packet + 63) & ~(uint64_t)63; /* no number is cut */
+}
+
+/* window_of returns how many chunks are a window. */
+static uint64_t window_of(const struct td_program *p, uint64_t chunk)
+{
+    uint64_t most = p->tuning.relay_bytes / (2 * AHEAD * chunk), window = 2 * p->group->slots;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED)
+        return WINDOW_MIN;
+    window = window < most ? window : most;
+    return window > WINDOW_MIN ? window : WINDOW_MIN;
+}
+
+bool td_scan_chain_compile(struct td_program *p)
+{
+    if (!in_order(p->group))
+        return false;
+    bool scans = p->call.kind == TD_KIND_SCAN;
+    int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
+    int64_t each = (int64_t)td_scan_chain_chunk(p);
+    uint64_t chunks = (uint64_t)(bytes / each + (bytes % each != 0));
+    uint64_t window = window_of(p, (uint64_t)each), windows = (chunks + window - 1) / window;
+    uint64_t comes = p->slot > 0 ? chunks : 0, goes = is_last(p) ? 0 : chunks;
+    p->method = &method;
+    p->parameter[P_BYTES] = bytes;
+    p->parameter[P_CHUNK] = each;
+    p->parameter[P_PLACE] = bytes < each ? (bytes + 15) & ~(int64_t)15 : each;
+    p->parameter[P_PLACES] = (int64_t)(chunks < AHEAD * window ? chunks : AHEAD * window);
+    int64_t areas = (comes > 0) + (goes > 0 && !scans);
+    p->scratch_bytes = areas * p->parameter[P_PLACES] * p->parameter[P_PLACE];
+    td_program_add(p, TD_RECV, comes, "of the ranks before");
+    td_program_add(p, TD_COMBINE, scans ? 0 : goes, "of the ranks up to the last here");
+    td_program_add(p, TD_COMBINE, chunks, "results of the ranks here");
+    td_program_add(p, TD_SEND, goes, "to the next node");
+    uint64_t ahead = p->group->slots > 1 && windows > AHEAD ? windows - AHEAD : 0;
+    td_program_add(p, TD_SYNC, ahead, "scratch to be used again");
+    if (comes) {
+        td_program_need(p, TOTAL, RECV, 1, 1, 1);
+        td_program_need(p, FOLD, RECV, 1, 1, 1);
+    }
+    if (!scans && goes) /* in place, it takes what the total is made of */
+        td_program_need(p, FOLD, TOTAL, 1, 1, 1);
+    td_program_need(p, SEND, scans ? FOLD : TOTAL, 1, 1, 1);
+    td_program_need(p, FREE, FOLD, 1, window, 1);
+    td_program_need(p, FREE, SEND, 1, window, 1);
+    td_program_need(p, SEND, FREE, window, 1, 1 - AHEAD);
+    td_program_need(p, TOTAL, FREE, window, 1, 1 - AHEAD);
+    return true;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "communicator.h"
+#include "core/inspect.h"
+#include "job.h"
+#include "core/operation/operation.h"
+#include "shrink.h"
+
+struct td_client *td_client_find(struct td_core *core, uint32_t id)
+{
+    struct td_client *c = core->client[id % TD_CLIENT_BUCKETS];
+    while (c && c->id != id)
+        c = c->next;
+    return c;
+}
+
+static uint32_t count_clients(const struct td_core *core)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
+        for (const struct td_client *c = core->client[i]; c; c = c->next)
+            count++;
+    return count;
+}
+
+/* refuse answers a client that the core does not keep. */
+static void refuse(struct td_core *core, uint32_t id, uint64_t request, td_err error,
+                   const char *text)
+{
+    td_reply_error(core, id, request, error, text);
+    td_core_act(core, TD_ACTION_CLOSE_CLIENT)->u.close.client = id;
+}
+
+void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid)
+{
+    struct td_client *c = NULL;
+    if (core->stopping)
+        refuse(core, id, 0, TD_ERR_SHUTDOWN, "the daemon is stopping");
+    else if (count_clients(core) >= core->settings.clients_max)
+        refuse(core, id, 0, TD_ERR_BUSY,
+               td_core_format(core,
+                              "the daemon serves its most, %u clients: raise [limits] clients",
+                              core->settings.clients_max));
+    else if (!(c = td_arena_alloc(core->arena, sizeof *c)))
+        refuse(core, id, 0, TD_ERR_NO_MEMORY,
+               "the daemon has no memory left: raise [limits] memory");
+    if (!c)
+        return;
+    *c = (struct td_client){
+        .next = core->client[id % TD_CLIENT_BUCKETS], .id = id, .uid = uid, .pid = pid};
+    core->client[id % TD_CLIENT_BUCKETS] = c;
+}
+
+/* ---- regions ---- */
+
+static struct td_region *find_region(struct td_client *c, uint32_t number)
+{
+    struct td_region *r = c->regions;
+    while (r && r->number != number)
+        r = r->next;
+    return r;
+}
+
+static bool release_dead(struct td_core *core, struct td_task *task)
+{
+    (void)task;
+    while (core->dead_regions) {
+        if (!td_core_room(core))
+            return false;
+        struct td_region *r = core->dead_regions;
+        core->dead_regions = r->next;
+        td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = r->handle;
+        td_arena_free(core->arena, r);
+    }
+    return true;
+}
+
+static void bury(struct td_core *core, struct td_region *r)
+{
+    r->next = core->dead_regions;
+    core->dead_regions = r;
+    core->dead_task.advance = release_dead;
+    td_core_queue(core, &core->dead_task);
+}
+
+void td_region_release(struct td_core *core, struct td_region *r)
+{
+    if (r && --r->uses == 0 && r->orphan)
+        bury(core, r);
+}
+
+td_err td_region_use(struct td_core *core, struct td_client *client, const struct td_place *place,
+                     uint64_t need_bytes, const char *what, struct td_region **region,
+                     const char **text)
+{
+    *region = NULL;
+    if (need_bytes == 0)
+        return TD_OK;
+    struct td_region *r = find_region(client, place->region);
+    if (!r) {
+        *text = td_core_format(core, "the %s names region %u, which this process has not shared",
+                               what, place->region);
+        return TD_ERR_INVALID;
+    }
+    if (place->bytes < need_bytes || place->offset > r->bytes ||
+        need_bytes > r->bytes - place->offset) {
+        *text = td_core_format(
+            core, "the %s needs %llu bytes, but %llu at offset %llu of a region of %llu were given",
+            what, (unsigned long long)need_bytes, (unsigned long long)place->bytes,
+            (unsigned long long)place->offset, (unsigned long long)r->bytes);
+        return TD_ERR_INVALID;
+    }
+    if (r->failed) {
+        *text = td_core_format(core, "the memory of the %s was lost (SIGBUS)", what);
+        return TD_ERR_SYSTEM;
+    }
+    r->uses++;
+    *region = r;
+    return TD_OK;
+}
+
+static void add_region(struct td_core *core, struct td_client *c, const struct td_request *q)
+{
+    const char *text = NULL;
+    td_err error = q->u.region.error;
+    struct td_region *r = NULL;
+    if (error != TD_OK) {
+        td_reply_error(core, c->id, q->id, error, q->u.region.text);
+        return;
+    }
+    if (q->u.region.region == 0 || find_region(c, q->u.region.region)) {
+        error = TD_ERR_INVALID;
+        text = td_core_format(core, "region number %u is 0 or in use", q->u.region.region);
+    } else if (!(r = td_arena_alloc(core->arena, sizeof *r))) {
+        error = TD_ERR_NO_MEMORY;
+        text = "the daemon has no memory left: raise [limits] memory";
+    }
+    if (error != TD_OK) {
+        td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
+        td_reply_error(core, c->id, q->id, error, text);
+        return;
+    }
+    *r = (struct td_region){.next = c->regions,
+                            .number = q->u.region.region,
+                            .handle = q->u.region.handle,
+                            .bytes = q->u.region.bytes};
+    c->regions = r;
+    td_reply_done(core, c->id, q->id);
+}
+
+static void drop_region(struct td_core *core, struct td_client *c, const struct td_request *q)
+{
+    for (struct td_region **link = &c->regions; *link; link = &(*link)->next) {
+        struct td_region *r = *link;
+        if (r->number != q->u.region.region)
+            continue;
+        *link = r->next;
+        r->orphan = true; /* what still uses it releases it: a cancelled call on record does */
+        if (r->uses == 0)
+            bury(core, r);
+        td_reply_done(core, c->id, q->id);
+        return;
+    }
+    if (q->id)
+        td_reply_error(core, c->id, q->id, TD_ERR_INVALID,
+                       td_core_format(core, "region %u is not shared", q->u.region.region));
+}
+
+void td_client_region_failed(struct td_core *core, uint32_t handle)
+{
+    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
+        for (struct td_client *c = core->client[i]; c; c = c->next)
+            for (struct td_region *r = c->regions; r; r = r->next)
+                if (r->handle == handle)
+                    r->failed = true;
+}
+
+/* ---- coming and going ---- */
+
+/* forget takes the client out of everything; the driver already knows. */
+static void forget(struct td_core *core, uint32_t id)
+{
+    struct td_client **link = &core->client[id % TD_CLIENT_BUCKETS];
+    while (*link && (*link)->id != id)
+        link = &(*link)->next;
+    struct td_client *c = *link;
+    if (!c)
+        return;
+    *link = c->next;
+    td_job_client_gone(core, c);
+    td_communicator_client_gone(core, c);
+    while (c->regions) {
+        struct td_region *r = c->regions;
+        c->regions = r->next;
+        r->orphan = true;
+        if (r->uses == 0)
+            bury(core, r);
+    }
+    td_arena_free(core->arena, c);
+}
+
+void td_client_close(struct td_core *core, uint32_t id)
+{
+    forget(core, id);
+}
+
+void td_client_expel(struct td_core *core, uint32_t id, td_err error, const char *text)
+{
+    if (!td_client_find(core, id))
+        return;
+    refuse(core, id, 0, error, text);
+    forget(core, id);
+}
+
+static void greet(struct td_core *core, struct td_client *c, const struct td_request *q)
+{
+    c->greeted = true;
+    snprintf(c->program, sizeof c->program, "%s", q->u.hello.program ? q->u.hello.program : "");
+    struct td_reply *r = td_reply_new(core, c->id, q->id, TD_REPLY_WELCOME);
+    r->u.welcome.node = core->node;
+    r->u.welcome.incarnation = core->options.incarnation;
+    r->u.welcome.topology = core->options.topology;
+    r->u.welcome.packet_bytes = core->settings.packet_bytes;
+    r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
+}
+
+void td_client_request(struct td_core *core, uint32_t id, const struct td_request *q)
+{
+    struct td_client *c = td_client_find(core, id);
+    if (!c) { /* the driver had not closed it yet */
+        if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)
+            td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
+        return;
+    }
+    if (!c->greeted && q->kind != TD_REQUEST_HELLO) {
+        if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)
+            td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
+        td_client_expel(core, id, TD_ERR_PROTOCOL, "the first request must be HELLO");
+        return;
+    }
+    switch (q->kind) {
+    case TD_REQUEST_HELLO:
+        greet(core, c, q);
+        return;
+    case TD_REQUEST_REGION:
+        add_region(core, c, q);
+        return;
+    case TD_REQUEST_UNREGION:
+        drop_region(core, c, q);
+        return;
+    case TD_REQUEST_JOIN:
+        td_job_request(core, c, q);
+        return;
+    case TD_REQUEST_LEAVE:
+        td_communicator_leave(core, c, q);
+        return;
+    case TD_REQUEST_OPERATION:
+        td_operation_request(core, c, q);
+        return;
+    case TD_REQUEST_UNPLAN:
+        td_communicator_unplan(core, c, q);
+        return;
+    case TD_REQUEST_CANCEL:
+        if (!td_job_cancel(core, c, q->u.cancel.request) &&
+            !td_shrink_cancel(core, c, q->u.cancel.request))
+            td_operation_cancel(core, c, q->u.cancel.request);
+        td_reply_done(core, c->id, q->id);
+        return;
+    case TD_REQUEST_STATUS:
+        td_inspect_reply(core, c, q);
+        return;
+    case TD_REQUEST_GROUP:
+        td_communicator_make(core, c, q);
+        return;
+    case TD_REQUEST_SHRINK:
+        td_shrink_request(core, c, q);
+        return;
+    }
+    td_client_expel(core, id, TD_ERR_PROTOCOL, "the request is of no known kind");
+}

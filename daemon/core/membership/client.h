@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client: local processes and the memory they share with the daemon.
+ * Owns: clients, and regions until nothing uses them: a region outlives its client while an
+ * operation moves its bytes.
+ * Invariant: the driver keeps a region mapped exactly while it is on a client's list, used, or on
+ * core->dead_regions. */
+#ifndef TD_CORE_MEMBERSHIP_CLIENT_H
+#define TD_CORE_MEMBERSHIP_CLIENT_H
+
+#include "core/core_internal.h"
+
+enum { TD_PROGRAM_MAX = 64 };
+
+struct td_region {
+    struct td_region *next;
+    uint32_t number; /* the client's */
+    uint32_t handle; /* the driver's */
+    uint64_t bytes;
+    uint32_t uses; /* places of operations */
+    bool failed;   /* SIGBUS: its bytes are lost */
+    bool orphan;   /* off its client's list; freed with the last use */
+};
+
+struct td_client {
+    struct td_client *next;
+    uint32_t id; /* the driver's */
+    uint64_t uid, pid;
+    bool greeted;
+    char program[TD_PROGRAM_MAX];
+    struct td_region *regions;
+};
+
+struct td_client *td_client_find(struct td_core *core, uint32_t id);
+void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid);
+/* td_client_request dispatches; td_client_close is for a client that is gone: its ranks are lost.
+ */
+void td_client_request(struct td_core *core, uint32_t id, const struct td_request *request);
+void td_client_close(struct td_core *core, uint32_t id);
+/* td_client_expel closes a client that broke the rules, with a sentence. */
+void td_client_expel(struct td_core *core, uint32_t id, td_err error, const char *text);
+void td_client_region_failed(struct td_core *core, uint32_t handle);
+
+/* td_region_use resolves a place of the client: on TD_OK *region (NULL when the place has no bytes)
+ * is held until td_region_release. Otherwise *text is a sentence. */
+td_err td_region_use(struct td_core *core, struct td_client *client, const struct td_place *place,
+                     uint64_t need_bytes, const char *what, struct td_region **region,
+                     const char **text);
+void td_region_release(struct td_core *core, struct td_region *region);
+
+#endif

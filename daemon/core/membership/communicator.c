@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "communicator.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/operation/flood.h"
+#include "job.h"
+#include "core/net/link.h"
+#include "core/operation/operation.h"
+#include "model/planes.h"
+#include "registry.h"
+#include "shrink.h"
+#include "core/net/fabric_routed.h"
+
+static bool advance(struct td_core *core, struct td_task *task);
+
+/* ---- coming and going ---- */
+
+static void free_arrays(struct td_core *core, struct td_communicator *c)
+{
+    td_shrink_free(core, c);
+    td_arena_free(core->arena, c->lost_rank);
+    td_arena_free(core->arena, c->lost_slot);
+    td_group_free(&c->group, core->arena);
+    td_tree_free(&c->tree, core->arena);
+    td_communicator_tree_give(core, c->call_tree);
+    td_arena_free(core->arena, c->seat);
+    td_arena_free(core->arena, c->rank_node);
+    td_arena_free(core->arena, c->rank_token);
+    td_arena_free(core->arena, c->member);
+}
+
+/* take_place builds the group and finds this node's place in it and in its tree. */
+static bool take_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
+                       uint32_t size)
+{
+    struct td_group *g = &c->group;
+    if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
+        return false;
+    td_err error = core->torus ? td_planes_best(&c->tree, core->arena, &core->options.topology,
+                                                g->node, g->slots)
+                               : td_tree_heap(&c->tree, core->arena, g->slots);
+    if (error != TD_OK)
+        return false;
+    c->closed = td_planes_closed(&core->options.topology, g->node, g->slots);
+    c->slot = td_group_slot(g, core->node);
+    c->ranks = td_group_slot_ranks(g, c->slot);
+    c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
+    c->lost_rank = td_arena_alloc(core->arena, td_bit_bytes(g->size));
+    c->lost_slot = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
+    c->has_parent = c->slot != c->tree.root;
+    c->parent = g->node[c->tree.parent[c->slot]];
+    c->children = td_tree_children(&c->tree, c->slot, c->child);
+    for (uint32_t i = 0; i < c->children; i++)
+        c->child[i] = g->node[c->child[i]];
+    return c->seat && c->lost_rank && c->lost_slot;
+}
+
+struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
+                                               const char *name, uint64_t uid, uint32_t size,
+                                               uint32_t *rank_node, uint64_t *rank_token,
+                                               uint32_t from)
+{
+    struct td_communicator *c = td_arena_alloc(core->arena, sizeof *c);
+    if (!c)
+        return NULL;
+    c->task.advance = advance;
+    c->instance = c->world = instance;
+    c->uid = uid;
+    c->number = core->next_communicator++;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    if (!take_place(core, c, rank_node, size)) {
+        free_arrays(core, c);
+        td_arena_free(core->arena, c);
+        return NULL;
+    }
+    c->rank_node = rank_node;
+    c->rank_token = rank_token;
+    c->members_from = from;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        c->seat[i] =
+            (struct td_seat){.state = TD_SEAT_DIED, .rank = td_group_rank(&c->group, c->slot, i)};
+    for (uint32_t s = 0; s < c->group.slots; s++)
+        if (s != c->slot)
+            td_link_watch(core, c->group.node[s]);
+    c->next = core->communicators;
+    core->communicators = c;
+    td_core_queue(core, &c->task);
+    return c;
+}
+
+static void destroy(struct td_core *core, struct td_communicator *c)
+{
+    struct td_communicator **link = &core->communicators;
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    td_communicator_note_gone(core, c->instance);
+    for (uint32_t s = 0; s < c->group.slots; s++)
+        if (s != c->slot)
+            td_link_unwatch(core, c->group.node[s]);
+    while (c->plans) {
+        struct td_plan *plan = c->plans;
+        c->plans = plan->next;
+        td_plan_free(plan, core->arena, &core->options.planner);
+    }
+    td_core_unqueue(core, &c->task);
+    free_arrays(core, c);
+    td_arena_free(core->arena, c);
+}
+
+struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
+                                             uint32_t index)
+{
+    struct td_communicator *c = core->communicators;
+    while (c && (c->instance != instance || c->index != index))
+        c = c->next;
+    return c;
+}
+
+struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
+                                     uint32_t number, struct td_communicator **communicator)
+{
+    struct td_communicator *c = core->communicators;
+    while (c && c->number != number)
+        c = c->next;
+    *communicator = c;
+    for (uint32_t i = 0; c && i < c->ranks; i++)
+        if (c->seat[i].client == client)
+            return &c->seat[i];
+    return NULL;
+}
+
+static bool has_operations(const struct td_communicator *c)
+{
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+        if (c->operation[i])
+            return true;
+    return false;
+}
+
+static bool has_seats(const struct td_communicator *c)
+{
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (c->seat[i].state == TD_SEAT_TAKEN)
+            return true;
+    return false;
+}
+
+void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence)
+{
+    c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = NULL;
+    c->retired[sequence % TD_GROUP_OPERATIONS_MAX] = true;
+    c->missed[sequence % TD_GROUP_OPERATIONS_MAX] = 0;
+    while (c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX]) {
+        c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
+        c->first_sequence++;
+    }
+    if (c->broken || c->losing)
+        td_core_queue(core, &c->task); /* it may have been the last */
+}
+
+/* ---- trees of calls ---- */
+
+void td_communicator_tree_give(struct td_core *core, struct td_call_tree *tree)
+{
+    if (!tree || --tree->uses > 0)
+        return;
+    td_tree_free(&tree->tree, core->arena);
+    td_arena_free(core->arena, tree);
+}
+
+bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
+                          const struct td_call *call, struct td_call_tree **tree)
+{
+    struct td_call_tree *last = c->call_tree;
+    if (*tree || !core->torus || c->closed || !td_planes_own(call, c->group.size))
+        return true;
+    if (!last || last->kind != call->kind || last->root != call->root) {
+        struct td_call_tree *made = td_arena_alloc(core->arena, sizeof *made);
+        if (!made)
+            return false;
+        if (td_planes_of_call(&made->tree, core->arena, &core->options.topology, &c->group, call) !=
+            TD_OK) {
+            td_arena_free(core->arena, made);
+            return false;
+        }
+        made->kind = call->kind;
+        made->root = call->root;
+        made->uses = 1;
+        td_communicator_tree_give(core, last);
+        c->call_tree = last = made;
+    }
+    last->uses++;
+    *tree = last;
+    return true;
+}
+
+/* ---- plans ---- */
+
+struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number)
+{
+    struct td_plan *plan = c->plans;
+    while (plan && plan->number != number)
+        plan = plan->next;
+    return plan;
+}
+
+void td_communicator_hold(struct td_plan *plan, uint32_t local)
+{
+    plan->held[local / 8] = (uint8_t)(plan->held[local / 8] | 1u << local % 8);
+    plan->holders++;
+}
+
+/* let_go: a local rank holds the plan no more; the last one's leave ends it. False: it did not. */
+static bool let_go(struct td_core *core, struct td_communicator *c, struct td_plan *plan,
+                   uint32_t local)
+{
+    if (!(plan->held[local / 8] >> local % 8 & 1))
+        return false;
+    plan->held[local / 8] = (uint8_t)(plan->held[local / 8] & ~(1u << local % 8));
+    if (--plan->holders > 0)
+        return true;
+    struct td_plan **link = &c->plans;
+    while (*link != plan)
+        link = &(*link)->next;
+    *link = plan->next;
+    td_plan_free(plan, core->arena, &core->options.planner);
+    return true;
+}
+
+void td_communicator_unplan(struct td_core *core, struct td_client *client,
+                            const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.unplan.group, &c);
+    struct td_plan *plan = seat ? td_communicator_plan(c, q->u.unplan.plan) : NULL;
+    if (!plan || !let_go(core, c, plan, (uint32_t)(seat - c->seat))) {
+        if (q->id)
+            td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                           "the plan is not one of this group, or was freed");
+        return;
+    }
+    td_reply_done(core, client->id, q->id);
+}
+
+/* ---- who is lost ---- */
+
+static void break_up(struct td_core *core, struct td_communicator *c, td_err error,
+                     const char *text, bool running_too)
+{
+    if (!c->broken) {
+        c->broken = true;
+        c->error = error;
+        snprintf(c->text, sizeof c->text, "%s", text);
+    }
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        struct td_operation *o = c->operation[i];
+        bool pending = o && td_flood_told(o) && o->phase < TD_PHASE_RUNNING && !running_too &&
+                       error == TD_ERR_RANK_FAILED;
+        if (pending && !c->has_good) { /* the root's word is to come, if there is a root */
+            o->appealed = true;
+            o->appeal_error = error;
+            o->appeal_at = core->now;
+            td_core_alarm(core, core->now);
+        } else if (o && (o->phase < TD_PHASE_RUNNING || running_too) &&
+                   !(pending && td_flood_good(c, o->sequence))) {
+            td_operation_fail(core, o, running_too ? error : c->error,
+                              running_too ? text : c->text);
+        }
+        if (o)
+            td_core_queue(core, &o->task); /* late ranks are answered by the communicator now */
+    }
+    td_core_queue(core, &c->task);
+}
+
+static uint32_t rank_of(const struct td_communicator *c, uint32_t world_rank)
+{
+    uint32_t rank = 0;
+    while (rank < c->group.size && c->member[rank] != world_rank)
+        rank++;
+    return rank;
+}
+
+static bool has_member(const struct td_communicator *c, uint32_t world_rank)
+{
+    return rank_of(c, world_rank) < c->group.size;
+}
+
+void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, const char *text)
+{
+    bool news = !c->broken;
+    if (error == TD_ERR_RANK_FAILED)
+        td_shrink_rank_lost(core, c, rank);
+    if (news && !c->has_parent && td_flood_may(core, c)) {
+        /* it is told when it is settled what does not end by that; until then nothing is begun */
+        if (!c->losing) {
+            c->losing_rank = rank;
+            c->losing_error = error;
+            snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
+        }
+        c->losing = true;
+        if (!td_flood_settled(core, c))
+            return;
+        td_flood_note_good(c);
+        rank = c->losing_rank;
+        error = c->losing_error;
+        text = c->losing_text;
+    }
+    break_up(core, c, error, text, false);
+    if (!news)
+        return;
+    c->lost = rank;
+    c->node_lost = false;
+    c->notice_down = true;
+    /* a group whose making a lost rank did not live to see has nobody else to tell of it */
+    for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
+        if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
+            td_communicator_rank_lost(core, d, rank_of(d, rank), error, text);
+}
+
+/* node_lost takes the notice from tree neighbour `from` (or from here: UINT32_MAX). */
+static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
+                      const char *text)
+{
+    bool news = !c->broken || !c->node_lost;
+    uint32_t slot = td_group_slot(&c->group, node);
+    if (slot != UINT32_MAX)
+        td_shrink_slot_lost(core, c, slot);
+    break_up(core, c, TD_ERR_NODE_FAILED, text, true);
+    if (!news)
+        return;
+    if (core->node == 0)
+        td_registry_job_lost(core, c->instance, node);
+    c->node_lost = true;
+    c->lost = node;
+    c->error = TD_ERR_NODE_FAILED;
+    snprintf(c->text, sizeof c->text, "%s", text);
+    c->notice_from = from;
+    c->notice_down = c->notice_up = true;
+}
+
+void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        if (td_group_slot(&c->group, node) != UINT32_MAX && node != core->node)
+            node_lost(core, c, UINT32_MAX, node,
+                      td_core_format(core, "job %s lost %s: %s", c->name,
+                                     td_core_node_name(core, node), why));
+}
+
+void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
+                              const char *why)
+{
+    node_lost(
+        core, c, UINT32_MAX, node,
+        td_core_format(core, "job %s lost %s: %s", c->name, td_core_node_name(core, node), why));
+}
+
+void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    struct td_communicator *c = td_communicator_find(core, m->instance, m->group);
+    if (core->torus && m->kind == TD_MESSAGE_NODE_LOST && m->instance == 0)
+        td_torus_news(core, from, m); /* of the torus, not of a job */
+    if (!c)
+        return;
+    if (m->kind == TD_MESSAGE_NODE_LOST) {
+        c->notice_all = m->last;
+        node_lost(core, c, from, m->node, m->text);
+        return;
+    }
+    if (m->bitmap_bytes == sizeof c->good && !c->has_good) { /* it is the root's word */
+        c->has_good = true;
+        c->good_first = m->sequence;
+        memcpy(c->good, m->bitmap, sizeof c->good);
+        c->notice_down = c->broken && !c->node_lost;
+    }
+    td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+}
+
+void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
+                            const struct td_message *m)
+{
+    if (c->has_parent)
+        td_core_send(core, c->parent, m);
+    else if (m->sequence == UINT64_MAX)
+        td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+    else
+        td_operation_message(core, c, core->node, m);
+}
+
+void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
+                               struct td_seat *seat, bool died)
+{
+    uint32_t local = (uint32_t)(seat - c->seat);
+    const char *text = td_core_format(core,
+                                      died ? "rank %u of job %s died: process %llu on %s"
+                                           : "rank %u has left job %s: process %llu on %s",
+                                      seat->rank, c->name,
+                                      (unsigned long long)(seat->client ? seat->client->pid : 0),
+                                      td_core_node_name(core, core->node));
+    seat->state = died ? TD_SEAT_DIED : TD_SEAT_LEFT;
+    seat->client = NULL;
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+        if (c->operation[i])
+            td_operation_seat_gone(core, c->operation[i], local);
+    for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {
+        next = plan->next;
+        (void)let_go(core, c, plan, local);
+    }
+    if (c->index == 0)
+        td_job_rank_gone(core, c, seat->rank);
+    if (died)
+        td_shrink_seat_gone(c, local);
+    td_shrink_rank_lost(core, c, seat->rank);
+    struct td_message m = {.kind = TD_MESSAGE_APPEAL,
+                           .instance = c->instance,
+                           .group = c->index,
+                           .sequence = UINT64_MAX,
+                           .rank = seat->rank,
+                           .error = TD_ERR_RANK_FAILED,
+                           .text = text};
+    if (!c->broken)
+        td_communicator_appeal(core, c, &m);
+    td_core_queue(core, &c->task);
+}
+
+void td_communicator_leave(struct td_core *core, struct td_client *client,
+                           const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.operation.group, &c);
+    if (!seat) {
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                       "this process has no such group: it has not joined, or has left");
+        return;
+    }
+    td_communicator_seat_lost(core, c, seat, false);
+    td_reply_done(core, client->id, q->id);
+}
+
+void td_communicator_client_gone(struct td_core *core, struct td_client *client)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        for (uint32_t i = 0; i < c->ranks; i++)
+            if (c->seat[i].client == client)
+                td_communicator_seat_lost(core, c, &c->seat[i], true);
+}
+
+bool td_communicator_stop(struct td_core *core)
+{
+    bool running = false;
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+            running = running || (c->operation[i] && c->operation[i]->phase == TD_PHASE_RUNNING);
+    if (running)
+        return false;
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        if (!c->node_lost)
+            node_lost(core, c, UINT32_MAX, core->node,
+                      td_core_format(core, "job %s lost %s: its daemon was stopped", c->name,
+                                     td_core_node_name(core, core->node)));
+    return true;
+}
+
+/* ---- passing on ---- */
+
+/* tell_members sends the membership to all neighbours in the tree but that from which it came, in
+ * pieces; false when there is no room. */
+static bool tell_members(struct td_core *core, struct td_communicator *c)
+{
+    uint32_t size = c->group.size, to[TD_TREE_CHILDREN_MAX + 1], count = 0;
+    for (uint32_t i = 0; i < c->children; i++)
+        if (c->child[i] != c->members_from)
+            to[count++] = c->child[i];
+    if (c->has_parent && c->parent != c->members_from)
+        to[count++] = c->parent;
+    while (c->rank_node && count) {
+        if (!td_core_room(core))
+            return false;
+        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
+                               .instance = c->instance,
+                               .group = c->index,
+                               .uid = c->uid,
+                               .size = size,
+                               .name = c->name};
+        c->members_told =
+            td_job_fill_members(core, c->rank_node, c->rank_token, size, c->members_told, &m);
+        m.last = c->members_told == size;
+        for (uint32_t i = 0; i < count; i++)
+            td_core_send(core, to[i], &m);
+        if (m.last)
+            break;
+    }
+    td_arena_free(core->arena, c->rank_node);
+    td_arena_free(core->arena, c->rank_token);
+    c->rank_node = NULL;
+    c->rank_token = NULL;
+    return true;
+}
+
+/* welcome answers the joins of the local ranks; false when there is no room. */
+static bool welcome(struct td_core *core, struct td_communicator *c)
+{
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        struct td_seat *seat = &c->seat[i];
+        if (seat->welcomed || seat->state != TD_SEAT_TAKEN)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        seat->welcomed = true;
+        if (!seat->client) { /* it went away while the membership was on its way */
+            td_communicator_seat_lost(core, c, seat, true);
+            continue;
+        }
+        struct td_reply *r = td_reply_new(core, seat->client->id, seat->join, TD_REPLY_JOINED);
+        r->u.joined.group = c->number;
+        r->u.joined.rank = seat->rank;
+        r->u.joined.size = c->group.size;
+        r->u.joined.instance = c->instance;
+    }
+    return true;
+}
+
+static bool advance(struct td_core *core, struct td_task *task)
+{
+    struct td_communicator *c = (struct td_communicator *)task;
+    if (!td_core_room(core) || (c->rank_node && !tell_members(core, c)) || !welcome(core, c))
+        return false;
+    if (c->losing && !c->broken)
+        td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
+    struct td_message m = {.kind = c->node_lost ? TD_MESSAGE_NODE_LOST : TD_MESSAGE_RANK_LOST,
+                           .instance = c->instance,
+                           .group = c->index,
+                           .rank = c->lost,
+                           .node = c->lost,
+                           .error = c->error,
+                           .text = c->text};
+    if (c->has_good && !c->node_lost) {
+        m.sequence = c->good_first;
+        m.bitmap = c->good;
+        m.bitmap_bytes = sizeof c->good;
+    }
+    for (; c->notice_all && c->notified < c->group.slots; c->notified++) {
+        if (!td_core_room(core))
+            return false;
+        if (c->notified != c->slot && c->group.node[c->notified] != c->lost)
+            td_core_send(core, c->group.node[c->notified], &m);
+    }
+    if (!td_core_room(core))
+        return false;
+    for (uint32_t i = 0; c->notice_down && i < c->children; i++)
+        if (c->child[i] != c->notice_from || !c->node_lost)
+            td_core_send(core, c->child[i], &m);
+    c->notice_down = false;
+    if (c->notice_up && c->has_parent && c->parent != c->notice_from)
+        td_core_send(core, c->parent, &m);
+    c->notice_up = false;
+    if (!has_seats(c) && !has_operations(c) && c->broken && !td_shrink_keeps(c))
+        destroy(core, c);
+    return true;
+}

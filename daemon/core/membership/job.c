@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The side of the process that joins. What node 0 does is in registry.c. */
+#include "job.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/net/link.h"
+#include "registry.h"
+
+enum { GRACE_NS = 2000000000 };
+
+static void send_join(struct td_core *core, const struct td_join *j, enum td_message_kind kind,
+                      bool poll)
+{
+    struct td_message m = {.kind = kind,
+                           .node = core->node,
+                           .token = j->token,
+                           .uid = j->uid,
+                           .pid = j->pid,
+                           .size = j->size,
+                           .rank = j->rank,
+                           .timeout_ns = j->timeout_ns,
+                           .name = j->name,
+                           .poll = poll};
+    td_core_send(core, 0, &m);
+}
+
+static void ask(struct td_core *core, struct td_join *j, bool poll)
+{
+    send_join(core, j, TD_MESSAGE_JOIN, poll);
+    j->unsent = false;
+    j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
+    td_core_alarm(core, j->again_at);
+}
+
+static void drop_join(struct td_core *core, struct td_join *j)
+{
+    struct td_join **link = &core->joins;
+    while (*link != j)
+        link = &(*link)->next;
+    *link = j->next;
+    td_link_unwatch(core, 0);
+    td_arena_free(core->arena, j);
+}
+
+/* check_join returns NULL, or what is wrong with the request. */
+static const char *check_join(struct td_core *core, const struct td_client *client,
+                              const struct td_request *q, td_err *error)
+{
+    const char *name = q->u.join.name;
+    *error = TD_ERR_INVALID;
+    if (core->stopping) {
+        *error = TD_ERR_SHUTDOWN;
+        return "the daemon is stopping";
+    }
+    if (!name || !name[0] || strlen(name) >= TD_NAME_MAX)
+        return "a job's name has 1 to 127 bytes";
+    if (q->u.join.size == 0 || q->u.join.size > TD_JOB_RANKS_MAX)
+        return td_core_format(core, "a job has 1 to %d ranks, not %u", TD_JOB_RANKS_MAX,
+                              q->u.join.size);
+    if (q->u.join.rank < -1 || q->u.join.rank >= (int64_t)q->u.join.size)
+        return td_core_format(core, "rank %lld is not one of a job of %u ranks",
+                              (long long)q->u.join.rank, q->u.join.size);
+    uint32_t ranks = 0;
+    for (const struct td_join *j = core->joins; j; j = j->next)
+        if (j->client == client->id) {
+            ranks++;
+            if (strcmp(j->name, name) == 0)
+                return "this process is joining the job already";
+        }
+    for (const struct td_communicator *c = core->communicators; c; c = c->next)
+        for (uint32_t i = 0; i < c->ranks; i++)
+            if (c->index == 0 && c->seat[i].client == client) {
+                ranks++;
+                if (strcmp(c->name, name) == 0)
+                    return td_core_format(core,
+                                          "this process is rank %u of the job already: open "
+                                          "another context for another rank",
+                                          c->seat[i].rank);
+            }
+    if (ranks >= TD_CLIENT_RANKS_MAX)
+        return td_core_format(core, "a process is in at most %d jobs at a time",
+                              TD_CLIENT_RANKS_MAX);
+    *error = TD_OK;
+    return NULL;
+}
+
+void td_job_request(struct td_core *core, struct td_client *client, const struct td_request *q)
+{
+    td_err error = TD_OK;
+    const char *wrong = check_join(core, client, q, &error);
+    struct td_join *j = wrong ? NULL : td_arena_alloc(core->arena, sizeof *j);
+    if (!j) {
+        td_reply_error(core, client->id, q->id, wrong ? error : TD_ERR_NO_MEMORY,
+                       wrong ? wrong : "the daemon has no memory left: raise [limits] memory");
+        return;
+    }
+    int64_t limit = q->u.join.timeout_ns;
+    j->token = core->next_token++;
+    j->client = client->id;
+    j->request = q->id;
+    j->uid = client->uid;
+    j->pid = client->pid;
+    snprintf(j->name, sizeof j->name, "%s", q->u.join.name);
+    j->size = q->u.join.size;
+    j->rank = q->u.join.rank < 0 ? UINT32_MAX : (uint32_t)q->u.join.rank;
+    j->timeout_ns = limit < 0 ? core->settings.join_timeout_ns : limit;
+    j->expires_at = td_core_after(core, j->timeout_ns);
+    if (j->expires_at < TD_TIME_NEVER - GRACE_NS)
+        j->expires_at += GRACE_NS;
+    j->next = core->joins;
+    core->joins = j;
+    td_core_alarm(core, j->expires_at);
+    td_link_watch(core, 0);
+    ask(core, j, false);
+}
+
+static void end_join(struct td_core *core, struct td_join *j, td_err error, const char *text)
+{
+    td_reply_error(core, j->client, j->request, error, text);
+    drop_join(core, j);
+}
+
+bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request)
+{
+    for (struct td_join *j = core->joins; j; j = j->next)
+        if (j->client == client->id && j->request == request) {
+            send_join(core, j, TD_MESSAGE_UNJOIN, false);
+            end_join(core, j, TD_ERR_CANCELLED, "the join was cancelled");
+            return true;
+        }
+    return false;
+}
+
+void td_job_client_gone(struct td_core *core, struct td_client *client)
+{
+    struct td_join *next = NULL;
+    for (struct td_join *j = core->joins; j; j = next) {
+        next = j->next;
+        if (j->client != client->id)
+            continue;
+        send_join(core, j, TD_MESSAGE_UNJOIN, false);
+        drop_join(core, j);
+    }
+}
+
+void td_job_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t rank)
+{
+    struct td_message m = {.kind = TD_MESSAGE_UNJOIN,
+                           .instance = c->instance,
+                           .node = core->node,
+                           .rank = rank,
+                           .uid = c->uid,
+                           .name = c->name};
+    td_core_send(core, 0, &m);
+}
+
+void td_job_stop(struct td_core *core)
+{
+    while (core->joins && td_core_room(core)) {
+        struct td_join *j = core->joins;
+        send_join(core, j, TD_MESSAGE_UNJOIN, false);
+        end_join(core, j, TD_ERR_SHUTDOWN, "the daemon is stopping");
+    }
+}
+
+/* ---- answers ---- */
+
+static void take_refusal(struct td_core *core, const struct td_message *m)
+{
+    for (struct td_join *j = core->joins; j; j = j->next)
+        if (j->token == m->token) {
+            end_join(core, j, m->error, m->text);
+            return;
+        }
+}
+
+/* seat_local gives the local ranks of a new communicator to the joins they came from; the
+ * communicator answers them. */
+static void seat_local(struct td_core *core, struct td_communicator *c)
+{
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        struct td_seat *seat = &c->seat[i];
+        uint64_t token = c->rank_token[seat->rank];
+        struct td_join *j = core->joins;
+        while (j && j->token != token)
+            j = j->next;
+        seat->state = TD_SEAT_TAKEN;
+        if (!j)
+            continue; /* it went away while the membership was on its way */
+        seat->client = td_client_find(core, j->client);
+        seat->join = j->request;
+        drop_join(core, j);
+    }
+}
+
+/* struct td_forming: a membership that comes in pieces. */
+struct td_forming {
+    struct td_forming *next;
+    uint64_t instance;
+    uint32_t *rank_node;
+    uint64_t *rank_token;
+};
+
+static struct td_forming *find_forming(struct td_core *core, const struct td_message *m)
+{
+    for (struct td_forming *f = core->forming; f; f = f->next)
+        if (f->instance == m->instance)
+            return f;
+    if (m->size == 0 || m->size > TD_JOB_RANKS_MAX)
+        return NULL;
+    struct td_forming *f = td_arena_alloc(core->arena, sizeof *f);
+    if (!f)
+        return NULL;
+    f->instance = m->instance;
+    f->rank_node = td_arena_alloc(core->arena, m->size * sizeof *f->rank_node);
+    f->rank_token = td_arena_alloc(core->arena, m->size * sizeof *f->rank_token);
+    f->next = core->forming;
+    core->forming = f;
+    return f;
+}
+
+static void drop_forming(struct td_core *core, struct td_forming *f, bool arrays)
+{
+    struct td_forming **link = &core->forming;
+    while (*link != f)
+        link = &(*link)->next;
+    *link = f->next;
+    if (arrays) {
+        td_arena_free(core->arena, f->rank_node);
+        td_arena_free(core->arena, f->rank_token);
+    }
+    td_arena_free(core->arena, f);
+}
+
+static void refuse_all(struct td_core *core, const struct td_message *m)
+{
+    struct td_join *next = NULL;
+    for (struct td_join *j = core->joins; j; j = next) {
+        next = j->next;
+        if (j->uid == m->uid && strcmp(j->name, m->name) == 0)
+            end_join(core, j, TD_ERR_NO_MEMORY,
+                     "the daemon has no memory left for the job: raise [limits] memory");
+    }
+}
+
+static void take_members(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    struct td_forming *f = find_forming(core, m);
+    if (!f || !f->rank_node || !f->rank_token) {
+        refuse_all(core, m);
+        if (f && m->last)
+            drop_forming(core, f, true);
+        return;
+    }
+    for (uint32_t i = 0; i < m->members; i++) {
+        const struct td_member_run *run = &m->member[i];
+        for (uint32_t k = 0; k < run->count && run->first + k < m->size; k++) {
+            f->rank_node[run->first + k] = run->node;
+            f->rank_token[run->first + k] = run->token + k;
+        }
+    }
+    if (!m->last)
+        return;
+    bool sane = false;
+    for (uint32_t r = 0; r < m->size; r++) {
+        if (f->rank_node[r] >= core->options.topology.nodes) {
+            sane = false;
+            break;
+        }
+        sane = sane || f->rank_node[r] == core->node;
+    }
+    struct td_communicator *c = NULL;
+    if (sane && !td_communicator_find(core, m->instance, m->group))
+        c = td_communicator_create(core, m->instance, m->name, m->uid, m->size, f->rank_node,
+                                   f->rank_token, from);
+    drop_forming(core, f, !c);
+    if (c)
+        seat_local(core, c);
+    else if (sane)
+        refuse_all(core, m);
+}
+
+uint32_t td_job_fill_members(struct td_core *core, const uint32_t *rank_node,
+                             const uint64_t *rank_token, uint32_t size, uint32_t first,
+                             struct td_message *m)
+{
+    uint32_t rank = first;
+    struct td_member_run *member = td_core_pad(core, TD_MEMBERS_PER_MESSAGE * sizeof *member);
+    assert(member); /* who sends messages has looked for room */
+    m->member = member;
+    m->members = 0;
+    while (rank < size && m->members < TD_MEMBERS_PER_MESSAGE) {
+        struct td_member_run run = {
+            .first = rank, .count = 1, .node = rank_node[rank], .token = rank_token[rank]};
+        /* tokens of processes that joined one after another follow each other */
+        while (rank + run.count < size && rank_node[rank + run.count] == run.node &&
+               rank_token[rank + run.count] == run.token + run.count)
+            run.count++;
+        member[m->members++] = run;
+        rank += run.count;
+    }
+    return rank;
+}
+
+void td_job_message(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    switch (m->kind) {
+    case TD_MESSAGE_JOIN:
+    case TD_MESSAGE_UNJOIN:
+        if (core->node == 0)
+            td_registry_message(core, from, m);
+        return;
+    case TD_MESSAGE_REFUSE:
+        take_refusal(core, m);
+        return;
+    case TD_MESSAGE_MEMBERS:
+        take_members(core, from, m);
+        return;
+    case TD_MESSAGE_HEARTBEAT:
+    case TD_MESSAGE_ARRIVE:
+    case TD_MESSAGE_FLOOD:
+    case TD_MESSAGE_SHRINK:
+    case TD_MESSAGE_RELEASE:
+    case TD_MESSAGE_WAITING:
+    case TD_MESSAGE_APPEAL:
+    case TD_MESSAGE_RANK_LOST:
+    case TD_MESSAGE_NODE_LOST:
+    case TD_MESSAGE_SYNC:
+    case TD_MESSAGE_DELIVERED:
+    case TD_MESSAGE_RESUME:
+        return;
+    }
+}
+
+void td_job_link_up(struct td_core *core, uint32_t node)
+{
+    for (struct td_join *j = core->joins; node == 0 && j; j = j->next)
+        j->unsent = true;
+    td_core_alarm(core, core->now);
+}
+
+void td_job_link_down(struct td_core *core, uint32_t node)
+{
+    if (core->node == 0)
+        td_registry_node_lost(core, node);
+}
+
+void td_job_timers(struct td_core *core)
+{
+    if (core->node == 0)
+        td_registry_timers(core);
+    struct td_join *next = NULL;
+    for (struct td_join *j = core->joins; j; j = next) {
+        next = j->next;
+        if (!td_core_room(core)) {
+            td_core_alarm(core, core->now);
+            return;
+        }
+        if (core->now >= j->expires_at)
+            end_join(core, j, TD_ERR_TIMEOUT,
+                     td_core_format(core,
+                                    "job %s: %s, which keeps the list of jobs, cannot be "
+                                    "reached: %s",
+                                    j->name, td_core_node_name(core, 0),
+                                    td_link_why(&core->link[0])));
+        else {
+            if (j->unsent || core->now >= j->again_at)
+                ask(core, j, !j->unsent);
+            td_core_alarm(core, j->again_at < j->expires_at ? j->again_at : j->expires_at);
+        }
+    }
+}

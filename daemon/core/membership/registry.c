@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/net/link.h"
+
+static void free_job(struct td_core *core, struct td_job *job)
+{
+    struct td_job **link = &core->jobs;
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
+    for (uint32_t i = 0; i < job->joined; i++)
+        if (!job->entry[i].gone)
+            td_link_unwatch(core, job->entry[i].node);
+    td_core_unqueue(core, &job->task);
+    td_arena_free(core->arena, job->taken);
+    td_arena_free(core->arena, job->entry);
+    td_arena_free(core->arena, job->rank_node);
+    td_arena_free(core->arena, job->rank_token);
+    td_arena_free(core->arena, job);
+}
+
+static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err error,
+                   const char *text)
+{
+    struct td_message m = {
+        .kind = TD_MESSAGE_REFUSE, .node = node, .token = token, .error = error, .text = text};
+    td_core_send(core, node, &m);
+}
+
+/* ---- forming ---- */
+
+/* give_ranks numbers the entries: those that asked keep theirs, the others fill what is free, node
+ * by node, so that ranks fill nodes in consecutive blocks. Entries end up in rank order. */
+static bool give_ranks(struct td_core *core, struct td_job *job)
+{
+    struct td_entry *sorted = td_arena_alloc(core->arena, job->size * sizeof *sorted);
+    if (!sorted)
+        return false;
+    uint32_t free_rank = 0;
+    for (uint32_t i = 0; i < job->size; i++)
+        if (job->entry[i].asked != UINT32_MAX) {
+            job->entry[i].rank = job->entry[i].asked;
+            sorted[job->entry[i].rank] = job->entry[i];
+        }
+    for (uint32_t node = 0; node < core->options.topology.nodes; node++)
+        for (uint32_t i = 0; i < job->size; i++) {
+            struct td_entry *e = &job->entry[i];
+            if (e->node != node || e->asked != UINT32_MAX)
+                continue;
+            while (td_bit(job->taken, free_rank))
+                free_rank++;
+            e->rank = free_rank++;
+            sorted[e->rank] = *e;
+        }
+    td_arena_free(core->arena, job->entry);
+    job->entry = sorted;
+    return true;
+}
+
+static bool advance(struct td_core *core, struct td_task *task)
+{
+    struct td_job *job = (struct td_job *)task;
+    while (job->rank_node) {
+        if (!td_core_room(core))
+            return false;
+        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
+                               .instance = job->instance,
+                               .uid = job->uid,
+                               .size = job->size,
+                               .name = job->name};
+        job->members_told = td_job_fill_members(core, job->rank_node, job->rank_token, job->size,
+                                                job->members_told, &m);
+        m.last = job->members_told == job->size;
+        if (m.last) {
+            td_arena_free(core->arena, job->rank_node);
+            td_arena_free(core->arena, job->rank_token);
+            job->rank_node = NULL;
+            job->rank_token = NULL;
+        }
+        td_core_send(core, job->first_node, &m);
+    }
+    if (job->gone == job->size)
+        free_job(core, job);
+    return true;
+}
+
+static void form(struct td_core *core, struct td_job *job)
+{
+    job->rank_node = td_arena_alloc(core->arena, job->size * sizeof *job->rank_node);
+    job->rank_token = td_arena_alloc(core->arena, job->size * sizeof *job->rank_token);
+    if (!job->rank_node || !job->rank_token || !give_ranks(core, job)) {
+        job->no_memory = true;
+        job->expires_at = core->now;
+        td_core_alarm(core, core->now);
+        return;
+    }
+    job->first_node = UINT32_MAX;
+    for (uint32_t r = 0; r < job->size; r++) {
+        job->rank_node[r] = job->entry[r].node;
+        job->rank_token[r] = job->entry[r].token;
+        if (job->entry[r].node < job->first_node)
+            job->first_node = job->entry[r].node;
+    }
+    job->instance = td_core_random(core) | 1;
+    job->lost = UINT32_MAX;
+    job->expires_at = TD_TIME_NEVER;
+    job->formed_at = core->now;
+    job->task.advance = advance;
+    td_core_queue(core, &job->task);
+}
+
+static struct td_job *start_job(struct td_core *core, const struct td_message *m)
+{
+    struct td_job *job = td_arena_alloc(core->arena, sizeof *job);
+    if (!job)
+        return NULL;
+    snprintf(job->name, sizeof job->name, "%s", m->name);
+    job->uid = m->uid;
+    job->size = m->size;
+    job->expires_at = TD_TIME_NEVER;
+    job->next = core->jobs;
+    core->jobs = job;
+    job->entry = td_arena_alloc(core->arena, m->size * sizeof *job->entry);
+    job->taken = td_arena_alloc(core->arena, td_bit_bytes(m->size));
+    if (job->entry && job->taken)
+        return job;
+    free_job(core, job);
+    return NULL;
+}
+
+/* holder finds the entry that has a rank in a job, forming or formed. */
+static const struct td_entry *holder(const struct td_job *job, uint32_t rank)
+{
+    for (uint32_t i = 0; i < job->joined; i++)
+        if (!job->entry[i].gone &&
+            (job->instance ? job->entry[i].rank : job->entry[i].asked) == rank)
+            return &job->entry[i];
+    return NULL;
+}
+
+static bool named(const struct td_job *job, const struct td_message *m)
+{
+    return job->uid == m->uid && strcmp(job->name, m->name) == 0;
+}
+
+/* admissible returns NULL or why the join is refused. */
+static const char *admissible(struct td_core *core, const struct td_message *m,
+                              struct td_job **forming, td_err *error)
+{
+    *forming = NULL;
+    for (struct td_job *job = core->jobs; job; job = job->next) {
+        if (!named(job, m))
+            continue;
+        if (job->instance == 0)
+            *forming = job;
+        const struct td_entry *e = m->rank == UINT32_MAX ? NULL : holder(job, m->rank);
+        if (e) {
+            *error = TD_ERR_RANK_TAKEN;
+            return td_core_format(core, "rank %u of job %s is taken by process %llu on %s", m->rank,
+                                  m->name, (unsigned long long)e->pid,
+                                  td_core_node_name(core, e->node));
+        }
+    }
+    if (*forming && (*forming)->size != m->size) {
+        *error = TD_ERR_MISMATCH;
+        return td_core_format(core, "job %s has %u ranks for those who came first, but %u for you",
+                              m->name, (*forming)->size, m->size);
+    }
+    return NULL;
+}
+
+static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);
+
+/* said_again: a join of an entry. It waits for the others, or for the membership, unless that went
+ * to a daemon that is not there any more. */
+static void said_again(struct td_core *core, struct td_job *job, uint32_t i)
+{
+    const struct td_entry *e = &job->entry[i];
+    uint64_t patience = (uint64_t)core->settings.progress_timeout_ns;
+    if (!job->instance || e->gone || core->now - job->formed_at < patience)
+        return;
+    refuse(core, e->node, e->token, TD_ERR_NODE_FAILED,
+           td_core_format(core, "job %s lost %s while it formed", job->name,
+                          td_core_node_name(core, job->lost < UINT32_MAX ? job->lost : e->node)));
+    remove_entry(core, job, i);
+}
+
+static void join(struct td_core *core, const struct td_message *m)
+{
+    struct td_job *job = NULL;
+    td_err error = TD_OK;
+    for (job = core->jobs; job; job = job->next)
+        for (uint32_t i = 0; i < job->joined; i++)
+            if (job->entry[i].node == m->node && job->entry[i].token == m->token) {
+                said_again(core, job, i);
+                return;
+            }
+    if (m->poll)
+        return; /* it has been refused: the answer is on its way */
+    const char *wrong = admissible(core, m, &job, &error);
+    if (!wrong && !job && !(job = start_job(core, m))) {
+        error = TD_ERR_NO_MEMORY;
+        wrong = "node 0 has no memory left for another job: raise [limits] memory";
+    }
+    if (wrong) {
+        refuse(core, m->node, m->token, error, wrong);
+        return;
+    }
+    if (m->rank != UINT32_MAX)
+        td_bit_set(job->taken, m->rank);
+    job->entry[job->joined++] = (struct td_entry){
+        .token = m->token, .pid = m->pid, .node = m->node, .rank = m->rank, .asked = m->rank};
+    td_link_watch(core, m->node);
+    td_time expires = td_core_after(core, m->timeout_ns);
+    if (expires < job->expires_at) {
+        job->expires_at = expires;
+        td_core_alarm(core, expires);
+    }
+    if (job->joined == job->size)
+        form(core, job);
+}
+
+/* ---- going ---- */
+
+static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
+{
+    struct td_entry *e = &job->entry[i];
+    if (e->gone)
+        return;
+    td_link_unwatch(core, e->node);
+    if (job->instance) {
+        e->gone = true;
+        if (++job->gone == job->size && !job->rank_node)
+            free_job(core, job);
+        return;
+    }
+    if (e->asked != UINT32_MAX)
+        td_bit_clear(job->taken, e->asked);
+    memmove(e, e + 1, (job->joined - i - 1) * sizeof *e);
+    if (--job->joined == 0)
+        free_job(core, job);
+}
+
+static void unjoin(struct td_core *core, const struct td_message *m)
+{
+    for (struct td_job *job = core->jobs; job; job = job->next)
+        for (uint32_t i = 0; i < job->joined; i++) {
+            const struct td_entry *e = &job->entry[i];
+            bool same = m->instance ? job->instance == m->instance && e->rank == m->rank
+                                    : job->instance == 0 && e->token == m->token;
+            if (same && e->node == m->node) {
+                remove_entry(core, job, i);
+                return;
+            }
+        }
+}
+
+void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    if (m->node != from || !m->name)
+        return;
+    bool sane =
+        m->size > 0 && m->size <= TD_JOB_RANKS_MAX && (m->rank == UINT32_MAX || m->rank < m->size);
+    if (m->kind == TD_MESSAGE_UNJOIN)
+        unjoin(core, m);
+    else if (sane)
+        join(core, m);
+}
+
+void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node)
+{
+    for (struct td_job *job = core->jobs; job; job = job->next)
+        if (job->instance == instance)
+            job->lost = node;
+}
+
+void td_registry_node_lost(struct td_core *core, uint32_t node)
+{
+    struct td_job *next = NULL;
+    for (struct td_job *job = core->jobs; job; job = next) {
+        next = job->next;
+        /* from the last on, so that removing moves no entry that is still to be looked at; the
+         * removal of the last one frees the job */
+        for (uint32_t i = job->joined; i-- > 0;) {
+            if (job->entry[i].node != node || job->entry[i].gone)
+                continue;
+            if (job->instance)
+                job->lost = node;
+            bool last =
+                job->instance ? job->gone + 1 == job->size && !job->rank_node : job->joined == 1;
+            remove_entry(core, job, i);
+            if (last)
+                break;
+        }
+    }
+}
+
+void td_registry_timers(struct td_core *core)
+{
+    struct td_job *next = NULL;
+    for (struct td_job *job = core->jobs; job; job = next) {
+        next = job->next;
+        if (job->instance || core->now < job->expires_at) {
+            td_core_alarm(core, job->expires_at);
+            continue;
+        }
+        char missing[200];
+        uint32_t any = 0, asked = 0;
+        for (uint32_t i = 0; i < job->joined; i++)
+            any += job->entry[i].asked == UINT32_MAX;
+        asked = td_bits_print(job->taken, job->size, false, missing, sizeof missing);
+        const char *text =
+            job->no_memory ? "node 0 has no memory left for the job: raise [limits] memory"
+            : any ? td_core_format(core, "job %s: only %u of %u ranks joined in time", job->name,
+                                   job->joined, job->size)
+                  : td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s",
+                                   job->name, asked, job->size, asked == 1 ? "" : "s", missing);
+        /* one at a time, as room allows; the job goes with the last */
+        while (job->joined && td_core_room(core)) {
+            const struct td_entry e = job->entry[job->joined - 1];
+            bool last = job->joined == 1;
+            refuse(core, e.node, e.token, job->no_memory ? TD_ERR_NO_MEMORY : TD_ERR_TIMEOUT, text);
+            remove_entry(core, job, job->joined - 1);
+            if (last)
+                break;
+        }
+        if (!td_core_room(core)) {
+            td_core_alarm(core, core->now);
+            return;
+        }
+    }
+}
+
+void td_registry_fini(struct td_core *core)
+{
+    while (core->jobs)
+        free_job(core, core->jobs);
+}

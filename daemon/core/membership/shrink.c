@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shrink.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+static bool advance(struct td_core *core, struct td_task *task);
+
+/* ---- views ---- */
+
+bool td_shrink_has_rank_besides(const struct td_communicator *c, uint32_t slot, const uint8_t *bits)
+{
+    const struct td_group *g = &c->group;
+    for (uint32_t i = g->slot_run[slot]; i < g->slot_run[slot + 1]; i++)
+        for (uint32_t k = 0; k < g->run[i].count; k++)
+            if (!td_bit(bits, g->run[i].first + k * g->run[i].step))
+                return true;
+    return false;
+}
+
+/* lives: whether a rank on the slot's node is not known to be lost. */
+static bool lives(const struct td_communicator *c, uint32_t slot)
+{
+    return td_shrink_has_rank_besides(c, slot, c->lost_rank);
+}
+
+/* find_head returns the slot that leads, UINT32_MAX when nobody lives. */
+static uint32_t find_head(const struct td_communicator *c)
+{
+    uint32_t slot = 0;
+    while (slot < c->group.slots && !lives(c, slot))
+        slot++;
+    return slot < c->group.slots ? slot : UINT32_MAX;
+}
+
+uint32_t td_shrink_count_lost(const struct td_communicator *c)
+{
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < c->group.size; rank++)
+        count += td_bit(c->lost_rank, rank);
+    return count;
+}
+
+uint32_t td_shrink_round(const struct td_communicator *c)
+{
+    return 1 + td_shrink_count_lost(c);
+}
+
+/* name_of is equal for equal views, and for others hardly. */
+static uint64_t name_of(const struct td_communicator *c)
+{
+    uint64_t h = TD_HASH_START;
+    for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
+        h = td_hash_byte(h, c->lost_rank[i]);
+    return h;
+}
+
+/* begin_round forgets the votes of the round before. */
+static void begin_round(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    s->proposing = s->accept_due = s->warned = false;
+    s->vote_due = s->active;
+    s->next = 0;
+    memset(s->missing, 0, td_bit_bytes(c->group.size));
+    for (uint32_t slot = 0; slot < c->group.slots; slot++)
+        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_NEVER;
+    td_core_queue(core, &s->task);
+}
+
+/* lose adds to the view; whether it is news. */
+static bool lose(struct td_communicator *c, uint32_t rank)
+{
+    bool news = !td_bit(c->lost_rank, rank);
+    td_bit_set(c->lost_rank, rank);
+    return news;
+}
+
+static bool lose_slot(struct td_communicator *c, uint32_t slot)
+{
+    bool news = false;
+    for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++)
+        news |= lose(c, td_group_rank(&c->group, slot, i));
+    return news;
+}
+
+static bool learn(struct td_communicator *c, const struct td_message *m)
+{
+    bool news = false;
+    if (m->bitmap_bytes == td_bit_bytes(c->group.size) &&
+        memcmp(m->bitmap, c->lost_rank, m->bitmap_bytes) == 0)
+        return false; /* the common case, found early */
+    for (uint32_t rank = 0; rank < c->group.size && rank / 8 < m->bitmap_bytes; rank++)
+        if (td_bit(m->bitmap, rank))
+            news |= lose(c, rank);
+    return news;
+}
+
+void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank)
+{
+    if (rank < c->group.size && lose(c, rank) && c->shrink)
+        begin_round(core, c->shrink);
+}
+
+void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot)
+{
+    td_bit_set(c->lost_slot, slot);
+    if (lose_slot(c, slot) && c->shrink)
+        begin_round(core, c->shrink);
+}
+
+/* ---- records ---- */
+
+void td_shrink_free(struct td_core *core, struct td_communicator *c)
+{
+    struct td_shrink *s = c->shrink;
+    if (!s)
+        return;
+    td_core_unqueue(core, &s->task);
+    td_arena_free(core->arena, s->call);
+    td_arena_free(core->arena, s->accepted.lost);
+    td_arena_free(core->arena, s->last.lost);
+    td_arena_free(core->arena, s->vote);
+    td_arena_free(core->arena, s->missing);
+    td_arena_free(core->arena, s);
+    c->shrink = NULL;
+}
+
+static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
+{
+    uint32_t bytes = td_bit_bytes(c->group.size);
+    struct td_shrink *s = c->shrink;
+    if (s || !(s = c->shrink = td_arena_alloc(core->arena, sizeof *s)))
+        return s;
+    s->task.advance = advance;
+    s->communicator = c;
+    s->expires_at = TD_TIME_NEVER;
+    s->call = td_arena_alloc(core->arena, c->ranks * sizeof *s->call);
+    s->accepted.lost = td_arena_alloc(core->arena, bytes);
+    s->last.lost = td_arena_alloc(core->arena, bytes);
+    s->vote = td_arena_alloc(core->arena, c->group.slots);
+    s->missing = td_arena_alloc(core->arena, bytes);
+    if (s->call && s->accepted.lost && s->last.lost && s->vote && s->missing)
+        begin_round(core, s);
+    else
+        td_shrink_free(core, c);
+    return c->shrink;
+}
+
+static void activate(const struct td_core *core, struct td_shrink *s)
+{
+    if (!s->active)
+        s->started_at = core->now;
+    s->active = true;
+}
+
+static void set_ending(const struct td_communicator *c, struct td_ending *e, td_err error,
+                       const uint8_t *lost, const char *text)
+{
+    e->error = error;
+    if (lost)
+        memcpy(e->lost, lost, td_bit_bytes(c->group.size));
+    snprintf(e->text, sizeof e->text, "%s", text);
+}
+
+void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,
+                      const char *text)
+{
+    set_ending(s->communicator, &s->accepted, error, lost, text);
+    s->accepted_round = round;
+    s->accepted.made =
+        error == TD_OK ? td_communicator_left_instance(s->communicator, s->number, s->accepted.lost)
+                       : 0;
+}
+
+void td_shrink_decide(struct td_core *core, struct td_shrink *s)
+{
+    struct td_communicator *c = s->communicator;
+    set_ending(c, &s->last, s->accepted.error, s->accepted.lost, s->accepted.text);
+    s->last.made = s->accepted.made;
+    if (s->last.error == TD_OK)
+        td_communicator_make_left(core, c, s->last.made, s->last.lost);
+    s->number++;
+    s->active = s->wanted == s->number;
+    s->started_at = core->now;
+    s->accepted_round = 0;
+    s->appeal = TD_OK;
+    s->expires_at = TD_TIME_NEVER;
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        s->call[i].due = s->call[i].due || s->call[i].here;
+        s->call[i].here = false;
+    }
+    begin_round(core, s);
+    s->telling = find_head(c) == c->slot; /* others may have voted here */
+    s->told = 0;
+}
+
+void td_shrink_foretold(struct td_core *core, uint64_t instance)
+{
+    struct td_communicator *c = core->communicators;
+    while (c && !(instance && c->shrink && c->shrink->accepted_round &&
+                  c->shrink->accepted.made == instance))
+        c = c->next;
+    if (c)
+        td_shrink_decide(core, c->shrink);
+}
+
+/* ---- messages ---- */
+
+static void start_message(const struct td_shrink *s, enum td_shrink_stage stage,
+                          struct td_message *m)
+{
+    *m = (struct td_message){.kind = TD_MESSAGE_SHRINK,
+                             .instance = s->communicator->instance,
+                             .group = s->communicator->index,
+                             .sequence = s->number,
+                             .size = stage,
+                             .token = name_of(s->communicator),
+                             .text = ""};
+}
+
+/* put_bitmap: a copy, since the group may go before the message does; false: no memory. */
+static bool put_bitmap(struct td_core *core, const struct td_shrink *s, const uint8_t *bits,
+                       struct td_message *m)
+{
+    uint32_t bytes = td_bit_bytes(s->communicator->group.size);
+    uint8_t *copy = td_core_pad(core, bytes);
+    if (!copy)
+        return false;
+    memcpy(copy, bits, bytes);
+    m->bitmap = copy;
+    m->bitmap_bytes = bytes;
+    return true;
+}
+
+static bool put_ending(struct td_core *core, const struct td_shrink *s, const struct td_ending *e,
+                       struct td_message *m)
+{
+    m->error = e->error;
+    m->text = td_core_format(core, "%s", e->text);
+    return put_bitmap(core, s, e->lost, m);
+}
+
+uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits)
+{
+    const struct td_communicator *c = s->communicator;
+    uint32_t count = 0;
+    memset(bits, 0, td_bit_bytes(c->ranks));
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (!s->call[i].here && !td_bit(c->lost_rank, c->seat[i].rank)) {
+            td_bit_set(bits, i);
+            count++;
+        }
+    return count;
+}
+
+static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t node)
+{
+    struct td_message m;
+    uint32_t bytes = td_bit_bytes(s->communicator->ranks);
+    uint8_t *waits = td_core_pad(core, bytes);
+    if (s->accepted_round) {
+        start_message(s, TD_SHRINK_BEFORE, &m);
+        m.rank = s->accepted_round;
+        if (!put_ending(core, s, &s->accepted, &m))
+            return; /* no vote goes without it */
+        td_core_send(core, node, &m);
+    }
+    start_message(s, TD_SHRINK_VOTE, &m);
+    m.error = s->appeal;
+    m.text = td_core_format(core, "%s", s->appeal_text);
+    if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m))
+        return;
+    m.partial = td_shrink_waits_here(s, waits) > 0;
+    m.payload = waits;
+    m.payload_bytes = m.partial ? bytes : 0;
+    td_core_send(core, node, &m);
+}
+
+void td_shrink_tell(struct td_core *core, struct td_shrink *s, enum td_shrink_stage stage,
+                    uint32_t node, bool last)
+{
+    struct td_message m;
+    const struct td_ending *e = stage == TD_SHRINK_PROPOSE ? &s->accepted : &s->last;
+    start_message(s, stage, &m);
+    m.last = last;
+    m.poll = stage == TD_SHRINK_ASK && s->warned;
+    if (stage == TD_SHRINK_DECIDED) {
+        m.sequence = s->number - 1;
+        m.token = s->last.made;
+    }
+    if (stage == TD_SHRINK_ASK ? put_bitmap(core, s, s->communicator->lost_rank, &m)
+                               : put_ending(core, s, e, &m))
+        td_core_send(core, node, &m);
+}
+
+static void send_nobody(struct td_core *core, uint32_t node, const struct td_message *to)
+{
+    struct td_message m = {.kind = TD_MESSAGE_SHRINK,
+                           .instance = to->instance,
+                           .group = to->group,
+                           .sequence = to->sequence,
+                           .size = TD_SHRINK_NOBODY,
+                           .text = ""};
+    td_core_send(core, node, &m);
+}
+
+/* tell_gone: of a group that this node was to have a part in, but its ranks are gone. */
+static void tell_gone(struct td_core *core, uint32_t node, uint64_t instance)
+{
+    struct td_message m = {.kind = TD_MESSAGE_NODE_LOST,
+                           .instance = instance,
+                           .group = TD_GROUP_MADE,
+                           .node = core->node,
+                           .last = true};
+    m.text = td_core_format(core, "all ranks on %s are gone", td_core_node_name(core, core->node));
+    td_core_send(core, node, &m);
+}
+
+/* take_unknown: there is no such group here, not any more or not yet. */
+static void take_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    bool asks = m->size == TD_SHRINK_ASK || m->size == TD_SHRINK_VOTE;
+    if (m->size == TD_SHRINK_ASK && m->poll)
+        td_communicator_note_gone(core, m->instance);
+    if (!td_communicator_is_gone(core, m->instance))
+        return;
+    if (asks || m->size == TD_SHRINK_PROPOSE)
+        send_nobody(core, from, m);
+    else if (m->size == TD_SHRINK_DECIDED && m->token &&
+             !td_communicator_find(core, m->token, TD_GROUP_MADE))
+        tell_gone(core, from, m->token);
+}
+
+/* take_view takes ASK and VOTE. */
+static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
+                      const struct td_message *m)
+{
+    struct td_communicator *c = s->communicator;
+    uint32_t from = c->group.node[slot];
+    if (!lives(c, slot)) { /* given up here, as it shall know, but not what it thinks of others */
+        if (!m->last)
+            td_shrink_tell(core, s, TD_SHRINK_ASK, from, true);
+        return;
+    }
+    if (learn(c, m))
+        begin_round(core, s);
+    if (m->sequence > s->number) { /* it has what was decided before, and tells who votes */
+        s->wanted = m->sequence;
+        send_vote(core, s, from);
+        return;
+    }
+    activate(core, s);
+    bool same = m->token == name_of(c);
+    if (m->size == TD_SHRINK_ASK) {
+        s->vote_due = s->vote_due || !m->last;
+    } else if (same) {
+        td_shrink_take_vote(core, s, slot, m);
+    } else {
+        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_NEVER; /* is asked again */
+        s->next = 0;
+    }
+    td_core_queue(core, &s->task);
+}
+
+/* take_ending takes BEFORE, PROPOSE and DECIDED of the shrink under way. */
+static void take_ending(struct td_core *core, struct td_shrink *s, uint32_t slot,
+                        const struct td_message *m)
+{
+    struct td_communicator *c = s->communicator;
+    if (m->bitmap_bytes != td_bit_bytes(c->group.size))
+        return;
+    if (m->size == TD_SHRINK_DECIDED) {
+        td_shrink_accept(s, td_shrink_round(c), m->error, m->bitmap, m->text);
+        td_shrink_decide(core, s);
+    } else if (m->size == TD_SHRINK_BEFORE) {
+        if (m->rank > s->accepted_round && !s->proposing)
+            td_shrink_accept(s, m->rank, m->error, m->bitmap, m->text);
+    } else if (m->size == TD_SHRINK_PROPOSE && m->token == name_of(c) && slot == find_head(c)) {
+        td_shrink_accept(s, td_shrink_round(c), m->error, m->bitmap, m->text);
+        activate(core, s);
+        s->accept_due = true;
+        td_core_queue(core, &s->task);
+    }
+}
+
+void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t from,
+                       const struct td_message *m)
+{
+    bool speaks = m->size == TD_SHRINK_ASK || m->size == TD_SHRINK_VOTE;
+    if (!c) {
+        take_unknown(core, from, m);
+        return;
+    }
+    uint32_t slot = td_group_slot(&c->group, from);
+    struct td_shrink *s = slot == UINT32_MAX ? NULL : obtain(core, c);
+    if (slot == UINT32_MAX)
+        return;
+    if (!s) { /* it cannot take part: as if its ranks were lost */
+        lose_slot(c, c->slot);
+        if (speaks)
+            send_nobody(core, from, m);
+        return;
+    }
+    if (m->size == TD_SHRINK_NOBODY) {
+        if (lose_slot(c, slot))
+            begin_round(core, s);
+    } else if (speaks && m->sequence + 1 == s->number) {
+        td_shrink_tell(core, s, TD_SHRINK_DECIDED, from, false);
+    } else if (speaks && m->sequence >= s->number) {
+        take_view(core, s, slot, m);
+    } else if (m->sequence != s->number) {
+        return;
+    } else if (m->size != TD_SHRINK_ACCEPTED) {
+        take_ending(core, s, slot, m);
+    } else if (s->proposing && m->token == name_of(c) && s->vote[slot] != TD_VOTE_NEVER) {
+        s->vote[slot] = TD_VOTE_ACCEPTED;
+        td_core_queue(core, &s->task);
+    }
+}
+
+/* ---- at all ---- */
+
+static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t local)
+{
+    const struct td_communicator *c = s->communicator;
+    bool left = c->seat[local].state == TD_SEAT_LEFT;
+    td_reply_error(core, s->call[local].client, s->call[local].request,
+                   left ? TD_ERR_RANK_FAILED : TD_ERR_NODE_FAILED,
+                   td_core_format(core,
+                                  left ? "rank %u of job %s has left the group"
+                                       : "rank %u of job %s was given up by the others",
+                                  c->seat[local].rank, c->name));
+}
+
+static void answer(struct td_core *core, const struct td_shrink *s, uint32_t local)
+{
+    const struct td_communicator *c = s->communicator;
+    const struct td_shrink_call *call = &s->call[local];
+    struct td_message m = {0};
+    uint32_t rank = c->seat[local].rank;
+    struct td_communicator *made = td_communicator_find(core, s->last.made, TD_GROUP_MADE);
+    const struct td_seat *seat = NULL;
+    for (uint32_t i = 0; made && i < made->ranks; i++)
+        if (made->seat[i].client && made->seat[i].client->id == call->client)
+            seat = &made->seat[i];
+    if (s->last.error != TD_OK) {
+        td_reply_error(core, call->client, call->request, s->last.error, s->last.text);
+    } else if (td_bit(s->last.lost, rank)) {
+        reply_lost(core, s, local);
+    } else if (!seat || !put_bitmap(core, s, s->last.lost, &m)) {
+        td_reply_error(core, call->client, call->request, TD_ERR_NO_MEMORY,
+                       td_core_format(core,
+                                      "node %u has no memory for another group: raise [limits] "
+                                      "memory",
+                                      core->node));
+    } else {
+        struct td_reply *r = td_reply_new(core, call->client, call->request, TD_REPLY_JOINED);
+        r->u.joined.group = made->number;
+        r->u.joined.rank = seat->rank;
+        r->u.joined.size = made->group.size;
+        r->u.joined.instance = made->instance;
+        r->u.joined.lost = m.bitmap;
+        r->u.joined.lost_bytes = m.bitmap_bytes;
+    }
+}
+
+/* answer_all answers calls that are decided, and those of ranks that others think lost. */
+static bool answer_all(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        struct td_shrink_call *call = &s->call[i];
+        bool lost = call->here && td_bit(c->lost_rank, c->seat[i].rank);
+        if (!call->due && !lost)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        if (call->due)
+            answer(core, s, i);
+        else
+            reply_lost(core, s, i);
+        call->due = call->here = false;
+    }
+    return true;
+}
+
+static bool advance(struct td_core *core, struct td_task *task)
+{
+    struct td_shrink *s = (struct td_shrink *)task;
+    struct td_communicator *c = s->communicator;
+    uint32_t head = find_head(c);
+    if (!td_core_room(core) || !answer_all(core, s))
+        return false;
+    if (s->telling && !td_shrink_tell_all(core, s))
+        return false;
+    if (s->active && head == c->slot && !td_shrink_lead(core, s))
+        return false;
+    if (s->active && head != UINT32_MAX && head != c->slot) {
+        struct td_message m;
+        if (s->vote_due)
+            send_vote(core, s, c->group.node[head]);
+        start_message(s, TD_SHRINK_ACCEPTED, &m);
+        if (s->accept_due)
+            td_core_send(core, c->group.node[head], &m);
+        s->vote_due = s->accept_due = false;
+    }
+    td_core_queue(core, &c->task); /* it may have been what kept the group */
+    return true;
+}
+
+bool td_shrink_keeps(const struct td_communicator *c)
+{
+    const struct td_shrink *s = c->shrink;
+    return s && (s->task.queued || (s->accepted_round && find_head(c) != UINT32_MAX));
+}
+
+/* ---- local ranks ---- */
+
+void td_shrink_request(struct td_core *core, struct td_client *client, const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.shrink.group, &c);
+    struct td_shrink *s = seat && !core->stopping ? obtain(core, c) : NULL;
+    if (!s) {
+        td_err error = !seat ? TD_ERR_INVALID : core->stopping ? TD_ERR_SHUTDOWN : TD_ERR_NO_MEMORY;
+        td_reply_error(core, client->id, q->id, error,
+                       !seat ? "this process has no such group: it has not joined, or has left"
+                       : core->stopping ? "the daemon is stopping"
+                                        : "the daemon has no memory left: raise [limits] memory");
+        return;
+    }
+    struct td_shrink_call *call = &s->call[seat - c->seat];
+    if (call->here || call->due) {
+        td_reply_error(core, client->id, q->id, TD_ERR_BUSY,
+                       td_core_format(core, "rank %u shrinks this group already", seat->rank));
+        return;
+    }
+    call->client = client->id;
+    call->request = q->id;
+    if (call->next++ < s->number) { /* it was ended without this rank */
+        call->due = true;
+    } else {
+        activate(core, s);
+        call->here = s->vote_due = true;
+        int64_t limit = q->u.shrink.timeout_ns;
+        td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
+        s->expires_at = at < s->expires_at ? at : s->expires_at;
+        td_core_alarm(core, s->expires_at);
+    }
+    td_core_queue(core, &s->task);
+}
+
+static void appeal(struct td_core *core, struct td_shrink *s, td_err error, const char *text)
+{
+    s->appeal = error;
+    snprintf(s->appeal_text, sizeof s->appeal_text, "%s", text);
+    s->vote_due = true;
+    td_core_queue(core, &s->task);
+}
+
+bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t request)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        for (uint32_t i = 0; c->shrink && i < c->ranks; i++) {
+            const struct td_shrink_call *call = &c->shrink->call[i];
+            if (!call->here || call->client != client->id || call->request != request)
+                continue;
+            appeal(core, c->shrink, TD_ERR_CANCELLED,
+                   td_core_format(core, "rank %u cancelled the shrink of job %s", c->seat[i].rank,
+                                  c->name));
+            return true;
+        }
+    return false;
+}
+
+void td_shrink_seat_gone(struct td_communicator *c, uint32_t local)
+{
+    if (c->shrink)
+        c->shrink->call[local].here = c->shrink->call[local].due = false;
+}
+
+void td_shrink_timers(struct td_core *core, struct td_communicator *c)
+{
+    struct td_shrink *s = c->shrink;
+    if (!s)
+        return;
+    if (core->now >= s->expires_at) {
+        s->expires_at = TD_TIME_NEVER;
+        if (s->appeal == TD_OK)
+            appeal(core, s, TD_ERR_TIMEOUT, "");
+    }
+    td_core_alarm(core, s->expires_at);
+}

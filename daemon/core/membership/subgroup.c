@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups made of ranks of a group: each node makes its part by itself, from the list that all
+ * members have, and a message that comes before comes again. */
+#include "shrink.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+/* check_lost returns NULL, or which member the job is known to have lost. Who has only left the
+ * group that the new one is made of is none: it may have made the new one before. */
+static const char *check_lost(struct td_core *core, const struct td_communicator *parent,
+                              const struct td_request *q)
+{
+    const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
+    for (uint32_t i = 0; world && i < q->u.make.members; i++) {
+        uint32_t rank = (uint32_t)q->u.make.member[i];
+        if (td_bit(world->lost_rank, parent->member ? parent->member[rank] : rank))
+            return td_core_format(core, "rank %u is lost", rank);
+    }
+    return NULL;
+}
+
+/* check_members returns NULL or what is wrong with the list; *own is where the caller is in it. */
+static const char *check_members(struct td_core *core, const struct td_communicator *parent,
+                                 const struct td_seat *seat, const struct td_request *q,
+                                 uint32_t *own)
+{
+    uint32_t size = parent->group.size, bytes = td_bit_bytes(size);
+    uint8_t *seen = td_core_pad(core, bytes);
+    if (!seen)
+        return "there is no room for the list of ranks";
+    memset(seen, 0, bytes);
+    *own = UINT32_MAX;
+    for (uint32_t i = 0; i < q->u.make.members; i++) {
+        uint64_t rank = q->u.make.member[i];
+        if (rank >= size)
+            return td_core_format(core, "rank %llu is not one of the group, which has %u",
+                                  (unsigned long long)rank, size);
+        if (td_bit(seen, (uint32_t)rank))
+            return td_core_format(core, "rank %llu is in the list twice", (unsigned long long)rank);
+        td_bit_set(seen, (uint32_t)rank);
+        if (rank == seat->rank)
+            *own = i;
+    }
+    if (*own == UINT32_MAX)
+        return td_core_format(core, "rank %u asks for a group that it is not in", seat->rank);
+    return check_lost(core, parent, q);
+}
+
+/* sit gives the local members the seats they have in the group they come from. */
+static void sit(struct td_core *core, struct td_communicator *c,
+                const struct td_communicator *parent, const uint64_t *members)
+{
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        uint32_t slot = 0, local = 0;
+        td_group_locate(&parent->group, (uint32_t)members[c->seat[i].rank], &slot, &local);
+        c->seat[i].client = parent->seat[local].client;
+        c->seat[i].welcomed = true;
+        if (parent->seat[local].state == TD_SEAT_TAKEN)
+            c->seat[i].state = TD_SEAT_TAKEN;
+        else if (!c->broken)
+            td_communicator_seat_lost(core, c, &c->seat[i], true);
+        else
+            td_shrink_rank_lost(core, c, c->seat[i].rank);
+    }
+}
+
+static struct td_communicator *make(struct td_core *core, const struct td_communicator *parent,
+                                    uint64_t instance, const uint64_t *members, uint32_t size)
+{
+    uint32_t *rank_node = td_arena_alloc(core->arena, size * sizeof *rank_node);
+    uint32_t *member = td_arena_alloc(core->arena, size * sizeof *member);
+    for (uint32_t i = 0; rank_node && member && i < size; i++) {
+        uint32_t slot = 0, local = 0, rank = (uint32_t)members[i];
+        td_group_locate(&parent->group, rank, &slot, &local);
+        rank_node[i] = parent->group.node[slot];
+        member[i] = parent->member ? parent->member[rank] : rank;
+    }
+    struct td_communicator *c = NULL;
+    if (rank_node && member)
+        c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node, NULL,
+                                   UINT32_MAX);
+    else
+        td_arena_free(core->arena, rank_node);
+    if (!c) {
+        td_arena_free(core->arena, member);
+        return NULL;
+    }
+    td_arena_free(core->arena, c->rank_node);
+    c->rank_node = NULL; /* nobody is to be told: every member has the list */
+    c->index = TD_GROUP_MADE;
+    c->world = parent->world;
+    c->member = member;
+    sit(core, c, parent, members);
+    return c;
+}
+
+void td_communicator_note_gone(struct td_core *core, uint64_t instance)
+{
+    core->gone[core->next_gone++ % TD_GONE_MAX] = instance;
+}
+
+bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
+{
+    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
+        if (core->gone[i] == instance)
+            return true;
+    return false;
+}
+
+void td_communicator_make(struct td_core *core, struct td_client *client,
+                          const struct td_request *q)
+{
+    struct td_communicator *parent = NULL, *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.make.group, &parent);
+    uint32_t own = 0;
+    const char *wrong = seat ? check_members(core, parent, seat, q, &own)
+                             : "this process has no such group: it has not joined, or has left";
+    if (wrong) {
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID, wrong);
+        return;
+    }
+    uint64_t instance = td_hash_add(td_hash_add(TD_HASH_START, parent->instance), q->u.make.number);
+    for (uint32_t i = 0; i < q->u.make.members; i++)
+        instance = td_hash_add(instance, q->u.make.member[i]);
+    c = td_communicator_find(core, instance, TD_GROUP_MADE);
+    if (!c && core->settings.tuning.flood && td_communicator_is_gone(core, instance)) {
+        td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
+                       "the group was given up before it was made here");
+        return;
+    }
+    if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {
+        td_reply_error(core, client->id, q->id, TD_ERR_NO_MEMORY,
+                       td_core_format(core,
+                                      "node %u has no memory for another group: raise [limits] "
+                                      "memory",
+                                      core->node));
+        return;
+    }
+    struct td_reply *r = td_reply_new(core, client->id, q->id, TD_REPLY_JOINED);
+    r->u.joined.group = c->number;
+    r->u.joined.rank = own;
+    r->u.joined.size = c->group.size;
+    r->u.joined.instance = c->instance;
+}
+
+/* ---- what is left of a group ---- */
+
+uint64_t td_communicator_left_instance(const struct td_communicator *c, uint64_t number,
+                                       const uint8_t *lost)
+{
+    uint64_t instance = td_hash_add(td_hash_add(0x9e3779b97f4a7c15u, c->instance), number);
+    for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
+        instance = td_hash_add(instance, lost[i]);
+    return instance;
+}
+
+void td_communicator_make_left(struct td_core *core, struct td_communicator *parent,
+                               uint64_t instance, const uint8_t *lost)
+{
+    uint32_t size = parent->group.size, left = 0;
+    uint64_t *members = td_arena_alloc(core->arena, size * sizeof *members);
+    bool here = false;
+    for (uint32_t rank = 0; members && rank < size; rank++)
+        if (!td_bit(lost, rank))
+            members[left++] = rank;
+    for (uint32_t i = 0; i < parent->ranks; i++)
+        here = here || !td_bit(lost, parent->seat[i].rank);
+    if (here && !td_communicator_find(core, instance, TD_GROUP_MADE)) {
+        struct td_communicator *c = members ? make(core, parent, instance, members, left) : NULL;
+        if (!c)
+            td_communicator_note_gone(core, instance); /* the others hear that nobody is here */
+        for (uint32_t slot = 0; c && slot < parent->group.slots; slot++) {
+            uint32_t node = parent->group.node[slot];
+            if (td_bit(parent->lost_slot, slot) && td_group_slot(&c->group, node) != UINT32_MAX)
+                td_communicator_way_lost(core, c, node, "it was lost while the group was made");
+        }
+    }
+    td_arena_free(core->arena, members);
+}
+
+void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    struct td_message answer = {
+        .instance = m->instance, .group = m->group, .sequence = m->sequence};
+    bool over = m->group != TD_GROUP_MADE || td_communicator_is_gone(core, m->instance);
+    bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited for long */
+    if (m->kind == TD_MESSAGE_WAITING && m->poll && !over && core->settings.tuning.flood) {
+        /* nobody here has told anything of the group, and from now on nobody will */
+        td_communicator_note_gone(core, m->instance);
+        answer.kind = TD_MESSAGE_APPEAL;
+        answer.error = TD_ERR_TIMEOUT;
+        answer.text = "";
+        answer.last = true;
+        td_core_send(core, from, &answer);
+        return;
+    }
+    bool comes = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
+    if (!comes && (!late || m->group != TD_GROUP_MADE))
+        return;
+    if (late && !over && core->settings.tuning.flood)
+        td_communicator_note_gone(core, m->instance);
+    if (over || late) {
+        answer.kind = TD_MESSAGE_RANK_LOST;
+        answer.rank = UINT32_MAX; /* which they were is not known any more */
+        answer.error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT;
+        answer.text = td_core_format(
+            core, over ? "all ranks on %s are gone" : "no rank on %s has made the group",
+            td_core_node_name(core, core->node));
+        td_core_send(core, from, &answer);
+    } else if (!m->partial) { /* it comes again, later */
+        answer.kind = TD_MESSAGE_RELEASE;
+        answer.no_room = true;
+        td_core_send(core, from, &answer);
+    }
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of messages and packets when a node is given up, and how all nodes hear of it: its
+ * neighbours tell them, and what a node says holds as long as that one is known to be there. */
+#include <string.h>
+
+#include "core/membership/communicator.h"
+#include "core/operation/operation.h"
+#include "fabric_routed_internal.h"
+
+/* ---- lost nodes ---- */
+
+/* between: whether a shortest way from here to `to` leads through `node`, or ends there. */
+static bool between(const struct td_core *core, uint32_t to, uint32_t node)
+{
+    const struct td_topology *t = &core->options.topology;
+    return td_topology_distance(t, core->node, node) + td_topology_distance(t, node, to) ==
+           td_topology_distance(t, core->node, to);
+}
+
+bool td_torus_way_is_lost(struct td_core *core, struct td_operation *o, uint32_t to)
+{
+    struct td_torus *torus = core->torus;
+    for (uint32_t n = 0, left = torus->missing_count; left; n++) {
+        if (!torus->missing[n])
+            continue;
+        left--;
+        if (between(core, to, n)) {
+            td_communicator_way_lost(core, o->communicator, n, "it is on the way of its packets");
+            return true;
+        }
+    }
+    return false;
+}
+
+/* port_of returns the first port to a neighbour, NULL when the node is none. */
+static struct port *port_of(struct td_torus *torus, uint32_t node)
+{
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].neighbour == node)
+            return &torus->port[d];
+    return NULL;
+}
+
+uint32_t td_torus_dead_end(const struct td_core *core, const struct td_parcel *p)
+{
+    const struct td_torus *torus = core->torus;
+    uint32_t lost = UINT32_MAX;
+    if (!torus->has_lost)
+        return lost; /* as nearly always */
+    for (uint32_t d = 0; d < torus->directions / 2; d++) {
+        if (p->left[d] == 0)
+            continue;
+        lost = torus->port[2 * d + (p->left[d] < 0)].neighbour;
+        if (!core->link[lost].dead)
+            return UINT32_MAX;
+    }
+    return lost;
+}
+
+/* lose_note: a packet in transit is lost; its buffer is released when there is room to say so. */
+static void lose_note(void *core, uint64_t tag)
+{
+    struct td_torus *torus = ((struct td_core *)core)->torus;
+    td_torus_chain(torus, (uint32_t)tag, torus->notes_lost);
+    torus->notes_lost = (uint32_t)tag;
+}
+
+/* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that may not have
+ * heard, since it was not there, or the neighbour never was. */
+static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
+{
+    struct td_core *core = owner;
+    uint32_t lost = td_torus_dead_end(core, p);
+    if (lost == UINT32_MAX)
+        return false;
+    struct port *port = port_of(core->torus, lost);
+    td_bit_set(port->tell, core->torus->note[p->tag].packet.origin);
+    port->lost = port->any_told = true;
+    td_core_queue(core, &core->torus->news);
+    lose_note(core, p->tag);
+    return true;
+}
+
+void td_torus_purge(struct td_core *core)
+{
+    td_router_purge(core->torus->router, lose_at_dead_end, core);
+}
+
+/* ---- news ---- */
+
+/* announce has all nodes told that a neighbour is lost, or is back. */
+static void announce(struct td_core *core, struct port *port)
+{
+    memset(port->tell, 0xff, td_bit_bytes(core->options.topology.nodes));
+    td_core_queue(core, &core->torus->news);
+}
+
+bool td_torus_tell_news(struct td_core *core, struct td_task *task)
+{
+    struct td_torus *torus = core->torus;
+    (void)task;
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        struct port *port = &torus->port[d];
+        struct td_message m = {
+            .kind = TD_MESSAGE_NODE_LOST, .node = port->neighbour, .last = !port->lost};
+        for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+            if (!td_bit(port->tell, n))
+                continue;
+            if (!td_core_room(core))
+                return false;
+            td_bit_clear(port->tell, n);
+            if (n != core->node && n != port->neighbour && !core->link[n].dead)
+                td_core_send(core, n, &m);
+        }
+    }
+    return true;
+}
+
+/* sides returns a bit for each direction in which `from` is the neighbour of a node. */
+static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
+{
+    uint32_t bits = 0;
+    for (uint32_t d = 0; node != from && d < core->torus->directions; d++)
+        if (td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) == from)
+            bits |= 1u << d;
+    return (uint16_t)bits;
+}
+
+/* mark notes that a neighbour of a node has lost it, and ends the messages that may have been on
+ * their way through it. What another node says holds as long as that one is known to be there. */
+static void mark(struct td_core *core, uint32_t node, uint32_t from)
+{
+    struct td_torus *torus = core->torus;
+    uint16_t bits = sides(core, node, from);
+    if (!bits)
+        return;
+    if (!(torus->missing[node] & bits)) {
+        td_link_watch(core, from);
+        if (from != core->node)
+            td_link_want(core, &core->link[from]);
+    }
+    torus->missing_count += !torus->missing[node];
+    torus->missing[node] |= bits;
+    for (uint32_t i = 0; i < TD_TICKETS; i++) {
+        struct td_transfer *t = torus->ticket[i].transfer;
+        if (t && !t->abandoned && between(core, t->peer, node))
+            td_communicator_way_lost(core, t->operation->communicator, node,
+                                     "it was on the way of its packets");
+    }
+}
+
+static void unmark(struct td_core *core, uint32_t node, uint32_t from)
+{
+    struct td_torus *torus = core->torus;
+    uint16_t bits = torus->missing[node] & sides(core, node, from);
+    if (!bits)
+        return;
+    td_link_unwatch(core, from);
+    torus->missing[node] = (uint16_t)(torus->missing[node] & ~bits);
+    torus->missing_count -= !torus->missing[node];
+}
+
+void td_torus_news(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    const struct td_topology *t = &core->options.topology;
+    if (m->node >= t->nodes || m->node == core->node)
+        return;
+    if (!m->last) {
+        mark(core, m->node, from);
+        return;
+    }
+    unmark(core, m->node, from);
+    for (uint32_t d = 0; d < core->torus->directions; d++) /* it speaks, so it is there */
+        unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
+}
+
+/* ---- links ---- */
+
+/* withdraw forgets what a node said that is not there any more, or not the same. */
+static void withdraw(struct td_core *core, uint32_t from)
+{
+    for (uint32_t d = 0; d < core->torus->directions; d++)
+        unmark(core, td_topology_neighbour(&core->options.topology, from, d / 2, d % 2 ? -1 : 1),
+               from);
+}
+
+void td_torus_link_lost(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    struct port *first = port_of(torus, node);
+    if (node == core->node)
+        return;
+    withdraw(core, node);
+    if (!first)
+        return;
+    for (uint32_t d = 0; d < torus->directions; d++) {
+        struct port *port = &torus->port[d];
+        if (port->neighbour != node)
+            continue;
+        td_router_reset(torus->router, d, lose_note, core);
+        memset(port->told, 0, sizeof port->told);
+    }
+    torus->purge = true;
+    td_torus_wake(core, core->now);
+    mark(core, node, core->node);
+    if (!core->link[node].dead) { /* it is there, anew */
+        unmark(core, node, core->node);
+        return;
+    }
+    /* of one that has never been there, those are told who send by way of it */
+    bool news = !first->lost && core->link[node].incarnation;
+    first->lost = torus->has_lost = true;
+    if (!news)
+        return;
+    first->any_told = true;
+    announce(core, first);
+}
+
+void td_torus_link_open(struct td_core *core, uint32_t node)
+{
+    struct td_torus *torus = core->torus;
+    for (uint32_t d = 0; d < torus->directions; d++)
+        if (torus->port[d].neighbour == node && node != core->node)
+            torus->again |= 1u << d;
+    struct port *first = port_of(torus, node);
+    if (first && first->lost) {
+        unmark(core, node, core->node);
+        first->lost = false;
+        if (first->any_told)
+            announce(core, first);
+        first->any_told = false;
+    }
+    td_torus_wake(core, core->now);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* health: heartbeats, and what they say of the nodes one has no link to. Each node tells its parent
+ * in the node tree which nodes below are up, and each child which ones are up elsewhere. The sets
+ * replace each other, so a lost or late one does no harm. */
+#include <string.h>
+
+#include "core/membership/communicator.h"
+#include "link.h"
+
+/* collect writes the nodes that are up as far as this node knows, except from what `except` says.
+ */
+static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
+{
+    uint32_t nodes = core->options.topology.nodes;
+    memset(bits, 0, td_bit_bytes(nodes));
+    td_bit_set(bits, core->node);
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);) {
+        const struct td_link *link = &core->link[n];
+        if (!link->up || n == except)
+            continue;
+        td_bit_set(bits, n);
+        for (uint32_t i = 0; i < td_bit_bytes(nodes); i++)
+            bits[i] |= link->news[i];
+    }
+}
+
+static void beat(struct td_core *core, struct td_link *link)
+{
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    uint32_t bytes = td_bit_bytes(core->options.topology.nodes);
+    uint8_t *bits = link->neighbour ? td_core_pad(core, bytes) : NULL;
+    if (bits) {
+        collect(core, link->node, bits);
+        m.bitmap = bits;
+        m.bitmap_bytes = bytes;
+    }
+    td_core_send(core, link->node, &m);
+}
+
+void td_health_heard(struct td_core *core, uint32_t node, const struct td_message *m)
+{
+    struct td_link *link = &core->link[node];
+    uint32_t bytes = td_bit_bytes(core->options.topology.nodes);
+    if (!link->news || m->bitmap_bytes != bytes || memcmp(link->news, m->bitmap, bytes) == 0)
+        return;
+    memcpy(link->news, m->bitmap, bytes);
+    td_health_changed(core, node);
+}
+
+void td_health_changed(struct td_core *core, uint32_t except)
+{
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);) {
+        struct td_link *link = &core->link[n];
+        if (link->up && n != except)
+            beat(core, link);
+    }
+}
+
+void td_health_tick(struct td_core *core)
+{
+    if (core->now < core->heartbeat_at) {
+        td_core_alarm(core, core->heartbeat_at);
+        return;
+    }
+    int64_t interval = core->settings.heartbeat_ns, silence = core->settings.progress_timeout_ns;
+    for (; core->beaten < core->options.topology.nodes; core->beaten++) {
+        uint32_t n = core->beaten;
+        struct td_link *link = &core->link[n];
+        bool untold = link->tree_received > link->tree_received_told;
+        td_time quiet = core->now - link->heard_at;
+        if (!link->up || (!link->neighbour && link->watches == 0 && !untold && link->open))
+            continue;
+        if (!td_core_room(core)) {
+            td_core_alarm(core, core->now); /* goes on here */
+            return;
+        }
+        if (!link->open || link->asked) { /* what was asked may have been lost */
+            link->asked = false;
+            td_link_ask(core, link);
+        }
+        if (untold || core->now - link->spoke_at >= (uint64_t)interval)
+            beat(core, link);
+        if (!link->neighbour && link->watches == 0)
+            continue;
+        if (quiet > (uint64_t)silence)
+            td_link_drop(core, n, "it has been silent for longer than progress_timeout");
+        else if (quiet > (uint64_t)silence / 2)
+            td_link_ask(core, link); /* it may not know that somebody here depends on it */
+    }
+    core->beaten = 0;
+    core->heartbeat_at = core->now + (uint64_t)interval;
+    td_core_alarm(core, core->heartbeat_at);
+}
+
+enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    if (node == core->node || link->up)
+        return TD_PEER_UP;
+    if (link->neighbour)
+        return TD_PEER_DOWN;
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);)
+        if (core->link[n].up && td_bit(core->link[n].news, node))
+            return TD_PEER_UP;
+    /* with all neighbours there, somebody would have told */
+    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);)
+        if (!core->link[n].up)
+            return TD_PEER_UNKNOWN;
+    return TD_PEER_DOWN;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How sessions begin, outlive their connections, and end. link.h says what a session is; here is
+ * who decides that both ends mean the same one:
+ *   - a frame of a session that is not known is dropped, and so is one that is not the next; the
+ * far end is asked for a RESUME then;
+ *   - a RESUME that knows our session opens the way out: all that it has not received goes again;
+ *   - a RESUME of a new session says that the far end has given the old ones up, so we do;
+ *   - one that knows a session of ours that has been given up here is answered with the new one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/membership/communicator.h"
+#include "inflight.h"
+#include "core/membership/job.h"
+#include "link.h"
+#include "fabric_routed.h"
+
+enum {
+    TREE_UNTOLD_MAX = 32, /* tree messages received before that is said for its own sake */
+    TREE_KEPT_MAX = 2048, /* a driver can repeat so many at once */
+};
+
+/* first_session names the first session of a daemon. */
+static uint32_t first_session(uint64_t incarnation)
+{
+    return (uint32_t)((incarnation ^ incarnation >> 32) * 0x9e3779b1u) | 1;
+}
+
+/* never_lost: the session of the way out is the first. */
+static bool never_lost(const struct td_core *core, const struct td_link *link)
+{
+    return link->session == first_session(core->options.incarnation);
+}
+
+void td_link_start(struct td_core *core, struct td_link *link)
+{
+    link->session = first_session(core->options.incarnation);
+}
+
+static void expire_at(struct td_core *core, struct td_link *link, td_time at)
+{
+    if (at < link->expires_at)
+        link->expires_at = at;
+    if (link->expires_at < core->links_expire_at)
+        core->links_expire_at = link->expires_at;
+    td_core_alarm(core, core->links_expire_at);
+}
+
+/* ---- tree messages ---- */
+
+static void fill(struct td_link *link, struct td_message *m)
+{
+    m->session = link->session;
+    m->counts_session = link->session_in;
+    m->received = link->tree_received_told = link->tree_received;
+}
+
+void td_link_seal(struct td_core *core, struct td_action *a)
+{
+    struct td_link *link = &core->link[a->u.tree.node];
+    struct td_message *m = &a->u.tree.message;
+    link->spoke_at = core->now;
+    fill(link, m);
+    a->u.tree.held = false;
+    if (m->kind == TD_MESSAGE_HEARTBEAT || m->kind == TD_MESSAGE_RESUME)
+        return; /* a later one says all that an earlier one did */
+    m->number = ++link->tree_sent;
+    a->u.tree.held = !link->open;
+    if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->guilty)
+        return;
+    if (link->up) {
+        td_link_drop(core, link->node, "it acknowledges no tree messages");
+        return;
+    }
+    link->guilty = true; /* no more is kept for it: it is given up before its time */
+    expire_at(core, link, core->now);
+}
+
+static void forget_tree(struct td_core *core, struct td_link *link, uint64_t number)
+{
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_FORGET_TREE);
+    a->u.kept.node = link->node;
+    a->u.kept.number = number;
+}
+
+static void take_received(struct td_core *core, struct td_link *link, const struct td_message *m)
+{
+    if (m->counts_session != link->session || m->received <= link->tree_acknowledged ||
+        m->received > link->tree_sent)
+        return;
+    link->tree_acknowledged = m->received;
+    forget_tree(core, link, m->received);
+}
+
+/* ---- asking ---- */
+
+void td_link_ask(struct td_core *core, struct td_link *link)
+{
+    if (link->asked)
+        return;
+    link->asked = link->ask = link->poll = true;
+    td_core_queue(core, &link->task);
+}
+
+void td_link_speak(struct td_core *core, struct td_link *link)
+{
+    if (!link->ask && link->tree_received - link->tree_received_told < TREE_UNTOLD_MAX)
+        return;
+    if (!link->up) { /* goes out when it is */
+        td_link_want(core, link);
+        return;
+    }
+    struct td_message m = {
+        .kind = TD_MESSAGE_RESUME, .poll = link->poll, .packets_received = link->lane->received};
+    link->ask = link->poll = false;
+    td_core_send(core, link->node, &m);
+}
+
+/* answer readies a RESUME. */
+static void answer(struct td_core *core, struct td_link *link, bool poll)
+{
+    link->ask = true;
+    link->poll = link->poll || poll;
+    link->asked = link->asked || poll;
+    td_core_queue(core, &link->task);
+}
+
+/* ---- the end of sessions ---- */
+
+/* renew forgets both sessions. What the driver still reads of packets stays until it does not. */
+static void renew(struct td_core *core, struct td_link *link)
+{
+    struct td_lane *lane = link->lane;
+    forget_tree(core, link, UINT64_MAX);
+    link->session += 2;
+    link->session_in = 0;
+    link->open = link->asked = link->guilty = link->torn = false;
+    lane->again = lane->sent = lane->acknowledged = lane->freed_there = 0;
+    lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
+    link->tree_sent = link->tree_acknowledged = 0;
+    link->tree_received = link->tree_received_told = 0;
+    link->expires_at = TD_TIME_NEVER;
+}
+
+static void lose(struct td_core *core, struct td_link *link, const char *text)
+{
+    renew(core, link);
+    link->dead = !link->up;
+    td_job_link_down(core, link->node);
+    td_communicator_node_lost(core, link->node, text);
+    td_link_settle(core, link);
+    if (core->torus)
+        td_torus_link_lost(core, link->node);
+    if (link->up)
+        td_job_link_up(core, link->node);
+}
+
+void td_link_timers(struct td_core *core)
+{
+    if (core->now >= core->links_expire_at) {
+        core->links_expire_at = TD_TIME_NEVER;
+        for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
+            struct td_link *link = &core->link[n];
+            if (core->now >= link->expires_at && td_core_room(core)) {
+                lose(core, link, link->up ? "its link did not resume in time" : td_link_why(link));
+                if (link->up)
+                    td_link_ask(core, link);
+            }
+            if (link->expires_at < core->links_expire_at)
+                core->links_expire_at = link->expires_at;
+        }
+    }
+    td_core_alarm(core, core->links_expire_at);
+}
+
+/* ---- resuming ---- */
+
+/* go_on opens the way out and repeats what the far end does not have. */
+static void go_on(struct td_core *core, struct td_link *link)
+{
+    struct td_lane *lane = link->lane;
+    link->open = link->tell = true;
+    link->expires_at = TD_TIME_NEVER;
+    if (link->tree_sent > link->tree_acknowledged) {
+        struct td_action *a = td_core_act(core, TD_ACTION_REPEAT_TREE);
+        a->u.kept.node = link->node;
+        a->u.kept.number = link->tree_acknowledged + 1;
+    }
+    lane->again = lane->acknowledged < lane->sent ? lane->acknowledged + 1 : 0;
+    td_core_queue(core, &link->task);
+    if (core->torus)
+        td_torus_link_open(core, link->node);
+}
+
+/* untouched: nothing has come and nothing was acknowledged, so that whatever session the far end is
+ * in can begin. */
+static bool untouched(const struct td_link *link)
+{
+    return link->lane->received == 0 && link->tree_received == 0 && link->lane->acknowledged == 0 &&
+           link->tree_acknowledged == 0;
+}
+
+static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
+{
+    struct td_lane *lane = link->lane;
+    if (m->session == 0)
+        return;
+    if (m->counts_session && m->counts_session != link->session) {
+        answer(core, link, true); /* it has to forget */
+        return;
+    }
+    bool known = m->session == link->session_in;
+    if (!known) {
+        if (link->session_in && !untouched(link))
+            lose(core, link, "its daemon has given the link up");
+        link->session_in = m->session;
+        lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
+        link->tree_received = link->tree_received_told = 0;
+    }
+    bool agreed = m->counts_session == link->session;
+    link->open = link->open && agreed; /* else what went out was dropped there, and goes again */
+    bool was_open = link->open;
+    link->asked = false;
+    if (agreed) {
+        take_received(core, link, m);
+        if (m->packets_received > lane->acknowledged && m->packets_received <= lane->sent)
+            td_link_acknowledge(core, link, m->packets_received);
+    }
+    if (agreed && link->up && (!was_open || m->poll)) {
+        lane->resumes += known && link->torn;
+        link->torn = false;
+        go_on(core, link);
+    }
+    if (m->poll || !agreed)
+        answer(core, link, !agreed);
+}
+
+/* adopts: the first frame of a daemon that has come up before we know that it has. */
+static bool adopts(struct td_core *core, struct td_link *link, uint32_t session, uint64_t number)
+{
+    if (link->session_in || link->incarnation || !never_lost(core, link) || number != 1)
+        return false;
+    link->session_in = session;
+    return true;
+}
+
+bool td_link_message(struct td_core *core, uint32_t node, const struct td_message *m)
+{
+    struct td_link *link = &core->link[node];
+    link->heard_at = core->now;
+    if (m->kind == TD_MESSAGE_RESUME) {
+        take_resume(core, link, m);
+        return false;
+    }
+    if (m->number && m->session != link->session_in && !adopts(core, link, m->session, m->number)) {
+        td_link_ask(core, link);
+        return false;
+    }
+    if (m->session == link->session_in)
+        take_received(core, link, m);
+    if (m->number == 0)
+        return true;
+    if (m->number != link->tree_received + 1) {
+        if (m->number > link->tree_received)
+            td_link_ask(core, link);
+        return false;
+    }
+    link->tree_received++;
+    if (link->tree_received - link->tree_received_told >= TREE_UNTOLD_MAX)
+        td_core_queue(core, &link->task);
+    return true;
+}
+
+bool td_link_knows(struct td_core *core, struct td_link *link, const struct td_packet *p)
+{
+    bool data = p->kind == TD_PACKET_DATA;
+    if (p->session != link->session_in &&
+        !(data && adopts(core, link, p->session, p->link_sequence))) {
+        td_link_ask(core, link);
+        return false;
+    }
+    if (!data)
+        return p->counts_session == link->session;
+    if (p->link_sequence > link->lane->received + 1)
+        td_link_ask(core, link);
+    return p->link_sequence == link->lane->received + 1;
+}
+
+/* ---- up and down ---- */
+
+void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
+{
+    struct td_link *link = &core->link[node];
+    if (link->incarnation && link->incarnation != incarnation)
+        lose(core, link, "the daemon there was started anew");
+    bool met = link->incarnation == incarnation;
+    bool had = link->incarnation && link->expires_at != TD_TIME_NEVER;
+    if (!link->incarnation)
+        link->expires_at = TD_TIME_NEVER; /* it was given time to come up */
+    link->up = true;
+    link->wanted = link->dead = link->open = link->asked = link->guilty = false;
+    link->incarnation = incarnation;
+    link->heard_at = core->now;
+    if (link->text[0])
+        link->text[0] = '\0';
+    bool fresh = !met && !link->ask && never_lost(core, link);
+    if (fresh && link->session_in == 0)
+        link->session_in = first_session(incarnation);
+    if (fresh && link->session_in == first_session(incarnation))
+        go_on(core, link);
+    else
+        td_link_ask(core, link);
+    td_core_queue(core, &link->task);
+    if (!had)
+        td_job_link_up(core, node);
+    td_health_changed(core, UINT32_MAX);
+}
+
+void td_link_down(struct td_core *core, uint32_t node, const char *text, bool refused)
+{
+    struct td_link *link = &core->link[node];
+    bool was_up = link->up;
+    bool met = link->incarnation != 0; /* else the daemon there may be starting just as well */
+    uint64_t grace = (uint64_t)(refused || !met ? core->settings.heartbeat_ns
+                                                : core->settings.progress_timeout_ns);
+    snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
+    link->torn = link->torn || was_up;
+    link->up = link->wanted = link->open = false;
+    link->lane->again = 0;
+    if (link->news)
+        memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
+    if (!link->dead && !link->guilty)
+        expire_at(core, link, core->now + grace);
+    else
+        lose(core, link, td_link_why(link));
+    if (was_up)
+        td_health_changed(core, UINT32_MAX);
+}

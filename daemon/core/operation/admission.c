@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From "all below have arrived" to the announcement: the program, its memory, and the payload that
+ * rides along. */
+#include <string.h>
+
+#include "core/net/inflight.h"
+#include "flood.h"
+#include "gate.h"
+#include "core/net/link.h"
+
+static uint64_t ride_slot_bytes(const struct td_operation *o)
+{
+    return ((uint64_t)o->program.ride_bytes + 63) & ~(uint64_t)63;
+}
+
+bool td_admission_rides(const struct td_operation *o)
+{
+    return o->program.ride != TD_RIDE_NONE && o->program.ride_bytes > 0;
+}
+
+static struct td_tuning tuning_of(const struct td_core *core)
+{
+    struct td_tuning tuning = core->settings.tuning;
+    tuning.packet_bytes = core->settings.packet_bytes;
+    return tuning;
+}
+
+/* make_stages makes what the programs of a plan will need. */
+static bool make_stages(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_tuning tuning = tuning_of(core);
+    const struct td_plan_input input = {.plan = o->plan,
+                                        .group = &c->group,
+                                        .slot = c->slot,
+                                        .topology = &core->options.topology,
+                                        .tuning = &tuning};
+    return !td_call_plans(o->least.call.kind) ||
+           core->options.planner.make(&input, core->arena, &o->plan->stages);
+}
+
+/* compile makes the program and its counters; false after an appeal. */
+static bool compile(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    const struct td_call *call = &o->least.call;
+    uint64_t seed = c->instance ^ (uint64_t)c->index << 32 ^ o->sequence * 0x9e3779b97f4a7c15u;
+    bool grown = td_communicator_tree(core, o->communicator, call, &o->tree);
+    struct td_tuning tuning = tuning_of(core);
+    const struct td_compile_input input = {.call = call,
+                                           .plan = td_call_executes(call->kind) ? o->plan : NULL,
+                                           .seed = seed,
+                                           .group = &c->group,
+                                           .tree = o->tree ? &o->tree->tree : &c->tree,
+                                           .slot = c->slot,
+                                           .topology = &core->options.topology,
+                                           .parts =
+                                               td_call_has_parts(call->kind) ? &o->parts : NULL,
+                                           .survey = o->surveyed ? &o->survey : NULL,
+                                           .tuning = &tuning};
+    core->options.compile(&input, &o->program);
+    o->compiled = true;
+    o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
+    if (td_admission_rides(o)) /* the result, then what the children sent */
+        o->scratch_bytes =
+            (uint64_t)td_program_ride(&o->program) +
+            ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
+    bool fits = o->scratch_bytes <= core->scratch.bytes;
+    if (fits && grown && td_engine_init(core, o) && make_stages(core, o))
+        return true;
+    o->doomed = true;
+    td_operation_appeal(
+        core, o, TD_ERR_NO_MEMORY,
+        fits ? td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
+                              core->node, td_operation_describe(core, o))
+             : td_core_format(core,
+                              "%s needs %llu bytes of scratch on node %u, which has %llu: raise "
+                              "[limits] scratch",
+                              td_operation_describe(core, o), (unsigned long long)o->scratch_bytes,
+                              core->node, (unsigned long long)core->scratch.bytes));
+    return false;
+}
+
+static struct td_slice ride_slice(const struct td_operation *o, uint64_t place)
+{
+    return td_slice_at(TD_SPACE_SCRATCH, 0,
+                       td_program_ride(&o->program) + (int64_t)(place * ride_slot_bytes(o)),
+                       o->program.ride_bytes);
+}
+
+/* ride_compute emits a computation on the payload; the operation goes on when it is done. */
+static struct td_compute *ride_compute(struct td_core *core, struct td_operation *o,
+                                       enum td_compute_kind kind, enum td_step_kind step)
+{
+    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_RIDE, o);
+    if (!flight)
+        return NULL;
+    struct td_compute *compute = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = kind;
+    compute->handle = td_inflight_handle(core, flight);
+    compute->step.kind = step;
+    compute->step.type = o->program.call.type;
+    compute->step.op = o->program.call.op;
+    compute->step.to_lanes = (struct td_lanes){1, 0, 0};
+    compute->bytes = compute->cost_bytes = (uint64_t)o->program.ride_bytes;
+    td_operation_view(o, &compute->view);
+    td_operation_flight_begin(o);
+    return compute;
+}
+
+static bool ride_load(struct td_core *core, struct td_operation *o, const uint8_t *data,
+                      struct td_slice to, uint32_t lanes)
+{
+    struct td_compute *load = ride_compute(core, o, TD_COMPUTE_LOAD, TD_COPY);
+    if (!load)
+        return false;
+    load->step.to = to;
+    load->step.to_lanes = (struct td_lanes){lanes, 0, 1};
+    load->data = data;
+    return true;
+}
+
+/* gather_run copies what the ranks of a run bring to their places in the result. */
+static bool gather_run(struct td_core *core, struct td_operation *o, const struct td_run *run)
+{
+    int64_t share = o->program.ride_bytes / o->communicator->group.size;
+    struct td_compute *copy = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY);
+    if (!copy)
+        return false;
+    copy->step.from = td_slice_at(TD_SPACE_SOURCE, run->local, 0, share);
+    td_slice_loop(&copy->step.from, run->count, 0, 1);
+    copy->step.to = ride_slice(o, 0);
+    copy->step.to.offset += run->first * share;
+    copy->step.to.run = share;
+    td_slice_loop(&copy->step.to, run->count, run->step * share, 0);
+    return true;
+}
+
+/* gather makes the payload of all below: everybody's share in rank order, and zeros where a share
+ * is not from below, so that the children's payloads are merged by "or". Loads happen at once. */
+static bool gather(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    const struct td_group *g = &c->group;
+    size_t bytes = (size_t)o->program.ride_bytes;
+    uint8_t *merged = td_core_pad(core, bytes);
+    if (!merged)
+        return false;
+    memset(merged, 0, bytes);
+    for (uint32_t i = 0; i < c->children; i++)
+        for (size_t b = 0; b < bytes && b < o->ride_bytes[i]; b++)
+            merged[b] |= o->ride[i * (size_t)TD_RIDE_BYTES_MAX + b];
+    if (!ride_load(core, o, merged, ride_slice(o, 0), 1))
+        return false;
+    for (uint32_t r = g->slot_run[c->slot]; r < g->slot_run[c->slot + 1]; r++)
+        if (!gather_run(core, o, &g->run[r]))
+            return false;
+    return true;
+}
+
+/* fold makes the payload of all below in the result's place: the local ranks' in rank order, then
+ * the children's in slot order. */
+static bool fold(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_compute *compute = NULL;
+    if (o->program.ride == TD_RIDE_GATHER)
+        return gather(core, o);
+    if (o->program.ride == TD_RIDE_ROOT) {
+        for (uint32_t i = 0; i < c->children; i++)
+            if (o->ride_bytes[i] == (uint32_t)o->program.ride_bytes)
+                return ride_load(core, o, o->ride + (size_t)i * TD_RIDE_BYTES_MAX, ride_slice(o, 0),
+                                 1);
+        for (uint32_t i = 0; i < c->ranks; i++) {
+            if (c->seat[i].rank != o->program.call.root)
+                continue;
+            if (!(compute = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY)))
+                return false;
+            compute->step.from = td_slice_at(TD_SPACE_SOURCE, i, 0, o->program.ride_bytes);
+            compute->step.to = ride_slice(o, 0);
+        }
+        return true;
+    }
+    for (uint32_t i = 0; i < c->children; i++)
+        if (!ride_load(core, o, o->ride + (size_t)i * TD_RIDE_BYTES_MAX, ride_slice(o, i + 1), 1))
+            return false;
+    if (!(compute = ride_compute(core, o, TD_COMPUTE_STEP, TD_COMBINE)))
+        return false;
+    compute->step.from = td_slice_at(TD_SPACE_SOURCE, 0, 0, o->program.ride_bytes);
+    compute->step.from_lanes = (struct td_lanes){c->ranks, 0, 1};
+    compute->step.with = ride_slice(o, 1);
+    compute->step.with_lanes = (struct td_lanes){c->children, (int64_t)ride_slot_bytes(o), 0};
+    compute->step.to = ride_slice(o, 0);
+    return true;
+}
+
+/* carries_up: whether the announcement has a payload. */
+static bool carries_up(const struct td_operation *o)
+{
+    if (o->program.ride == TD_RIDE_COMBINE || o->program.ride == TD_RIDE_GATHER)
+        return true;
+    if (o->program.ride != TD_RIDE_ROOT)
+        return false;
+    const struct td_communicator *c = o->communicator;
+    for (uint32_t i = 0; i < c->children; i++)
+        if (o->ride_bytes[i])
+            return true;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (c->seat[i].rank == o->program.call.root)
+            return true;
+    return false;
+}
+
+/* refuse_parts ends a call whose receivers do not take what the senders have. */
+static bool refuse_parts(struct td_core *core, struct td_operation *o,
+                         const struct td_survey *survey)
+{
+    bool single = false;
+    uint32_t sender = 0, receiver = 0;
+    int64_t more = 0;
+    if (!o->parts.part || td_survey_agrees(survey, &single, &sender, &receiver, &more))
+        return false;
+    const char *what = td_operation_describe(core, o);
+    td_operation_verdict(
+        core, o, TD_ERR_MISMATCH,
+        single ? td_core_format(core,
+                                "%s: rank %u has %lld bytes %s for rank %u than that takes from it",
+                                what, sender, (long long)(more < 0 ? -more : more),
+                                more < 0 ? "fewer" : "more", receiver)
+               : td_core_format(core,
+                                "%s: several ranks take another number of bytes than those that "
+                                "send have for them: compare the counts of both sides",
+                                what));
+    return true;
+}
+
+static void announce(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_survey survey = o->survey; /* of what is below, and of this node */
+    if (o->parts.part && !o->surveyed)
+        td_survey_take(&survey, &o->parts);
+    if (td_operation_at_root(o)) {
+        if (refuse_parts(core, o, &survey))
+            return;
+        if (o->program.wants_survey) {
+            td_gate_survey(core, o, &survey);
+        } else if (!o->no_room) {
+            o->phase = TD_PHASE_RUNNING;
+            o->progress_at = core->now;
+            o->tell_children = true;
+        } else if (o->retries &&
+                   core->now - o->no_room_since > (uint64_t)core->settings.progress_timeout_ns) {
+            td_operation_verdict(
+                core, o, TD_ERR_NO_MEMORY,
+                td_core_format(core,
+                               "a node had no scratch memory for %s for too long: raise "
+                               "[limits] scratch",
+                               td_operation_describe(core, o)));
+        } else {
+            if (o->retries == 0)
+                o->no_room_since = core->now;
+            td_gate_again(core, o);
+        }
+        return;
+    }
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
+    a->u.tree.node = c->parent;
+    td_operation_start_message(o, TD_MESSAGE_ARRIVE, &a->u.tree.message);
+    a->u.tree.message.least = o->least;
+    a->u.tree.message.greatest = o->greatest;
+    a->u.tree.message.no_room = o->no_room;
+    a->u.tree.message.survey = survey;
+    td_operation_view(o, &a->u.tree.view);
+    if (carries_up(o) && !o->no_room)
+        a->u.tree.payload = ride_slice(o, 0);
+    td_link_seal(core, a);
+    o->phase = TD_PHASE_ANNOUNCED;
+}
+
+static uint32_t all_children(const struct td_communicator *c)
+{
+    return (1u << c->children) - 1;
+}
+
+/* floods: whether the operation, all of whose ranks here have called, does without the tree. */
+static bool floods(struct td_core *core, struct td_operation *o)
+{
+    if (td_flood_may(core, o->communicator) && !o->compiled)
+        (void)compile(core, o);
+    return o->compiled && o->program.ride == TD_RIDE_FLOOD;
+}
+
+bool td_admission_complete(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    if (o->mismatched || !o->has_call || o->arrived < c->ranks)
+        return false;
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (!o->arrival[i].here)
+            return false; /* gone: the root will end it */
+    if (o->children_arrived != all_children(c) && !floods(core, o))
+        return false;
+    return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
+}
+
+void td_admission_advance(struct td_core *core, struct td_operation *o)
+{
+    if (!o->compiled && !compile(core, o))
+        return;
+    if (o->doomed || o->program.ride == TD_RIDE_FLOOD)
+        return;
+    if (!o->reserved && !o->no_room && !o->program.wants_survey) {
+        o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
+        o->reserved = o->scratch_offset != UINT64_MAX;
+        o->no_room = !o->reserved;
+    }
+    if (td_admission_rides(o) && !o->folded && !o->no_room) {
+        if (!fold(core, o)) {
+            td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+            return;
+        }
+        o->folded = true;
+    }
+    if (o->flights == 0)
+        announce(core, o);
+}
+
+struct td_slice td_admission_result(const struct td_operation *o)
+{
+    return ride_slice(o, 0);
+}
+
+bool td_admission_deliver(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, o->program.ride_bytes);
+    o->delivered = true;
+    bool stays = o->program.ride_stays;
+    if (o->flood && o->program.ride == TD_RIDE_FLOOD)
+        return ride_load(core, o, o->flood->all, ride_slice(o, 0), 1);
+    if (!td_operation_at_root(o)) {
+        if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
+            td_operation_fail(core, o, TD_ERR_PROTOCOL,
+                              "the release came with a result of another size");
+            return true;
+        }
+        return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&
+               (stays || ride_load(core, o, o->release, to, c->ranks));
+    }
+    if (stays)
+        return true;
+    struct td_compute *copy = ride_compute(core, o, TD_COMPUTE_STEP, TD_COPY);
+    if (!copy)
+        return false;
+    copy->step.from = ride_slice(o, 0);
+    copy->step.to = to;
+    copy->step.to_lanes = (struct td_lanes){c->ranks, 0, 1};
+    return true;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine.h"
+
+#include <assert.h>
+
+#include "core/net/inflight.h"
+#include "core/net/link.h"
+#include "operation.h"
+#include "sync.h"
+#include "core/net/fabric_routed.h"
+
+bool td_engine_init(struct td_core *core, struct td_operation *o)
+{
+    const struct td_program *p = &o->program;
+    for (unsigned f = 0; f < p->families; f++) {
+        struct td_engine_family *e = &o->engine.family[f];
+        uint64_t count = p->family[f].count;
+        *e = (struct td_engine_family){0};
+        if (count == 0)
+            continue;
+        if (count > core->settings.arena_bytes ||
+            !(e->bits = td_arena_alloc(core->arena, (size_t)(count + 7) / 8)))
+            return false;
+        if (p->family[f].kind != TD_RECV && p->family[f].kind != TD_SYNC)
+            continue;
+        if (p->family[f].kind == TD_RECV)
+            e->next = count;
+        if (!(e->received = td_arena_alloc(core->arena, (size_t)count * sizeof *e->received)))
+            return false;
+    }
+    return true;
+}
+
+void td_engine_fini(struct td_core *core, struct td_operation *o)
+{
+    for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
+        td_arena_free(core->arena, o->engine.family[f].bits);
+        td_arena_free(core->arena, o->engine.family[f].received);
+        o->engine.family[f] = (struct td_engine_family){0};
+    }
+}
+
+static void done(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
+{
+    struct td_engine_family *e = &o->engine.family[family];
+    assert(!(e->bits[index / 8] >> index % 8 & 1));
+    e->bits[index / 8] = (uint8_t)(e->bits[index / 8] | 1u << index % 8);
+    e->done++;
+    while (e->prefix < o->program.family[family].count &&
+           (e->bits[e->prefix / 8] >> e->prefix % 8 & 1))
+        e->prefix++;
+    o->progress_at = core->now;
+    td_core_queue(core, &o->task);
+}
+
+bool td_engine_finished(const struct td_operation *o)
+{
+    for (unsigned f = 0; f < o->program.families; f++)
+        if (o->engine.family[f].done < o->program.family[f].count)
+            return false;
+    return true;
+}
+
+static bool may_start(const struct td_operation *o, unsigned family, uint64_t index)
+{
+    const struct td_family *f = &o->program.family[family];
+    for (unsigned d = 0; d < f->dependencies; d++) {
+        const struct td_dependency *need = &f->dependency[d];
+        if (o->engine.family[need->on].prefix < td_dependency_count(&o->program, need, index))
+            return false;
+    }
+    return true;
+}
+
+/* touched returns about how many bytes a computation reads and writes. */
+static uint64_t touched(const struct td_step *step)
+{
+    uint64_t to = (uint64_t)td_slice_bytes(&step->to), from = (uint64_t)td_slice_bytes(&step->from);
+    if (step->kind == TD_TRANSFORM)
+        return 8 * from; /* log2 n passes in cache, and they are not cheap */
+    return to * step->to_lanes.count + from * (step->from_lanes.count + step->with_lanes.count + 1);
+}
+
+/* start begins a step; false when there is no room for it now. A step without bytes is done. */
+static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
+{
+    struct td_expanded *expanded = &o->engine.expanded;
+    const struct td_step *step = &expanded->step;
+    if (!expanded->kept || expanded->family != family || expanded->index != index)
+        o->program.method->expand(&o->program, family, index, &expanded->step);
+    expanded->kept = false;
+    if (step->kind == TD_SYNC) {
+        o->engine.family[family].next++;
+        td_sync_start(core, o, family, index, step);
+        return true;
+    }
+    int64_t bytes = td_step_bytes(step);
+    if (bytes == 0) {
+        o->engine.family[family].next++;
+        done(core, o, family, index);
+        return true;
+    }
+    if (step->kind == TD_SEND) {
+        if (!(core->torus ? td_torus_send : td_link_send)(core, o, family, index, step)) {
+            expanded->kept = true;
+            expanded->family = family;
+            expanded->index = index;
+            return false;
+        }
+        o->engine.family[family].next++;
+        return true;
+    }
+    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_STEP, o);
+    o->engine.starved = !flight;
+    if (!flight)
+        return false;
+    o->engine.family[family].next++;
+    flight->family = family;
+    flight->index = index;
+    struct td_compute *compute = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = TD_COMPUTE_STEP;
+    compute->handle = td_inflight_handle(core, flight);
+    compute->step = *step;
+    compute->cost_bytes = touched(step);
+    td_operation_view(o, &compute->view);
+    td_operation_flight_begin(o);
+    return true;
+}
+
+/* arrived_empty: a RECV without bytes has no packet; it is done from the start. */
+static void settle_empty_receives(struct td_core *core, struct td_operation *o)
+{
+    if (o->program.whole)
+        return;
+    for (unsigned f = 0; f < o->program.families; f++) {
+        struct td_engine_family *e = &o->engine.family[f];
+        if (o->program.family[f].kind != TD_RECV)
+            continue;
+        while (e->prefix < o->program.family[f].count && e->settled <= e->prefix) {
+            struct td_step step;
+            e->settled = e->prefix + 1;
+            o->program.method->expand(&o->program, f, e->prefix, &step);
+            if (td_slice_bytes(&step.to) != 0)
+                break;
+            done(core, o, f, e->prefix);
+        }
+    }
+}
+
+_Static_assert(TD_FAMILIES_MAX <= 64, "a bit each");
+
+bool td_engine_advance(struct td_core *core, struct td_operation *o)
+{
+    settle_empty_receives(core, o);
+    bool moved = true;
+    uint64_t crowded = 0; /* families that found no room; a completion comes by again */
+    while (moved) {
+        moved = false;
+        for (unsigned f = 0; f < o->program.families; f++) {
+            struct td_engine_family *e = &o->engine.family[f];
+            bool queued = core->torus && o->program.family[f].kind == TD_SEND;
+            while (o->phase == TD_PHASE_RUNNING && !((crowded | o->engine.crowded) >> f & 1) &&
+                   e->next < o->program.family[f].count &&
+                   (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
+                if (!td_core_room(core))
+                    return false;
+                if (start(core, o, f, e->next))
+                    moved = true;
+                else
+                    crowded |= (uint64_t)1 << f;
+            }
+        }
+    }
+    return true;
+}
+
+void td_engine_delivered(struct td_core *core, struct td_operation *o, unsigned family,
+                         uint64_t index)
+{
+    done(core, o, family, index);
+}
+
+struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence)
+{
+    if (!c || sequence < c->first_sequence ||
+        sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
+        return NULL;
+    struct td_operation *o = c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
+    return o && o->compiled && o->reserved && o->phase != TD_PHASE_ENDED ? o : NULL;
+}
+
+/* find_receive finds the step that a packet is for; returns how long its message is, 0: no step
+ * of the operation expects it. */
+static uint64_t find_receive(const struct td_core *core, const struct td_operation *o,
+                             uint32_t node, const struct td_packet *packet, struct td_step *step)
+{
+    if (packet->family >= o->program.families ||
+        o->program.family[packet->family].kind != TD_RECV ||
+        packet->index >= o->program.family[packet->family].count)
+        return 0;
+    o->program.method->expand(&o->program, packet->family, packet->index, step);
+    uint64_t message_bytes = (uint64_t)td_slice_bytes(&step->to);
+    const struct td_engine_family *e = &o->engine.family[packet->family];
+    /* packets of a message come in order on a link, so each begins where the last one ended;
+     * through the torus they come by different ways */
+    bool fits = step->peer == node && packet->bytes > 0 && packet->offset <= message_bytes &&
+                packet->bytes <= message_bytes - packet->offset &&
+                (core->torus || e->received[packet->index] <= packet->offset);
+    return fits ? message_bytes : 0;
+}
+
+bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                     struct td_compute *landing)
+{
+    const struct td_link *link = &core->link[node];
+    uint32_t origin = core->torus ? packet->origin : node;
+    if (packet->session != link->session_in || packet->link_sequence != link->lane->received + 1 ||
+        (core->torus && packet->destination != core->node))
+        return false;
+    const struct td_operation *o = td_engine_find(
+        td_communicator_find(core, packet->instance, packet->group), packet->sequence);
+    if (!o || find_receive(core, o, origin, packet, &landing->step) == 0)
+        return false;
+    landing->offset = packet->offset;
+    landing->bytes = packet->bytes;
+    td_operation_view(o, &landing->view);
+    return true;
+}
+
+bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                      uint32_t buffer)
+{
+    struct td_operation *o = td_engine_find(
+        td_communicator_find(core, packet->instance, packet->group), packet->sequence);
+    if (!o)
+        return false;
+    struct td_step step;
+    uint64_t message_bytes = find_receive(core, o, node, packet, &step);
+    if (message_bytes == 0) {
+        td_link_drop(core, node, "it sent a packet that no step of the operation expects");
+        return false;
+    }
+    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_UNPACK, o);
+    if (!flight) {
+        td_link_drop(core, node, "too many packets at a time for this daemon");
+        return false;
+    }
+    flight->family = packet->family;
+    flight->index = packet->index;
+    flight->bytes = packet->bytes;
+    flight->message_bytes = message_bytes;
+    flight->buffer = buffer;
+    flight->node = node;
+    flight->session = packet->session;
+    flight->direction = packet->direction;
+    flight->channel = packet->channel;
+    flight->ticket = packet->ticket;
+    struct td_compute *compute = &td_core_act_bare(core, TD_ACTION_COMPUTE)->u.compute;
+    compute->kind = TD_COMPUTE_UNPACK;
+    compute->handle = td_inflight_handle(core, flight);
+    td_slice_copy(&compute->step.to, &step.to);
+    compute->step.to_lanes = step.to_lanes;
+    compute->offset = packet->offset;
+    compute->bytes = packet->bytes;
+    compute->buffer = buffer;
+    compute->cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
+    td_operation_view(o, &compute->view);
+    td_operation_flight_begin(o);
+    const struct td_engine_family *e = &o->engine.family[packet->family];
+    __builtin_prefetch(&e->received[packet->index], 1);
+    __builtin_prefetch(&e->bits[packet->index / 8], 1);
+    return true;
+}
+
+void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
+{
+    struct td_inflight flight = *td_inflight_find(core, handle);
+    struct td_operation *o = flight.operation;
+    td_inflight_give(core, td_inflight_find(core, handle));
+    if (flight.kind == TD_INFLIGHT_UNPACK) {
+        td_core_release_buffer(core, flight.buffer);
+        if (core->torus)
+            td_torus_freed(core, flight.session, flight.direction, flight.channel);
+        else
+            td_link_freed(core, flight.node, flight.session);
+    }
+    if (error != TD_OK)
+        td_operation_fail(
+            core, o, error,
+            td_core_format(core,
+                           error == TD_ERR_SYSTEM
+                               ? "shared memory of a rank on node %u was lost (SIGBUS)"
+                               : "node %u has no memory for the computation",
+                           core->node));
+    if (flight.kind == TD_INFLIGHT_RIDE) {
+        td_operation_computed(core, o, error);
+    } else if (o->phase != TD_PHASE_ENDED && flight.kind == TD_INFLIGHT_STEP) {
+        done(core, o, flight.family, flight.index);
+    } else if (o->phase != TD_PHASE_ENDED) {
+        uint64_t *received = &o->engine.family[flight.family].received[flight.index];
+        *received += flight.bytes;
+        o->progress_at = core->now;
+        if (*received == flight.message_bytes) {
+            done(core, o, flight.family, flight.index);
+            if (core->torus)
+                td_core_send(core, flight.node,
+                             &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
+                                                  .instance = o->communicator->instance,
+                                                  .token = flight.ticket});
+        }
+    }
+    td_operation_flight_over(core, o);
+}
+
+uint32_t td_engine_owed_by(const struct td_operation *o)
+{
+    for (unsigned f = 0; f < o->program.families; f++) {
+        const struct td_engine_family *e = &o->engine.family[f];
+        enum td_step_kind kind = o->program.family[f].kind;
+        if (e->prefix == e->next || (kind != TD_RECV && kind != TD_SEND))
+            continue;
+        struct td_step step;
+        o->program.method->expand(&o->program, f, e->prefix, &step);
+        return step.peer;
+    }
+    return UINT32_MAX;
+}
+
+void td_engine_progress(const struct td_operation *o, uint64_t *steps_done, uint64_t *steps)
+{
+    *steps_done = *steps = 0;
+    for (unsigned f = 0; f < o->program.families; f++) {
+        *steps_done += o->engine.family[f].done;
+        *steps += o->program.family[f].count;
+    }
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flood.h"
+
+#include <string.h>
+
+#include "core/net/inflight.h"
+#include "gate.h"
+
+enum { RETRY_NS = 1000000 };
+
+bool td_flood_may(const struct td_core *core, const struct td_communicator *c)
+{
+    return core->torus && core->settings.tuning.flood && c->closed && c->group.slots > 1;
+}
+
+bool td_flood_told(const struct td_operation *o)
+{
+    return o->flood && o->flood->told;
+}
+
+static uint32_t neighbour(const struct td_operation *o, uint32_t ring, uint32_t sign)
+{
+    const struct td_communicator *c = o->communicator;
+    return c->group.node[td_ring_along(&o->program.ring[ring], c->slot, sign, 1)];
+}
+
+/* copy copies the block around a slot from what is there to `out`, or from `in` to there; returns
+ * its bytes. */
+static uint32_t copy(struct td_operation *o, uint32_t ring, uint32_t slot, const uint8_t *in,
+                     uint8_t *out)
+{
+    const struct td_program *p = &o->program;
+    const struct td_group *g = &o->communicator->group;
+    size_t share = (size_t)p->ride_bytes / g->size;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; share && i < td_ring_block(p, ring); i++) {
+        uint32_t at = slot, left = i;
+        for (uint32_t r = 0; r < ring; r++) {
+            at = at - at / p->ring[r].stride % p->ring[r].size * p->ring[r].stride +
+                 left % p->ring[r].size * p->ring[r].stride;
+            left /= p->ring[r].size;
+        }
+        for (uint32_t local = 0; local < td_group_slot_ranks(g, at); local++) {
+            uint8_t *here = o->flood->all + td_group_rank(g, at, local) * share;
+            if (in)
+                memcpy(here, in + bytes, share);
+            else if (out)
+                memcpy(out + bytes, here, share);
+            bytes += (uint32_t)share;
+        }
+    }
+    return bytes;
+}
+
+static struct td_flood *obtain(struct td_core *core, struct td_operation *o)
+{
+    if (!o->flood)
+        o->flood = td_arena_alloc(core->arena, sizeof *o->flood);
+    return o->flood;
+}
+
+/* ---- hearing ---- */
+
+void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
+                      const struct td_message *m)
+{
+    struct td_flood *f = obtain(core, o);
+    struct td_held *held = f && m->payload_bytes <= TD_RIDE_BYTES_MAX
+                               ? td_arena_alloc(core->arena, sizeof *held + m->payload_bytes)
+                               : NULL;
+    if (o->phase >= TD_PHASE_RUNNING) {
+        td_arena_free(core->arena, held);
+        return;
+    }
+    if (!held) {
+        struct td_message none;
+        td_operation_start_message(o, TD_MESSAGE_RELEASE, &none);
+        none.no_room = true;
+        td_core_send(core, from, &none);
+        return;
+    }
+    held->ring = m->rank / 2;
+    held->sign = m->rank % 2;
+    held->hop = m->size;
+    held->bytes = m->payload_bytes;
+    if (held->bytes)
+        memcpy(held->payload, m->payload, held->bytes);
+    held->next = f->held;
+    f->held = held;
+    if (o->report_at == TD_TIME_NEVER) {
+        o->report_at = core->now + TD_REPORT_NS;
+        td_core_alarm(core, o->report_at);
+    }
+    for (uint32_t r = 0; f->told && r < o->program.rings; r++)
+        for (uint32_t sign = 0; sign < 2; sign++)
+            if (neighbour(o, r, sign) == from)
+                f->missed &= ~(1u << (2 * r + sign));
+    td_operation_witness(core, o, &m->least);
+    td_core_queue(core, &o->task);
+}
+
+void td_flood_missed(struct td_operation *o, uint32_t node)
+{
+    for (uint32_t r = 0; td_flood_told(o) && r < o->program.rings; r++)
+        for (uint32_t sign = 0; sign < 2; sign++)
+            if (neighbour(o, r, sign) == node) {
+                o->flood->missed |= 1u << (2 * r + sign);
+                o->flood->sent[2 * r + sign] = 0;
+            }
+}
+
+/* take_next takes a block whose turn it is; false when there is none. What came twice is dropped.
+ */
+static bool take_next(struct td_core *core, struct td_operation *o)
+{
+    struct td_flood *f = o->flood;
+    for (struct td_held **link = &f->held; *link;) {
+        struct td_held *h = *link;
+        bool known = h->ring < f->ring || (h->ring == f->ring && h->hop <= f->got[h->sign]);
+        bool next = h->ring == f->ring && h->hop == f->got[h->sign] + 1;
+        if (!known && !next) {
+            link = &h->next;
+            continue;
+        }
+        *link = h->next;
+        if (next) {
+            const struct td_ring *ring = &o->program.ring[f->ring];
+            uint32_t slot = td_ring_along(ring, o->communicator->slot, 1 - h->sign, h->hop);
+            if (h->hop > td_ring_hops(ring, h->sign) ||
+                copy(o, f->ring, slot, NULL, NULL) != h->bytes)
+                td_operation_appeal(core, o, TD_ERR_PROTOCOL, "a node told what does not fit");
+            else
+                (void)copy(o, f->ring, slot, h->payload, NULL);
+            f->got[h->sign]++;
+            if (f->got[0] == td_ring_hops(ring, 0) && f->got[1] == td_ring_hops(ring, 1)) {
+                f->ring++;
+                f->got[0] = f->got[1] = 0;
+            }
+        }
+        td_arena_free(core->arena, h);
+        if (next)
+            return f->ring < o->program.rings;
+    }
+    return false;
+}
+
+/* ---- telling ---- */
+
+/* due returns how many blocks may have been told to the next in a ring by now. */
+static uint32_t due(const struct td_operation *o, uint32_t ring, uint32_t sign)
+{
+    const struct td_flood *f = o->flood;
+    uint32_t far = td_ring_hops(&o->program.ring[ring], sign);
+    if (ring > f->ring || far == 0 || f->missed >> (2 * ring + sign) & 1)
+        return 0;
+    return ring < f->ring || f->got[sign] >= far ? far : f->got[sign] + 1;
+}
+
+static bool tell(struct td_core *core, struct td_operation *o, uint32_t ring, uint32_t sign)
+{
+    uint32_t hop = ++o->flood->sent[2 * ring + sign];
+    uint32_t slot = td_ring_along(&o->program.ring[ring], o->communicator->slot, 1 - sign, hop - 1);
+    struct td_message m;
+    td_operation_start_message(o, TD_MESSAGE_FLOOD, &m);
+    m.rank = 2 * ring + sign;
+    m.size = hop;
+    m.least = m.greatest = o->least;
+    m.payload_bytes = copy(o, ring, slot, NULL, NULL);
+    uint8_t *payload = td_core_pad(core, m.payload_bytes + 1);
+    if (!payload) {
+        o->flood->sent[2 * ring + sign]--;
+        return false;
+    }
+    (void)copy(o, ring, slot, NULL, payload);
+    m.payload = payload;
+    td_core_send(core, neighbour(o, ring, sign), &m);
+    return true;
+}
+
+/* tell_all tells what is due; false when there is no room for it. */
+static bool tell_all(struct td_core *core, struct td_operation *o)
+{
+    for (uint32_t r = 0; r < o->program.rings; r++)
+        for (uint32_t sign = 0; sign < 2; sign++)
+            while (o->flood->sent[2 * r + sign] < due(o, r, sign))
+                if (!td_core_room(core) || !tell(core, o, r, sign))
+                    return false;
+    return true;
+}
+
+/* ask_own asks for what the ranks here bring; true when it is there. */
+static bool ask_own(struct td_core *core, struct td_operation *o)
+{
+    struct td_flood *f = o->flood;
+    const struct td_communicator *c = o->communicator;
+    size_t share = (size_t)o->program.ride_bytes / c->group.size;
+    if (f->asked || share == 0)
+        return o->flights == 0;
+    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_RIDE, o);
+    if (!flight) {
+        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+        return false;
+    }
+    struct td_compute *store = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
+    store->kind = TD_COMPUTE_STORE;
+    store->handle = td_inflight_handle(core, flight);
+    store->step.from = td_slice_at(TD_SPACE_SOURCE, 0, 0, (int64_t)share);
+    td_slice_loop(&store->step.from, c->ranks, 0, 1);
+    store->bytes = store->cost_bytes = share * c->ranks;
+    store->store = f->own;
+    td_operation_view(o, &store->view);
+    td_operation_flight_begin(o);
+    f->asked = true;
+    return false;
+}
+
+/* finish lets the program run when there is memory for it: nobody waits for that. */
+static void finish(struct td_core *core, struct td_operation *o)
+{
+    if (!o->reserved) {
+        o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
+        o->reserved = o->scratch_offset != UINT64_MAX;
+    }
+    if (o->reserved) {
+        o->phase = TD_PHASE_RUNNING;
+        o->progress_at = core->now;
+    } else {
+        o->retry_at = core->now + RETRY_NS;
+        td_core_alarm(core, o->retry_at);
+    }
+}
+
+bool td_flood_advance(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_flood *f = obtain(core, o);
+    size_t bytes = (size_t)o->program.ride_bytes;
+    if (f && !f->all) {
+        f->all = td_arena_alloc(core->arena, bytes + 1);
+        f->own = td_arena_alloc(core->arena, bytes / c->group.size * c->ranks + 1);
+    }
+    if (!f || !f->all || !f->own) {
+        o->doomed = true;
+        td_operation_appeal(
+            core, o, TD_ERR_NO_MEMORY,
+            td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
+                           core->node, td_operation_describe(core, o)));
+        return true;
+    }
+    if (o->retry_at != TD_TIME_NEVER && core->now >= o->retry_at)
+        o->retry_at = TD_TIME_NEVER;
+    if (!f->told && (o->vetoed || c->losing || o->mismatched || !ask_own(core, o)))
+        return true;
+    if (!f->told) {
+        (void)copy(o, 0, c->slot, f->own, NULL);
+        f->told = true;
+        o->phase = TD_PHASE_ANNOUNCED;
+    }
+    do {
+        if (!tell_all(core, o))
+            return false;
+    } while (!o->mismatched && f->ring < o->program.rings && take_next(core, o));
+    if (!tell_all(core, o))
+        return false;
+    if (f->ring == o->program.rings)
+        finish(core, o);
+    return true;
+}
+
+void td_flood_free(struct td_core *core, struct td_operation *o)
+{
+    struct td_flood *f = o->flood;
+    while (f && f->held) {
+        struct td_held *h = f->held;
+        f->held = h->next;
+        td_arena_free(core->arena, h);
+    }
+    if (f) {
+        td_arena_free(core->arena, f->all);
+        td_arena_free(core->arena, f->own);
+    }
+    td_arena_free(core->arena, f);
+}
+
+/* ---- when a rank is lost ---- */
+
+bool td_flood_settled(struct td_core *core, struct td_communicator *c)
+{
+    bool settled = true;
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+        if (c->operation[i] && c->operation[i]->phase < TD_PHASE_RUNNING &&
+            !td_gate_settled(core, c->operation[i]))
+            settled = false;
+    return settled;
+}
+
+void td_flood_note_good(struct td_communicator *c)
+{
+    c->has_good = true;
+    c->good_first = c->first_sequence;
+    for (uint32_t i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        uint32_t place = (uint32_t)((c->first_sequence + i) % TD_GROUP_OPERATIONS_MAX);
+        const struct td_operation *o = c->operation[place];
+        if (c->retired[place] || (o && o->phase >= TD_PHASE_RUNNING && o->error == TD_OK))
+            td_bit_set(c->good, i);
+    }
+}
+
+bool td_flood_good(const struct td_communicator *c, uint64_t sequence)
+{
+    uint64_t place = sequence - c->good_first;
+    return sequence < c->good_first ||
+           (place < TD_GROUP_OPERATIONS_MAX && td_bit(c->good, (uint32_t)place));
+}

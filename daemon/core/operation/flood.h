@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flood: a short operation without the tree, on a group that is a torus by itself. Along the rings
+ * of one dimension after the other every node tells both neighbours what it has, and passes on what
+ * it hears: the blocks of k nodes go round a ring in k / 2 hops, and after the last ring all have
+ * all, in as many hops as the machine is wide. What a node tells is its arrival too, with its call.
+ *
+ * Who has all blocks has heard of all ranks, and all made the same call: that is the good ending,
+ * and it is the same on all nodes since each comes to it. A bad one is the root's, as ever, and
+ * must not cross it: the root gives it only if it has not told itself, or knows of a node that has
+ * not and has promised that it never will (a veto). It asks for vetoes when somebody appeals, and
+ * when a rank is lost.
+ *
+ * A node that has no room for what it is told says so, and is told all again when it tells itself:
+ * before that nobody can have gone on without it.
+ * Owns: its arrays, in the arena. Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_OPERATION_FLOOD_H
+#define TD_CORE_OPERATION_FLOOD_H
+
+#include "operation.h"
+
+struct td_flood {
+    struct td_held { /* what came before its turn */
+        struct td_held *next;
+        uint32_t ring, sign, hop, bytes;
+        uint8_t payload[];
+    } * held;
+    uint8_t *all; /* [ride_bytes] of every rank its share, in rank order */
+    uint8_t *own; /* of the ranks here */
+    bool asked, told;
+    uint32_t ring;                        /* in which it is; the number of rings: all is there */
+    uint32_t got[2];                      /* blocks that have come round it, by sign */
+    uint32_t sent[2 * TD_DIMENSIONS_MAX]; /* to the next in a ring, by sign */
+    uint32_t missed;                      /* mask: that one had no room */
+};
+
+/* td_flood_may: whether operations of the group may go so. */
+bool td_flood_may(const struct td_core *core, const struct td_communicator *c);
+/* td_flood_told: the operation may come to its good ending elsewhere. */
+bool td_flood_told(const struct td_operation *o);
+void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
+                      const struct td_message *m);
+/* td_flood_missed: a neighbour had no room. */
+void td_flood_missed(struct td_operation *o, uint32_t node);
+/* td_flood_advance goes on; false when there is no room for more actions now. */
+bool td_flood_advance(struct td_core *core, struct td_operation *o);
+void td_flood_free(struct td_core *core, struct td_operation *o);
+
+/* When a rank is lost, the root tells of it when it is settled which operations may end well for
+ * all that (td_flood_settled), and which those are (td_flood_note_good): the others know by that
+ * which they go on with (td_flood_good). */
+bool td_flood_settled(struct td_core *core, struct td_communicator *c);
+void td_flood_note_good(struct td_communicator *c);
+bool td_flood_good(const struct td_communicator *c, uint64_t sequence);
+
+#endif

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of operations: their life from the first arrival to the last reply. gate.c has what
+ * travels the tree, prepare.c what happens between "all below have arrived" and the announcement.
+ */
+#include "operation.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/net/inflight.h"
+#include "flood.h"
+#include "gate.h"
+#include "core/net/link.h"
+#include "core/net/fabric_routed.h"
+
+static bool advance(struct td_core *core, struct td_task *task);
+
+/* ---- records ---- */
+
+static void release_record(struct td_core *core, struct td_operation *o)
+{
+    struct td_arena *arena = core->arena;
+    for (uint32_t i = 0; o->arrival && i < o->communicator->ranks; i++) {
+        td_region_release(core, o->arrival[i].source);
+        td_region_release(core, o->arrival[i].destination);
+    }
+    if (o->reserved)
+        td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
+    td_engine_fini(core, o);
+    if (core->torus)
+        td_torus_forget(core, o);
+    td_arena_free(arena, o->arrival);
+    td_arena_free(arena, o->source);
+    td_arena_free(arena, o->destination);
+    td_arena_free(arena, o->ride);
+    td_arena_free(arena, o->release);
+    td_arena_free(arena, o->known);
+    td_arena_free(arena, o->text);
+    td_arena_free(arena, o->appeal);
+    td_arena_free(arena, o->wanted_text);
+    td_flood_free(core, o);
+    td_plan_free(o->plan, arena, &core->options.planner);
+    td_counts_free(&o->parts, arena);
+    td_communicator_tree_give(core, o->tree);
+    td_core_unqueue(core, &o->task);
+    td_arena_free(arena, o);
+    core->operations--;
+}
+
+struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
+                                         uint64_t sequence)
+{
+    if (sequence < c->first_sequence || sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
+        return NULL;
+    uint32_t place = (uint32_t)(sequence % TD_GROUP_OPERATIONS_MAX);
+    if (c->operation[place] || c->retired[place])
+        return c->operation[place];
+    if (core->operations >= core->settings.operations_max)
+        return NULL;
+    struct td_operation *o = td_arena_alloc(core->arena, sizeof *o);
+    if (!o)
+        return NULL;
+    core->operations++;
+    o->task.advance = advance;
+    o->communicator = c;
+    o->sequence = sequence;
+    o->started_at = o->progress_at = core->now;
+    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = TD_TIME_NEVER;
+    o->report_at = core->now + TD_REPORT_NS;
+    td_core_alarm(core, o->report_at);
+    o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival);
+    o->source = td_arena_alloc(core->arena, c->ranks * sizeof *o->source);
+    o->destination = td_arena_alloc(core->arena, c->ranks * sizeof *o->destination);
+    if (!o->arrival || !o->source || !o->destination) {
+        release_record(core, o);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        o->source[i].handle = o->destination[i].handle = TD_NO_MEMORY;
+        if (c->seat[i].state != TD_SEAT_TAKEN)
+            o->arrived++; /* it never will */
+    }
+    c->operation[place] = o;
+    if (c->missed[place]) {
+        td_operation_verdict(core, o, (td_err) - (int)c->missed[place],
+                             td_core_format(core,
+                                            "it ended while node %u had no room to note why: raise "
+                                            "[limits] operations or memory",
+                                            core->node));
+        c->missed[place] = 0;
+    }
+    return o;
+}
+
+bool td_operation_at_root(const struct td_operation *o)
+{
+    return !o->communicator->has_parent;
+}
+
+void td_operation_start_message(const struct td_operation *o, enum td_message_kind kind,
+                                struct td_message *m)
+{
+    *m = (struct td_message){.kind = kind,
+                             .instance = o->communicator->instance,
+                             .group = o->communicator->index,
+                             .sequence = o->sequence};
+}
+
+void td_operation_view(const struct td_operation *o, struct td_view *view)
+{
+    *view = (struct td_view){.ranks = o->communicator->ranks,
+                             .source = o->source,
+                             .destination = o->destination,
+                             .scratch_offset = o->scratch_offset};
+}
+
+void td_operation_name(const struct td_operation *o, struct td_packet *packet)
+{
+    packet->instance = o->communicator->instance;
+    packet->group = o->communicator->index;
+    packet->sequence = o->sequence;
+}
+
+void td_operation_flight_begin(struct td_operation *o)
+{
+    o->flights++;
+}
+
+void td_operation_flight_over(struct td_core *core, struct td_operation *o)
+{
+    assert(o->flights > 0);
+    o->flights--;
+    bool goes_on = core->torus && o->phase == TD_PHASE_RUNNING && o->flights && !o->engine.starved;
+    if (!goes_on) /* else nothing waits for that alone; what is done queues it by itself */
+        td_core_queue(core, &o->task);
+}
+
+/* ---- ending ---- */
+
+void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error, const char *text)
+{
+    if (o->phase == TD_PHASE_ENDED)
+        return;
+    o->phase = TD_PHASE_ENDED;
+    o->error = error;
+    o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
+    if (o->text)
+        snprintf(o->text, TD_TEXT_MAX, "%s", text);
+    td_link_abandon(core, o);
+    td_core_queue(core, &o->task);
+}
+
+void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
+                          const char *text)
+{
+    if (o->phase >= TD_PHASE_RUNNING)
+        return;
+    td_operation_fail(core, o, error, text);
+    o->tell_children = true;
+}
+
+void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
+                         const char *text)
+{
+    if (o->appealed || o->phase >= TD_PHASE_RUNNING)
+        return;
+    o->appealed = true;
+    o->appeal_error = error;
+    if (!o->appeal)
+        o->appeal = td_arena_alloc(core->arena, TD_TEXT_MAX);
+    if (o->appeal)
+        snprintf(o->appeal, TD_TEXT_MAX, "%s", text);
+    td_operation_appeal_again(core, o);
+}
+
+void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
+{
+    struct td_message m;
+    td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
+    m.error = o->appeal_error;
+    o->vetoed = o->vetoed || (td_flood_may(core, o->communicator) && !td_flood_told(o));
+    m.last = o->vetoed;
+    m.text = o->appeal ? td_core_format(core, "%s", o->appeal) : "";
+    o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
+    td_core_alarm(core, o->appeal_at);
+    td_communicator_appeal(core, o->communicator, &m);
+}
+
+const char *td_operation_describe(struct td_core *core, const struct td_operation *o)
+{
+    char call[160] = "operation";
+    if (o->has_call)
+        td_call_print(&o->least.call, call, sizeof call);
+    return td_core_format(core, "%s, operation %llu of job %s", call,
+                          (unsigned long long)o->sequence, o->communicator->name);
+}
+
+void td_operation_computed(struct td_core *core, struct td_operation *o, td_err error)
+{
+    (void)error;
+    td_core_queue(core, &o->task);
+}
+
+/* ---- arrivals ---- */
+
+void td_operation_witness(struct td_core *core, struct td_operation *o, const struct td_witness *w)
+{
+    if (!o->has_call || td_call_compare(&w->call, &o->least.call) < 0)
+        o->least = *w;
+    if (!o->has_call || td_call_compare(&w->call, &o->greatest.call) > 0)
+        o->greatest = *w;
+    o->has_call = true;
+    if (o->mismatched || td_call_compare(&o->least.call, &o->greatest.call) == 0)
+        return;
+    o->mismatched = true;
+    char a[160], b[160];
+    td_call_print(&o->least.call, a, sizeof a);
+    td_call_print(&o->greatest.call, b, sizeof b);
+    td_operation_appeal(
+        core, o, TD_ERR_MISMATCH,
+        td_core_format(core,
+                       "rank %u called %s, but rank %u called %s, as operation %llu of job %s: "
+                       "all ranks of a group make the same calls in the same order",
+                       o->least.rank, a, o->greatest.rank, b, (unsigned long long)o->sequence,
+                       o->communicator->name));
+}
+
+/* need_bytes returns what a rank's buffers must hold; of calls with parts those say. */
+static void need_bytes(const struct td_communicator *c, const struct td_seat *seat,
+                       const struct td_call *call, const struct td_plan *plan, uint64_t need[2])
+{
+    td_call_bytes(call, c->group.size, seat->rank, &need[0], &need[1]);
+    struct td_box box;
+    for (unsigned side = 0; plan && side < 2; side++)
+        need[side] = td_plan_bytes(plan, side, seat->rank, &box);
+}
+
+/* check_call: of a plan to be agreed on it makes *made and fills in the digest; of one that is
+ * executed it finds *plan. On an error *text says what is wrong. */
+static td_err check_call(struct td_core *core, struct td_communicator *c,
+                         const struct td_request *q, struct td_call *call, struct td_plan **made,
+                         struct td_plan **plan, const char **text)
+{
+    td_err error = TD_OK;
+    char wrong[400];
+    *text = td_call_check(call, c->group.size);
+    if (!*text && td_call_plans(call->kind)) {
+        *made = td_plan_make(core->arena, call->kind, &q->u.operation.description, c->group.size,
+                             &error, wrong, sizeof wrong);
+        if (*made)
+            call->digest = (*made)->digest;
+        else
+            *text = td_core_format(core, "%s: %s", td_kind_name(call->kind), wrong);
+        return error;
+    }
+    if (!*text && td_call_executes(call->kind)) {
+        *plan = td_communicator_plan(c, call->plan);
+        if (!*plan || (*plan)->kind != call->kind)
+            *text = "the plan is not one of this group, or was freed";
+    }
+    return *text ? TD_ERR_INVALID : TD_OK;
+}
+
+static struct td_memory memory_of(const struct td_region *region, const struct td_place *place)
+{
+    if (!region)
+        return (struct td_memory){.handle = TD_NO_MEMORY};
+    return (struct td_memory){region->handle, place->offset, place->bytes};
+}
+
+/* answer replies to one local rank with the operation's ending. */
+static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
+{
+    struct td_arrival *a = &o->arrival[local];
+    const struct td_communicator *c = o->communicator;
+    a->answered = true;
+    if (o->error != TD_OK) {
+        td_reply_error(core, a->client, a->request, o->error, o->text ? o->text : "");
+    } else if (td_call_plans(o->least.call.kind)) {
+        struct td_reply *r = td_reply_new(core, a->client, a->request, TD_REPLY_PLANNED);
+        uint32_t rank = c->seat[local].rank;
+        r->u.planned.plan = o->sequence;
+        td_plan_bytes(o->plan, 0, rank, &r->u.planned.source);
+        td_plan_bytes(o->plan, 1, rank, &r->u.planned.destination);
+    } else {
+        td_reply_done(core, a->client, a->request);
+    }
+}
+
+/* struct buffers: what a rank's request names, checked and held. */
+struct buffers {
+    struct td_region *source, *destination;
+    uint64_t need[2];
+};
+
+/* take_buffers holds the regions of a request; on an error *text says what is wrong with it. */
+static td_err take_buffers(struct td_core *core, struct td_client *client,
+                           const struct td_request *q, size_t alignment, struct buffers *b,
+                           const char **text)
+{
+    const struct td_place *from = &q->u.operation.source, *to = &q->u.operation.destination;
+    if (from->offset % alignment || to->offset % alignment) {
+        *text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
+        return TD_ERR_INVALID;
+    }
+    td_err error = td_region_use(core, client, from, b->need[0], "source", &b->source, text);
+    if (error == TD_OK)
+        error = td_region_use(core, client, to, b->need[1], "destination", &b->destination, text);
+    return error;
+}
+
+/* has_one_share: of a reduce-scatter, a rank's share is one place of one length, whoever it is
+ * folded from. What the pairs say of each other does not tell. */
+static bool has_one_share(const struct td_counts *p, uint32_t local)
+{
+    const struct td_part *of = p->part + (size_t)(p->ranks + local) * p->group->size;
+    for (uint32_t i = 1; i < p->group->size; i++)
+        if (of[i].bytes != of[0].bytes || (of[i].bytes && of[i].at != of[0].at))
+            return false;
+    return true;
+}
+
+/* take_parts notes the parts of a local rank; what its buffers need is known then. */
+static td_err take_parts(struct td_core *core, struct td_operation *o, uint32_t local,
+                         const struct td_request *q, uint64_t need[2], const char **text)
+{
+    const struct td_communicator *c = o->communicator;
+    uint64_t element = td_type_bytes(q->u.operation.call.type);
+    if (!o->parts.part && !td_counts_build(&o->parts, core->arena, &c->group, c->slot)) {
+        *text = td_core_format(core, "node %u has no memory for the counts: raise [limits] memory",
+                               core->node);
+        return TD_ERR_NO_MEMORY;
+    }
+    *text = td_counts_set(&o->parts, local, false, &q->u.operation.from, element, &need[0]);
+    if (!*text)
+        *text = td_counts_set(&o->parts, local, true, &q->u.operation.to, element, &need[1]);
+    if (!*text && q->u.operation.call.kind == TD_KIND_REDUCE_SCATTERV &&
+        !has_one_share(&o->parts, local))
+        *text = "a rank takes the same number of elements, to the same place, from every rank";
+    return *text ? TD_ERR_INVALID : TD_OK;
+}
+
+/* admit checks a rank's request and finds its operation; on an error nothing has changed but that
+ * there may be a new record, which waits as one does that others have arrived at. */
+static td_err admit(struct td_core *core, struct td_client *client, struct td_communicator *c,
+                    const struct td_seat *seat, const struct td_request *q,
+                    const struct td_call *call, const struct td_plan *plan, struct buffers *b,
+                    struct td_operation **o, const char **text)
+{
+    if (seat->next_sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
+        *text = td_core_format(core, "rank %u is %d operations ahead of the slowest rank of job %s",
+                               seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
+        return TD_ERR_BUSY;
+    }
+    size_t alignment = plan ? td_plan_alignment(plan) : td_call_alignment(call->kind, call->type);
+    bool parts = td_call_has_parts(call->kind);
+    td_err error = TD_OK;
+    need_bytes(c, seat, call, plan, b->need);
+    if (!parts && (error = take_buffers(core, client, q, alignment, b, text)) != TD_OK)
+        return error;
+    if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
+        *text = td_core_format(core,
+                               "node %u has no room for another operation: it has %u on "
+                               "record; raise [limits] operations or memory",
+                               core->node, core->operations);
+        return TD_ERR_NO_MEMORY;
+    }
+    if (parts)
+        error = take_parts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
+    if (parts && error == TD_OK)
+        error = take_buffers(core, client, q, alignment, b, text);
+    return error;
+}
+
+static void arrive(struct td_core *core, struct td_client *client, struct td_communicator *c,
+                   struct td_seat *seat, const struct td_request *q)
+{
+    struct td_call call = q->u.operation.call;
+    struct td_plan *made = NULL, *plan = NULL;
+    const char *text = NULL;
+    td_err error = check_call(core, c, q, &call, &made, &plan, &text);
+    uint32_t local = (uint32_t)(seat - c->seat);
+    struct td_operation *o = NULL;
+    struct buffers b = {0};
+    if (error == TD_OK)
+        error = admit(core, client, c, seat, q, &call, plan, &b, &o, &text);
+    if (error != TD_OK) {
+        td_region_release(core, b.source);
+        td_region_release(core, b.destination);
+        td_plan_free(made, core->arena, &core->options.planner);
+        td_reply_refused(core, client->id, q->id, error, text);
+        return;
+    }
+    seat->next_sequence++;
+    o->arrived++;
+    o->arrival[local] = (struct td_arrival){.here = true,
+                                            .client = client->id,
+                                            .request = q->id,
+                                            .source = b.source,
+                                            .destination = b.destination};
+    o->source[local] = memory_of(b.source, &q->u.operation.source);
+    o->destination[local] = memory_of(b.destination, &q->u.operation.destination);
+    if (o->plan) {
+        td_plan_free(made, core->arena, &core->options.planner);
+    } else if (plan) {
+        o->plan = plan;
+        plan->users++;
+    } else {
+        o->plan = made;
+    }
+    int64_t limit = q->u.operation.timeout_ns;
+    td_time expires = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
+    if (expires < o->expires_at) {
+        o->expires_at = expires;
+        td_core_alarm(core, expires);
+    }
+    if (o->phase < TD_PHASE_RUNNING)
+        td_operation_witness(core, o, &(struct td_witness){call, seat->rank});
+    if (o->report_at == TD_TIME_NEVER) {
+        o->report_at = core->now + TD_REPORT_NS;
+        td_core_alarm(core, o->report_at);
+    }
+    td_core_queue(core, &o->task);
+}
+
+void td_operation_request(struct td_core *core, struct td_client *client,
+                          const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.operation.group, &c);
+    if (!seat) {
+        td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
+                       "this process has no such group: it has not joined, or has left");
+        return;
+    }
+    uint64_t sequence = q->u.operation.sequence;
+    if (sequence < seat->next_sequence) {
+        td_client_expel(core, client->id, TD_ERR_PROTOCOL,
+                        "a call was numbered like one that was made before");
+        return;
+    }
+    if (sequence > seat->next_sequence && !c->broken) {
+        td_reply_refused(core, client->id, q->id, TD_ERR_BUSY,
+                         td_core_format(core,
+                                        "an earlier call of rank %u, operation %llu of job %s, was "
+                                        "refused: make this one again after it",
+                                        seat->rank, (unsigned long long)seat->next_sequence,
+                                        c->name));
+        return;
+    }
+    bool known = sequence >= c->first_sequence &&
+                 sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
+                 c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
+    if (core->stopping || (c->broken && !known)) {
+        if (c->broken)
+            seat->next_sequence = sequence + 1;
+        td_reply_error(core, client->id, q->id, c->broken ? c->error : TD_ERR_SHUTDOWN,
+                       c->broken ? c->text : "the daemon is stopping");
+        return;
+    }
+    arrive(core, client, c, seat, q);
+}
+
+void td_operation_cancel(struct td_core *core, struct td_client *client, uint64_t request)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+            struct td_operation *o = c->operation[i];
+            for (uint32_t local = 0; o && local < c->ranks; local++) {
+                const struct td_arrival *a = &o->arrival[local];
+                if (!a->here || a->answered || a->client != client->id || a->request != request)
+                    continue;
+                o->appealed = false; /* a person's wish goes before an earlier complaint */
+                td_operation_appeal(core, o, TD_ERR_CANCELLED,
+                                    td_core_format(core, "rank %u cancelled %s",
+                                                   c->seat[local].rank,
+                                                   td_operation_describe(core, o)));
+                return;
+            }
+        }
+}
+
+void td_operation_seat_gone(struct td_core *core, struct td_operation *o, uint32_t local)
+{
+    struct td_arrival *a = &o->arrival[local];
+    if (!a->here)
+        o->arrived++; /* it never will */
+    a->answered = true;
+    td_core_queue(core, &o->task);
+}
+
+/* ---- running and ending ---- */
+
+static void tell_children(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    /* a copy: the record may be released before the message is sent */
+    const char *text = o->text && c->children ? td_core_format(core, "%s", o->text) : "";
+    for (uint32_t i = 0; i < c->children; i++) {
+        struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
+        a->u.tree.node = c->child[i];
+        td_operation_start_message(o, TD_MESSAGE_RELEASE, &a->u.tree.message);
+        a->u.tree.message.error = o->error;
+        a->u.tree.message.text = text;
+        td_operation_view(o, &a->u.tree.view);
+        if (o->error == TD_OK && td_admission_rides(o))
+            a->u.tree.payload = td_admission_result(o);
+        td_link_seal(core, a);
+    }
+    o->tell_children = false;
+}
+
+static void succeed(struct td_core *core, struct td_operation *o)
+{
+    struct td_communicator *c = o->communicator;
+    o->phase = TD_PHASE_ENDED;
+    if (td_call_plans(o->least.call.kind)) {
+        o->plan->next = c->plans;
+        o->plan->number = o->sequence;
+        for (uint32_t i = 0; i < c->ranks; i++)
+            td_communicator_hold(o->plan, i);
+        o->plan->users++;
+        c->plans = o->plan;
+    }
+    td_core_queue(core, &o->task);
+}
+
+static bool run(struct td_core *core, struct td_operation *o)
+{
+    if (td_admission_rides(o) && !o->delivered && !td_admission_deliver(core, o)) {
+        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+        return true;
+    }
+    if (o->phase == TD_PHASE_RUNNING && o->tell_children)
+        tell_children(core, o);
+    if (o->phase != TD_PHASE_RUNNING)
+        return true;
+    if (!td_engine_advance(core, o))
+        return false;
+    if (o->flights == 0 && td_engine_finished(o))
+        succeed(core, o);
+    else
+        td_core_alarm(core, td_core_after(core, core->settings.progress_timeout_ns));
+    return true;
+}
+
+/* end answers who is here; the record stays for ranks that are late. */
+static bool end(struct td_core *core, struct td_operation *o)
+{
+    struct td_communicator *c = o->communicator;
+    if (o->tell_children)
+        tell_children(core, o);
+    if (o->error != TD_OK && td_gate_veto(core, o) && !td_core_room(core))
+        return false;
+    if (o->flights)
+        return true; /* the buffers are the service's until nothing reads or writes them */
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        if (!o->arrival[i].here || o->arrival[i].answered)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        answer(core, o, i);
+    }
+    if (o->arrived == c->ranks || c->broken) {
+        uint64_t sequence = o->sequence;
+        release_record(core, o);
+        td_communicator_retire(core, c, sequence);
+    }
+    return true;
+}
+
+static bool advance(struct td_core *core, struct td_task *task)
+{
+    struct td_operation *o = (struct td_operation *)task;
+    if (!td_core_room(core))
+        return false;
+    if (o->phase == TD_PHASE_GATHERING && td_admission_complete(core, o))
+        o->phase = TD_PHASE_PREPARING;
+    if (o->phase == TD_PHASE_PREPARING)
+        td_admission_advance(core, o);
+    bool floods = o->phase == TD_PHASE_PREPARING || o->phase == TD_PHASE_ANNOUNCED;
+    if (floods && o->program.ride == TD_RIDE_FLOOD && !o->doomed && !td_flood_advance(core, o))
+        return false;
+    if (o->phase == TD_PHASE_RUNNING && !run(core, o))
+        return false;
+    return o->phase != TD_PHASE_ENDED || end(core, o);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How modules ask for actions, and what the actions of one step point to. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/net/link.h"
+#include "base/hash.h"
+#include "core_internal.h"
+
+struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind)
+{
+    struct td_action *a = td_core_act_bare(core, kind);
+    memset(&a->u, 0, sizeof a->u);
+    return a;
+}
+
+void *td_core_pad(struct td_core *core, size_t bytes)
+{
+    size_t at = core->pad_used;
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (bytes > TD_PAD_BYTES - at)
+        return NULL;
+    core->pad_used += bytes;
+    return core->pad + at;
+}
+
+const char *td_core_format(struct td_core *core, const char *format, ...)
+{
+    char *text = td_core_pad(core, TD_TEXT_MAX);
+    if (!text)
+        return "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, TD_TEXT_MAX, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void td_core_queue(struct td_core *core, struct td_task *task)
+{
+    if (task->queued)
+        return;
+    task->queued = true;
+    task->next = NULL;
+    *core->work_last = task;
+    core->work_last = &task->next;
+}
+
+void td_core_unqueue(struct td_core *core, struct td_task *task)
+{
+    if (!task->queued)
+        return;
+    struct td_task **link = &core->work;
+    while (*link != task)
+        link = &(*link)->next;
+    *link = task->next;
+    if (!*link)
+        core->work_last = link;
+    task->queued = false;
+}
+
+void td_core_alarm(struct td_core *core, td_time at)
+{
+    if (at < core->alarm)
+        core->alarm = at;
+}
+
+uint64_t td_core_random(struct td_core *core)
+{
+    return td_hash_next(&core->random);
+}
+
+td_time td_core_after(const struct td_core *core, int64_t ns)
+{
+    if (ns < 0 || (uint64_t)ns >= TD_TIME_NEVER - core->now)
+        return TD_TIME_NEVER;
+    return core->now + (uint64_t)ns;
+}
+
+const char *td_core_node_name(struct td_core *core, uint32_t node)
+{
+    const struct td_topology *t = &core->options.topology;
+    uint32_t c[TD_DIMENSIONS_MAX];
+    char place[80];
+    int length = 0;
+    td_topology_coordinates(t, node, c);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        length +=
+            snprintf(place + length, sizeof place - (size_t)length, "%s%u", d ? "," : "", c[d]);
+    return td_core_format(core, "node %u (%s)", node, place);
+}
+
+void td_core_send(struct td_core *core, uint32_t node, const struct td_message *m)
+{
+    if (node == core->node) {
+        td_core_message(core, node, m);
+        return;
+    }
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_TREE);
+    a->u.tree.node = node;
+    a->u.tree.message = *m;
+    memset(&a->u.tree.payload, 0, offsetof(struct td_slice, level));
+    memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
+    td_link_seal(core, a);
+}
+
+struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,
+                              enum td_reply_kind kind)
+{
+    struct td_reply *r = td_core_pad(core, sizeof *r);
+    assert(r);
+    *r = (struct td_reply){.kind = kind, .id = id, .text = ""};
+    struct td_action *a = td_core_act(core, TD_ACTION_REPLY);
+    a->u.reply.client = client;
+    a->u.reply.reply = r;
+    return r;
+}
+
+static struct td_reply *reply_error(struct td_core *core, uint32_t client, uint64_t id,
+                                    td_err error, const char *text)
+{
+    struct td_reply *r = td_reply_new(core, client, id, TD_REPLY_ERROR);
+    char *copy = td_core_pad(core, TD_TEXT_MAX);
+    r->error = error;
+    if (copy) {
+        snprintf(copy, TD_TEXT_MAX, "%s", text ? text : "");
+        r->text = copy;
+    }
+    return r;
+}
+
+void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                    const char *text)
+{
+    reply_error(core, client, id, error, text);
+}
+
+void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
+                      const char *text)
+{
+    reply_error(core, client, id, error, text)->refused = true;
+}
+
+void td_reply_done(struct td_core *core, uint32_t client, uint64_t id)
+{
+    if (id)
+        td_reply_new(core, client, id, TD_REPLY_DONE);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/control/peers_internal.h"
+
+#include <stdlib.h>
+
+struct buffer {
+    struct td_payload *payload; /* NULL: free */
+    uint32_t next_free;
+};
+
+static bool grow(struct td_peers *peers)
+{
+    uint32_t more = peers->buffers ? peers->buffers : 64;
+    struct buffer *grown = realloc(peers->buffer, (peers->buffers + more) * sizeof *grown);
+    if (!grown)
+        return false;
+    for (uint32_t i = peers->buffers; i < peers->buffers + more; i++) {
+        grown[i] = (struct buffer){.next_free = peers->buffer_free};
+        peers->buffer_free = i;
+    }
+    peers->buffer = grown;
+    peers->buffers += more;
+    return true;
+}
+
+uint32_t td_peers_keep_buffer(struct td_peers *peers, struct td_payload *payload)
+{
+    if (peers->buffer_free == UINT32_MAX && !grow(peers))
+        return UINT32_MAX;
+    uint32_t handle = peers->buffer_free;
+    peers->buffer_free = peers->buffer[handle].next_free;
+    peers->buffer[handle].payload = payload;
+    return handle;
+}
+
+struct td_payload *td_peers_share_buffer(struct td_peers *peers, uint32_t buffer)
+{
+    return td_payload_hold(peers->buffer[buffer].payload);
+}
+
+const uint8_t *td_peers_buffer(struct td_peers *peers, uint32_t buffer)
+{
+    return peers->buffer[buffer].payload->data;
+}
+
+void td_peers_release_buffer(struct td_peers *peers, uint32_t buffer)
+{
+    if (buffer >= peers->buffers || !peers->buffer[buffer].payload)
+        return;
+    struct buffer *b = &peers->buffer[buffer];
+    td_payload_drop(b->payload);
+    *b = (struct buffer){.next_free = peers->buffer_free};
+    peers->buffer_free = buffer;
+}
+
+void td_peers_free_buffers(struct td_peers *peers)
+{
+    for (uint32_t i = 0; i < peers->buffers; i++)
+        td_payload_drop(peers->buffer[i].payload);
+    free(peers->buffer);
+    peers->buffer = NULL;
+    peers->buffers = 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What it takes a packet to pass a link with a rate and a latency. The core spaces packets
+ * (link_rate); here each is held back until its last byte would be at the other end, as a real link
+ * does it, and the next ones run behind it in order. A packet without payload stands for counts
+ * that ride on the next one with it, and takes as long as a full one, as in torus-sim. Tree
+ * messages pass at once. The credits bound what is held; when the link ends it is dropped, and the
+ * session sends it again. */
+#include "io/control/peers_internal.h"
+
+#include <stdlib.h>
+
+struct td_delayed {
+    struct td_delayed *next;
+    td_time at;
+    struct td_packet packet;
+    struct td_payload *payload;
+};
+
+void td_peer_drop_delayed(struct td_peer *p)
+{
+    while (p->delayed) {
+        struct td_delayed *d = p->delayed;
+        p->delayed = d->next;
+        td_payload_drop(d->payload);
+        free(d);
+    }
+    p->delayed_last = &p->delayed;
+}
+
+static void set_alarm(struct td_peers *peers)
+{
+    td_time at = TD_TIME_NEVER;
+    for (const struct td_peer *p = peers->slow; p; p = p->next_slow)
+        if (p->delayed && p->delayed->at < at)
+            at = p->delayed->at;
+    td_alarm_set(&peers->delays, at);
+}
+
+void td_peers_let_go(void *user)
+{
+    struct td_peers *peers = user;
+    td_time now = td_loop_now();
+    for (struct td_peer *p = peers->slow; p; p = p->next_slow)
+        while (p->delayed && p->delayed->at <= now) {
+            struct td_delayed *d = p->delayed;
+            p->delayed = d->next;
+            if (!p->delayed)
+                p->delayed_last = &p->delayed;
+            td_peer_transmit(p, &d->packet, d->payload);
+            free(d);
+        }
+    set_alarm(peers);
+}
+
+bool td_peers_are_slow(const struct td_peers *peers)
+{
+    const struct td_settings *s = &peers->loop->config->settings;
+    return s->tuning.fabric == TD_FABRIC_ROUTED && (s->link_rate || s->link_latency_ns);
+}
+
+bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
+{
+    struct td_peers *peers = p->peers;
+    const struct td_settings *s = &peers->loop->config->settings;
+    struct td_delayed *d = calloc(1, sizeof *d);
+    if (!d)
+        return false;
+    d->packet = *packet;
+    d->payload = payload;
+    uint32_t bytes = payload ? packet->bytes : s->packet_bytes;
+    d->at = td_loop_now() + td_settings_link_time(s, bytes) + (td_time)s->link_latency_ns;
+    if (d->at < p->delayed_until) /* a short one does not overtake */
+        d->at = p->delayed_until;
+    p->delayed_until = d->at;
+    bool first = !p->delayed;
+    *p->delayed_last = d;
+    p->delayed_last = &d->next;
+    if (!p->is_slow) {
+        p->is_slow = true;
+        p->next_slow = peers->slow;
+        peers->slow = p;
+    }
+    if (first)
+        set_alarm(peers);
+    return true;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clients.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "io/bulk/acceptor.h"
+#include "unix.h"
+#include "wire/wire.h"
+
+enum {
+    WAITING_MAX = 256,
+    BUCKETS = 256,
+    SPARE = 32, /* descriptors for links to peers, and for memory that clients pass */
+};
+
+/* struct waiting: a reply that did not fit into the socket. */
+struct waiting {
+    struct waiting *next;
+    size_t size;
+    uint8_t bytes[];
+};
+
+struct connection {
+    struct connection *next;
+    uv_poll_t poll;
+    struct td_clients *clients;
+    int fd;
+    uint32_t id;
+    uint64_t uid;
+    struct waiting *waiting, **waiting_last;
+    uint32_t waiting_count;
+    bool closing; /* to be closed once what waits is sent */
+};
+
+struct td_clients {
+    struct td_loop *loop;
+    struct td_acceptor acceptor;
+    uint32_t next_id, count;
+    struct connection *connection[BUCKETS];
+    struct td_wire_memory memory;
+    uint8_t bytes[TD_DATAGRAM_MAX];
+};
+
+static struct connection *find(struct td_clients *c, uint32_t id)
+{
+    struct connection *x = c->connection[id % BUCKETS];
+    while (x && x->id != id)
+        x = x->next;
+    return x;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct connection *x = handle->data;
+    struct td_clients *c = x->clients;
+    close(x->fd);
+    free(x);
+    td_acceptor_resume(&c->acceptor); /* there is a descriptor now */
+}
+
+static void remove_connection(struct connection *x)
+{
+    struct td_clients *c = x->clients;
+    struct connection **link = &c->connection[x->id % BUCKETS];
+    while (*link != x)
+        link = &(*link)->next;
+    *link = x->next;
+    c->count--;
+    while (x->waiting) {
+        struct waiting *w = x->waiting;
+        x->waiting = w->next;
+        free(w);
+    }
+    uv_poll_stop(&x->poll);
+    uv_close((uv_handle_t *)&x->poll, on_closed);
+}
+
+/* lose ends a connection from the client's side: the core hears of it. */
+static void lose(struct connection *x)
+{
+    struct td_loop *loop = x->clients->loop;
+    uint32_t id = x->id;
+    bool known = !x->closing;
+    remove_connection(x);
+    if (known)
+        td_loop_feed(loop,
+                     &(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = id});
+}
+
+/* ---- receiving ---- */
+
+/* take_fd returns the first descriptor that came along, and closes any others. */
+static int take_fd(struct msghdr *message)
+{
+    int fd = -1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int one = -1;
+            memcpy(&one, CMSG_DATA(c) + i * sizeof one, sizeof one);
+            if (fd < 0)
+                fd = one;
+            else
+                close(one);
+        }
+    }
+    return fd;
+}
+
+static void map_region(struct connection *x, struct td_request *q, int fd, bool cut)
+{
+    q->u.region.error = cut ? TD_ERR_SYSTEM : TD_ERR_INVALID;
+    q->u.region.text = cut ? "the daemon has no descriptor left for it: raise its LimitNOFILE"
+                           : "no descriptor came with the request";
+    if (fd >= 0)
+        q->u.region.error = td_regions_map(x->clients->loop->regions, fd, q->u.region.bytes, x->uid,
+                                           &q->u.region.handle, &q->u.region.text);
+}
+
+static void take(struct connection *x, size_t size, int fd, bool cut)
+{
+    struct td_clients *c = x->clients;
+    struct td_request q;
+    const char *why = NULL;
+    struct td_event e = {.kind = TD_EVENT_CLIENT_REQUEST,
+                         .u.request = {.client = x->id, .request = &q}};
+    td_err error = td_wire_decode_request(c->bytes, size, &c->memory, &q, &why);
+    if (error != TD_OK) {
+        e.kind = TD_EVENT_CLIENT_INVALID;
+        e.u.invalid.client = x->id;
+        e.u.invalid.error = error;
+        e.u.invalid.text = why;
+    } else if (q.kind == TD_REQUEST_REGION) {
+        map_region(x, &q, fd, cut);
+    }
+    td_loop_feed(c->loop, &e);
+}
+
+/* receive takes one datagram; false when there is none, or no client any more. */
+static bool receive(struct td_clients *c, uint32_t id)
+{
+    struct connection *x = find(c, id);
+    if (!x || x->closing)
+        return false;
+    struct iovec part = {.iov_base = c->bytes, .iov_len = sizeof c->bytes};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (size <= 0) { /* a datagram is never empty: the end */
+        lose(x);
+        return false;
+    }
+    int fd = take_fd(&message);
+    if (message.msg_flags & MSG_TRUNC)
+        size = 1; /* too long: is refused as no message */
+    take(x, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
+    if (fd >= 0)
+        close(fd);
+    return true;
+}
+
+static bool flush(struct connection *x)
+{
+    while (x->waiting) {
+        struct waiting *w = x->waiting;
+        if (send(x->fd, w->bytes, w->size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            return errno == EAGAIN || errno == EINTR;
+        x->waiting = w->next;
+        x->waiting_count--;
+        free(w);
+    }
+    x->waiting_last = &x->waiting;
+    return !x->closing;
+}
+
+static void on_poll(uv_poll_t *poll, int error, int events);
+
+static void rearm(struct connection *x)
+{
+    uv_poll_start(&x->poll, UV_READABLE | UV_DISCONNECT | (x->waiting ? UV_WRITABLE : 0), on_poll);
+}
+
+static void on_poll(uv_poll_t *poll, int error, int events)
+{
+    struct connection *x = poll->data;
+    struct td_clients *c = x->clients;
+    uint32_t id = x->id;
+    if (error < 0) {
+        lose(x);
+        return;
+    }
+    if (events & UV_WRITABLE) {
+        if (!flush(x)) {
+            lose(x);
+            return;
+        }
+        rearm(x);
+    }
+    if (!(events & (UV_READABLE | UV_DISCONNECT)))
+        return;
+    receive(c, id); /* one: most wait for its answer, and the loop comes by again for the others */
+    x = find(c, id);
+    if (x && x->closing && (events & UV_DISCONNECT))
+        lose(x);
+}
+
+/* ---- accepting ---- */
+
+static void on_connect(void *user, int fd)
+{
+    struct td_clients *c = user;
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    struct connection *x = calloc(1, sizeof *x);
+    if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+        uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
+        td_log(TD_LOG_WARNING, "a client was turned away: %s", strerror(errno));
+        free(x);
+        close(fd);
+        return;
+    }
+    x->clients = c;
+    x->fd = fd;
+    x->id = c->next_id++;
+    x->uid = peer.uid;
+    x->poll.data = x;
+    x->waiting_last = &x->waiting;
+    x->next = c->connection[x->id % BUCKETS];
+    c->connection[x->id % BUCKETS] = x;
+    c->count++;
+    rearm(x);
+    td_loop_feed(c->loop,
+                 &(struct td_event){
+                     .kind = TD_EVENT_CLIENT_OPENED,
+                     .u.opened = {.client = x->id, .uid = peer.uid, .pid = (uint64_t)peer.pid}});
+}
+
+/* ---- sending ---- */
+
+static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size)
+{
+    struct waiting *w = malloc(sizeof *w + size);
+    if (!w || x->waiting_count >= WAITING_MAX) {
+        free(w);
+        td_log(TD_LOG_WARNING, "a client that does not read its replies is closed");
+        shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end */
+        return;
+    }
+    w->next = NULL;
+    w->size = size;
+    memcpy(w->bytes, bytes, size);
+    *x->waiting_last = w;
+    x->waiting_last = &w->next;
+    x->waiting_count++;
+    rearm(x);
+}
+
+void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_reply *reply)
+{
+    uint8_t bytes[TD_DATAGRAM_MAX];
+    struct connection *x = find(c, client);
+    size_t size = x && !x->closing ? td_wire_encode_reply(reply, bytes, sizeof bytes) : 0;
+    if (size == 0)
+        return;
+    if (x->waiting || send(x->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+        if (x->waiting || errno == EAGAIN || errno == EINTR)
+            keep_waiting(x, bytes, size);
+    }
+}
+
+void td_clients_close(struct td_clients *c, uint32_t client)
+{
+    struct connection *x = find(c, client);
+    if (!x)
+        return;
+    x->closing = true;
+    if (!x->waiting)
+        remove_connection(x);
+}
+
+uint32_t td_clients_count(const struct td_clients *c)
+{
+    return c->count;
+}
+
+/* ---- life ---- */
+
+/* make_parent makes the socket's folder, as RuntimeDirectory= would. */
+static void make_parent(const char *path)
+{
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash && slash != folder) {
+        *slash = '\0';
+        mkdir(folder, 0755);
+    }
+}
+
+static int listen_on(const char *path, char *why, size_t why_bytes)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    char text[200];
+    if (!td_unix_clear(path, SOCK_SEQPACKET, text, sizeof text)) {
+        snprintf(why, why_bytes, "cannot listen for clients: %s, or set socket in [node]", text);
+        return -1;
+    }
+    make_parent(path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        chmod(path, 0666) == 0 && listen(fd, 128) == 0)
+        return fd;
+    snprintf(why, why_bytes, "cannot listen on %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why_bytes)
+{
+    struct td_clients *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->loop = loop;
+    c->next_id = 1;
+    int fd = listen_on(loop->config->socket, why, why_bytes);
+    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", SPARE, on_connect, c))
+        return c;
+    free(c);
+    return NULL;
+}
+
+void td_clients_stop(struct td_clients *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        while (c->connection[i]) {
+            flush(c->connection[i]);
+            remove_connection(c->connection[i]);
+        }
+    unlink(c->loop->config->socket);
+    td_acceptor_stop(&c->acceptor, NULL);
+}
+
+void td_clients_free(struct td_clients *c)
+{
+    free(c);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_reader.h"
+#include "compute/fft/fft.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool td_config_fail(struct td_config_reader *r, const char *format, ...)
+{
+    if (r->failed)
+        return false;
+    r->failed = true;
+    int length = snprintf(r->text, r->text_bytes, "%s:%u:%zu: ", r->file, r->line, r->column);
+    va_list arguments;
+    va_start(arguments, format);
+    if (length >= 0 && (size_t)length < r->text_bytes)
+        vsnprintf(r->text + length, r->text_bytes - (size_t)length, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
+                      size_t text_bytes)
+{
+    struct td_config_reader *r = calloc(1, sizeof *r);
+    memset(config, 0, sizeof *config);
+    if (!r) {
+        snprintf(text, text_bytes, "%s: no memory", file);
+        return TD_ERR_NO_MEMORY;
+    }
+    td_settings_default(&config->settings);
+    config->workers = 2;
+    config->effort = TD_FFT_MEASURE;
+    config->measure_ns = 300 * 1000000000ll;
+    config->log_level = TD_LOG_INFO;
+    strcpy(config->socket, "/run/torusd/torusd.sock");
+    strcpy(config->state_directory, "/var/lib/torusd");
+    *r = (struct td_config_reader){.config = config, .text = text, .text_bytes = text_bytes};
+    bool good = td_config_read(r, file) && td_config_read_drop_ins(r, file);
+    if (good) {
+        r->file = file;
+        r->line = r->line ? r->line : 1;
+        r->column = 1;
+        good = td_config_check(r, host);
+    }
+    for (size_t i = 0; i < TD_CONFIG_KEYS_MAX; i++)
+        free(r->value[i]);
+    free(r);
+    if (!good)
+        td_config_free(config);
+    return good ? TD_OK : TD_ERR_INVALID;
+}
+
+void td_config_default(const char *executable, char *path, size_t bytes)
+{
+    static const char tail[] = "/" TORUS_SBINDIR "/torusd", folder[] = TORUS_SYSCONFDIR;
+    static const char name[] = "torusd/torusd.conf";
+    char prefix[512] = TORUS_PREFIX;
+    size_t length = strlen(executable), before = length - (sizeof tail - 1);
+    if (length >= sizeof tail - 1 && strcmp(executable + before, tail) == 0)
+        snprintf(prefix, sizeof prefix, "%.*s", (int)before, executable);
+    /* places.cmake has the same rule */
+    bool usual = strcmp(folder, "etc") == 0;
+    if (folder[0] == '/')
+        snprintf(path, bytes, "%s/%s", folder, name);
+    else if (usual && (strcmp(prefix, "/usr") == 0 || strcmp(prefix, "/usr/local") == 0))
+        snprintf(path, bytes, "/etc/%s", name);
+    else if (usual && strncmp(prefix, "/opt/", 5) == 0)
+        snprintf(path, bytes, "/etc%s/%s", prefix, name);
+    else
+        snprintf(path, bytes, "%s/%s/%s", prefix, folder, name);
+}
+
+void td_config_free(struct td_config *config)
+{
+    for (uint32_t n = 0; n < TD_NODES_MAX; n++) {
+        free(config->endpoints[n]);
+        config->endpoints[n] = NULL;
+    }
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_reader.h"
+#include "base/quantity.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE_MAX = 65536 };
+
+static void *field(struct td_config_reader *r, const struct td_config_key *k)
+{
+    return (char *)r->config + k->offset;
+}
+
+static bool read_bytes(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    if (td_quantity_parse(value, field(r, k)))
+        return true;
+    return td_config_fail(r, "%s = %s: expected a size such as 64 MiB", k->name, value);
+}
+
+static bool read_count(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    char *end = NULL;
+    unsigned long number = strtoul(value, &end, 10);
+    if (!isdigit((unsigned char)value[0]) || *end || number > UINT32_MAX)
+        return td_config_fail(r, "%s = %s: expected a whole number", k->name, value);
+    *(uint32_t *)field(r, k) = (uint32_t)number;
+    return true;
+}
+
+static bool read_workers(struct td_config_reader *r, const struct td_config_key *k,
+                         const char *value)
+{
+    enum { MOST = 1024 }; /* that libuv has */
+    if (!read_count(r, k, value))
+        return false;
+    if (r->config->workers >= 1 && r->config->workers <= MOST)
+        return true;
+    return td_config_fail(r, "%s = %s: there can be 1 to %d", k->name, value, MOST);
+}
+
+static bool read_packet(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    uint64_t bytes = 0;
+    const struct td_config_key as_bytes = {k->section, k->name, NULL, 0, false, NULL};
+    struct td_config *config = r->config;
+    struct {
+        uint64_t bytes;
+    } out = {0};
+    r->config = (struct td_config *)(void *)&out; /* read_bytes writes at offset 0 */
+    bool good = read_bytes(r, &as_bytes, value);
+    r->config = config;
+    bytes = out.bytes;
+    if (good && bytes > UINT32_MAX)
+        return td_config_fail(r, "%s = %s: packet must be 1 KiB to 256 KiB", k->name, value);
+    if (good)
+        *(uint32_t *)field(r, k) = (uint32_t)bytes;
+    return good;
+}
+
+static bool read_duration(struct td_config_reader *r, const struct td_config_key *k,
+                          const char *value)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
+                 {"", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+    if (strcmp(value, "none") == 0 && strcmp(k->name, "arrival_timeout") == 0) {
+        *(int64_t *)field(r, k) = -1;
+        return true;
+    }
+    char *end = NULL;
+    double number = strtod(value, &end);
+    while (isspace((unsigned char)*end))
+        end++;
+    for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].name) == 0 && number * units[i].ns < 9e18) {
+            *(int64_t *)field(r, k) = (int64_t)(number * units[i].ns);
+            return true;
+        }
+    return td_config_fail(r, "%s = %s: expected a duration such as 30s or 500ms", k->name, value);
+}
+
+static bool read_measure(struct td_config_reader *r, const struct td_config_key *k,
+                         const char *value)
+{
+    const int64_t second = 1000000000, most = 86400 * second;
+    if (!read_duration(r, k, value))
+        return false;
+    if (r->config->measure_ns >= second && r->config->measure_ns <= most)
+        return true;
+    return td_config_fail(r, "%s = %s: expected 1s to 24h", k->name, value);
+}
+
+static bool read_bool(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
+    if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
+        return td_config_fail(r, "%s = %s: expected yes or no", k->name, value);
+    *(bool *)field(r, k) = yes;
+    return true;
+}
+
+static bool read_path(struct td_config_reader *r, const struct td_config_key *k, const char *value,
+                      size_t most)
+{
+    if (value[0] != '/')
+        return td_config_fail(r, "%s = %s: expected an absolute path", k->name, value);
+    if (strlen(value) >= most)
+        return td_config_fail(r, "%s: the path is longer than %zu characters", k->name, most - 1);
+    strcpy(field(r, k), value);
+    return true;
+}
+
+static bool read_socket(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    return read_path(r, k, value, sizeof r->config->socket);
+}
+
+static bool read_directory(struct td_config_reader *r, const struct td_config_key *k,
+                           const char *value)
+{
+    return read_path(r, k, value, sizeof r->config->state_directory);
+}
+
+static bool read_shape(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    size_t position = 0;
+    const char *why = NULL;
+    if (td_topology_parse(field(r, k), value, &position, &why) == TD_OK)
+        return true;
+    r->column += position;
+    return td_config_fail(r, "shape = %s: character %zu: %s", value, position + 1, why);
+}
+
+/* choose returns the place of the value among the key's choices ("a|b|c"), or -1 with the error. */
+static int choose(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    const char *at = k->choices;
+    for (int i = 0; at; i++) {
+        size_t length = strcspn(at, "|");
+        if (strlen(value) == length && strncmp(at, value, length) == 0)
+            return i;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    td_config_fail(r, "%s = %s: expected one of %s", k->name, value, k->choices);
+    return -1;
+}
+
+static bool read_choice(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
+{
+    int i = choose(r, k, value);
+    if (i < 0)
+        return false;
+    *(uint8_t *)field(r, k) = (uint8_t)i;
+    return true;
+}
+
+static bool read_flag(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    int i = choose(r, k, value);
+    if (i < 0)
+        return false;
+    *(bool *)field(r, k) = i == 1;
+    return true;
+}
+
+static bool read_arbitration(struct td_config_reader *r, const struct td_config_key *k,
+                             const char *value)
+{
+    int i = choose(r, k, value);
+    if (i < 0)
+        return false;
+    r->config->settings.router.arbitration = (enum td_arbitration)i;
+    return true;
+}
+
+static bool read_rate(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    if (td_quantity_parse_rate(value, field(r, k)))
+        return true;
+    return td_config_fail(r, "%s = %s: expected bytes a second such as 5MB/s", k->name, value);
+}
+
+static bool read_level(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    static const struct {
+        const char *name;
+        enum td_log_level level;
+    } levels[] = {{"error", TD_LOG_ERROR},
+                  {"warning", TD_LOG_WARNING},
+                  {"info", TD_LOG_INFO},
+                  {"debug", TD_LOG_DEBUG}};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (strcmp(value, levels[i].name) == 0) {
+            r->config->log_level = levels[i].level;
+            return true;
+        }
+    return td_config_fail(r, "%s = %s: expected error, warning, info or debug", k->name, value);
+}
+
+/* keep_text stores the value until all keys are there; lists grow with each line. */
+static bool keep_text(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    char **kept = &r->value[td_config_key_index(k)];
+    size_t before = *kept ? strlen(*kept) : 0, more = strlen(value);
+    char *grown = before + more + 2 < VALUE_MAX ? realloc(*kept, before + more + 2) : NULL;
+    if (!grown)
+        return td_config_fail(r, "%s: the list is too long", k->name);
+    if (before)
+        grown[before++] = ' ';
+    memcpy(grown + before, value, more + 1);
+    *kept = grown;
+    return true;
+}
+
+#define FIELD(name) offsetof(struct td_config, name)
+static const struct td_config_key keys[] = {
+    {"node", "coordinates", keep_text, 0, false, NULL},
+    {"node", "socket", read_socket, FIELD(socket), false, NULL},
+    {"node", "state_directory", read_directory, FIELD(state_directory), false, NULL},
+    {"torus", "shape", read_shape, FIELD(topology), false, NULL},
+    {"torus", "fabric", read_choice, FIELD(settings.tuning.fabric), false, "direct|routed"},
+    {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,
+     "auto|random|phased|pairwise|two-phase"},
+    {"torus", "flood", read_flag, FIELD(settings.tuning.flood), false, "no|yes"},
+    {"torus", "link_rate", read_rate, FIELD(settings.link_rate), false, NULL},
+    {"torus", "link_latency", read_duration, FIELD(settings.link_latency_ns), false, NULL},
+    {"torus", "slots", read_count, FIELD(settings.router.slots), false, NULL},
+    {"torus", "fifo_slots", read_count, FIELD(settings.router.fifo_slots), false, NULL},
+    {"torus", "queues", read_count, FIELD(settings.router.queues), false, NULL},
+    {"torus", "queue_slots", read_count, FIELD(settings.router.queue_slots), false, NULL},
+    {"torus", "patience", read_count, FIELD(settings.router.patience), false, NULL},
+    {"torus", "straight", read_count, FIELD(settings.router.straight), false, NULL},
+    {"torus", "arbitration", read_arbitration, 0, false, "transit-first|injection-first|none"},
+    {"alltoall", "burst", read_count, FIELD(settings.tuning.burst), false, NULL},
+    {"alltoall", "order", read_flag, FIELD(settings.tuning.in_order), false, "random|number"},
+    {"alltoall", "parts", read_choice, FIELD(settings.tuning.parts), false, "all|1"},
+    {"alltoall", "gap", read_flag, FIELD(settings.tuning.no_gap), false, "yes|no"},
+    {"alltoall", "barriers", read_choice, FIELD(settings.tuning.barriers), false, "hop|phase|none"},
+    {"alltoall", "barrier_scope", read_flag, FIELD(settings.tuning.barriers_of_all), false,
+     "ring|all"},
+    {"alltoall", "relay", read_bytes, FIELD(settings.tuning.relay_bytes), false, NULL},
+    {"peers", "hosts", keep_text, 0, true, NULL},
+    {"peers", "port", keep_text, 0, false, NULL},
+    {"peers", "endpoints", keep_text, 0, true, NULL},
+    {"peers", "listen", keep_text, 0, false, NULL},
+    {"peers", "insecure", read_bool, FIELD(insecure), false, NULL},
+    {"network", "packet", read_packet, FIELD(settings.packet_bytes), false, NULL},
+    {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
+    {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},
+    {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false, NULL},
+    {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false, NULL},
+    {"limits", "region", read_bytes, FIELD(settings.region_bytes_max), false, NULL},
+    {"limits", "clients", read_count, FIELD(settings.clients_max), false, NULL},
+    {"limits", "operations", read_count, FIELD(settings.operations_max), false, NULL},
+    {"limits", "join_timeout", read_duration, FIELD(settings.join_timeout_ns), false, NULL},
+    {"limits", "arrival_timeout", read_duration, FIELD(settings.arrival_timeout_ns), false, NULL},
+    {"limits", "progress_timeout", read_duration, FIELD(settings.progress_timeout_ns), false, NULL},
+    {"compute", "workers", read_workers, FIELD(workers), false, NULL},
+    {"fft", "effort", read_choice, FIELD(effort), false, "estimate|measure|patient|wisdom"},
+    {"fft", "measure_timeout", read_measure, FIELD(measure_ns), false, NULL},
+    {"log", "level", read_level, 0, false, NULL},
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+_Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "every key has its place in the reader");
+
+size_t td_config_key_index(const struct td_config_key *k)
+{
+    return (size_t)(k - keys);
+}
+
+const struct td_config_key *td_config_key(const char *section, const char *name)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+/* distance is Levenshtein's, of short names. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64], m = strlen(b);
+    if (m >= 64 || strlen(a) >= 64)
+        return 64;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < least ? change : least;
+        }
+    }
+    return row[m];
+}
+
+const struct td_config_key *td_config_key_nearest(const char *section, const char *name)
+{
+    const struct td_config_key *best = keys;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < KEYS; i++) {
+        size_t far = 2 * distance(name, keys[i].name) + (strcmp(section, keys[i].section) != 0);
+        if (far < least) {
+            least = far;
+            best = &keys[i];
+        }
+    }
+    return best;
+}
+
+void td_config_sections(char *text, size_t bytes)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < KEYS && length < bytes; i++)
+        if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0) /* they stand together */
+            length += (size_t)snprintf(text + length, bytes - length, "%s%s", length ? ", " : "",
+                                       keys[i].section);
+}
+
+bool td_config_section_known(const char *section)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peers_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/clients/unix.h"
+
+/* clear makes way for a Unix socket. */
+static bool clear(const char *endpoint, char *why, size_t why_bytes)
+{
+    char text[200] = "";
+    if (strncmp(endpoint, "ipc://", 6) != 0 ||
+        td_unix_clear(endpoint + 6, SOCK_STREAM, text, sizeof text))
+        return true;
+    snprintf(why, why_bytes, "cannot listen for peers on %s: %s, or set listen in [peers]",
+             endpoint, text);
+    return false;
+}
+
+static bool complain(const char *endpoint, int error, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint, zmq_strerror(error),
+             error == EADDRINUSE
+                 ? ": another daemon, or a program that ss -ltnp shows, has the port; set port or "
+                   "listen in [peers]"
+                 : "");
+    return false;
+}
+
+static bool bind_router(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    const char *endpoint = peers->loop->config->listen;
+    void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
+    if (!socket || !clear(endpoint, why, why_bytes) || zmq_bind(socket, endpoint) != 0) {
+        if (!why[0])
+            complain(endpoint, errno, why, why_bytes);
+        if (socket)
+            zmq_close(socket);
+        return false;
+    }
+    peers->router = td_zsocket_create(&peers->zloop, socket, td_peers_receive_tree, peers);
+    return peers->router != NULL;
+}
+
+static void on_stranger_ended(void *user, struct td_channel *channel, bool breach, const char *why)
+{
+    (void)user;
+    (void)channel;
+    (void)breach;
+    td_log(TD_LOG_DEBUG, "somebody connected for packets and was no peer: %s", why);
+}
+
+/* listen accepts channels where the ROUTER listens, at the next port or path: ZeroMQ has resolved
+ * what stands for an address there. */
+static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    static const struct td_channel_calls of_strangers = {.greeting = td_peers_take_channel_greeting,
+                                                         .ended = on_stranger_ended};
+    char bound[600] = "", endpoint[600] = "";
+    size_t size = sizeof bound;
+    if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, bound, &size) != 0 ||
+        !td_config_bulk(bound, endpoint, sizeof endpoint))
+        return complain(bound, EINVAL, why, why_bytes);
+    if (!clear(endpoint, why, why_bytes))
+        return false;
+    peers->listener = td_listener_create(&peers->channels, endpoint, &of_strangers, peers);
+    return peers->listener || complain(endpoint, errno, why, why_bytes);
+}
+
+struct td_peers *td_peers_create(struct td_loop *loop)
+{
+    const struct td_topology *t = &loop->config->topology;
+    struct td_peers *peers = calloc(1, sizeof *peers);
+    if (!peers)
+        return NULL;
+    peers->loop = loop;
+    peers->buffer_free = UINT32_MAX;
+    peers->peer = calloc(t->nodes, sizeof *peers->peer);
+    peers->context = zmq_ctx_new();
+    if (!peers->peer || !peers->context) {
+        free(peers->peer);
+        free(peers);
+        return NULL;
+    }
+    zmq_ctx_set(peers->context, ZMQ_MAX_SOCKETS, 65000);
+    td_topology_print(t, peers->shape, sizeof peers->shape);
+    td_zloop_init(&peers->zloop, &loop->uv);
+    td_payload_pool_init(&peers->pool, loop->config->settings.packet_bytes);
+    peers->channels = (struct td_channels){
+        .uv = &loop->uv,
+        .pool = &peers->pool,
+        .greeting_ms = ANSWER_MS,
+        .silence_ms = (unsigned)(loop->config->settings.progress_timeout_ns / 1000000)};
+    for (uint32_t n = 0; n < t->nodes; n++) {
+        struct td_peer *p = &peers->peer[n];
+        p->peers = peers;
+        p->node = n;
+        p->retry_ms = RETRY_MS;
+        p->kept_last = &p->kept;
+        p->delayed_last = &p->delayed;
+        uv_timer_init(&loop->uv, &p->retry);
+        p->retry.data = p;
+    }
+    return peers;
+}
+
+bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    if (td_peers_are_slow(peers) &&
+        !td_alarm_init(&peers->delays, &peers->loop->uv, td_peers_let_go, peers)) {
+        snprintf(why, why_bytes, "cannot make a timer for links with a rate: %s", strerror(errno));
+        return false;
+    }
+    return peers->loop->config->topology.nodes == 1 ||
+           (bind_router(peers, why, why_bytes) && listen_for_channels(peers, why, why_bytes));
+}
+
+/* start_neighbours: on the routed fabric packets go to neighbours alone, and only over links that
+ * are up: nothing else would open them. */
+static void start_neighbours(struct td_peers *peers)
+{
+    const struct td_topology *t = &peers->loop->config->topology;
+    uint32_t me = peers->loop->config->node;
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            uint32_t n = td_topology_neighbour(t, me, d, sign);
+            if (n == me)
+                continue;
+            peers->peer[n].steady = true;
+            td_peer_want(&peers->peer[n]);
+        }
+}
+
+void td_peers_start(struct td_peers *peers)
+{
+    uint32_t me = peers->loop->config->node;
+    peers->peer[0].steady = true; /* processes that want to join wait for it without a word */
+    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
+        if (td_topology_tree(me, n)) {
+            peers->peer[n].steady = true;
+            td_peer_want(&peers->peer[n]);
+        }
+    if (peers->loop->config->settings.tuning.fabric == TD_FABRIC_ROUTED)
+        start_neighbours(peers);
+}
+
+void td_peers_settle(struct td_peers *peers)
+{
+    td_channels_settle(&peers->channels);
+}
+
+void td_peers_region_lost(struct td_peers *peers)
+{
+    peers->channels.faulted = false;
+}
+
+uint32_t td_peers_up(const struct td_peers *peers)
+{
+    return peers->up;
+}
+
+uint32_t td_peers_wanted(const struct td_peers *peers)
+{
+    return peers->wanted;
+}
+
+void td_peers_free(struct td_peers *peers)
+{
+    if (!peers)
+        return;
+    td_alarm_fini(&peers->delays);
+    td_payload_pool_fini(&peers->pool);
+    free(peers->peer);
+    free(peers);
+}
+
+/* unlink_bound removes the file of what was bound, and nobody else's. */
+static void unlink_bound(struct td_peers *peers)
+{
+    const char *listen = peers->loop->config->listen;
+    if (peers->router && strncmp(listen, "ipc://", 6) == 0)
+        unlink(listen + 6);
+}
+
+void td_peers_close(struct td_peers *peers)
+{
+    if (!peers)
+        return;
+    const struct td_config *config = peers->loop->config;
+    for (uint32_t n = 0; n < config->topology.nodes; n++) {
+        td_peer_end(&peers->peer[n], "", 0);
+        td_peers_forget_tree(peers, n, UINT64_MAX);
+        uv_close((uv_handle_t *)&peers->peer[n].retry, NULL);
+    }
+    td_zsocket_close(peers->router);
+    td_listener_close(peers->listener);
+    td_channels_close(&peers->channels);
+    td_peers_free_buffers(peers);
+    zmq_ctx_term(peers->context);
+    unlink_bound(peers);
+    uv_close((uv_handle_t *)&peers->zloop.prepare, NULL);
+    uv_close((uv_handle_t *)&peers->zloop.check, NULL);
+    uv_close((uv_handle_t *)&peers->zloop.idle, NULL);
+}

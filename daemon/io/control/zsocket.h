@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zsocket: ZeroMQ sockets on a libuv loop.
+ *
+ * A ZeroMQ descriptor is edge-triggered: it is readable when the socket's events may have changed
+ * since they were last read. So a socket is *stirred* when its descriptor fires and after each
+ * send; stirred sockets are read before the loop waits again, a bounded number of messages at a
+ * time. Owns: the sockets. Invariant: while a socket is stirred the loop does not wait. */
+#ifndef TD_IO_CONTROL_ZSOCKET_H
+#define TD_IO_CONTROL_ZSOCKET_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct td_zsocket;
+
+/* td_zreceive takes one message; false when there is none. It may close sockets, its own too. */
+typedef bool td_zreceive(void *user, void *socket);
+
+struct td_zloop {
+    uv_loop_t *uv;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_idle_t idle;
+    struct td_zsocket *sockets;
+};
+
+void td_zloop_init(struct td_zloop *z, uv_loop_t *uv);
+/* td_zsocket_create takes over the ZeroMQ socket; NULL closes it. */
+struct td_zsocket *td_zsocket_create(struct td_zloop *z, void *socket, td_zreceive *receive,
+                                     void *user);
+void *td_zsocket_raw(const struct td_zsocket *s);
+void td_zsocket_stir(struct td_zsocket *s);
+/* td_zsocket_close accepts NULL. */
+void td_zsocket_close(struct td_zsocket *s);
+
+#endif

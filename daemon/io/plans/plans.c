@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plans.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "compute/fft/fft_text.h"
+#include "io/log.h"
+#include "wisdom.h"
+
+enum { ANSWER_MAX = 16 << 20, HANDLES = 3 };
+
+struct td_plans {
+    uv_loop_t *uv;
+    struct td_plans_options options;
+    uv_timer_t timer; /* until a measurement starts; while one runs, until it has taken too long */
+    bool running, stopped, overdue, unsaved;
+
+    /* the measurement under way */
+    struct td_shape shape;
+    uv_process_t process;
+    uv_pipe_t to, from;
+    unsigned open; /* handles of these three */
+    int64_t exit_status;
+    int signal;
+    char *request, *answer;
+    size_t answer_bytes;
+    uv_write_t write;
+
+    uv_work_t save;
+    char *text; /* being written; NULL: nothing is */
+    int save_error;
+    bool save_told; /* that it does not work */
+};
+
+/* ---- the file ---- */
+
+static void on_save(uv_work_t *work)
+{
+    struct td_plans *p = work->data;
+    p->save_error = td_wisdom_write(p->options.directory, p->text) ? 0 : errno;
+}
+
+static void on_saved(uv_work_t *work, int status)
+{
+    struct td_plans *p = work->data;
+    free(p->text);
+    p->text = NULL;
+    bool failed = status < 0 || p->save_error != 0;
+    if (failed && !p->save_told)
+        td_log(TD_LOG_WARNING, "measured plans are lost at the end: %s: %s", p->options.directory,
+               strerror(status < 0 ? -status : p->save_error));
+    p->save_told = failed;
+}
+
+/* save writes on a thread: it waits for the disk. What changes meanwhile is saved the next time. */
+static void save(struct td_plans *p)
+{
+    p->unsaved = true;
+    if (p->text || !(p->text = td_wisdom_compose()))
+        return;
+    p->unsaved = false;
+    p->save.data = p;
+    if (uv_queue_work(p->uv, &p->save, on_save, on_saved) != 0)
+        on_saved(&p->save, UV_ENOMEM);
+}
+
+/* ---- one measurement ---- */
+
+static void start(struct td_plans *p);
+
+static void fail(struct td_plans *p, const char *why)
+{
+    struct td_fft_record r = {
+        .shape = p->shape, .state = TD_FFT_FAILED, .since_s = (uint64_t)time(NULL)};
+    td_fft_note(&r);
+    td_log(TD_LOG_WARNING, "the plan of %lld x %lld points (%s) stays an estimate: %s",
+           (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
+           td_transform_kind_name((unsigned)p->shape.kind), why);
+}
+
+static bool learn(struct td_plans *p)
+{
+    struct td_fft_record r = {.shape = p->shape,
+                              .state = TD_FFT_MEASURED,
+                              .effort = (uint8_t)p->options.effort,
+                              .since_s = (uint64_t)time(NULL)};
+    unsigned long long estimate_ns = 0, measured_ns = 0, planning_ns = 0;
+    const char *line_end = p->answer ? strchr(p->answer, '\n') : NULL;
+    if (!line_end ||
+        sscanf(p->answer, "%llu %llu %llu", &estimate_ns, &measured_ns, &planning_ns) != 3 ||
+        !td_fft_learn(line_end + 1, td_shape_is_double(&p->shape)))
+        return false;
+    r.estimate_ns = estimate_ns;
+    r.measured_ns = measured_ns;
+    r.planning_ns = planning_ns;
+    td_fft_note(&r);
+    td_log(TD_LOG_DEBUG, "measured the plan of %lld x %lld points (%s) in %llu ms",
+           (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
+           td_transform_kind_name((unsigned)p->shape.kind), planning_ns / 1000000);
+    return true;
+}
+
+/* finish is called when the process has ended and its pipes are closed. */
+static void finish(struct td_plans *p)
+{
+    char why[80];
+    snprintf(why, sizeof why, "measuring it ended with %s %d", p->signal ? "signal" : "code",
+             p->signal ? p->signal : (int)p->exit_status);
+    uv_timer_stop(&p->timer);
+    if (p->overdue)
+        snprintf(why, sizeof why, "measuring it took more than %u s", p->options.seconds);
+    else if (p->exit_status < 0)
+        snprintf(why, sizeof why, "nothing can be measured: %s", strerror((int)-p->exit_status));
+    bool ended_well = !p->overdue && p->exit_status == 0 && p->signal == 0;
+    if (!ended_well || !learn(p))
+        fail(p, ended_well ? "measuring it gave no wisdom" : why);
+    free(p->request);
+    free(p->answer);
+    p->request = p->answer = NULL;
+    p->running = false;
+    save(p);
+    start(p);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct td_plans *p = handle->data;
+    assert(p->open > 0);
+    if (--p->open == 0 && !p->stopped)
+        finish(p);
+}
+
+static void close_one(void *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, on_closed);
+}
+
+static void on_exit_status(uv_process_t *process, int64_t status, int signal)
+{
+    struct td_plans *p = process->data;
+    p->exit_status = status;
+    p->signal = signal;
+    close_one(process);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct td_plans *p = write->data;
+    (void)status; /* a process that does not read ends, and that is seen */
+    close_one(&p->to);
+}
+
+static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *out)
+{
+    struct td_plans *p = handle->data;
+    char *grown =
+        p->answer_bytes < ANSWER_MAX ? realloc(p->answer, p->answer_bytes + size + 1) : NULL;
+    *out = uv_buf_init(NULL, 0);
+    if (!grown)
+        return;
+    p->answer = grown;
+    *out = uv_buf_init(grown + p->answer_bytes, (unsigned)size);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
+{
+    struct td_plans *p = stream->data;
+    (void)buffer;
+    if (got > 0) {
+        p->answer_bytes += (size_t)got;
+        p->answer[p->answer_bytes] = '\0';
+    } else if (got < 0) { /* the end, or no room: an answer that is cut is no wisdom */
+        close_one(stream);
+    }
+}
+
+/* spawn returns 0 or libuv's error; the handles are there in either case. */
+static int spawn(struct td_plans *p)
+{
+    char name[] = "torusd", measure[] = "--measure", *arguments[] = {name, measure, NULL};
+    uv_stdio_container_t stdio[3] = {
+        {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&p->to},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&p->from},
+        {.flags = UV_INHERIT_FD, .data.fd = 2}};
+    uv_process_options_t options = {.file = p->options.program,
+                                    .args = arguments,
+                                    .exit_cb = on_exit_status,
+                                    .stdio = stdio,
+                                    .stdio_count = 3};
+    uv_pipe_init(p->uv, &p->to, 0);
+    uv_pipe_init(p->uv, &p->from, 0);
+    int error = uv_spawn(p->uv, &p->process, &options);
+    p->process.data = p->to.data = p->from.data = p;
+    p->open = HANDLES;
+    return error;
+}
+
+/* end_process: one whose end was seen is left alone, its number may be another's. */
+static void end_process(struct td_plans *p)
+{
+    if (uv_is_active((uv_handle_t *)&p->process))
+        uv_process_kill(&p->process, SIGKILL);
+}
+
+static void on_overdue(uv_timer_t *timer)
+{
+    struct td_plans *p = timer->data;
+    p->overdue = true;
+    end_process(p);
+}
+
+/* compose_request: the planner is told to hurry before it would be killed. */
+static char *compose_request(const struct td_plans *p)
+{
+    char shape[TD_FFT_LINE_MAX], *text = NULL;
+    char *wisdom = td_fft_wisdom(td_shape_is_double(&p->shape));
+    td_shape_print(&p->shape, shape, sizeof shape);
+    if (!wisdom || asprintf(&text, "%u %u %s\n%s", (unsigned)p->options.effort,
+                            p->options.seconds / 2, shape, wisdom) < 0)
+        text = NULL;
+    free(wisdom);
+    return text;
+}
+
+static void measure(struct td_plans *p)
+{
+    p->running = true;
+    p->overdue = false;
+    p->exit_status = p->signal = 0;
+    p->answer_bytes = 0;
+    int error = spawn(p);
+    p->request = error ? NULL : compose_request(p);
+    if (p->request) {
+        uv_buf_t whole = uv_buf_init(p->request, (unsigned)strlen(p->request));
+        p->write.data = p;
+        error = uv_write(&p->write, (uv_stream_t *)&p->to, &whole, 1, on_written);
+        uv_read_start((uv_stream_t *)&p->from, on_room, on_read);
+        uv_timer_start(&p->timer, on_overdue, p->options.seconds * 1000ull, 0);
+    } else if (error == 0) {
+        error = UV_ENOMEM;
+        end_process(p);
+    }
+    if (error == 0)
+        return;
+    p->exit_status = error;
+    close_one(&p->process);
+    close_one(&p->to);
+    close_one(&p->from);
+}
+
+/* ---- when ---- */
+
+static void start(struct td_plans *p)
+{
+    if (!p->stopped && !p->running && td_fft_wanted(&p->shape))
+        measure(p);
+}
+
+static void on_delay(uv_timer_t *timer)
+{
+    start(timer->data);
+}
+
+void td_plans_used(struct td_plans *p)
+{
+    if (!p || p->stopped || p->running || uv_is_active((uv_handle_t *)&p->timer) ||
+        (p->options.effort != TD_FFT_MEASURE && p->options.effort != TD_FFT_PATIENT))
+        return;
+    uv_timer_start(&p->timer, on_delay, p->options.delay_ms, 0);
+}
+
+struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *options)
+{
+    char why[600];
+    struct td_plans *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->uv = uv;
+    p->options = *options;
+    uv_timer_init(uv, &p->timer);
+    p->timer.data = p;
+    td_fft_set_effort(options->effort);
+    if (options->effort != TD_FFT_ESTIMATE && !td_wisdom_load(options->directory, why, sizeof why))
+        td_log(TD_LOG_WARNING, "plans are measured anew: %s", why);
+    return p;
+}
+
+void td_plans_stop(struct td_plans *p)
+{
+    if (!p)
+        return;
+    p->stopped = true;
+    if (p->running)
+        end_process(p);
+}
+
+void td_plans_free(struct td_plans *p)
+{
+    if (!p)
+        return;
+    char *text = p->unsaved ? td_wisdom_compose() : NULL;
+    if (text)
+        td_wisdom_write(p->options.directory, text);
+    free(text);
+    free(p->text);
+    free(p->request);
+    free(p->answer);
+    free(p);
+}
+
+/* ---- for people ---- */
+
+bool td_plans_row(unsigned at, struct td_status_row *row)
+{
+    struct td_fft_record r;
+    if (!td_fft_record(at, &r))
+        return false;
+    const struct td_shape *s = &r.shape;
+    uint64_t now_s = (uint64_t)time(NULL);
+    row->name = td_transform_kind_name((unsigned)s->kind);
+    row->text = td_shape_is_double(s) ? "double" : "float";
+    row->rank = s->sign;
+    row->age_ns = now_s > r.since_s ? (now_s - r.since_s) * 1000000000u : 0;
+    row->numbers = TD_PLAN_NUMBERS;
+    const int64_t numbers[TD_PLAN_NUMBERS] = {
+        [TD_PLAN_LENGTH] = s->length,
+        [TD_PLAN_BATCH] = s->batch,
+        [TD_PLAN_BATCH2] = s->batch2,
+        [TD_PLAN_STRIDE] = s->stride,
+        [TD_PLAN_DISTANCE] = s->distance,
+        [TD_PLAN_DISTANCE2] = s->distance2,
+        [TD_PLAN_TO_STRIDE] = s->to_stride,
+        [TD_PLAN_TO_DISTANCE] = s->to_distance,
+        [TD_PLAN_TO_DISTANCE2] = s->to_distance2,
+        [TD_PLAN_IN_PLACE] = s->in_place,
+        [TD_PLAN_ALIGNMENT] = s->alignment,
+        [TD_PLAN_TO_ALIGNMENT] = s->to_alignment,
+        [TD_PLAN_EFFORT] = r.effort,
+        [TD_PLAN_STATE] = r.state,
+        [TD_PLAN_USES] = (int64_t)r.uses,
+        [TD_PLAN_ESTIMATE_NS] = (int64_t)r.estimate_ns,
+        [TD_PLAN_MEASURED_NS] = (int64_t)r.measured_ns,
+        [TD_PLAN_PLANNING_NS] = (int64_t)r.planning_ns,
+    };
+    for (unsigned i = 0; i < TD_PLAN_NUMBERS; i++)
+        row->number[i] = (uint64_t)numbers[i];
+    return true;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan: what is agreed on once and executed again and again: a transform of an array, or its move
+ * from one layout to another.
+ *
+ * All ranks describe the same plan; its digest is what the gate compares. What a method wants to
+ * keep for its programs (who has what for whom, in which step) hangs on the plan as `stages`, which
+ * the driver's planner makes once, when all have agreed.
+ * Owns: the layouts and stages, in the arena. Pure: no I/O, clock, or globals. */
+#ifndef TD_MODEL_PLAN_H
+#define TD_MODEL_PLAN_H
+
+#include "call.h"
+#include "base/errors.h"
+#include "layout.h"
+
+struct td_group;
+struct td_transform_plan;
+struct td_topology;
+struct td_tuning;
+
+/* Direction of a transform: the sign of the exponent, as in FFTW. */
+enum { TD_FFT_FORWARD = -1, TD_FFT_BACKWARD = +1 };
+enum td_fft_scale { TD_SCALE_NONE = 0, TD_SCALE_ORTHO = 1, TD_SCALE_FULL = 2 /* 1/N */ };
+
+/* struct td_fft: a transform of an array along some of its axes. */
+struct td_fft {
+    uint32_t dimensions;
+    uint32_t type; /* of the result; forward real transforms: of the spectrum */
+    int32_t sign;
+    uint32_t scale;                   /* enum td_fft_scale */
+    uint64_t size[TD_DIMENSIONS_MAX]; /* points; of real data, those of the real side */
+    /* by axis: 0 as it is, else 1 + enum td_transform_kind */
+    uint8_t transform[TD_DIMENSIONS_MAX];
+    /* how many parts of nodes the stages deal an axis out to, for each axis that they do; 0s: as is
+     * best, and so where there are not as many nodes */
+    uint32_t grid[TD_DIMENSIONS_MAX];
+    uint8_t method; /* enum td_alltoall: of the moves from node to node */
+};
+
+enum { TD_REDIST_SCHEDULES = 6 }; /* collectives/redist_schedule.h has them; 0: by cost */
+
+/* struct td_redist: an array that changes hands. Axis d of the result is axis axes[d] of the
+ * source. */
+struct td_redist {
+    uint32_t dimensions;
+    uint32_t schedule; /* one of these */
+    uint64_t element;  /* bytes */
+    uint64_t size[TD_DIMENSIONS_MAX];
+    uint8_t axes[TD_DIMENSIONS_MAX];
+};
+
+/* struct td_description: of a plan, as a rank tells it. */
+struct td_description {
+    struct td_fft fft;       /* PLAN_FFT */
+    struct td_redist redist; /* PLAN_REDIST */
+    const char *from, *to;   /* layouts (layout_text.h); empty: blocks of axis 0 on all ranks */
+};
+
+struct td_plan {
+    struct td_plan *next;
+    uint64_t number; /* sequence of the operation that agreed on it */
+    uint8_t kind;    /* of the calls that execute it: TD_KIND_FFT, TD_KIND_REDIST */
+    struct td_fft fft;
+    struct td_redist redist;
+    struct td_layout from, to; /* both with the axes of the source */
+    uint64_t element[2];       /* bytes, before and after */
+    uint64_t digest;
+    bool rows; /* FFT: complex, of two axes, in rows before and after: with a program of its own */
+    struct td_transform_plan *stages;    /* NULL: its method keeps nothing */
+    uint32_t holders;                    /* local ranks that have not freed it, */
+    uint8_t held[TD_NODE_RANKS_MAX / 8]; /* a bit each */
+    uint32_t users; /* operations, and the list of plans: freed with the last */
+};
+
+/* struct td_plan_input: what stages are made from: the same on every node but for `slot`. */
+struct td_plan_input {
+    const struct td_plan *plan;
+    const struct td_group *group;
+    uint32_t slot;
+    const struct td_topology *topology;
+    const struct td_tuning *tuning;
+};
+/* struct td_planner: the driver hands it to the core. `make` sets *stages, NULL where none are
+ * needed; false: no memory. */
+struct td_planner {
+    bool (*make)(const struct td_plan_input *input, struct td_arena *arena,
+                 struct td_transform_plan **stages);
+    void (*free)(struct td_transform_plan *stages, struct td_arena *arena);
+};
+
+/* td_plan_make reads a description for a group of `ranks`. NULL: *error, and why in text. */
+struct td_plan *td_plan_make(struct td_arena *arena, unsigned kind,
+                             const struct td_description *description, uint32_t ranks,
+                             td_err *error, char *text, size_t size);
+/* td_plan_free accepts NULL. */
+void td_plan_free(struct td_plan *plan, struct td_arena *arena, const struct td_planner *planner);
+/* td_plan_bytes returns what a rank has of the array, before (side 0) or after (1), and the part
+ * itself in *box: along an axis that is not dealt out in one piece it begins with the first index
+ * and has as many as there are. */
+uint64_t td_plan_bytes(const struct td_plan *plan, unsigned side, uint32_t rank,
+                       struct td_box *box);
+/* td_plan_in_place: whether an execution may write where it reads: an element returns to its place
+ * only when what was there has arrived where the element is computed. */
+bool td_plan_in_place(const struct td_plan *plan);
+/* td_plan_alignment: of the buffers. */
+size_t td_plan_alignment(const struct td_plan *plan);
+
+/* td_fft_check returns NULL when the description can be planned, else what is wrong. */
+const char *td_fft_check(const struct td_fft *fft);
+/* td_fft_all makes all axes complex transforms. */
+void td_fft_all(struct td_fft *fft);
+/* td_fft_size returns the length of an axis before (side 0) or after. td_fft_element returns the
+ * size of an element there. */
+uint64_t td_fft_size(const struct td_fft *fft, unsigned side, uint32_t axis);
+uint64_t td_fft_element(const struct td_fft *fft, unsigned side);
+/* td_fft_factor returns the scale factor applied to the result. */
+double td_fft_factor(const struct td_fft *fft);
+
+#endif

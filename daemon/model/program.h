@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program: what one node does in one collective, as a short list of step families.
+ *
+ * A family is `count` steps of one kind. Its steps are not stored: the method that compiled the
+ * program computes step i when it is asked (`expand`), so the program of an all-to-all among
+ * thousands of nodes is some kilobytes. Dependencies are counters: step i of a family may
+ * start when the first need(i) steps of another family are done.
+ *
+ * Owns: nothing but its own numbers. Borrows: the group it was compiled for.
+ * Invariant: expand is a pure function of (program, family, index).
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_MODEL_PROGRAM_H
+#define TD_MODEL_PROGRAM_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "call.h"
+#include "base/errors.h"
+#include "base/limits.h"
+#include "overlap.h"
+
+struct td_group;
+struct td_move_relay;
+struct td_counts;
+struct td_plan;
+struct td_transform_plan;
+struct td_topology;
+struct td_tree;
+
+enum td_step_kind { TD_SEND, TD_RECV, TD_COPY, TD_COMBINE, TD_TRANSFORM, TD_SYNC, TD_STEP_KINDS };
+
+enum td_space {
+    TD_SPACE_SOURCE,      /* a local rank's input buffer */
+    TD_SPACE_DESTINATION, /* a local rank's output buffer */
+    TD_SPACE_SCRATCH,     /* the node's own memory, reserved before the node announces */
+};
+
+/* struct td_level: one loop of a slice. Each turn advances the place by `stride` bytes and, in the
+ * spaces of ranks, by `rank_stride` local ranks. */
+struct td_level {
+    int64_t count;
+    int64_t stride;
+    int32_t rank_stride;
+};
+
+/* struct td_slice: named memory. Local ranks are numbered 0.. on their node, in rank order. The
+ * bytes are `run` contiguous ones, repeated by the levels, level[0] outermost. A slice with no
+ * bytes is well formed. */
+struct td_slice {
+    uint8_t space; /* enum td_space */
+    uint8_t levels;
+    uint32_t rank; /* local rank the slice starts in; 0 in scratch */
+    /* not NULL: bytes [offset, offset + run) of the unit for, or from, `slot`; no levels */
+    const struct td_counts *parts;
+    uint32_t slot;
+    /* not NULL: bytes [offset, offset + run) of what owner pair[0] has for pair[1] in a range, as
+     * they lie in the array of pair[side], which begins at `base`; no levels (overlap.h) */
+    const struct td_overlap *overlap;
+    struct td_overlap_range range;
+    uint32_t pair[2];
+    uint8_t side;
+    int64_t base;
+    int64_t offset; /* bytes from the start of the buffer */
+    int64_t run;    /* contiguous bytes innermost */
+    struct td_level level[TD_LEVELS_MAX];
+};
+
+/* td_slice_set makes a slice without levels; what only parts or an overlap have is left as it is.
+ */
+static inline void td_slice_set(struct td_slice *s, enum td_space space, uint32_t rank,
+                                int64_t offset, int64_t bytes)
+{
+    s->space = (uint8_t)space;
+    s->levels = 0;
+    s->rank = rank;
+    s->parts = NULL;
+    s->overlap = NULL;
+    s->offset = offset;
+    s->run = bytes;
+}
+/* td_slice_copy copies a slice, but for levels that it does not have. */
+static inline void td_slice_copy(struct td_slice *to, const struct td_slice *from)
+{
+    memcpy(to, from, offsetof(struct td_slice, level));
+    for (unsigned i = 0; i < from->levels; i++)
+        to->level[i] = from->level[i];
+}
+
+/* struct td_lanes: parallel copies of a slice, `count` of them. COMBINE folds the lanes of its
+ * operands, in order; every step writes each lane of its target. */
+struct td_lanes {
+    uint32_t count; /* 0: the operand is absent */
+    int64_t stride;
+    int32_t rank_stride;
+};
+
+/* struct td_running: of a COMBINE, what it writes. Lane i of `to` gets the fold over all operands,
+ * or, running, over those up to operand first + i * step, or before it; then nothing is written for
+ * operand 0. */
+enum td_running_kind { TD_RUNNING_NOT, TD_RUNNING_UP_TO, TD_RUNNING_BEFORE };
+struct td_running {
+    uint8_t kind; /* enum td_running_kind */
+    uint32_t first, step;
+};
+
+/* Kinds of 1-D transforms, named as FFTW's: between complex and complex, real and half a complex
+ * spectrum, and real and real (DCT-I to IV, DST-I to IV). */
+enum td_transform_kind {
+    TD_TRANSFORM_C2C,
+    TD_TRANSFORM_R2C,
+    TD_TRANSFORM_C2R,
+    TD_TRANSFORM_REDFT00,
+    TD_TRANSFORM_REDFT10,
+    TD_TRANSFORM_REDFT01,
+    TD_TRANSFORM_REDFT11,
+    TD_TRANSFORM_RODFT00,
+    TD_TRANSFORM_RODFT10,
+    TD_TRANSFORM_RODFT01,
+    TD_TRANSFORM_RODFT11,
+    TD_TRANSFORM_KINDS,
+    /* what parts of a long real transform are made of: from the spectrum of n / 2 complex numbers
+     * to that of the n real ones that they are in pairs, and back */
+    TD_TRANSFORM_UNTANGLE = TD_TRANSFORM_KINDS,
+    TD_TRANSFORM_TANGLE
+};
+
+/* struct td_step: one step.
+ *   SEND       from -> node `peer`; there it is step (peer_family, peer_index), a RECV
+ *   RECV       to <- node `peer`
+ *   COPY       every lane of to = from; zeros if from has no bytes
+ *   COMBINE    every lane of to = fold over lanes of from, then lanes of with (or see `running`)
+ *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform. (UN)TANGLE: of a
+ *              spectrum, points k = twiddle_first on in `from`, points n / 2 - k in `to`, the
+ *              first one last; `batch` of them; n is `length`
+ *   SYNC       done when every node in `among` has started the same step (family, index) */
+struct td_step {
+    enum td_step_kind kind;
+    uint32_t peer; /* node */
+    uint32_t peer_family;
+    uint64_t peer_index;
+    struct td_slice to, from, with;
+    struct td_lanes to_lanes, from_lanes, with_lanes;
+    uint8_t type, op; /* COMBINE */
+    struct td_running running;
+    struct td_transform {
+        uint8_t kind; /* enum td_transform_kind */
+        uint8_t type; /* C2C, R2C, C2R: TD_TYPE_COMPLEX_*; the others: TD_TYPE_FLOAT, DOUBLE */
+        int8_t sign;  /* of the exponent: C2C */
+        /* points of one transform: where one side is real, there; the other has length / 2 + 1 */
+        int64_t length;
+        int64_t batch, batch2; /* how many transforms: batch2 times batch; batch2 0 is 1 */
+        /* elements, of the side's own type, between points, between transforms: in `from` */
+        int64_t stride, distance, distance2;
+        int64_t to_stride, to_distance, to_distance2; /* the same in `to` */
+        double factor; /* every result is multiplied by it; 1 for none */
+        /* C2C, one batch loop: result k of transform j is multiplied by exp(sign 2 pi i k (j +
+         * twiddle_first) / twiddle); 0 for none */
+        int64_t twiddle, twiddle_first;
+    } transform;
+    struct td_among {
+        uint32_t first, count, stride; /* slots first, first + stride, ... */
+    } among;                           /* SYNC */
+    /* SEND, in the routed fabric */
+    int8_t sign;  /* of a dimension where both ways are equally far: +1, -1; 0: half by half */
+    uint32_t gap; /* slots that the way out stays idle after each packet */
+};
+
+/* td_step_begin readies a SEND, RECV, COPY or SYNC to be filled in: what it uses is zero. Steps are
+ * long, and made all the time. */
+static inline void td_step_begin(struct td_step *step, enum td_step_kind kind)
+{
+    step->kind = kind;
+    step->peer = step->peer_family = 0;
+    step->peer_index = 0;
+    td_slice_set(&step->to, TD_SPACE_SOURCE, 0, 0, 0);
+    td_slice_set(&step->from, TD_SPACE_SOURCE, 0, 0, 0);
+    step->to_lanes = step->from_lanes = step->with_lanes = (struct td_lanes){0};
+    step->among = (struct td_among){0};
+    step->sign = 0;
+    step->gap = 0;
+}
+
+/* struct td_dependency: step i needs the first clamp((i / div + lead) * mul, 0, count(on)) steps of
+ * family `on`. mul = UINT64_MAX means all of them. */
+struct td_dependency {
+    uint8_t on;
+    int8_t lead;
+    uint64_t div, mul;
+};
+
+struct td_family {
+    enum td_step_kind kind;
+    uint8_t dependencies;
+    uint64_t count;
+    struct td_dependency dependency[TD_DEPENDENCIES_MAX];
+    const char *label; /* what the family is for, in a word or two; static */
+};
+
+/* What travels with arrival and release: the gate is then the operation. */
+enum td_ride {
+    TD_RIDE_NONE,    /* nothing: data moves in steps, after the release */
+    TD_RIDE_EMPTY,   /* the arrival is all there is: barrier, plan */
+    TD_RIDE_COMBINE, /* `ride_bytes` of every rank, folded on the way up, the result to all */
+    TD_RIDE_ROOT,    /* `ride_bytes` of the root, to all */
+    TD_RIDE_GATHER,  /* `ride_bytes`: of every rank its share, in rank order, to all */
+    TD_RIDE_FLOOD,   /* the same, or nothing, from neighbour to neighbour: without the tree */
+};
+
+enum td_fabric { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
+enum td_alltoall {
+    TD_ALLTOALL_AUTO,
+    TD_ALLTOALL_RANDOM,
+    TD_ALLTOALL_PHASED,
+    TD_ALLTOALL_PAIRWISE,
+    TD_ALLTOALL_TWO_PHASE,
+    TD_ALLTOALLS
+};
+enum td_prefix {
+    TD_PREFIX_AUTO,
+    TD_PREFIX_STREAM,
+    TD_PREFIX_GATHER,
+    TD_PREFIX_ROUND_TRIPS,
+    TD_PREFIXES
+};
+/* How rooted calls spread over the nodes of a torus. */
+enum td_rooted_tree {
+    TD_ROOTED_TREE_AUTO,
+    TD_ROOTED_TREE_LINKS,  /* a broadcast, over all links of a torus, by edge-disjoint trees */
+    TD_ROOTED_TREE_PLANES, /* along the group's tree of neighbours */
+    TD_ROOTED_TREE_BINARY, /* a heap of nodes, as on the direct fabric */
+    TD_ROOTED_TREE_BINOMIAL,
+    TD_ROOTED_TREES
+};
+/* How what all ranks reduce, or gather, goes round the rings of a torus. */
+enum td_rings {
+    TD_RINGS_AUTO,
+    TD_RINGS_BUCKET, /* from neighbour to neighbour */
+    TD_RINGS_SWING,  /* halved, then doubled, with partners that are near */
+    TD_RINGS_WHOLE,  /* the same partners exchange all they have */
+    TD_RINGS
+};
+enum td_barriers { TD_BARRIERS_HOP, TD_BARRIERS_PHASE, TD_BARRIERS_NONE };
+
+/* struct td_tuning: choices among methods and within them, the same on all nodes. */
+struct td_tuning {
+    uint8_t fabric;        /* enum td_fabric */
+    uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
+    uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
+    uint8_t spread;        /* enum td_rooted_tree */
+    uint8_t rings;         /* enum td_rings; AUTO: by predicted cost */
+    bool flood;            /* short operations on a torus do without the tree */
+    uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
+    uint8_t barriers;      /* phased: enum td_barriers */
+    bool barriers_of_all;  /* phased: over all nodes, not along each ring */
+    bool no_gap;           /* phased: packets follow each other without pause */
+    bool in_order;         /* random: destinations by number, to show what randomness is worth */
+    uint32_t burst;        /* random: packets for a destination before the next one's turn */
+    uint32_t packet_bytes; /* payload of a packet */
+    uint64_t relay_bytes;  /* scratch of a node that passes data on, at most */
+};
+
+struct td_program;
+
+/* struct td_survey: sums are modulo 2^64 and zero where senders and receivers agree; if a single
+ * pair of ranks (i, j) does not, its difference, and with it the pair, can be told. */
+struct td_survey {
+    uint64_t most;  /* bytes of the largest unit between two nodes */
+    uint64_t total; /* of all of them */
+    uint64_t hash;  /* of (sender, receiver, bytes), less the same at the receiver */
+    /* bytes, times 1, i, j, a hash of i and j */
+    uint64_t difference, by_sender, by_receiver, by_pair;
+};
+
+/* struct td_method: one algorithm. Static and constant. */
+struct td_method {
+    const char *name;
+    void (*expand)(const struct td_program *, unsigned family, uint64_t index, struct td_step *);
+};
+
+struct td_program {
+    const struct td_method *method;
+    const struct td_group *group;
+    const struct td_topology *topology;
+    struct td_tuning tuning;
+    const struct td_tree *tree; /* the group's */
+    uint32_t slot;              /* this node's place among the group's nodes */
+    struct td_call call;
+    const struct td_plan *plan; /* that is executed, else NULL */
+    uint64_t seed;              /* the same on all nodes of the operation */
+    enum td_ride ride;
+    int64_t ride_bytes;
+    /* the result of what rode stays in scratch (at td_program_ride), for the program's steps; else
+     * it goes to the destinations of all ranks here. Always so with GATHER and FLOOD. */
+    bool ride_stays;
+    /* FLOOD: the rings of slots, in the order in which they are gone round */
+    struct td_ring {
+        uint32_t size, stride;
+    } ring[TD_DIMENSIONS_MAX];
+    uint32_t rings;
+    const struct td_counts *parts;     /* of a call with parts, else NULL */
+    const struct td_move_relay *relay; /* of an all-to-all that is a plan's move, else NULL */
+    struct td_survey survey;           /* of the sizes of either */
+    bool wants_survey;                 /* this is no program yet: compile again with the survey */
+    int64_t scratch_bytes;
+    bool whole; /* every RECV has bytes: none is done from the start */
+    unsigned families;
+    struct td_family family[TD_FAMILIES_MAX];
+    int64_t parameter[TD_PARAMETERS_MAX]; /* the method's own */
+};
+
+/* struct td_compile_input: what a program is compiled from: the same on every node but for `slot`.
+ */
+struct td_compile_input {
+    const struct td_call *call;
+    const struct td_plan *plan; /* that is executed, else NULL */
+    uint64_t seed;
+    const struct td_group *group;
+    const struct td_tree *tree; /* the group's, or (gather, scatter) the call's; NULL: calls do not
+                                   go along it */
+    uint32_t slot;
+    const struct td_topology *topology;
+    const struct td_counts *parts;  /* of a call with parts, else NULL */
+    const struct td_survey *survey; /* NULL: not known yet */
+    const struct td_tuning *tuning;
+};
+/* td_compile_fn compiles the program of one node. The driver hands the core such a function;
+ * collectives/select has it. The caller has checked the call; it cannot fail. */
+typedef void td_compile_fn(const struct td_compile_input *input, struct td_program *out);
+
+/* td_ring_hops returns how far blocks go round a ring that way (sign 1: backwards): half of it, the
+ * odd one forwards. td_ring_along returns the slot `by` nodes on. td_ring_block returns how many
+ * nodes' shares a block of a ring has: of all that differ from one node in the rings before. */
+uint32_t td_ring_hops(const struct td_ring *ring, uint32_t sign);
+uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign, uint32_t by);
+uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
+/* td_program_ride returns where in scratch the result of what rides is. */
+int64_t td_program_ride(const struct td_program *p);
+/* td_slice_bytes returns how many bytes the slice names (of one lane). */
+int64_t td_slice_bytes(const struct td_slice *slice);
+/* td_step_bytes returns the bytes a SEND or RECV moves. */
+int64_t td_step_bytes(const struct td_step *step);
+/* td_program_add appends a family and returns its index. */
+unsigned td_program_add(struct td_program *p, enum td_step_kind kind, uint64_t count,
+                        const char *label);
+/* td_program_add_each appends `families` alike, one for each of so many pieces. */
+void td_program_add_each(struct td_program *p, uint32_t families, enum td_step_kind kind,
+                         uint64_t count, const char *label);
+/* td_program_need makes family f wait: its step i for the first (i / div + lead) * mul of `on`. */
+void td_program_need(struct td_program *p, unsigned f, unsigned on, uint64_t div, uint64_t mul,
+                     int lead);
+void td_program_need_all(struct td_program *p, unsigned f, unsigned on);
+/* td_dependency_count returns how many steps of family `on` step i needs. */
+uint64_t td_dependency_count(const struct td_program *p, const struct td_dependency *d, uint64_t i);
+/* td_step_print writes one step as a line, e.g.
+ * "send 4096 bytes of rank 0's source at 512 to node 3"; returns the length. */
+int td_step_print(const struct td_step *step, char *text, size_t size);
+const char *td_step_kind_name(enum td_step_kind kind);
+
+/* Slices of the common forms. */
+struct td_slice td_slice_at(enum td_space space, uint32_t rank, int64_t offset, int64_t bytes);
+/* td_slice_loop adds a loop inside those already there, around the run. */
+void td_slice_loop(struct td_slice *s, int64_t count, int64_t stride, int32_t rank_stride);
+/* td_slice_simplify drops loops of one turn and merges adjacent pieces; the bytes and their order
+ * stay. */
+void td_slice_simplify(struct td_slice *s);
+
+#endif

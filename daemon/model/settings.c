@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+void td_router_rules_default(struct td_router_rules *rules)
+{
+    *rules = (struct td_router_rules){
+        .slots = 4, .fifo_slots = 4, .queues = 4, .queue_slots = 4, .patience = 64, .straight = 2};
+}
+
+void td_settings_default(struct td_settings *s)
+{
+    *s = (struct td_settings){
+        .arena_bytes = (uint64_t)64 << 20,
+        .scratch_bytes = (uint64_t)4 << 30,
+        .region_bytes_max = (uint64_t)64 << 30,
+        .clients_max = 1024,
+        .operations_max = 1024,
+        .packet_bytes = TD_PACKET_BYTES_MAX,
+        .link_credits = 16,
+        .join_timeout_ns = 300 * (int64_t)1000000000,
+        .arrival_timeout_ns = -1,
+        .progress_timeout_ns = 30 * (int64_t)1000000000,
+        .heartbeat_ns = 1000000000,
+        .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX,
+                   .burst = 1,
+                   .relay_bytes = (uint64_t)64 << 20},
+    };
+    td_router_rules_default(&s->router);
+}
+
+static const char *check_routed(const struct td_settings *s, const char **key)
+{
+    const struct td_router_rules *r = &s->router;
+    *key = "slots";
+    if (r->slots < 2 || r->slots > 64)
+        return "slots must be 2 to 64";
+    *key = "fifo_slots";
+    if (r->fifo_slots < 1 || r->fifo_slots > 256)
+        return "fifo_slots must be 1 to 256";
+    *key = "queues";
+    if (r->queues < 1 || r->queues > 256)
+        return "queues must be 1 to 256";
+    *key = "queue_slots";
+    if (r->queue_slots < 1 || r->queue_slots > 256)
+        return "queue_slots must be 1 to 256";
+    *key = "patience";
+    if (r->patience < 1 || r->patience > 1 << 20)
+        return "patience must be 1 to 1048576";
+    *key = "straight";
+    if (r->straight > 1 << 20)
+        return "straight must be 0 to 1048576";
+    *key = "link_rate";
+    if (s->link_rate && s->tuning.fabric != TD_FABRIC_ROUTED)
+        return "link_rate needs fabric = routed";
+    if (s->link_rate && s->link_rate < s->packet_bytes)
+        return "link_rate must let a packet pass within a second: raise it, or lower packet";
+    if (s->link_rate > (uint64_t)1 << 40)
+        return "link_rate must be at most 1 TiB/s; 0 is no limit";
+    *key = "link_latency";
+    if (s->link_latency_ns && s->tuning.fabric != TD_FABRIC_ROUTED)
+        return "link_latency needs fabric = routed";
+    if (s->link_latency_ns < 0 || s->link_latency_ns > 1000000000)
+        return "link_latency must be at most 1 s";
+    return NULL;
+}
+
+static const char *check_tuning(const struct td_settings *s, const char **key)
+{
+    const struct td_tuning *t = &s->tuning;
+    *key = "burst";
+    if (t->burst < 1 || t->burst > 1 << 16)
+        return "burst must be 1 to 65536 packets";
+    *key = "relay";
+    if (t->relay_bytes < 1 << 16 || t->relay_bytes > s->scratch_bytes)
+        return "relay must be at least 64 KiB and at most [limits] scratch";
+    return NULL;
+}
+
+const char *td_settings_check(const struct td_settings *s, const char **key)
+{
+    const char *wrong = NULL;
+    *key = "memory";
+    if (s->arena_bytes < 1 << 20 || s->arena_bytes > (uint64_t)1 << 40)
+        return "memory must be 1 MiB to 1 TiB";
+    *key = "scratch";
+    if (s->scratch_bytes < 1 << 16 || s->scratch_bytes > (uint64_t)1 << 46)
+        return "scratch must be 64 KiB to 64 TiB";
+    *key = "region";
+    if (s->region_bytes_max < 1 << 12)
+        return "region must be at least 4 KiB";
+    *key = "clients";
+    if (s->clients_max < 1 || s->clients_max > 65536)
+        return "clients must be 1 to 65536";
+    *key = "operations";
+    if (s->operations_max < 1 || s->operations_max > TD_OPERATIONS_MAX)
+        return "operations must be 1 to 4096";
+    *key = "packet";
+    if (s->packet_bytes < 1024 || s->packet_bytes > TD_PACKET_BYTES_MAX)
+        return "packet must be 1 KiB to 256 KiB";
+    *key = "credits";
+    if (s->link_credits < 2 || s->link_credits > TD_LINK_CREDITS_MAX)
+        return "credits must be 2 to 64";
+    if ((wrong = check_routed(s, key)) || (wrong = check_tuning(s, key)))
+        return wrong;
+    *key = "join_timeout";
+    if (s->join_timeout_ns < 1)
+        return "join_timeout must be positive";
+    *key = "progress_timeout";
+    if (s->progress_timeout_ns < 1000000)
+        return "progress_timeout must be at least 1 ms";
+    *key = "heartbeat";
+    if (s->heartbeat_ns < 1000000 || s->heartbeat_ns > s->progress_timeout_ns / 2)
+        return "heartbeat must be at least 1 ms and at most half of progress_timeout";
+    return NULL;
+}
+
+td_time td_settings_link_time(const struct td_settings *s, uint32_t bytes)
+{
+    return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
+}
+
+uint64_t td_settings_digest(const struct td_settings *s, const struct td_topology *t)
+{
+    uint64_t h = td_hash_add(TD_HASH_START, t->dimensions);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        h = td_hash_add(td_hash_add(h, t->size[d]), t->wrap[d]);
+    h = td_hash_add(h, s->packet_bytes);
+    h = td_hash_add(h, s->link_credits);
+    h = td_hash_add(h, (uint64_t)s->progress_timeout_ns);
+    h = td_hash_add(h, (uint64_t)s->heartbeat_ns);
+    const struct td_tuning *c = &s->tuning;
+    h = td_hash_add(h, c->fabric);
+    h = td_hash_add(h, c->alltoall);
+    h = td_hash_add(h, c->parts);
+    h = td_hash_add(h, c->barriers);
+    h = td_hash_add(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2 | c->flood << 3);
+    h = td_hash_add(h, c->burst);
+    h = td_hash_add(h, c->relay_bytes);
+    const struct td_router_rules *r = &s->router;
+    h = td_hash_add(h, (uint64_t)r->slots << 32 | r->fifo_slots);
+    h = td_hash_add(h, (uint64_t)r->queues << 32 | r->queue_slots);
+    h = td_hash_add(h, (uint64_t)r->patience << 32 | r->straight);
+    h = td_hash_add(h,
+                    (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
+    return td_hash_add(td_hash_add(h, s->link_rate), (uint64_t)s->link_latency_ns);
+}
