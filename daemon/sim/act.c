@@ -46,29 +46,6 @@ static inline bool reachable(struct td_sim *sim, uint32_t from, uint32_t to)
 
 /* ---- tree messages ---- */
 
-static void keep(struct end *end, uint64_t number, const uint8_t *bytes, size_t size)
-{
-    struct kept *k = malloc(sizeof *k + size);
-    assert(k);
-    k->next = NULL;
-    k->number = number;
-    k->size = size;
-    memcpy(k->bytes, bytes, size);
-    if (!end->kept)
-        end->kept_last = &end->kept;
-    *end->kept_last = k;
-    end->kept_last = &k->next;
-}
-
-void sim_forget(struct end *end, uint64_t number)
-{
-    while (end->kept && end->kept->number <= number) {
-        struct kept *k = end->kept;
-        end->kept = k->next;
-        free(k);
-    }
-}
-
 static uint32_t epoch(const struct td_sim *sim, uint32_t node, uint32_t to)
 {
     const struct end *end = sim->node[node].end;
@@ -131,8 +108,11 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
     if (m.kind == TD_MESSAGE_RELEASE && sim->options.observer.release)
         sim->options.observer.release(sim->options.observer.me, sim->now);
-    if (m.number && !sim->options.modelled) /* no modelled link loses anything */
-        keep(&sim->node[node].end[to], m.number, bytes, size);
+    if (m.number && !sim->options.modelled) { /* no modelled link loses anything */
+        bool kept =
+            td_retransmit_keep(&sim->node[node].end[to].unacknowledged, m.number, bytes, size);
+        assert(kept);
+    }
     if (a->u.tree.held && sim->node[node].end) /* without ends, links need not be up */
         reachable(sim, node, to);
     else
@@ -142,12 +122,14 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
 static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     uint32_t to = a->u.kept.node;
-    const struct kept *k = sim->node[node].end ? sim->node[node].end[to].kept : NULL;
     sim_trace(sim, node, '<', "messages from %llu on again to %u",
               (unsigned long long)a->u.kept.number, to);
-    for (; k; k = k->next)
-        if (k->number >= a->u.kept.number)
-            put_encoded(sim, node, to, k->bytes, k->size);
+    if (!sim->node[node].end)
+        return;
+    const struct td_retransmit *queue = &sim->node[node].end[to].unacknowledged;
+    const struct td_retransmit_message *m = td_retransmit_from(queue, a->u.kept.number);
+    for (; m; m = m->next)
+        put_encoded(sim, node, to, m->bytes, m->size);
 }
 
 /* put_landing lets the first bytes of a payload be where they are to be at some time before the
@@ -340,7 +322,8 @@ static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
         return;
     case TD_ACTION_FORGET_TREE:
         if (sim->node[node].end)
-            sim_forget(&sim->node[node].end[a->u.kept.node], a->u.kept.number);
+            td_retransmit_acknowledge(&sim->node[node].end[a->u.kept.node].unacknowledged,
+                                      a->u.kept.number);
         return;
     case TD_ACTION_FORWARD_PACKET:
         forward_packet(sim, node, a);

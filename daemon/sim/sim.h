@@ -10,6 +10,7 @@
 
 #include "compute/compute.h"
 #include "queue.h"
+#include "wire/retransmit.h"
 #include "wire/wire.h"
 #include "world.h"
 
@@ -22,13 +23,8 @@ enum { SIM_SCRATCH_PAGE = 4096, SIM_TOGETHER = 16, SIM_CACHE_LINE = 64 };
 struct end {
     bool up, refused; /* refused: it is about to hear that the other cannot be reached */
     uint32_t epoch;
-    td_time last[WAYS]; /* when the latest message to here will come */
-    struct kept {       /* tree messages to the other, until the core forgets them */
-        struct kept *next;
-        uint64_t number;
-        size_t size;
-        uint8_t bytes[];
-    } * kept, **kept_last;
+    td_time last[WAYS];                  /* when the latest message to here will come */
+    struct td_retransmit unacknowledged; /* tree messages to the other node */
 };
 
 struct mapping {
@@ -122,8 +118,6 @@ struct computation {
 void sim_gather(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_feed(struct td_sim *sim, uint32_t node, const struct td_event *event);
 void sim_act(struct td_sim *sim, uint32_t node);
-/* sim_forget drops the tree messages that a node keeps for another, up to a number. */
-void sim_forget(struct end *end, uint64_t number);
 /* sim_answer feeds an event to the core after the actions of the step under way. */
 void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle);
 /* sim_delay returns now + 1 ... now + most. */

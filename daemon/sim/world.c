@@ -213,7 +213,7 @@ void td_sim_destroy(struct td_sim *sim)
         td_core_destroy(sim->node[i].core);
         memory_fini(sim, &sim->node[i]);
         for (uint32_t k = 0; sim->node[i].end && k < sim->topology.nodes; k++)
-            sim_forget(&sim->node[i].end[k], UINT64_MAX);
+            td_retransmit_acknowledge(&sim->node[i].end[k].unacknowledged, UINT64_MAX);
         free(sim->node[i].end);
     }
     clients_fini(sim);
@@ -300,7 +300,7 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
     bool made = start_node(sim, node);
     assert(made);
     for (uint32_t i = 0; i < sim->topology.nodes; i++) {
-        sim_forget(&ends[i], UINT64_MAX);
+        td_retransmit_acknowledge(&ends[i].unacknowledged, UINT64_MAX);
         ends[i].up = ends[i].refused = false;
         ends[i].epoch = ++sim->epoch;
         if (i == node)

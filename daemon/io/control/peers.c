@@ -101,7 +101,6 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         p->peers = peers;
         p->node = n;
         p->retry_ms = RETRY_MS;
-        p->kept_last = &p->kept;
         p->delayed_last = &p->delayed;
         uv_timer_init(&loop->uv, &p->retry);
         p->retry.data = p;

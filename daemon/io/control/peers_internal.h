@@ -18,6 +18,7 @@
 #include "io/alarm.h"
 #include "io/bulk/channel.h"
 #include "peers.h"
+#include "wire/retransmit.h"
 #include "wire/wire.h"
 #include "zsocket.h"
 
@@ -47,7 +48,7 @@ struct td_peer {
     uv_timer_t retry;
     unsigned retry_ms;
     td_time up_at;
-    struct kept *kept, **kept_last;
+    struct td_retransmit unacknowledged; /* tree messages, as encoded */
     struct td_delayed *delayed, **delayed_last; /* packets on their way, in order */
     td_time delayed_until;                      /* when the last of them is there */
     struct td_peer *next_slow;                  /* of those that had any, ever: */

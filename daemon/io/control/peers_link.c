@@ -265,7 +265,7 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
 {
     if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
         p->retry_ms = RETRY_MS; /* else it would come and go without a pause */
-    bool was_up = p->up, news = p->kept || (refused && !p->told_refused);
+    bool was_up = p->up, news = p->unacknowledged.first || (refused && !p->told_refused);
     p->up = false;
     p->peers->up -= was_up;
     close_ways(p);

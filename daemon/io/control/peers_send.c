@@ -8,14 +8,6 @@ enum {
     LENT_BYTES = 4096, /* below, a copy costs less than a loan */
 };
 
-/* struct kept: a tree message until the core forgets it; the connection's session goes in front. */
-struct kept {
-    struct kept *next;
-    uint64_t number;
-    size_t size;
-    uint8_t bytes[];
-};
-
 /* struct loan: a payload that lies in a region. */
 struct loan {
     struct td_payload payload;
@@ -26,26 +18,12 @@ struct loan {
 
 /* ---- tree messages ---- */
 
-static void keep(struct td_peer *p, uint64_t number, const uint8_t *bytes, size_t size)
-{
-    struct kept *k = malloc(sizeof *k + size);
-    if (!k) { /* as with a lost event: better to be started anew */
-        td_log(TD_LOG_ERROR, "no memory for messages to node %u", p->node);
-        abort();
-    }
-    k->next = NULL;
-    k->number = number;
-    k->size = size;
-    memcpy(k->bytes, bytes, size);
-    *p->kept_last = k;
-    p->kept_last = &k->next;
-}
-
+/* send_frame sends a message of `size` bytes behind SESSION_BYTES of room for the session. */
 static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 {
     put_u64(bytes, p->session);
     /* it is not stirred: nothing comes back on a DEALER that is up */
-    int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size, ZMQ_DONTWAIT);
+    int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
     if (sent < 0)
         td_peer_end(p, "it does not take our messages", RETRY_MS);
 }
@@ -53,21 +31,17 @@ static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint64_t number)
 {
     struct td_peer *p = &peers->peer[node];
-    for (struct kept *k = p->kept; k && p->up; k = k->next)
-        if (k->number >= number)
-            send_frame(p, k->bytes, k->size);
+    const struct td_retransmit_message *m = td_retransmit_from(&p->unacknowledged, number);
+    for (; m && p->up; m = m->next) {
+        uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
+        memcpy(bytes + SESSION_BYTES, m->bytes, m->size);
+        send_frame(p, bytes, m->size);
+    }
 }
 
 void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number)
 {
-    struct td_peer *p = &peers->peer[node];
-    while (p->kept && p->kept->number <= number) {
-        struct kept *k = p->kept;
-        p->kept = k->next;
-        free(k);
-    }
-    if (!p->kept)
-        p->kept_last = &p->kept;
+    td_retransmit_acknowledge(&peers->peer[node].unacknowledged, number);
 }
 
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
@@ -91,13 +65,16 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
         td_log(TD_LOG_ERROR, "a tree message to node %u is too large and was dropped", p->node);
         return;
     }
-    if (m.number)
-        keep(p, m.number, bytes, size + SESSION_BYTES);
+    if (m.number &&
+        !td_retransmit_keep(&p->unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
+        td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", p->node);
+        abort(); /* as with a lost event: a restart is better than a lost message */
+    }
     td_peer_want(p);
     if (!p->up)
         td_peer_hurry(p);
     else if (!a->u.tree.held)
-        send_frame(p, bytes, size + SESSION_BYTES);
+        send_frame(p, bytes, size);
 }
 
 /* ---- packets ---- */
