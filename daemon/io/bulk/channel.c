@@ -200,6 +200,17 @@ static void end(struct td_channel *c, bool breach, const char *why)
     td_channel_close(c);
 }
 
+/* fail ends the channel after an error of libuv. Whether the far end's close is seen as end of
+ * file, EPIPE or ECONNRESET is chance, so all three get the same text and are logged once. */
+static void fail(struct td_channel *c, int error)
+{
+    bool closed = error == UV_EOF || error == UV_EPIPE || error == UV_ECONNRESET;
+    end(c, false,
+        closed                ? "the connection was closed"
+        : error == UV_ENOBUFS ? no_memory
+                              : uv_strerror(error));
+}
+
 static void on_impatience(uv_timer_t *timer)
 {
     end(timer->data, false, "it did not greet in time");
@@ -216,7 +227,7 @@ static void on_written(uv_write_t *write, int status)
     td_payload_drop(o->payload);
     free(o);
     if (status < 0)
-        end(c, false, uv_strerror(status));
+        fail(c, status);
 }
 
 /* write_later keeps what there is of a head and a payload from byte `done` on until the socket
@@ -426,10 +437,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         return;
     if (size < 0) {
         c->channels->faulted |= size == UV_EFAULT;
-        end(c, false,
-            size == UV_EOF       ? "the connection was closed"
-            : size == UV_ENOBUFS ? no_memory
-                                 : uv_strerror((int)size));
+        fail(c, (int)size);
         return;
     }
     if (size > 0 && c->payload && buffer->base == (char *)c->payload->data + c->filled) {
