@@ -6,16 +6,17 @@
 
 #include "core/membership/client.h"
 #include "core/membership/communicator.h"
-#include "core/operation/engine.h"
-#include "core/net/inflight.h"
 #include "core/membership/job.h"
-#include "core/net/link.h"
-#include "core/operation/operation.h"
-#include "core/membership/registry.h"
 #include "core/membership/shrink.h"
-#include "core_internal.h"
-#include "core/operation/sync.h"
 #include "core/net/fabric_routed.h"
+#include "core/net/inflight.h"
+#include "core/net/link.h"
+#include "core/operation/engine.h"
+#include "core/operation/flood.h"
+#include "core/operation/operation.h"
+#include "core/operation/sync.h"
+#include "core_internal.h"
+#include "inspect.h"
 
 /* ---- life ---- */
 
@@ -112,7 +113,9 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
     if (core->stopped)
         return true;
     td_job_stop(core);
-    bool drained = td_communicator_stop(core);
+    bool drained = !td_operation_running(core);
+    if (drained)
+        td_communicator_stop(core);
     if (drained && core->operations == 0 && core->flights == 0) {
         core->stopped = true;
         td_core_act(core, TD_ACTION_STOPPED);
@@ -120,9 +123,22 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
     return true;
 }
 
-/* ---- events ---- */
+/* ---- inspection ---- */
 
-void td_core_message(struct td_core *core, uint32_t from, const struct td_message *m)
+const struct td_router *td_core_router(const struct td_core *core)
+{
+    return td_torus_router(core);
+}
+
+bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                     struct td_compute *landing)
+{
+    return td_engine_landing(core, node, packet, landing);
+}
+
+/* ---- messages ---- */
+
+static void take_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = NULL;
     if (m->group == TD_GROUP_MADE && !td_communicator_find(core, m->instance, m->group))
@@ -170,6 +186,94 @@ void td_core_message(struct td_core *core, uint32_t from, const struct td_messag
     }
 }
 
+/* ---- notices ---- */
+
+static void node_lost(struct td_core *core, uint32_t node, const char *why)
+{
+    td_job_link_down(core, node);
+    td_communicator_node_lost(core, node, why);
+}
+
+static void route_lost(struct td_core *core, struct td_operation *o, uint32_t node, const char *why)
+{
+    td_communicator_way_lost(core, o->communicator, node, why);
+}
+
+static void client_gone(struct td_core *core, struct td_client *client)
+{
+    td_job_client_gone(core, client);
+    td_communicator_client_gone(core, client);
+}
+
+static void appeal(struct td_core *core, struct td_communicator *c, const struct td_message *m)
+{
+    td_operation_message(core, c, core->node, m);
+}
+
+const struct td_notices td_core_notices = {
+    .message = take_message,
+    .node_lost = node_lost,
+    .node_back = td_job_link_up,
+    .packet = td_engine_packet,
+    .delivered = td_engine_delivered,
+    .in_flight_begin = td_operation_flight_begin,
+    .in_flight_end = td_operation_flight_over,
+    .packet_view = td_operation_view,
+    .packet_name = td_operation_name,
+    .queues_have_room = td_engine_queues_have_room,
+    .route_lost = route_lost,
+    .client_gone = client_gone,
+    .seat_lost = td_operation_seat_lost,
+    .group_broken = td_operation_group_broken,
+    .rank_loss_settled = td_flood_rank_loss_settled,
+    .appeal = appeal,
+};
+
+/* ---- requests ---- */
+
+static void take_request(struct td_core *core, uint32_t id, const struct td_request *q)
+{
+    struct td_client *c = td_client_request(core, id, q);
+    if (!c)
+        return;
+    switch (q->kind) {
+    case TD_REQUEST_JOIN:
+        td_job_request(core, c, q);
+        return;
+    case TD_REQUEST_LEAVE:
+        td_communicator_leave(core, c, q);
+        return;
+    case TD_REQUEST_OPERATION:
+        td_operation_request(core, c, q);
+        return;
+    case TD_REQUEST_UNPLAN:
+        td_communicator_unplan(core, c, q);
+        return;
+    case TD_REQUEST_CANCEL:
+        if (!td_job_cancel(core, c, q->u.cancel.request) &&
+            !td_shrink_cancel(core, c, q->u.cancel.request))
+            td_operation_cancel(core, c, q->u.cancel.request);
+        td_reply_done(core, c->id, q->id);
+        return;
+    case TD_REQUEST_STATUS:
+        td_inspect_reply(core, c, q);
+        return;
+    case TD_REQUEST_GROUP:
+        td_communicator_make(core, c, q);
+        return;
+    case TD_REQUEST_SHRINK:
+        td_shrink_request(core, c, q);
+        return;
+    case TD_REQUEST_HELLO:
+    case TD_REQUEST_REGION:
+    case TD_REQUEST_UNREGION: /* td_client_request has handled them */
+        break;
+    }
+    td_client_expel(core, id, TD_ERR_PROTOCOL, "the request is of no known kind");
+}
+
+/* ---- events ---- */
+
 static void take_event(struct td_core *core, const struct td_event *e)
 {
     switch (e->kind) {
@@ -182,7 +286,7 @@ static void take_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_TREE_MESSAGE:
         if (td_link_message(core, e->u.tree.node, e->u.tree.message))
-            td_core_message(core, e->u.tree.node, e->u.tree.message);
+            take_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:
         td_link_up(core, e->u.link.node, e->u.link.incarnation);
@@ -197,7 +301,7 @@ static void take_event(struct td_core *core, const struct td_event *e)
         td_client_open(core, e->u.opened.client, e->u.opened.uid, e->u.opened.pid);
         return;
     case TD_EVENT_CLIENT_REQUEST:
-        td_client_request(core, e->u.request.client, e->u.request.request);
+        take_request(core, e->u.request.client, e->u.request.request);
         return;
     case TD_EVENT_CLIENT_INVALID:
         td_client_expel(core, e->u.invalid.client, e->u.invalid.error, e->u.invalid.text);

@@ -8,23 +8,10 @@
 #define TD_CORE_CORE_H
 
 #include "action.h"
-#include "event.h"
+#include "base/span.h"
 #include "core/net/router.h"
-#include "model/settings.h"
-
-struct td_core_options {
-    struct td_topology topology;
-    uint32_t node;
-    uint64_t incarnation; /* random, new at each start, never 0 */
-    uint64_t seed;
-    struct td_settings settings;
-    td_compile_fn *compile;
-    struct td_planner planner;
-    const char *const *endpoints; /* [nodes] where each node is, for people; NULL: none. Borrowed */
-    uint64_t uid;                 /* of the daemon: sees every job */
-    /* fills in row `at` of the PLANS section, which the driver has; NULL: there are none */
-    bool (*plan_row)(unsigned at, struct td_status_row *row);
-};
+#include "event.h"
+#include "options.h"
 
 struct td_core;
 
@@ -49,16 +36,12 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
 td_time td_core_deadline(const struct td_core *core);
 void td_core_destroy(struct td_core *core);
 
-/* td_core_router returns the node's router, for looking; NULL on the direct fabric. */
+/* td_core_router returns the node's router, for inspection; NULL on the direct fabric. */
 const struct td_router *td_core_router(const struct td_core *core);
 
-/* struct td_span: memory that nearly every step of a core reads. A driver of many cores can have it
- * fetched in good time. td_core_spans fills in spans[TD_SPANS_MAX] and returns how many there are;
- * they stay where they are. */
-struct td_span {
-    const void *at;
-    size_t bytes;
-};
+/* td_core_spans fills in spans[TD_SPANS_MAX] with the memory that nearly every step of a core
+ * reads, and returns their number. The spans stay valid, so a driver of many cores can prefetch
+ * them. */
 enum { TD_SPANS_MAX = 2 + TD_ROUTER_SPANS + 2 * TD_DIRECTIONS_MAX };
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans);
 

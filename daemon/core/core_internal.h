@@ -12,8 +12,11 @@
 
 #include "base/arena.h"
 #include "base/bits.h"
-#include "core.h"
+#include "action.h"
+#include "event.h"
 #include "model/group.h"
+#include "notices.h"
+#include "options.h"
 
 /* struct td_task: an entry of the work list, the first member of what it stands for. advance
  * returns true when it is done for now, false when it needs more room. */
@@ -50,8 +53,9 @@ struct td_core {
     td_time alarm; /* when a timer next wants to be looked at */
     td_time heartbeat_at;
     struct td_task *work, **work_last;
-    struct td_link *link;   /* [nodes] */
-    struct td_torus *torus; /* NULL on the direct fabric */
+    struct td_link *link;            /* [nodes] */
+    struct td_torus *torus;          /* NULL on the direct fabric */
+    struct td_operation *backlogged; /* operations that wait for room in the queues: engine.h */
     struct td_arena *arena;
     struct td_communicator *communicators;     /* newest first */
     struct td_inflight *flights_free, *flight; /* [TD_INFLIGHTS_MAX] */
@@ -120,8 +124,6 @@ uint64_t td_core_random(struct td_core *core);
 td_time td_core_after(const struct td_core *core, int64_t ns);
 /* td_core_send sends a tree message to a node; to this node itself it is handled at once. */
 void td_core_send(struct td_core *core, uint32_t node, const struct td_message *message);
-/* td_core_message handles a tree message. */
-void td_core_message(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_core_node_name returns "node 3 (1,0)" in memory that lives until the next step. */
 const char *td_core_node_name(struct td_core *core, uint32_t node);
 

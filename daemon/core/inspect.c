@@ -240,7 +240,7 @@ static void list_router(struct page *p, const struct td_router_counts *counts)
 static void list_queues(struct page *p)
 {
     struct td_core *core = p->core;
-    const struct td_router *router = td_core_router(core);
+    const struct td_router *router = td_torus_router(core);
     struct td_router_counts counts;
     if (router)
         td_router_look(router, &counts);

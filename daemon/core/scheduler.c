@@ -96,7 +96,7 @@ const char *td_core_node_name(struct td_core *core, uint32_t node)
 void td_core_send(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     if (node == core->node) {
-        td_core_message(core, node, m);
+        td_core_notices.message(core, node, m);
         return;
     }
     struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_TREE);

@@ -52,7 +52,7 @@ RULES = {
 }
 # Headers of a folder that every file below that folder may include.
 SHARED = {
-    "daemon/core": ["event.h", "action.h", "core_internal.h", "core.h"],
+    "daemon/core": ["event.h", "action.h", "options.h", "notices.h", "core_internal.h"],
     "daemon/collectives": ["collectives.h", "method.h", "grid.h"],
 }
 

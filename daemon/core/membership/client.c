@@ -4,12 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "communicator.h"
-#include "core/inspect.h"
-#include "job.h"
-#include "core/operation/operation.h"
-#include "shrink.h"
-
 struct td_client *td_client_find(struct td_core *core, uint32_t id)
 {
     struct td_client *c = core->client[id % TD_CLIENT_BUCKETS];
@@ -191,8 +185,7 @@ static void forget(struct td_core *core, uint32_t id)
     if (!c)
         return;
     *link = c->next;
-    td_job_client_gone(core, c);
-    td_communicator_client_gone(core, c);
+    td_core_notices.client_gone(core, c);
     while (c->regions) {
         struct td_region *r = c->regions;
         c->regions = r->next;
@@ -228,57 +221,32 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
 }
 
-void td_client_request(struct td_core *core, uint32_t id, const struct td_request *q)
+/* unmap releases the memory that came with a request which is not carried out. */
+static void unmap(struct td_core *core, const struct td_request *q)
+{
+    if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)
+        td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
+}
+
+struct td_client *td_client_request(struct td_core *core, uint32_t id, const struct td_request *q)
 {
     struct td_client *c = td_client_find(core, id);
     if (!c) { /* the driver had not closed it yet */
-        if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)
-            td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
-        return;
+        unmap(core, q);
+        return NULL;
     }
     if (!c->greeted && q->kind != TD_REQUEST_HELLO) {
-        if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)
-            td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
+        unmap(core, q);
         td_client_expel(core, id, TD_ERR_PROTOCOL, "the first request must be HELLO");
-        return;
+        return NULL;
     }
-    switch (q->kind) {
-    case TD_REQUEST_HELLO:
+    if (q->kind == TD_REQUEST_HELLO)
         greet(core, c, q);
-        return;
-    case TD_REQUEST_REGION:
+    else if (q->kind == TD_REQUEST_REGION)
         add_region(core, c, q);
-        return;
-    case TD_REQUEST_UNREGION:
+    else if (q->kind == TD_REQUEST_UNREGION)
         drop_region(core, c, q);
-        return;
-    case TD_REQUEST_JOIN:
-        td_job_request(core, c, q);
-        return;
-    case TD_REQUEST_LEAVE:
-        td_communicator_leave(core, c, q);
-        return;
-    case TD_REQUEST_OPERATION:
-        td_operation_request(core, c, q);
-        return;
-    case TD_REQUEST_UNPLAN:
-        td_communicator_unplan(core, c, q);
-        return;
-    case TD_REQUEST_CANCEL:
-        if (!td_job_cancel(core, c, q->u.cancel.request) &&
-            !td_shrink_cancel(core, c, q->u.cancel.request))
-            td_operation_cancel(core, c, q->u.cancel.request);
-        td_reply_done(core, c->id, q->id);
-        return;
-    case TD_REQUEST_STATUS:
-        td_inspect_reply(core, c, q);
-        return;
-    case TD_REQUEST_GROUP:
-        td_communicator_make(core, c, q);
-        return;
-    case TD_REQUEST_SHRINK:
-        td_shrink_request(core, c, q);
-        return;
-    }
-    td_client_expel(core, id, TD_ERR_PROTOCOL, "the request is of no known kind");
+    else
+        return c;
+    return NULL;
 }

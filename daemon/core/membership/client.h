@@ -32,9 +32,12 @@ struct td_client {
 
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid);
-/* td_client_request dispatches; td_client_close is for a client that is gone: its ranks are lost.
- */
-void td_client_request(struct td_core *core, uint32_t id, const struct td_request *request);
+/* td_client_request handles HELLO, REGION and UNREGION, and returns NULL. It returns the client if
+ * the request is of another kind, for another module. It also returns NULL if the client is gone,
+ * or breaks the rules and is expelled. */
+struct td_client *td_client_request(struct td_core *core, uint32_t id,
+                                    const struct td_request *request);
+/* td_client_close forgets a client that is gone: its ranks are lost. */
 void td_client_close(struct td_core *core, uint32_t id);
 /* td_client_expel closes a client that broke the rules, with a sentence. */
 void td_client_expel(struct td_core *core, uint32_t id, td_err error, const char *text);

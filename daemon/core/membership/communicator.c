@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/operation/flood.h"
 #include "job.h"
 #include "core/net/link.h"
-#include "core/operation/operation.h"
 #include "model/planes.h"
 #include "registry.h"
 #include "shrink.h"
@@ -131,6 +129,11 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
         if (c->seat[i].client == client)
             return &c->seat[i];
     return NULL;
+}
+
+bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c)
+{
+    return core->torus && core->settings.tuning.flood && c->closed && c->group.slots > 1;
 }
 
 static bool has_operations(const struct td_communicator *c)
@@ -256,23 +259,7 @@ static void break_up(struct td_core *core, struct td_communicator *c, td_err err
         c->error = error;
         snprintf(c->text, sizeof c->text, "%s", text);
     }
-    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
-        struct td_operation *o = c->operation[i];
-        bool pending = o && td_flood_told(o) && o->phase < TD_PHASE_RUNNING && !running_too &&
-                       error == TD_ERR_RANK_FAILED;
-        if (pending && !c->has_good) { /* the root's word is to come, if there is a root */
-            o->appealed = true;
-            o->appeal_error = error;
-            o->appeal_at = core->now;
-            td_core_alarm(core, core->now);
-        } else if (o && (o->phase < TD_PHASE_RUNNING || running_too) &&
-                   !(pending && td_flood_good(c, o->sequence))) {
-            td_operation_fail(core, o, running_too ? error : c->error,
-                              running_too ? text : c->text);
-        }
-        if (o)
-            td_core_queue(core, &o->task); /* late ranks are answered by the communicator now */
-    }
+    td_core_notices.group_broken(core, c, error, text, running_too);
     td_core_queue(core, &c->task);
 }
 
@@ -295,7 +282,7 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
     bool news = !c->broken;
     if (error == TD_ERR_RANK_FAILED)
         td_shrink_rank_lost(core, c, rank);
-    if (news && !c->has_parent && td_flood_may(core, c)) {
+    if (news && !c->has_parent && td_communicator_may_flood(core, c)) {
         /* it is told when it is settled what does not end by that; until then nothing is begun */
         if (!c->losing) {
             c->losing_rank = rank;
@@ -303,9 +290,8 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
             snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
         }
         c->losing = true;
-        if (!td_flood_settled(core, c))
+        if (!td_core_notices.rank_loss_settled(core, c))
             return;
-        td_flood_note_good(c);
         rank = c->losing_rank;
         error = c->losing_error;
         text = c->losing_text;
@@ -389,7 +375,7 @@ void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
     else if (m->sequence == UINT64_MAX)
         td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
     else
-        td_operation_message(core, c, core->node, m);
+        td_core_notices.appeal(core, c, m);
 }
 
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
@@ -404,9 +390,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                       td_core_node_name(core, core->node));
     seat->state = died ? TD_SEAT_DIED : TD_SEAT_LEFT;
     seat->client = NULL;
-    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
-        if (c->operation[i])
-            td_operation_seat_gone(core, c->operation[i], local);
+    td_core_notices.seat_lost(core, c, local);
     for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {
         next = plan->next;
         (void)let_go(core, c, plan, local);
@@ -450,20 +434,13 @@ void td_communicator_client_gone(struct td_core *core, struct td_client *client)
                 td_communicator_seat_lost(core, c, &c->seat[i], true);
 }
 
-bool td_communicator_stop(struct td_core *core)
+void td_communicator_stop(struct td_core *core)
 {
-    bool running = false;
-    for (struct td_communicator *c = core->communicators; c; c = c->next)
-        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
-            running = running || (c->operation[i] && c->operation[i]->phase == TD_PHASE_RUNNING);
-    if (running)
-        return false;
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (!c->node_lost)
             node_lost(core, c, UINT32_MAX, core->node,
                       td_core_format(core, "job %s lost %s: its daemon was stopped", c->name,
                                      td_core_node_name(core, core->node)));
-    return true;
 }
 
 /* ---- passing on ---- */

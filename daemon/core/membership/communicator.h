@@ -117,6 +117,9 @@ struct td_communicator *td_communicator_find(struct td_core *core, uint64_t inst
 /* td_communicator_seat finds the client's rank in the communicator it calls `number`. */
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
                                      uint32_t number, struct td_communicator **communicator);
+/* td_communicator_may_flood returns true if short operations of the group may go along the rings of
+ * the torus instead of the tree (flood.h). */
+bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c);
 /* td_communicator_make takes part in a group of ranks of a group. Every member asks its own node
  * for it, and messages for it may come before: those are to come again (td_communicator_unknown).
  */
@@ -163,9 +166,8 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
 /* td_communicator_appeal asks the root to end an operation, or tells it of a lost rank. */
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
                             const struct td_message *message);
-/* td_communicator_stop ends every communicator since this daemon stops; false while operations are
- * still running. */
-bool td_communicator_stop(struct td_core *core);
+/* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
+void td_communicator_stop(struct td_core *core);
 /* td_communicator_retire: the operation with this sequence is over here. */
 void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence);
 

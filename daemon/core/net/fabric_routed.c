@@ -4,10 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/membership/communicator.h"
-#include "core/operation/engine.h"
 #include "inflight.h"
-#include "core/operation/operation.h"
 
 _Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has place and generation");
 
@@ -52,7 +49,7 @@ struct td_torus *td_torus_create(struct td_core *core)
     return torus;
 }
 
-const struct td_router *td_core_router(const struct td_core *core)
+const struct td_router *td_torus_router(const struct td_core *core)
 {
     return core->torus ? core->torus->router : NULL;
 }
@@ -150,37 +147,6 @@ static void free_transfer(struct td_core *core, struct td_transfer *t)
     }
 }
 
-/* crowd puts an operation on the list of those that are called when there is room again. */
-static bool crowd(struct td_core *core, struct td_operation *o)
-{
-    if (!o->crowded) {
-        o->crowded = true;
-        o->next_crowded = core->torus->crowded;
-        core->torus->crowded = o;
-    }
-    return false;
-}
-
-/* crowd_until_turn: a queue is full, and stays so until packets move. */
-static bool crowd_until_turn(struct td_core *core, struct td_operation *o, unsigned family,
-                             uint32_t queue)
-{
-    o->engine.crowded |= (uint64_t)1 << family;
-    o->engine.full = queue;
-    return crowd(core, o);
-}
-
-void td_torus_forget(struct td_core *core, struct td_operation *o)
-{
-    struct td_operation **link = &core->torus->crowded;
-    if (!o->crowded)
-        return;
-    while (*link != o)
-        link = &(*link)->next_crowded;
-    *link = o->next_crowded;
-    o->crowded = false;
-}
-
 /* queue_along: what is ordered along a ring has a queue of its direction to itself, and waits for
  * no other; all else is spread. */
 static uint32_t queue_along(const struct td_shipment *s)
@@ -197,27 +163,32 @@ static uint32_t packets_of(const struct td_core *core, uint64_t bytes)
     return bytes <= most ? 1 : (uint32_t)((bytes + most - 1) / most);
 }
 
-bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
-                   const struct td_step *step)
+bool td_torus_has_room(const struct td_core *core, uint32_t queue)
+{
+    return td_router_has_room(core->torus->router, queue);
+}
+
+enum td_send_result td_torus_send(struct td_core *core, struct td_operation *o, unsigned family,
+                                  uint64_t index, const struct td_step *step, uint32_t *full)
 {
     struct td_torus *torus = core->torus;
     uint32_t place = torus->tickets_free;
-    uint32_t queue = td_router_queue(torus->router, step->peer);
+    uint32_t queue = *full = td_router_queue(torus->router, step->peer);
     if (!step->sign && !td_router_has_room(torus->router, queue))
-        return crowd_until_turn(core, o, family, queue);
+        return TD_SEND_QUEUE_FULL;
     uint64_t bytes = (uint64_t)td_step_bytes(step);
     struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
     s.packets = packets_of(core, bytes);
     if (td_torus_way_is_lost(core, o, step->peer))
-        return false;
+        return TD_SEND_ROUTE_LOST;
     td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
     if (step->sign)
-        queue = queue_along(&s);
+        queue = *full = queue_along(&s);
     if (!td_router_has_room(torus->router, queue))
-        return crowd_until_turn(core, o, family, queue);
+        return TD_SEND_QUEUE_FULL;
     struct td_transfer *t = new_transfer(core);
     if (!t)
-        return crowd(core, o);
+        return TD_SEND_NO_TICKET;
     t->operation = o;
     t->bytes = bytes;
     t->offset = 0;
@@ -232,7 +203,7 @@ bool td_torus_send(struct td_core *core, struct td_operation *o, unsigned family
     bool shipped = td_router_ship(torus->router, queue, &s);
     assert(shipped);
     td_torus_wake(core, core->now);
-    return true;
+    return TD_SEND_ACCEPTED;
 }
 
 void td_torus_finish(struct td_core *core, struct td_transfer *t)
@@ -240,9 +211,9 @@ void td_torus_finish(struct td_core *core, struct td_transfer *t)
     if (t->unsettled > 0 || !(t->abandoned || (t->delivered && t->offset == t->bytes)))
         return;
     if (!t->abandoned)
-        td_engine_delivered(core, t->operation, t->family, t->index);
+        td_core_notices.delivered(core, t->operation, t->family, t->index);
     free_transfer(core, t);
-    td_torus_wake(core, core->now); /* tickets and memory: for those who are crowded */
+    td_torus_wake(core, core->now); /* tickets and memory: for operations that wait for room */
 }
 
 void td_torus_fetch_ticket(const struct td_core *core, uint64_t ticket)
@@ -269,7 +240,6 @@ void td_torus_abandon(struct td_core *core, struct td_operation *o)
 {
     struct td_torus *torus = core->torus;
     bool any = false;
-    td_torus_forget(core, o);
     for (uint32_t i = 0; i < TD_TICKETS; i++)
         if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
             any = torus->ticket[i].transfer->abandoned = true;
@@ -326,8 +296,8 @@ bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet
         torus->purge = torus->purge || td_torus_dead_end(core, &parcel) != UINT32_MAX;
         return true;
     }
-    bool taken =
-        packet->destination == core->node && td_engine_packet(core, packet->origin, packet, buffer);
+    bool taken = packet->destination == core->node &&
+                 td_core_notices.packet(core, packet->origin, packet, buffer);
     if (!taken) { /* of an operation that has ended here */
         td_core_release_buffer(core, buffer);
         td_torus_freed(core, packet->session, packet->direction, packet->channel);
@@ -374,26 +344,6 @@ static void next_turn(struct td_core *core, uint32_t moved)
         td_torus_wake(core, pause);
 }
 
-/* relieve calls those who waited for room. One whose queue is as full as before waits on. */
-static void relieve(struct td_core *core)
-{
-    struct td_torus *torus = core->torus;
-    struct td_operation **link = &torus->crowded;
-    while (*link) {
-        struct td_operation *o = *link;
-        uint64_t families = o->engine.crowded;
-        bool one = families && !(families & (families - 1));
-        if (one && !td_router_has_room(torus->router, o->engine.full)) {
-            link = &o->next_crowded;
-            continue;
-        }
-        *link = o->next_crowded;
-        o->crowded = false;
-        o->engine.crowded = 0;
-        td_core_queue(core, &o->task);
-    }
-}
-
 void td_torus_turn(struct td_core *core)
 {
     struct td_torus *torus = core->torus;
@@ -418,6 +368,6 @@ void td_torus_turn(struct td_core *core)
     for (unsigned i = 0; i < count; i++)
         td_torus_move(core, &moves[i]);
     td_torus_give_credits(core, moved);
-    relieve(core);
+    td_core_notices.queues_have_room(core);
     next_turn(core, moved);
 }

@@ -19,6 +19,7 @@
 #ifndef TD_CORE_NET_FABRIC_ROUTED_H
 #define TD_CORE_NET_FABRIC_ROUTED_H
 
+#include "base/span.h"
 #include "router.h"
 #include "core/core_internal.h"
 
@@ -29,11 +30,22 @@ struct td_transfer;
 
 /* td_torus_create returns NULL when there is no memory. Only for the routed fabric. */
 struct td_torus *td_torus_create(struct td_core *core);
-/* td_torus_send takes a SEND step; td_engine_delivered tells when it is done. False: the queues are
- * full, and the operation is put on the work list when they are not; or a lost node is on the way,
- * and the operation has ended. */
-bool td_torus_send(struct td_core *core, struct td_operation *operation, unsigned family,
-                   uint64_t index, const struct td_step *step);
+enum td_send_result {
+    TD_SEND_ACCEPTED,
+    TD_SEND_QUEUE_FULL, /* *queue is full until packets move */
+    TD_SEND_NO_TICKET,  /* tickets or memory are used up until a message ends */
+    TD_SEND_ROUTE_LOST, /* a lost node lies on the route, and the operation has ended */
+};
+
+/* td_torus_send accepts a SEND step; the notice `delivered` follows when it is done. After
+ * QUEUE_FULL and NO_TICKET the notice queues_have_room says when to try again. */
+enum td_send_result td_torus_send(struct td_core *core, struct td_operation *operation,
+                                  unsigned family, uint64_t index, const struct td_step *step,
+                                  uint32_t *queue);
+/* td_torus_router returns the node's router, for inspection; NULL on the direct fabric. */
+const struct td_router *td_torus_router(const struct td_core *core);
+/* td_torus_has_room returns true if a queue that was full has room again. */
+bool td_torus_has_room(const struct td_core *core, uint32_t queue);
 /* td_torus_abandon drops what has not left yet of an operation. */
 void td_torus_abandon(struct td_core *core, struct td_operation *operation);
 /* td_torus_packet takes a packet from a neighbour. False: the neighbour broke the rules, *why says
@@ -71,7 +83,5 @@ struct td_torus_way {
 void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way);
 /* td_torus_spans adds what nearly every turn reads to the spans of the core (core.h). */
 unsigned td_torus_spans(const struct td_core *core, struct td_span *spans, unsigned count);
-/* td_torus_forget takes an operation that ends off the list of those that wait for room. */
-void td_torus_forget(struct td_core *core, struct td_operation *operation);
 
 #endif

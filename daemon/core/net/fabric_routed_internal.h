@@ -47,8 +47,7 @@ struct td_torus {
         struct td_transfer *transfer;
         uint16_t generation;
         uint16_t next_free;
-    } * ticket; /* [TD_TICKETS] */
-    struct td_operation *crowded;
+    } * ticket;                /* [TD_TICKETS] */
     struct td_transfer *spare; /* to be used again */
     uint32_t transfers;        /* in use */
     uint32_t tickets_free;

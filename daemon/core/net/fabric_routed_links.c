@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "inflight.h"
-#include "core/operation/operation.h"
 #include "fabric_routed_internal.h"
 
 _Static_assert(TD_CHANNELS == sizeof((struct td_packet *)0)->channel_freed / sizeof(uint32_t),
@@ -66,7 +65,7 @@ static void settle(struct td_core *core, uint32_t place, struct td_inflight *f)
     f->transfer->unsettled--;
     td_torus_finish(core, f->transfer);
     td_inflight_give(core, f);
-    td_operation_flight_over(core, operation);
+    td_core_notices.in_flight_end(core, operation);
 }
 
 /* is_acknowledged: also of what was lost with its session, which nobody will acknowledge. */
@@ -159,7 +158,7 @@ static void emit_own(struct td_core *core, struct td_inflight *f, const struct t
     a->u.packet.node = port->neighbour;
     a->u.packet.handle = td_inflight_handle(core, f);
     td_slice_copy(&a->u.packet.slice, &f->transfer->from);
-    td_operation_view(f->operation, &a->u.packet.view);
+    td_core_notices.packet_view(f->operation, &a->u.packet.view);
     a->u.packet.packet = *packet;
     tell(core, packet->direction, &a->u.packet.packet);
     occupy(core, port, packet->bytes);
@@ -210,7 +209,7 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
     f->transfer = t;
     f->node = port->neighbour;
     t->unsettled++;
-    td_operation_flight_begin(t->operation);
+    td_core_notices.in_flight_begin(t->operation);
     uint32_t place = td_torus_take_note(torus, td_inflight_place(core, f), true);
     struct td_packet *packet = &torus->note[place].packet;
     *packet = (struct td_packet){
@@ -226,7 +225,7 @@ static void send_own(struct td_core *core, struct port *port, const struct td_mo
         .direction = move->direction,
         .ticket = t->ticket};
     memcpy(packet->left, move->parcel.left, sizeof packet->left);
-    td_operation_name(t->operation, packet);
+    td_core_notices.packet_name(t->operation, packet);
     put_on_link(torus, port, place);
     emit_own(core, f, packet);
     t->offset += packet->bytes;

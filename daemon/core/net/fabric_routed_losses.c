@@ -3,8 +3,6 @@
  * neighbours tell them, and what a node says holds as long as that one is known to be there. */
 #include <string.h>
 
-#include "core/membership/communicator.h"
-#include "core/operation/operation.h"
 #include "fabric_routed_internal.h"
 
 /* ---- lost nodes ---- */
@@ -25,7 +23,7 @@ bool td_torus_way_is_lost(struct td_core *core, struct td_operation *o, uint32_t
             continue;
         left--;
         if (between(core, to, n)) {
-            td_communicator_way_lost(core, o->communicator, n, "it is on the way of its packets");
+            td_core_notices.route_lost(core, o, n, "it is on the way of its packets");
             return true;
         }
     }
@@ -144,8 +142,8 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
         struct td_transfer *t = torus->ticket[i].transfer;
         if (t && !t->abandoned && between(core, t->peer, node))
-            td_communicator_way_lost(core, t->operation->communicator, node,
-                                     "it was on the way of its packets");
+            td_core_notices.route_lost(core, t->operation, node,
+                                       "it was on the way of its packets");
     }
 }
 

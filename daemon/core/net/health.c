@@ -4,7 +4,6 @@
  * replace each other, so a lost or late one does no harm. */
 #include <string.h>
 
-#include "core/membership/communicator.h"
 #include "link.h"
 
 /* collect writes the nodes that are up as far as this node knows, except from what `except` says.

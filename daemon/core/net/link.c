@@ -6,11 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/membership/communicator.h"
-#include "core/operation/engine.h"
 #include "inflight.h"
-#include "core/membership/job.h"
-#include "core/operation/operation.h"
 #include "fabric_routed.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
@@ -120,7 +116,7 @@ bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned
 static void finish_transfer(struct td_core *core, struct td_transfer *t)
 {
     if (!t->abandoned)
-        td_engine_delivered(core, t->operation, t->family, t->index);
+        td_core_notices.delivered(core, t->operation, t->family, t->index);
     td_arena_free(core->arena, t);
 }
 
@@ -167,7 +163,7 @@ static void settle(struct td_core *core, struct td_inflight *f)
     td_inflight_give(core, f);
     if (--t->unsettled == 0 && !queued)
         finish_transfer(core, t);
-    td_operation_flight_over(core, operation);
+    td_core_notices.in_flight_end(core, operation);
 }
 
 void td_link_settle(struct td_core *core, struct td_link *link)
@@ -243,14 +239,14 @@ static void send_flight(struct td_core *core, struct td_inflight *f)
     a->u.packet.node = f->node;
     a->u.packet.handle = td_inflight_handle(core, f);
     a->u.packet.slice = t->from;
-    td_operation_view(f->operation, &a->u.packet.view);
+    td_core_notices.packet_view(f->operation, &a->u.packet.view);
     a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_DATA,
                                             .link_sequence = f->sequence,
                                             .family = t->peer_family,
                                             .index = t->peer_index,
                                             .offset = f->index,
                                             .bytes = (uint32_t)f->bytes};
-    td_operation_name(f->operation, &a->u.packet.packet);
+    td_core_notices.packet_name(f->operation, &a->u.packet.packet);
     fill(&core->link[f->node], &a->u.packet.packet);
 }
 
@@ -266,7 +262,7 @@ static bool emit_packet(struct td_core *core, struct td_link *link)
     f->index = t->offset;
     f->bytes = left < core->settings.packet_bytes ? left : core->settings.packet_bytes;
     t->unsettled++;
-    td_operation_flight_begin(t->operation);
+    td_core_notices.in_flight_begin(t->operation);
     stamp(link, f);
     send_flight(core, f);
     t->offset += f->bytes;
@@ -405,7 +401,7 @@ static bool take_next(struct td_core *core, struct td_link *link, const struct t
         return false;
     }
     lane->received++;
-    bool taken = td_engine_packet(core, link->node, packet, buffer);
+    bool taken = td_core_notices.packet(core, link->node, packet, buffer);
     if (!taken)
         lane->freed++; /* of an operation that has ended here */
     return taken;

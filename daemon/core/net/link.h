@@ -99,7 +99,8 @@ bool td_link_neighbour(const struct td_core *core, uint32_t *place, uint32_t *no
 void td_link_down(struct td_core *core, uint32_t node, const char *text, bool refused);
 /* td_link_timers gives up what has been down for too long. */
 void td_link_timers(struct td_core *core);
-/* td_link_send queues a SEND step; td_engine_delivered tells when it is done. False: no memory. */
+/* td_link_send queues a SEND step; the notice `delivered` follows when it is done. It returns false
+ * if there is no memory. */
 bool td_link_send(struct td_core *core, struct td_operation *operation, unsigned family,
                   uint64_t index, const struct td_step *step);
 /* td_link_abandon drops what is queued of an operation. What is in flight settles by itself. */

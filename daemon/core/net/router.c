@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "core/core.h"
+#include "base/span.h"
 
 /* struct ring: a queue of fixed size. */
 struct ring {

@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/membership/communicator.h"
 #include "inflight.h"
-#include "core/membership/job.h"
 #include "link.h"
 #include "fabric_routed.h"
 
@@ -146,13 +144,12 @@ static void lose(struct td_core *core, struct td_link *link, const char *text)
 {
     renew(core, link);
     link->dead = !link->up;
-    td_job_link_down(core, link->node);
-    td_communicator_node_lost(core, link->node, text);
+    td_core_notices.node_lost(core, link->node, text);
     td_link_settle(core, link);
     if (core->torus)
         td_torus_link_lost(core, link->node);
     if (link->up)
-        td_job_link_up(core, link->node);
+        td_core_notices.node_back(core, link->node);
 }
 
 void td_link_timers(struct td_core *core)
@@ -312,7 +309,7 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
         td_link_ask(core, link);
     td_core_queue(core, &link->task);
     if (!had)
-        td_job_link_up(core, node);
+        td_core_notices.node_back(core, node);
     td_health_changed(core, UINT32_MAX);
 }
 

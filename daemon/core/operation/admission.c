@@ -286,7 +286,7 @@ static uint32_t all_children(const struct td_communicator *c)
 /* floods: whether the operation, all of whose ranks here have called, does without the tree. */
 static bool floods(struct td_core *core, struct td_operation *o)
 {
-    if (td_flood_may(core, o->communicator) && !o->compiled)
+    if (td_communicator_may_flood(core, o->communicator) && !o->compiled)
         (void)compile(core, o);
     return o->compiled && o->program.ride == TD_RIDE_FLOOD;
 }

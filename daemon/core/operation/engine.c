@@ -33,6 +33,7 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
 
 void td_engine_fini(struct td_core *core, struct td_operation *o)
 {
+    td_engine_leave_backlog(core, o);
     for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
         td_arena_free(core->arena, o->engine.family[f].bits);
         td_arena_free(core->arena, o->engine.family[f].received);
@@ -81,6 +82,63 @@ static uint64_t touched(const struct td_step *step)
     return to * step->to_lanes.count + from * (step->from_lanes.count + step->with_lanes.count + 1);
 }
 
+/* ---- operations that wait for room in the queues ---- */
+
+static void join_backlog(struct td_core *core, struct td_operation *o)
+{
+    if (o->engine.backlogged)
+        return;
+    o->engine.backlogged = true;
+    o->engine.next_backlogged = core->backlogged;
+    core->backlogged = o;
+}
+
+void td_engine_leave_backlog(struct td_core *core, struct td_operation *o)
+{
+    struct td_operation **link = &core->backlogged;
+    if (!o->engine.backlogged)
+        return;
+    while (*link != o)
+        link = &(*link)->engine.next_backlogged;
+    *link = o->engine.next_backlogged;
+    o->engine.backlogged = false;
+}
+
+void td_engine_queues_have_room(struct td_core *core)
+{
+    struct td_operation **link = &core->backlogged;
+    while (*link) {
+        struct td_operation *o = *link;
+        uint64_t families = o->engine.blocked;
+        bool one = families && !(families & (families - 1));
+        if (one && !td_torus_has_room(core, o->engine.full_queue)) {
+            link = &o->engine.next_backlogged;
+            continue;
+        }
+        *link = o->engine.next_backlogged;
+        o->engine.backlogged = false;
+        o->engine.blocked = 0;
+        td_core_queue(core, &o->task);
+    }
+}
+
+/* send hands a SEND step to the fabric; it returns false if the fabric has no room for it now. */
+static bool send(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
+                 const struct td_step *step)
+{
+    if (!core->torus)
+        return td_link_send(core, o, family, index, step);
+    uint32_t queue = 0;
+    enum td_send_result result = td_torus_send(core, o, family, index, step, &queue);
+    if (result == TD_SEND_QUEUE_FULL) {
+        o->engine.blocked |= (uint64_t)1 << family;
+        o->engine.full_queue = queue;
+    }
+    if (result == TD_SEND_QUEUE_FULL || result == TD_SEND_NO_TICKET)
+        join_backlog(core, o);
+    return result == TD_SEND_ACCEPTED;
+}
+
 /* start begins a step; false when there is no room for it now. A step without bytes is done. */
 static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
 {
@@ -101,7 +159,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
         return true;
     }
     if (step->kind == TD_SEND) {
-        if (!(core->torus ? td_torus_send : td_link_send)(core, o, family, index, step)) {
+        if (!send(core, o, family, index, step)) {
             expanded->kept = true;
             expanded->family = family;
             expanded->index = index;
@@ -153,13 +211,13 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
 {
     settle_empty_receives(core, o);
     bool moved = true;
-    uint64_t crowded = 0; /* families that found no room; a completion comes by again */
+    uint64_t full = 0; /* a bit for each family that found no room in this call */
     while (moved) {
         moved = false;
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
             bool queued = core->torus && o->program.family[f].kind == TD_SEND;
-            while (o->phase == TD_PHASE_RUNNING && !((crowded | o->engine.crowded) >> f & 1) &&
+            while (o->phase == TD_PHASE_RUNNING && !((full | o->engine.blocked) >> f & 1) &&
                    e->next < o->program.family[f].count &&
                    (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
                 if (!td_core_room(core))
@@ -167,7 +225,7 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
                 if (start(core, o, f, e->next))
                     moved = true;
                 else
-                    crowded |= (uint64_t)1 << f;
+                    full |= (uint64_t)1 << f;
             }
         }
     }
@@ -209,8 +267,8 @@ static uint64_t find_receive(const struct td_core *core, const struct td_operati
     return fits ? message_bytes : 0;
 }
 
-bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
-                     struct td_compute *landing)
+bool td_engine_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                       struct td_compute *landing)
 {
     const struct td_link *link = &core->link[node];
     uint32_t origin = core->torus ? packet->origin : node;

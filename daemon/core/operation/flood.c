@@ -8,11 +8,6 @@
 
 enum { RETRY_NS = 1000000 };
 
-bool td_flood_may(const struct td_core *core, const struct td_communicator *c)
-{
-    return core->torus && core->settings.tuning.flood && c->closed && c->group.slots > 1;
-}
-
 bool td_flood_told(const struct td_operation *o)
 {
     return o->flood && o->flood->told;
@@ -284,7 +279,7 @@ void td_flood_free(struct td_core *core, struct td_operation *o)
 
 /* ---- when a rank is lost ---- */
 
-bool td_flood_settled(struct td_core *core, struct td_communicator *c)
+static bool all_settled(struct td_core *core, struct td_communicator *c)
 {
     bool settled = true;
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
@@ -294,7 +289,7 @@ bool td_flood_settled(struct td_core *core, struct td_communicator *c)
     return settled;
 }
 
-void td_flood_note_good(struct td_communicator *c)
+static void note_good(struct td_communicator *c)
 {
     c->has_good = true;
     c->good_first = c->first_sequence;
@@ -304,6 +299,14 @@ void td_flood_note_good(struct td_communicator *c)
         if (c->retired[place] || (o && o->phase >= TD_PHASE_RUNNING && o->error == TD_OK))
             td_bit_set(c->good, i);
     }
+}
+
+bool td_flood_rank_loss_settled(struct td_core *core, struct td_communicator *c)
+{
+    if (!all_settled(core, c))
+        return false;
+    note_good(c);
+    return true;
 }
 
 bool td_flood_good(const struct td_communicator *c, uint64_t sequence)

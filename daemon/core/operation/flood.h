@@ -33,8 +33,6 @@ struct td_flood {
     uint32_t missed;                      /* mask: that one had no room */
 };
 
-/* td_flood_may: whether operations of the group may go so. */
-bool td_flood_may(const struct td_core *core, const struct td_communicator *c);
 /* td_flood_told: the operation may come to its good ending elsewhere. */
 bool td_flood_told(const struct td_operation *o);
 void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
@@ -45,11 +43,11 @@ void td_flood_missed(struct td_operation *o, uint32_t node);
 bool td_flood_advance(struct td_core *core, struct td_operation *o);
 void td_flood_free(struct td_core *core, struct td_operation *o);
 
-/* When a rank is lost, the root tells of it when it is settled which operations may end well for
- * all that (td_flood_settled), and which those are (td_flood_note_good): the others know by that
- * which they go on with (td_flood_good). */
-bool td_flood_settled(struct td_core *core, struct td_communicator *c);
-void td_flood_note_good(struct td_communicator *c);
+/* td_flood_rank_loss_settled serves the notice rank_loss_settled: it returns false while an
+ * operation might still complete on some node. Otherwise it records in the group which operations
+ * complete in spite of the loss. The root announces the loss only then. */
+bool td_flood_rank_loss_settled(struct td_core *core, struct td_communicator *c);
+/* td_flood_good returns true if the root said that an operation completes in spite of the loss. */
 bool td_flood_good(const struct td_communicator *c, uint64_t sequence);
 
 #endif

@@ -207,7 +207,7 @@ static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t 
 
 bool td_gate_veto(struct td_core *core, struct td_operation *o)
 {
-    if (o->vetoed || !td_flood_may(core, o->communicator) || td_flood_told(o))
+    if (o->vetoed || !td_communicator_may_flood(core, o->communicator) || td_flood_told(o))
         return false;
     o->vetoed = true;
     send_veto(core, o->communicator, o->sequence);
@@ -220,7 +220,7 @@ static void take_waiting(struct td_core *core, struct td_operation *o, const str
     tell_waiting(core, o, m->poll);
     if (m->poll && (o->phase < TD_PHASE_ANNOUNCED || td_flood_told(o)))
         report(core, o, true);
-    if (m->poll && td_flood_may(core, o->communicator) && !td_flood_told(o)) {
+    if (m->poll && td_communicator_may_flood(core, o->communicator) && !td_flood_told(o)) {
         o->vetoed = true;
         send_veto(core, o->communicator, o->sequence);
     }
@@ -256,7 +256,7 @@ static void take_appeal(struct td_core *core, struct td_operation *o, const stru
 {
     if (o->phase >= TD_PHASE_RUNNING)
         return;
-    if (td_flood_may(core, o->communicator) && !td_flood_told(o))
+    if (td_communicator_may_flood(core, o->communicator) && !td_flood_told(o))
         o->vetoed = true; /* an ending that is asked for will be given */
     /* where calls differ nobody comes to the good ending */
     if (m->last || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL)
@@ -270,7 +270,8 @@ static void take_appeal(struct td_core *core, struct td_operation *o, const stru
     } else if (o->verdict_at == TD_TIME_NEVER) {
         /* ask all who has arrived, so that the verdict accuses nobody falsely */
         o->verdict_at = core->now + VERDICT_NS;
-        if (td_flood_may(core, o->communicator)) /* no arrival that tells of all below */
+        if (td_communicator_may_flood(core,
+                                      o->communicator)) /* no arrival that tells of all below */
             o->verdict_at += TD_REPORT_NS * (uint64_t)o->communicator->tree.hops;
         td_core_alarm(core, o->verdict_at);
         tell_waiting(core, o, true);
@@ -290,7 +291,7 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
     if (m->kind == TD_MESSAGE_FLOOD || (m->kind == TD_MESSAGE_ARRIVE && !m->partial)) {
         told.no_room = true; /* it comes again, later */
         td_core_send(core, from, &told);
-    } else if (m->kind == TD_MESSAGE_WAITING && m->poll && td_flood_may(core, c)) {
+    } else if (m->kind == TD_MESSAGE_WAITING && m->poll && td_communicator_may_flood(core, c)) {
         c->missed[place] = (uint8_t)-TD_ERR_TIMEOUT; /* a promise */
         send_veto(core, c, m->sequence);
     } else if (m->kind == TD_MESSAGE_RELEASE && m->error != TD_OK) {
@@ -308,7 +309,7 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
     if (c->broken && (m->sequence < c->first_sequence || !c->operation[place])) {
         bool never = m->sequence >= c->first_sequence && !c->retired[place];
-        if (never && m->kind == TD_MESSAGE_WAITING && m->poll && td_flood_may(core, c))
+        if (never && m->kind == TD_MESSAGE_WAITING && m->poll && td_communicator_may_flood(core, c))
             send_veto(core, c, m->sequence);
         return;
     }

@@ -12,7 +12,6 @@
 #include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
-#include "core/net/fabric_routed.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -28,8 +27,6 @@ static void release_record(struct td_core *core, struct td_operation *o)
     if (o->reserved)
         td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
-    if (core->torus)
-        td_torus_forget(core, o);
     td_arena_free(arena, o->arrival);
     td_arena_free(arena, o->source);
     td_arena_free(arena, o->destination);
@@ -147,6 +144,7 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
     o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
     if (o->text)
         snprintf(o->text, TD_TEXT_MAX, "%s", text);
+    td_engine_leave_backlog(core, o);
     td_link_abandon(core, o);
     td_core_queue(core, &o->task);
 }
@@ -179,7 +177,8 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
     m.error = o->appeal_error;
-    o->vetoed = o->vetoed || (td_flood_may(core, o->communicator) && !td_flood_told(o));
+    o->vetoed =
+        o->vetoed || (td_communicator_may_flood(core, o->communicator) && !td_flood_told(o));
     m.last = o->vetoed;
     m.text = o->appeal ? td_core_format(core, "%s", o->appeal) : "";
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
@@ -481,13 +480,49 @@ void td_operation_cancel(struct td_core *core, struct td_client *client, uint64_
         }
 }
 
-void td_operation_seat_gone(struct td_core *core, struct td_operation *o, uint32_t local)
+void td_operation_seat_lost(struct td_core *core, struct td_communicator *c, uint32_t local)
 {
-    struct td_arrival *a = &o->arrival[local];
-    if (!a->here)
-        o->arrived++; /* it never will */
-    a->answered = true;
-    td_core_queue(core, &o->task);
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        struct td_operation *o = c->operation[i];
+        if (!o)
+            continue;
+        struct td_arrival *a = &o->arrival[local];
+        if (!a->here)
+            o->arrived++; /* it never will */
+        a->answered = true;
+        td_core_queue(core, &o->task);
+    }
+}
+
+void td_operation_group_broken(struct td_core *core, struct td_communicator *c, td_err error,
+                               const char *text, bool running_too)
+{
+    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        struct td_operation *o = c->operation[i];
+        bool pending = o && td_flood_told(o) && o->phase < TD_PHASE_RUNNING && !running_too &&
+                       error == TD_ERR_RANK_FAILED;
+        if (pending && !c->has_good) { /* the root's word is to come, if there is a root */
+            o->appealed = true;
+            o->appeal_error = error;
+            o->appeal_at = core->now;
+            td_core_alarm(core, core->now);
+        } else if (o && (o->phase < TD_PHASE_RUNNING || running_too) &&
+                   !(pending && td_flood_good(c, o->sequence))) {
+            td_operation_fail(core, o, running_too ? error : c->error,
+                              running_too ? text : c->text);
+        }
+        if (o)
+            td_core_queue(core, &o->task); /* late ranks are answered by the communicator now */
+    }
+}
+
+bool td_operation_running(const struct td_core *core)
+{
+    for (const struct td_communicator *c = core->communicators; c; c = c->next)
+        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
+            if (c->operation[i] && c->operation[i]->phase == TD_PHASE_RUNNING)
+                return true;
+    return false;
 }
 
 /* ---- running and ending ---- */

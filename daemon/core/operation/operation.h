@@ -91,8 +91,6 @@ struct td_operation {
 
     bool tell_children; /* of the release or of the verdict */
     uint32_t flights;
-    bool crowded; /* on the torus' list of those that wait for room in its queues */
-    struct td_operation *next_crowded;
     struct td_call_tree *tree; /* of a call that goes along one of its own, else NULL */
     struct td_program program;
     struct td_engine engine;
@@ -108,8 +106,13 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
 /* td_operation_fail ends an operation with an error; the first error stays. */
 void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error,
                        const char *text);
-/* td_operation_seat_gone: a local rank will not arrive any more, and wants no reply. */
-void td_operation_seat_gone(struct td_core *core, struct td_operation *o, uint32_t local);
+/* td_operation_seat_lost serves the notice seat_lost for all operations of a group. */
+void td_operation_seat_lost(struct td_core *core, struct td_communicator *c, uint32_t local);
+/* td_operation_group_broken serves the notice group_broken. */
+void td_operation_group_broken(struct td_core *core, struct td_communicator *c, td_err error,
+                               const char *text, bool running_too);
+/* td_operation_running returns true while the program of some operation runs on this node. */
+bool td_operation_running(const struct td_core *core);
 void td_operation_timers(struct td_core *core, struct td_operation *o);
 /* td_operation_appeal_again repeats what this node asked of the root. */
 void td_operation_appeal_again(struct td_core *core, struct td_operation *o);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notices: the calls from a lower module of the core to an upper one.
+ *
+ * Includes run one way only: core.c -> operation -> membership -> net. A lower module that has news
+ * for an upper one calls it through this table. To the lower module the upper module's objects are
+ * opaque pointers. core.c defines the one table, td_core_notices. It is constant, so a compiler
+ * that sees the whole program calls the functions directly.
+ *
+ * Every notice is handled before it returns. Unless its comment says otherwise, a notice may emit
+ * a handful of actions and may queue tasks, but never frees the object that it names. */
+#ifndef TD_CORE_NOTICES_H
+#define TD_CORE_NOTICES_H
+
+#include "base/errors.h"
+#include "model/message.h"
+#include "model/program.h"
+
+struct td_client;
+struct td_communicator;
+struct td_core;
+struct td_operation;
+
+struct td_notices {
+    /* ---- from net: messages and nodes ---- */
+
+    /* message dispatches a tree message from a node, or from this node itself, to its module. */
+    void (*message)(struct td_core *core, uint32_t from, const struct td_message *message);
+    /* node_lost: the session with a node has ended for good; `why` is a sentence for people. All
+     * messages that were in flight are lost. */
+    void (*node_lost)(struct td_core *core, uint32_t node, const char *why);
+    /* node_back: a new session with a node has begun. */
+    void (*node_back)(struct td_core *core, uint32_t node);
+
+    /* ---- from net: bulk data. The first six run for every packet ---- */
+
+    /* packet unpacks the payload of a packet whose destination is this node. It returns false if no
+     * live operation expects the packet; the buffer then stays the caller's. Otherwise net hears
+     * of the buffer's release through its own functions (td_link_freed, td_torus_freed). */
+    bool (*packet)(struct td_core *core, uint32_t origin, const struct td_packet *packet,
+                   uint32_t buffer);
+    /* delivered: the destination has all bytes of a SEND step. */
+    void (*delivered)(struct td_core *core, struct td_operation *operation, unsigned family,
+                      uint64_t index);
+    /* in_flight_begin and in_flight_end count what the driver or a link still has of an operation.
+     * An operation is not freed while its count is above 0. After in_flight_end the operation may
+     * be freed at any later step. */
+    void (*in_flight_begin)(struct td_operation *operation);
+    void (*in_flight_end)(struct td_core *core, struct td_operation *operation);
+    /* packet_view fills in where the bytes of an operation's packets are. */
+    void (*packet_view)(const struct td_operation *operation, struct td_view *view);
+    /* packet_name fills in the instance, group and sequence number of an operation's packet. */
+    void (*packet_name)(const struct td_operation *operation, struct td_packet *packet);
+    /* queues_have_room: packets have left the queues, so a SEND step that found no room may be
+     * tried again. It is called at the end of each turn of the routed fabric. */
+    void (*queues_have_room)(struct td_core *core);
+    /* route_lost: a lost node lies on the route of an operation's packets. The operation's group is
+     * broken. */
+    void (*route_lost)(struct td_core *core, struct td_operation *operation, uint32_t node,
+                       const char *why);
+
+    /* ---- from membership ---- */
+
+    /* client_gone: a process has closed its socket or died, and is off the list of clients. The
+     * caller frees it afterwards. */
+    void (*client_gone)(struct td_core *core, struct td_client *client);
+    /* seat_lost: a local rank has left or died. It makes no more calls and expects no replies. */
+    void (*seat_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t local);
+    /* group_broken ends the operations of a group that has lost a rank or a node: those that are
+     * not released, and with `running_too` also those that run. */
+    void (*group_broken)(struct td_core *core, struct td_communicator *communicator, td_err error,
+                         const char *text, bool running_too);
+    /* rank_loss_settled returns false while, at the root, an operation of the group might still
+     * complete on some node. Otherwise it records in the group which operations complete. */
+    bool (*rank_loss_settled)(struct td_core *core, struct td_communicator *communicator);
+    /* appeal: a request to end an operation has reached this node, the root of the group. */
+    void (*appeal)(struct td_core *core, struct td_communicator *communicator,
+                   const struct td_message *message);
+};
+
+extern const struct td_notices td_core_notices;
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options: what a core is created with. */
+#ifndef TD_CORE_OPTIONS_H
+#define TD_CORE_OPTIONS_H
+
+#include "model/message.h"
+#include "model/plan.h"
+#include "model/program.h"
+#include "model/settings.h"
+#include "model/topology.h"
+
+struct td_core_options {
+    struct td_topology topology;
+    uint32_t node;
+    uint64_t incarnation; /* random, new at each start, never 0 */
+    uint64_t seed;
+    struct td_settings settings;
+    td_compile_fn *compile;
+    struct td_planner planner;
+    const char *const *endpoints; /* [nodes] each node's address, for people, or NULL. Borrowed */
+    uint64_t uid;                 /* of the daemon, which sees every job */
+    /* fills in row `at` of the PLANS section, which the driver has; NULL: the section is empty */
+    bool (*plan_row)(unsigned at, struct td_status_row *row);
+};
+
+#endif
