@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "compute/fft/fft_measure.h"
-#include "io/loop.h"
+#include "io/config/config.h"
+#include "io/driver.h"
 
 static const char help[] =
     "usage: torusd [--config FILE] [--check-config] [--help] [--version]\n"
@@ -106,7 +107,7 @@ int main(int argc, char **argv)
         setenv("UV_THREADPOOL_SIZE", workers, 1);
         raise_descriptors();
         keep_pages();
-        code = td_loop_run(&config, watch_fd);
+        code = td_driver_run(&config, watch_fd);
     }
     td_config_free(&config);
     return code;

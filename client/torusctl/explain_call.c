@@ -11,6 +11,7 @@
 #include "model/group.h"
 #include "model/counts.h"
 #include "model/planes.h"
+#include "model/planes_call.h"
 #include "base/quantity.h"
 #include "base/hash.h"
 #include "explain.h"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scatter: one number to another that looks like none of the others: for hashes, orders and draws
- * that are the same on every machine. Not for secrets. */
+/* hash: mixing of numbers for hashes, permutations and pseudo-random draws. The results are the same
+ * on every machine. Not for secrets. Pure. */
 #ifndef TD_BASE_HASH_H
 #define TD_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-/* td_hash_mix is the finaliser of splitmix64: every bit of the input reaches every bit. */
+/* td_hash_mix is the finaliser of splitmix64: each bit of the input affects each bit of the
+ * output. */
 static inline uint64_t td_hash_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -14,13 +16,14 @@ static inline uint64_t td_hash_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* td_hash_next is splitmix64: the next number of a sequence. */
+/* td_hash_next is splitmix64: it advances the state and returns the next number. */
 static inline uint64_t td_hash_next(uint64_t *state)
 {
     return td_hash_mix(*state += 0x9e3779b97f4a7c15u);
 }
 
-/* FNV-1a of fields, byte by byte from the lowest, one after the other. */
+/* FNV-1a. A hash begins with TD_HASH_START and takes one byte after another; td_hash_add takes the
+ * 8 bytes of a number, the lowest first. */
 static const uint64_t TD_HASH_START = 0xcbf29ce484222325u;
 
 static inline uint64_t td_hash_byte(uint64_t h, uint8_t byte)
@@ -32,6 +35,15 @@ static inline uint64_t td_hash_add(uint64_t h, uint64_t value)
 {
     for (int i = 0; i < 8; i++)
         h = td_hash_byte(h, (uint8_t)(value >> (8 * i)));
+    return h;
+}
+
+static inline uint64_t td_hash_bytes(const void *bytes, size_t count)
+{
+    const uint8_t *byte = bytes;
+    uint64_t h = TD_HASH_START;
+    for (size_t i = 0; i < count; i++)
+        h = td_hash_byte(h, byte[i]);
     return h;
 }
 

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "combine.h"
-#include "compute/fft/fft.h"
-#include "compute/fft/twiddle.h"
 #include "walk.h"
 
 enum { BLOCK = 16384 }; /* bytes combined at a time: stays in the first-level cache */
@@ -26,7 +24,7 @@ static void zero(const struct td_step *step, const struct td_bases *bases, uint3
         memset(target, 0, (size_t)bytes);
 }
 
-static void copy(const struct td_step *step, const struct td_bases *bases)
+void td_compute_copy(const struct td_step *step, const struct td_bases *bases)
 {
     bool nothing = td_slice_bytes(&step->from) == 0;
     for (uint32_t lane = 0; nothing && lane < step->to_lanes.count; lane++)
@@ -124,48 +122,12 @@ static void combine_block(const struct td_step *step, const struct td_bases *bas
         write_lane(step, bases, i, at, bytes, s->sum);
 }
 
-static void combine(const struct td_step *step, const struct td_bases *bases)
+void td_compute_combine(const struct td_step *step, const struct td_bases *bases)
 {
     struct sums sums;
     int64_t bytes = td_slice_bytes(&step->to);
     for (int64_t at = 0; at < bytes; at += BLOCK)
         combine_block(step, bases, (uint64_t)at, bytes - at < BLOCK ? bytes - at : BLOCK, &sums);
-}
-
-static td_err transform(const struct td_step *step, const struct td_bases *bases)
-{
-    struct td_walk from, to;
-    int64_t bytes = 0;
-    td_walk_start(&from, &step->from, bases, NULL, 0, 0);
-    td_walk_start(&to, step->to.run ? &step->to : &step->from, bases, NULL, 0, 0);
-    uint8_t *in = td_walk_piece(&from, INT64_MAX, &bytes);
-    uint8_t *out = td_walk_piece(&to, INT64_MAX, &bytes);
-    if (in && out && step->transform.kind >= TD_TRANSFORM_KINDS)
-        return td_tangle(&step->transform, in, out);
-    td_err error = in && out ? td_fft_run(&step->transform, in, out) : TD_OK;
-    if (error == TD_OK && in && out && step->transform.twiddle)
-        error = td_twiddle(&step->transform, out);
-    return error;
-}
-
-td_err td_compute_run(const struct td_step *step, const struct td_bases *bases)
-{
-    switch (step->kind) {
-    case TD_COPY:
-        copy(step, bases);
-        return TD_OK;
-    case TD_COMBINE:
-        combine(step, bases);
-        return TD_OK;
-    case TD_TRANSFORM:
-        return transform(step, bases);
-    case TD_SEND:
-    case TD_RECV:
-    case TD_SYNC:
-    case TD_STEP_KINDS:
-        break;
-    }
-    return TD_ERR_INTERNAL;
 }
 
 void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases, uint64_t offset,
@@ -214,9 +176,4 @@ uint32_t td_compute_rank(const struct td_slice *slice, uint64_t offset)
     struct td_walk w;
     td_walk_start(&w, slice, NULL, NULL, 0, offset);
     return td_walk_rank(&w);
-}
-
-void td_compute_fini(void)
-{
-    td_fft_fini();
 }

@@ -5,8 +5,9 @@
 #ifndef TD_COMPUTE_WALK_H
 #define TD_COMPUTE_WALK_H
 
-#include "compute.h"
+#include "bases.h"
 #include "model/overlap.h"
+#include "model/program.h"
 
 struct td_walk {
     const struct td_slice *slice;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "core/net/router.h"
+#include "base/time.h"
 
 struct td_alarm {
     uv_poll_t poll;

@@ -1,60 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop: driver 1. Feeds events to the core, executes its actions, arms its deadline.
+/* loop: the event loop of a node. It feeds events to the core, hands the core's actions to the
+ * driver, and arms the core's deadline.
  *
- * Everything here runs on the loop's thread, but for computations on workers, which hand their
- * results over (workers.c), and ZeroMQ's own thread. While a list of actions is
- * executed, events that it causes wait in a queue: td_core_step is never entered twice. Owns: the
- * core and all parts of the driver. */
+ * The parts of the driver (clients, peers, workers) see each other through this header only.
+ * Everything here runs on the loop's thread. Workers and ZeroMQ have threads of their own, and they
+ * return their results through libuv and sockets.
+ * Owns: the libuv loop, the core, the event queue. Borrows: the configuration, the parts.
+ * Invariant: td_core_step is never entered twice. Events that occur while a list of actions is
+ * executed wait in the queue. */
 #ifndef TD_IO_LOOP_H
 #define TD_IO_LOOP_H
 
 #include <uv.h>
 
 #include "alarm.h"
-#include "io/config/config.h"
 #include "core/core.h"
 #include "io/clients/regions.h"
+#include "io/config/config.h"
 
-struct td_clients;
 struct td_peers;
 struct td_plans;
-struct td_workers;
+
+/* struct td_loop_upcalls: the functions that the loop calls in the driver above it. */
+struct td_loop_upcalls {
+    void (*execute)(void *driver, const struct td_action *action);
+    /* A region lost its pages, and zeroes have replaced them. The core does not know yet. */
+    void (*region_lost)(void *driver);
+    /* The event and all events that followed from it have been handled. */
+    void (*handled)(void *driver, const struct td_event *event);
+};
 
 struct td_loop {
     uv_loop_t uv;
     const struct td_config *config;
     struct td_core *core;
     struct td_actions *actions;
-    struct td_regions *regions;
-    struct td_clients *clients;
-    struct td_peers *peers;
-    struct td_workers *workers;
-    struct td_plans *plans;
+    const struct td_loop_upcalls *upcalls;
+    void *driver; /* the upcalls' first argument */
     uint64_t incarnation, digest;
+
+    struct td_regions *regions;
+    struct td_peers *peers;
+    struct td_plans *plans;
 
     bool stepping;
     struct td_event *queue; /* ring */
-    uint32_t queue_head, queue_count, queue_room;
-    struct td_alarm deadline; /* the core is woken by it */
-    uv_timer_t watchdog, status;
-    td_time status_at; /* when it was told last */
-    uv_idle_t more;    /* the core has work left: come by without waiting */
-    uv_signal_t term, interrupt, hangup;
-    uv_poll_t watch; /* end of file there: stop at once */
-    bool stopping, stopped;
+    uint32_t queue_head, queue_count, queue_capacity;
+    struct td_alarm deadline; /* wakes the core */
+    uv_idle_t more;           /* the core has work left: run again without waiting */
+    bool stopped;
 };
 
-/* td_loop_run serves until it is told to stop; returns the exit code. watch_fd is -1 or a pipe
- * whose end of file means to stop at once. */
-int td_loop_run(const struct td_config *config, int watch_fd);
-/* td_loop_feed gives the core an event now, or after the actions under way. Only events without
- * borrowed pointers may come while actions are executed. */
+/* td_loop_init prepares the loop without a core. It logs an error and returns false if the system
+ * has no memory or no descriptor. td_loop_fini follows in either case. */
+bool td_loop_init(struct td_loop *loop, const struct td_config *config,
+                  const struct td_loop_upcalls *upcalls, void *driver);
+/* td_loop_fini frees the loop after libuv has closed all handles. */
+void td_loop_fini(struct td_loop *loop);
+/* td_loop_stop makes uv_run return. The core gets no event after it. */
+void td_loop_stop(struct td_loop *loop);
+/* td_loop_feed gives the core an event now, or after the actions that are being executed. An event
+ * that occurs during the execution of actions must not contain borrowed pointers. */
 void td_loop_feed(struct td_loop *loop, const struct td_event *event);
-/* td_loop_post gives the core an event soon, but not now: for who is in the middle of something
- * that the core's actions may change. As above. */
+/* td_loop_post gives the core an event soon, but not before it returns. A caller uses it if the
+ * core's actions could change the caller's state. The event must not contain borrowed pointers. */
 void td_loop_post(struct td_loop *loop, const struct td_event *event);
-/* td_loop_random returns a number of the system's randomness, never 0. */
+/* td_loop_wake feeds TD_EVENT_WAKE. */
+void td_loop_wake(struct td_loop *loop);
+/* td_loop_random returns a random number from the system, never 0. */
 uint64_t td_loop_random(void);
+/* td_loop_now returns the monotonic clock. */
 td_time td_loop_now(void);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "compute/compute.h"
+#include "compute/fft/step.h"
 #include "io/control/peers.h"
 #include "io/plans/plans.h"
 
@@ -40,7 +42,7 @@ static void run(struct job *job)
     const struct td_compute *c = &job->compute;
     job->error = TD_OK;
     if (c->kind == TD_COMPUTE_STEP)
-        job->error = td_compute_run(&c->step, &job->bases);
+        job->error = td_step_run(&c->step, &job->bases);
     else if (c->kind == TD_COMPUTE_STORE)
         td_compute_pack(&c->step.from, &job->bases, 0, c->bytes, c->store);
     else

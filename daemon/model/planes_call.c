@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees of calls that have one of their own. */
-#include "planes.h"
+#include "planes_call.h"
 
 #include "base/arena.h"
+#include "planes.h"
 
 enum { NONE = UINT32_MAX };
 
 /* ---- shares ---- */
 
-/* struct branch: the slots below a child of the root: a queue of those that may have neighbours
- * that are in no branch yet, threaded through next[]. */
+/* struct branch: the slots below one child of the root. Its queue, linked by next[], holds the
+ * slots that may still have neighbours outside all branches. */
 struct branch {
     uint32_t slots, first, last;
 };
@@ -21,12 +21,12 @@ struct shares {
     uint32_t *next; /* [slots] */
     uint32_t *hops; /* [slots] from the root */
     struct td_tree *tree;
-    uint32_t branches, taken;
+    uint32_t branches, assigned;
     struct branch branch[2 * TD_DIMENSIONS_MAX];
 };
 
-/* free_neighbour returns a slot next to one that is in no branch, or NONE. */
-static uint32_t free_neighbour(const struct shares *s, uint32_t slot)
+/* unassigned_neighbour returns a neighbour of the slot that is in no branch, or NONE. */
+static uint32_t unassigned_neighbour(const struct shares *s, uint32_t slot)
 {
     for (uint32_t d = 0; d < s->t->dimensions; d++)
         for (int sign = 1; sign >= -1; sign -= 2) {
@@ -50,15 +50,15 @@ static void join_branch(struct shares *s, struct branch *b, uint32_t slot, uint3
         s->next[b->last] = slot;
     b->last = slot;
     b->slots++;
-    s->taken++;
+    s->assigned++;
 }
 
-/* share_out lets the smallest branch that can grow take one more slot, and so on. */
+/* share_out adds one slot after another, each to the smallest branch that can grow. */
 static void share_out(struct shares *s, uint32_t root)
 {
     s->tree->parent[root] = root;
-    s->taken = 1;
-    for (uint32_t n = free_neighbour(s, root); n != NONE; n = free_neighbour(s, root)) {
+    s->assigned = 1;
+    for (uint32_t n = unassigned_neighbour(s, root); n != NONE; n = unassigned_neighbour(s, root)) {
         struct branch *b = &s->branch[s->branches++];
         *b = (struct branch){.first = NONE};
         join_branch(s, b, n, root);
@@ -70,7 +70,7 @@ static void share_out(struct shares *s, uint32_t root)
                 least = &s->branch[i];
         if (!least)
             return;
-        uint32_t n = free_neighbour(s, least->first);
+        uint32_t n = unassigned_neighbour(s, least->first);
         if (n != NONE)
             join_branch(s, least, n, least->first);
         else
@@ -103,7 +103,7 @@ td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const stru
     td_arena_free(arena, s.slot);
     td_arena_free(arena, s.next);
     td_arena_free(arena, s.hops);
-    if (error == TD_OK && s.taken == slots) {
+    if (error == TD_OK && s.assigned == slots) {
         error = td_tree_finish(tree, arena);
     } else if (error == TD_OK) {
         td_tree_free(tree, arena);
@@ -119,8 +119,8 @@ td_err td_planes_shares(struct td_tree *tree, struct td_arena *arena, const stru
 
 /* ---- breadth first ---- */
 
-/* reach makes every slot the child of the one that is first reached of its neighbours, from the
- * root on; returns how many slots are reached. */
+/* reach walks breadth first from the root: each slot becomes a child of the first neighbour that
+ * reaches it. It returns the number of slots reached. */
 static uint32_t reach(const struct td_planes *p, uint32_t root, uint32_t *queue,
                       struct td_tree *tree)
 {
@@ -143,7 +143,8 @@ static uint32_t reach(const struct td_planes *p, uint32_t root, uint32_t *queue,
     return queued;
 }
 
-/* breadth_first makes the tree of least depth from a root; none, where slots are out of reach. */
+/* breadth_first builds the tree of least depth from a root. The tree stays empty if it does not
+ * reach all slots. */
 static td_err breadth_first(const struct td_planes *p, struct td_arena *arena, uint32_t root,
                             struct td_tree *tree)
 {
@@ -160,8 +161,8 @@ static td_err breadth_first(const struct td_planes *p, struct td_arena *arena, u
     return error;
 }
 
-/* one_way makes the tree of a broadcast or a reduction: by planes, if no other is less deep: its
- * messages are passed on from node to node, and every link has no more than one of them. */
+/* one_way builds the tree of a broadcast or reduction: by planes, unless the breadth-first tree is
+ * less deep. Nodes forward its messages, and each link carries at most one of them. */
 static td_err one_way(struct td_planes *p, struct td_arena *arena, uint32_t root,
                       struct td_tree *tree)
 {

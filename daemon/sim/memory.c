@@ -139,7 +139,7 @@ td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute
     touch(n, &c->step.to, &c->step.to_lanes, c->view.scratch_offset);
     switch (c->kind) {
     case TD_COMPUTE_STEP:
-        return td_compute_run(&c->step, &bases);
+        return td_step_run(&c->step, &bases);
     case TD_COMPUTE_UNPACK:
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &bases, c->offset, c->bytes,
                           n->buffer[c->buffer]);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 #include "compute/compute.h"
+#include "compute/fft/step.h"
+#include "core/action.h"
 #include "queue.h"
 #include "wire/retransmit.h"
 #include "wire/wire.h"

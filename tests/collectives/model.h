@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "model/counts.h"
 #include "model/planes.h"
+#include "model/planes_call.h"
 #include "symbolic.h"
 
 #define NO_STEP UINT32_MAX

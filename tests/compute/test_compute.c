@@ -12,6 +12,9 @@
 #include <cmocka.h>
 
 #include "compute/compute.h"
+#include "compute/fft/fft.h"
+#include "compute/fft/step.h"
+#include "model/plan.h"
 
 enum { RANKS = 3, BUFFER = 1 << 19, ROUNDS = 160, FACTORS_MAX = 7 };
 
@@ -65,7 +68,7 @@ static int teardown(void **unused)
     (void)unused;
     free(memory);
     free(expected);
-    td_compute_fini();
+    td_fft_fini();
     return 0;
 }
 
@@ -188,7 +191,7 @@ static void copy_writes_every_lane_of_the_target(void **unused)
             for (int64_t i = 0; i < td_slice_bytes(&step.to); i++)
                 expected[place(&step.to, &step.to_lanes, lane, i)] =
                     memory[place(&step.from, NULL, 0, i)];
-        assert_int_equal(td_compute_run(&step, &bases), TD_OK);
+        assert_int_equal(td_step_run(&step, &bases), TD_OK);
         assert_memory();
         state = seed;
     }
@@ -210,7 +213,7 @@ static void copy_of_nothing_writes_zeros(void **unused)
         for (uint32_t lane = 0; lane < step.to_lanes.count; lane++)
             for (int64_t i = 0; i < td_slice_bytes(&step.to); i++)
                 expected[place(&step.to, &step.to_lanes, lane, i)] = 0;
-        assert_int_equal(td_compute_run(&step, &bases), TD_OK);
+        assert_int_equal(td_step_run(&step, &bases), TD_OK);
         assert_memory();
         state = seed;
     }
@@ -334,7 +337,7 @@ static void check_combine(const struct td_step *step)
 {
     size_t element = td_type_bytes(step->type);
     expect_combine(step);
-    assert_int_equal(td_compute_run(step, &bases), TD_OK);
+    assert_int_equal(td_step_run(step, &bases), TD_OK);
     for (uint32_t lane = 0; lane < step->to_lanes.count; lane++)
         for (int64_t i = 0; i < td_slice_bytes(&step->to); i += (int64_t)element) {
             size_t at = place(&step->to, &step->to_lanes, lane, i);
@@ -450,7 +453,7 @@ static void combine_carries_nan_and_wraps_integers(void **unused)
         step.to_lanes = (struct td_lanes){1, 0, 0};
         memcpy(source[0], a, sizeof a);
         memcpy(source[1], b, sizeof b);
-        td_compute_run(&step, &bases);
+        td_step_run(&step, &bases);
         double result[4];
         memcpy(result, destination[0], sizeof result);
         for (int i = 0; i < 3; i++)
@@ -462,7 +465,7 @@ static void combine_carries_nan_and_wraps_integers(void **unused)
         step.from.run = step.to.run = 4;
         memcpy(source[0], &most, 4);
         memcpy(source[1], &one, 4);
-        td_compute_run(&step, &bases);
+        td_step_run(&step, &bases);
         memcpy(&sum, destination[0], 4);
         assert_int_equal(sum, op == TD_OP_SUM ? INT32_MIN : op == TD_OP_MIN ? 1 : INT32_MAX);
     }
@@ -501,7 +504,7 @@ static void check_transform(const struct td_step *step)
     assert_non_null(copy);
     size_t left = (size_t)(memory + (size_t)SPACES * BUFFER - in);
     memcpy(copy, in, left < BUFFER ? left : BUFFER);
-    assert_int_equal(td_compute_run(step, &bases), TD_OK);
+    assert_int_equal(td_step_run(step, &bases), TD_OK);
     for (int64_t b = 0; b < t->batch; b++)
         for (int64_t k = 0; k < t->length; k++) {
             double complex sum = 0;
@@ -582,7 +585,7 @@ static void plan_cache_outlives_more_plans_than_it_holds(void **unused)
             step.from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, length * 16);
             for (int64_t i = 0; i < length; i++)
                 put(TD_TYPE_COMPLEX_DOUBLE, bases.scratch, i, i == 0);
-            assert_int_equal(td_compute_run(&step, &bases), TD_OK);
+            assert_int_equal(td_step_run(&step, &bases), TD_OK);
             for (int64_t i = 0; i < length; i++)
                 assert_true(cabs(get(TD_TYPE_COMPLEX_DOUBLE, bases.scratch, i) - 1) < 1e-12);
         }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "compute/compute.h"
+#include "compute/fft/step.h"
 #include "compute/walk.h"
 #include "base/arena.h"
 #include "model/counts.h"
@@ -293,7 +294,7 @@ static void units_are_copied_within_a_node(void **unused)
                 u.node->expected[at[u.begin + b]] = u.node->memory[scratch + b];
             else
                 u.node->expected[scratch + b] = u.node->memory[at[u.begin + b]];
-        assert_int_equal(td_compute_run(&step, &u.node->bases), TD_OK);
+        assert_int_equal(td_step_run(&step, &u.node->bases), TD_OK);
         assert_memory(u.node);
 
         uint32_t here = u.node->parts.slot;
@@ -308,7 +309,7 @@ static void units_are_copied_within_a_node(void **unused)
         free(packed);
         step.from = td_counts_slice(&u.node->parts, false, here, 0, bytes);
         step.to = td_counts_slice(&u.node->parts, true, here, 0, bytes);
-        assert_int_equal(td_compute_run(&step, &u.node->bases), TD_OK);
+        assert_int_equal(td_step_run(&step, &u.node->bases), TD_OK);
         assert_memory(u.node);
         end();
         seed = start;

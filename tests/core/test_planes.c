@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "model/planes.h"
+#include "model/planes_call.h"
 #include "common/choose.h"
 
 enum { NONE = UINT32_MAX, ARENA_BYTES = 4 << 20 };

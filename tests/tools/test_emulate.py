@@ -168,7 +168,7 @@ class Emulation(unittest.TestCase):
 
     def test_the_log_says_where_peers_are_heard_when_there_can_be_some(self):
         self.assertIn(", peers on ipc:///", emulate("1x2", "--verbose", "--", "true").stderr)
-        self.assertIn(", the only one", emulate("1", "--verbose", "--", "true").stderr)
+        self.assertIn(", the only node", emulate("1", "--verbose", "--", "true").stderr)
 
     def test_a_daemon_that_is_not_there_is_said(self):
         done = emulate("1", "--daemon", "/nonexistent/torusd", "--", "true")

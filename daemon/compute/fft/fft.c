@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "fft_text.h"
+#include "base/hash.h"
 
 struct entry {
     struct td_fft_record record;
@@ -47,7 +47,7 @@ static bool goes_before(const struct entry *a, const struct entry *b)
  * are in use. */
 static struct entry *find(const struct td_shape *shape)
 {
-    uint64_t h = td_fft_hash(shape, sizeof *shape);
+    uint64_t h = td_hash_bytes(shape, sizeof *shape);
     for (unsigned i = 0; i < entries; i++)
         if (hash[i] == h && memcmp(&cache[i].record.shape, shape, sizeof *shape) == 0)
             return &cache[i];

@@ -68,12 +68,3 @@ bool td_fft_record_parse(struct td_fft_record *r, const char *text)
     r->effort = (uint8_t)effort;
     return state < TD_FFT_STATES && effort <= TD_FFT_PATIENT;
 }
-
-uint64_t td_fft_hash(const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < count; i++)
-        h = (h ^ byte[i]) * 0x100000001b3u;
-    return h;
-}

@@ -13,6 +13,5 @@ void td_shape_print(const struct td_shape *shape, char *text, size_t size);
 bool td_shape_parse(struct td_shape *shape, const char *text, const char **rest);
 void td_fft_record_print(const struct td_fft_record *record, char *text, size_t size);
 bool td_fft_record_parse(struct td_fft_record *record, const char *text);
-uint64_t td_fft_hash(const void *bytes, size_t count);
 
 #endif

@@ -8,6 +8,7 @@
 #include "job.h"
 #include "core/net/link.h"
 #include "model/planes.h"
+#include "model/planes_call.h"
 #include "registry.h"
 #include "shrink.h"
 #include "core/net/fabric_routed.h"

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "acceptor.h"
+#include "io/acceptor.h"
 
 enum {
     MAGIC_BYTES = 4,

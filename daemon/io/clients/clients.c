@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "io/bulk/acceptor.h"
-#include "unix.h"
+#include "io/acceptor.h"
+#include "io/unix.h"
 #include "wire/wire.h"
 
 enum {

@@ -9,7 +9,9 @@
 #ifndef TD_IO_CLIENTS_REGIONS_H
 #define TD_IO_CLIENTS_REGIONS_H
 
+#include "base/errors.h"
 #include "compute/compute.h"
+#include "model/compute.h"
 
 struct td_regions;
 

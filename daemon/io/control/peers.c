@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/clients/unix.h"
+#include "io/unix.h"
 
 /* clear makes way for a Unix socket. */
 static bool clear(const char *endpoint, char *why, size_t why_bytes)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "compute/fft/fft_text.h"
 
 static const char first_line[] = "torusd wisdom 1\n";
@@ -43,7 +44,7 @@ static void write_machine(char *text, size_t size)
         value = value_of(line, "flags");
         value = value ? value : value_of(line, "Features");
         if (value)
-            flags = td_fft_hash(value, strlen(value));
+            flags = td_hash_bytes(value, strlen(value));
     }
     free(line);
     if (f)
@@ -119,7 +120,7 @@ static const char *use(char *text)
         return "it is of another FFTW or processor";
     char *end = strchr(text, '\n');
     if (!end || sscanf(text, "hash %" SCNx64, &hash) != 1 ||
-        td_fft_hash(end + 1, strlen(end + 1)) != hash)
+        td_hash_bytes(end + 1, strlen(end + 1)) != hash)
         return damaged;
     text = end + 1;
     end = strchr(text, '\n');
@@ -190,7 +191,7 @@ char *td_wisdom_compose(void)
     char *body = doubles && floats ? compose_body(doubles, floats) : NULL;
     write_machine(machine, sizeof machine);
     if (!body || asprintf(&text, "%s%shash %016" PRIx64 "\n%s", first_line, machine,
-                          td_fft_hash(body, strlen(body)), body) < 0)
+                          td_hash_bytes(body, strlen(body)), body) < 0)
         text = NULL;
     free(doubles);
     free(floats);

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/log.h"
+#include "log.h"
 
 enum { PAUSE_MS = 250 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/control/peers_internal.h"
+#include "peers_internal.h"
 
 #include <stdlib.h>
 

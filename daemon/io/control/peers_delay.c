@@ -5,7 +5,7 @@
  * that ride on the next one with it, and takes as long as a full one, as in torus-sim. Tree
  * messages pass at once. The credits bound what is held; when the link ends it is dropped, and the
  * session sends it again. */
-#include "io/control/peers_internal.h"
+#include "peers_internal.h"
 
 #include <stdlib.h>
 

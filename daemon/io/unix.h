@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unix: paths of Unix sockets before they are bound. */
-#ifndef TD_IO_CLIENTS_UNIX_H
-#define TD_IO_CLIENTS_UNIX_H
+#ifndef TD_IO_UNIX_H
+#define TD_IO_UNIX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * process has no descriptors for more: it would be readable for ever, and the loop would never
  * wait.
  * Owns: the descriptor. */
-#ifndef TD_IO_BULK_ACCEPTOR_H
-#define TD_IO_BULK_ACCEPTOR_H
+#ifndef TD_IO_ACCEPTOR_H
+#define TD_IO_ACCEPTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collectives/select.h"
+#include "compute/fft/fft.h"
+#include "io/clients/clients.h"
+#include "io/control/peers.h"
+#include "io/plans/plans.h"
+#include "loop.h"
+#include "notify.h"
+#include "workers.h"
+
+enum {
+    STATUS_MS = 500, /* between two status lines */
+    MEASURE_DELAY_MS = 1000,
+};
+
+struct driver {
+    struct td_loop loop;
+    struct td_clients *clients;
+    struct td_workers *workers;
+    uv_timer_t watchdog, status;
+    td_time status_sent; /* when the last line was sent */
+    uv_signal_t term, interrupt, hangup;
+    uv_poll_t watch; /* its end of file stops the daemon at once */
+    bool stopping;
+};
+
+/* ---- upcalls of the loop ---- */
+
+static void execute(void *driver, const struct td_action *a)
+{
+    struct driver *d = driver;
+    struct td_loop *loop = &d->loop;
+    switch (a->kind) {
+    case TD_ACTION_SEND_TREE:
+        td_peers_send_tree(loop->peers, a);
+        return;
+    case TD_ACTION_REPEAT_TREE:
+        td_peers_repeat_tree(loop->peers, a->u.kept.node, a->u.kept.number);
+        return;
+    case TD_ACTION_FORGET_TREE:
+        td_peers_forget_tree(loop->peers, a->u.kept.node, a->u.kept.number);
+        return;
+    case TD_ACTION_FORWARD_PACKET:
+        td_peers_forward_packet(loop->peers, a);
+        return;
+    case TD_ACTION_SEND_PACKET:
+        td_peers_send_packet(loop->peers, a);
+        return;
+    case TD_ACTION_REPLY:
+        td_clients_reply(d->clients, a->u.reply.client, a->u.reply.reply);
+        return;
+    case TD_ACTION_CLOSE_CLIENT:
+        td_clients_close(d->clients, a->u.close.client);
+        return;
+    case TD_ACTION_COMPUTE:
+        td_workers_compute(d->workers, &a->u.compute);
+        return;
+    case TD_ACTION_RELEASE_BUFFER:
+        td_peers_release_buffer(loop->peers, a->u.buffer.buffer);
+        return;
+    case TD_ACTION_RELEASE_REGION:
+        td_regions_release(loop->regions, a->u.region.handle);
+        td_peers_settle(loop->peers);
+        return;
+    case TD_ACTION_DROP_LINK:
+        td_peers_drop(loop->peers, a->u.drop.node, a->u.drop.text);
+        return;
+    case TD_ACTION_STOPPED:
+        td_loop_stop(loop);
+        return;
+    }
+}
+
+static void region_lost(void *driver)
+{
+    td_peers_region_lost(((struct driver *)driver)->loop.peers);
+}
+
+static void send_status(struct driver *d)
+{
+    const struct td_loop *loop = &d->loop;
+    const struct td_topology *t = &loop->config->topology;
+    uint32_t place[TD_DIMENSIONS_MAX];
+    struct td_usage counts;
+    char text[400], shape[128], at[80] = "";
+    d->status_sent = td_loop_now();
+    if (d->stopping) /* the status already says so */
+        return;
+    td_topology_print(t, shape, sizeof shape);
+    td_topology_coordinates(t, loop->config->node, place);
+    for (uint32_t i = 0, length = 0; i < t->dimensions && length < sizeof at; i++)
+        length +=
+            (uint32_t)snprintf(at + length, sizeof at - length, "%s%u", i ? "," : "", place[i]);
+    td_core_usage(loop->core, &counts);
+    uint32_t clients = td_clients_count(d->clients);
+    snprintf(text, sizeof text,
+             "node %u (%s) of %s: %u of %u peers up, %u client%s, %llu group%s, %llu operation%s",
+             loop->config->node, at, shape, td_peers_up(loop->peers), td_peers_wanted(loop->peers),
+             clients, clients == 1 ? "" : "s", (unsigned long long)counts.groups,
+             counts.groups == 1 ? "" : "s", (unsigned long long)counts.operations,
+             counts.operations == 1 ? "" : "s");
+    td_notify_status(text);
+}
+
+static void on_status(uv_timer_t *timer)
+{
+    send_status(timer->data);
+}
+
+/* handled sends the status line now, or within STATUS_MS: at most one line per STATUS_MS. A
+ * periodic event, such as a heartbeat, does not start the timer. */
+static void handled(void *driver, const struct td_event *event)
+{
+    struct driver *d = driver;
+    bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
+    if (!td_notify_wanted() || uv_is_active((uv_handle_t *)&d->status))
+        return;
+    if (td_loop_now() - d->status_sent >= STATUS_MS * 1000000ull)
+        send_status(d);
+    else if (!periodic)
+        uv_timer_start(&d->status, on_status, STATUS_MS, 0);
+}
+
+/* ---- signals ---- */
+
+static void on_overdue(uv_timer_t *timer)
+{
+    td_log(TD_LOG_WARNING, "stopping with operations in flight: progress_timeout has expired");
+    td_loop_stop(&((struct driver *)timer->data)->loop);
+}
+
+static void on_term(uv_signal_t *handle, int number)
+{
+    struct driver *d = handle->data;
+    (void)number;
+    if (d->stopping) {
+        td_loop_stop(&d->loop);
+        return;
+    }
+    d->stopping = true;
+    td_log(TD_LOG_INFO, "stopping: new requests are refused, running operations are completed");
+    td_notify_stopping();
+    int64_t most_ms = d->loop.config->settings.progress_timeout_ns / 1000000;
+    uv_timer_start(&d->watchdog, on_overdue, (uint64_t)most_ms, 0);
+    td_loop_feed(&d->loop, &(struct td_event){.kind = TD_EVENT_STOP});
+}
+
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    (void)handle;
+    (void)number;
+    td_log(TD_LOG_INFO, "SIGHUP ignored: reload is not supported");
+}
+
+static void on_watch(uv_poll_t *poll, int error, int events)
+{
+    char byte[64];
+    int fd = -1;
+    uv_fileno((uv_handle_t *)poll, &fd);
+    (void)events;
+    if (error < 0 || read(fd, byte, sizeof byte) == 0)
+        td_loop_stop(&((struct driver *)poll->data)->loop);
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    (void)timer;
+    td_notify_feed();
+}
+
+/* ---- life ---- */
+
+static void start_handles(struct driver *d, int watch_fd)
+{
+    uv_loop_t *uv = &d->loop.uv;
+    uv_timer_init(uv, &d->watchdog);
+    uv_timer_init(uv, &d->status);
+    uv_signal_init(uv, &d->term);
+    uv_signal_init(uv, &d->interrupt);
+    uv_signal_init(uv, &d->hangup);
+    d->watchdog.data = d->status.data = d->term.data = d->interrupt.data = d;
+    uv_signal_start(&d->term, on_term, SIGTERM);
+    uv_signal_start(&d->interrupt, on_term, SIGINT);
+    uv_signal_start(&d->hangup, on_hangup, SIGHUP);
+    uint64_t period_ns = td_notify_watchdog_ns();
+    if (period_ns)
+        uv_timer_start(&d->watchdog, on_watchdog, 0, period_ns / 1000000);
+    if (watch_fd >= 0 && uv_poll_init(uv, &d->watch, watch_fd) == 0) {
+        d->watch.data = d;
+        uv_poll_start(&d->watch, UV_READABLE | UV_DISCONNECT, on_watch);
+    }
+}
+
+static bool start_core(struct td_loop *loop)
+{
+    const struct td_config *c = loop->config;
+    struct td_core_options options = {.topology = c->topology,
+                                      .node = c->node,
+                                      .incarnation = loop->incarnation,
+                                      .seed = td_loop_random(),
+                                      .settings = c->settings,
+                                      .compile = td_select_compile,
+                                      .planner = td_select_planner,
+                                      .endpoints = (const char *const *)c->endpoints,
+                                      .uid = getuid(),
+                                      .plan_row = td_plans_row};
+    loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
+    if (loop->regions && td_core_create(&loop->core, &options) == TD_OK)
+        return true;
+    td_log(TD_LOG_ERROR, "no memory for the core: lower [limits] memory or scratch");
+    return false;
+}
+
+static bool start_plans(struct td_loop *loop)
+{
+    const struct td_config *c = loop->config;
+    struct td_plans_options options = {.effort = (enum td_fft_effort)c->effort,
+                                       .directory = c->state_directory,
+                                       .seconds = (unsigned)(c->measure_ns / 1000000000),
+                                       .delay_ms = MEASURE_DELAY_MS,
+                                       .program = "/proc/self/exe"};
+    loop->plans = td_plans_create(&loop->uv, &options);
+    return loop->plans != NULL;
+}
+
+static void close_handle(uv_handle_t *handle, void *user)
+{
+    (void)user;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void finish(struct driver *d)
+{
+    struct td_loop *loop = &d->loop;
+    td_workers_drain(d->workers);
+    td_clients_stop(d->clients);
+    td_peers_close(loop->peers);
+    td_plans_stop(loop->plans);
+    uv_walk(&loop->uv, close_handle, NULL);
+    while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0)
+        continue;
+    td_clients_free(d->clients);
+    td_peers_free(loop->peers);
+    td_workers_destroy(d->workers);
+    td_plans_free(loop->plans);
+    td_loop_fini(loop);
+    td_regions_destroy(loop->regions);
+    td_fft_fini();
+}
+
+static bool start_parts(struct driver *d, char *why, size_t why_bytes)
+{
+    struct td_loop *loop = &d->loop;
+    return (d->workers = td_workers_create(loop)) != NULL &&
+           (loop->peers = td_peers_create(loop)) != NULL &&
+           /* the clients' socket is first: it shows whether another daemon runs here */
+           (d->clients = td_clients_create(loop, why, why_bytes)) != NULL &&
+           td_peers_bind(loop->peers, why, why_bytes) && start_plans(loop);
+}
+
+static void serve(struct driver *d)
+{
+    const struct td_config *config = d->loop.config;
+    bool single = config->topology.nodes == 1; /* it has no peers and listens for none */
+    td_peers_start(d->loop.peers);
+    td_loop_wake(&d->loop);
+    td_log(TD_LOG_INFO, "serving node %u on %s%s%s", config->node, config->socket,
+           single ? ", the only node" : ", peers on ", single ? "" : config->listen);
+    send_status(d);
+    td_notify_ready();
+    uv_run(&d->loop.uv, UV_RUN_DEFAULT);
+}
+
+int td_driver_run(const struct td_config *config, int watch_fd)
+{
+    static const struct td_loop_upcalls upcalls = {execute, region_lost, handled};
+    struct driver d = {.stopping = false};
+    char why[512] = "";
+    signal(SIGPIPE, SIG_IGN);
+    bool good = td_loop_init(&d.loop, config, &upcalls, &d);
+    start_handles(&d, watch_fd);
+    good = good && start_core(&d.loop) && start_parts(&d, why, sizeof why);
+    if (good)
+        serve(&d);
+    else if (why[0])
+        td_log(TD_LOG_ERROR, "%s", why);
+    d.loop.stopped = true;
+    finish(&d);
+    return good ? 0 : 1;
+}
