@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "collectives/redist/redist_schedule.h"
 #include "redist.h"
 
@@ -13,10 +14,7 @@ static uint64_t volumes[PARTS_MAX][PARTS_MAX];
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return td_hash_next(&state) % below;
 }
 
 static uint64_t look_up(const void *me, uint32_t p, uint32_t q)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "random.h"
 
 enum { ROWS_DONE = 1, COLUMNS_DONE = 2 };
 
@@ -136,10 +137,7 @@ struct run {
 
 static uint64_t draw(struct run *r, uint64_t below)
 {
-    uint64_t x = r->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&r->random, below);
 }
 
 static void end_step(struct model *m, struct run *r, uint32_t v)

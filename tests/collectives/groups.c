@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "groups.h"
+#include "random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+static uint64_t state = 3;
+
 uint64_t groups_draw(uint64_t below)
 {
-    static uint64_t state = 3;
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 static bool belongs(const struct groups_placed *g, uint32_t node)
@@ -23,15 +22,6 @@ static bool belongs(const struct groups_placed *g, uint32_t node)
     if (g->form == GROUPS_BOX)
         return t->size[last] == 1 || c[last] + 1 < t->size[last];
     return g->form != GROUPS_SCATTERED || node == 0 || groups_draw(3) != 0;
-}
-
-static void shuffle(struct groups_placed *g)
-{
-    for (uint32_t r = g->size; r > 1; r--) {
-        uint32_t other = (uint32_t)groups_draw(r), swap = g->rank_node[other];
-        g->rank_node[other] = g->rank_node[r - 1];
-        g->rank_node[r - 1] = swap;
-    }
 }
 
 void groups_place(struct groups_placed *g, const char *shape, enum groups_form form,
@@ -53,7 +43,7 @@ void groups_place(struct groups_placed *g, const char *shape, enum groups_form f
     for (uint32_t r = 0; form == GROUPS_CYCLIC && r < g->size; r++)
         g->rank_node[r] = node[r % nodes];
     if (form == GROUPS_SHUFFLED || form == GROUPS_UNEVEN)
-        shuffle(g);
+        random_shuffle(&state, g->rank_node, g->size, sizeof *g->rank_node);
 }
 
 void groups_pick(struct groups_placed *g, const char *shape, uint32_t nodes)

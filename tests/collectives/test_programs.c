@@ -14,6 +14,7 @@
 #include "collectives/select.h"
 #include "model/layout.h"
 #include "symbolic.h"
+#include "random.h"
 
 enum { NODES_MAX = 9, PER_NODE_MAX = 4, SIZE_MAX_RANKS = NODES_MAX * PER_NODE_MAX };
 
@@ -21,10 +22,7 @@ static uint64_t state = 1;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 /* ---- groups ---- */
@@ -52,11 +50,8 @@ static void place(struct shape *s, uint32_t nodes, uint32_t per_node, enum place
         else
             s->rank_node[r] = r / per_node;
     }
-    for (uint32_t r = s->size; placement == RANDOM && r > 1; r--) {
-        uint32_t other = (uint32_t)draw(r), swap = s->rank_node[other];
-        s->rank_node[other] = s->rank_node[r - 1];
-        s->rank_node[r - 1] = swap;
-    }
+    if (placement == RANDOM)
+        random_shuffle(&state, s->rank_node, s->size, sizeof *s->rank_node);
 }
 
 static void check(const struct shape *s, struct symbolic_case c, struct symbolic_stats *stats)

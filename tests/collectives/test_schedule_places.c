@@ -8,16 +8,14 @@
 
 #include "collectives/redist/redist_torus.h"
 #include "model/overlap.h"
+#include "random.h"
 
 static struct td_arena *arena;
 static uint64_t state = 1;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 static struct td_schedule_problem along(const struct td_schedule_axis *axis)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collectives/redist/redist_schedule.h"
+#include "random.h"
 
 enum { PARTS_MAX = 64, TIMES_MAX = 32, OWNERS_MAX = 520, STEPS_MAX = 1032 };
 
@@ -20,10 +21,7 @@ static uint64_t state = 1;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 /* ---- what a schedule is ---- */

@@ -15,6 +15,7 @@
 #include "compute/combine.h"
 #include "compute/half.h"
 #include "model/call.h"
+#include "random.h"
 
 /* Wide enough that a sum or a product of two doubles, rounded to a double after it was rounded to
  * this, is what one rounding would have given: 113 bits are more than 2 * 53 + 1. */
@@ -28,10 +29,7 @@ static uint64_t state;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 /* ---- the types of 16 bits, by tables of what each magnitude means ---- */

@@ -15,6 +15,7 @@
 #include "compute/fft/fft.h"
 #include "compute/fft/step.h"
 #include "model/plan.h"
+#include "random.h"
 
 enum { RANKS = 3, BUFFER = 1 << 19, ROUNDS = 160, FACTORS_MAX = 7 };
 
@@ -22,10 +23,7 @@ static uint64_t state;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 /* The memory of a view, all in one block: sources, destinations, scratch. */

@@ -12,6 +12,7 @@
 
 #include "compute/fft/fft.h"
 #include "compute/fft/fft_plan.h"
+#include "random.h"
 
 enum { ELEMENTS = 1 << 16, ROUNDS = 60, LENGTH_MAX = 67 };
 static const int64_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 15, 16, 31, 32, 60, LENGTH_MAX};
@@ -21,10 +22,7 @@ static uint64_t state;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 /* Real numbers, wherever they belong to; memory: in and out, or both in one. */

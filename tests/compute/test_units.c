@@ -14,6 +14,7 @@
 #include "compute/walk.h"
 #include "base/arena.h"
 #include "model/counts.h"
+#include "random.h"
 
 enum { RANKS_MAX = 9, BUFFER = 1 << 14, SCRATCH = 1 << 16, ROUNDS = 250, TRIES = 30 };
 
@@ -21,10 +22,7 @@ static uint64_t seed;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = seed += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&seed, below);
 }
 
 /* struct node: one node's parts and buffers; everything a rank has is in one block. */

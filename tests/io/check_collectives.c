@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "check_kinds.h"
+#include "random.h"
 #include "torus/torus.h"
 
 static torus_context *context;
@@ -35,10 +36,7 @@ static void check(int error)
 /* element is what rank r has at place i of operation `seed`: -50 .. 50. */
 static int element(uint32_t r, size_t i, unsigned seed)
 {
-    uint64_t x = r * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u + seed * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-    x *= 0x94d049bb133111ebu;
-    return (int)(x >> 40) % 101 - 50;
+    return random_at(r, i, seed);
 }
 
 static const struct {

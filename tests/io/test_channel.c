@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "io/bulk/channel.h"
+#include "random.h"
 
 enum {
     PACKET_BYTES = 262144,
@@ -52,8 +53,7 @@ static uint64_t placed, moved;
 
 static uint64_t draw(uint64_t below)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (seed >> 33) % below;
+    return random_below(&seed, below);
 }
 
 static uint8_t byte_of(uint64_t packet, uint64_t at)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layouts.h"
+#include "random.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,10 +16,7 @@ void layouts_seed(uint64_t seed)
 
 uint64_t layouts_draw(uint64_t below)
 {
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&state, below);
 }
 
 static uint32_t put_some_ranks(char *text, uint32_t ranks, uint32_t wanted)

@@ -13,6 +13,7 @@
 #include <fftw3.h>
 
 #include "job.h"
+#include "random.h"
 
 enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
@@ -21,10 +22,7 @@ static bool long_run;
 /* element is what rank r has at place i of call `salt`: -50 .. 50. */
 static int element(uint32_t r, uint64_t i, uint64_t salt)
 {
-    uint64_t x = r * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u + salt * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-    x *= 0x94d049bb133111ebu;
-    return (int)(x >> 40) % 101 - 50;
+    return random_at(r, i, salt);
 }
 
 static void put(void *buffer, unsigned type, uint64_t i, int value)

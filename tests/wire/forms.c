@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "forms.h"
+#include "random.h"
 
 static uint64_t state;
 
@@ -8,12 +9,9 @@ void forms_seed(uint64_t seed)
     state = seed;
 }
 
-uint64_t draw(void) /* splitmix64 */
+uint64_t draw(void)
 {
-    uint64_t z = state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
+    return td_hash_next(&state);
 }
 
 uint64_t below(uint64_t n)

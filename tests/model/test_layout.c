@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "model/layout_text.h"
 #include "model/overlap.h"
+#include "random.h"
 
 enum { ROUNDS = 400, ELEMENTS_MAX = 4000 };
 
@@ -19,21 +20,13 @@ static uint64_t seed;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = seed += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&seed, below);
 }
 
 /* shuffle makes a random order of the axes. */
 static void shuffle(uint8_t *order, uint32_t n)
 {
-    for (uint32_t i = n; i-- > 1;) {
-        uint32_t j = (uint32_t)draw(i + 1);
-        uint8_t t = order[i];
-        order[i] = order[j];
-        order[j] = t;
-    }
+    random_shuffle(&seed, order, n, sizeof *order);
 }
 
 static void deal_grid(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
@@ -476,9 +469,32 @@ static void memory_that_is_missing_is_no_fault_of_the_text(void **unused)
     td_arena_destroy(arena);
 }
 
+static void layout_blocks_cover_and_do_not_overlap(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0; n < 60; n++)
+        for (uint64_t parts = 1; parts < 20; parts++) {
+            uint64_t at = 0, shared = 0;
+            for (uint64_t p = 0; p < parts; p++) {
+                struct td_range b = td_block(n, parts, p), s = td_share(n, parts, p);
+                assert_int_equal(b.begin, at);
+                for (uint64_t i = b.begin; i < b.begin + b.count; i++)
+                    assert_int_equal(td_block_owner(n, parts, i), p);
+                at += b.count;
+                assert_int_equal(s.begin, shared);
+                shared += s.count;
+            }
+            assert_int_equal(at, n);
+            assert_int_equal(shared, n);
+        }
+    assert_int_equal(td_block(344, 9, 0).count, 39);
+    assert_int_equal(td_block(344, 9, 8).count, 32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layout_blocks_cover_and_do_not_overlap),
         cmocka_unit_test(pairs_have_what_ownership_says),
         cmocka_unit_test(layouts_that_hardly_ever_repeat_are_told_by_their_work),
         cmocka_unit_test(a_hundred_million_indices_take_one_period),

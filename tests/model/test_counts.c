@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "model/counts.h"
+#include "random.h"
 
 enum { RANKS_MAX = 12, ROUNDS = 300 };
 
@@ -17,10 +18,7 @@ static uint64_t seed;
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t x = seed += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (x ^ x >> 31) % below;
+    return random_below(&seed, below);
 }
 
 /* struct job: a group, and what every rank has for and takes from every other, in elements. */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the arena and of ranges of memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "random.h"
+
+static void arena_merges_the_memory_that_is_freed(void **state)
+{
+    (void)state;
+    struct td_arena *arena = td_arena_create(1 << 16);
+    void *held[64] = {0};
+    uint64_t random = 7;
+    for (int i = 0; i < 20000; i++) {
+        uint64_t at = random_below(&random, 64);
+        if (held[at]) {
+            td_arena_free(arena, held[at]);
+            held[at] = NULL;
+        } else {
+            size_t bytes = (size_t)random_below(&random, 2000);
+            unsigned char *p = td_arena_alloc(arena, bytes);
+            for (size_t b = 0; p && b < bytes; b++)
+                assert_int_equal(p[b], 0);
+            if (p)
+                memset(p, 0xa5, bytes);
+            held[at] = p;
+        }
+    }
+    for (int i = 0; i < 64; i++)
+        td_arena_free(arena, held[i]);
+    assert_int_equal(td_arena_used(arena), 0);
+    void *all = td_arena_alloc(arena, (1 << 16) - 64); /* the pieces have merged */
+    assert_non_null(all);
+    assert_null(td_arena_alloc(arena, 64));
+    td_arena_destroy(arena);
+}
+
+static void ranges_never_overlap_and_merge_when_freed(void **state)
+{
+    (void)state;
+    static struct td_ranges ranges;
+    struct {
+        uint64_t offset, bytes;
+    } held[32];
+    size_t count = 0;
+    td_ranges_init(&ranges, 1 << 20);
+    uint64_t random = 11;
+    for (int i = 0; i < 20000; i++) {
+        if (count && (random_below(&random, 2) || count == 32)) {
+            size_t at = (size_t)random_below(&random, count);
+            td_ranges_give(&ranges, held[at].offset, held[at].bytes);
+            held[at] = held[--count];
+            continue;
+        }
+        uint64_t bytes = random_below(&random, 100000);
+        uint64_t offset = td_ranges_take(&ranges, bytes);
+        if (offset == UINT64_MAX)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            assert_true(offset + bytes <= held[k].offset ||
+                        held[k].offset + held[k].bytes <= offset || bytes == 0 ||
+                        held[k].bytes == 0);
+        held[count].offset = offset;
+        held[count++].bytes = bytes;
+    }
+    while (count--)
+        td_ranges_give(&ranges, held[count].offset, held[count].bytes);
+    assert_int_equal(ranges.used, 0);
+    assert_int_equal(td_ranges_take(&ranges, 1 << 20), 0);
+    assert_int_equal(td_ranges_take(&ranges, 1), UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_merges_the_memory_that_is_freed),
+        cmocka_unit_test(ranges_never_overlap_and_merge_when_freed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
