@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a collective reads and writes: from the caller's words (in place, counts by rank, a grid, an
- * operator of its own) to the two sides that the daemon knows, each a buffer of pieces. */
+#include "buffers.h"
+
 #include <stdlib.h>
 
-#include "internal.h"
+#include "base/hash.h"
 
-static const char *const ROOT_ALONE = "TORUS_IN_PLACE is for the root alone";
-static const char *const OVERFLOWS = "the counts overflow 63 bits of bytes";
+static const char *const ROOT_ALONE = "only the root may pass TORUS_IN_PLACE";
+static const char *const OVERFLOWS = "the counts exceed 2^63 bytes";
 
 static bool at_root(const struct tl_work *w)
 {
@@ -22,11 +22,13 @@ static uint8_t *writable(const void *pointer)
 
 static uint8_t narrow(int value)
 {
-    return value < 0 || value > UINT8_MAX ? UINT8_MAX : (uint8_t)value; /* refused later */
+    return value < 0 || value > UINT8_MAX ? UINT8_MAX
+                                          : (uint8_t)value; /* td_call_check rejects UINT8_MAX */
 }
 
-/* moved_as returns which call brings the values of a reduction to where the library folds them. */
-static enum td_kind moved_as(enum td_kind kind)
+/* transport_kind returns the collective that moves the operands of a reduction by a user's operator
+ * to the ranks that fold them. */
+static enum td_kind transport_kind(enum td_kind kind)
 {
     switch ((int)kind) {
     case TD_KIND_REDUCE:
@@ -57,11 +59,11 @@ static const char *make_call(struct tl_work *w)
     w->element = td_type_bytes(w->call.type);
     if (w->op) {
         if (what->type != TORUS_OPAQUE && w->element != w->op->bytes)
-            return "elements of this type are not of the size that the operator has";
+            return "the size of the type differs from the size that torus_op_create was given";
         w->element = w->op->bytes;
         if (__builtin_mul_overflow(w->call.count, w->element, &w->call.count))
             return OVERFLOWS;
-        w->call.kind = (uint8_t)moved_as(what->kind);
+        w->call.kind = (uint8_t)transport_kind(what->kind);
         w->call.type = TD_TYPE_BYTE;
         w->call.op = w->call.mode = 0;
         w->call.digest = tl_op_digest(w->op, what->kind);
@@ -73,16 +75,16 @@ static const char *make_call(struct tl_work *w)
 
 /* ---- pieces ---- */
 
-static const char *reserve(struct tl_side *s, uint32_t pieces)
+static const char *reserve(struct tl_buffer *s, uint32_t pieces)
 {
     s->piece = calloc(pieces ? pieces : 1, sizeof *s->piece);
-    return s->piece ? NULL : "there is no memory for the counts";
+    return s->piece ? NULL : "no memory for the counts";
 }
 
-/* add appends a piece of `count` elements at `at`. */
-static const char *add(struct tl_work *w, int which, uint32_t rank, size_t at, size_t count)
+/* add_piece appends a piece of `count` elements at element `at`. */
+static const char *add_piece(struct tl_work *w, int which, uint32_t rank, size_t at, size_t count)
 {
-    struct tl_side *s = &w->side[which];
+    struct tl_buffer *s = &w->buffer[which];
     size_t bytes = 0, begin = 0, end = 0;
     if (__builtin_mul_overflow(count, w->element, &bytes) ||
         __builtin_mul_overflow(at, w->element, &begin) ||
@@ -97,44 +99,45 @@ static const char *add(struct tl_work *w, int which, uint32_t rank, size_t at, s
     return NULL;
 }
 
-/* add_each makes the pieces of counts by rank. */
+/* add_each appends one piece for each rank, from its count and place. */
 static const char *add_each(struct tl_work *w, int which, const struct tl_counts *c)
 {
     uint32_t size = w->what.group->size;
-    const char *wrong = c->count ? reserve(&w->side[which], size) : "the counts are NULL";
+    const char *wrong = c->count ? reserve(&w->buffer[which], size) : "the counts are NULL";
     size_t next = 0;
     for (uint32_t i = 0; !wrong && i < size; i++) {
         size_t at = c->at ? c->at[i] : next;
-        next = at + c->count[i]; /* add looks at overflows */
-        wrong = add(w, which, i, at, c->count[i]);
+        next = at + c->count[i]; /* add_piece checks overflow */
+        wrong = add_piece(w, which, i, at, c->count[i]);
     }
     return wrong;
 }
 
 static const char *add_one(struct tl_work *w, int which, uint32_t rank, size_t count)
 {
-    const char *wrong = reserve(&w->side[which], 1);
-    return wrong ? wrong : add(w, which, rank, 0, count);
+    const char *wrong = reserve(&w->buffer[which], 1);
+    return wrong ? wrong : add_piece(w, which, rank, 0, count);
 }
 
-/* find_inner: in place, this rank's piece of side `outer` is all of the other side. */
+/* find_inner applies TORUS_IN_PLACE: this rank's piece of buffer `outer` is the whole other buffer.
+ */
 static void find_inner(struct tl_work *w, int outer)
 {
-    const struct tl_side *s = &w->side[outer];
-    w->within = 1 - outer;
+    const struct tl_buffer *s = &w->buffer[outer];
+    w->inner_buffer = 1 - outer;
     for (uint32_t i = 0; i < s->pieces; i++) {
         if (s->piece[i].rank == w->what.group->rank) {
             w->inner = s->piece[i];
             return;
         }
-        w->inner_staged += s->piece[i].bytes;
+        w->inner_in_copy += s->piece[i].bytes;
     }
 }
 
 /* ---- counts by rank ---- */
 
-/* significant drops the counts that mean nothing at this rank. */
-static void significant(struct tl_work *w)
+/* drop_unused_counts clears the counts that this rank does not use. */
+static void drop_unused_counts(struct tl_work *w)
 {
     struct tl_collective *what = &w->what;
     const struct tl_counts none = {0};
@@ -147,7 +150,8 @@ static void significant(struct tl_work *w)
 static const char *rooted_parts(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
-    int outer = what->kind == TD_KIND_GATHERV; /* the side that has all ranks' parts, at the root */
+    int outer =
+        what->kind == TD_KIND_GATHERV; /* the buffer with the parts of all ranks, at the root */
     const struct tl_counts *all = outer ? &what->to : &what->from;
     bool in_place = (outer ? what->source : what->destination) == TORUS_IN_PLACE;
     const char *wrong = NULL;
@@ -170,19 +174,19 @@ static const char *reduce_parts(struct tl_work *w)
         return wrong;
     size_t own = what->to.count[g->rank];
     if (what->source == TORUS_IN_PLACE) {
-        w->side[0].pointer = what->destination;
-        w->side[1].stage = true;
+        w->buffer[0].pointer = what->destination;
+        w->buffer[1].must_stage = true;
     }
     if (!w->op) {
-        w->whole = 1;
+        w->whole_buffer = 1;
         return add_one(w, 1, 0, own);
     }
-    if ((wrong = reserve(&w->side[1], g->size)))
+    if ((wrong = reserve(&w->buffer[1], g->size)))
         return wrong;
     if (own > SIZE_MAX / g->size)
         return OVERFLOWS;
     for (uint32_t i = 0; !wrong && i < g->size; i++)
-        wrong = add(w, 1, i, i * own, own);
+        wrong = add_piece(w, 1, i, i * own, own);
     return wrong;
 }
 
@@ -195,12 +199,12 @@ static const char *all_parts(struct tl_work *w)
         return wrong;
     if (what->kind == TD_KIND_ALLTOALLV) {
         if (in_place) {
-            w->side[0].pointer = what->destination;
-            w->side[0].stage = true;
+            w->buffer[0].pointer = what->destination;
+            w->buffer[0].must_stage = true;
         }
         return add_each(w, 0, &what->from);
     }
-    w->whole = 0;
+    w->whole_buffer = 0;
     if (in_place)
         find_inner(w, 1);
     return add_one(w, 0, 0, in_place ? what->to.count[what->group->rank] : what->count);
@@ -212,21 +216,22 @@ static const char *check_grid(const struct torus_grid *grid, uint32_t size)
 {
     uint64_t ranks = 1;
     if (!grid || grid->size != sizeof *grid)
-        return "torus_grid.size must be sizeof the structure";
+        return "torus_grid.size must be sizeof(struct torus_grid)";
     if (grid->dimensions == 0 || grid->dimensions > TORUS_DIMENSIONS_MAX)
-        return "a grid has 1 to 6 dimensions";
+        return "torus_grid.dimensions must be 1 to 6";
     for (uint32_t d = 0; d < grid->dimensions; d++) {
         if (grid->extent[d] == 0 || grid->extent[d] > size)
-            return "the grid has another number of ranks than the group";
-        ranks *= grid->extent[d]; /* at most size ^ 6, and size is at most 2 ^ 14 */
+            return "the product of the grid's extents must be the size of the group";
+        ranks *= grid->extent[d]; /* no overflow: below 2^28, as both factors are at most 2^14 */
         if (ranks > size)
             break;
     }
-    return ranks == size ? NULL : "the grid has another number of ranks than the group";
+    return ranks == size ? NULL : "the product of the grid's extents must be the size of the group";
 }
 
-/* neighbour finds who is on side `b` (2 x dimension, + 1 for up); false: nobody. */
-static bool neighbour(const struct torus_grid *grid, uint32_t rank, uint32_t b, uint32_t *who)
+/* neighbour finds the neighbour in direction `b` (2 x dimension, + 1 for up). It returns false if
+ * the grid ends there. */
+static bool neighbour(const struct torus_grid *grid, uint32_t rank, uint32_t b, uint32_t *found)
 {
     uint32_t stride = 1, d = b / 2, extent = grid->extent[d];
     for (uint32_t i = d + 1; i < grid->dimensions; i++)
@@ -235,12 +240,13 @@ static bool neighbour(const struct torus_grid *grid, uint32_t rank, uint32_t b, 
     if (!grid->periodic[d] && own == (b % 2 ? extent - 1 : 0))
         return false;
     uint32_t other = (own + (b % 2 ? 1 : extent - 1)) % extent;
-    *who = rank - own * stride + other * stride;
+    *found = rank - own * stride + other * stride;
     return true;
 }
 
-/* by_rank sorts the last piece in; after those of the same rank. *shared when there are some. */
-static void by_rank(struct tl_side *s, bool *shared)
+/* sort_last moves the last piece to its place in the order of ranks, after the pieces of the same
+ * rank. It sets *shared if there is one. */
+static void sort_last(struct tl_buffer *s, bool *shared)
 {
     for (uint32_t i = s->pieces - 1; i > 0 && s->piece[i - 1].rank >= s->piece[i].rank; i--) {
         if (s->piece[i - 1].rank == s->piece[i].rank) {
@@ -253,30 +259,31 @@ static void by_rank(struct tl_side *s, bool *shared)
     }
 }
 
-/* grid_side makes the pieces of a side. When both neighbours of a dimension are the same rank there
- * are two pieces for it: what goes down first, which is what comes from above. */
-static const char *grid_side(struct tl_work *w, int which, const struct tl_counts *c)
+/* grid_pieces appends the pieces of a buffer. If both neighbours of a dimension are the same rank,
+ * that rank has two pieces. The piece sent down is first, and so is the piece received from above.
+ */
+static const char *grid_pieces(struct tl_work *w, int which, const struct tl_counts *c)
 {
     const struct tl_collective *what = &w->what;
     const struct torus_grid *grid = what->grid;
-    uint32_t sides = 2 * grid->dimensions, who = 0;
+    uint32_t directions = 2 * grid->dimensions, rank = 0;
     size_t at[2 * TORUS_DIMENSIONS_MAX], next = 0;
     const char *wrong =
-        c->count || what->uniform ? reserve(&w->side[which], sides) : "the counts are NULL";
-    for (uint32_t b = 0; !wrong && b < sides; b++) {
+        c->count || what->uniform ? reserve(&w->buffer[which], directions) : "the counts are NULL";
+    for (uint32_t b = 0; !wrong && b < directions; b++) {
         at[b] = what->uniform ? b * what->count : c->at ? c->at[b] : next;
-        if (what->uniform && what->count > SIZE_MAX / sides)
+        if (what->uniform && what->count > SIZE_MAX / directions)
             return OVERFLOWS;
-        if (!what->uniform && neighbour(grid, what->group->rank, b, &who))
+        if (!what->uniform && neighbour(grid, what->group->rank, b, &rank))
             next = at[b] + c->count[b];
     }
-    for (uint32_t i = 0; !wrong && i < sides; i++) {
-        uint32_t b = which == 0 ? i : i ^ 1, before = w->side[which].pieces;
-        if (!neighbour(grid, what->group->rank, b, &who))
+    for (uint32_t i = 0; !wrong && i < directions; i++) {
+        uint32_t b = which == 0 ? i : i ^ 1, before = w->buffer[which].pieces;
+        if (!neighbour(grid, what->group->rank, b, &rank))
             continue;
-        wrong = add(w, which, who, at[b], what->uniform ? what->count : c->count[b]);
-        if (w->side[which].pieces > before)
-            by_rank(&w->side[which], &w->side[which].stage);
+        wrong = add_piece(w, which, rank, at[b], what->uniform ? what->count : c->count[b]);
+        if (w->buffer[which].pieces > before)
+            sort_last(&w->buffer[which], &w->buffer[which].must_stage);
     }
     return wrong;
 }
@@ -286,16 +293,16 @@ static const char *grid_parts(struct tl_work *w)
     const struct torus_grid *grid = w->what.grid;
     const char *wrong = check_grid(grid, w->what.group->size);
     if (!wrong && w->what.source == TORUS_IN_PLACE)
-        wrong = "there is no exchange with neighbours in place";
+        wrong = "neighbour exchanges do not support TORUS_IN_PLACE";
     if (!wrong)
-        wrong = grid_side(w, 0, &w->what.from);
+        wrong = grid_pieces(w, 0, &w->what.from);
     if (!wrong)
-        wrong = grid_side(w, 1, &w->what.to);
+        wrong = grid_pieces(w, 1, &w->what.to);
     if (wrong)
         return wrong;
-    uint64_t h = tl_hash(TL_HASH_START, grid->dimensions);
+    uint64_t h = td_hash_add(TD_HASH_START, grid->dimensions);
     for (uint32_t d = 0; d < grid->dimensions; d++)
-        h = tl_hash(tl_hash(h, grid->extent[d]), grid->periodic[d] != 0);
+        h = td_hash_add(td_hash_add(h, grid->extent[d]), grid->periodic[d] != 0);
     w->call.digest = td_call_digest(TD_KIND_NEIGHBOUR_ALLTOALLV, h);
     return NULL;
 }
@@ -315,22 +322,24 @@ static const char *make_parts(struct tl_work *w)
     }
 }
 
-/* ---- the same count everywhere ---- */
+/* ---- equal counts on all ranks ---- */
 
-/* inner_block: in place, this rank's block of side `outer` is all of the other side. */
+/* inner_block applies TORUS_IN_PLACE: this rank's block of buffer `outer` is the whole other
+ * buffer.
+ */
 static void inner_block(struct tl_work *w, int outer)
 {
     size_t bytes = w->call.count * td_type_bytes(w->call.type);
-    w->within = 1 - outer;
+    w->inner_buffer = 1 - outer;
     w->inner = (struct tl_piece){0, w->what.group->rank * bytes, bytes};
-    w->inner_staged = w->inner.at;
+    w->inner_in_copy = w->inner.at;
 }
 
-/* in_place applies TORUS_IN_PLACE as the source. */
+/* in_place applies TORUS_IN_PLACE given as the source. */
 static const char *in_place(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
-    struct tl_side *from = &w->side[0], *to = &w->side[1];
+    struct tl_buffer *from = &w->buffer[0], *to = &w->buffer[1];
     if ((what->kind == TD_KIND_REDUCE || what->kind == TD_KIND_GATHER) && !at_root(w))
         return ROOT_ALONE;
     switch ((int)what->kind) {
@@ -343,11 +352,11 @@ static const char *in_place(struct tl_work *w)
         return NULL;
     case TD_KIND_REDUCE_SCATTER:
         from->pointer = what->destination;
-        to->stage = true;
+        to->must_stage = true;
         return NULL;
     case TD_KIND_ALLTOALL:
         from->pointer = what->destination;
-        from->stage = true;
+        from->must_stage = true;
         return NULL;
     case TD_KIND_PREFIX:
         if (w->op) {
@@ -355,18 +364,18 @@ static const char *in_place(struct tl_work *w)
             return NULL;
         }
         from->pointer = (uint8_t *)what->destination + what->group->rank * from->bytes;
-        from->stage = true; /* the block may be written before all have read it */
+        from->must_stage = true; /* the block may be overwritten before every rank has read it */
         return NULL;
     case TD_KIND_GATHER:
     case TD_KIND_ALLGATHER:
         inner_block(w, 1);
         return NULL;
     default:
-        return "the source cannot be in place";
+        return "this call does not accept TORUS_IN_PLACE as the source";
     }
 }
 
-static bool overlap(const struct tl_side *a, const struct tl_side *b)
+static bool overlap(const struct tl_buffer *a, const struct tl_buffer *b)
 {
     uintptr_t p = (uintptr_t)a->pointer, q = (uintptr_t)b->pointer;
     return a->bytes && b->bytes && p < q + b->bytes && q < p + a->bytes;
@@ -378,7 +387,7 @@ static const char *make_blocks(struct tl_work *w)
     uint64_t bytes[2];
     td_call_bytes(&w->call, what->group->size, what->group->rank, &bytes[0], &bytes[1]);
     for (int i = 0; i < 2; i++)
-        w->side[i].bytes = w->side[i].extent = bytes[i];
+        w->buffer[i].bytes = w->buffer[i].extent = bytes[i];
     if (what->kind == TD_KIND_BROADCAST) {
         w->same = true;
         return NULL;
@@ -392,11 +401,12 @@ static const char *make_blocks(struct tl_work *w)
     bool alike = what->kind == TD_KIND_ALLREDUCE || what->kind == TD_KIND_REDUCE ||
                  what->kind == TD_KIND_SCAN || what->kind == TD_KIND_EXSCAN;
     if (w->op && what->kind != TD_KIND_PREFIX)
-        return NULL; /* the results are copied out when nothing is read any more */
+        return NULL; /* the results are copied out after all reads */
     if (alike && what->source == what->destination && bytes[1])
         w->same = true;
-    else if (overlap(&w->side[0], &w->side[1]))
-        return "source and destination overlap: TORUS_IN_PLACE says that they are the same";
+    else if (overlap(&w->buffer[0], &w->buffer[1]))
+        return "source and destination overlap: pass TORUS_IN_PLACE as the source if they are the "
+               "same";
     return NULL;
 }
 
@@ -419,8 +429,8 @@ static const char *make_fold(struct tl_work *w)
     if (what->kind == TD_KIND_PREFIX) {
         f->out = NULL;
     } else {
-        w->side[1].pointer = NULL;
-        w->side[1].scratch = true;
+        w->buffer[1].pointer = NULL;
+        w->buffer[1].scratch = true;
     }
     if (block == 0 || f->blocks == 0)
         return NULL;
@@ -428,34 +438,35 @@ static const char *make_fold(struct tl_work *w)
     return f->out || what->kind == TD_KIND_PREFIX ? NULL : "the destination is NULL";
 }
 
-const char *tl_sides(struct tl_work *w)
+const char *tl_buffers_make(struct tl_work *w)
 {
     struct tl_collective *what = &w->what;
-    w->within = w->whole = -1;
+    w->inner_buffer = w->whole_buffer = -1;
     bool scatters = what->kind == TD_KIND_SCATTER || what->kind == TD_KIND_SCATTERV;
     const char *wrong = make_call(w);
     if (!wrong && what->source == TORUS_IN_PLACE && scatters)
-        wrong = "the root's source cannot be in place; its destination can";
+        wrong = "the root may pass TORUS_IN_PLACE as the destination, not as the source";
     if (!wrong && what->destination == TORUS_IN_PLACE && !scatters)
-        wrong = "the destination cannot be TORUS_IN_PLACE; the source can";
+        wrong = "pass TORUS_IN_PLACE as the source, not as the destination";
     if (wrong)
         return wrong;
-    /* nothing comes before rank 0: its destination is to stay as it is */
+    /* rank 0 has no predecessor: its destination stays unchanged */
     bool rank0 = what->kind == TD_KIND_EXSCAN && what->group->rank == 0;
-    w->side[0] = (struct tl_side){.pointer = writable(what->source), .in = true};
-    w->side[1] = (struct tl_side){.pointer = what->destination, .out = !rank0, .stage = rank0};
-    significant(w);
+    w->buffer[0] = (struct tl_buffer){.pointer = writable(what->source), .copy_in = true};
+    w->buffer[1] =
+        (struct tl_buffer){.pointer = what->destination, .copy_out = !rank0, .must_stage = rank0};
+    drop_unused_counts(w);
     wrong = td_call_has_parts(what->kind) ? make_parts(w) : make_blocks(w);
-    w->side[1].in = w->same && (what->kind != TD_KIND_BROADCAST || at_root(w));
+    w->buffer[1].copy_in = w->same && (what->kind != TD_KIND_BROADCAST || at_root(w));
     if (what->kind == TD_KIND_BROADCAST)
-        w->side[1].out = !at_root(w);
+        w->buffer[1].copy_out = !at_root(w);
     return wrong || !w->op ? wrong : make_fold(w);
 }
 
-void tl_sides_free(struct tl_work *w)
+void tl_buffers_free(struct tl_work *w)
 {
     for (int i = 0; i < 2; i++) {
-        free(w->side[i].piece);
-        w->side[i].piece = NULL;
+        free(w->buffer[i].piece);
+        w->buffer[i].piece = NULL;
     }
 }

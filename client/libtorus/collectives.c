@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives by name. Each is a list of what its arguments mean; the rest is in start.c. */
-#include "internal.h"
+/* collectives: the public collectives. Each entry maps arguments to struct tl_collective. */
+#include "persistent.h"
+#include "start.h"
 
-/* FORMS defines the three forms of a collective, which have the same arguments but for the last. */
-/* It would take the pointers for products. */
+/* FORMS defines the three forms of a collective: blocking, non-blocking and persistent. */
+/* clang-format would read the pointers as products. */
 /* clang-format off */
 #define ARGUMENTS(...) __VA_ARGS__
 #define FORMS(name, arguments, ...)                                                                \
@@ -20,7 +21,7 @@
     int torus_##name##_init(ARGUMENTS arguments, torus_persistent **persistent)                    \
     {                                                                                              \
         const struct tl_collective what = {__VA_ARGS__};                                           \
-        return tl_keep(&what, persistent);                                                         \
+        return tl_persistent_new(&what, persistent);                                                         \
     }
 
 FORMS(barrier, (torus_group *group), .group = group, .kind = TD_KIND_BARRIER)
@@ -68,7 +69,7 @@ FORMS(prefix,
       .group = group, .kind = TD_KIND_PREFIX, .source = source, .destination = destination,
       .count = count, .type = type, .op = op)
 
-/* ---- to one, from one, to all ---- */
+/* ---- gather, scatter, allgather ---- */
 
 FORMS(gather,
       (torus_group *group, const void *source, void *destination, size_t count, int type,
@@ -105,7 +106,7 @@ FORMS(allgatherv,
       .group = group, .kind = TD_KIND_ALLGATHERV, .source = source, .destination = destination,
       .count = count, .to = {counts, places}, .type = type)
 
-/* ---- all to all ---- */
+/* ---- all-to-all and neighbours ---- */
 
 FORMS(alltoall,
       (torus_group *group, const void *source, void *destination, size_t count, int type),

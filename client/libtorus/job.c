@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* job: joining and leaving a job, and the environment variables that launchers set. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "group.h"
+#include "request.h"
+#include "socket.h"
 
-/* What launchers set, in the order in which they are believed. */
+/* Variables of launchers, in the order in which they are tried. */
 static const struct launcher {
     const char *rank, *size, *name, *step;
 } launchers[] = {
@@ -25,13 +28,13 @@ static int read_number(torus_context *c, const char *name, int64_t least, int64_
     errno = 0;
     long long number = strtoll(text, &end, 10);
     if (!text[0] || *end || errno || number < least || number > TD_JOB_RANKS_MAX)
-        return tl_fail(c, TORUS_ERR_INVALID, "%s=%s is not a number from %lld to %d", name, text,
+        return tl_fail(c, TORUS_ERR_INVALID, "%s=%s: expected a number from %lld to %d", name, text,
                        (long long)least, TD_JOB_RANKS_MAX);
     *value = number;
     return TORUS_OK;
 }
 
-/* from_environment fills in what the options leave open. */
+/* from_environment fills in the name, rank and size that the options do not set. */
 static int from_environment(torus_context *c, const struct torus_join_options *o, char *name,
                             size_t name_bytes, int64_t *rank, int64_t *size)
 {
@@ -56,11 +59,30 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
     else if (*size == 1)
         snprintf(name, name_bytes, "alone-%d-%llx", (int)getpid(), (unsigned long long)tl_now_ns());
     else
-        error = error == TORUS_OK
-                    ? tl_fail(c, TORUS_ERR_INVALID,
-                              "the job has no name: set TORUS_JOB or torus_join_options.name")
-                    : error;
+        error = error == TORUS_OK ? tl_fail(c, TORUS_ERR_INVALID,
+                                            "a job of several ranks needs a name: set TORUS_JOB or "
+                                            "torus_join_options.name")
+                                  : error;
     return error;
+}
+
+static int join_reply(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    torus_context *c = r->context;
+    (void)again;
+    if (reply->kind != TD_REPLY_JOINED)
+        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a join");
+    torus_group *g = calloc(1, sizeof *g);
+    if (!g)
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the group");
+    g->context = c;
+    g->rank = reply->u.joined.rank;
+    g->size = reply->u.joined.size;
+    g->world = reply->u.joined.group;
+    g->timeout_ns = -1;
+    tl_group_link(g, reply->u.joined.group);
+    *r->new_group_out = g;
+    return TORUS_OK;
 }
 
 int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_group **world,
@@ -84,10 +106,11 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
     errno = saved;
     if (error != TORUS_OK)
         return error;
-    torus_request *r = tl_request_new(c, NULL, REQUEST_JOIN);
+    torus_request *r = tl_request_new(c, NULL);
     if (!r)
         return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
-    r->world = world;
+    r->on_reply = join_reply;
+    r->new_group_out = world;
     *world = NULL;
     struct td_request q = {.kind = TD_REQUEST_JOIN};
     q.u.join.name = name;
@@ -97,56 +120,25 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
     return tl_request_submit(r, &q, request);
 }
 
-int tl_joined(torus_request *r, const struct td_reply *reply)
-{
-    torus_context *c = r->context;
-    torus_group *g = reply->kind == TD_REPLY_JOINED ? calloc(1, sizeof *g) : NULL;
-    if (!g)
-        return TORUS_ERR_PROTOCOL;
-    g->context = c;
-    g->number = reply->u.joined.group;
-    g->rank = reply->u.joined.rank;
-    g->size = reply->u.joined.size;
-    g->world = g->number;
-    g->timeout_ns = -1;
-    g->next = c->groups;
-    c->groups = g;
-    *r->world = g;
-    return TORUS_OK;
-}
-
 int torus_join(torus_context *c, const struct torus_join_options *o, torus_group **world)
 {
     torus_request *r = NULL;
     return tl_request_wait(torus_ijoin(c, o, world, &r), &r);
 }
 
-void tl_group_free(torus_group *g)
-{
-    torus_group **link = &g->context->groups;
-    while (*link != g)
-        link = &(*link)->next;
-    *link = g->next;
-    while (g->plans) {
-        torus_plan *p = g->plans;
-        g->plans = p->next;
-        free(p);
-    }
-    while (g->persistents)
-        tl_persistent_drop(g->persistents);
-    tl_group_drop(g);
-}
-
-/* leave_made leaves the groups made of a job's ranks. */
-static int leave_made(torus_group *world)
+/* leave_subgroups leaves and frees all groups of a job except its world group. */
+static int leave_subgroups(torus_group *world)
 {
     torus_context *c = world->context;
     torus_group *next = NULL;
     int error = TORUS_OK;
     for (torus_group *g = c->groups; g; g = g->next)
         if (g->world == world->number && g->in_flight)
-            return tl_fail(c, TORUS_ERR_BUSY, "%u operations of a group of its ranks are in flight",
-                           g->in_flight);
+            return tl_fail(
+                c, TORUS_ERR_BUSY,
+                "cannot leave the job: %u operations of one of its groups are in flight; wait for "
+                "them, or cancel them, first",
+                g->in_flight);
     for (torus_group *g = c->groups; g && error == TORUS_OK; g = next) {
         next = g->next;
         if (g->world != world->number || g == world)
@@ -170,35 +162,15 @@ int torus_leave(torus_group *g)
     if (error != TORUS_OK)
         return error;
     if (g->in_flight)
-        return tl_fail(c, TORUS_ERR_BUSY, "%u operations of the group are in flight", g->in_flight);
-    if (!g->member && (error = leave_made(g)) != TORUS_OK)
+        return tl_fail(
+            c, TORUS_ERR_BUSY,
+            "cannot leave the group: %u of its operations are in flight; wait for them, or "
+            "cancel them, first",
+            g->in_flight);
+    if (!g->member && (error = leave_subgroups(g)) != TORUS_OK)
         return error;
     q.u.operation.group = g->number;
     error = tl_call(c, &q, -1, -1, &reply);
     tl_group_free(g);
     return error;
-}
-
-uint32_t torus_rank(const torus_group *g)
-{
-    return g->rank;
-}
-
-uint32_t torus_size(const torus_group *g)
-{
-    return g->size;
-}
-
-int torus_set_timeout(torus_group *g, int64_t timeout_ns)
-{
-    g->timeout_ns = timeout_ns < 0 ? -1 : timeout_ns;
-    return TORUS_OK;
-}
-
-int torus_set_reproducible(torus_group *g, int mode)
-{
-    if (mode < TORUS_REPRODUCIBLE_OFF || mode > TORUS_REPRODUCIBLE_ANY_PLACEMENT)
-        return tl_fail(g->context, TORUS_ERR_INVALID, "%d is no reproducible mode", mode);
-    g->mode = (uint8_t)mode;
-    return TORUS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared memory. A region is a sealed memfd that the daemon has mapped; small blocks share one,
- * large ones have their own. Blocks of a region are kept in order of address, free ones merged. */
+#include "memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,42 +8,44 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "socket.h"
 
 enum { ALIGNMENT = 64, PAGE = 4096 };
 
-struct block {
-    struct block *next; /* by address */
-    struct region *region;
+struct tl_block {
+    struct tl_block *next; /* by address */
+    struct tl_region *region;
     size_t offset, bytes;
-    bool taken, dirty; /* dirty: was in use before, so it is not zero */
-    uint32_t holders;  /* operations in flight */
+    bool used, dirty; /* dirty: used before, so its bytes are not zero */
+    uint32_t pins;    /* operations in flight that use it */
 };
 
-struct region {
-    struct region *next;
+struct tl_region {
+    struct tl_region *next;
     uint32_t number;
     uint8_t *base;
-    size_t bytes, used;
-    struct block *blocks;
+    size_t bytes, blocks_used;
+    struct tl_block *blocks;
 };
 
+/* make_file returns a sealed memfd of `bytes` with all its pages present; -1 on an error. */
 static int make_file(torus_context *c, size_t bytes)
 {
-    /* looked at first: populating more than the machine has would end in somebody's death */
+    /* check first: populating more pages than the machine has would start the OOM killer */
     uint64_t most = c->region_bytes_max,
              has = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (bytes > most || c->region_bytes > most - bytes || bytes > has) {
         tl_fail(c, TORUS_ERR_NO_MEMORY,
-                "%zu more bytes of shared memory cannot be had: this process has %llu of the %llu "
-                "that [limits] region allows its user, and the machine has %llu",
+                "cannot allocate %zu bytes of shared memory: this process has %llu bytes, [limits] "
+                "region allows its user %llu, and the machine has %llu: raise the limit, or free "
+                "memory with torus_free",
                 bytes, (unsigned long long)c->region_bytes, (unsigned long long)most,
                 (unsigned long long)has);
         return -1;
     }
     int fd = memfd_create("torus", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = fd < 0 ? errno : 0;
-    /* populate before sealing: the daemon must never find a page missing */
+    /* populate before sealing: the daemon must never fault on a missing page */
     if (!error && ftruncate(fd, (off_t)bytes) != 0)
         error = errno;
     if (!error && fallocate(fd, 0, 0, (off_t)bytes) != 0)
@@ -54,15 +56,16 @@ static int make_file(torus_context *c, size_t bytes)
         return fd;
     if (fd >= 0)
         close(fd);
-    tl_fail(c, TORUS_ERR_NO_MEMORY, "%zu bytes of shared memory cannot be had: %s", bytes,
+    tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes of shared memory: %s", bytes,
             strerror(error));
     return -1;
 }
 
-static struct region *add_region(torus_context *c, size_t bytes)
+/* add_region maps a new region here and in the daemon; NULL with the sentence recorded. */
+static struct tl_region *add_region(torus_context *c, size_t bytes)
 {
-    struct region *r = calloc(1, sizeof *r);
-    struct block *b = calloc(1, sizeof *b);
+    struct tl_region *r = calloc(1, sizeof *r);
+    struct tl_block *b = calloc(1, sizeof *b);
     int fd = r && b ? make_file(c, bytes) : -1;
     void *base = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int error = base == MAP_FAILED ? TORUS_ERR_NO_MEMORY : TORUS_OK;
@@ -73,7 +76,7 @@ static struct region *add_region(torus_context *c, size_t bytes)
         q.u.region.bytes = bytes;
         error = tl_call(c, &q, fd, -1, &reply);
     } else if (fd >= 0) {
-        tl_fail(c, error, "%zu bytes cannot be mapped: %s", bytes, strerror(errno));
+        tl_fail(c, error, "cannot map %zu bytes of shared memory: %s", bytes, strerror(errno));
     } else if (!r || !b) {
         tl_fail(c, error, "no memory");
     }
@@ -86,21 +89,22 @@ static struct region *add_region(torus_context *c, size_t bytes)
         free(b);
         return NULL;
     }
-    *b = (struct block){.region = r, .bytes = bytes};
-    *r = (struct region){
+    *b = (struct tl_block){.region = r, .bytes = bytes};
+    *r = (struct tl_region){
         .next = c->regions, .number = c->next_region++, .base = base, .bytes = bytes, .blocks = b};
     c->regions = r;
     c->region_bytes += bytes;
     return r;
 }
 
-static void drop_region(torus_context *c, struct region *r, bool tell)
+/* drop_region unmaps a region; `notify`: the daemon is told to unmap it too. */
+static void drop_region(torus_context *c, struct tl_region *r, bool notify)
 {
-    struct region **link = &c->regions;
+    struct tl_region **link = &c->regions;
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    if (tell && !c->lost) {
+    if (notify && !c->lost) {
         struct td_request q = {.kind = TD_REQUEST_UNREGION};
         q.u.region.region = r->number;
         tl_send(c, &q, -1);
@@ -108,84 +112,88 @@ static void drop_region(torus_context *c, struct region *r, bool tell)
     c->region_bytes -= r->bytes;
     munmap(r->base, r->bytes);
     while (r->blocks) {
-        struct block *b = r->blocks;
+        struct tl_block *b = r->blocks;
         r->blocks = b->next;
         free(b);
     }
     free(r);
 }
 
-/* carve takes `bytes` from a free block of the region; NULL: there is none that large. */
-static struct block *carve(struct region *r, size_t bytes)
+/* allocate_in returns a block of `bytes` from an unused block of the region; NULL: none is large
+ * enough. */
+static struct tl_block *allocate_in(struct tl_region *r, size_t bytes)
 {
-    for (struct block *b = r->blocks; b; b = b->next) {
-        if (b->taken || b->bytes < bytes)
+    for (struct tl_block *b = r->blocks; b; b = b->next) {
+        if (b->used || b->bytes < bytes)
             continue;
         if (b->bytes - bytes >= ALIGNMENT) {
-            struct block *rest = malloc(sizeof *rest);
+            struct tl_block *rest = malloc(sizeof *rest);
             if (!rest)
                 return NULL;
-            *rest = (struct block){.next = b->next,
-                                   .region = r,
-                                   .offset = b->offset + bytes,
-                                   .bytes = b->bytes - bytes,
-                                   .dirty = b->dirty};
+            *rest = (struct tl_block){.next = b->next,
+                                      .region = r,
+                                      .offset = b->offset + bytes,
+                                      .bytes = b->bytes - bytes,
+                                      .dirty = b->dirty};
             b->next = rest;
             b->bytes = bytes;
         }
-        b->taken = true;
-        r->used++;
+        b->used = true;
+        r->blocks_used++;
         return b;
     }
     return NULL;
 }
 
-static struct block *take(torus_context *c, size_t bytes)
+/* allocate returns a used block of at least `bytes`; NULL with the sentence recorded. */
+static struct tl_block *allocate(torus_context *c, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2) {
-        tl_fail(c, TORUS_ERR_NO_MEMORY, "%zu bytes are more than there can be", bytes);
+        tl_fail(c, TORUS_ERR_NO_MEMORY, "cannot allocate %zu bytes: more than the address space",
+                bytes);
         return NULL;
     }
     size_t need = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     need = need ? need : ALIGNMENT;
-    struct block *b = NULL;
-    for (struct region *r = c->regions; r && !b; r = r->next)
-        b = carve(r, need);
+    struct tl_block *b = NULL;
+    for (struct tl_region *r = c->regions; r && !b; r = r->next)
+        b = allocate_in(r, need);
     if (b)
         return b;
     size_t size = need > c->staging_bytes ? need : c->staging_bytes;
-    struct region *r = add_region(c, (size + PAGE - 1) / PAGE * PAGE);
-    return r ? carve(r, need) : NULL;
+    struct tl_region *r = add_region(c, (size + PAGE - 1) / PAGE * PAGE);
+    return r ? allocate_in(r, need) : NULL;
 }
 
-static struct region *region_of(torus_context *c, const void *pointer)
+static struct tl_region *region_of(torus_context *c, const void *pointer)
 {
     const uint8_t *p = pointer;
-    struct region *r = c->regions;
+    struct tl_region *r = c->regions;
     while (r && (p < r->base || p >= r->base + r->bytes))
         r = r->next;
     return r;
 }
 
-static struct block *block_of(struct region *r, const void *pointer)
+static struct tl_block *block_of(struct tl_region *r, const void *pointer)
 {
     size_t offset = r ? (size_t)((const uint8_t *)pointer - r->base) : 0;
-    struct block *b = r ? r->blocks : NULL;
+    struct tl_block *b = r ? r->blocks : NULL;
     while (b && (offset < b->offset || offset >= b->offset + b->bytes))
         b = b->next;
-    return b && b->taken ? b : NULL;
+    return b && b->used ? b : NULL;
 }
 
-static struct block *find(torus_context *c, const void *pointer)
+static struct tl_block *find(torus_context *c, const void *pointer)
 {
     return block_of(region_of(c, pointer), pointer);
 }
 
-static void merge(struct region *r)
+/* merge joins neighbouring unused blocks. */
+static void merge(struct tl_region *r)
 {
-    for (struct block *b = r->blocks; b && b->next;) {
-        struct block *next = b->next;
-        if (b->taken || next->taken) {
+    for (struct tl_block *b = r->blocks; b && b->next;) {
+        struct tl_block *next = b->next;
+        if (b->used || next->used) {
             b = next;
             continue;
         }
@@ -196,60 +204,61 @@ static void merge(struct region *r)
     }
 }
 
-static void give(torus_context *c, struct block *b)
+/* release marks a block as unused, and unmaps its region if that is empty and not needed. */
+static void release(torus_context *c, struct tl_block *b)
 {
-    struct region *r = b->region;
-    b->taken = false;
+    struct tl_region *r = b->region;
+    b->used = false;
     b->dirty = true;
-    r->used--;
+    r->blocks_used--;
     merge(r);
-    /* one region is kept for the next plain pointer; large ones go back at once */
-    if (r->used == 0 && (r->bytes > c->staging_bytes || r->next || c->regions != r))
+    /* keep one small region for the next staging copy; unmap all others at once */
+    if (r->blocks_used == 0 && (r->bytes > c->staging_bytes || r->next || c->regions != r))
         drop_region(c, r, true);
 }
 
-uint8_t *tl_memory_take(torus_context *c, size_t bytes)
+uint8_t *tl_memory_allocate(torus_context *c, size_t bytes)
 {
-    struct block *b = take(c, bytes);
+    struct tl_block *b = allocate(c, bytes);
     return b ? b->region->base + b->offset : NULL;
 }
 
-void tl_memory_give(torus_context *c, uint8_t *memory)
+void tl_memory_free(torus_context *c, uint8_t *memory)
 {
-    struct block *b = find(c, memory);
+    struct tl_block *b = find(c, memory);
     if (b)
-        give(c, b);
+        release(c, b);
 }
 
 int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
-                   struct block **block)
+                   struct tl_block **block)
 {
-    struct region *r = region_of(c, pointer);
-    struct block *b = block_of(r, pointer);
+    struct tl_region *r = region_of(c, pointer);
+    struct tl_block *b = block_of(r, pointer);
     *block = b;
     if (!r)
         return TORUS_OK;
     if (!b)
         return tl_fail(c, TORUS_ERR_INVALID,
-                       "the buffer at %p is memory of torus_alloc that was freed", pointer);
+                       "the buffer at %p is memory of torus_alloc that has been freed", pointer);
     size_t offset = (size_t)((const uint8_t *)pointer - r->base);
     if (bytes > b->offset + b->bytes - offset)
         return tl_fail(c, TORUS_ERR_INVALID,
-                       "the call needs %zu bytes at %p, but the memory of torus_alloc there ends "
-                       "after %zu",
+                       "the call needs %zu bytes at %p, but the memory of torus_alloc ends after "
+                       "%zu bytes",
                        bytes, pointer, b->offset + b->bytes - offset);
     *place = (struct td_place){r->number, offset, bytes};
     return TORUS_OK;
 }
 
-void tl_memory_hold(struct block *b)
+void tl_memory_pin(struct tl_block *b)
 {
-    b->holders++;
+    b->pins++;
 }
 
-void tl_memory_let_go(struct block *b)
+void tl_memory_unpin(struct tl_block *b)
 {
-    b->holders--;
+    b->pins--;
 }
 
 void tl_memory_fini(torus_context *c)
@@ -261,7 +270,7 @@ void tl_memory_fini(torus_context *c)
 void *torus_alloc(torus_context *c, size_t bytes)
 {
     int saved = errno;
-    struct block *b = tl_ready(c) == TORUS_OK ? take(c, bytes) : NULL;
+    struct tl_block *b = tl_ready(c) == TORUS_OK ? allocate(c, bytes) : NULL;
     errno = saved;
     if (!b)
         return NULL;
@@ -277,11 +286,12 @@ int torus_free(torus_context *c, void *memory)
         return TORUS_OK;
     if (c->pid != getpid())
         return tl_ready(c);
-    struct block *b = find(c, memory);
+    struct tl_block *b = find(c, memory);
     if (!b || b->region->base + b->offset != memory)
-        return tl_fail(c, TORUS_ERR_INVALID, "%p is not from torus_alloc", memory);
-    if (b->holders)
-        return tl_fail(c, TORUS_ERR_BUSY, "%u operations in flight use the memory", b->holders);
-    give(c, b);
+        return tl_fail(c, TORUS_ERR_INVALID, "%p was not returned by torus_alloc", memory);
+    if (b->pins)
+        return tl_fail(c, TORUS_ERR_BUSY,
+                       "%u operations in flight use the memory: wait for them first", b->pins);
+    release(c, b);
     return TORUS_OK;
 }

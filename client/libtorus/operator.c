@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of the caller's own. The daemon moves what they combine; they run here. */
+#include "operator.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "base/hash.h"
 
-enum { FIRST_OP = 1024 }; /* the service's own operators have lower numbers */
-
-uint64_t tl_hash(uint64_t h, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        h = (h ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-    return h;
-}
+enum { FIRST_OP = 1024 }; /* built-in operators have lower numbers */
 
 struct tl_op *tl_op_find(const torus_context *c, int number)
 {
@@ -29,14 +23,14 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
         return TORUS_ERR_INVALID;
     if (!name || !function || bytes == 0 || bytes > INT32_MAX)
         return tl_fail(c, TORUS_ERR_INVALID,
-                       "an operator has a name, a function, and elements of 1 to %d bytes",
+                       "torus_op_create needs a name, a function, and elements of 1 to %d bytes",
                        INT32_MAX);
     struct tl_op *op = calloc(1, sizeof *op);
     if (!op)
         return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
-    op->digest = tl_hash(tl_hash(TL_HASH_START, bytes), commutative != 0);
+    op->digest = td_hash_add(td_hash_add(TD_HASH_START, bytes), commutative != 0);
     for (const char *p = name; *p; p++)
-        op->digest = tl_hash(op->digest, (unsigned char)*p);
+        op->digest = td_hash_add(op->digest, (unsigned char)*p);
     op->number = FIRST_OP + c->next_op++;
     op->function = function;
     op->user = user;
@@ -54,9 +48,11 @@ int torus_op_free(torus_context *c, int number)
         link = &(*link)->next;
     struct tl_op *op = *link;
     if (!op)
-        return tl_fail(c, TORUS_ERR_INVALID, "operator %d is none of torus_op_create", number);
-    if (op->holders)
-        return tl_fail(c, TORUS_ERR_BUSY, "%u requests use the operator", op->holders);
+        return tl_fail(c, TORUS_ERR_INVALID, "operator %d was not returned by torus_op_create",
+                       number);
+    if (op->users)
+        return tl_fail(c, TORUS_ERR_BUSY, "%u requests use the operator: wait for them first",
+                       op->users);
     *link = op->next;
     free(op);
     return TORUS_OK;
@@ -67,7 +63,7 @@ uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind)
     return td_call_digest(kind, op->digest);
 }
 
-void tl_fold(const struct tl_fold *f)
+void tl_fold_run(const struct tl_fold *f)
 {
     size_t count = f->block / f->op->bytes;
     uint8_t *last = f->memory;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "plan.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
-#include "internal.h"
+#include "socket.h"
 
-/* The layouts of the largest job, twice, and what they are read with. */
+/* Room for both layouts of the largest job and for the parser. */
 enum { DESCRIPTION_BYTES = 16 << 20 };
 
-/* keep notes what is this rank's. */
-static void keep(torus_plan *p, const struct td_plan *plan, uint32_t rank)
+/* record_parts records the parts of this rank before and after. */
+static void record_parts(torus_plan *p, const struct td_plan *plan, uint32_t rank)
 {
     p->kind = plan->kind;
     p->alignment = td_plan_alignment(plan);
-    p->apart = !td_plan_in_place(plan);
+    p->distinct = !td_plan_in_place(plan);
     for (unsigned side = 0; side < 2; side++) {
         const struct td_layout *l = side ? &plan->to : &plan->from;
         uint32_t owner = td_layout_owner(l, rank);
@@ -26,50 +27,69 @@ static void keep(torus_plan *p, const struct td_plan *plan, uint32_t rank)
     }
 }
 
-/* understand reads a description as the daemon will. */
-static int understand(torus_group *g, unsigned kind, const struct td_description *d,
-                      torus_plan **planned)
+int tl_plan_parse(torus_group *g, unsigned kind, const struct td_description *d,
+                  torus_plan **planned)
 {
     td_err error = TD_ERR_NO_MEMORY;
-    char text[400] = "there is no memory for the plan";
+    char text[400] = "no memory for the plan";
     struct td_arena *arena = td_arena_create(DESCRIPTION_BYTES);
     struct td_plan *plan =
         arena ? td_plan_make(arena, kind, d, g->size, &error, text, sizeof text) : NULL;
     torus_plan *p = plan ? calloc(1, sizeof *p) : NULL;
     if (p)
-        keep(p, plan, g->rank);
+        record_parts(p, plan, g->rank);
     td_arena_destroy(arena);
     *planned = p;
     return p ? TORUS_OK : tl_fail(g->context, (int)error, "%s: %s", td_kind_name(kind), text);
 }
 
-/* begin asks for a plan. */
-static int begin(torus_group *g, struct td_request *q, torus_plan **plan, torus_request **request)
+static void destroy(struct tl_attachment *a)
+{
+    free(a);
+}
+
+int tl_plan_reply(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    torus_plan *p = r->new_plan;
+    (void)again;
+    if (reply->kind != TD_REPLY_PLANNED)
+        return tl_fail(r->context, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a plan");
+    r->new_plan = NULL;
+    p->number = reply->u.planned.plan;
+    p->attachment.destroy = destroy;
+    tl_group_attach(r->group, &p->attachment);
+    *r->new_plan_out = p;
+    return TORUS_OK;
+}
+
+/* request_plan sends a description to the daemon. */
+static int request_plan(torus_group *g, struct td_request *q, torus_plan **plan,
+                        torus_request **request)
 {
     torus_request *r = NULL;
-    int error = tl_request_begin(g, REQUEST_PLAN, request, &r);
+    int error = tl_request_begin(g, request, &r);
     if (error != TORUS_OK)
         return error;
     unsigned kind = q->u.operation.call.kind;
     q->kind = TD_REQUEST_OPERATION;
     q->u.operation.group = g->number;
     q->u.operation.timeout_ns = g->timeout_ns;
-    r->plan = plan;
-    error = understand(g, kind, &q->u.operation.description, &r->planned);
+    r->on_reply = tl_plan_reply;
+    r->new_plan_out = plan;
+    error = tl_plan_parse(g, kind, &q->u.operation.description, &r->new_plan);
     if (error == TORUS_OK)
         return tl_request_submit(r, q, request);
     tl_request_free(r);
     return error;
 }
 
-static int wrong_size(torus_context *c, const char *name, size_t told, size_t size)
+static int wrong_size(torus_context *c, const char *name, size_t given, size_t size)
 {
     return tl_fail(c, TORUS_ERR_INVALID, "%s.size is %zu, not %zu: set it to sizeof the structure",
-                   name, told, size);
+                   name, given, size);
 }
 
-/* describe writes down what is asked for. */
-static int describe(torus_context *c, const struct torus_fft_desc *d, struct td_request *q)
+int tl_plan_describe_fft(torus_context *c, const struct torus_fft_desc *d, struct td_request *q)
 {
     if (!d || d->size != sizeof *d)
         return wrong_size(c, "torus_fft_desc", d ? d->size : 0, sizeof *d);
@@ -104,8 +124,8 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
     if (!g || !plan)
         return TORUS_ERR_INVALID;
     *plan = NULL;
-    int error = describe(g->context, d, &q);
-    return error == TORUS_OK ? begin(g, &q, plan, request) : error;
+    int error = tl_plan_describe_fft(g->context, d, &q);
+    return error == TORUS_OK ? request_plan(g, &q, plan, request) : error;
 }
 
 int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan)
@@ -135,27 +155,13 @@ int torus_iplan_redist(torus_group *g, const struct torus_redist_desc *d, torus_
         r->size[i] = d->shape[i];
         r->axes[i] = axis < UINT8_MAX ? (uint8_t)axis : UINT8_MAX;
     }
-    return begin(g, &q, plan, request);
+    return request_plan(g, &q, plan, request);
 }
 
 int torus_plan_redist(torus_group *g, const struct torus_redist_desc *d, torus_plan **plan)
 {
     torus_request *r = NULL;
     return tl_request_wait(torus_iplan_redist(g, d, plan, &r), &r);
-}
-
-int tl_planned(torus_request *r, const struct td_reply *reply)
-{
-    torus_plan *p = r->planned;
-    if (reply->kind != TD_REPLY_PLANNED)
-        return TORUS_ERR_PROTOCOL;
-    r->planned = NULL;
-    p->group = r->group;
-    p->number = reply->u.planned.plan;
-    p->next = r->group->plans;
-    r->group->plans = p;
-    *r->plan = p;
-    return TORUS_OK;
 }
 
 static bool is_side(int side)
@@ -188,36 +194,40 @@ int64_t torus_plan_index(const torus_plan *p, int side, uint32_t axis, uint64_t 
     return (int64_t)td_owned_at(&p->owned[side][axis], i);
 }
 
-static struct tl_side plain(void *pointer, size_t bytes, bool in, bool out)
+static struct tl_buffer contiguous(void *pointer, size_t bytes, bool copy_in, bool copy_out)
 {
-    return (struct tl_side){
-        .pointer = pointer, .bytes = bytes, .extent = bytes, .in = in, .out = out};
+    return (struct tl_buffer){.pointer = pointer,
+                              .bytes = bytes,
+                              .extent = bytes,
+                              .copy_in = copy_in,
+                              .copy_out = copy_out};
 }
 
-/* place makes the request that executes a plan: all but its group and number. */
-static int place(torus_request *r, const torus_plan *p, const void *source, void *destination,
+int tl_plan_bind(torus_request *r, const torus_plan *p, const void *source, void *destination,
                  struct td_request *q)
 {
     *q = (struct td_request){.kind = TD_REQUEST_OPERATION};
     q->u.operation.call.kind = p->kind;
     bool same = source == TORUS_IN_PLACE || source == destination;
     void *read = same ? destination : (void *)(uintptr_t)source;
-    const struct tl_side to = plain(destination, p->bytes[1], same && !p->apart, true);
-    struct tl_side from = plain(read, p->bytes[0], true, false);
-    from.stage = same;
+    const struct tl_buffer to = contiguous(destination, p->bytes[1], same && !p->distinct, true);
+    struct tl_buffer from = contiguous(read, p->bytes[0], true, false);
+    from.must_stage = same;
     bool staged = false;
-    int error = tl_request_place(r, 1, &to, p->alignment, &q->u.operation.destination, &staged);
-    if (error == TORUS_OK && same && !p->apart)
+    int error = tl_buffer_bind(r->context, &to, p->alignment, &r->binding[1],
+                               &q->u.operation.destination, &staged);
+    if (error == TORUS_OK && same && !p->distinct)
         q->u.operation.source = q->u.operation.destination;
     else if (error == TORUS_OK)
-        error = tl_request_place(r, 0, &from, p->alignment, &q->u.operation.source, &staged);
+        error = tl_buffer_bind(r->context, &from, p->alignment, &r->binding[0],
+                               &q->u.operation.source, &staged);
     return error;
 }
 
-static void direct(struct td_request *q, const torus_plan *p)
+void tl_plan_address(const torus_plan *p, struct td_request *q)
 {
-    q->u.operation.group = p->group->number;
-    q->u.operation.timeout_ns = p->group->timeout_ns;
+    q->u.operation.group = p->attachment.group->number;
+    q->u.operation.timeout_ns = p->attachment.group->timeout_ns;
     q->u.operation.call.plan = p->number;
 }
 
@@ -225,15 +235,15 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
 {
     torus_request *r = NULL;
     struct td_request q;
-    int error = tl_request_begin(p ? p->group : NULL, REQUEST_SIMPLE, request, &r);
+    int error = tl_request_begin(p ? p->attachment.group : NULL, request, &r);
     if (error != TORUS_OK)
         return error;
-    error = place(r, p, source, destination, &q);
+    error = tl_plan_bind(r, p, source, destination, &q);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;
     }
-    direct(&q, p);
+    tl_plan_address(p, &q);
     return tl_request_submit(r, &q, request);
 }
 
@@ -247,162 +257,12 @@ int torus_plan_free(torus_plan *p)
 {
     if (!p)
         return TORUS_OK;
-    torus_group *g = p->group;
+    torus_group *g = p->attachment.group;
     struct td_request q = {.kind = TD_REQUEST_UNPLAN};
     q.u.unplan.group = g->number;
     q.u.unplan.plan = p->number;
     int error = tl_send(g->context, &q, -1);
-    torus_plan **link = &g->plans;
-    while (*link != p)
-        link = &(*link)->next;
-    *link = p->next;
+    tl_group_detach(&p->attachment);
     free(p);
     return error;
-}
-
-/* ---- in one call ---- */
-
-/* struct whole: a transform of a complex array, in blocks of axis 0 before and after. */
-struct whole {
-    uint32_t dimensions;
-    const uint64_t *shape;
-    int type, sign, scale;
-};
-
-static struct torus_fft_desc desc_of(const struct whole *w)
-{
-    struct torus_fft_desc d = {.size = sizeof d,
-                               .dimensions = w->dimensions,
-                               .type = w->type,
-                               .sign = w->sign,
-                               .scale = w->scale};
-    for (uint32_t i = 0; i < w->dimensions; i++)
-        d.shape[i] = w->shape[i];
-    return d;
-}
-
-/* transform plans, executes and frees. What execution said is what remains said. */
-static int transform(torus_group *g, const struct whole *w, const void *source, void *destination)
-{
-    torus_plan *plan = NULL;
-    if (!g || !w->shape)
-        return TORUS_ERR_INVALID;
-    const struct torus_fft_desc d = desc_of(w);
-    int error = torus_plan_fft(g, &d, &plan);
-    if (error != TORUS_OK)
-        return error;
-    error = torus_execute(plan, source, destination);
-    int freed = torus_plan_free(plan);
-    return error != TORUS_OK ? error : freed;
-}
-
-/* prepare looks at everything and takes the memory, so that what is wrong here is told before
- * anything is asked for. */
-static int prepare(torus_group *g, const struct whole *w, const void *source, void *destination,
-                   torus_request *r)
-{
-    const struct torus_fft_desc d = desc_of(w);
-    struct tl_transform *t = r->transform;
-    int error = describe(g->context, &d, &t->describe);
-    if (error == TORUS_OK)
-        error = understand(g, TD_KIND_PLAN_FFT, &t->describe.u.operation.description, &r->planned);
-    return error == TORUS_OK ? place(r, r->planned, source, destination, &t->execute) : error;
-}
-
-static int itransform(torus_group *g, const struct whole *w, const void *source, void *destination,
-                      torus_request **request)
-{
-    if (!g || !w->shape)
-        return TORUS_ERR_INVALID;
-    torus_context *c = g->context;
-    int error = tl_ready(c);
-    if (error != TORUS_OK)
-        return error;
-    if (!request)
-        return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
-    *request = NULL;
-    torus_request *own = tl_request_new(c, NULL, REQUEST_SIMPLE), *r = NULL;
-    struct tl_transform *t = own ? calloc(1, sizeof *t) : NULL;
-    if (!t) {
-        tl_request_free(own);
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
-    }
-    own->transform = t;
-    t->parent = g;
-    g->in_flight++;
-    error = prepare(g, w, source, destination, own);
-    if (error == TORUS_OK)
-        error = torus_idup(g, &t->group, &r);
-    if (error == TORUS_OK) { /* the one that makes the group goes on with all of it */
-        memcpy(r->held, own->held, sizeof r->held);
-        memset(own->held, 0, sizeof own->held);
-        r->planned = own->planned;
-        r->transform = t;
-        own->planned = NULL;
-        own->transform = NULL;
-        *request = r;
-    }
-    tl_request_free(own);
-    return error;
-}
-
-int tl_transform_next(torus_request *r, bool *again)
-{
-    struct tl_transform *t = r->transform;
-    torus_group *g = t->group;
-    struct td_request *q = t->plan ? &t->execute : &t->describe;
-    if (t->plan) {
-        direct(q, t->plan);
-        r->kind = REQUEST_SIMPLE;
-    } else {
-        q->u.operation.group = g->number;
-        q->u.operation.timeout_ns = g->timeout_ns;
-        r->plan = &t->plan;
-        r->kind = REQUEST_PLAN;
-        r->group = g;
-        g->in_flight++;
-    }
-    r->id = q->id = r->context->next_id++;
-    r->sequence = q->u.operation.sequence = g->sequence++;
-    r->turn = g->turn;
-    int error = tl_send(r->context, q, -1);
-    *again = error == TORUS_OK;
-    return error;
-}
-
-void tl_transform_end(torus_request *r)
-{
-    struct tl_transform *t = r->transform;
-    r->transform = NULL;
-    t->parent->in_flight--;
-    (void)torus_plan_free(t->plan);
-    if (t->group)
-        (void)torus_group_free(t->group);
-    free(t);
-}
-
-int torus_fft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
-               int type, int sign, int scale)
-{
-    return transform(g, &(struct whole){2, shape, type, sign, scale}, source, destination);
-}
-
-int torus_fft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
-               int type, int sign, int scale)
-{
-    return transform(g, &(struct whole){3, shape, type, sign, scale}, source, destination);
-}
-
-int torus_ifft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
-                int type, int sign, int scale, torus_request **request)
-{
-    return itransform(g, &(struct whole){2, shape, type, sign, scale}, source, destination,
-                      request);
-}
-
-int torus_ifft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
-                int type, int sign, int scale, torus_request **request)
-{
-    return itransform(g, &(struct whole){3, shape, type, sign, scale}, source, destination,
-                      request);
 }

@@ -1,31 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group of those that are left of a group. The daemons find out who that is. */
-#include <stdlib.h>
+/* shrink: creation of the group of the surviving ranks. The daemons agree on the survivors. */
+#include "subgroup.h"
 
-#include "internal.h"
-
-/* prepare returns the group as if nobody were lost. */
-static torus_group *prepare(const torus_group *from)
-{
-    torus_group *g = calloc(1, sizeof *g);
-    if (g)
-        g->member = calloc(from->size, sizeof *g->member);
-    if (!g || !g->member) {
-        free(g);
-        return NULL;
-    }
-    g->context = from->context;
-    g->world = from->world;
-    g->size = from->size;
-    g->rank = from->rank;
-    g->timeout_ns = from->timeout_ns;
-    g->mode = from->mode;
-    for (uint32_t i = 0; i < g->size; i++)
-        g->member[i] = from->member ? from->member[i] : i;
-    return g;
-}
-
-void tl_group_leave_out(torus_group *g, const uint8_t *lost, uint32_t bytes)
+/* remove_lost removes lost ranks, a bitmap of `bytes` bytes, from a group under creation. */
+static void remove_lost(torus_group *g, const uint8_t *lost, uint32_t bytes)
 {
     uint32_t left = 0, rank = g->rank;
     for (uint32_t i = 0; i < g->size; i++) {
@@ -39,23 +17,31 @@ void tl_group_leave_out(torus_group *g, const uint8_t *lost, uint32_t bytes)
     g->rank = rank;
 }
 
+static int shrink_reply(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    if (reply->kind == TD_REPLY_JOINED && reply->u.joined.lost_bytes)
+        remove_lost(r->new_group, reply->u.joined.lost, reply->u.joined.lost_bytes);
+    return tl_subgroup_reply(r, reply, again);
+}
+
 int torus_ishrink(torus_group *g, torus_group **made, torus_request **request)
 {
-    int error = tl_group_begin(g, made, request);
+    int error = tl_subgroup_begin(g, made, request);
     if (error != TORUS_OK)
         return error;
     torus_context *c = g->context;
-    torus_request *r = tl_request_new(c, NULL, REQUEST_GROUP);
+    torus_request *r = tl_request_new(c, NULL);
     if (r)
-        r->made = prepare(g);
-    if (!r || !r->made) {
+        r->new_group = tl_subgroup_new(g, NULL, g->size, g->rank);
+    if (!r || !r->new_group) {
         tl_request_free(r);
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the group");
     }
     struct td_request q = {.kind = TD_REQUEST_SHRINK};
     q.u.shrink.group = g->number;
     q.u.shrink.timeout_ns = g->timeout_ns;
-    r->world = made;
+    r->on_reply = shrink_reply;
+    r->new_group_out = made;
     return tl_request_submit(r, &q, request);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "status.h"
 
-#include "internal.h"
+#include "socket.h"
 
 int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct td_reply *reply)
 {
@@ -10,6 +10,6 @@ int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct t
     q.u.status.cursor = cursor;
     int error = tl_call(c, &q, -1, -1, reply);
     if (error == TORUS_OK && reply->kind != TD_REPLY_STATUS)
-        return tl_fail(c, TORUS_ERR_PROTOCOL, "the daemon did not answer with its status");
+        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd did not reply with its status");
     return error;
 }

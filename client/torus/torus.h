@@ -30,6 +30,21 @@ extern "C" {
 #define TORUS_API
 #endif
 
+/* Version of this header. */
+#define TORUS_VERSION_MAJOR 0
+#define TORUS_VERSION_MINOR 1
+#define TORUS_VERSION_PATCH 0
+
+/* TORUS_VERSION_NUMBER packs a version into one number, so that versions compare as numbers do. */
+#define TORUS_VERSION_NUMBER                                                                       \
+    (TORUS_VERSION_MAJOR * 0x10000 + TORUS_VERSION_MINOR * 0x100 + TORUS_VERSION_PATCH)
+
+/* torus_version returns the TORUS_VERSION_NUMBER of the library that the program runs with; it may
+ * differ from that of this header. Major: library >> 16; minor: library >> 8 & 255; patch: library
+ * & 255. Before version 1.0 a new minor version may break programs; since then, only a new major.
+ */
+TORUS_API int torus_version(void);
+
 /* Errors. The numbers never change. */
 enum {
     TORUS_PENDING = 1, /* torus_test, torus_wait: not complete yet; no error */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context: state of one connection to the node's daemon, and the sentence of its last error.
+ *
+ * The files of libtorus form layers. A file calls only files of lower layers:
+ *
+ *   open                                    torus_open, torus_close, torus_dispatch
+ *   collectives persistent transform        public forms of the calls
+ *   start plan job subgroup shrink          requests of one kind each
+ *   buffers request                         one call: its buffers; its way to the reply
+ *   staging                                 memory of one buffer
+ *   memory operator group status            what calls use
+ *   socket                                  one request out, one reply in
+ *   context                                 this file
+ *
+ * A call in the other direction goes through struct tl_upcalls or a function pointer of a request.
+ * Owns: nothing; each list belongs to the file that its comment names.
+ * Invariant: one thread at a time uses a context. */
+#ifndef TORUS_CONTEXT_H
+#define TORUS_CONTEXT_H
+
+#include <sys/types.h>
+
+#include "torus/torus.h"
+#include "wire/wire.h"
+
+struct tl_op;
+struct tl_region;
+
+/* struct tl_upcalls: calls from a lower layer to a higher one. */
+struct tl_upcalls {
+    /* reply handles a reply to an earlier request (request.c). */
+    void (*reply)(torus_context *c, const struct td_reply *reply);
+    /* lost completes all pending requests: the connection has ended (request.c). */
+    void (*lost)(torus_context *c, int error, const char *text);
+    /* close runs the torus_close that a callback deferred (open.c). */
+    void (*close)(torus_context *c);
+};
+
+struct torus_context {
+    const struct tl_upcalls *upcalls;
+    int fd;    /* socket to the daemon; -1: not connected */
+    int epoll; /* returned by torus_fd; watches `fd` and `event` */
+    int event; /* eventfd, readable while `finished` is not empty */
+    pid_t pid; /* process that opened the context */
+    bool lost; /* the connection has ended */
+    char error[TD_TEXT_MAX];
+    torus_log_function *log;
+    void *log_user;
+    uint32_t node; /* index of this node */
+    struct td_topology topology;
+    uint64_t operations, staged_bytes, region_bytes; /* as in struct torus_statistics */
+
+    /* socket.c */
+    uint64_t next_id; /* of the next request */
+    bool draining;    /* tl_send is reading replies */
+    uint8_t datagram[TD_DATAGRAM_MAX];
+    struct td_wire_memory decoded;
+
+    /* request.c */
+    torus_request *requests;                  /* pending, in no order */
+    torus_request *finished, **finished_last; /* complete, outcome not returned; oldest first */
+
+    /* open.c */
+    uint32_t holds; /* callbacks that run now; torus_close waits for them */
+    bool closing;   /* a callback called torus_close */
+
+    torus_group *groups; /* group.c */
+
+    /* operator.c */
+    struct tl_op *ops;
+    int next_op;
+
+    /* memory.c */
+    struct tl_region *regions;
+    uint32_t next_region;
+    uint64_t region_bytes_max; /* limit on the regions of all processes of this user */
+    size_t staging_bytes;      /* size of a region for small blocks */
+};
+
+/* tl_fail records the sentence of an error, passes it to the log function, and returns `error`. It
+ * keeps errno. */
+int tl_fail(torus_context *c, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* tl_ready returns TORUS_OK if calls may be made: this process opened the context, and the
+ * connection stands. Else: TORUS_ERR_FORKED, _NO_DAEMON or _SHUTDOWN, with the sentence. */
+int tl_ready(torus_context *c);
+
+/* tl_lost returns TORUS_ERR_SHUTDOWN or another error of an ended connection: it marks the context
+ * as lost and completes all pending requests with `error` and `text`. */
+int tl_lost(torus_context *c, int error, const char *text);
+
+/* tl_hold keeps the context alive while a callback runs. tl_unhold ends one hold; the last one runs
+ * the torus_close that a callback called meanwhile. */
+void tl_hold(torus_context *c);
+void tl_unhold(torus_context *c);
+
+/* tl_now_ns returns CLOCK_MONOTONIC in ns. */
+int64_t tl_now_ns(void);
+
+#endif

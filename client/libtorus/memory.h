@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory: shared memory for torus_alloc and for staging copies.
+ *
+ * A region is a sealed memfd that the daemon has mapped. Small blocks share a region; a large block
+ * has its own. Blocks of a region are listed by address; neighbouring unused blocks are merged.
+ * Owns: the context's regions and their blocks. */
+#ifndef TORUS_MEMORY_H
+#define TORUS_MEMORY_H
+
+#include "context.h"
+
+struct tl_block;
+
+/* tl_memory_allocate returns shared memory of at least `bytes`, aligned to 64 bytes and not zeroed;
+ * NULL with the sentence recorded. tl_memory_free releases it. */
+uint8_t *tl_memory_allocate(torus_context *c, size_t bytes);
+void tl_memory_free(torus_context *c, uint8_t *memory);
+
+/* tl_memory_find writes the place of `bytes` at `pointer` in shared memory, and the block; *block
+ * is NULL for a pointer outside shared memory. It returns TORUS_ERR_INVALID if the buffer begins in
+ * shared memory but is not wholly inside one allocated block. */
+int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct td_place *place,
+                   struct tl_block **block);
+
+/* tl_memory_pin makes torus_free refuse the block until tl_memory_unpin. */
+void tl_memory_pin(struct tl_block *b);
+void tl_memory_unpin(struct tl_block *b);
+
+/* tl_memory_fini unmaps all regions without notice to the daemon. */
+void tl_memory_fini(torus_context *c);
+
+#endif

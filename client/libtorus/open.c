@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open: the life of a context, from torus_open to torus_close. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "group.h"
+#include "memory.h"
+#include "operator.h"
+#include "request.h"
+#include "socket.h"
+
+/* ---- opening ---- */
+
+static const int64_t HANDSHAKE_NS_MAX = 30 * (int64_t)1000000000;
+enum { PATHS = 2 };
+
+/* candidates lists the socket paths to try, and returns their number. */
+static int candidates(const struct torus_open_options *o, char path[PATHS][256])
+{
+    const char *asked = o ? o->socket : NULL, *run = getenv("XDG_RUNTIME_DIR");
+    if (!asked)
+        asked = getenv("TORUS_SOCKET");
+    if (asked && asked[0]) {
+        snprintf(path[0], 256, "%s", asked);
+        return 1;
+    }
+    int count = 0;
+    if (run && run[0])
+        snprintf(path[count++], 256, "%s/torusd/torusd.sock", run);
+    snprintf(path[count++], 256, "/run/torusd/torusd.sock");
+    return count;
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static int find_daemon(torus_context *c, const struct torus_open_options *options)
+{
+    char path[PATHS][256], tried[600] = "";
+    int count = candidates(options, path);
+    for (int i = 0; i < count && c->fd < 0; i++) {
+        c->fd = connect_to(path[i]);
+        size_t length = strlen(tried);
+        if (c->fd < 0)
+            snprintf(tried + length, sizeof tried - length, "%s%s (%s)", i ? ", " : "", path[i],
+                     strerror(errno));
+    }
+    if (c->fd >= 0)
+        return TORUS_OK;
+    return tl_fail(
+        c, TORUS_ERR_NO_DAEMON,
+        "cannot connect to torusd at %s. Start one with `systemctl start torusd` or `torusd "
+        "--config FILE`, or run the program under `torusctl emulate 3x3 -- COMMAND`",
+        tried);
+}
+
+static bool watch_fd(torus_context *c, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+    return fd >= 0 && epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+/* handshake introduces this process to the daemon. */
+static int handshake(torus_context *c)
+{
+    struct td_reply reply;
+    struct td_request q = {.kind = TD_REQUEST_HELLO};
+    q.u.hello.program = program_invocation_short_name;
+    int error = tl_call(c, &q, -1, tl_now_ns() + HANDSHAKE_NS_MAX, &reply);
+    if (error != TORUS_OK)
+        return error;
+    if (reply.kind != TD_REPLY_WELCOME)
+        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to the handshake");
+    c->node = reply.u.welcome.node;
+    c->topology = reply.u.welcome.topology;
+    c->region_bytes_max = reply.u.welcome.region_bytes_max;
+    return TORUS_OK;
+}
+
+static const struct tl_upcalls upcalls = {
+    .reply = tl_request_reply,
+    .lost = tl_request_finish_all,
+    .close = torus_close,
+};
+
+int torus_open(torus_context **context, const struct torus_open_options *options)
+{
+    int saved = errno;
+    if (!context)
+        return TORUS_ERR_INVALID;
+    torus_context *c = *context = calloc(1, sizeof *c);
+    if (!c)
+        return TORUS_ERR_NO_MEMORY;
+    c->upcalls = &upcalls;
+    c->fd = -1;
+    c->pid = getpid();
+    c->next_id = c->next_region = 1;
+    c->finished_last = &c->finished;
+    c->epoll = epoll_create1(EPOLL_CLOEXEC);
+    c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int error =
+        options && options->size != sizeof *options
+            ? tl_fail(c, TORUS_ERR_INVALID,
+                      "torus_open_options.size is %zu, not %zu: set it to sizeof the structure",
+                      options->size, sizeof *options)
+            : find_daemon(c, options);
+    c->staging_bytes = 1 << 20;
+    if (error == TORUS_OK && options && options->staging_bytes)
+        c->staging_bytes = options->staging_bytes;
+    if (error == TORUS_OK && (!watch_fd(c, c->fd) || !watch_fd(c, c->event)))
+        error = tl_fail(c, TORUS_ERR_SYSTEM, "cannot watch the connection: %s", strerror(errno));
+    if (error == TORUS_OK)
+        error = handshake(c);
+    errno = saved;
+    return error;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void torus_close(torus_context *c)
+{
+    int saved = errno;
+    if (!c)
+        return;
+    if (c->holds) { /* a callback runs: its callers still use the context */
+        c->closing = true;
+        return;
+    }
+    bool ours = c->pid == getpid();
+    for (torus_group *g = c->groups; ours && !c->lost && c->fd >= 0 && g; g = g->next) {
+        struct td_request q = {.kind = TD_REQUEST_LEAVE};
+        q.u.operation.group = g->number;
+        tl_send(c, &q, -1);
+    }
+    close_fd(c->fd);
+    close_fd(c->epoll);
+    close_fd(c->event);
+    c->fd = c->epoll = c->event = -1;
+    c->lost = true;
+    while (c->requests) {
+        torus_request *r = c->requests;
+        c->requests = r->next;
+        tl_request_free(r);
+    }
+    while (c->finished) {
+        torus_request *r = c->finished;
+        c->finished = r->next;
+        tl_request_free(r);
+    }
+    while (c->groups)
+        tl_group_free(c->groups);
+    tl_memory_fini(c);
+    while (c->ops) {
+        struct tl_op *op = c->ops;
+        c->ops = op->next;
+        free(op);
+    }
+    free(c);
+    errno = saved;
+}
+
+int torus_iclose(torus_context *c, torus_request **request)
+{
+    torus_request *r = NULL;
+    int error = tl_ready(c);
+    if (error != TORUS_OK)
+        return error;
+    if (request)
+        *request = NULL;
+    if (!request || !(r = tl_request_new(c, NULL)))
+        return request ? tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the request")
+                       : tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
+    uint32_t groups = 0, in_flight = 0;
+    for (torus_group *g = c->groups; g; g = g->next, groups++)
+        in_flight += g->in_flight;
+    if (in_flight) {
+        tl_request_free(r);
+        return tl_fail(
+            c, TORUS_ERR_BUSY,
+            "cannot close: %u operations are in flight; wait for them, or cancel them, first",
+            in_flight);
+    }
+    if (groups == 0) { /* the cancellation of no request: its reply completes the close */
+        struct td_request q = {.kind = TD_REQUEST_CANCEL};
+        return tl_request_submit(r, &q, request);
+    }
+    r->replies_due = groups;
+    r->id = c->next_id++;
+    r->next = c->requests; /* list it before the first LEAVE: replies may arrive before the last
+                              LEAVE is sent */
+    c->requests = r;
+    for (torus_group *g = c->groups; g && error == TORUS_OK; g = g->next) {
+        struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = r->id};
+        q.u.operation.group = g->number;
+        error = tl_send(c, &q, -1);
+    }
+    if (error != TORUS_OK) {
+        tl_request_withdraw(r);
+        return error;
+    }
+    while (c->groups)
+        tl_group_free(c->groups);
+    *request = r;
+    return TORUS_OK;
+}
+
+/* ---- event loops ---- */
+
+int torus_fd(const torus_context *c)
+{
+    return c->epoll;
+}
+
+int torus_dispatch(torus_context *c)
+{
+    if (c->pid != getpid())
+        return tl_ready(c);
+    int got = c->lost ? TORUS_ERR_SHUTDOWN : TORUS_OK;
+    while (got == TORUS_OK)
+        got = tl_receive(c);
+    tl_hold(c);
+    tl_request_callbacks(c);
+    tl_unhold(c);
+    return got == TORUS_PENDING ? TORUS_OK : got;
+}

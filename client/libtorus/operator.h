@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operator: user-defined operators.
+ *
+ * The daemon moves the elements; the library combines them when the request completes.
+ * Owns: the context's operators. */
+#ifndef TORUS_OPERATOR_H
+#define TORUS_OPERATOR_H
+
+#include "context.h"
+
+struct tl_block;
+
+struct tl_op {
+    struct tl_op *next;
+    int number; /* as in `op` of a call */
+    torus_op_function *function;
+    void *user;
+    size_t bytes;    /* of one element */
+    uint64_t digest; /* of the name, size and commutativity: equal on all ranks */
+    uint32_t users;  /* requests in flight that use it */
+};
+
+/* struct tl_fold: the reduction that remains when the blocks of all ranks have arrived. Block k
+ * becomes the result up to rank k; the last block is copied out. */
+struct tl_fold {
+    struct tl_op *op; /* NULL: no reduction */
+    uint8_t *memory;  /* `blocks` blocks of `block` bytes */
+    size_t block;     /* bytes */
+    uint32_t blocks;
+    void *out;                  /* destination of the last block; NULL: none */
+    struct tl_block *block_out; /* pinned block that contains `out`; NULL: plain memory */
+};
+
+/* tl_op_find returns the operator with a number; NULL: none. */
+struct tl_op *tl_op_find(const torus_context *c, int number);
+
+/* tl_op_digest returns the digest of a reduction of this kind by the operator. */
+uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind);
+
+/* tl_fold_run combines the blocks in the order of ranks and copies the last one out. */
+void tl_fold_run(const struct tl_fold *fold);
+
+#endif

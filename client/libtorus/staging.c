@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "staging.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* copy_pieces copies a buffer to its staging copy, where the pieces are contiguous; or back. */
+static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, uint8_t *caller,
+                        uint8_t *memory, bool back)
+{
+    for (uint32_t i = 0; i < pieces; memory += piece[i++].bytes)
+        if (back)
+            memcpy(caller + piece[i].at, memory, piece[i].bytes);
+        else
+            memcpy(memory, caller + piece[i].at, piece[i].bytes);
+}
+
+void tl_binding_release(torus_context *c, struct tl_binding *b, bool results)
+{
+    const struct tl_piece all = {0, 0, b->bytes}, *piece = b->piece ? b->piece : &all;
+    if (b->copy && b->out && results)
+        copy_pieces(piece, b->piece ? b->pieces : 1, b->out, b->copy, true);
+    if (b->copy)
+        tl_memory_free(c, b->copy);
+    if (b->block)
+        tl_memory_unpin(b->block);
+    free(b->piece);
+    *b = (struct tl_binding){0};
+}
+
+/* keep_pieces records where to copy the results. It returns false if there is no memory. */
+static bool keep_pieces(struct tl_binding *b, const struct tl_buffer *buffer)
+{
+    if (!buffer->piece || !buffer->copy_out)
+        return true;
+    b->piece = malloc((buffer->pieces ? buffer->pieces : 1) * sizeof *b->piece);
+    b->pieces = buffer->pieces;
+    if (b->piece)
+        memcpy(b->piece, buffer->piece, buffer->pieces * sizeof *b->piece);
+    return b->piece != NULL;
+}
+
+/* make_copy allocates the staging copy of a buffer and fills it if the daemon reads the buffer. */
+static int make_copy(torus_context *c, struct tl_binding *b, const struct tl_buffer *buffer,
+                     struct td_place *place)
+{
+    struct tl_block *block = NULL;
+    if (!keep_pieces(b, buffer))
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    if (!(b->copy = tl_memory_allocate(c, buffer->bytes)))
+        return TORUS_ERR_NO_MEMORY;
+    b->bytes = buffer->bytes;
+    b->out = buffer->copy_out && !buffer->scratch ? buffer->pointer : NULL;
+    const struct tl_piece all = {0, 0, buffer->bytes},
+                          *piece = buffer->piece ? buffer->piece : &all;
+    if (buffer->copy_in)
+        copy_pieces(piece, buffer->piece ? buffer->pieces : 1, buffer->pointer, b->copy, false);
+    if (!buffer->scratch)
+        c->staged_bytes += buffer->bytes;
+    return tl_memory_find(c, b->copy, buffer->bytes, place, &block);
+}
+
+int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alignment,
+                   struct tl_binding *b, struct td_place *place, bool *staged)
+{
+    *place = (struct td_place){0};
+    *staged = false;
+    if (buffer->bytes == 0)
+        return TORUS_OK;
+    if (!buffer->pointer && !buffer->scratch)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "the buffer is NULL, but the call needs %zu bytes there", buffer->bytes);
+    struct tl_block *block = NULL;
+    int error = buffer->scratch ? TORUS_OK
+                                : tl_memory_find(c, buffer->pointer, buffer->extent, place, &block);
+    if (error != TORUS_OK)
+        return error;
+    b->block = block;
+    if (block)
+        tl_memory_pin(block);
+    if (block && !buffer->must_stage && (uintptr_t)buffer->pointer % alignment == 0)
+        return TORUS_OK;
+    *staged = true;
+    return make_copy(c, b, buffer, place);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* staging: shared memory of one buffer of an operation.
+ *
+ * The daemon reads and writes shared memory only. A buffer inside torus_alloc memory is used in
+ * place, if its alignment allows that. Any other buffer gets a staging copy: the pieces of the
+ * buffer, contiguous and in order. */
+#ifndef TORUS_STAGING_H
+#define TORUS_STAGING_H
+
+#include "memory.h"
+
+/* struct tl_piece: bytes of a buffer that belong to one rank. */
+struct tl_piece {
+    uint32_t rank;
+    size_t at, bytes; /* `at`: from the start of the buffer */
+};
+
+/* struct tl_buffer: the source or the destination of an operation. */
+struct tl_buffer {
+    uint8_t *pointer;       /* NULL: no memory of the caller, see `scratch` */
+    struct tl_piece *piece; /* ordered by rank; NULL: one piece of all bytes at 0 */
+    uint32_t pieces;
+    size_t bytes;           /* of all pieces together */
+    size_t extent;          /* end of the last piece, from `pointer` */
+    bool copy_in, copy_out; /* contents of a staging copy: come from the caller, return to it */
+    bool must_stage;        /* the daemon must not use the caller's memory itself */
+    bool scratch;           /* memory of the library; the caller never sees it */
+};
+
+/* struct tl_binding: shared memory that an operation in flight uses for one buffer. */
+struct tl_binding {
+    struct tl_block *block; /* pinned block of torus_alloc that contains the buffer; or NULL */
+    uint8_t *copy;          /* the staging copy; NULL: the buffer is used in place */
+    uint8_t *out;           /* destination of the copy at completion; NULL: none */
+    struct tl_piece *piece; /* owned; as in struct tl_buffer */
+    uint32_t pieces;
+    size_t bytes;
+};
+
+/* tl_buffer_bind makes shared memory available for a buffer, and writes its place; a buffer of no
+ * bytes has an empty place. *staged: the place is a staging copy, whose pieces are contiguous. It
+ * returns TORUS_ERR_INVALID or _NO_MEMORY with the sentence; then tl_binding_release is due too. */
+int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alignment,
+                   struct tl_binding *b, struct td_place *place, bool *staged);
+
+/* tl_binding_release unpins or frees the memory. `results`: it copies results to the caller first.
+ */
+void tl_binding_release(torus_context *c, struct tl_binding *b, bool results);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "subgroup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "socket.h"
+
+/* First value in the hash of a creation number. */
+enum { BY_SPLIT = 1, BY_LIST = 2 };
+
+/* ---- a group under creation ---- */
+
+torus_group *tl_subgroup_new(const torus_group *from, const uint64_t *ranks, uint32_t count,
+                             uint32_t rank)
+{
+    torus_group *g = calloc(1, sizeof *g);
+    if (g)
+        g->member = calloc(count, sizeof *g->member);
+    if (!g || !g->member) {
+        free(g);
+        return NULL;
+    }
+    g->context = from->context;
+    g->world = from->world;
+    g->size = count;
+    g->rank = rank;
+    g->timeout_ns = from->timeout_ns;
+    g->mode = from->mode;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t parent_rank = ranks ? (uint32_t)ranks[i] : i;
+        g->member[i] = from->member ? from->member[parent_rank] : parent_rank;
+    }
+    return g;
+}
+
+int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    torus_group *g = r->new_group;
+    (void)again;
+    if (reply->kind != TD_REPLY_JOINED || reply->u.joined.size != g->size ||
+        reply->u.joined.rank != g->rank)
+        return tl_fail(r->context, TORUS_ERR_PROTOCOL,
+                       "torusd sent an unexpected reply to the creation of a group");
+    r->new_group = NULL;
+    tl_group_link(g, reply->u.joined.group);
+    *r->new_group_out = g;
+    return TORUS_OK;
+}
+
+static struct td_request group_request(const torus_group *from, uint64_t number,
+                                       const uint64_t *ranks, uint32_t count)
+{
+    struct td_request q = {.kind = TD_REQUEST_GROUP};
+    q.u.make.group = from->number;
+    q.u.make.number = number;
+    q.u.make.member = ranks;
+    q.u.make.members = count;
+    return q;
+}
+
+/* ---- split ---- */
+
+struct split_choice {
+    int32_t colour, key;
+};
+
+/* struct member: sort key of a member of the new group. */
+struct member {
+    int32_t key;
+    uint32_t rank;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->rank < y->rank ? -1 : 1;
+}
+
+/* list_colour lists the ranks that gave the colour of this rank, ordered by key, and returns their
+ * number. *own is the index of this rank. */
+static uint32_t list_colour(const torus_group *g, const struct split_choice *all,
+                            struct member *member, uint64_t *ranks, uint32_t *own)
+{
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < g->size; rank++)
+        if (all[rank].colour == all[g->rank].colour)
+            member[count++] = (struct member){all[rank].key, rank};
+    qsort(member, count, sizeof *member, by_key);
+    for (uint32_t i = 0; i < count; i++) {
+        ranks[i] = member[i].rank;
+        if (member[i].rank == g->rank)
+            *own = i;
+    }
+    return count;
+}
+
+/* split_reply creates the group of this rank's colour from the choices of all ranks. */
+static int split_reply(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    const torus_group *g = r->group;
+    torus_context *c = r->context;
+    const struct split_choice *all = (const struct split_choice *)(const void *)r->binding[1].copy;
+    if (reply->kind != TD_REPLY_DONE)
+        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to a split");
+    if (all[g->rank].colour == TORUS_UNDEFINED)
+        return TORUS_OK;
+    struct member *member = calloc(g->size, sizeof *member);
+    uint64_t *ranks = calloc(g->size, sizeof *ranks);
+    uint32_t own = 0, count = member && ranks ? list_colour(g, all, member, ranks, &own) : 0;
+    r->new_group = count ? tl_subgroup_new(g, ranks, count, own) : NULL;
+    free(member);
+    int error =
+        r->new_group ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the group");
+    if (error == TORUS_OK) {
+        struct td_request q = group_request(
+            g, td_hash_add(td_hash_add(TD_HASH_START, BY_SPLIT), r->sequence), ranks, count);
+        r->on_reply = tl_subgroup_reply;
+        r->id = q.id = c->next_id++;
+        error = tl_send(c, &q, -1);
+        *again = error == TORUS_OK;
+    }
+    free(ranks);
+    if (*again)
+        tl_request_unbind(r);
+    return error;
+}
+
+int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made,
+                 torus_request **request)
+{
+    torus_request *r = NULL;
+    if (!g || !made)
+        return TORUS_ERR_INVALID;
+    *made = NULL;
+    if (colour < 0 && colour != TORUS_UNDEFINED)
+        return tl_fail(g->context, TORUS_ERR_INVALID,
+                       "split: colour %d is neither 0 or more nor TORUS_UNDEFINED", colour);
+    struct split_choice own = {colour, key};
+    const struct tl_buffer from = {.pointer = (uint8_t *)&own,
+                                   .bytes = sizeof own,
+                                   .extent = sizeof own,
+                                   .copy_in = true,
+                                   .must_stage = true};
+    const struct tl_buffer to = {.bytes = g->size * sizeof own, .scratch = true};
+    bool staged = false;
+    int error = tl_request_begin(g, request, &r);
+    if (error != TORUS_OK)
+        return error;
+    struct td_request q = {.kind = TD_REQUEST_OPERATION};
+    q.u.operation.group = g->number;
+    q.u.operation.timeout_ns = g->timeout_ns;
+    q.u.operation.call = (struct td_call){.kind = TD_KIND_ALLGATHER,
+                                          .type = TD_TYPE_INT32,
+                                          .count = 2,
+                                          .digest = td_call_digest(TD_DIGEST_SPLIT, 0)};
+    r->on_reply = split_reply;
+    r->new_group_out = made;
+    error = tl_buffer_bind(g->context, &from, 1, &r->binding[0], &q.u.operation.source, &staged);
+    if (error == TORUS_OK)
+        error =
+            tl_buffer_bind(g->context, &to, 1, &r->binding[1], &q.u.operation.destination, &staged);
+    if (error == TORUS_OK)
+        return tl_request_submit(r, &q, request);
+    tl_request_free(r);
+    return error;
+}
+
+int torus_split(torus_group *g, int32_t colour, int32_t key, torus_group **made)
+{
+    torus_request *r = NULL;
+    return tl_request_wait(torus_isplit(g, colour, key, made, &r), &r);
+}
+
+/* ---- by a list ---- */
+
+/* count_creation writes how many groups this list of ranks of g has created before, and counts one
+ * more. */
+static int count_creation(torus_group *g, const uint64_t *ranks, uint32_t count,
+                          uint64_t *count_before)
+{
+    uint64_t list = td_hash_add(TD_HASH_START, count);
+    for (uint32_t i = 0; i < count; i++)
+        list = td_hash_add(list, ranks[i]);
+    struct tl_creations *b = g->creations;
+    while (b && b->list != list)
+        b = b->next;
+    if (!b && (b = calloc(1, sizeof *b))) {
+        b->list = list;
+        b->next = g->creations;
+        g->creations = b;
+    }
+    if (b)
+        *count_before = b->count++;
+    return b ? TORUS_OK : TORUS_ERR_NO_MEMORY;
+}
+
+/* copy_list copies a list of ranks (NULL: all of the group) and finds the index of this rank. */
+static int copy_list(const torus_group *g, const uint32_t *ranks, uint32_t count, uint64_t *list,
+                     uint32_t *own)
+{
+    *own = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = ranks ? ranks[i] : i;
+        if (list[i] == g->rank)
+            *own = i;
+        if (list[i] >= g->size)
+            return tl_fail(g->context, TORUS_ERR_INVALID,
+                           "rank %u is not in the group, which has size %u", (uint32_t)list[i],
+                           g->size);
+    }
+    return *own != UINT32_MAX
+               ? TORUS_OK
+               : tl_fail(g->context, TORUS_ERR_INVALID,
+                         "rank %u must be in the list of the group that it creates", g->rank);
+}
+
+/* send_list starts the creation of a group; `own` is the index of this rank in the list. */
+static int send_list(torus_group *g, const uint64_t *list, uint32_t count, uint32_t own,
+                     torus_group **made, torus_request **request)
+{
+    uint64_t count_before = 0;
+    torus_request *r = tl_request_new(g->context, NULL);
+    if (r)
+        r->new_group = tl_subgroup_new(g, list, count, own);
+    if (!r || !r->new_group || count_creation(g, list, count, &count_before) != TORUS_OK) {
+        tl_request_free(r);
+        return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory");
+    }
+    struct td_request q = group_request(
+        g, td_hash_add(td_hash_add(TD_HASH_START, BY_LIST), count_before), list, count);
+    r->on_reply = tl_subgroup_reply;
+    r->new_group_out = made;
+    return tl_request_submit(r, &q, request);
+}
+
+int tl_subgroup_begin(const torus_group *g, torus_group **made, torus_request **request)
+{
+    if (!g || !made)
+        return TORUS_ERR_INVALID;
+    *made = NULL;
+    if (!request)
+        return tl_fail(g->context, TORUS_ERR_INVALID, "request is NULL");
+    *request = NULL;
+    return tl_ready(g->context);
+}
+
+/* create starts a group of the listed ranks; NULL: of all ranks. */
+static int create(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made,
+                  torus_request **request)
+{
+    int error = tl_subgroup_begin(g, made, request);
+    if (error != TORUS_OK)
+        return error;
+    torus_context *c = g->context;
+    if (count == 0 || count > g->size)
+        return tl_fail(c, TORUS_ERR_INVALID, "cannot create a group of %u ranks: expected 1 to %u",
+                       count, g->size);
+    uint32_t own = 0;
+    uint64_t *list = calloc(count, sizeof *list);
+    if (!list)
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    error = copy_list(g, ranks, count, list, &own);
+    if (error == TORUS_OK)
+        error = send_list(g, list, count, own, made, request);
+    free(list);
+    return error;
+}
+
+int torus_igroup_create(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made,
+                        torus_request **request)
+{
+    if (g && made && !ranks)
+        return tl_fail(g->context, TORUS_ERR_INVALID, "the list of ranks is NULL");
+    return create(g, ranks, count, made, request);
+}
+
+int torus_group_create(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made)
+{
+    torus_request *r = NULL;
+    return tl_request_wait(torus_igroup_create(g, ranks, count, made, &r), &r);
+}
+
+int torus_idup(torus_group *g, torus_group **made, torus_request **request)
+{
+    return create(g, NULL, g ? g->size : 0, made, request);
+}
+
+int torus_dup(torus_group *g, torus_group **made)
+{
+    torus_request *r = NULL;
+    return tl_request_wait(torus_idup(g, made, &r), &r);
+}
+
+/* ---- release ---- */
+
+int torus_group_free(torus_group *g)
+{
+    if (!g)
+        return TORUS_ERR_INVALID;
+    if (!g->member)
+        return tl_fail(g->context, TORUS_ERR_INVALID,
+                       "torus_group_free cannot free the world group: call torus_leave");
+    return torus_leave(g);
+}
