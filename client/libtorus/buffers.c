@@ -6,7 +6,7 @@
 #include "base/hash.h"
 
 static const char *const ROOT_ALONE = "only the root may pass TORUS_IN_PLACE";
-static const char *const OVERFLOWS = "the counts exceed 2^63 bytes";
+static const char *const OVERFLOWS = "the counts overflow: together more than 2^63 - 1 bytes";
 
 static bool at_root(const struct tl_work *w)
 {

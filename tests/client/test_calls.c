@@ -122,13 +122,13 @@ static void wrong_calls_are_refused_and_not_made(void **state)
     torus_persistent *p = NULL;
     open_both("");
     torus_group *g = world[0];
-    REFUSED(torus_scatter(g, TORUS_IN_PLACE, b, 1, t, 0), "its destination can");
-    REFUSED(torus_scatter(g, a, TORUS_IN_PLACE, 1, t, 1), "root alone");
-    REFUSED(torus_scatterv(g, a, ones, NULL, TORUS_IN_PLACE, 1, t, 1), "root alone");
-    REFUSED(torus_gather(g, TORUS_IN_PLACE, b, 1, t, 1), "root alone");
-    REFUSED(torus_gatherv(g, TORUS_IN_PLACE, 1, b, ones, NULL, t, 1), "root alone");
-    REFUSED(torus_reduce(g, TORUS_IN_PLACE, b, 1, t, TORUS_SUM, 1), "root alone");
-    REFUSED(torus_gather(g, a, TORUS_IN_PLACE, 1, t, 0), "the source can");
+    REFUSED(torus_scatter(g, TORUS_IN_PLACE, b, 1, t, 0), "as the destination, not as the source");
+    REFUSED(torus_scatter(g, a, TORUS_IN_PLACE, 1, t, 1), "only the root may");
+    REFUSED(torus_scatterv(g, a, ones, NULL, TORUS_IN_PLACE, 1, t, 1), "only the root may");
+    REFUSED(torus_gather(g, TORUS_IN_PLACE, b, 1, t, 1), "only the root may");
+    REFUSED(torus_gatherv(g, TORUS_IN_PLACE, 1, b, ones, NULL, t, 1), "only the root may");
+    REFUSED(torus_reduce(g, TORUS_IN_PLACE, b, 1, t, TORUS_SUM, 1), "only the root may");
+    REFUSED(torus_gather(g, a, TORUS_IN_PLACE, 1, t, 0), "as the source, not as the destination");
     REFUSED(torus_alltoall(g, a, a, 1, t), "overlap");
     REFUSED(torus_prefix(g, b + 1, b, 1, t, TORUS_SUM), "overlap");
     REFUSED(torus_alltoallv(g, a, NULL, NULL, b, ones, NULL, t), "NULL");
@@ -139,9 +139,10 @@ static void wrong_calls_are_refused_and_not_made(void **state)
     REFUSED(torus_allreduce(g, a, b, SIZE_MAX / 4 + 2, t, TORUS_SUM), "overflow");
     REFUSED(torus_neighbour_alltoall(g, NULL, a, b, 1, t), "torus_grid.size");
     struct torus_grid grid = {.size = sizeof grid, .dimensions = 2, .extent = {2, 2}};
-    REFUSED(torus_neighbour_alltoall(g, &grid, a, b, 1, t), "number of ranks");
+    REFUSED(torus_neighbour_alltoall(g, &grid, a, b, 1, t), "the size of the group");
     grid.extent[0] = 1;
-    REFUSED(torus_neighbour_alltoall(g, &grid, TORUS_IN_PLACE, b, 1, t), "in place");
+    REFUSED(torus_neighbour_alltoall(g, &grid, TORUS_IN_PLACE, b, 1, t),
+            "do not support TORUS_IN_PLACE");
     REFUSED(torus_neighbour_alltoallv(g, &grid, a, NULL, NULL, b, ones, NULL, t), "NULL");
     REFUSED(torus_reduce(g, a, b, 1, TORUS_OPAQUE, TORUS_SUM, 0), "type");
     REFUSED(torus_reduce(g, a, b, 1, t, 4711, 0), "operator");
@@ -151,7 +152,7 @@ static void wrong_calls_are_refused_and_not_made(void **state)
     REFUSED(torus_allgather(g, NULL, b, 1, t), "NULL");
     REFUSED(torus_set_reproducible(g, 3), "mode");
     int op = op_of(0, "sum");
-    REFUSED(torus_reduce(g, a, b, 1, TORUS_DOUBLE, op, 0), "size that the operator has");
+    REFUSED(torus_reduce(g, a, b, 1, TORUS_DOUBLE, op, 0), "torus_op_create was given");
     REFUSED(torus_reduce(g, a, b, 1, t, op, 2), "root");
     REFUSED(torus_allreduce(g, a, NULL, 1, t, op), "NULL");
     REFUSED(torus_allreduce(g, a, b, SIZE_MAX / 2, t, op), "overflow");
