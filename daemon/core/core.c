@@ -8,7 +8,8 @@
 #include "core/membership/communicator.h"
 #include "core/membership/job.h"
 #include "core/membership/shrink.h"
-#include "core/net/fabric_routed.h"
+#include "core/net/fabric.h"
+#include "core/net/health.h"
 #include "core/net/inflight.h"
 #include "core/net/link.h"
 #include "core/operation/engine.h"
@@ -17,6 +18,7 @@
 #include "core/operation/sync.h"
 #include "core_internal.h"
 #include "inspect.h"
+#include "core/net/session.h"
 
 /* ---- life ---- */
 
@@ -50,12 +52,13 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
+    core->fabric =
+        options->settings.tuning.fabric == TD_FABRIC_ROUTED ? &td_fabric_routed : &td_fabric_direct;
     if (!td_link_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
-    if (options->settings.tuning.fabric == TD_FABRIC_ROUTED &&
-        !(core->torus = td_torus_create(core))) {
+    if (!core->fabric->init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -77,7 +80,7 @@ void td_core_destroy(struct td_core *core)
 void td_core_usage(const struct td_core *core, struct td_usage *counts)
 {
     *counts = (struct td_usage){.operations = core->operations,
-                                .computing = core->flights,
+                                .computing = core->inflights,
                                 .arena_used = td_arena_used(core->arena),
                                 .scratch_used = core->scratch.used};
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
@@ -94,14 +97,19 @@ void td_core_usage(const struct td_core *core, struct td_usage *counts)
             counts->plans++;
     }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        counts->packets_unacknowledged += td_link_kept(&core->link[n]);
+        counts->packets_unacknowledged += core->link[n].lane->held;
 }
 
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
 {
     unsigned count = 0;
     spans[count++] = (struct td_span){core, offsetof(struct td_core, options)};
-    return core->torus ? td_torus_spans(core, spans, count) : count;
+    return core->fabric->spans(core, spans, count);
+}
+
+const struct td_router *td_core_router(const struct td_core *core)
+{
+    return core->fabric->router(core);
 }
 
 /* ---- stopping ---- */
@@ -116,7 +124,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
     bool drained = !td_operation_running(core);
     if (drained)
         td_communicator_stop(core);
-    if (drained && core->operations == 0 && core->flights == 0) {
+    if (drained && core->operations == 0 && core->inflights == 0) {
         core->stopped = true;
         td_core_act(core, TD_ACTION_STOPPED);
     }
@@ -124,11 +132,6 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
 }
 
 /* ---- inspection ---- */
-
-const struct td_router *td_core_router(const struct td_core *core)
-{
-    return td_torus_router(core);
-}
 
 bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
                      struct td_compute *landing)
@@ -155,11 +158,12 @@ static void take_message(struct td_core *core, uint32_t from, const struct td_me
         return;
     case TD_MESSAGE_RANK_LOST:
     case TD_MESSAGE_NODE_LOST:
+        if (m->kind == TD_MESSAGE_NODE_LOST && m->instance == 0)
+            core->fabric->neighbour_lost(core, from, m);
         td_communicator_notice(core, from, m);
         return;
     case TD_MESSAGE_DELIVERED:
-        if (core->torus)
-            td_torus_delivered(core, from, m->token);
+        core->fabric->delivered(core, from, m->token);
         return;
     case TD_MESSAGE_RESUME: /* the link has dealt with it */
         return;
@@ -220,7 +224,6 @@ const struct td_notices td_core_notices = {
     .in_flight_end = td_operation_flight_over,
     .packet_view = td_operation_view,
     .packet_name = td_operation_name,
-    .queues_have_room = td_engine_queues_have_room,
     .route_lost = route_lost,
     .client_gone = client_gone,
     .seat_lost = td_operation_seat_lost,
@@ -278,21 +281,20 @@ static void take_event(struct td_core *core, const struct td_event *e)
 {
     switch (e->kind) {
     case TD_EVENT_WAKE:
-        if (core->torus)
-            td_torus_turn(core);
+        core->fabric->turn(core);
         return;
     case TD_EVENT_PACKET:
         td_link_packet(core, e->u.packet.node, &e->u.packet.packet, e->u.packet.buffer);
         return;
     case TD_EVENT_TREE_MESSAGE:
-        if (td_link_message(core, e->u.tree.node, e->u.tree.message))
+        if (td_session_message(core, e->u.tree.node, e->u.tree.message))
             take_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:
-        td_link_up(core, e->u.link.node, e->u.link.incarnation);
+        td_session_up(core, e->u.link.node, e->u.link.incarnation);
         return;
     case TD_EVENT_LINK_DOWN:
-        td_link_down(core, e->u.link.node, e->u.link.text, e->u.link.refused);
+        td_session_down(core, e->u.link.node, e->u.link.text, e->u.link.refused);
         return;
     case TD_EVENT_SENT:
         td_link_sent(core, e->u.sent.handle);
@@ -326,14 +328,13 @@ static void take_event(struct td_core *core, const struct td_event *e)
 static void fetch(const struct td_core *core, const struct td_event *e)
 {
     if (e->kind == TD_EVENT_PACKET) {
-        if (core->torus)
-            td_torus_fetch_packet(core, e->u.packet.node);
+        core->fabric->prefetch(core, e->u.packet.node);
         if (e->u.packet.packet.destination == core->node)
             __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
         __builtin_prefetch(&core->link[e->u.tree.node], 1);
-        if (core->torus && e->u.tree.message->kind == TD_MESSAGE_DELIVERED)
-            td_torus_fetch_ticket(core, e->u.tree.message->token);
+        if (e->u.tree.message->kind == TD_MESSAGE_DELIVERED)
+            core->fabric->prefetch_ticket(core, e->u.tree.message->token);
     }
 }
 
@@ -344,7 +345,7 @@ static void look_at_timers(struct td_core *core)
         return;
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
-    td_link_timers(core);
+    td_session_timers(core);
     td_job_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
@@ -408,6 +409,6 @@ td_time td_core_deadline(const struct td_core *core)
 {
     if (core->work)
         return core->now;
-    td_time turn = core->torus ? td_torus_wake_at(core) : TD_TIME_NEVER;
+    td_time turn = core->fabric->wake_at(core);
     return turn < core->alarm ? turn : core->alarm;
 }

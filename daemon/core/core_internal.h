@@ -34,7 +34,9 @@ struct td_forming;
 struct td_job;
 struct td_link;
 struct td_inflight;
-struct td_torus;
+struct td_held;
+struct td_fabric;
+struct td_routed;
 
 enum { TD_CLIENT_BUCKETS = 256, TD_GONE_MAX = 256 };
 
@@ -53,20 +55,23 @@ struct td_core {
     td_time alarm; /* when a timer next wants to be looked at */
     td_time heartbeat_at;
     struct td_task *work, **work_last;
-    struct td_link *link;            /* [nodes] */
-    struct td_torus *torus;          /* NULL on the direct fabric */
-    struct td_operation *backlogged; /* operations that wait for room in the queues: engine.h */
+    struct td_link *link; /* [nodes] */
+    const struct td_fabric *fabric;
+    struct td_routed *routed; /* the routed fabric's state; only fabric_routed*.c read it */
     struct td_arena *arena;
-    struct td_communicator *communicators;     /* newest first */
-    struct td_inflight *flights_free, *flight; /* [TD_INFLIGHTS_MAX] */
-    uint32_t flights;
-    uint32_t flights_used; /* of the pool, ever; those after them were never touched */
+    struct td_communicator *communicators;         /* newest first */
+    struct td_inflight *inflights_free, *inflight; /* [TD_INFLIGHTS_MAX] */
+    struct td_held *held;                          /* held packets (net/inflight.h) */
+    uint32_t held_left, held_free, held_used;
+    uint32_t inflights;
+    uint32_t inflights_used; /* records ever used; the memory of the others is untouched */
     uint32_t node;
     bool stopping, stopped;
 
     struct td_core_options options;
     struct td_settings settings;
     uint64_t random;
+    uint8_t *held_memory;           /* the allocation that `held` lies in */
     uint8_t *pad;                   /* [TD_PAD_BYTES] what the actions of this step point to */
     struct td_region *dead_regions; /* to be released by the driver */
     struct td_task dead_task;
@@ -77,6 +82,8 @@ struct td_core {
     uint64_t next_token;
     uint32_t next_communicator;
     uint32_t operations;
+    uint32_t tree_neighbours;
+    uint16_t tree_neighbour[TD_TREE_CHILDREN_MAX + 1]; /* parent and children in the node tree */
     uint32_t beaten;         /* nodes that a tick under way has come past */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;

@@ -8,7 +8,9 @@
 #include "core/net/link.h"
 #include "core/operation/operation.h"
 #include "core/membership/shrink.h"
-#include "core/net/fabric_routed.h"
+#include "core/net/fabric.h"
+#include "core/net/router.h"
+#include "core/net/health.h"
 
 /* struct page: rows from `cursor` on go into the reply until it is full. */
 struct page {
@@ -240,14 +242,14 @@ static void list_router(struct page *p, const struct td_router_counts *counts)
 static void list_queues(struct page *p)
 {
     struct td_core *core = p->core;
-    const struct td_router *router = td_torus_router(core);
+    const struct td_router *router = core->fabric->router(core);
     struct td_router_counts counts;
     if (router)
         td_router_look(router, &counts);
     list_router(p, router ? &counts : NULL);
     for (unsigned d = 0; router && d < 2 * core->options.topology.dimensions; d++) {
-        struct td_torus_way way;
-        td_torus_look(core, d, &way);
+        struct td_fabric_port way;
+        core->fabric->inspect(core, d, &way);
         struct td_status_row *row = way.neighbour == core->node ? NULL : next_row(p);
         if (!row)
             continue;

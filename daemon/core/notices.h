@@ -35,7 +35,7 @@ struct td_notices {
 
     /* packet unpacks the payload of a packet whose destination is this node. It returns false if no
      * live operation expects the packet; the buffer then stays the caller's. Otherwise net hears
-     * of the buffer's release through its own functions (td_link_freed, td_torus_freed). */
+     * of the buffer's release through the fabric (unpacked). */
     bool (*packet)(struct td_core *core, uint32_t origin, const struct td_packet *packet,
                    uint32_t buffer);
     /* delivered: the destination has all bytes of a SEND step. */
@@ -50,9 +50,6 @@ struct td_notices {
     void (*packet_view)(const struct td_operation *operation, struct td_view *view);
     /* packet_name fills in the instance, group and sequence number of an operation's packet. */
     void (*packet_name)(const struct td_operation *operation, struct td_packet *packet);
-    /* queues_have_room: packets have left the queues, so a SEND step that found no room may be
-     * tried again. It is called at the end of each turn of the routed fabric. */
-    void (*queues_have_room)(struct td_core *core);
     /* route_lost: a lost node lies on the route of an operation's packets. The operation's group is
      * broken. */
     void (*route_lost)(struct td_core *core, struct td_operation *operation, uint32_t node,

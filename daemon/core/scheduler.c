@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/net/link.h"
+#include "core/net/session.h"
 #include "base/hash.h"
 #include "core_internal.h"
 
@@ -104,7 +105,7 @@ void td_core_send(struct td_core *core, uint32_t node, const struct td_message *
     a->u.tree.message = *m;
     memset(&a->u.tree.payload, 0, offsetof(struct td_slice, level));
     memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
-    td_link_seal(core, a);
+    td_session_seal(core, a);
 }
 
 struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,

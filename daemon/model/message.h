@@ -114,7 +114,7 @@ enum td_status_section {
 
 /* What the numbers of the QUEUES section are: those of the node, */
 enum td_queues_number {
-    TD_QUEUES_FABRIC, /* enum td_fabric; on the direct one the row ends here and is the only one */
+    TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct one the row ends here and is the only one */
     TD_QUEUES_PACKET_BYTES,
     TD_QUEUES_LINK_RATE,
     TD_QUEUES_SLOTS, /* bounds: struct td_router_rules */

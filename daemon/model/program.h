@@ -207,7 +207,7 @@ enum td_ride {
     TD_RIDE_FLOOD,   /* the same, or nothing, from neighbour to neighbour: without the tree */
 };
 
-enum td_fabric { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
+enum td_fabric_kind { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
 enum td_alltoall {
     TD_ALLTOALL_AUTO,
     TD_ALLTOALL_RANDOM,
@@ -244,7 +244,7 @@ enum td_barriers { TD_BARRIERS_HOP, TD_BARRIERS_PHASE, TD_BARRIERS_NONE };
 
 /* struct td_tuning: choices among methods and within them, the same on all nodes. */
 struct td_tuning {
-    uint8_t fabric;        /* enum td_fabric */
+    uint8_t fabric;        /* enum td_fabric_kind */
     uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
     uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
     uint8_t spread;        /* enum td_rooted_tree */

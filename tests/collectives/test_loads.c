@@ -264,7 +264,7 @@ static void bounds_are_those_of_the_table(void **unused)
 
 /* ---- selection ---- */
 
-static void expect_choice(const char *shape, enum td_fabric fabric, uint32_t left_out,
+static void expect_choice(const char *shape, enum td_fabric_kind fabric, uint32_t left_out,
                           uint64_t packets, const char *sentence)
 {
     static uint32_t rank_node[TD_NODES_MAX];
@@ -299,7 +299,7 @@ static void expect_choice(const char *shape, enum td_fabric fabric, uint32_t lef
 static void the_method_is_chosen_by_shape_and_size(void **unused)
 {
     (void)unused;
-    enum td_fabric direct = TD_FABRIC_DIRECT, routed = TD_FABRIC_ROUTED;
+    enum td_fabric_kind direct = TD_FABRIC_DIRECT, routed = TD_FABRIC_ROUTED;
     uint32_t all = UINT32_MAX;
     expect_choice("8x8x8", direct, all, 16, "random: in the direct fabric");
     expect_choice("1x1", routed, all, 16, "random: all ranks are on one node");

@@ -11,7 +11,7 @@
 #include "model/planes_call.h"
 #include "registry.h"
 #include "shrink.h"
-#include "core/net/fabric_routed.h"
+#include "core/net/fabric.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -38,9 +38,9 @@ static bool take_place(struct td_core *core, struct td_communicator *c, const ui
     struct td_group *g = &c->group;
     if (td_group_build(g, core->arena, rank_node, size) != TD_OK)
         return false;
-    td_err error = core->torus ? td_planes_best(&c->tree, core->arena, &core->options.topology,
-                                                g->node, g->slots)
-                               : td_tree_heap(&c->tree, core->arena, g->slots);
+    td_err error = core->fabric->routed ? td_planes_best(&c->tree, core->arena,
+                                                         &core->options.topology, g->node, g->slots)
+                                        : td_tree_heap(&c->tree, core->arena, g->slots);
     if (error != TD_OK)
         return false;
     c->closed = td_planes_closed(&core->options.topology, g->node, g->slots);
@@ -134,7 +134,7 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
 
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c)
 {
-    return core->torus && core->settings.tuning.flood && c->closed && c->group.slots > 1;
+    return core->fabric->routed && core->settings.tuning.flood && c->closed && c->group.slots > 1;
 }
 
 static bool has_operations(const struct td_communicator *c)
@@ -180,7 +180,7 @@ bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
                           const struct td_call *call, struct td_call_tree **tree)
 {
     struct td_call_tree *last = c->call_tree;
-    if (*tree || !core->torus || c->closed || !td_planes_own(call, c->group.size))
+    if (*tree || !core->fabric->routed || c->closed || !td_planes_own(call, c->group.size))
         return true;
     if (!last || last->kind != call->kind || last->root != call->root) {
         struct td_call_tree *made = td_arena_alloc(core->arena, sizeof *made);
@@ -350,8 +350,6 @@ void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, u
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = td_communicator_find(core, m->instance, m->group);
-    if (core->torus && m->kind == TD_MESSAGE_NODE_LOST && m->instance == 0)
-        td_torus_news(core, from, m); /* of the torus, not of a job */
     if (!c)
         return;
     if (m->kind == TD_MESSAGE_NODE_LOST) {

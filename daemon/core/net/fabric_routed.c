@@ -1,154 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fabric_routed_internal.h"
+#include "fabric_routed.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "inflight.h"
 
-_Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has place and generation");
+_Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has index and generation");
 
-struct td_torus *td_torus_create(struct td_core *core)
+/* ---- the fabric as a whole ---- */
+
+static bool adjacent(const struct td_core *core, uint32_t node)
+{
+    return td_topology_distance(&core->options.topology, core->node, node) == 1;
+}
+
+static bool init_port(struct td_core *core, unsigned direction)
+{
+    const struct td_topology *t = &core->options.topology;
+    struct port *port = &core->routed->port[direction];
+    port->neighbour = td_topology_neighbour(t, core->node, direction / 2, direction % 2 ? -1 : 1);
+    port->link = &core->link[port->neighbour];
+    port->lane = port->link->lane;
+    port->announce_to = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
+    td_link_watch(core, port->neighbour); /* a silent neighbour blocks everybody */
+    return port->announce_to != NULL;
+}
+
+/* init returns false when there is no memory; the arena is released with the core. */
+static bool init(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;
     const struct td_router_rules *rules = &core->settings.router;
     size_t ports = 2 * t->dimensions * sizeof(struct port);
-    struct td_torus *torus = td_arena_alloc_lines(core->arena, sizeof *torus + ports);
-    if (!torus)
-        return NULL;
-    torus->directions = 2 * t->dimensions;
-    torus->wake_at = TD_TIME_NEVER;
-    torus->packet_ns = td_settings_link_time(&core->settings, core->settings.packet_bytes);
-    torus->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
-    /* one for every slot, and one for every packet unacknowledged */
-    torus->notes_left = 2 * torus->directions * TD_CHANNELS * rules->slots;
-    torus->notes_lost = NO_NOTE;
-    torus->news.advance = td_torus_tell_news;
+    struct td_routed *routed = td_arena_alloc_lines(core->arena, sizeof *routed + ports);
+    if (!routed)
+        return false;
+    core->routed = routed;
+    routed->directions = 2 * t->dimensions;
+    routed->wake_at = TD_TIME_NEVER;
+    routed->packet_ns = td_settings_link_time(&core->settings, core->settings.packet_bytes);
+    routed->router = td_router_create(core->arena, t, core->node, rules, td_core_random(core));
+    routed->lost_packets = TD_HELD_NONE;
+    routed->announcements.advance = td_routed_announce;
     for (uint32_t d = 0; d < t->dimensions; d++)
-        torus->reach[d] = (int16_t)(t->size[d] - 1);
-    torus->missing = td_arena_alloc(core->arena, t->nodes * sizeof *torus->missing);
-    torus->note = td_arena_alloc_lines(core->arena, torus->notes_left * sizeof *torus->note);
-    torus->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *torus->ticket);
-    if (!torus->router || !torus->note || !torus->ticket || !torus->missing)
-        return NULL; /* the arena goes with the core */
-    for (uint32_t i = 0; i < torus->notes_left; i++)
-        td_torus_chain(torus, i, i + 1);
+        routed->reach[d] = (int16_t)(t->size[d] - 1);
+    routed->missing = td_arena_alloc(core->arena, t->nodes * sizeof *routed->missing);
+    routed->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *routed->ticket);
+    /* one held packet for every slot, and one for every packet that is not acknowledged */
+    uint32_t held = 2 * routed->directions * TD_CHANNELS * rules->slots;
+    if (!routed->router || !routed->ticket || !routed->missing ||
+        !td_inflight_init_held(core, held))
+        return false;
     for (uint32_t i = 0; i < TD_TICKETS; i++)
-        torus->ticket[i].next_free = (uint16_t)(i + 1);
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        struct port *port = &torus->port[d];
-        port->neighbour = td_topology_neighbour(t, core->node, d / 2, d % 2 ? -1 : 1);
-        port->link = &core->link[port->neighbour];
-        port->lane = port->link->lane;
-        port->tell = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
-        if (!port->tell)
-            return NULL;
-    }
-    for (uint32_t d = 0; d < torus->directions; d++)
-        td_link_watch(core, torus->port[d].neighbour); /* a silent one blocks everybody */
-    return torus;
+        routed->ticket[i].next_free = (uint16_t)(i + 1);
+    bool good = true;
+    for (unsigned d = 0; good && d < routed->directions; d++)
+        good = init_port(core, d);
+    return good;
 }
 
-const struct td_router *td_torus_router(const struct td_core *core)
+static const struct td_router *router(const struct td_core *core)
 {
-    return core->torus ? core->torus->router : NULL;
+    return core->routed->router;
 }
 
-void td_torus_look(const struct td_core *core, unsigned direction, struct td_torus_way *way)
+static void inspect(const struct td_core *core, unsigned direction, struct td_fabric_port *out)
 {
-    const struct port *port = &core->torus->port[direction];
-    *way = (struct td_torus_way){.neighbour = port->neighbour,
-                                 .bytes = port->bytes,
-                                 .retries = port->retries,
-                                 .resumes = port->lane->resumes};
+    const struct port *port = &core->routed->port[direction];
+    *out = (struct td_fabric_port){.neighbour = port->neighbour,
+                                   .bytes = port->bytes,
+                                   .retries = port->retries,
+                                   .resumes = port->lane->resumes};
 }
 
-unsigned td_torus_spans(const struct td_core *core, struct td_span *spans, unsigned count)
+static unsigned spans(const struct td_core *core, struct td_span *span, unsigned count)
 {
-    const struct td_torus *torus = core->torus;
-    size_t ports = torus->directions * sizeof torus->port[0];
-    spans[count++] = (struct td_span){torus, sizeof *torus + ports};
-    count += td_router_spans(torus->router, &spans[count]);
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        const struct port *port = &torus->port[d];
-        spans[count++] = (struct td_span){port->link, sizeof *port->link};
-        spans[count++] = (struct td_span){port->lane, offsetof(struct td_lane, freed)};
+    const struct td_routed *routed = core->routed;
+    size_t ports = routed->directions * sizeof routed->port[0];
+    span[count++] = (struct td_span){routed, sizeof *routed + ports};
+    count += td_router_spans(routed->router, &span[count]);
+    for (uint32_t d = 0; d < routed->directions; d++) {
+        const struct port *port = &routed->port[d];
+        span[count++] = (struct td_span){port->link, sizeof *port->link};
+        span[count++] = (struct td_span){port->lane, offsetof(struct td_lane, freed)};
     }
     return count;
 }
 
-td_time td_torus_wake_at(const struct td_core *core)
+static td_time wake_at(const struct td_core *core)
 {
-    return core->torus->wake_at;
+    return core->routed->wake_at;
 }
 
-/* ---- notes ---- */
+static void prefetch(const struct td_core *core, uint32_t node)
+{
+    uint32_t i = core->link[node].lane->first_held;
+    if (i != TD_HELD_NONE)
+        __builtin_prefetch(&core->held[i].packet.link_sequence, 1);
+}
+
+/* ---- packets that are lost ---- */
 
 static void release_lost(struct td_core *core)
 {
-    struct td_torus *torus = core->torus;
-    while (torus->notes_lost != NO_NOTE) {
-        uint32_t place = torus->notes_lost;
+    struct td_routed *routed = core->routed;
+    while (routed->lost_packets != TD_HELD_NONE) {
+        uint32_t i = routed->lost_packets;
         if (!td_core_room(core)) {
-            td_torus_wake(core, core->now);
+            td_routed_wake(core, core->now);
             return;
         }
-        torus->notes_lost = torus->note[place].next;
-        td_core_release_buffer(core, torus->note[place].buffer);
-        td_torus_give_note(torus, place);
+        routed->lost_packets = core->held[i].next;
+        td_core_release_buffer(core, core->held[i].payload);
+        td_held_release(core, i);
     }
 }
 
 /* ---- messages ---- */
 
-static struct td_transfer *find(struct td_torus *torus, uint64_t ticket)
+/* find returns the message that a ticket names, NULL if it is over. */
+static struct td_transfer *find(struct td_routed *routed, uint64_t ticket)
 {
     uint64_t place = ticket & ((1u << GENERATION_SHIFT) - 1);
-    if (place >= TD_TICKETS || torus->ticket[place].generation != ticket >> GENERATION_SHIFT)
+    if (place >= TD_TICKETS || routed->ticket[place].generation != ticket >> GENERATION_SHIFT)
         return NULL;
-    return torus->ticket[place].transfer;
+    return routed->ticket[place].transfer;
 }
 
 /* new_transfer returns a message to be filled in, with the first free ticket; NULL when there is
  * none, or no memory. */
 static struct td_transfer *new_transfer(struct td_core *core)
 {
-    struct td_torus *torus = core->torus;
-    uint32_t place = torus->tickets_free;
-    struct td_transfer *t = torus->spare;
+    struct td_routed *routed = core->routed;
+    uint32_t place = routed->tickets_free;
+    struct td_transfer *t = routed->spare;
     if (place >= TD_TICKETS)
         return NULL;
     if (t)
-        torus->spare = t->next;
+        routed->spare = t->next;
     else if (!(t = td_arena_alloc(core->arena, sizeof *t)))
         return NULL;
-    torus->tickets_free = torus->ticket[place].next_free;
-    torus->ticket[place].transfer = t;
-    torus->transfers++;
-    t->ticket = (uint32_t)torus->ticket[place].generation << GENERATION_SHIFT | place;
+    routed->tickets_free = routed->ticket[place].next_free;
+    routed->ticket[place].transfer = t;
+    routed->transfers++;
+    t->ticket = (uint32_t)routed->ticket[place].generation << GENERATION_SHIFT | place;
     return t;
 }
 
 static void free_transfer(struct td_core *core, struct td_transfer *t)
 {
-    struct td_torus *torus = core->torus;
+    struct td_routed *routed = core->routed;
     uint32_t place = t->ticket & ((1u << GENERATION_SHIFT) - 1);
-    torus->ticket[place].transfer = NULL;
-    torus->ticket[place].generation++;
-    torus->ticket[place].next_free = (uint16_t)torus->tickets_free;
-    torus->tickets_free = place;
-    t->next = torus->spare;
-    torus->spare = t;
-    if (--torus->transfers > 0)
+    routed->ticket[place].transfer = NULL;
+    routed->ticket[place].generation++;
+    routed->ticket[place].next_free = (uint16_t)routed->tickets_free;
+    routed->tickets_free = place;
+    t->next = routed->spare;
+    routed->spare = t;
+    if (--routed->transfers > 0)
         return;
-    while ((t = torus->spare)) { /* between operations nothing is held */
-        torus->spare = t->next;
+    while ((t = routed->spare)) { /* between operations nothing is held */
+        routed->spare = t->next;
         td_arena_free(core->arena, t);
     }
 }
 
-/* queue_along: what is ordered along a ring has a queue of its direction to itself, and waits for
- * no other; all else is spread. */
+/* backlog puts a sender on the list of those that are queued when there is room again. */
+static bool backlog(struct td_core *core, struct td_sender *sender)
+{
+    if (!sender->backlogged) {
+        sender->backlogged = true;
+        sender->next = core->routed->backlogged;
+        core->routed->backlogged = sender;
+    }
+    return false;
+}
+
+/* backlog_until_turn does so for a family whose queue stays full until packets move. */
+static bool backlog_until_turn(struct td_core *core, struct td_sender *sender, unsigned family,
+                               uint32_t queue)
+{
+    sender->families_blocked |= (uint64_t)1 << family;
+    sender->queue_blocked = queue;
+    return backlog(core, sender);
+}
+
+static void forget(struct td_core *core, struct td_sender *sender)
+{
+    struct td_sender **at = &core->routed->backlogged;
+    if (!sender->backlogged)
+        return;
+    while (*at != sender)
+        at = &(*at)->next;
+    *at = sender->next;
+    sender->backlogged = false;
+}
+
+/* queue_along returns the queue of a shipment's direction: what is ordered along a ring has a queue
+ * to itself and waits for nothing else. */
 static uint32_t queue_along(const struct td_shipment *s)
 {
     uint32_t d = 0;
@@ -163,33 +213,28 @@ static uint32_t packets_of(const struct td_core *core, uint64_t bytes)
     return bytes <= most ? 1 : (uint32_t)((bytes + most - 1) / most);
 }
 
-bool td_torus_has_room(const struct td_core *core, uint32_t queue)
+static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
+                 const struct td_step *step)
 {
-    return td_router_has_room(core->torus->router, queue);
-}
-
-enum td_send_result td_torus_send(struct td_core *core, struct td_operation *o, unsigned family,
-                                  uint64_t index, const struct td_step *step, uint32_t *full)
-{
-    struct td_torus *torus = core->torus;
-    uint32_t place = torus->tickets_free;
-    uint32_t queue = *full = td_router_queue(torus->router, step->peer);
-    if (!step->sign && !td_router_has_room(torus->router, queue))
-        return TD_SEND_QUEUE_FULL;
+    struct td_routed *routed = core->routed;
+    uint32_t place = routed->tickets_free;
+    uint32_t queue = td_router_queue(routed->router, step->peer);
+    if (!step->sign && !td_router_has_room(routed->router, queue))
+        return backlog_until_turn(core, sender, family, queue);
     uint64_t bytes = (uint64_t)td_step_bytes(step);
-    struct td_shipment s = {.tag = OWN | (uint64_t)place << PLACE_SHIFT, .gap = step->gap};
+    struct td_shipment s = {.tag = OWN | (uint64_t)place << TICKET_SHIFT, .gap = step->gap};
     s.packets = packets_of(core, bytes);
-    if (td_torus_way_is_lost(core, o, step->peer))
-        return TD_SEND_ROUTE_LOST;
-    td_router_route(torus->router, step->peer, (uint32_t)index, step->sign, &s);
+    if (td_routed_path_lost(core, sender->operation, step->peer))
+        return false;
+    td_router_route(routed->router, step->peer, (uint32_t)index, step->sign, &s);
     if (step->sign)
-        queue = *full = queue_along(&s);
-    if (!td_router_has_room(torus->router, queue))
-        return TD_SEND_QUEUE_FULL;
+        queue = queue_along(&s);
+    if (!td_router_has_room(routed->router, queue))
+        return backlog_until_turn(core, sender, family, queue);
     struct td_transfer *t = new_transfer(core);
     if (!t)
-        return TD_SEND_NO_TICKET;
-    t->operation = o;
+        return backlog(core, sender);
+    t->operation = sender->operation;
     t->bytes = bytes;
     t->offset = 0;
     t->index = index;
@@ -200,174 +245,266 @@ enum td_send_result td_torus_send(struct td_core *core, struct td_operation *o, 
     t->peer_family = step->peer_family;
     t->peer_index = step->peer_index;
     td_slice_copy(&t->from, &step->from);
-    bool shipped = td_router_ship(torus->router, queue, &s);
+    bool shipped = td_router_ship(routed->router, queue, &s);
     assert(shipped);
-    td_torus_wake(core, core->now);
-    return TD_SEND_ACCEPTED;
+    td_routed_wake(core, core->now);
+    return true;
 }
 
-void td_torus_finish(struct td_core *core, struct td_transfer *t)
+void td_routed_finish(struct td_core *core, struct td_transfer *t)
 {
     if (t->unsettled > 0 || !(t->abandoned || (t->delivered && t->offset == t->bytes)))
         return;
     if (!t->abandoned)
         td_core_notices.delivered(core, t->operation, t->family, t->index);
     free_transfer(core, t);
-    td_torus_wake(core, core->now); /* tickets and memory: for operations that wait for room */
+    td_routed_wake(core, core->now); /* a ticket and memory, for senders that are backlogged */
 }
 
-void td_torus_fetch_ticket(const struct td_core *core, uint64_t ticket)
+static void settled(struct td_core *core, struct td_inflight *f)
 {
-    __builtin_prefetch(find(core->torus, ticket), 1);
+    f->transfer->unsettled--;
+    td_routed_finish(core, f->transfer);
 }
 
-void td_torus_delivered(struct td_core *core, uint32_t node, uint64_t ticket)
+static void prefetch_ticket(const struct td_core *core, uint64_t ticket)
 {
-    struct td_transfer *t = find(core->torus, ticket);
+    __builtin_prefetch(find(core->routed, ticket), 1);
+}
+
+static void delivered(struct td_core *core, uint32_t node, uint64_t ticket)
+{
+    struct td_transfer *t = find(core->routed, ticket);
     if (!t || t->peer != node)
         return;
     t->delivered = true;
-    td_torus_finish(core, t);
+    td_routed_finish(core, t);
 }
 
 static bool is_abandoned(void *core, uint64_t tag)
 {
-    struct td_torus *torus = ((struct td_core *)core)->torus;
-    return tag & OWN && torus->ticket[(tag & ~OWN) >> PLACE_SHIFT].transfer->abandoned;
+    struct td_routed *routed = ((struct td_core *)core)->routed;
+    return tag & OWN && routed->ticket[(tag & ~OWN) >> TICKET_SHIFT].transfer->abandoned;
 }
 
-void td_torus_abandon(struct td_core *core, struct td_operation *o)
+static void abandon(struct td_core *core, struct td_sender *sender)
 {
-    struct td_torus *torus = core->torus;
+    struct td_routed *routed = core->routed;
     bool any = false;
-    for (uint32_t i = 0; i < TD_TICKETS; i++)
-        if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
-            any = torus->ticket[i].transfer->abandoned = true;
+    forget(core, sender);
+    for (uint32_t i = 0; i < TD_TICKETS; i++) {
+        struct td_transfer *t = routed->ticket[i].transfer;
+        if (t && t->operation == sender->operation)
+            any = t->abandoned = true;
+    }
     if (!any)
         return;
-    td_router_discard(torus->router, is_abandoned, core);
-    td_torus_wake(core, core->now); /* others may find room */
-    for (uint32_t i = 0; i < TD_TICKETS; i++)
-        if (torus->ticket[i].transfer && torus->ticket[i].transfer->operation == o)
-            td_torus_finish(core, torus->ticket[i].transfer);
+    td_router_discard(routed->router, is_abandoned, core);
+    td_routed_wake(core, core->now); /* others may find room */
+    for (uint32_t i = 0; i < TD_TICKETS; i++) {
+        struct td_transfer *t = routed->ticket[i].transfer;
+        if (t && t->operation == sender->operation)
+            td_routed_finish(core, t);
+    }
 }
 
 /* ---- receiving ---- */
 
 static bool sane(const struct td_core *core, uint32_t node, const struct td_packet *p)
 {
-    const struct td_torus *torus = core->torus;
+    const struct td_routed *routed = core->routed;
     uint32_t nodes = core->options.topology.nodes;
-    bool good = p->direction < torus->directions && p->channel < TD_CHANNELS &&
-                torus->port[p->direction ^ 1].neighbour == node;
-    for (uint32_t d = 0; d < torus->directions / 2; d++)
-        good &= p->left[d] <= torus->reach[d] && -p->left[d] <= torus->reach[d];
+    bool good = p->direction < routed->directions && p->channel < TD_CHANNELS &&
+                routed->port[p->direction ^ 1].neighbour == node;
+    for (uint32_t d = 0; d < routed->directions / 2; d++)
+        good &= p->left[d] <= routed->reach[d] && -p->left[d] <= routed->reach[d];
     return good && (p->kind == TD_PACKET_CREDIT ||
                     (p->origin < nodes && p->destination < nodes && p->bytes > 0 &&
                      p->bytes <= core->settings.packet_bytes));
 }
 
-bool td_torus_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
-                     uint32_t buffer, const char **why)
+static void free_slot(struct td_core *core, uint32_t session, unsigned direction, unsigned channel)
 {
-    struct td_torus *torus = core->torus;
+    if (core->routed->port[direction ^ 1].link->session_in == session)
+        td_router_freed(core->routed->router, direction, channel);
+    td_routed_wake(core, core->now);
+}
+
+/* arrive takes a packet's payload: into transit, or to the step here that it is for. */
+static enum td_accept arrive(struct td_core *core, const struct td_packet *packet, uint32_t buffer)
+{
+    struct td_routed *routed = core->routed;
+    struct td_parcel parcel = {.tag = td_held_next(core)};
+    memcpy(parcel.left, packet->left, sizeof parcel.left);
+    if (!td_router_arrive(routed->router, packet->direction, packet->channel, &parcel)) {
+        core->held[td_held_acquire(core, buffer, false)].packet = *packet;
+        routed->purge = routed->purge || td_routed_dead_end(core, &parcel) != UINT32_MAX;
+        return TD_ACCEPT_KEPT;
+    }
+    if (packet->destination == core->node &&
+        td_core_notices.packet(core, packet->origin, packet, buffer))
+        return TD_ACCEPT_KEPT;
+    td_core_release_buffer(core, buffer); /* its operation has ended here */
+    free_slot(core, packet->session, packet->direction, packet->channel);
+    return TD_ACCEPT_KEPT;
+}
+
+static enum td_accept accept(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                             uint32_t buffer, const char **why)
+{
+    struct td_routed *routed = core->routed;
     *why = "it sent a packet that this torus does not allow";
     if (!sane(core, node, packet))
-        return false;
-    td_torus_wake(core, core->now);
-    if (!td_router_credit(torus->router, packet->direction ^ 1u, packet->channel_freed)) {
+        return TD_ACCEPT_VIOLATION;
+    td_routed_wake(core, core->now);
+    if (!td_router_credit(routed->router, packet->direction ^ 1u, packet->channel_freed)) {
         *why = "it gave back more slots than were taken";
-        return false;
+        return TD_ACCEPT_VIOLATION;
     }
     if (packet->kind == TD_PACKET_CREDIT)
-        return true;
-    if (!td_router_has_slot(torus->router, packet->direction, packet->channel)) {
+        return TD_ACCEPT_RELEASED;
+    if (!td_router_has_slot(routed->router, packet->direction, packet->channel)) {
         *why = "it sent more than its credits";
-        return false;
+        return TD_ACCEPT_VIOLATION;
     }
-    if (torus->notes_left == 0) {
+    if (core->held_left == 0) {
         *why = "it acknowledged packets that were not all sent";
-        return false;
+        return TD_ACCEPT_VIOLATION;
     }
-    struct td_parcel parcel = {.tag = torus->notes_free};
-    memcpy(parcel.left, packet->left, sizeof parcel.left);
-    if (!td_router_arrive(torus->router, packet->direction, packet->channel, &parcel)) {
-        torus->note[td_torus_take_note(torus, buffer, false)].packet = *packet;
-        torus->purge = torus->purge || td_torus_dead_end(core, &parcel) != UINT32_MAX;
-        return true;
-    }
-    bool taken = packet->destination == core->node &&
-                 td_core_notices.packet(core, packet->origin, packet, buffer);
-    if (!taken) { /* of an operation that has ended here */
-        td_core_release_buffer(core, buffer);
-        td_torus_freed(core, packet->session, packet->direction, packet->channel);
-    }
-    return true;
+    return arrive(core, packet, buffer);
 }
 
-void td_torus_freed(struct td_core *core, uint32_t session, unsigned direction, unsigned channel)
+static uint32_t origin(const struct td_core *core, uint32_t node, const struct td_packet *packet)
 {
-    if (core->torus->port[direction ^ 1].link->session_in == session)
-        td_router_freed(core->torus->router, direction, channel);
-    td_torus_wake(core, core->now);
+    (void)node;
+    return packet->destination == core->node ? packet->origin : UINT32_MAX;
 }
 
-/* ---- moving ---- */
+static void unpacked(struct td_core *core, const struct td_inflight *f)
+{
+    free_slot(core, f->session, f->direction, f->channel);
+}
 
-/* idle_ports returns the directions that can take a packet now. */
+static void received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket)
+{
+    td_core_send(
+        core, node,
+        &(struct td_message){.kind = TD_MESSAGE_DELIVERED, .instance = instance, .token = ticket});
+}
+
+/* ---- turns ---- */
+
+/* idle_ports returns a bitmap of the directions that can take a packet now. */
 static uint32_t idle_ports(const struct td_core *core)
 {
-    const struct td_torus *torus = core->torus;
+    const struct td_routed *routed = core->routed;
     uint32_t idle = 0;
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        const struct port *port = &torus->port[d];
-        if (port->free_at <= core->now && port->link->open && !port->lane->again)
+    for (uint32_t d = 0; d < routed->directions; d++) {
+        const struct port *port = &routed->port[d];
+        if (port->free_at <= core->now && port->link->open && !port->lane->retransmit)
             idle |= 1u << d;
     }
     return idle;
 }
 
-/* next_turn finds out when a busy direction, or one that pauses, could take another packet; `moved`
- * is the directions that took one now. */
+/* next_turn sets the time when a busy or pausing direction can take another packet; `moved` has the
+ * directions that took one now. */
 static void next_turn(struct td_core *core, uint32_t moved)
 {
-    struct td_torus *torus = core->torus;
-    if (!td_router_busy(torus->router))
+    struct td_routed *routed = core->routed;
+    if (!td_router_busy(routed->router))
         return;
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].free_at > core->now)
-            td_torus_wake(core, torus->port[d].free_at);
+    for (uint32_t d = 0; d < routed->directions; d++)
+        if (routed->port[d].free_at > core->now)
+            td_routed_wake(core, routed->port[d].free_at);
         else if (moved >> d & 1)
-            td_torus_wake(core, core->now);
-    td_time pause = td_router_pause_ends(torus->router);
+            td_routed_wake(core, core->now);
+    td_time pause = td_router_pause_ends(routed->router);
     if (pause > core->now)
-        td_torus_wake(core, pause);
+        td_routed_wake(core, pause);
 }
 
-void td_torus_turn(struct td_core *core)
+/* relieve queues the backlogged senders. A sender whose only queue is still full waits on. */
+static void relieve(struct td_core *core)
 {
-    struct td_torus *torus = core->torus;
+    struct td_routed *routed = core->routed;
+    struct td_sender **at = &routed->backlogged;
+    while (*at) {
+        struct td_sender *s = *at;
+        uint64_t families = s->families_blocked;
+        bool one = families && !(families & (families - 1));
+        if (one && !td_router_has_room(routed->router, s->queue_blocked)) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        s->backlogged = false;
+        s->families_blocked = 0;
+        td_core_queue(core, s->task);
+    }
+}
+
+static void turn(struct td_core *core)
+{
+    struct td_routed *routed = core->routed;
     struct td_move moves[TD_DIRECTIONS_MAX];
-    if (core->now < torus->wake_at)
+    if (core->now < routed->wake_at)
         return;
-    td_time packet = torus->packet_ns;
-    torus->due = core->now - torus->wake_at < packet ? torus->wake_at : core->now - packet;
-    torus->wake_at = TD_TIME_NEVER;
-    if (torus->purge)
-        td_torus_purge(core);
-    torus->purge = false;
+    td_time packet = routed->packet_ns;
+    routed->due = core->now - routed->wake_at < packet ? routed->wake_at : core->now - packet;
+    routed->wake_at = TD_TIME_NEVER;
+    if (routed->purge)
+        td_routed_purge(core);
+    routed->purge = false;
     release_lost(core);
     uint32_t idle = idle_ports(core), moved = 0;
-    if (!td_inflight_left(core, torus->directions) || torus->notes_left < torus->directions)
-        idle = 0; /* acknowledgements come by again */
-    unsigned count = td_router_moves(torus->router, core->now, packet, idle, moves);
+    if (!td_inflight_available(core, routed->directions) || core->held_left < routed->directions)
+        idle = 0; /* an acknowledgement wakes the fabric again */
+    unsigned count = td_router_moves(routed->router, core->now, packet, idle, moves);
     for (unsigned i = 0; i < count; i++) {
-        td_torus_fetch_moved(torus, &moves[i]);
+        td_routed_prefetch_move(core, &moves[i]);
         moved |= 1u << moves[i].direction;
     }
     for (unsigned i = 0; i < count; i++)
-        td_torus_move(core, &moves[i]);
-    td_torus_give_credits(core, moved);
-    td_core_notices.queues_have_room(core);
+        td_routed_move(core, &moves[i]);
+    td_routed_send_credits(core, moved);
+    relieve(core);
     next_turn(core, moved);
 }
+
+/* transmit does nothing: packets go when the router's turn comes. */
+static bool transmit(struct td_core *core, struct td_link *link)
+{
+    (void)core;
+    (void)link;
+    return true;
+}
+
+const struct td_fabric td_fabric_routed = {
+    .name = "routed",
+    .routed = true,
+    .queues_sends = true,
+    .init = init,
+    .adjacent = adjacent,
+    .send = send,
+    .abandon = abandon,
+    .forget = forget,
+    .transmit = transmit,
+    .emit = td_routed_emit,
+    .settled = settled,
+    .accept = accept,
+    .origin = origin,
+    .unpacked = unpacked,
+    .received = received,
+    .delivered = delivered,
+    .neighbour_lost = td_routed_neighbour_lost,
+    .link_open = td_routed_link_open,
+    .link_lost = td_routed_link_lost,
+    .turn = turn,
+    .wake_at = wake_at,
+    .prefetch = prefetch,
+    .prefetch_ticket = prefetch_ticket,
+    .spans = spans,
+    .router = router,
+    .inspect = inspect,
+};

@@ -3,7 +3,7 @@
  * neighbours tell them, and what a node says holds as long as that one is known to be there. */
 #include <string.h>
 
-#include "fabric_routed_internal.h"
+#include "fabric_routed.h"
 
 /* ---- lost nodes ---- */
 
@@ -15,11 +15,11 @@ static bool between(const struct td_core *core, uint32_t to, uint32_t node)
            td_topology_distance(t, core->node, to);
 }
 
-bool td_torus_way_is_lost(struct td_core *core, struct td_operation *o, uint32_t to)
+bool td_routed_path_lost(struct td_core *core, struct td_operation *o, uint32_t to)
 {
-    struct td_torus *torus = core->torus;
-    for (uint32_t n = 0, left = torus->missing_count; left; n++) {
-        if (!torus->missing[n])
+    struct td_routed *routed = core->routed;
+    for (uint32_t n = 0, left = routed->missing_count; left; n++) {
+        if (!routed->missing[n])
             continue;
         left--;
         if (between(core, to, n)) {
@@ -31,24 +31,24 @@ bool td_torus_way_is_lost(struct td_core *core, struct td_operation *o, uint32_t
 }
 
 /* port_of returns the first port to a neighbour, NULL when the node is none. */
-static struct port *port_of(struct td_torus *torus, uint32_t node)
+static struct port *port_of(struct td_routed *routed, uint32_t node)
 {
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour == node)
-            return &torus->port[d];
+    for (uint32_t d = 0; d < routed->directions; d++)
+        if (routed->port[d].neighbour == node)
+            return &routed->port[d];
     return NULL;
 }
 
-uint32_t td_torus_dead_end(const struct td_core *core, const struct td_parcel *p)
+uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *p)
 {
-    const struct td_torus *torus = core->torus;
+    const struct td_routed *routed = core->routed;
     uint32_t lost = UINT32_MAX;
-    if (!torus->has_lost)
+    if (!routed->lost_neighbour)
         return lost; /* as nearly always */
-    for (uint32_t d = 0; d < torus->directions / 2; d++) {
+    for (uint32_t d = 0; d < routed->directions / 2; d++) {
         if (p->left[d] == 0)
             continue;
-        lost = torus->port[2 * d + (p->left[d] < 0)].neighbour;
+        lost = routed->port[2 * d + (p->left[d] < 0)].neighbour;
         if (!core->link[lost].dead)
             return UINT32_MAX;
     }
@@ -58,9 +58,9 @@ uint32_t td_torus_dead_end(const struct td_core *core, const struct td_parcel *p
 /* lose_note: a packet in transit is lost; its buffer is released when there is room to say so. */
 static void lose_note(void *core, uint64_t tag)
 {
-    struct td_torus *torus = ((struct td_core *)core)->torus;
-    td_torus_chain(torus, (uint32_t)tag, torus->notes_lost);
-    torus->notes_lost = (uint32_t)tag;
+    struct td_routed *routed = ((struct td_core *)core)->routed;
+    td_held_link(core, (uint32_t)tag, routed->lost_packets);
+    routed->lost_packets = (uint32_t)tag;
 }
 
 /* lose_at_dead_end drops a packet that can go nowhere, and has its origin told: that may not have
@@ -68,20 +68,20 @@ static void lose_note(void *core, uint64_t tag)
 static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
 {
     struct td_core *core = owner;
-    uint32_t lost = td_torus_dead_end(core, p);
+    uint32_t lost = td_routed_dead_end(core, p);
     if (lost == UINT32_MAX)
         return false;
-    struct port *port = port_of(core->torus, lost);
-    td_bit_set(port->tell, core->torus->note[p->tag].packet.origin);
-    port->lost = port->any_told = true;
-    td_core_queue(core, &core->torus->news);
+    struct port *port = port_of(core->routed, lost);
+    td_bit_set(port->announce_to, core->held[p->tag].packet.origin);
+    port->lost = port->announced = true;
+    td_core_queue(core, &core->routed->announcements);
     lose_note(core, p->tag);
     return true;
 }
 
-void td_torus_purge(struct td_core *core)
+void td_routed_purge(struct td_core *core)
 {
-    td_router_purge(core->torus->router, lose_at_dead_end, core);
+    td_router_purge(core->routed->router, lose_at_dead_end, core);
 }
 
 /* ---- news ---- */
@@ -89,24 +89,24 @@ void td_torus_purge(struct td_core *core)
 /* announce has all nodes told that a neighbour is lost, or is back. */
 static void announce(struct td_core *core, struct port *port)
 {
-    memset(port->tell, 0xff, td_bit_bytes(core->options.topology.nodes));
-    td_core_queue(core, &core->torus->news);
+    memset(port->announce_to, 0xff, td_bit_bytes(core->options.topology.nodes));
+    td_core_queue(core, &core->routed->announcements);
 }
 
-bool td_torus_tell_news(struct td_core *core, struct td_task *task)
+bool td_routed_announce(struct td_core *core, struct td_task *task)
 {
-    struct td_torus *torus = core->torus;
+    struct td_routed *routed = core->routed;
     (void)task;
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        struct port *port = &torus->port[d];
+    for (uint32_t d = 0; d < routed->directions; d++) {
+        struct port *port = &routed->port[d];
         struct td_message m = {
             .kind = TD_MESSAGE_NODE_LOST, .node = port->neighbour, .last = !port->lost};
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-            if (!td_bit(port->tell, n))
+            if (!td_bit(port->announce_to, n))
                 continue;
             if (!td_core_room(core))
                 return false;
-            td_bit_clear(port->tell, n);
+            td_bit_clear(port->announce_to, n);
             if (n != core->node && n != port->neighbour && !core->link[n].dead)
                 td_core_send(core, n, &m);
         }
@@ -118,7 +118,7 @@ bool td_torus_tell_news(struct td_core *core, struct td_task *task)
 static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
 {
     uint32_t bits = 0;
-    for (uint32_t d = 0; node != from && d < core->torus->directions; d++)
+    for (uint32_t d = 0; node != from && d < core->routed->directions; d++)
         if (td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) == from)
             bits |= 1u << d;
     return (uint16_t)bits;
@@ -128,19 +128,19 @@ static uint16_t sides(const struct td_core *core, uint32_t node, uint32_t from)
  * their way through it. What another node says holds as long as that one is known to be there. */
 static void mark(struct td_core *core, uint32_t node, uint32_t from)
 {
-    struct td_torus *torus = core->torus;
+    struct td_routed *routed = core->routed;
     uint16_t bits = sides(core, node, from);
     if (!bits)
         return;
-    if (!(torus->missing[node] & bits)) {
+    if (!(routed->missing[node] & bits)) {
         td_link_watch(core, from);
         if (from != core->node)
             td_link_want(core, &core->link[from]);
     }
-    torus->missing_count += !torus->missing[node];
-    torus->missing[node] |= bits;
+    routed->missing_count += !routed->missing[node];
+    routed->missing[node] |= bits;
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
-        struct td_transfer *t = torus->ticket[i].transfer;
+        struct td_transfer *t = routed->ticket[i].transfer;
         if (t && !t->abandoned && between(core, t->peer, node))
             td_core_notices.route_lost(core, t->operation, node,
                                        "it was on the way of its packets");
@@ -149,16 +149,16 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
 
 static void unmark(struct td_core *core, uint32_t node, uint32_t from)
 {
-    struct td_torus *torus = core->torus;
-    uint16_t bits = torus->missing[node] & sides(core, node, from);
+    struct td_routed *routed = core->routed;
+    uint16_t bits = routed->missing[node] & sides(core, node, from);
     if (!bits)
         return;
     td_link_unwatch(core, from);
-    torus->missing[node] = (uint16_t)(torus->missing[node] & ~bits);
-    torus->missing_count -= !torus->missing[node];
+    routed->missing[node] = (uint16_t)(routed->missing[node] & ~bits);
+    routed->missing_count -= !routed->missing[node];
 }
 
-void td_torus_news(struct td_core *core, uint32_t from, const struct td_message *m)
+void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     const struct td_topology *t = &core->options.topology;
     if (m->node >= t->nodes || m->node == core->node)
@@ -168,7 +168,7 @@ void td_torus_news(struct td_core *core, uint32_t from, const struct td_message 
         return;
     }
     unmark(core, m->node, from);
-    for (uint32_t d = 0; d < core->torus->directions; d++) /* it speaks, so it is there */
+    for (uint32_t d = 0; d < core->routed->directions; d++) /* it speaks, so it is there */
         unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
 }
 
@@ -177,29 +177,29 @@ void td_torus_news(struct td_core *core, uint32_t from, const struct td_message 
 /* withdraw forgets what a node said that is not there any more, or not the same. */
 static void withdraw(struct td_core *core, uint32_t from)
 {
-    for (uint32_t d = 0; d < core->torus->directions; d++)
+    for (uint32_t d = 0; d < core->routed->directions; d++)
         unmark(core, td_topology_neighbour(&core->options.topology, from, d / 2, d % 2 ? -1 : 1),
                from);
 }
 
-void td_torus_link_lost(struct td_core *core, uint32_t node)
+void td_routed_link_lost(struct td_core *core, uint32_t node)
 {
-    struct td_torus *torus = core->torus;
-    struct port *first = port_of(torus, node);
+    struct td_routed *routed = core->routed;
+    struct port *first = port_of(routed, node);
     if (node == core->node)
         return;
     withdraw(core, node);
     if (!first)
         return;
-    for (uint32_t d = 0; d < torus->directions; d++) {
-        struct port *port = &torus->port[d];
+    for (uint32_t d = 0; d < routed->directions; d++) {
+        struct port *port = &routed->port[d];
         if (port->neighbour != node)
             continue;
-        td_router_reset(torus->router, d, lose_note, core);
-        memset(port->told, 0, sizeof port->told);
+        td_router_reset(routed->router, d, lose_note, core);
+        memset(port->freed_sent, 0, sizeof port->freed_sent);
     }
-    torus->purge = true;
-    td_torus_wake(core, core->now);
+    routed->purge = true;
+    td_routed_wake(core, core->now);
     mark(core, node, core->node);
     if (!core->link[node].dead) { /* it is there, anew */
         unmark(core, node, core->node);
@@ -207,26 +207,26 @@ void td_torus_link_lost(struct td_core *core, uint32_t node)
     }
     /* of one that has never been there, those are told who send by way of it */
     bool news = !first->lost && core->link[node].incarnation;
-    first->lost = torus->has_lost = true;
+    first->lost = routed->lost_neighbour = true;
     if (!news)
         return;
-    first->any_told = true;
+    first->announced = true;
     announce(core, first);
 }
 
-void td_torus_link_open(struct td_core *core, uint32_t node)
+void td_routed_link_open(struct td_core *core, uint32_t node)
 {
-    struct td_torus *torus = core->torus;
-    for (uint32_t d = 0; d < torus->directions; d++)
-        if (torus->port[d].neighbour == node && node != core->node)
-            torus->again |= 1u << d;
-    struct port *first = port_of(torus, node);
+    struct td_routed *routed = core->routed;
+    for (uint32_t d = 0; d < routed->directions; d++)
+        if (routed->port[d].neighbour == node && node != core->node)
+            routed->resend_counts |= 1u << d;
+    struct port *first = port_of(routed, node);
     if (first && first->lost) {
         unmark(core, node, core->node);
         first->lost = false;
-        if (first->any_told)
+        if (first->announced)
             announce(core, first);
-        first->any_told = false;
+        first->announced = false;
     }
-    td_torus_wake(core, core->now);
+    td_routed_wake(core, core->now);
 }

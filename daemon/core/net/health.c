@@ -4,7 +4,8 @@
  * replace each other, so a lost or late one does no harm. */
 #include <string.h>
 
-#include "link.h"
+#include "health.h"
+#include "session.h"
 
 /* collect writes the nodes that are up as far as this node knows, except from what `except` says.
  */
@@ -13,13 +14,14 @@ static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
     uint32_t nodes = core->options.topology.nodes;
     memset(bits, 0, td_bit_bytes(nodes));
     td_bit_set(bits, core->node);
-    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);) {
+    for (uint32_t i = 0; i < core->tree_neighbours; i++) {
+        uint32_t n = core->tree_neighbour[i];
         const struct td_link *link = &core->link[n];
         if (!link->up || n == except)
             continue;
         td_bit_set(bits, n);
-        for (uint32_t i = 0; i < td_bit_bytes(nodes); i++)
-            bits[i] |= link->news[i];
+        for (uint32_t b = 0; b < td_bit_bytes(nodes); b++)
+            bits[b] |= link->news[b];
     }
 }
 
@@ -48,7 +50,8 @@ void td_health_heard(struct td_core *core, uint32_t node, const struct td_messag
 
 void td_health_changed(struct td_core *core, uint32_t except)
 {
-    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);) {
+    for (uint32_t i = 0; i < core->tree_neighbours; i++) {
+        uint32_t n = core->tree_neighbour[i];
         struct td_link *link = &core->link[n];
         if (link->up && n != except)
             beat(core, link);
@@ -75,7 +78,7 @@ void td_health_tick(struct td_core *core)
         }
         if (!link->open || link->asked) { /* what was asked may have been lost */
             link->asked = false;
-            td_link_ask(core, link);
+            td_session_ask(core, link);
         }
         if (untold || core->now - link->spoke_at >= (uint64_t)interval)
             beat(core, link);
@@ -84,7 +87,7 @@ void td_health_tick(struct td_core *core)
         if (quiet > (uint64_t)silence)
             td_link_drop(core, n, "it has been silent for longer than progress_timeout");
         else if (quiet > (uint64_t)silence / 2)
-            td_link_ask(core, link); /* it may not know that somebody here depends on it */
+            td_session_ask(core, link); /* it may not know that somebody here depends on it */
     }
     core->beaten = 0;
     core->heartbeat_at = core->now + (uint64_t)interval;
@@ -98,12 +101,14 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
         return TD_PEER_UP;
     if (link->neighbour)
         return TD_PEER_DOWN;
-    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);)
-        if (core->link[n].up && td_bit(core->link[n].news, node))
+    for (uint32_t i = 0; i < core->tree_neighbours; i++) {
+        const struct td_link *neighbour = &core->link[core->tree_neighbour[i]];
+        if (neighbour->up && td_bit(neighbour->news, node))
             return TD_PEER_UP;
+    }
     /* with all neighbours there, somebody would have told */
-    for (uint32_t place = 0, n; td_link_neighbour(core, &place, &n);)
-        if (!core->link[n].up)
+    for (uint32_t i = 0; i < core->tree_neighbours; i++)
+        if (!core->link[core->tree_neighbour[i]].up)
             return TD_PEER_UNKNOWN;
     return TD_PEER_DOWN;
 }

@@ -11,7 +11,9 @@
 
 #include "inflight.h"
 #include "link.h"
-#include "fabric_routed.h"
+#include "fabric.h"
+#include "health.h"
+#include "session.h"
 
 enum {
     TREE_UNTOLD_MAX = 32, /* tree messages received before that is said for its own sake */
@@ -30,7 +32,7 @@ static bool never_lost(const struct td_core *core, const struct td_link *link)
     return link->session == first_session(core->options.incarnation);
 }
 
-void td_link_start(struct td_core *core, struct td_link *link)
+void td_session_init(struct td_core *core, struct td_link *link)
 {
     link->session = first_session(core->options.incarnation);
 }
@@ -53,7 +55,7 @@ static void fill(struct td_link *link, struct td_message *m)
     m->received = link->tree_received_told = link->tree_received;
 }
 
-void td_link_seal(struct td_core *core, struct td_action *a)
+void td_session_seal(struct td_core *core, struct td_action *a)
 {
     struct td_link *link = &core->link[a->u.tree.node];
     struct td_message *m = &a->u.tree.message;
@@ -64,13 +66,13 @@ void td_link_seal(struct td_core *core, struct td_action *a)
         return; /* a later one says all that an earlier one did */
     m->number = ++link->tree_sent;
     a->u.tree.held = !link->open;
-    if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->guilty)
+    if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->violated)
         return;
     if (link->up) {
         td_link_drop(core, link->node, "it acknowledges no tree messages");
         return;
     }
-    link->guilty = true; /* no more is kept for it: it is given up before its time */
+    link->violated = true; /* no more is kept for it: it is given up before its time */
     expire_at(core, link, core->now);
 }
 
@@ -92,33 +94,34 @@ static void take_received(struct td_core *core, struct td_link *link, const stru
 
 /* ---- asking ---- */
 
-void td_link_ask(struct td_core *core, struct td_link *link)
+void td_session_ask(struct td_core *core, struct td_link *link)
 {
     if (link->asked)
         return;
-    link->asked = link->ask = link->poll = true;
+    link->asked = link->resume_due = link->reply_wanted = true;
     td_core_queue(core, &link->task);
 }
 
-void td_link_speak(struct td_core *core, struct td_link *link)
+void td_session_speak(struct td_core *core, struct td_link *link)
 {
-    if (!link->ask && link->tree_received - link->tree_received_told < TREE_UNTOLD_MAX)
+    if (!link->resume_due && link->tree_received - link->tree_received_told < TREE_UNTOLD_MAX)
         return;
     if (!link->up) { /* goes out when it is */
         td_link_want(core, link);
         return;
     }
-    struct td_message m = {
-        .kind = TD_MESSAGE_RESUME, .poll = link->poll, .packets_received = link->lane->received};
-    link->ask = link->poll = false;
+    struct td_message m = {.kind = TD_MESSAGE_RESUME,
+                           .poll = link->reply_wanted,
+                           .packets_received = link->lane->received};
+    link->resume_due = link->reply_wanted = false;
     td_core_send(core, link->node, &m);
 }
 
 /* answer readies a RESUME. */
 static void answer(struct td_core *core, struct td_link *link, bool poll)
 {
-    link->ask = true;
-    link->poll = link->poll || poll;
+    link->resume_due = true;
+    link->reply_wanted = link->reply_wanted || poll;
     link->asked = link->asked || poll;
     td_core_queue(core, &link->task);
 }
@@ -132,8 +135,8 @@ static void renew(struct td_core *core, struct td_link *link)
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
     link->session_in = 0;
-    link->open = link->asked = link->guilty = link->torn = false;
-    lane->again = lane->sent = lane->acknowledged = lane->freed_there = 0;
+    link->open = link->asked = link->violated = link->torn = false;
+    lane->retransmit = lane->sent = lane->acknowledged = lane->freed_there = 0;
     lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
     link->tree_sent = link->tree_acknowledged = 0;
     link->tree_received = link->tree_received_told = 0;
@@ -146,13 +149,12 @@ static void lose(struct td_core *core, struct td_link *link, const char *text)
     link->dead = !link->up;
     td_core_notices.node_lost(core, link->node, text);
     td_link_settle(core, link);
-    if (core->torus)
-        td_torus_link_lost(core, link->node);
+    core->fabric->link_lost(core, link->node);
     if (link->up)
         td_core_notices.node_back(core, link->node);
 }
 
-void td_link_timers(struct td_core *core)
+void td_session_timers(struct td_core *core)
 {
     if (core->now >= core->links_expire_at) {
         core->links_expire_at = TD_TIME_NEVER;
@@ -161,7 +163,7 @@ void td_link_timers(struct td_core *core)
             if (core->now >= link->expires_at && td_core_room(core)) {
                 lose(core, link, link->up ? "its link did not resume in time" : td_link_why(link));
                 if (link->up)
-                    td_link_ask(core, link);
+                    td_session_ask(core, link);
             }
             if (link->expires_at < core->links_expire_at)
                 core->links_expire_at = link->expires_at;
@@ -176,17 +178,16 @@ void td_link_timers(struct td_core *core)
 static void go_on(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    link->open = link->tell = true;
+    link->open = link->counts_due = true;
     link->expires_at = TD_TIME_NEVER;
     if (link->tree_sent > link->tree_acknowledged) {
         struct td_action *a = td_core_act(core, TD_ACTION_REPEAT_TREE);
         a->u.kept.node = link->node;
         a->u.kept.number = link->tree_acknowledged + 1;
     }
-    lane->again = lane->acknowledged < lane->sent ? lane->acknowledged + 1 : 0;
+    lane->retransmit = lane->acknowledged < lane->sent ? lane->acknowledged + 1 : 0;
     td_core_queue(core, &link->task);
-    if (core->torus)
-        td_torus_link_open(core, link->node);
+    core->fabric->link_open(core, link->node);
 }
 
 /* untouched: nothing has come and nothing was acknowledged, so that whatever session the far end is
@@ -241,7 +242,7 @@ static bool adopts(struct td_core *core, struct td_link *link, uint32_t session,
     return true;
 }
 
-bool td_link_message(struct td_core *core, uint32_t node, const struct td_message *m)
+bool td_session_message(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     struct td_link *link = &core->link[node];
     link->heard_at = core->now;
@@ -250,7 +251,7 @@ bool td_link_message(struct td_core *core, uint32_t node, const struct td_messag
         return false;
     }
     if (m->number && m->session != link->session_in && !adopts(core, link, m->session, m->number)) {
-        td_link_ask(core, link);
+        td_session_ask(core, link);
         return false;
     }
     if (m->session == link->session_in)
@@ -259,7 +260,7 @@ bool td_link_message(struct td_core *core, uint32_t node, const struct td_messag
         return true;
     if (m->number != link->tree_received + 1) {
         if (m->number > link->tree_received)
-            td_link_ask(core, link);
+            td_session_ask(core, link);
         return false;
     }
     link->tree_received++;
@@ -268,24 +269,24 @@ bool td_link_message(struct td_core *core, uint32_t node, const struct td_messag
     return true;
 }
 
-bool td_link_knows(struct td_core *core, struct td_link *link, const struct td_packet *p)
+bool td_session_is_next(struct td_core *core, struct td_link *link, const struct td_packet *p)
 {
     bool data = p->kind == TD_PACKET_DATA;
     if (p->session != link->session_in &&
         !(data && adopts(core, link, p->session, p->link_sequence))) {
-        td_link_ask(core, link);
+        td_session_ask(core, link);
         return false;
     }
     if (!data)
         return p->counts_session == link->session;
     if (p->link_sequence > link->lane->received + 1)
-        td_link_ask(core, link);
+        td_session_ask(core, link);
     return p->link_sequence == link->lane->received + 1;
 }
 
 /* ---- up and down ---- */
 
-void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
+void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
 {
     struct td_link *link = &core->link[node];
     if (link->incarnation && link->incarnation != incarnation)
@@ -295,25 +296,25 @@ void td_link_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     if (!link->incarnation)
         link->expires_at = TD_TIME_NEVER; /* it was given time to come up */
     link->up = true;
-    link->wanted = link->dead = link->open = link->asked = link->guilty = false;
+    link->pending = link->dead = link->open = link->asked = link->violated = false;
     link->incarnation = incarnation;
     link->heard_at = core->now;
     if (link->text[0])
         link->text[0] = '\0';
-    bool fresh = !met && !link->ask && never_lost(core, link);
+    bool fresh = !met && !link->resume_due && never_lost(core, link);
     if (fresh && link->session_in == 0)
         link->session_in = first_session(incarnation);
     if (fresh && link->session_in == first_session(incarnation))
         go_on(core, link);
     else
-        td_link_ask(core, link);
+        td_session_ask(core, link);
     td_core_queue(core, &link->task);
     if (!had)
         td_core_notices.node_back(core, node);
     td_health_changed(core, UINT32_MAX);
 }
 
-void td_link_down(struct td_core *core, uint32_t node, const char *text, bool refused)
+void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused)
 {
     struct td_link *link = &core->link[node];
     bool was_up = link->up;
@@ -322,11 +323,11 @@ void td_link_down(struct td_core *core, uint32_t node, const char *text, bool re
                                                 : core->settings.progress_timeout_ns);
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
-    link->up = link->wanted = link->open = false;
-    link->lane->again = 0;
+    link->up = link->pending = link->open = false;
+    link->lane->retransmit = 0;
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
-    if (!link->dead && !link->guilty)
+    if (!link->dead && !link->violated)
         expire_at(core, link, core->now + grace);
     else
         lose(core, link, td_link_why(link));

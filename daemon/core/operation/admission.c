@@ -7,6 +7,7 @@
 #include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
+#include "core/net/session.h"
 
 static uint64_t ride_slot_bytes(const struct td_operation *o)
 {
@@ -92,7 +93,7 @@ static struct td_slice ride_slice(const struct td_operation *o, uint64_t place)
 static struct td_compute *ride_compute(struct td_core *core, struct td_operation *o,
                                        enum td_compute_kind kind, enum td_step_kind step)
 {
-    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_RIDE, o);
+    struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_RIDE, o);
     if (!flight)
         return NULL;
     struct td_compute *compute = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
@@ -274,7 +275,7 @@ static void announce(struct td_core *core, struct td_operation *o)
     td_operation_view(o, &a->u.tree.view);
     if (carries_up(o) && !o->no_room)
         a->u.tree.payload = ride_slice(o, 0);
-    td_link_seal(core, a);
+    td_session_seal(core, a);
     o->phase = TD_PHASE_ANNOUNCED;
 }
 

@@ -7,7 +7,7 @@
 #include "core/net/link.h"
 #include "operation.h"
 #include "sync.h"
-#include "core/net/fabric_routed.h"
+#include "core/net/fabric.h"
 
 bool td_engine_init(struct td_core *core, struct td_operation *o)
 {
@@ -33,7 +33,6 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
 
 void td_engine_fini(struct td_core *core, struct td_operation *o)
 {
-    td_engine_leave_backlog(core, o);
     for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
         td_arena_free(core->arena, o->engine.family[f].bits);
         td_arena_free(core->arena, o->engine.family[f].received);
@@ -84,61 +83,6 @@ static uint64_t touched(const struct td_step *step)
 
 /* ---- operations that wait for room in the queues ---- */
 
-static void join_backlog(struct td_core *core, struct td_operation *o)
-{
-    if (o->engine.backlogged)
-        return;
-    o->engine.backlogged = true;
-    o->engine.next_backlogged = core->backlogged;
-    core->backlogged = o;
-}
-
-void td_engine_leave_backlog(struct td_core *core, struct td_operation *o)
-{
-    struct td_operation **link = &core->backlogged;
-    if (!o->engine.backlogged)
-        return;
-    while (*link != o)
-        link = &(*link)->engine.next_backlogged;
-    *link = o->engine.next_backlogged;
-    o->engine.backlogged = false;
-}
-
-void td_engine_queues_have_room(struct td_core *core)
-{
-    struct td_operation **link = &core->backlogged;
-    while (*link) {
-        struct td_operation *o = *link;
-        uint64_t families = o->engine.blocked;
-        bool one = families && !(families & (families - 1));
-        if (one && !td_torus_has_room(core, o->engine.full_queue)) {
-            link = &o->engine.next_backlogged;
-            continue;
-        }
-        *link = o->engine.next_backlogged;
-        o->engine.backlogged = false;
-        o->engine.blocked = 0;
-        td_core_queue(core, &o->task);
-    }
-}
-
-/* send hands a SEND step to the fabric; it returns false if the fabric has no room for it now. */
-static bool send(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
-                 const struct td_step *step)
-{
-    if (!core->torus)
-        return td_link_send(core, o, family, index, step);
-    uint32_t queue = 0;
-    enum td_send_result result = td_torus_send(core, o, family, index, step, &queue);
-    if (result == TD_SEND_QUEUE_FULL) {
-        o->engine.blocked |= (uint64_t)1 << family;
-        o->engine.full_queue = queue;
-    }
-    if (result == TD_SEND_QUEUE_FULL || result == TD_SEND_NO_TICKET)
-        join_backlog(core, o);
-    return result == TD_SEND_ACCEPTED;
-}
-
 /* start begins a step; false when there is no room for it now. A step without bytes is done. */
 static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
 {
@@ -159,7 +103,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
         return true;
     }
     if (step->kind == TD_SEND) {
-        if (!send(core, o, family, index, step)) {
+        if (!core->fabric->send(core, &o->sender, family, index, step)) {
             expanded->kept = true;
             expanded->family = family;
             expanded->index = index;
@@ -168,7 +112,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
         o->engine.family[family].next++;
         return true;
     }
-    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_STEP, o);
+    struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_STEP, o);
     o->engine.starved = !flight;
     if (!flight)
         return false;
@@ -216,8 +160,9 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
         moved = false;
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
-            bool queued = core->torus && o->program.family[f].kind == TD_SEND;
-            while (o->phase == TD_PHASE_RUNNING && !((full | o->engine.blocked) >> f & 1) &&
+            bool queued = core->fabric->queues_sends && o->program.family[f].kind == TD_SEND;
+            while (o->phase == TD_PHASE_RUNNING &&
+                   !((full | o->sender.families_blocked) >> f & 1) &&
                    e->next < o->program.family[f].count &&
                    (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
                 if (!td_core_room(core))
@@ -263,7 +208,7 @@ static uint64_t find_receive(const struct td_core *core, const struct td_operati
      * through the torus they come by different ways */
     bool fits = step->peer == node && packet->bytes > 0 && packet->offset <= message_bytes &&
                 packet->bytes <= message_bytes - packet->offset &&
-                (core->torus || e->received[packet->index] <= packet->offset);
+                (!core->fabric->ordered || e->received[packet->index] <= packet->offset);
     return fits ? message_bytes : 0;
 }
 
@@ -271,9 +216,9 @@ bool td_engine_landing(struct td_core *core, uint32_t node, const struct td_pack
                        struct td_compute *landing)
 {
     const struct td_link *link = &core->link[node];
-    uint32_t origin = core->torus ? packet->origin : node;
+    uint32_t origin = core->fabric->origin(core, node, packet);
     if (packet->session != link->session_in || packet->link_sequence != link->lane->received + 1 ||
-        (core->torus && packet->destination != core->node))
+        origin == UINT32_MAX)
         return false;
     const struct td_operation *o = td_engine_find(
         td_communicator_find(core, packet->instance, packet->group), packet->sequence);
@@ -298,7 +243,7 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
         td_link_drop(core, node, "it sent a packet that no step of the operation expects");
         return false;
     }
-    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_UNPACK, o);
+    struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_UNPACK, o);
     if (!flight) {
         td_link_drop(core, node, "too many packets at a time for this daemon");
         return false;
@@ -334,13 +279,10 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
 {
     struct td_inflight flight = *td_inflight_find(core, handle);
     struct td_operation *o = flight.operation;
-    td_inflight_give(core, td_inflight_find(core, handle));
+    td_inflight_release(core, td_inflight_find(core, handle));
     if (flight.kind == TD_INFLIGHT_UNPACK) {
         td_core_release_buffer(core, flight.buffer);
-        if (core->torus)
-            td_torus_freed(core, flight.session, flight.direction, flight.channel);
-        else
-            td_link_freed(core, flight.node, flight.session);
+        core->fabric->unpacked(core, &flight);
     }
     if (error != TD_OK)
         td_operation_fail(
@@ -360,11 +302,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
         o->progress_at = core->now;
         if (*received == flight.message_bytes) {
             done(core, o, flight.family, flight.index);
-            if (core->torus)
-                td_core_send(core, flight.node,
-                             &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
-                                                  .instance = o->communicator->instance,
-                                                  .token = flight.ticket});
+            core->fabric->received(core, o->communicator->instance, flight.node, flight.ticket);
         }
     }
     td_operation_flight_over(core, o);

@@ -17,12 +17,6 @@ struct td_engine {
         uint8_t *bits;      /* [count] done */
         uint64_t *received; /* RECV: [count] bytes; SYNC: [count] see sync.c */
     } family[TD_FAMILIES_MAX];
-    /* On the routed fabric, while a SEND step waits for room in the queues: */
-    bool backlogged;                      /* the operation is on core->backlogged */
-    struct td_operation *next_backlogged; /* the next one on that list */
-    uint64_t blocked;    /* a bit for each family whose next step found its queue full */
-    uint32_t full_queue; /* that queue, if one family is blocked */
-
     bool starved; /* a step found no free in-flight record: the end of another lets it try again */
     struct td_expanded {
         bool kept;
@@ -47,11 +41,6 @@ struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence
  * no live operation. */
 bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                       uint32_t buffer);
-/* td_engine_queues_have_room queues the backlogged operations. An operation of which one family is
- * blocked stays on the list while that queue is still full. */
-void td_engine_queues_have_room(struct td_core *core);
-/* td_engine_leave_backlog takes an operation off the list of backlogged operations. */
-void td_engine_leave_backlog(struct td_core *core, struct td_operation *o);
 /* td_engine_landing fills in where the payload of a packet would be unpacked: see td_core_landing.
  */
 bool td_engine_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,

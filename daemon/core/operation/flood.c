@@ -60,9 +60,9 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
                       const struct td_message *m)
 {
     struct td_flood *f = obtain(core, o);
-    struct td_held *held = f && m->payload_bytes <= TD_RIDE_BYTES_MAX
-                               ? td_arena_alloc(core->arena, sizeof *held + m->payload_bytes)
-                               : NULL;
+    struct td_early_block *held = f && m->payload_bytes <= TD_RIDE_BYTES_MAX
+                                      ? td_arena_alloc(core->arena, sizeof *held + m->payload_bytes)
+                                      : NULL;
     if (o->phase >= TD_PHASE_RUNNING) {
         td_arena_free(core->arena, held);
         return;
@@ -109,8 +109,8 @@ void td_flood_missed(struct td_operation *o, uint32_t node)
 static bool take_next(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
-    for (struct td_held **link = &f->held; *link;) {
-        struct td_held *h = *link;
+    for (struct td_early_block **link = &f->held; *link;) {
+        struct td_early_block *h = *link;
         bool known = h->ring < f->ring || (h->ring == f->ring && h->hop <= f->got[h->sign]);
         bool next = h->ring == f->ring && h->hop == f->got[h->sign] + 1;
         if (!known && !next) {
@@ -191,7 +191,7 @@ static bool ask_own(struct td_core *core, struct td_operation *o)
     size_t share = (size_t)o->program.ride_bytes / c->group.size;
     if (f->asked || share == 0)
         return o->flights == 0;
-    struct td_inflight *flight = td_inflight_take(core, TD_INFLIGHT_RIDE, o);
+    struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_RIDE, o);
     if (!flight) {
         td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
         return false;
@@ -266,7 +266,7 @@ void td_flood_free(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
     while (f && f->held) {
-        struct td_held *h = f->held;
+        struct td_early_block *h = f->held;
         f->held = h->next;
         td_arena_free(core->arena, h);
     }

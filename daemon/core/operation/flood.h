@@ -19,8 +19,8 @@
 #include "operation.h"
 
 struct td_flood {
-    struct td_held { /* what came before its turn */
-        struct td_held *next;
+    struct td_early_block { /* what came before its turn */
+        struct td_early_block *next;
         uint32_t ring, sign, hop, bytes;
         uint8_t payload[];
     } * held;

@@ -12,6 +12,7 @@
 #include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
+#include "core/net/session.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -27,6 +28,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     if (o->reserved)
         td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
+    core->fabric->forget(core, &o->sender);
     td_arena_free(arena, o->arrival);
     td_arena_free(arena, o->source);
     td_arena_free(arena, o->destination);
@@ -60,6 +62,8 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
         return NULL;
     core->operations++;
     o->task.advance = advance;
+    o->sender.operation = o;
+    o->sender.task = &o->task;
     o->communicator = c;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
@@ -128,7 +132,8 @@ void td_operation_flight_over(struct td_core *core, struct td_operation *o)
 {
     assert(o->flights > 0);
     o->flights--;
-    bool goes_on = core->torus && o->phase == TD_PHASE_RUNNING && o->flights && !o->engine.starved;
+    bool goes_on = core->fabric->queues_sends && o->phase == TD_PHASE_RUNNING && o->flights &&
+                   !o->engine.starved;
     if (!goes_on) /* else nothing waits for that alone; what is done queues it by itself */
         td_core_queue(core, &o->task);
 }
@@ -144,8 +149,7 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
     o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
     if (o->text)
         snprintf(o->text, TD_TEXT_MAX, "%s", text);
-    td_engine_leave_backlog(core, o);
-    td_link_abandon(core, o);
+    core->fabric->abandon(core, &o->sender);
     td_core_queue(core, &o->task);
 }
 
@@ -541,7 +545,7 @@ static void tell_children(struct td_core *core, struct td_operation *o)
         td_operation_view(o, &a->u.tree.view);
         if (o->error == TD_OK && td_admission_rides(o))
             a->u.tree.payload = td_admission_result(o);
-        td_link_seal(core, a);
+        td_session_seal(core, a);
     }
     o->tell_children = false;
 }

@@ -14,6 +14,7 @@
 #define TD_CORE_OPERATION_OPERATION_H
 
 #include "core/membership/communicator.h"
+#include "core/net/fabric.h"
 #include "engine.h"
 #include "model/counts.h"
 
@@ -91,6 +92,7 @@ struct td_operation {
 
     bool tell_children; /* of the release or of the verdict */
     uint32_t flights;
+    struct td_sender sender;   /* this operation as the fabric sees it */
     struct td_call_tree *tree; /* of a call that goes along one of its own, else NULL */
     struct td_program program;
     struct td_engine engine;

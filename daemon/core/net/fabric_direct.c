@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The direct fabric: each message waits in the queue of the link to its destination, and its
+ * packets follow each other there. At most `link_credits` packets of a link are not freed by the
+ * far end. A message is delivered when all of its packets are settled. */
+#include <assert.h>
+
+#include "fabric.h"
+
+static bool init(struct td_core *core)
+{
+    return td_inflight_init_held(core, TD_INFLIGHTS_MAX); /* a packet has an inflight record, too */
+}
+
+static bool adjacent(const struct td_core *core, uint32_t node)
+{
+    return node != core->node;
+}
+
+/* ---- messages ---- */
+
+static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
+                 const struct td_step *step)
+{
+    struct td_transfer *t = td_arena_alloc(core->arena, sizeof *t);
+    if (!t)
+        return false;
+    struct td_link *link = &core->link[step->peer];
+    struct td_lane *lane = link->lane;
+    *t = (struct td_transfer){.operation = sender->operation,
+                              .family = family,
+                              .index = index,
+                              .from = step->from,
+                              .peer = step->peer,
+                              .peer_family = step->peer_family,
+                              .peer_index = step->peer_index,
+                              .bytes = (uint64_t)td_step_bytes(step)};
+    *lane->queue_last = t;
+    lane->queue_last = &t->next;
+    td_core_queue(core, &link->task);
+    return true;
+}
+
+static void finish(struct td_core *core, struct td_transfer *t)
+{
+    if (!t->abandoned)
+        td_core_notices.delivered(core, t->operation, t->family, t->index);
+    td_arena_free(core->arena, t);
+}
+
+static void abandon_on_link(struct td_core *core, struct td_lane *lane,
+                            const struct td_operation *operation)
+{
+    for (uint32_t i = lane->first_held; i != TD_HELD_NONE; i = core->held[i].next) {
+        struct td_inflight *f = td_held_inflight(core, &core->held[i]);
+        if (f->operation == operation)
+            f->transfer->abandoned = true;
+    }
+    struct td_transfer **at = &lane->queue;
+    while (*at) {
+        struct td_transfer *t = *at;
+        if (t->operation != operation) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        t->abandoned = true;
+        if (t->unsettled == 0)
+            td_arena_free(core->arena, t);
+    }
+    lane->queue_last = at;
+}
+
+static void abandon(struct td_core *core, struct td_sender *sender)
+{
+    for (uint32_t n = 0; n < core->options.topology.nodes; n++)
+        abandon_on_link(core, core->link[n].lane, sender->operation);
+}
+
+static void forget(struct td_core *core, struct td_sender *sender)
+{
+    (void)core;
+    (void)sender;
+}
+
+static void settled(struct td_core *core, struct td_inflight *f)
+{
+    struct td_transfer *t = f->transfer;
+    bool queued = t->offset < t->bytes && !t->abandoned;
+    td_core_queue(core, &core->link[f->node].task); /* it may have lacked an inflight record */
+    if (--t->unsettled == 0 && !queued)
+        finish(core, t);
+}
+
+/* ---- packets ---- */
+
+/* fill_counts writes the cumulative counts of a link into a packet that goes there. */
+static void fill_counts(const struct td_link *link, struct td_packet *packet)
+{
+    struct td_lane *lane = link->lane;
+    packet->session = link->session;
+    packet->counts_session = link->session_in;
+    packet->received = lane->received_told = lane->received;
+    packet->freed = lane->freed_told = lane->freed;
+}
+
+static void emit(struct td_core *core, const struct td_held *held, bool again)
+{
+    (void)again;
+    struct td_inflight *f = td_held_inflight(core, held);
+    struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+    f->readers++;
+    a->u.packet.node = f->node;
+    a->u.packet.handle = td_inflight_handle(core, f);
+    a->u.packet.slice = f->transfer->from;
+    td_core_notices.packet_view(f->operation, &a->u.packet.view);
+    a->u.packet.packet = held->packet;
+    fill_counts(&core->link[f->node], &a->u.packet.packet);
+}
+
+/* send_packet sends the next packet of a link's queue; false if there is no inflight record. */
+static bool send_packet(struct td_core *core, struct td_link *link)
+{
+    struct td_lane *lane = link->lane;
+    struct td_transfer *t = lane->queue;
+    struct td_inflight *f = td_inflight_acquire(core, TD_INFLIGHT_PACKET, t->operation);
+    if (!f)
+        return false;
+    uint64_t left = t->bytes - t->offset, most = core->settings.packet_bytes;
+    f->transfer = t;
+    f->node = link->node;
+    t->unsettled++;
+    td_core_notices.in_flight_begin(t->operation);
+    uint32_t i = td_held_acquire(core, td_inflight_index(core, f), true);
+    struct td_packet *packet = &core->held[i].packet;
+    *packet = (struct td_packet){.kind = TD_PACKET_DATA,
+                                 .family = t->peer_family,
+                                 .index = t->peer_index,
+                                 .offset = t->offset,
+                                 .bytes = (uint32_t)(left < most ? left : most)};
+    td_core_notices.packet_name(t->operation, packet);
+    td_link_hold(core, link, i);
+    emit(core, &core->held[i], false);
+    t->offset += packet->bytes;
+    if (t->offset == t->bytes) {
+        lane->queue = t->next;
+        if (!lane->queue)
+            lane->queue_last = &lane->queue;
+    }
+    return true;
+}
+
+/* counts_due returns true if freed counts should travel now: when a quarter of the credits is not
+ * reported, or when all that was received is freed, because the far end may wait for just that. */
+static bool counts_due(const struct td_core *core, const struct td_link *link)
+{
+    const struct td_lane *lane = link->lane;
+    uint64_t unreported = lane->freed - lane->freed_told;
+    if (link->counts_due)
+        return true;
+    if (lane->received == lane->received_told && unreported == 0)
+        return false;
+    return lane->received == lane->freed || unreported * 4 >= core->settings.link_credits;
+}
+
+static bool transmit(struct td_core *core, struct td_link *link)
+{
+    struct td_lane *lane = link->lane;
+    if ((lane->queue || counts_due(core, link)) && !link->open) {
+        td_link_want(core, link);
+        return true; /* continues when the link opens */
+    }
+    while (lane->queue && lane->sent - lane->freed_there < core->settings.link_credits) {
+        if (!td_core_room(core))
+            return false;
+        if (!send_packet(core, link))
+            return true; /* no inflight record: the next one that settles queues the link again */
+    }
+    if (counts_due(core, link)) {
+        if (!td_core_room(core))
+            return false;
+        struct td_action *a = td_core_act(core, TD_ACTION_SEND_PACKET);
+        a->u.packet.node = link->node;
+        a->u.packet.packet = (struct td_packet){.kind = TD_PACKET_CREDIT};
+        fill_counts(link, &a->u.packet.packet);
+        link->counts_due = false;
+    }
+    return true;
+}
+
+static enum td_accept accept(struct td_core *core, uint32_t node, const struct td_packet *packet,
+                             uint32_t buffer, const char **why)
+{
+    struct td_link *link = &core->link[node];
+    struct td_lane *lane = link->lane;
+    if (packet->kind != TD_PACKET_DATA)
+        return TD_ACCEPT_RELEASED;
+    td_core_queue(core, &link->task);
+    if (packet->bytes > core->settings.packet_bytes ||
+        lane->received - lane->freed >= core->settings.link_credits) {
+        *why = "it sent more than its credits";
+        return TD_ACCEPT_VIOLATION;
+    }
+    if (td_core_notices.packet(core, node, packet, buffer))
+        return TD_ACCEPT_KEPT;
+    lane->freed++; /* its operation has ended here */
+    return TD_ACCEPT_RELEASED;
+}
+
+static uint32_t origin(const struct td_core *core, uint32_t node, const struct td_packet *packet)
+{
+    (void)core;
+    (void)packet;
+    return node;
+}
+
+static void unpacked(struct td_core *core, const struct td_inflight *f)
+{
+    struct td_link *link = &core->link[f->node];
+    if (link->session_in != f->session)
+        return;
+    link->lane->freed++;
+    td_core_queue(core, &link->task);
+}
+
+/* received does nothing: the packets' acknowledgements tell the origin. */
+static void received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket)
+{
+    (void)core;
+    (void)instance;
+    (void)node;
+    (void)ticket;
+}
+
+static void delivered(struct td_core *core, uint32_t node, uint64_t ticket)
+{
+    (void)core;
+    (void)node;
+    (void)ticket;
+}
+
+static void neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *notice)
+{
+    (void)core;
+    (void)from;
+    (void)notice;
+}
+
+/* ---- nothing moves by itself ---- */
+
+static void no_link_event(struct td_core *core, uint32_t node)
+{
+    (void)core;
+    (void)node;
+}
+
+static void turn(struct td_core *core)
+{
+    (void)core;
+}
+
+static td_time wake_at(const struct td_core *core)
+{
+    (void)core;
+    return TD_TIME_NEVER;
+}
+
+static void prefetch(const struct td_core *core, uint32_t node)
+{
+    (void)core;
+    (void)node;
+}
+
+static void prefetch_ticket(const struct td_core *core, uint64_t ticket)
+{
+    (void)core;
+    (void)ticket;
+}
+
+static unsigned spans(const struct td_core *core, struct td_span *span, unsigned count)
+{
+    (void)core;
+    (void)span;
+    return count;
+}
+
+static const struct td_router *router(const struct td_core *core)
+{
+    (void)core;
+    return NULL;
+}
+
+static void inspect(const struct td_core *core, unsigned direction, struct td_fabric_port *port)
+{
+    (void)core;
+    (void)direction;
+    *port = (struct td_fabric_port){.neighbour = UINT32_MAX};
+}
+
+const struct td_fabric td_fabric_direct = {
+    .name = "direct",
+    .ordered = true,
+    .counts_by_link = true,
+    .init = init,
+    .adjacent = adjacent,
+    .send = send,
+    .abandon = abandon,
+    .forget = forget,
+    .transmit = transmit,
+    .emit = emit,
+    .settled = settled,
+    .accept = accept,
+    .origin = origin,
+    .unpacked = unpacked,
+    .received = received,
+    .delivered = delivered,
+    .neighbour_lost = neighbour_lost,
+    .link_open = no_link_event,
+    .link_lost = no_link_event,
+    .turn = turn,
+    .wake_at = wake_at,
+    .prefetch = prefetch,
+    .prefetch_ticket = prefetch_ticket,
+    .spans = spans,
+    .router = router,
+    .inspect = inspect,
+};

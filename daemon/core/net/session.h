@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session: how the sessions of a link begin, outlive their connections, and end. link.h says what a
+ * session is. */
+#ifndef TD_CORE_NET_SESSION_H
+#define TD_CORE_NET_SESSION_H
+
+#include "link.h"
+
+/* td_session_init gives a new link its first outgoing session. */
+void td_session_init(struct td_core *core, struct td_link *link);
+/* td_session_up and td_session_down take the driver's word on a connection. A link that is down is
+ * given up after progress_timeout; after one heartbeat interval if its host refuses connections or
+ * the link was never up. */
+void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation);
+void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused);
+/* td_session_timers gives up links that have been down for too long. */
+void td_session_timers(struct td_core *core);
+/* td_session_seal gives a tree message that is being sent its place in the session. */
+void td_session_seal(struct td_core *core, struct td_action *action);
+/* td_session_message takes the session's part of a tree message. It returns false if the message is
+ * a RESUME, a duplicate or out of order, and nobody else must see it. */
+bool td_session_message(struct td_core *core, uint32_t node, const struct td_message *m);
+/* td_session_is_next returns true if a packet belongs to the session and is its next one, or has
+ * counts that travel alone. */
+bool td_session_is_next(struct td_core *core, struct td_link *link, const struct td_packet *packet);
+/* td_session_ask asks the far end to resume; once, until it replies. */
+void td_session_ask(struct td_core *core, struct td_link *link) __attribute__((cold));
+/* td_session_speak sends the RESUME that is due. */
+void td_session_speak(struct td_core *core, struct td_link *link);
+
+#endif
