@@ -7,10 +7,10 @@
 
 enum { CACHE_LINE = 64 };
 
-/* struct piece: header of a piece, free or taken; `bytes` includes it. */
+/* struct piece: header of a piece of the arena. `bytes` includes the header. */
 struct piece {
     size_t bytes;
-    struct piece *next; /* next free piece by address; NULL when taken */
+    struct piece *next; /* next free piece by address; NULL: the piece is allocated */
 };
 
 struct td_arena {
@@ -47,16 +47,16 @@ void *td_arena_alloc(struct td_arena *arena, size_t bytes)
 {
     if (bytes > arena->bytes)
         return NULL;
-    size_t want = ((bytes + 15) & ~(size_t)15) + sizeof(struct piece);
+    size_t needed = ((bytes + 15) & ~(size_t)15) + sizeof(struct piece);
     for (struct piece **link = &arena->free; *link; link = &(*link)->next) {
         struct piece *p = *link;
-        if (p->bytes < want)
+        if (p->bytes < needed)
             continue;
-        if (p->bytes - want >= 2 * sizeof(struct piece)) {
-            struct piece *rest = (struct piece *)(void *)((unsigned char *)p + want);
-            rest->bytes = p->bytes - want;
+        if (p->bytes - needed >= 2 * sizeof(struct piece)) {
+            struct piece *rest = (struct piece *)(void *)((unsigned char *)p + needed);
+            rest->bytes = p->bytes - needed;
             rest->next = p->next;
-            p->bytes = want;
+            p->bytes = needed;
             *link = rest;
         } else {
             *link = p->next;
@@ -117,7 +117,7 @@ void td_ranges_init(struct td_ranges *ranges, uint64_t bytes)
     ranges->range[0] = (struct td_free_range){0, ranges->bytes};
 }
 
-uint64_t td_ranges_take(struct td_ranges *ranges, uint64_t bytes)
+uint64_t td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes)
 {
     if (bytes > ranges->bytes)
         return UINT64_MAX;
@@ -129,7 +129,7 @@ uint64_t td_ranges_take(struct td_ranges *ranges, uint64_t bytes)
         uint64_t offset = r->offset;
         r->offset += bytes;
         r->bytes -= bytes;
-        /* an emptied range stays while it is the only one, so that there is always one */
+        /* an empty range stays if it is the only one, so that count >= 1 */
         if (r->bytes == 0 && ranges->count > 1) {
             memmove(r, r + 1, (ranges->count - i - 1) * sizeof *r);
             ranges->count--;
@@ -140,7 +140,7 @@ uint64_t td_ranges_take(struct td_ranges *ranges, uint64_t bytes)
     return UINT64_MAX;
 }
 
-void td_ranges_give(struct td_ranges *ranges, uint64_t offset, uint64_t bytes)
+void td_ranges_release(struct td_ranges *ranges, uint64_t offset, uint64_t bytes)
 {
     bytes = rounded(bytes);
     if (bytes == 0)
@@ -163,7 +163,7 @@ void td_ranges_give(struct td_ranges *ranges, uint64_t offset, uint64_t bytes)
         r[i].offset = offset;
         r[i].bytes += bytes;
     } else {
-        /* as many holders as ranges: operations_max keeps it below the bound */
+        /* operations_max bounds the number of holders, and so the number of free ranges */
         assert(ranges->count < TD_RANGES_MAX);
         memmove(&r[i + 1], &r[i], (ranges->count - i) * sizeof *r);
         r[i] = (struct td_free_range){offset, bytes};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bits: sets of small numbers as bitmaps: number i is bit i % 8 of byte i / 8.
+/* bits: sets of small numbers as bitmaps. Number i is bit i % 8 of byte i / 8.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_BASE_BITS_H
 #define TD_BASE_BITS_H
@@ -24,8 +24,8 @@ static inline uint32_t td_bit_bytes(uint32_t bits)
 {
     return (bits + 7) / 8;
 }
-/* td_bits_print lists the bits below `size` that are set (or, with `value` false, clear) as
- * "0-3, 5" and cuts long lists short with "..."; returns how many there are. */
+/* td_bits_print lists the set bits below `size` (or, if `value` is false, the clear bits) as "0-3,
+ * 5", and ends a list that does not fit with "...". It returns the number of such bits. */
 uint32_t td_bits_print(const uint8_t *bits, uint32_t size, bool value, char *text, size_t bytes);
 
 #endif

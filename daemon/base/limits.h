@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limits: every bound of the service in one place, tied to each other by _Static_assert.
- * Sizes are bytes, counts are how many. Settings that an operator may change have their defaults in
- * `struct td_settings` (core.h); what stands here is fixed by the forms on the wire. */
+/* limits: all bounds of the service, tied to each other by _Static_assert. Sizes are in bytes,
+ * counts are numbers of things. `struct td_settings` (model/settings.h) has the defaults of the
+ * settings that an operator may change; the wire format fixes the bounds below. */
 #ifndef TD_BASE_LIMITS_H
 #define TD_BASE_LIMITS_H
 
@@ -9,48 +9,50 @@
 
 enum {
     TD_DIMENSIONS_MAX = 6,                     /* dimensions of a torus, and of an array */
-    TD_DIRECTIONS_MAX = 2 * TD_DIMENSIONS_MAX, /* 2 d is +, 2 d + 1 is - in dimension d */
+    TD_DIRECTIONS_MAX = 2 * TD_DIMENSIONS_MAX, /* direction 2 d is +, 2 d + 1 is - in dimension d */
     TD_NODES_MAX = 4096,                       /* nodes of a torus */
-    TD_JOB_RANKS_MAX = 16384, /* ranks of a job: a bitmap of them fits a tree message */
+    TD_JOB_RANKS_MAX = 16384, /* ranks of a job; their bitmap fits a tree message */
     TD_NODE_RANKS_MAX = 256,  /* ranks of one group on one node */
 
-    TD_TREE_ARITY = 8,          /* children of a node in the combining tree of the direct fabric */
-    TD_TREE_CHILDREN_MAX = 12,  /* in any: as many as a node of a torus has neighbours */
+    TD_TREE_ARITY = 8,         /* children of a node in the combining tree of the direct fabric */
+    TD_TREE_CHILDREN_MAX = 12, /* children in any tree: as many as the neighbours of a torus node */
     TD_TREE_MESSAGE_MAX = 4096, /* bytes of an encoded tree message, payload included */
-    TD_RIDE_BYTES_MAX = 2048,   /* payload that travels with arrival and release */
-    TD_FLOOD_BYTES_MAX = 16384, /* of all ranks, of an operation that does without the tree */
+    TD_RIDE_BYTES_MAX =
+        2048, /* payload of a ride, which travels with the announcement and the release */
+    TD_FLOOD_BYTES_MAX =
+        16384, /* payload of all ranks in an operation that floods instead of using the tree */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
-    TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one piece of a job's membership */
+    TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one message of a job's membership */
 
-    TD_CLIENT_RANKS_MAX = 16, /* jobs that one client is in, or wants to be in */
+    TD_CLIENT_RANKS_MAX = 16, /* jobs that one client belongs to or is joining */
 
     TD_DATAGRAM_MAX = 65536, /* one request or reply on the local socket */
     TD_NAME_MAX = 128,       /* a job's name, with its terminator */
     TD_TEXT_MAX = 512,       /* a sentence for a person, with its terminator */
 
-    TD_GROUP_OPERATIONS_MAX = 256, /* operations of one group on record at one node at a time */
+    TD_GROUP_OPERATIONS_MAX = 256, /* operations of one group on record at one node */
     TD_FAMILIES_MAX = 64,          /* step families of a program */
-    TD_DEPENDENCIES_MAX = 6,       /* dependencies of a family: one a dimension */
+    TD_DEPENDENCIES_MAX = 6,       /* dependencies of a family: one per dimension */
     TD_LEVELS_MAX = 5,             /* loop levels of a slice */
-    TD_PARAMETERS_MAX = 24,        /* numbers a method keeps in its program */
+    TD_PARAMETERS_MAX = 24,        /* parameters that a method stores in its program */
 
     TD_ACTIONS_MAX = 256,     /* actions of one step of the core */
     TD_OPERATIONS_MAX = 4096, /* operations on record at a node */
-    TD_INFLIGHTS_MAX = 8192,  /* computations under way, and packets on links, at a node */
-    TD_STEPS_AHEAD = 8,       /* steps of a family under way at a time, but for receives */
+    TD_INFLIGHTS_MAX = 8192,  /* computations in flight and packets in flight at a node */
+    TD_STEPS_AHEAD = 8,       /* steps of a family in flight at a time, receives excepted */
 
     TD_PACKET_BYTES_MAX = 1 << 18, /* payload of one packet between nodes */
     TD_LINK_CREDITS_MAX = 64,      /* packets in flight on one link */
-    TD_COMPUTE_BYTES = 1 << 18,    /* piece into which methods cut local combining and copying */
+    TD_COMPUTE_BYTES = 1 << 18,    /* piece size of local combining and copying */
 };
 
 _Static_assert(TD_RIDE_BYTES_MAX + TD_BITMAP_BYTES_MAX <= TD_TREE_MESSAGE_MAX,
-               "a payload or a bitmap, with its header, fits a tree message");
+               "a ride and a bitmap fit one tree message");
 _Static_assert(TD_MEMBERS_PER_MESSAGE * 24 <= TD_TREE_MESSAGE_MAX,
-               "a piece of a membership fits a tree message");
+               "a message of a membership fits a tree message");
 _Static_assert(TD_TREE_ARITY <= TD_TREE_CHILDREN_MAX &&
                    2 * TD_DIMENSIONS_MAX <= TD_TREE_CHILDREN_MAX,
-               "every tree has room for its children");
+               "every tree may have its children");
 _Static_assert(TD_NODE_RANKS_MAX <= TD_JOB_RANKS_MAX, "a node holds no more ranks than a job has");
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time: points in time and durations in nanoseconds. The driver gives a point its meaning (a
- * monotonic clock, or the simulator's virtual time). */
+/* time: instants and durations in nanoseconds. The driver defines the origin: a monotonic clock, or
+ * the virtual time of the simulator. */
 #ifndef TD_BASE_TIME_H
 #define TD_BASE_TIME_H
 

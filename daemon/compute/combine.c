@@ -6,15 +6,16 @@
 #include "model/call.h"
 #include "half.h"
 
-/* Where the processor has wide registers they are used, with the same results: nothing is fused.
- * What finds out runs before sanitizers are ready for it. */
+/* The loops use wide registers if the processor has them, with the same results: no operation is
+ * fused. The dispatch runs before the sanitizers are initialised, so sanitized builds do without
+ * it. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define WIDE
 #endif
 
-/* One loop an operator and type, simple enough for the compiler to vectorise. */
+/* One loop for each operator and type, simple enough for the compiler to vectorise. */
 #define LOOP(name, element, expression)                                                            \
     WIDE static void name(void *restrict left, const void *restrict right, size_t n)               \
     {                                                                                              \
@@ -24,9 +25,9 @@
             a[i] = (expression);                                                                   \
     }
 
-/* ---- integers: what wraps around is the same for signed and unsigned ones ---- */
+/* ---- integers: wrap-around is the same for signed and unsigned ones ---- */
 
-/* 1u: small integers would become int, whose product may overflow */
+/* 1u: without it small integers become int, whose product may overflow */
 #define LOOPS_OF_BITS(name, element)                                                               \
     LOOP(sum_##name, element, (element)(a[i] + b[i]))                                              \
     LOOP(prod_##name, element, (element)(1u * a[i] * b[i]))                                        \
@@ -56,7 +57,7 @@ LOOPS_OF_ORDER(uint64, uint64_t)
 
 /* ---- floating point ---- */
 
-/* a NaN on the left stays, since every comparison with it is false; one on the right is taken */
+/* every comparison with a NaN is false, so a NaN on the left stays; a NaN on the right replaces */
 #define LESS(a, b) ((b) < (a) || (b) != (b))
 #define MORE(a, b) ((b) > (a) || (b) != (b))
 
@@ -89,9 +90,9 @@ LOOPS_OF_SMALL(bfloat16, td_bfloat16_to_float, td_bfloat16_from_float)
 LOOPS_OF_COMPLEX(complex_float, float)
 LOOPS_OF_COMPLEX(complex_double, double)
 
-/* ---- values with their places ---- */
+/* ---- values with their indices ---- */
 
-/* The padding is a member, so that it is copied like the others. */
+/* The padding is a member, so assignment copies it. */
 struct int32_int {
     int32_t value, place;
 };
@@ -109,26 +110,26 @@ struct double_int {
 };
 
 #define NAN_OF(x) ((x).value != (x).value)
-/* neither value is before the other: they are equal, or both NaN */
+/* the values are equal, or both are NaN */
 #define TIE(a, b) ((a).value == (b).value || (NAN_OF(a) && NAN_OF(b)))
-#define TAKES(a, b, compares)                                                                      \
+#define REPLACES(a, b, compares)                                                                   \
     ((b).value compares(a).value || (NAN_OF(b) && !NAN_OF(a)) ||                                   \
      (TIE(a, b) && (b).place < (a).place))
 
 #define LOOPS_OF_PAIR(name)                                                                        \
-    LOOP(minloc_##name, struct name, TAKES(a[i], b[i], <) ? b[i] : a[i])                           \
-    LOOP(maxloc_##name, struct name, TAKES(a[i], b[i], >) ? b[i] : a[i])
+    LOOP(minloc_##name, struct name, REPLACES(a[i], b[i], <) ? b[i] : a[i])                        \
+    LOOP(maxloc_##name, struct name, REPLACES(a[i], b[i], >) ? b[i] : a[i])
 
 LOOPS_OF_PAIR(int32_int)
 LOOPS_OF_PAIR(int64_int)
 LOOPS_OF_PAIR(float_int)
 LOOPS_OF_PAIR(double_int)
 
-/* ---- */
+/* ---- the table of loops ---- */
 
 typedef void loop(void *, const void *, size_t);
 
-/* Rows of the table. */
+/* Rows of the table of loops. */
 #define BITS(op)                                                                                   \
     [TD_TYPE_INT8] = op##_uint8, [TD_TYPE_UINT8] = op##_uint8, [TD_TYPE_INT16] = op##_uint16,      \
     [TD_TYPE_UINT16] = op##_uint16, [TD_TYPE_INT32] = op##_uint32, [TD_TYPE_UINT32] = op##_uint32, \

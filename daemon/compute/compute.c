@@ -6,7 +6,7 @@
 #include "combine.h"
 #include "walk.h"
 
-enum { BLOCK = 16384 }; /* bytes combined at a time: stays in the first-level cache */
+enum { BLOCK = 16384 }; /* bytes combined at a time: they stay in the first-level cache */
 
 static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t bytes)
 {
@@ -26,10 +26,10 @@ static void zero(const struct td_step *step, const struct td_bases *bases, uint3
 
 void td_compute_copy(const struct td_step *step, const struct td_bases *bases)
 {
-    bool nothing = td_slice_bytes(&step->from) == 0;
-    for (uint32_t lane = 0; nothing && lane < step->to_lanes.count; lane++)
+    bool no_source = td_slice_bytes(&step->from) == 0;
+    for (uint32_t lane = 0; no_source && lane < step->to_lanes.count; lane++)
         zero(step, bases, lane);
-    if (nothing)
+    if (no_source)
         return;
     for (uint32_t lane = 0; lane < step->to_lanes.count; lane++) {
         struct td_walk from, to;
@@ -42,7 +42,7 @@ void td_compute_copy(const struct td_step *step, const struct td_bases *bases)
     }
 }
 
-/* operand is a lane of either side of a COMBINE. */
+/* start_operand begins at byte `at` of operand i: a lane of `from` or of `with`. */
 static void start_operand(struct td_walk *w, const struct td_step *step,
                           const struct td_bases *bases, uint32_t i, uint64_t at)
 {
@@ -52,7 +52,7 @@ static void start_operand(struct td_walk *w, const struct td_step *step,
         td_walk_start(w, &step->with, bases, &step->with_lanes, i - step->from_lanes.count, at);
 }
 
-/* write_lane writes `bytes` of the sum at byte `at` of a target. */
+/* write_lane writes `bytes` of the result to byte `at` of a target lane. */
 static void write_lane(const struct td_step *step, const struct td_bases *bases, uint32_t lane,
                        uint64_t at, int64_t bytes, const uint8_t *sum)
 {
@@ -64,7 +64,7 @@ static void write_lane(const struct td_step *step, const struct td_bases *bases,
     }
 }
 
-/* read_operand copies `bytes` of operand i from byte `at` on. */
+/* read_operand copies `bytes` of operand i from byte `at` to a buffer. */
 static void read_operand(const struct td_step *step, const struct td_bases *bases, uint32_t i,
                          uint64_t at, int64_t bytes, uint8_t *copy)
 {
@@ -76,7 +76,7 @@ static void read_operand(const struct td_step *step, const struct td_bases *base
     }
 }
 
-/* fold_operand takes operand i > 0 into the sum. */
+/* fold_operand combines operand i > 0 into the result. */
 static void fold_operand(const struct td_step *step, const struct td_bases *bases, uint32_t i,
                          uint64_t at, int64_t bytes, uint8_t *sum)
 {
@@ -89,13 +89,13 @@ static void fold_operand(const struct td_step *step, const struct td_bases *base
     }
 }
 
-/* struct sums: what is folded so far, and an operand that must be read before its target, which may
- * be the same memory, is written. */
+/* struct sums: the result so far, and a copy of an operand. The copy is read before its target is
+ * written, because both may be the same memory. */
 struct sums {
     _Alignas(64) uint8_t sum[BLOCK], operand[BLOCK];
 };
 
-/* combine_block folds `bytes` from byte `at` of every operand, and writes the targets. */
+/* combine_block combines `bytes` from byte `at` of all operands and writes the targets. */
 static void combine_block(const struct td_step *step, const struct td_bases *bases, uint64_t at,
                           int64_t bytes, struct sums *s)
 {
@@ -103,20 +103,20 @@ static void combine_block(const struct td_step *step, const struct td_bases *bas
     const struct td_running *r = &step->running;
     size_t elements = (size_t)bytes / td_type_bytes(step->type);
     for (uint32_t i = 0; i < operands; i++) {
-        bool wanted = r->kind != TD_RUNNING_NOT && lane < step->to_lanes.count &&
-                      i == r->first + lane * r->step;
+        bool has_target = r->kind != TD_RUNNING_NOT && lane < step->to_lanes.count &&
+                          i == r->first + lane * r->step;
         if (i == 0) {
             read_operand(step, bases, i, at, bytes, s->sum);
-        } else if (wanted && r->kind == TD_RUNNING_BEFORE) {
+        } else if (has_target && r->kind == TD_RUNNING_BEFORE) {
             read_operand(step, bases, i, at, bytes, s->operand);
             write_lane(step, bases, lane, at, bytes, s->sum);
             td_combine_array(step->type, step->op, s->sum, s->operand, elements);
         } else {
             fold_operand(step, bases, i, at, bytes, s->sum);
         }
-        if (wanted && r->kind == TD_RUNNING_UP_TO)
+        if (has_target && r->kind == TD_RUNNING_UP_TO)
             write_lane(step, bases, lane, at, bytes, s->sum);
-        lane += wanted;
+        lane += has_target;
     }
     for (uint32_t i = 0; r->kind == TD_RUNNING_NOT && i < step->to_lanes.count; i++)
         write_lane(step, bases, i, at, bytes, s->sum);
@@ -154,7 +154,7 @@ void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lane
         const uint8_t *from = in;
         for (int64_t left = (int64_t)bytes; left > 0; left -= piece) {
             uint8_t *to = td_walk_piece(&w, left, &piece);
-            if (to != from) /* it came in there already */
+            if (to != from) /* else the bytes were received in place */
                 memcpy(to, from, (size_t)piece);
             from += piece;
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half: the two floating point types of 16 bits, as floats and back. From a float: to the nearest,
- * ties to even; too large is infinite; a NaN stays one, quiet, with the upper bits of its payload.
- * Without branches or tables, so that loops over them vectorise on any machine. Pure. */
+/* half: conversion between float and the two 16-bit floating-point types. From float: round to
+ * nearest, ties to even; overflow becomes infinity; a NaN stays a quiet NaN with the upper bits of
+ * its payload. The code has no branches and no tables, so loops over it vectorise on any machine.
+ * Pure. */
 #ifndef TD_COMPUTE_HALF_H
 #define TD_COMPUTE_HALF_H
 
@@ -28,9 +29,9 @@ static inline float td_half_to_float(uint16_t half)
 {
     uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t rebias = (127u - 15) << 23;
-    /* once more for infinities and NaNs: from an exponent of all ones to one of all ones */
+    /* rebias twice for infinities and NaNs, so that an exponent of all ones stays all ones */
     uint32_t normal = (magnitude << 13) + rebias + (magnitude >= 0x7c00 ? rebias : 0);
-    /* a subnormal counts units of 2^-24, the last place of numbers from 0.5 on */
+    /* a subnormal counts units of 2^-24, the last place of numbers in [0.5, 1) */
     float subnormal = td_float_of_bits(0x3f000000u | magnitude) - 0.5f;
     return td_float_of_bits((magnitude < 0x0400 ? td_float_bits(subnormal) : normal) | sign);
 }
@@ -42,7 +43,7 @@ static inline uint16_t td_half_from_float(float value)
     /* the addition rounds to units of 2^-24 */
     uint32_t subnormal = td_float_bits(td_float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
     uint32_t result = magnitude < 0x38800000u /* 2^-14 */ ? subnormal : normal;
-    result = magnitude >= 0x47800000u /* 2^16; from 65520 on, rounding has made it so */
+    result = magnitude >= 0x47800000u /* 2^16; rounding carries numbers from 65520 up to it */
                  ? 0x7c00
                  : result;
     result = magnitude > 0x7f800000u ? 0x7e00 | (magnitude >> 13 & 0x03ff) : result;

@@ -14,7 +14,7 @@ static const struct td_part *pair(const struct td_walk *w, uint32_t *local)
     return td_counts_pair(s->parts, s->space == TD_SPACE_DESTINATION, s->slot, w->pair, local);
 }
 
-/* next_pair goes on to a pair that has bytes. */
+/* next_pair advances to a pair that has bytes left. */
 static void next_pair(struct td_walk *w)
 {
     uint32_t local = 0;
@@ -50,7 +50,7 @@ static uint8_t *unit_piece(struct td_walk *w, int64_t most, int64_t *bytes)
     int64_t left = unit_left(w);
     bool source = w->slice->space == TD_SPACE_SOURCE;
     uint8_t *base = (source ? w->bases->source : w->bases->destination)[local];
-    assert(base); /* the core has checked that it holds the rank's parts */
+    assert(base); /* the core has checked that the buffer holds the rank's parts */
     uint8_t *piece = base + part->at + w->used;
     *bytes = left < most ? left : most;
     w->used += *bytes;
@@ -71,11 +71,11 @@ static uint8_t *overlap_piece(struct td_walk *w, int64_t most, int64_t *bytes)
         return w->bases->scratch + s->base + offset;
     uint8_t *base =
         (s->space == TD_SPACE_SOURCE ? w->bases->source : w->bases->destination)[s->rank];
-    assert(base); /* the core has checked that it holds the owner's array */
+    assert(base); /* the core has checked that the buffer holds the owner's array */
     return base + s->base + offset;
 }
 
-/* ---- */
+/* ---- all slices ---- */
 
 void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct td_bases *bases,
                    const struct td_lanes *lanes, uint32_t lane, uint64_t skip)
@@ -142,7 +142,7 @@ static uint8_t *address(const struct td_walk *w)
         return w->bases->scratch + offset;
     bool source = s->space == TD_SPACE_SOURCE;
     uint8_t *base = (source ? w->bases->source : w->bases->destination)[td_walk_rank(w)];
-    assert(base); /* the core has checked that every rank named has a buffer */
+    assert(base); /* the core has checked that each rank of the slice has a buffer */
     return base + offset;
 }
 

@@ -3,14 +3,14 @@
 
 #include <stdio.h>
 
-/* What an operator needs of a type. */
+/* Properties that an operator needs of a type. */
 enum { NUMBERS = 1, ORDER = 2, BITS = 4, PAIRS = 8 };
 
 static const struct {
     const char *name;
     uint8_t bytes;
-    uint8_t alignment; /* of what is computed with */
-    uint8_t can;
+    uint8_t alignment; /* alignment of the numbers in it */
+    uint8_t has;
 } types[TD_TYPE_MAX] = {
     [TD_TYPE_NONE] = {"none", 0, 1, 0},
     [TD_TYPE_BYTE] = {"byte", 1, 1, BITS},
@@ -47,10 +47,10 @@ static const struct {
     [TD_OP_MAXLOC] = {"maxloc", PAIRS},
 };
 
-/* What a kind is like. */
+/* Properties of a kind. */
 enum { REDUCES = 1, PARTS = 2, ROOTED = 4, MOVES = 8 };
 
-/* How much a rank's buffer holds. */
+/* Size of a rank's buffer. */
 enum extent { NOTHING, ONE, ALL, ONE_AT_ROOT, ALL_AT_ROOT };
 
 static const struct {
@@ -83,9 +83,9 @@ static const struct {
     [TD_KIND_REDIST] = {"redist", 0, NOTHING, NOTHING},
 };
 
-static bool kind_is(unsigned kind, unsigned what)
+static bool kind_is(unsigned kind, unsigned properties)
 {
-    return kind < TD_KIND_MAX && (kinds[kind].is & what);
+    return kind < TD_KIND_MAX && (kinds[kind].is & properties);
 }
 
 bool td_call_reduces(unsigned kind)
@@ -139,10 +139,10 @@ void td_call_bytes(const struct td_call *call, uint32_t size, uint32_t rank, uin
     *destination = extent_bytes((enum extent)kinds[call->kind].destination, bytes, size, at_root);
 }
 
-bool td_op_takes(unsigned op, unsigned type)
+bool td_op_accepts(unsigned op, unsigned type)
 {
     return op > TD_OP_NONE && op < TD_OP_END && type < TD_TYPE_MAX &&
-           (types[type].can & ops[op].needs);
+           (types[type].has & ops[op].needs);
 }
 
 size_t td_type_bytes(unsigned type)
@@ -178,17 +178,17 @@ static const char *check_reduction(const struct td_call *call)
         return "the operator is unknown";
     if (call->mode >= TD_REPRODUCIBLES)
         return "the reproducible mode is unknown";
-    if (td_op_takes(call->op, call->type))
+    if (td_op_accepts(call->op, call->type))
         return NULL;
     switch ((int)ops[call->op].needs) {
     case BITS:
-        return "this operator combines integers and bytes only";
+        return "this operator combines only integers and bytes";
     case PAIRS:
-        return "this operator combines values with their places only";
+        return "this operator combines only values with an index";
     case ORDER:
-        return "this operator combines types that have an order only: integers and floating point";
+        return "this operator combines only ordered types: integers and floating point";
     default:
-        return "this operator combines numbers only";
+        return "this operator combines only numbers";
     }
 }
 
@@ -233,8 +233,8 @@ uint64_t td_call_digest(unsigned kind, uint64_t hash)
     return hash << 8 | (kind & 0xff);
 }
 
-/* print_digest says what a digest of the library's stands for: whose call it is, and what more must
- * agree. */
+/* print_digest returns the name of the call behind a digest of the library, and writes to `more`
+ * what else must agree. */
 static const char *print_digest(const struct td_call *call, char *more, size_t size)
 {
     unsigned kind = call->digest & 0xff, hash = (unsigned)(call->digest >> 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call: what a rank asks its group to do. All ranks of an operation must make the same call; two
- * calls are compared field by field, so a difference can be named.
- * Values are on the wire and in torus/torus.h, and never change. */
+/* call: an operation that a rank requests of its group. All ranks of an operation must make the
+ * same call. Calls are compared field by field, so that an error can name the difference.
+ * The values are on the wire and in torus/torus.h, and never change. */
 #ifndef TD_MODEL_CALL_H
 #define TD_MODEL_CALL_H
 
@@ -16,24 +16,26 @@ enum td_kind {
     TD_KIND_BROADCAST = 2,
     TD_KIND_ALLREDUCE = 3,
     TD_KIND_ALLTOALL = 4,
-    TD_KIND_PLAN_FFT = 5, /* agrees on a plan (plan.h); `digest` stands for the description */
-    TD_KIND_FFT = 6,      /* executes plan `plan` */
+    TD_KIND_PLAN_FFT = 5, /* agreement on a plan (plan.h); `digest` identifies the description */
+    TD_KIND_FFT = 6,      /* execution of plan `plan` */
     TD_KIND_REDUCE = 7,
     TD_KIND_REDUCE_SCATTER = 8, /* `count` elements of the result to each rank */
     TD_KIND_SCAN = 9,
     TD_KIND_EXSCAN = 10,
-    TD_KIND_PREFIX = 11, /* the results of all positions, to all ranks */
+    TD_KIND_PREFIX = 11, /* the results of all positions, on all ranks */
     TD_KIND_GATHER = 12,
     TD_KIND_SCATTER = 13,
     TD_KIND_ALLGATHER = 14,
-    /* whose counts differ by rank: each rank brings what it has for, and takes from, every other */
+    /* counts differ by rank: each rank gives the counts that it sends to and receives from each
+     * rank */
     TD_KIND_ALLTOALLV = 15,
     TD_KIND_GATHERV = 16,
     TD_KIND_SCATTERV = 17,
     TD_KIND_ALLGATHERV = 18,
     TD_KIND_NEIGHBOUR_ALLTOALLV = 19,
     TD_KIND_REDUCE_SCATTERV = 20,
-    TD_KIND_PLAN_REDIST = 21, /* as PLAN_FFT, FFT: an array goes from one layout to another */
+    TD_KIND_PLAN_REDIST =
+        21, /* like PLAN_FFT and FFT, for a move of an array from one layout to another */
     TD_KIND_REDIST = 22,
     TD_KIND_MAX
 };
@@ -56,7 +58,7 @@ enum td_type {
     TD_TYPE_LONG_DOUBLE = 14, /* 16 bytes, the last 6 of which are padding */
     TD_TYPE_HALF = 15,        /* IEEE binary16 */
     TD_TYPE_BFLOAT16 = 16,    /* the upper half of a float */
-    /* a value and where it is: for MINLOC and MAXLOC */
+    /* a value and its index, for MINLOC and MAXLOC */
     TD_TYPE_INT32_INT = 17,  /* int32, int32 */
     TD_TYPE_INT64_INT = 18,  /* int64, int32, padding */
     TD_TYPE_FLOAT_INT = 19,  /* float, int32 */
@@ -73,70 +75,70 @@ enum td_op {
     TD_OP_BAND = 5,
     TD_OP_BOR = 6,
     TD_OP_BXOR = 7,
-    TD_OP_LAND = 8, /* of truth values: 0 is false, the result 0 or 1 */
+    TD_OP_LAND = 8, /* on truth values: 0 is false, and the result is 0 or 1 */
     TD_OP_LOR = 9,
     TD_OP_LXOR = 10,
-    TD_OP_MINLOC = 11, /* the lesser value; of equal ones the lower place */
+    TD_OP_MINLOC = 11, /* the lesser value; among equal values the lower index */
     TD_OP_MAXLOC = 12,
     TD_OP_END
 };
 
-/* How a reduction may be bracketed. */
+/* Bracketing of a reduction. */
 enum td_reproducible {
     TD_REPRODUCIBLE_OFF,
     TD_REPRODUCIBLE_SAME, /* the same bits whenever the ranks are on the same nodes */
-    TD_REPRODUCIBLE_ANY,  /* the same bits wherever they are: from rank 0 to the last, one by one */
+    TD_REPRODUCIBLE_ANY, /* the same bits on any placement: strictly from rank 0 to the last rank */
     TD_REPRODUCIBLES
 };
 
-/* struct td_call: the same on all ranks of an operation. */
+/* struct td_call: equal on all ranks of an operation. */
 struct td_call {
     uint8_t kind; /* enum td_kind */
     uint8_t type; /* enum td_type of the elements */
     uint8_t op;   /* enum td_op of a reduction */
     uint8_t mode; /* enum td_reproducible of a reduction */
     uint32_t root;
-    /* elements: of the buffer; of each rank's part of it; per pair of ranks */
+    /* elements of the buffer, of each rank's part, or per pair of ranks, by kind */
     uint64_t count;
     uint64_t plan;   /* FFT, REDIST: the plan executed */
-    uint64_t digest; /* of a plan's description; else td_call_digest's, or 0 */
+    uint64_t digest; /* of a plan's description; else from td_call_digest, or 0 */
 };
 
-/* td_type_bytes returns the size of one element, 0 for an unknown type. */
+/* td_type_bytes returns the size of one element, or 0 for an unknown type. */
 size_t td_type_bytes(unsigned type);
-/* td_call_alignment returns what the addresses of an operation's buffers must be multiples of: the
- * size of the numbers that are computed with, 1 where bytes are only moved. */
+/* td_call_alignment returns the required alignment of an operation's buffers: the size of the
+ * numbers it computes with, or 1 if it only moves bytes. */
 size_t td_call_alignment(unsigned kind, unsigned type);
-/* td_call_reduces: whether values are combined; td_call_has_parts: whether counts differ by rank;
- * td_call_rooted: whether `root` means something. */
+/* td_call_reduces returns true if the kind combines values; td_call_has_parts if its counts differ
+ * by rank; td_call_rooted if it uses `root`. */
 bool td_call_reduces(unsigned kind);
 bool td_call_has_parts(unsigned kind);
 bool td_call_rooted(unsigned kind);
-/* td_call_plans: whether a plan is agreed on; td_call_executes: whether one is executed. */
+/* td_call_plans returns true if the kind agrees on a plan; td_call_executes if it executes one. */
 bool td_call_plans(unsigned kind);
 bool td_call_executes(unsigned kind);
-/* td_call_bytes returns what a rank's source and destination must hold, of calls without parts and
- * without a plan. */
+/* td_call_bytes writes the sizes of a rank's source and destination in bytes. It serves calls
+ * without parts and without a plan. */
 void td_call_bytes(const struct td_call *call, uint32_t size, uint32_t rank, uint64_t *source,
                    uint64_t *destination);
-/* td_op_takes: whether the operator combines elements of the type. */
-bool td_op_takes(unsigned op, unsigned type);
+/* td_op_accepts returns true if the operator combines elements of the type. */
+bool td_op_accepts(unsigned op, unsigned type);
 const char *td_type_name(unsigned type);
 const char *td_op_name(unsigned op);
 const char *td_kind_name(unsigned kind);
 
-/* td_call_check returns NULL when the call is well formed for a group of `size` ranks, else a
- * sentence fragment that says what is wrong. */
+/* td_call_check returns NULL if the call is well formed for a group of `size` ranks, else a
+ * sentence fragment with the error. */
 const char *td_call_check(const struct td_call *call, uint32_t size);
-/* td_call_compare orders calls totally: the gate keeps the least and the greatest, and the calls
- * agree when those are equal. */
+/* td_call_compare is a total order of calls. The gate keeps the least and the greatest call; the
+ * calls agree if these are equal. */
 int td_call_compare(const struct td_call *a, const struct td_call *b);
-/* td_call_digest makes the digest of a call that the library makes for another one. Its lowest byte
- * says which: a reduction by a user-defined operator (the hash: of that), an exchange on a grid (of
- * that), or TD_DIGEST_SPLIT. */
+/* td_call_digest returns the digest of a call that the library makes on behalf of another call. The
+ * lowest byte is that call's kind: a reduction by a user-defined operator (`hash` identifies the
+ * operator), an exchange on a grid (`hash` identifies the grid), or TD_DIGEST_SPLIT. */
 enum { TD_DIGEST_SPLIT = 0xff };
 uint64_t td_call_digest(unsigned kind, uint64_t hash);
-/* td_call_print writes e.g. "allreduce(sum, double, 10)" into text; returns its length. */
+/* td_call_print writes e.g. "allreduce(sum, double, 10)" to text and returns its length. */
 int td_call_print(const struct td_call *call, char *text, size_t size);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 
-/* fill_runs writes the slot's ranks, in order, as maximal progressions, greedily; returns how many.
- * With run NULL it only counts. */
+/* fill_runs writes the ranks of a slot, in order, as maximal progressions (greedy) and returns
+ * their number. If run is NULL it only counts. */
 static uint32_t fill_runs(const uint32_t *rank, uint32_t count, uint32_t slot, struct td_run *run)
 {
     uint32_t runs = 0;
@@ -26,8 +26,8 @@ static uint32_t fill_runs(const uint32_t *rank, uint32_t count, uint32_t slot, s
     return runs;
 }
 
-/* sort_ranks lists the ranks by node, and of one node in order; fills in what the group says of
- * slots. `ranks_on` has how many there are on each node up to `highest`, and is used up. */
+/* sort_ranks lists the ranks by node, in order within a node, and fills in the slots of the group.
+ * ranks_on[0..highest] holds the number of ranks on each node; it is overwritten. */
 static void sort_ranks(struct td_group *g, const uint32_t *rank_node, uint32_t highest,
                        uint32_t *ranks_on, uint32_t *order)
 {

@@ -30,7 +30,8 @@ struct td_range td_share(uint64_t n, uint64_t parts, uint64_t part)
 
 /* ---- along one axis ---- */
 
-/* owned_of_template counts the owned ones among the first n indices of blocks dealt from part 0. */
+/* owned_of_template returns the number of owned indices among the first n of blocks that begin at
+ * part 0. */
 static uint64_t owned_of_template(const struct td_owned *o, uint64_t n)
 {
     if (o->parts == 1)
@@ -90,7 +91,7 @@ bool td_layout_init(struct td_layout *l, struct td_arena *arena, uint32_t dimens
     for (uint32_t d = 0; d < dimensions; d++) {
         l->size[d] = size[d];
         l->grid_order[d] = l->order[d] = (uint8_t)d;
-        td_layout_deal(l, d, 0, 1);
+        td_layout_distribute(l, d, 0, 1);
     }
     return true;
 }
@@ -118,7 +119,7 @@ bool td_layout_copy(struct td_layout *to, struct td_arena *arena, const struct t
     return true;
 }
 
-void td_layout_deal(struct td_layout *l, uint32_t axis, uint64_t block, uint32_t parts)
+void td_layout_distribute(struct td_layout *l, uint32_t axis, uint64_t block, uint32_t parts)
 {
     if (block == 0)
         block = l->size[axis] / parts + (l->size[axis] % parts != 0);
@@ -235,7 +236,7 @@ bool td_layout_same(const struct td_layout *a, const struct td_layout *b)
     return true;
 }
 
-/* ---- what is wrong with one ---- */
+/* ---- checks ---- */
 
 static bool is_empty(const struct td_box *b)
 {
@@ -253,7 +254,7 @@ static bool overlap(const struct td_box *a, const struct td_box *b)
     return !is_empty(a) && !is_empty(b);
 }
 
-/* check_boxes: they are disjoint, and their elements as many as the array's. */
+/* check_boxes returns NULL if the boxes are disjoint and cover the array, else an error. */
 static const char *check_boxes(const struct td_layout *l, uint64_t elements, char *text,
                                size_t size)
 {
@@ -281,23 +282,23 @@ static const char *check_boxes(const struct td_layout *l, uint64_t elements, cha
     }
     if (covered == elements)
         return NULL;
-    snprintf(text, size, "the boxes leave %llu of the array's %llu elements to nobody",
+    snprintf(text, size, "no box covers %llu of the array's %llu elements",
              (unsigned long long)(elements - covered), (unsigned long long)elements);
     return text;
 }
 
-/* check_ranks: all are of the group, and none is there twice. */
+/* check_ranks returns NULL if all ranks are in the group and none occurs twice, else an error. */
 static const char *check_ranks(const struct td_layout *l, uint32_t ranks, char *text, size_t size)
 {
     uint8_t seen[TD_BITMAP_BYTES_MAX] = {0};
     for (uint32_t i = 0; i < l->owners; i++) {
         uint32_t r = l->rank[i];
         if (r >= ranks) {
-            snprintf(text, size, "there is no rank %u in a group of %u", r, ranks);
+            snprintf(text, size, "rank %u is not in the group of %u ranks", r, ranks);
             return text;
         }
         if (seen[r / 8] >> r % 8 & 1) {
-            snprintf(text, size, "rank %u is there twice", r);
+            snprintf(text, size, "rank %u occurs twice", r);
             return text;
         }
         seen[r / 8] |= (uint8_t)(1u << r % 8);
@@ -315,7 +316,7 @@ const char *td_layout_check(const struct td_layout *l, uint32_t ranks, uint64_t 
             return "the array's size overflows 64 bits";
         places *= l->axis[d].parts;
         if (places > TD_JOB_RANKS_MAX)
-            return "the grid has more places than a job may have ranks";
+            return "the grid has more places than a job can have ranks (16384)";
         if (l->axis[d].block > (uint64_t)INT64_MAX / l->axis[d].parts ||
             l->axis[d].offset > (uint64_t)INT64_MAX - l->size[d])
             return "blocks and offsets must stay below 2^63 indices";
@@ -325,7 +326,7 @@ const char *td_layout_check(const struct td_layout *l, uint32_t ranks, uint64_t 
     for (uint32_t d = 0; d < l->dimensions; d++)
         elements *= l->size[d] != 0;
     if (!l->box && places != l->owners)
-        return "a grid needs a rank for each place";
+        return "a grid needs one rank for each place";
     const char *wrong = check_ranks(l, ranks, text, text_bytes);
     return wrong || !l->box ? wrong : check_boxes(l, elements, text, text_bytes);
 }

@@ -7,20 +7,20 @@
 
 #include "base/arena.h"
 
-/* struct reader: the text, how far it is read, and what was found. */
+/* struct reader: the text, the position in it, and the parts read so far. */
 struct reader {
     const char *text, *p;
     struct td_layout_wrong *wrong;
     bool failed;
     uint32_t axes;
     struct td_axis axis[TD_DIMENSIONS_MAX];
-    bool dealt[TD_DIMENSIONS_MAX]; /* not * */
+    bool distributed[TD_DIMENSIONS_MAX]; /* the axis is not * */
     const char *axis_text[TD_DIMENSIONS_MAX];
     uint32_t grid_axes, grid[TD_DIMENSIONS_MAX];
     const char *grid_text;
     uint8_t order[TD_DIMENSIONS_MAX];
     bool ordered;
-    const char *boxes, *ranks; /* where these lists begin; NULL: there is none */
+    const char *boxes, *ranks; /* where these lists begin; NULL: absent */
     uint32_t box_count, rank_count;
 };
 
@@ -37,7 +37,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct reader *r, const c
     va_end(list);
 }
 
-/* What a character is does not depend on the locale. */
+/* Character classes, independent of the locale. */
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -59,8 +59,8 @@ static void skip_space(struct reader *r)
         r->p++;
 }
 
-/* take reads a word or sign if it is next; a word must end there. */
-static bool take(struct reader *r, const char *word)
+/* accept skips a word or sign if it is next. A word must end there. */
+static bool accept(struct reader *r, const char *word)
 {
     size_t length = strlen(word);
     skip_space(r);
@@ -73,8 +73,8 @@ static bool take(struct reader *r, const char *word)
 
 static void expect(struct reader *r, const char *sign, const char *after)
 {
-    if (!r->failed && !take(r, sign))
-        fail(r, r->p, "there must be %s %s", sign, after);
+    if (!r->failed && !accept(r, sign))
+        fail(r, r->p, "expected %s %s", sign, after);
 }
 
 static uint64_t number(struct reader *r, uint64_t least, uint64_t most, const char *what)
@@ -82,13 +82,13 @@ static uint64_t number(struct reader *r, uint64_t least, uint64_t most, const ch
     skip_space(r);
     const char *begin = r->p;
     uint64_t value = 0;
-    bool much = false;
+    bool overflow = false;
     while (is_digit(*r->p))
-        much |= __builtin_mul_overflow(value, 10u, &value) ||
-                __builtin_add_overflow(value, (uint64_t)(*r->p++ - '0'), &value);
+        overflow |= __builtin_mul_overflow(value, 10u, &value) ||
+                    __builtin_add_overflow(value, (uint64_t)(*r->p++ - '0'), &value);
     if (r->p == begin)
-        fail(r, begin, "there must be a number: %s", what);
-    else if (much || value < least || value > most)
+        fail(r, begin, "expected a number: %s", what);
+    else if (overflow || value < least || value > most)
         fail(r, begin, "%s must be from %llu to %llu", what, (unsigned long long)least,
              (unsigned long long)most);
     return r->failed ? least : value;
@@ -98,8 +98,8 @@ static uint64_t number(struct reader *r, uint64_t least, uint64_t most, const ch
 
 static const uint64_t INDICES_MAX = (uint64_t)INT64_MAX;
 
-/* read_axis reads block, block(b), cyclic, cyclic(b) or *, and an offset. Block 0: as even as can
- * be. */
+/* read_axis reads block, block(b), cyclic, cyclic(b) or *, and an offset. Block 0 stands for an
+ * even distribution. */
 static void read_axis(struct reader *r)
 {
     skip_space(r);
@@ -112,36 +112,36 @@ static void read_axis(struct reader *r)
     r->axis_text[d] = begin;
     r->axis[d].parts = 1;
     r->axes++;
-    if (take(r, "*"))
+    if (accept(r, "*"))
         return;
-    bool cyclic = take(r, "cyclic");
-    if (!cyclic && !take(r, "block")) {
+    bool cyclic = accept(r, "cyclic");
+    if (!cyclic && !accept(r, "block")) {
         fail(r, begin, "an axis is block, cyclic, cyclic(n) or *");
         return;
     }
-    r->dealt[d] = true;
+    r->distributed[d] = true;
     r->axis[d].block = cyclic;
-    if (take(r, "(")) {
-        r->axis[d].block = number(r, 1, INDICES_MAX, "a block's indices");
-        expect(r, ")", "behind them");
+    if (accept(r, "(")) {
+        r->axis[d].block = number(r, 1, INDICES_MAX, "the block size");
+        expect(r, ")", "after the block size");
     }
-    if (take(r, "+"))
+    if (accept(r, "+"))
         r->axis[d].offset = number(r, 0, INDICES_MAX, "an offset");
 }
 
 static void read_axes(struct reader *r)
 {
-    if (!take(r, "(")) {
+    if (!accept(r, "(")) {
         read_axis(r);
         return;
     }
     do
         read_axis(r);
-    while (!r->failed && take(r, ","));
-    expect(r, ")", "behind the axes");
+    while (!r->failed && accept(r, ","));
+    expect(r, ")", "after the axes");
 }
 
-/* ---- what follows ---- */
+/* ---- grid, order, ranks, boxes ---- */
 
 static void read_grid(struct reader *r)
 {
@@ -153,7 +153,7 @@ static void read_grid(struct reader *r)
             return;
         }
         r->grid[r->grid_axes++] = (uint32_t)number(r, 1, TD_JOB_RANKS_MAX, "a grid's size");
-    } while (!r->failed && take(r, "x"));
+    } while (!r->failed && accept(r, "x"));
 }
 
 static void read_order(struct reader *r)
@@ -172,7 +172,8 @@ static void read_order(struct reader *r)
         fail(r, begin, "an order names every axis once");
 }
 
-/* read_ranks reads 0-11,13,20-30:2. With to == NULL it counts. */
+/* read_ranks reads 0-11,13,20-30:2 and returns the number of ranks. If `to` is NULL it only counts.
+ */
 static uint32_t read_ranks(struct reader *r, uint32_t *to)
 {
     uint32_t count = 0;
@@ -180,9 +181,9 @@ static uint32_t read_ranks(struct reader *r, uint32_t *to)
         skip_space(r);
         const char *begin = r->p;
         uint64_t first = number(r, 0, TD_JOB_RANKS_MAX - 1, "a rank"), last = first, step = 1;
-        if (take(r, "-"))
+        if (accept(r, "-"))
             last = number(r, 0, TD_JOB_RANKS_MAX - 1, "a rank");
-        if (take(r, ":"))
+        if (accept(r, ":"))
             step = number(r, 1, TD_JOB_RANKS_MAX, "a step");
         if (last < first)
             fail(r, begin, "ranks are listed upwards: %llu-%llu", (unsigned long long)last,
@@ -191,17 +192,17 @@ static uint32_t read_ranks(struct reader *r, uint32_t *to)
             if (to)
                 to[count] = (uint32_t)rank;
             if (++count > TD_JOB_RANKS_MAX)
-                fail(r, begin, "these are more ranks than a job may have");
+                fail(r, begin, "more ranks than a job can have (16384)");
         }
-    } while (!r->failed && take(r, ","));
+    } while (!r->failed && accept(r, ","));
     return count;
 }
 
-/* read_box reads 0:10,0:5, or - for none. */
+/* read_box reads 0:10,0:5, or - for an empty box. */
 static void read_box(struct reader *r, uint32_t dimensions, struct td_box *box)
 {
     box->dimensions = dimensions;
-    if (take(r, "-"))
+    if (accept(r, "-"))
         return;
     for (uint32_t d = 0; d < dimensions && !r->failed; d++) {
         if (d > 0)
@@ -209,7 +210,7 @@ static void read_box(struct reader *r, uint32_t dimensions, struct td_box *box)
         skip_space(r);
         const char *begin = r->p;
         uint64_t from = number(r, 0, INDICES_MAX, "an index");
-        expect(r, ":", "between where a box begins and where it ends");
+        expect(r, ":", "between the begin and the end of a box");
         uint64_t to = number(r, 0, INDICES_MAX, "an index");
         if (to < from)
             fail(r, begin, "a box ends before it begins");
@@ -232,27 +233,27 @@ static uint32_t read_boxes(struct reader *r, uint32_t dimensions, struct td_box 
 static void read_rest(struct reader *r)
 {
     for (skip_space(r); !r->failed && *r->p; skip_space(r)) {
-        if (!r->grid_axes && !r->boxes && take(r, "on")) {
+        if (!r->grid_axes && !r->boxes && accept(r, "on")) {
             read_grid(r);
-        } else if (!r->ordered && take(r, "order")) {
+        } else if (!r->ordered && accept(r, "order")) {
             read_order(r);
-        } else if (!r->ranks && take(r, "@")) {
+        } else if (!r->ranks && accept(r, "@")) {
             r->ranks = r->p;
             r->rank_count = read_ranks(r, NULL);
         } else {
-            fail(r, r->p, "here ends a layout, or comes one of: on 3x4, order 1,0, @0-11");
+            fail(r, r->p, "expected the end of the layout, or one of: on 3x4, order 1,0, @0-11");
         }
     }
 }
 
 static void read_text(struct reader *r, uint32_t dimensions)
 {
-    if (take(r, "boxes")) {
+    if (accept(r, "boxes")) {
         skip_space(r);
         r->axes = dimensions;
         r->boxes = r->p;
         if (dimensions == 0)
-            fail(r, r->text, "boxes need to be told how many axes the array has");
+            fail(r, r->text, "boxes need the number of axes of the array");
         else
             r->box_count = read_boxes(r, dimensions, NULL);
     } else {
@@ -263,31 +264,31 @@ static void read_text(struct reader *r, uint32_t dimensions)
         fail(r, r->text, "the layout has %u axes, the array %u", r->axes, dimensions);
 }
 
-/* ---- what it means ---- */
+/* ---- construction ---- */
 
-/* place_grid gives each axis that is dealt out its parts; returns how many owners there are. */
+/* place_grid sets the parts of each distributed axis and returns the number of owners. */
 static uint32_t place_grid(struct reader *r, uint32_t group_ranks)
 {
-    uint32_t dealt = 0, next = 0, ranks = r->ranks ? r->rank_count : group_ranks;
+    uint32_t distributed = 0, next = 0, ranks = r->ranks ? r->rank_count : group_ranks;
     uint64_t places = 1;
     for (uint32_t d = 0; d < r->axes; d++)
-        dealt += r->dealt[d];
-    if (r->grid_axes ? r->grid_axes != dealt : dealt > 1) {
+        distributed += r->distributed[d];
+    if (r->grid_axes ? r->grid_axes != distributed : distributed > 1) {
         fail(r, r->grid_axes ? r->grid_text : r->text,
-             "%u axes are dealt out: say on what grid, e.g. on %s", dealt,
-             dealt == 1   ? "4"
-             : dealt == 2 ? "3x4"
-                          : "2x3x4");
+             "%u axes are distributed: name the grid, e.g. on %s", distributed,
+             distributed == 1   ? "4"
+             : distributed == 2 ? "3x4"
+                                : "2x3x4");
         return 0;
     }
     for (uint32_t d = 0; d < r->axes; d++) {
-        if (r->dealt[d])
+        if (r->distributed[d])
             r->axis[d].parts = r->grid_axes ? r->grid[next++] : ranks;
         places *= r->axis[d].parts;
     }
     if (places > TD_JOB_RANKS_MAX || (r->ranks && places != r->rank_count))
         fail(r, r->ranks ? r->ranks : r->grid_text,
-             "the grid has %llu places, and there are %u ranks", (unsigned long long)places, ranks);
+             "the grid has %llu places, but there are %u ranks", (unsigned long long)places, ranks);
     return (uint32_t)places;
 }
 
@@ -296,9 +297,9 @@ static void fill(struct reader *r, struct td_layout *l)
     for (uint32_t d = 0; d < r->axes; d++) {
         if (r->boxes)
             break;
-        td_layout_deal(l, d, r->axis[d].block, r->axis[d].parts);
+        td_layout_distribute(l, d, r->axis[d].block, r->axis[d].parts);
         const struct td_axis *a = &l->axis[d];
-        bool rounds = a->block <= INDICES_MAX / a->parts; /* else it is refused */
+        bool rounds = a->block <= INDICES_MAX / a->parts; /* else td_layout_check refuses it */
         l->axis[d].offset = r->axis[d].offset % (rounds ? a->block * a->parts : INDICES_MAX);
     }
     if (r->ordered)
@@ -323,9 +324,9 @@ bool td_layout_parse(struct td_layout *layout, struct td_arena *arena, const cha
     read_text(&r, dimensions);
     uint32_t owners = r.failed ? 0 : r.boxes ? r.box_count : place_grid(&r, group_ranks);
     if (!r.failed && r.boxes && r.ranks && r.rank_count != owners)
-        fail(&r, r.ranks, "there are %u boxes and %u ranks", owners, r.rank_count);
+        fail(&r, r.ranks, "there are %u boxes, but %u ranks", owners, r.rank_count);
     if (!r.failed && !td_layout_init(layout, arena, r.axes, size, owners, r.boxes != NULL)) {
-        fail(&r, text, "there is no memory for so many ranks");
+        fail(&r, text, "no memory for %u ranks", owners);
         wrong->no_memory = true;
     }
     if (!r.failed)
@@ -352,7 +353,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *w, const ch
 
 static void put_axes(struct writer *w, const struct td_layout *l)
 {
-    bool dealt = false;
+    bool distributed = false;
     for (uint32_t d = 0; d < l->dimensions; d++) {
         const struct td_axis *a = &l->axis[d];
         uint64_t even = l->size[d] / a->parts + (l->size[d] % a->parts != 0);
@@ -372,8 +373,8 @@ static void put_axes(struct writer *w, const struct td_layout *l)
     for (uint32_t d = 0; d < l->dimensions; d++) {
         if (l->axis[d].parts == 1)
             continue;
-        put(w, dealt ? "x%u" : " on %u", l->axis[d].parts);
-        dealt = true;
+        put(w, distributed ? "x%u" : " on %u", l->axis[d].parts);
+        distributed = true;
     }
 }
 

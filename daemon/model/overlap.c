@@ -15,23 +15,23 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* cycle returns after how many indices ownership repeats; 1: it is the same everywhere. */
+/* cycle returns the period of ownership in indices, or 1 if one part owns all. */
 static uint64_t cycle(const struct td_owned *o)
 {
     return o->parts == 1 ? 1 : o->block * o->parts;
 }
 
-/* together returns after how many indices the pair repeats; UINT64_MAX: later than in 2^64. */
-static uint64_t together(const struct td_owned *a, const struct td_owned *b)
+/* common_period returns the period of the pair in indices, or UINT64_MAX if it exceeds 64 bits. */
+static uint64_t common_period(const struct td_owned *a, const struct td_owned *b)
 {
     uint64_t period = 0, x = cycle(a), y = cycle(b);
     return __builtin_mul_overflow(x / gcd(x, y), y, &period) ? UINT64_MAX : period;
 }
 
-/* next finds the first span of indices of both from `index` on; false when there is none before
- * `end`. */
-static bool next(const struct td_owned *a, const struct td_owned *b, uint64_t end, uint64_t *index,
-                 uint64_t *count)
+/* next_span finds the first span of shared indices from `index` on. It returns false if there is
+ * none before `end`. */
+static bool next_span(const struct td_owned *a, const struct td_owned *b, uint64_t end,
+                      uint64_t *index, uint64_t *count)
 {
     uint64_t at = *index, of_a = 0, of_b = 0;
     for (;;) {
@@ -51,8 +51,9 @@ static bool next(const struct td_owned *a, const struct td_owned *b, uint64_t en
     }
 }
 
-/* in_one makes an interval of what is owned in one piece: it repeats with nothing. */
-static struct td_owned in_one(const struct td_owned *o)
+/* contiguous returns the owned indices as one plain interval if they are consecutive, else
+ * unchanged: an interval has no period. */
+static struct td_owned contiguous(const struct td_owned *o)
 {
     uint64_t count = 0, more = 0, first = td_owned_next(o, o->begin, &count);
     if (o->parts == 1 || count == 0)
@@ -61,20 +62,20 @@ static struct td_owned in_one(const struct td_owned *o)
     return more ? *o : (struct td_owned){first, first + count, 1, 0, 1, 0};
 }
 
-/* meet finds the spans of two owners. With span == NULL it only counts. */
-static void meet(const struct td_owned *of_a, const struct td_owned *of_b, struct td_spans *s,
-                 struct td_interval *span)
+/* intersect computes the spans of two owners. If span is NULL it only counts. */
+static void intersect(const struct td_owned *of_a, const struct td_owned *of_b, struct td_spans *s,
+                      struct td_interval *span)
 {
-    const struct td_owned one = in_one(of_a), other = in_one(of_b), *a = &one, *b = &other;
+    const struct td_owned one = contiguous(of_a), other = contiguous(of_b), *a = &one, *b = &other;
     uint64_t begin = a->begin > b->begin ? a->begin : b->begin;
     uint64_t end = a->end < b->end ? a->end : b->end;
     *s = (struct td_spans){0};
     if (begin >= end)
         return;
-    uint64_t period = together(a, b), all = end - begin;
+    uint64_t period = common_period(a, b), all = end - begin;
     period = period < all ? period : all;
     uint64_t rest = all % period, of_rest = 0, count = 0;
-    for (uint64_t i = begin; next(a, b, begin + period, &i, &count); i += count) {
+    for (uint64_t i = begin; next_span(a, b, begin + period, &i, &count); i += count) {
         struct td_interval here = {
             {td_owned_before(a, i), td_owned_before(b, i)}, count, s->period};
         if (s->count == 0)
@@ -91,7 +92,7 @@ static void meet(const struct td_owned *of_a, const struct td_owned *of_b, struc
     s->stride[1] = td_owned_before(b, begin + period) - td_owned_before(b, begin);
     s->span = span;
     if (s->count == 1 && s->stride[0] == s->period && s->stride[1] == s->period) {
-        s->first.count = s->period = s->total; /* one span goes on where the last one ended */
+        s->first.count = s->period = s->total; /* each span begins where the last one ended */
         s->stride[0] = s->stride[1] = s->total;
     }
 }
@@ -112,18 +113,18 @@ static void pair_of(const struct td_overlap *o, unsigned side, uint32_t axis, ui
     *to = side == TD_OVERLAP_FROM ? theirs : mine;
 }
 
-/* make_row makes what one coordinate of a side has with all of the other. Two passes: the spans of
- * a row are one piece of memory, behind the row. */
+/* make_row makes the spans of one coordinate of a side with all coordinates of the other. It runs
+ * twice, because the spans of a row are one allocation, behind the row. */
 static struct td_spans *make_row(const struct td_overlap *o, struct td_arena *arena, unsigned side,
                                  uint32_t axis, uint32_t own)
 {
     uint32_t others = td_layout_parts(o->layout[!side], axis);
     struct td_owned from, to;
     struct td_spans s;
-    size_t spans = 1; /* a single one is written there, too, before it is seen to be single */
+    size_t spans = 1; /* intersect also writes a span there that later proves to be the only one */
     for (uint32_t other = 0; other < others; other++) {
         pair_of(o, side, axis, own, other, &from, &to);
-        meet(&from, &to, &s, NULL);
+        intersect(&from, &to, &s, NULL);
         spans += s.count > 1 ? s.count : 0;
     }
     struct td_spans *row =
@@ -131,7 +132,7 @@ static struct td_spans *make_row(const struct td_overlap *o, struct td_arena *ar
     struct td_interval *span = row ? (struct td_interval *)(row + others) : NULL;
     for (uint32_t other = 0; row && other < others; other++) {
         pair_of(o, side, axis, own, other, &from, &to);
-        meet(&from, &to, &row[other], span);
+        intersect(&from, &to, &row[other], span);
         if (row[other].count > 1)
             span += row[other].count;
         else
@@ -201,15 +202,15 @@ uint64_t td_overlap_elements(const struct td_overlap *o, uint32_t from, uint32_t
     return elements;
 }
 
-/* looks returns how often two owners' blocks are looked at to find their spans of one period. */
-static uint64_t looks(const struct td_owned *of_a, const struct td_owned *of_b)
+/* visits returns the number of blocks that intersect visits in one period of two owners. */
+static uint64_t visits(const struct td_owned *of_a, const struct td_owned *of_b)
 {
-    struct td_owned a = in_one(of_a), b = in_one(of_b);
+    struct td_owned a = contiguous(of_a), b = contiguous(of_b);
     uint64_t all = a.end - a.begin < b.end - b.begin ? a.end - a.begin : b.end - b.begin;
-    uint64_t period = together(&a, &b), x = cycle(&a), y = cycle(&b);
+    uint64_t period = common_period(&a, &b), x = cycle(&a), y = cycle(&b);
     period = period < all ? period : all;
     uint64_t blocks_a = x == 1 ? 1 : period / x + 1, blocks_b = y == 1 ? 1 : period / y + 1;
-    return blocks_a + blocks_b; /* every block of either is passed once */
+    return blocks_a + blocks_b; /* each block of either owner is visited once */
 }
 
 uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to)
@@ -220,7 +221,7 @@ uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *t
         struct td_owned a = td_layout_owned(from, d, 0), b = td_layout_owned(to, d, 0);
         uint64_t pairs = p * (q < TD_NODE_RANKS_MAX ? q : TD_NODE_RANKS_MAX) +
                          q * (p < TD_NODE_RANKS_MAX ? p : TD_NODE_RANKS_MAX);
-        uint64_t each = looks(&a, &b), more = 0;
+        uint64_t each = visits(&a, &b), more = 0;
         if (__builtin_mul_overflow(each, pairs, &more) || __builtin_add_overflow(work, more, &work))
             return UINT64_MAX;
     }
@@ -232,7 +233,7 @@ uint64_t td_overlap_along(const struct td_layout *from, const struct td_layout *
 {
     struct td_owned a = td_layout_owned(from, axis, p), b = td_layout_owned(to, axis, q);
     struct td_spans s;
-    meet(&a, &b, &s, NULL);
+    intersect(&a, &b, &s, NULL);
     return s.total;
 }
 
@@ -246,14 +247,14 @@ uint64_t td_overlap_count(const struct td_layout *from, const struct td_layout *
     return elements;
 }
 
-/* before returns how many indices of the spans lie before `index` in the array of one owner. */
-static uint64_t before(const struct td_spans *s, enum td_overlap_side side, uint64_t index)
+/* spans_before returns the number of shared indices before `index` in the array of one owner. */
+static uint64_t spans_before(const struct td_spans *s, enum td_overlap_side side, uint64_t index)
 {
     if (s->total == 0 || index <= span_at(s, 0)->at[side])
         return 0;
     uint64_t turns = (index - span_at(s, 0)->at[side]) / s->stride[side];
     uint64_t place = index - turns * s->stride[side];
-    uint32_t low = 0, high = s->count; /* the last span that begins before it */
+    uint32_t low = 0, high = s->count; /* search the last span that begins before it */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (span_at(s, middle)->at[side] < place)
@@ -273,8 +274,9 @@ struct td_overlap_range td_overlap_lines(const struct td_overlap *o, uint32_t fr
                                          uint64_t count)
 {
     const struct td_spans *s = spans_of(o, axis, from, to);
-    uint64_t begin = before(s, side, first);
-    return (struct td_overlap_range){(uint8_t)axis, begin, before(s, side, first + count) - begin};
+    uint64_t begin = spans_before(s, side, first);
+    return (struct td_overlap_range){(uint8_t)axis, begin,
+                                     spans_before(s, side, first + count) - begin};
 }
 
 uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint32_t to,
@@ -288,7 +290,7 @@ uint64_t td_overlap_elements_in(const struct td_overlap *o, uint32_t from, uint3
 
 /* ---- cursors ---- */
 
-/* seek goes to element `index` of an axis. */
+/* seek moves to shared index number `index` of an axis. */
 static void seek(struct td_overlap_place *a, uint64_t index)
 {
     const struct td_spans *s = a->spans;
@@ -307,7 +309,8 @@ static void seek(struct td_overlap_place *a, uint64_t index)
     a->within = rest - span_at(s, low)->before;
 }
 
-/* is_whole: all of the owner's indices along the axis, one after the other. */
+/* is_whole returns true if the cursor covers all of the owner's indices along the axis, without
+ * gaps. */
 static bool is_whole(const struct td_overlap_place *a, uint64_t count)
 {
     return a->spans->count == 1 && a->spans->total == a->spans->period && a->begin == 0 &&
@@ -347,7 +350,7 @@ void td_overlap_start(struct td_overlap_cursor *c, const struct td_overlap *o, u
     }
 }
 
-/* run returns how many indices of the innermost axis lie one after the other from here. */
+/* run returns the number of consecutive indices of the innermost axis from here on. */
 static uint64_t run(const struct td_overlap_cursor *c)
 {
     if (!c->runs)
@@ -364,7 +367,7 @@ uint64_t td_overlap_left(const struct td_overlap_cursor *c)
     return bytes < c->left ? bytes : c->left;
 }
 
-/* advance goes on by `count` indices of the innermost axis, at most to the end of its span. */
+/* advance moves on by `count` indices of the innermost axis, at most to the end of its span. */
 static void advance(struct td_overlap_cursor *c, uint64_t count)
 {
     for (uint32_t i = c->axes; i-- > 0; count = 1) {

@@ -237,7 +237,7 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
             snprintf(m->text, m->size, "there is no memory for the layout");
             return false;
         }
-        td_layout_deal(layout, 0, 0, m->ranks);
+        td_layout_distribute(layout, 0, 0, m->ranks);
         text = "blocks of axis 0";
     } else if (!td_layout_parse(layout, m->arena, text, dimensions, size, m->ranks, &wrong)) {
         m->error = wrong.no_memory ? TD_ERR_NO_MEMORY : TD_ERR_INVALID;

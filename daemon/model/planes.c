@@ -7,20 +7,21 @@
 
 enum { NONE = UINT32_MAX };
 
-/* ---- cutting ---- */
+/* ---- partition ---- */
 
-/* struct cutter: what is left to be cut, as the length of the run of nodes that begins at each, by
- * dimension; and the nodes by the size of the best plane that they are the corner of, a heap. */
+/* struct cutter: the state of the partition. `run` has the length of the run of unassigned nodes
+ * that begins at each node, by dimension. `heap` orders the nodes by the size of the best plane
+ * with its corner at that node. */
 struct cutter {
     const struct td_topology *t;
     uint16_t *run;  /* [dimensions][nodes] */
     uint32_t *heap; /* [slots] */
     uint32_t heaped;
     struct best {
-        uint32_t area, sides; /* 0: none; the sum of the sides */
+        uint32_t area, sides; /* area 0: none; sides: the sum of both sides */
         uint32_t side[2];
         uint8_t dimension[2];
-    } * best; /* [nodes] as it was when it was looked at last: never too small */
+    } * best; /* [nodes] at its last evaluation: an upper bound, because planes only shrink */
 };
 
 _Static_assert(TD_NODES_MAX <= UINT16_MAX, "runs are short numbers");
@@ -30,8 +31,8 @@ static uint16_t *run_at(const struct cutter *c, uint32_t d, uint32_t node)
     return &c->run[(size_t)d * c->t->nodes + node];
 }
 
-/* measure sets the runs of a dimension: each is one longer than the next node's. The second time
- * round, what goes on past the end of a ring is known. */
+/* measure sets the runs of a dimension: each is one longer than the next node's run. The second
+ * round adds the runs that continue past the end of a ring. */
 static void measure(struct cutter *c, const struct td_planes *p, uint32_t d)
 {
     uint32_t k = c->t->size[d];
@@ -43,8 +44,8 @@ static void measure(struct cutter *c, const struct td_planes *p, uint32_t d)
         }
 }
 
-/* take_out shortens the runs that went through a node. */
-static void take_out(struct cutter *c, uint32_t node)
+/* remove_node shortens the runs through a node. */
+static void remove_node(struct cutter *c, uint32_t node)
 {
     for (uint32_t d = 0; d < c->t->dimensions; d++) {
         uint16_t length = 0;
@@ -74,9 +75,9 @@ static void offer(struct best *best, uint32_t a, uint32_t b, uint32_t wide, uint
     *best = (struct best){area, sides, {wide, high}, {(uint8_t)a, (uint8_t)b}};
 }
 
-/* look is the plane builder: the best plane whose corner a node is. Along the second dimension it
- * goes from row to row, and a plane is as wide as its shortest. */
-static struct best look(const struct cutter *c, uint32_t node)
+/* best_plane returns the best plane with its corner at a node (the plane builder of the patent). It
+ * adds rows along the second dimension, and the shortest row limits the width. */
+static struct best best_plane(const struct cutter *c, uint32_t node)
 {
     struct best best = {0};
     const struct td_topology *t = c->t;
@@ -95,7 +96,7 @@ static struct best look(const struct cutter *c, uint32_t node)
     return best;
 }
 
-/* before is the heap's order. */
+/* before returns true if `a` precedes `b` in the heap. */
 static bool before(const struct cutter *c, uint32_t a, uint32_t b)
 {
     const struct best *x = &c->best[a], *y = &c->best[b];
@@ -124,14 +125,14 @@ static bool same(const struct best *a, const struct best *b)
     return a->area == b->area && a->sides == b->sides;
 }
 
-/* next_plane takes the largest plane out; false when nothing is left. */
+/* next_plane writes the largest plane. It returns false if no node is left. */
 static bool next_plane(struct cutter *c, struct td_plane *plane)
 {
     while (c->heaped) {
         uint32_t node = c->heap[0];
         struct best now = {0};
         if (*run_at(c, 0, node))
-            now = look(c, node);
+            now = best_plane(c, node);
         if (now.area == 0) {
             c->heap[0] = c->heap[--c->heaped];
         } else if (same(&now, &c->best[node])) {
@@ -173,7 +174,7 @@ static bool cutter_init(struct cutter *c, struct td_arena *arena, const struct t
         measure(c, p, d);
     for (uint32_t s = 0; s < p->slots; s++) {
         c->heap[s] = p->node[s];
-        c->best[p->node[s]] = look(c, p->node[s]);
+        c->best[p->node[s]] = best_plane(c, p->node[s]);
     }
     c->heaped = p->slots;
     for (uint32_t at = p->slots / 2; at-- > 0;)
@@ -208,7 +209,7 @@ td_err td_planes_build(struct td_planes *p, struct td_arena *arena, const struct
             for (uint32_t i = 0; i < plane->side[0] * plane->side[1]; i++) {
                 uint32_t n = plane_node(t, plane, i);
                 p->of[p->slot[n]] = p->planes;
-                take_out(&c, n);
+                remove_node(&c, n);
             }
             p->planes++;
         }
@@ -230,25 +231,26 @@ void td_planes_free(struct td_planes *p, struct td_arena *arena)
 
 /* ---- the tree ---- */
 
-/* struct reach: how the tree gets to a node of the machine: from a member `gap` hops away, which is
- * 1 but where parts of the group are joined. */
+/* struct reach: how the tree reaches a node of the torus: from a member `gap` hops away. The gap is
+ * 1 except where parts of the group are joined. */
 struct reach {
-    uint32_t gap;   /* 0: not at all yet */
+    uint32_t gap;   /* 0: not reached yet */
     uint32_t hops;  /* from the root */
-    uint32_t depth; /* of a member: from there to the last of its plane */
+    uint32_t depth; /* of a member: hops from it to the farthest node of its plane */
     uint32_t from;  /* slot */
 };
 
-/* struct grower: nodes that the tree can reach next, a heap; members that it has. */
+/* struct grower: the state of the construction: a heap of the nodes that the tree can reach next,
+ * and the members in the tree. */
 struct grower {
     struct td_planes *p;
     struct td_tree *tree;
     struct reach *reach; /* [nodes] */
     uint32_t *heap;      /* [nodes] */
-    uint32_t *at;        /* [nodes] in the heap; NONE: not there */
+    uint32_t *at;        /* [nodes] place in the heap; NONE: not in it */
     uint32_t *hops;      /* [slots] from the root; NONE: not in the tree */
     uint8_t *children;   /* [slots] */
-    uint32_t *last;      /* [slots] child by a gap that a slot got last */
+    uint32_t *last;      /* [slots] the last child that the slot got */
     uint32_t heaped;
 };
 
@@ -278,7 +280,7 @@ static void rise(struct grower *g, uint32_t node)
     put(g, at, node);
 }
 
-static uint32_t take_first(struct grower *g)
+static uint32_t remove_first(struct grower *g)
 {
     uint32_t first = g->heap[0], last = g->heap[--g->heaped], at = 0;
     g->at[first] = NONE;
@@ -297,9 +299,9 @@ static uint32_t take_first(struct grower *g)
     return first;
 }
 
-/* way returns how many steps a place of a side is from another, and in which direction. */
-static uint32_t way(const struct td_topology *t, const struct td_plane *plane, int side,
-                    uint32_t from, uint32_t to, int *direction)
+/* steps_between returns the number of steps between two places of a side, and their direction. */
+static uint32_t steps_between(const struct td_topology *t, const struct td_plane *plane, int side,
+                              uint32_t from, uint32_t to, int *direction)
 {
     uint32_t k = plane->side[side], forth = (to + k - from) % k;
     bool ring = t->wrap[plane->dimension[side]] && k == t->size[plane->dimension[side]];
@@ -309,7 +311,7 @@ static uint32_t way(const struct td_topology *t, const struct td_plane *plane, i
     return to > from ? to - from : from - to;
 }
 
-/* place_in returns where a node is along a side of its plane. */
+/* place_in returns the place of a node along a side of its plane. */
 static uint32_t place_in(const struct td_topology *t, const struct td_plane *plane, int side,
                          uint32_t node)
 {
@@ -321,7 +323,7 @@ static uint32_t place_in(const struct td_topology *t, const struct td_plane *pla
     return (x[d] + t->size[d] - corner[d]) % t->size[d];
 }
 
-/* depth_from returns the hops from a node of a plane to its last. */
+/* depth_from returns the hops from a node of a plane to the farthest node of that plane. */
 static uint32_t depth_from(const struct td_topology *t, const struct td_plane *plane, uint32_t node)
 {
     uint32_t depth = 0;
@@ -333,8 +335,9 @@ static uint32_t depth_from(const struct td_topology *t, const struct td_plane *p
     return depth;
 }
 
-/* spread offers a node's neighbours: those that the tree may come to from there. */
-static void spread(struct grower *g, uint32_t node, uint32_t gap, uint32_t hops, uint32_t from)
+/* offer_neighbours adds the neighbours of a node to the heap of nodes that the tree can enter. */
+static void offer_neighbours(struct grower *g, uint32_t node, uint32_t gap, uint32_t hops,
+                             uint32_t from)
 {
     struct td_planes *p = g->p;
     const struct td_topology *t = p->topology;
@@ -358,9 +361,9 @@ static void spread(struct grower *g, uint32_t node, uint32_t gap, uint32_t hops,
         }
 }
 
-/* hang makes a slot the child of another, or of one of its children when it has many: only where
- * parts are joined. */
-static void hang(struct grower *g, uint32_t slot, uint32_t above)
+/* attach makes a slot a child of another slot, or of one of its descendants if that slot has
+ * TD_TREE_CHILDREN_MAX children. This occurs only where separate parts are joined. */
+static void attach(struct grower *g, uint32_t slot, uint32_t above)
 {
     while (g->children[above] == TD_TREE_CHILDREN_MAX)
         above = g->last[above];
@@ -369,7 +372,7 @@ static void hang(struct grower *g, uint32_t slot, uint32_t above)
     g->last[above] = slot;
 }
 
-/* enter adds a plane to the tree, by a node of it: a spine along its first side, and ribs. */
+/* enter adds a plane to the tree by one of its nodes: a spine along its first side, and ribs. */
 static void enter(struct grower *g, struct td_plane *plane, uint32_t entry, uint32_t hops)
 {
     struct td_planes *p = g->p;
@@ -380,19 +383,20 @@ static void enter(struct grower *g, struct td_plane *plane, uint32_t entry, uint
     for (uint32_t i = 0; i < plane->side[0] * plane->side[1]; i++) {
         int sign[2];
         uint32_t node = plane_node(t, plane, i), slot = p->slot[node];
-        uint32_t along = way(t, plane, 0, from[0], i % plane->side[0], &sign[0]);
-        uint32_t across = way(t, plane, 1, from[1], i / plane->side[0], &sign[1]);
+        uint32_t along = steps_between(t, plane, 0, from[0], i % plane->side[0], &sign[0]);
+        uint32_t across = steps_between(t, plane, 1, from[1], i / plane->side[0], &sign[1]);
         g->hops[slot] = hops + along + across;
         if (g->hops[slot] > g->tree->hops)
             g->tree->hops = g->hops[slot];
         if (node == entry)
             continue;
         int side = across ? 1 : 0;
-        hang(g, slot, p->slot[td_topology_neighbour(t, node, plane->dimension[side], -sign[side])]);
+        attach(g, slot,
+               p->slot[td_topology_neighbour(t, node, plane->dimension[side], -sign[side])]);
     }
     for (uint32_t i = 0; i < plane->side[0] * plane->side[1]; i++) {
         uint32_t node = plane_node(t, plane, i), slot = p->slot[node];
-        spread(g, node, 0, g->hops[slot], slot);
+        offer_neighbours(g, node, 0, g->hops[slot], slot);
     }
 }
 
@@ -404,13 +408,13 @@ static void grow(struct grower *g, uint32_t root)
     top->gap = 0;
     enter(g, top, p->node[root], 0);
     while (g->heaped) {
-        uint32_t node = take_first(g), slot = p->slot[node];
+        uint32_t node = remove_first(g), slot = p->slot[node];
         struct reach r = g->reach[node];
         if (slot == NONE) {
-            spread(g, node, r.gap, r.hops, r.from);
+            offer_neighbours(g, node, r.gap, r.hops, r.from);
         } else if (g->hops[slot] == NONE) {
             struct td_plane *plane = &p->plane[p->of[slot]];
-            hang(g, slot, r.from);
+            attach(g, slot, r.from);
             plane->above = g->tree->parent[slot];
             plane->gap = td_topology_distance(p->topology, p->node[plane->above], node);
             enter(g, plane, node, g->hops[plane->above] + plane->gap);
@@ -479,16 +483,18 @@ uint32_t td_planes_breadth(const struct td_planes *p, struct td_arena *arena, ui
     return most;
 }
 
-/* ---- the group's tree ---- */
+/* ---- the tree of a group ---- */
 
-/* struct box: where a group's nodes are in each dimension. */
+/* struct box: the coordinates of a group's nodes in each dimension. */
 struct box {
-    uint32_t first[TD_DIMENSIONS_MAX], count[TD_DIMENSIONS_MAX]; /* coordinates, the next after the
-                                                                    last is 0 on a ring */
-    bool ring[TD_DIMENSIONS_MAX];                                /* all of it */
+    uint32_t first[TD_DIMENSIONS_MAX],
+        count[TD_DIMENSIONS_MAX]; /* first coordinate and number of coordinates; on a ring 0 follows
+                                     the last one */
+    bool ring[TD_DIMENSIONS_MAX]; /* the group has the whole ring */
 };
 
-/* measure_side finds the stretch of coordinates that nodes have; false when there are several. */
+/* measure_side finds the interval of coordinates of the nodes. It returns false if the coordinates
+ * have gaps. */
 static bool measure_side(struct box *b, const struct td_topology *t, uint32_t d,
                          const uint32_t *node, uint32_t slots)
 {
@@ -514,12 +520,12 @@ static bool measure_side(struct box *b, const struct td_topology *t, uint32_t d,
     return begins <= 1;
 }
 
-/* from_root returns how far a node is from the root along a dimension, and on which side. */
+/* from_root returns the distance of a coordinate from the root, and its direction. */
 static uint32_t from_root(const struct box *b, const struct td_topology *t, uint32_t d, uint32_t x,
                           int *direction)
 {
     uint32_t k = t->size[d], half = b->count[d] / 2;
-    uint32_t at = (x + k - b->first[d]) % k; /* in the box */
+    uint32_t at = (x + k - b->first[d]) % k; /* relative to the box */
     if (b->ring[d]) {
         *direction = 2 * x <= k ? 1 : -1;
         return 2 * x <= k ? x : k - x;
@@ -528,8 +534,8 @@ static uint32_t from_root(const struct box *b, const struct td_topology *t, uint
     return at > half ? at - half : half - at;
 }
 
-/* span_box makes a box' tree: from the root along the first dimension, from there along the second,
- * and so on. */
+/* span_box builds the tree of a box: from the root along the first dimension, from there along the
+ * second, and so on. */
 static td_err span_box(struct td_tree *tree, struct td_arena *arena, const struct td_topology *t,
                        const uint32_t *node, uint32_t slots, const struct box *b)
 {
@@ -567,7 +573,7 @@ static uint32_t centre(const struct td_planes *p, const struct td_plane *plane)
     return p->slot[plane_node(p->topology, plane, middle)];
 }
 
-/* half_way climbs from a slot to where the tree is half as deep. */
+/* half_way returns the ancestor of a slot at half of its depth. */
 static uint32_t half_way(const struct td_tree *tree, uint32_t slot)
 {
     uint32_t depth = 0, up = 0;
@@ -578,7 +584,7 @@ static uint32_t half_way(const struct td_tree *tree, uint32_t slot)
     return slot;
 }
 
-/* try_root keeps the tree with this root if it has fewer hops. */
+/* try_root builds the tree with this root and keeps it if it has fewer hops than the best. */
 static td_err try_root(struct td_planes *p, struct td_arena *arena, uint32_t root,
                        struct td_tree *best)
 {
@@ -629,7 +635,7 @@ td_err td_planes_best(struct td_tree *tree, struct td_arena *arena, const struct
     return error;
 }
 
-/* ---- whole boxes ---- */
+/* ---- boxes of whole rings ---- */
 
 bool td_planes_closed(const struct td_topology *t, const uint32_t *node, uint32_t slots)
 {

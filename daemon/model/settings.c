@@ -57,9 +57,9 @@ static const char *check_routed(const struct td_settings *s, const char **key)
     if (s->link_rate && s->tuning.fabric != TD_FABRIC_ROUTED)
         return "link_rate needs fabric = routed";
     if (s->link_rate && s->link_rate < s->packet_bytes)
-        return "link_rate must let a packet pass within a second: raise it, or lower packet";
+        return "link_rate must transmit a packet within 1 s: raise link_rate or lower packet";
     if (s->link_rate > (uint64_t)1 << 40)
-        return "link_rate must be at most 1 TiB/s; 0 is no limit";
+        return "link_rate must be at most 1 TiB/s; 0 means no limit";
     *key = "link_latency";
     if (s->link_latency_ns && s->tuning.fabric != TD_FABRIC_ROUTED)
         return "link_latency needs fabric = routed";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings: the bounds and time limits that an operator may set, their defaults, their checks, and
- * the hash that all nodes must share.
+/* settings: the bounds and time limits that an operator sets, their defaults, their checks, and the
+ * hash that all nodes must share.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_SETTINGS_H
 #define TD_MODEL_SETTINGS_H
@@ -16,31 +16,32 @@ enum {
 
 enum td_arbitration { TD_TRANSIT_FIRST, TD_INJECTION_FIRST, TD_NO_PREFERENCE, TD_ARBITRATIONS };
 
-/* struct td_router_rules: what may be chosen. All nodes of a machine have the same. */
+/* struct td_router_rules: the parameters of the router. They are equal on all nodes of a torus. */
 struct td_router_rules {
-    uint32_t slots;       /* of an input channel, in packets */
-    uint32_t fifo_slots;  /* of an injection FIFO */
-    uint32_t queues;      /* output queues, L */
-    uint32_t queue_slots; /* shipments an output queue holds */
-    uint32_t patience;    /* an injection FIFO's head that was passed by so often goes first */
-    uint32_t straight;    /* every so many turns, packets in transit that keep their direction go
-                             before those that turn; 0: never, 1: always */
+    uint32_t slots;       /* buffer slots of an input channel, in packets */
+    uint32_t fifo_slots;  /* slots of an injection FIFO */
+    uint32_t queues;      /* number of output queues, L */
+    uint32_t queue_slots; /* shipments that an output queue holds */
+    uint32_t
+        patience; /* turns that the head of an injection FIFO is passed over before it goes first */
+    uint32_t straight; /* every so many turns, packets in transit that keep their direction go
+                          before those that turn; 0: never, 1: always */
     enum td_arbitration arbitration;
-    bool no_adaptive; /* the escape alone */
-    bool no_bubble;   /* enter the escape with one credit: this deadlocks, which a test shows */
+    bool no_adaptive; /* use the escape channel only */
+    bool no_bubble; /* enter the escape channel with one credit: this deadlocks, as a test shows */
 };
 
 void td_router_rules_default(struct td_router_rules *rules);
 
-/* struct td_settings: bounds and time limits an operator may set. Equal on all nodes, but for the
- * memory sizes. */
+/* struct td_settings: bounds and time limits. They are equal on all nodes, except the memory sizes.
+ */
 struct td_settings {
     uint64_t arena_bytes;      /* the core's own state */
-    uint64_t scratch_bytes;    /* relay and work space of operations, mapped by the driver */
-    uint64_t region_bytes_max; /* mapped memory of one uid's clients */
+    uint64_t scratch_bytes;    /* relay space and work space of operations, mapped by the driver */
+    uint64_t region_bytes_max; /* mapped memory of all clients of one uid */
     uint32_t clients_max;
-    uint32_t operations_max; /* on record at this node */
-    uint32_t packet_bytes;   /* payload of a bulk packet */
+    uint32_t operations_max; /* operations on record at this node */
+    uint32_t packet_bytes;   /* payload of a data packet */
     uint32_t link_credits;   /* direct fabric: packets in flight on a link */
     int64_t join_timeout_ns;
     int64_t arrival_timeout_ns; /* -1: none */
@@ -48,16 +49,18 @@ struct td_settings {
     int64_t heartbeat_ns;
     struct td_tuning tuning;
     struct td_router_rules router; /* routed fabric */
-    uint64_t link_rate;            /* routed: bytes a second in each direction; 0: no limit */
-    int64_t link_latency_ns; /* routed: from a packet's last byte until it is there; the driver's */
+    uint64_t link_rate;      /* routed fabric: bytes per second in each direction; 0: no limit */
+    int64_t link_latency_ns; /* routed fabric: time from a packet's last byte to its arrival; the
+                                driver applies it */
 };
 void td_settings_default(struct td_settings *settings);
-/* td_settings_link_time returns how long a packet takes on a link with a rate, 0 without one. */
+/* td_settings_link_time returns the transmission time of a packet on a link with a rate, or 0
+ * without one. */
 td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes);
-/* td_settings_check returns NULL, or what is wrong: "packet must be 1 KiB to 256 KiB", and the name
- * of the field's configuration key in *key. */
+/* td_settings_check returns NULL, or an error such as "packet must be 1 KiB to 256 KiB" and in *key
+ * the configuration key of the field. */
 const char *td_settings_check(const struct td_settings *settings, const char **key);
-/* td_settings_digest hashes what must be equal on all nodes. */
+/* td_settings_digest returns a hash of all settings that must be equal on all nodes. */
 uint64_t td_settings_digest(const struct td_settings *settings, const struct td_topology *topology);
 
 #endif

@@ -62,7 +62,7 @@ void td_topology_coordinates(const struct td_topology *t, uint32_t node,
     memset(coordinates, 0, TD_DIMENSIONS_MAX * sizeof coordinates[0]);
     for (uint32_t d = t->dimensions; d-- > 1; node /= t->size[d])
         coordinates[d] = node % t->size[d];
-    coordinates[0] = node; /* what is left, without a division */
+    coordinates[0] = node; /* the quotient of all divisions */
 }
 
 uint32_t td_topology_node(const struct td_topology *t,

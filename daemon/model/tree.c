@@ -52,7 +52,7 @@ td_err td_tree_finish(struct td_tree *t, struct td_arena *arena)
             at = first[at];
             continue;
         }
-        for (;;) { /* all below `at` have been visited */
+        for (;;) { /* all slots below `at` have been visited */
             t->below[at] = visited - t->place[at];
             if (at == t->root || next[at] != NONE)
                 break;

@@ -53,12 +53,12 @@ static void ranges_never_overlap_and_merge_when_freed(void **state)
     for (int i = 0; i < 20000; i++) {
         if (count && (random_below(&random, 2) || count == 32)) {
             size_t at = (size_t)random_below(&random, count);
-            td_ranges_give(&ranges, held[at].offset, held[at].bytes);
+            td_ranges_release(&ranges, held[at].offset, held[at].bytes);
             held[at] = held[--count];
             continue;
         }
         uint64_t bytes = random_below(&random, 100000);
-        uint64_t offset = td_ranges_take(&ranges, bytes);
+        uint64_t offset = td_ranges_acquire(&ranges, bytes);
         if (offset == UINT64_MAX)
             continue;
         for (size_t k = 0; k < count; k++)
@@ -69,10 +69,10 @@ static void ranges_never_overlap_and_merge_when_freed(void **state)
         held[count++].bytes = bytes;
     }
     while (count--)
-        td_ranges_give(&ranges, held[count].offset, held[count].bytes);
+        td_ranges_release(&ranges, held[count].offset, held[count].bytes);
     assert_int_equal(ranges.used, 0);
-    assert_int_equal(td_ranges_take(&ranges, 1 << 20), 0);
-    assert_int_equal(td_ranges_take(&ranges, 1), UINT64_MAX);
+    assert_int_equal(td_ranges_acquire(&ranges, 1 << 20), 0);
+    assert_int_equal(td_ranges_acquire(&ranges, 1), UINT64_MAX);
 }
 
 int main(void)

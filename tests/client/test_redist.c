@@ -275,10 +275,10 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(to, "(cyclik, *)", "at character 2");
     WRONG(from, "(block, *", "the layout before");
     WRONG(to, "(block)", "the layout after");
-    WRONG(to, "(block, *) @0-4", "there is no rank 4 in a group of 4");
+    WRONG(to, "(block, *) @0-4", "rank 4 is not in the group of 4 ranks");
     WRONG(to, "(block, *) @0,0,1,2", "rank 0");
     WRONG(from, "boxes 0:10,0:5 0:10,4:9 @0,1", "the boxes of ranks 0 and 1 overlap");
-    WRONG(to, "boxes 0:10,0:5 @3", "leave 40 of the array's 90 elements to nobody");
+    WRONG(to, "boxes 0:10,0:5 @3", "no box covers 40 of the array's 90 elements");
     WRONG(to, "boxes 0:11,0:9 @3", "10");
     WRONG(shape[0], UINT64_MAX / 4, "overflows");
     WRONG(element_bytes, 0, "1 byte to 1 MiB");

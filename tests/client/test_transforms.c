@@ -213,9 +213,9 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
 #define WRONG(field, value, words) WRONG_OF(d, field, value, words)
     WRONG(from, "(block, *", "the layout before");
     WRONG(to, "(cyclik, *)", "at character 2");
-    WRONG(to, "(block, *) @0-4", "there is no rank 4 in a group of 4");
+    WRONG(to, "(block, *) @0-4", "rank 4 is not in the group of 4 ranks");
     WRONG(from, "boxes 0:10,0:5 0:10,4:9 @0,1", "the boxes of ranks 0 and 1 overlap");
-    WRONG(to, "boxes 0:10,0:5 @3", "leave 40 of the array's 90 elements to nobody");
+    WRONG(to, "boxes 0:10,0:5 @3", "no box covers 40 of the array's 90 elements");
     WRONG_OF(real, to, "boxes 0:10,0:9 @3", "6"); /* of ten real numbers come six */
     WRONG(shape[0], 0, "at least one point");
     WRONG(shape[1], (uint64_t)INT32_MAX + 1, "at most 2147483647 points");

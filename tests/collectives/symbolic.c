@@ -250,8 +250,8 @@ static void compile(struct model *m)
     compile_with(m, NULL);
     for (uint32_t s = 0; m->parts && s < m->group.slots; s++) {
         struct td_survey own = {0};
-        td_survey_take(&own, &m->parts[s]);
-        td_survey_add(&survey, &own);
+        td_survey_collect(&own, &m->parts[s]);
+        td_survey_merge(&survey, &own);
     }
     if (m->parts &&
         !td_survey_agrees(&survey, &(bool){0}, &(uint32_t){0}, &(uint32_t){0}, &(int64_t){0}))

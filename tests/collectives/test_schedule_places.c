@@ -46,7 +46,7 @@ static void layouts_pose_what_their_owners_share(void **unused)
             assert_true(td_layout_init(&layout[side], arena, 2, size,
                                        parts[side][0] * parts[side][1], false));
             for (uint32_t d = 0; d < 2; d++)
-                td_layout_deal(&layout[side], d, block[side][d], parts[side][d]);
+                td_layout_distribute(&layout[side], d, block[side][d], parts[side][d]);
             layout[side].grid_order[0] = first;
             layout[side].grid_order[1] = !first;
         }
@@ -72,7 +72,7 @@ static void offsets_and_boxes_have_no_axes(void **unused)
     uint64_t size[1] = {24};
     assert_true(td_layout_init(&dealt, arena, 1, size, 3, false));
     assert_true(td_layout_init(&boxes, arena, 1, size, 3, true));
-    td_layout_deal(&dealt, 0, 2, 3);
+    td_layout_distribute(&dealt, 0, 2, 3);
     td_schedule_pose(&problem, axis, &dealt, &dealt);
     assert_ptr_equal(problem.axis, axis);
     td_schedule_pose(&problem, axis, &dealt, &boxes);

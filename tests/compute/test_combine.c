@@ -470,7 +470,7 @@ static void every_operator_combines_every_type_it_takes(void **unused)
     state = 1;
     for (unsigned op = 0; op < TD_OP_END; op++)
         for (unsigned type = 0; type < TD_TYPE_MAX; type++) {
-            if (!td_op_takes(op, type))
+            if (!td_op_accepts(op, type))
                 continue;
             pairs++;
             for (size_t n = 0; n < 40; n++)
@@ -488,7 +488,7 @@ static void small_integers_combine_as_all_their_values_do(void **unused)
     static uint8_t a[65536], b[65536];
     for (unsigned t = 0; t < 3; t++)
         for (unsigned op = 1; op < TD_OP_END; op++) {
-            if (!td_op_takes(op, types[t]))
+            if (!td_op_accepts(op, types[t]))
                 continue;
             for (unsigned i = 0; i < 65536; i++) {
                 a[i] = (uint8_t)i;

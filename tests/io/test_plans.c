@@ -165,14 +165,14 @@ static void most_used_is_measured_first_and_the_rest_after_it(void **unused)
     use(20, 2);
     use(30, 9);
     use(40, 4);
-    assert_false(td_fft_wanted(&shape)); /* nothing is to be measured */
+    assert_false(td_fft_next_shape(&shape)); /* nothing is to be measured */
     td_fft_set_effort(TD_FFT_MEASURE);
     const int64_t order[] = {30, 40, 20};
     for (size_t i = 0; i < 3; i++) {
-        assert_true(td_fft_wanted(&shape));
+        assert_true(td_fft_next_shape(&shape));
         assert_int_equal(shape.length, order[i]);
     }
-    assert_false(td_fft_wanted(&shape));
+    assert_false(td_fft_next_shape(&shape));
     td_fft_fini();
     struct node n;
     start(&n, TORUSD, TD_FFT_MEASURE, 60);
@@ -208,7 +208,7 @@ static void fails_once(const char *program, unsigned seconds)
     use(64, 2);
     wait_for(&n, 64, TD_FFT_FAILED);
     use(64, 1); /* is served all the same */
-    assert_false(td_fft_wanted(&shape));
+    assert_false(td_fft_next_shape(&shape));
     stop(&n);
     start(&n, program, TD_FFT_MEASURE, seconds);
     assert_true(find(64, &r));
@@ -266,7 +266,7 @@ static char *good_text(void)
                               .uses = 7,
                               .since_s = 1,
                               .measured_ns = 1234};
-    td_fft_note(&r);
+    td_fft_update(&r);
     void *plan = td_fft_plan_make(&r.shape, memory, memory, FFTW_MEASURE);
     assert_non_null(plan);
     td_fft_plan_destroy(&r.shape, plan);

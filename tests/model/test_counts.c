@@ -75,8 +75,8 @@ static struct td_survey survey(const struct job *j)
     struct td_survey sum[2] = {{0}, {0}};
     uint32_t first = (uint32_t)draw(j->group.slots);
     for (uint32_t i = 0; i < j->group.slots; i++)
-        td_survey_take(&sum[draw(2)], &j->parts[(first + i) % j->group.slots]);
-    td_survey_add(&sum[0], &sum[1]);
+        td_survey_collect(&sum[draw(2)], &j->parts[(first + i) % j->group.slots]);
+    td_survey_merge(&sum[0], &sum[1]);
     return sum[0];
 }
 

@@ -37,7 +37,7 @@ static void deal_grid(struct td_layout *l, struct td_arena *arena, uint32_t dime
         owners *= parts[d] = 1 + (uint32_t)draw(4);
     assert_true(td_layout_init(l, arena, dimensions, size, owners, false));
     for (uint32_t d = 0; d < dimensions; d++) {
-        td_layout_deal(l, d, draw(2) ? 1 + draw(5) : 0, parts[d]);
+        td_layout_distribute(l, d, draw(2) ? 1 + draw(5) : 0, parts[d]);
         l->axis[d].offset = draw(3) ? 0 : draw(12);
     }
 }
@@ -264,14 +264,14 @@ static void layouts_that_hardly_ever_repeat_are_told_by_their_work(void **state)
     uint64_t size = (uint64_t)1 << 40;
     assert_true(td_layout_init(&from, arena, 1, &size, 16381, false));
     assert_true(td_layout_init(&to, arena, 1, &size, 16384, false));
-    td_layout_deal(&from, 0, 3, 16381);
-    td_layout_deal(&to, 0, 5, 16384);
+    td_layout_distribute(&from, 0, 3, 16381);
+    td_layout_distribute(&to, 0, 5, 16384);
     assert_true(td_overlap_work(&from, &to) > 1 << 30);
-    td_layout_deal(&from, 0, 1000, 1000);
-    td_layout_deal(&to, 0, 2000, 1000);
+    td_layout_distribute(&from, 0, 1000, 1000);
+    td_layout_distribute(&to, 0, 2000, 1000);
     assert_true(td_overlap_work(&from, &to) < 1 << 22);
-    td_layout_deal(&from, 0, 0, 16); /* blocks of 2^36, and of 1: one round of the latter */
-    td_layout_deal(&to, 0, 1, 16);
+    td_layout_distribute(&from, 0, 0, 16); /* blocks of 2^36, and of 1: one round of the latter */
+    td_layout_distribute(&to, 0, 1, 16);
     assert_true(td_overlap_work(&from, &to) < 4096);
     td_arena_destroy(arena);
 }
@@ -285,8 +285,8 @@ static void a_hundred_million_indices_take_one_period(void **state)
     uint64_t size = 100000007, total = 0;
     assert_true(td_layout_init(&from, arena, 1, &size, 12, false));
     assert_true(td_layout_init(&to, arena, 1, &size, 7, false));
-    td_layout_deal(&from, 0, 3, 12);
-    td_layout_deal(&to, 0, 7, 7);
+    td_layout_distribute(&from, 0, 3, 12);
+    td_layout_distribute(&to, 0, 7, 7);
     assert_true(td_overlap_init(&o, arena, &from, &to, 8, NULL, everyone, NULL));
     assert_true(td_arena_used(arena) < 200000);
     for (uint32_t p = 0; p < 12; p++)
@@ -443,13 +443,13 @@ static void what_does_not_cover_the_array_is_refused(void **state)
     assert_null(check("boxes 0:10,0:5 0:10,5:9", 2, 8));
     assert_null(check("(block, *)", 2, 8));
     assert_string_equal(check("boxes 0:10,0:5 0:9,5:9 @1,0", 2, 8),
-                        "the boxes leave 4 of the array's 90 elements to nobody");
+                        "no box covers 4 of the array's 90 elements");
     assert_string_equal(check("boxes 0:10,0:6 0:10,5:8 @1,0", 2, 8),
                         "the boxes of ranks 1 and 0 overlap");
     assert_string_equal(check("boxes 0:10,0:5 0:10,5:10", 2, 8),
                         "the box of rank 1 ends beyond the 9 indices of axis 1");
-    assert_string_equal(check("(block, *) @0-4", 4, 8), "there is no rank 4 in a group of 4");
-    assert_string_equal(check("(block, *) @0,1,0", 4, 8), "rank 0 is there twice");
+    assert_string_equal(check("(block, *) @0-4", 4, 8), "rank 4 is not in the group of 4 ranks");
+    assert_string_equal(check("(block, *) @0,1,0", 4, 8), "rank 0 occurs twice");
     assert_string_equal(check("(block, *)", 4, UINT64_MAX / 8),
                         "the array's size in bytes overflows 63 bits");
     td_arena_destroy(text_arena);

@@ -119,7 +119,7 @@ static void draw_type(struct td_call *call)
         call->op = (uint8_t)(td_call_reduces(call->kind) ? 1 + draw(TD_OP_END - 1) : TD_OP_NONE);
         complex = call->type == TD_TYPE_COMPLEX_FLOAT || call->type == TD_TYPE_COMPLEX_DOUBLE;
         halves = call->type == TD_TYPE_HALF || call->type == TD_TYPE_BFLOAT16;
-    } while (call->op && (!td_op_takes(call->op, call->type) ||
+    } while (call->op && (!td_op_accepts(call->op, call->type) ||
                           (!ordered(call) && (halves || (complex && call->op != TD_OP_SUM)))));
 }
 

@@ -167,11 +167,11 @@ static void wrong_layouts_are_refused_and_nothing_moves(void **unused)
                      .text = {"(block, *)", "(cyclik, *)"}};
     refuse(&job, &m, "the layout after, \"(cyclik, *)\", at character 2: an axis is block");
     strcpy(m.text[1], "(block, *) @0-4");
-    refuse(&job, &m, "there is no rank 4 in a group of 4");
+    refuse(&job, &m, "rank 4 is not in the group of 4 ranks");
     strcpy(m.text[1], "boxes 0:10,0:5 0:10,4:9 @0,1");
     refuse(&job, &m, "the boxes of ranks 0 and 1 overlap");
     strcpy(m.text[1], "boxes 0:10,0:5 @3");
-    refuse(&job, &m, "leave 40 of the array's 90 elements to nobody");
+    refuse(&job, &m, "no box covers 40 of the array's 90 elements");
     strcpy(m.text[1], "(*, block)");
     m.redist.axes[1] = 0;
     refuse(&job, &m, "names every axis once");

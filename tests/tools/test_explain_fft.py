@@ -231,7 +231,7 @@ class Plans(unittest.TestCase):
                 ("8x8", ("--grid", "2*2"), "--grid is"),
                 ("8x8", ("--method", "fast"), "--method is one of auto"),
                 ("8x8", ("--from", "(blok, *)"), "at character 2"),
-                ("8x8", ("--to", "boxes 0:4,0:8 @0"), "to nobody"),
+                ("8x8", ("--to", "boxes 0:4,0:8 @0"), "no box covers"),
                 ("8x8", ("--to", "(block, *) @0-99"), "layout after"),
                 ("8x8", ("--link-rate", "fast"), "bytes a second"),
                 ("8x8", ("--gflops", "0"), "--gflops is"),

@@ -272,7 +272,7 @@ class Transforms(unittest.TestCase):
                 (("--real", "--real-part"), 2, "--real-part"),
                 (("--inverse", "--real", "--last", "9"), 1, "come 6 real ones or 7"),
                 (("--from", "(blok, *)"), 1, "--from, character 2"),
-                (("--to", "boxes 0:6,0:2 @0"), 1, "to nobody"),
+                (("--to", "boxes 0:6,0:2 @0"), 1, "no box covers"),
                 (("--bogus",), 2, "no option --bogus"),
                 (("--check", "--axes"), 2, "no option --axes, or its value is missing")):
             with self.subTest(options=options):

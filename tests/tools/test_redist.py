@@ -165,7 +165,7 @@ class Redistributions(unittest.TestCase):
     def test_layouts_that_do_not_fit_are_refused_and_nothing_is_left(self):
         np.save(self.path("in.npy"), np.zeros((10, 9)))
         for before, after, options, words in (
-                ("(block, *)", "(block, *) @0-3", (), "there is no rank 3 in a group of 3"),
+                ("(block, *)", "(block, *) @0-3", (), "rank 3 is not in the group of 3 ranks"),
                 ("boxes 0:10,0:5 @3", "(block, *)", (), "--from boxes 0:10,0:5 @3:"),
                 ("(block, *)", "boxes 0:10,0:5 0:10,4:9", (), "ranks 0 and 1 overlap"),
                 ("(block, *)", "boxes 0:10,0:5", (), "leave 40 of the array's 90 elements"),

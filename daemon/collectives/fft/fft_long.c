@@ -158,7 +158,7 @@ static const struct td_array *line(struct maker *m, uint64_t size, uint64_t bloc
         m->failed = true;
         return NULL;
     }
-    td_layout_deal(&l, 0, block, m->in->group->slots);
+    td_layout_distribute(&l, 0, block, m->in->group->slots);
     return add(m, &l, true, TD_SPACE_SCRATCH, element, view);
 }
 
@@ -172,7 +172,7 @@ static const struct td_array *matrix(struct maker *m, uint32_t axis, uint64_t bl
         m->failed = true;
         return NULL;
     }
-    td_layout_deal(&l, axis, block, m->in->group->slots);
+    td_layout_distribute(&l, axis, block, m->in->group->slots);
     l.order[0] = columns_first;
     l.order[1] = !columns_first;
     return add(m, &l, true, TD_SPACE_SCRATCH, point_bytes(m), view);
@@ -193,7 +193,7 @@ static const struct td_array *as_matrix(struct maker *m, const struct td_layout 
     for (uint32_t i = 0; i < from->owners; i++)
         l.rank[i] = from->rank[i];
     uint64_t row = size[!axis], block = from->axis[0].block / row;
-    td_layout_deal(&l, axis, block ? block : 1, from->axis[0].parts);
+    td_layout_distribute(&l, axis, block ? block : 1, from->axis[0].parts);
     l.order[0] = transposed;
     l.order[1] = !transposed;
     return add(m, &l, false, space, point_bytes(m), NULL);

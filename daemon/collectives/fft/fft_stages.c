@@ -391,7 +391,7 @@ static bool stage_layout(struct builder *b, struct td_layout *l)
     }
     uint32_t place = 0;
     for (uint32_t f = 0; f < b->factors; f++) {
-        td_layout_deal(l, b->dealt[f], 0, b->factor[f]);
+        td_layout_distribute(l, b->dealt[f], 0, b->factor[f]);
         l->grid_order[place++] = b->dealt[f];
     }
     for (uint32_t d = 0; d < l->dimensions; d++)

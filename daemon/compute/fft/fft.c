@@ -13,22 +13,23 @@ struct entry {
     struct td_fft_record record;
     void *plan;
     uint64_t used_at;
-    unsigned users;  /* running with the plan: not to be destroyed */
-    bool better_now; /* its plan was an estimate, and there is wisdom now */
+    unsigned users;  /* executions in progress: the plan must not be destroyed */
+    bool better_now; /* the plan is an estimate, but wisdom exists now */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry cache[TD_FFT_RECORDS_MAX];
-static uint64_t hash[TD_FFT_RECORDS_MAX]; /* of the shapes: looked at first */
+static uint64_t hash[TD_FFT_RECORDS_MAX]; /* of the shapes, compared first */
 static unsigned entries;
-static uint64_t clock_ticks;
-static enum td_fft_effort wanted;
+static uint64_t use_count;
+static enum td_fft_effort effort_set;
 
-/* make_plan never measures. Of the wisdom there is it takes the best. */
+/* make_plan makes a plan from the best wisdom for the shape, else by estimate. It never measures.
+ */
 static void *make_plan(const struct td_shape *shape, void *in, void *out)
 {
     void *plan = NULL;
-    if (wanted != TD_FFT_ESTIMATE) {
+    if (effort_set != TD_FFT_ESTIMATE) {
         plan = td_fft_plan_make(shape, in, out, FFTW_PATIENT | FFTW_WISDOM_ONLY);
         if (!plan)
             plan = td_fft_plan_make(shape, in, out, FFTW_MEASURE | FFTW_WISDOM_ONLY);
@@ -36,15 +37,16 @@ static void *make_plan(const struct td_shape *shape, void *in, void *out)
     return plan ? plan : td_fft_plan_make(shape, in, out, FFTW_ESTIMATE);
 }
 
-/* goes_before tells which of two entries is to go first: what took long to find out stays. */
+/* goes_before returns true if `a` is evicted before `b`: records without a measurement first, then
+ * the least recently used. */
 static bool goes_before(const struct entry *a, const struct entry *b)
 {
     bool cheap = a->record.state != TD_FFT_MEASURED, other = b->record.state != TD_FFT_MEASURED;
     return cheap == other ? a->used_at < b->used_at : cheap;
 }
 
-/* find returns the entry of a shape, a new one if there is none; called with the lock. NULL: all
- * are in use. */
+/* find returns the entry of a shape and creates it if necessary, or returns NULL if all entries are
+ * in use. The caller holds the lock. */
 static struct entry *find(const struct td_shape *shape)
 {
     uint64_t h = td_hash_bytes(shape, sizeof *shape);
@@ -68,8 +70,8 @@ static struct entry *find(const struct td_shape *shape)
     return e;
 }
 
-/* acquire returns the entry with its plan, which must be released; called with the lock. NULL: FFTW
- * has no memory, or all entries are in use. */
+/* acquire returns the entry of a shape with its plan; the caller releases it. It returns NULL if
+ * FFTW has no memory or all entries are in use. The caller holds the lock. */
 static struct entry *acquire(const struct td_shape *shape, void *in, void *out)
 {
     struct entry *e = find(shape);
@@ -83,12 +85,12 @@ static struct entry *acquire(const struct td_shape *shape, void *in, void *out)
     if (!e || !e->plan)
         return NULL;
     e->users++;
-    e->used_at = ++clock_ticks;
+    e->used_at = ++use_count;
     e->record.uses++;
     return e;
 }
 
-/* struct loop: of the results, in real numbers. */
+/* struct loop: a loop over the results; the stride is in real numbers. */
 struct loop {
     int64_t count, stride;
 };
@@ -102,7 +104,7 @@ static void order(struct loop *a, struct loop *b)
     *b = other;
 }
 
-/* scale multiplies every result, walking the shortest way last. */
+/* scale multiplies each result by the factor. The innermost loop has the shortest stride. */
 static void scale(const struct td_transform *t, void *out)
 {
     bool complex = t->kind == TD_TRANSFORM_C2C || t->kind == TD_TRANSFORM_R2C;
@@ -151,19 +153,19 @@ td_err td_fft_run(const struct td_transform *t, void *in, void *out)
 void td_fft_set_effort(enum td_fft_effort effort)
 {
     pthread_mutex_lock(&lock);
-    wanted = effort;
+    effort_set = effort;
     pthread_mutex_unlock(&lock);
 }
 
-bool td_fft_wanted(struct td_shape *shape)
+bool td_fft_next_shape(struct td_shape *shape)
 {
     struct entry *most = NULL;
     pthread_mutex_lock(&lock);
-    bool measures = wanted == TD_FFT_MEASURE || wanted == TD_FFT_PATIENT;
+    bool measures = effort_set == TD_FFT_MEASURE || effort_set == TD_FFT_PATIENT;
     for (unsigned i = 0; measures && i < entries; i++) {
         const struct td_fft_record *r = &cache[i].record;
         bool poor = r->state == TD_FFT_ESTIMATED ||
-                    (r->state == TD_FFT_MEASURED && r->effort < (uint8_t)wanted);
+                    (r->state == TD_FFT_MEASURED && r->effort < (uint8_t)effort_set);
         if (poor && r->uses && (!most || r->uses > most->record.uses))
             most = &cache[i];
     }
@@ -175,7 +177,7 @@ bool td_fft_wanted(struct td_shape *shape)
     return most != NULL;
 }
 
-bool td_fft_learn(const char *wisdom, bool is_double)
+bool td_fft_import(const char *wisdom, bool is_double)
 {
     pthread_mutex_lock(&lock);
     int good = is_double ? fftw_import_wisdom_from_string(wisdom)
@@ -184,7 +186,7 @@ bool td_fft_learn(const char *wisdom, bool is_double)
     return good;
 }
 
-void td_fft_note(const struct td_fft_record *record)
+void td_fft_update(const struct td_fft_record *record)
 {
     pthread_mutex_lock(&lock);
     struct entry *e = find(&record->shape);
@@ -207,7 +209,7 @@ bool td_fft_record(unsigned at, struct td_fft_record *out)
     return there;
 }
 
-char *td_fft_wisdom(bool is_double)
+char *td_fft_export(bool is_double)
 {
     pthread_mutex_lock(&lock);
     char *text = is_double ? fftw_export_wisdom_to_string() : fftwf_export_wisdom_to_string();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: batches of 1-D transforms by FFTW, and what is known of their plans.
+/* fft: batches of 1-D transforms by FFTW, and records of their plans.
  *
- * A transform never waits for a measurement. Its plan comes from wisdom, when there is some for its
- * shape, or by estimate; both take microseconds to a few milliseconds and touch no data. Another
- * process measures (fft_measure.h); the driver asks what is wanted and brings back what was learnt.
- * Owns: process-wide, plans and a record of each shape; bounded, the longest unused goes first.
- * Thread-safe; execution holds no lock. */
+ * A transform never waits for a measurement. Its plan comes from wisdom if there is wisdom for its
+ * shape, else from an estimate; both take microseconds to a few milliseconds and touch no data.
+ * Another process measures (fft_measure.h): the driver asks for the next shape to measure and
+ * stores the result.
+ * Owns: plans and a record for each shape, process-wide. The number of records is bounded; the
+ * least recently used is evicted first. Thread-safe; execution holds no lock. */
 #ifndef TD_COMPUTE_FFT_FFT_H
 #define TD_COMPUTE_FFT_FFT_H
 
@@ -13,44 +14,48 @@
 
 enum { TD_FFT_RECORDS_MAX = 512 };
 
-/* How hard plans are tried for. WISDOM: with what is known, but nothing is measured. */
+/* Planning effort. WISDOM: use existing wisdom, measure nothing. */
 enum td_fft_effort { TD_FFT_ESTIMATE, TD_FFT_MEASURE, TD_FFT_PATIENT, TD_FFT_WISDOM };
 
 enum td_fft_state {
-    TD_FFT_ESTIMATED, /* nobody has measured it */
-    TD_FFT_ASKED,     /* is being measured */
+    TD_FFT_ESTIMATED, /* not measured */
+    TD_FFT_ASKED,     /* a measurement is pending */
     TD_FFT_MEASURED,
-    TD_FFT_FAILED, /* could not be; not to be tried again */
+    TD_FFT_FAILED, /* measurement failed; it is not repeated */
     TD_FFT_STATES
 };
 
 struct td_fft_record {
     struct td_shape shape;
-    uint8_t effort; /* MEASURED: with which */
+    uint8_t effort; /* of the measurement, if state is MEASURED */
     uint8_t state;  /* enum td_fft_state */
     uint64_t uses;
-    uint64_t since_s; /* since 1970: when measured, before that, when first used */
-    /* of an execution: by estimate, as measured; and how long the measuring took; 0: not known */
+    uint64_t
+        since_s; /* seconds since 1970: time of the measurement, or of the first use before it */
+    /* time of an execution with the estimated and with the measured plan, and time of the
+     * measurement; 0: unknown */
     uint64_t estimate_ns, measured_ns, planning_ns;
 };
 
-/* td_fft_run transforms in -> out (the same address: in place). Out of place the input stays as it
- * is. TD_ERR_NO_MEMORY when FFTW makes no plan. */
+/* td_fft_run transforms `in` to `out` (the same address: in place). Out of place it preserves the
+ * input. It returns TD_ERR_NO_MEMORY if FFTW makes no plan. */
 td_err td_fft_run(const struct td_transform *t, void *in, void *out);
-/* td_fft_set_effort: ESTIMATE, the default, does not look at wisdom. */
+/* td_fft_set_effort sets the planning effort. The default, ESTIMATE, ignores wisdom. */
 void td_fft_set_effort(enum td_fft_effort effort);
-/* td_fft_wanted returns the shape that is used most among those nobody has measured, and notes that
- * it was asked for. False: there is none, or nothing is to be measured. */
-bool td_fft_wanted(struct td_shape *shape);
-/* td_fft_learn takes in FFTW's wisdom; false: it is none, or another version's. */
-bool td_fft_learn(const char *wisdom, bool is_double);
-/* td_fft_note keeps what was found out of a shape; uses add up. */
-void td_fft_note(const struct td_fft_record *record);
-/* td_fft_record copies record number `at`, from 0 on; false: there are no more. */
+/* td_fft_next_shape writes the most used shape without a measurement and marks it TD_FFT_ASKED. It
+ * returns false if all shapes are measured or the effort does not measure. */
+bool td_fft_next_shape(struct td_shape *shape);
+/* td_fft_import imports FFTW's wisdom. It returns false if the text is malformed or from another
+ * version of FFTW. */
+bool td_fft_import(const char *wisdom, bool is_double);
+/* td_fft_update stores a record in place of the shape's old one; uses add up. */
+void td_fft_update(const struct td_fft_record *record);
+/* td_fft_record copies record number `at`, counted from 0. It returns false if there are fewer
+ * records. */
 bool td_fft_record(unsigned at, struct td_fft_record *out);
-/* td_fft_wisdom returns FFTW's wisdom as text, to be freed; NULL: no memory. */
-char *td_fft_wisdom(bool is_double);
-/* td_fft_fini forgets everything. */
+/* td_fft_export returns FFTW's wisdom as text, which the caller frees, or NULL without memory. */
+char *td_fft_export(bool is_double);
+/* td_fft_fini frees all plans, records and wisdom. No transform may be running. */
 void td_fft_fini(void);
 
 #endif

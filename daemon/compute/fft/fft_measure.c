@@ -14,7 +14,7 @@
 
 #include "fft_text.h"
 
-enum { ALIGNMENT = 64, TIMED_NS = 20000000, TIMED_LEAST = 3, TIMED_MOST = 1000 };
+enum { ALIGNMENT = 64, TIMED_NS = 20000000, TIMED_MIN = 3, TIMED_MAX = 1000 };
 
 static uint64_t now_ns(void)
 {
@@ -23,12 +23,12 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* give_way: others' work comes first, and when memory is short this is what may go. */
+/* give_way lowers this process's priority and makes it the first victim when memory is short. */
 static void give_way(void)
 {
     enum { LOWEST = 19 };
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* FFTW aborts without memory */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* FFTW aborts if it has no memory */
     setpriority(PRIO_PROCESS, 0, LOWEST);
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0 && write(fd, "1000", 4) == 4)
@@ -55,7 +55,8 @@ static char *read_all(void)
     return text;
 }
 
-/* obtain returns zeroed memory for one side, aligned as the shape says; *whole is to be freed. */
+/* obtain returns zeroed memory for one side, aligned as the shape requires. The caller frees
+ * *whole. */
 static void *obtain(const struct td_shape *s, unsigned side, void **whole)
 {
     size_t bytes = 0, offset = (size_t)(side ? s->to_alignment : s->alignment);
@@ -70,11 +71,11 @@ static void *obtain(const struct td_shape *s, unsigned side, void **whole)
     return memory ? memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT) + offset : NULL;
 }
 
-/* time_plan returns how long the fastest of some executions took. */
+/* time_plan returns the time of the fastest execution in nanoseconds. */
 static uint64_t time_plan(const struct td_shape *s, void *plan, void *in, void *out)
 {
     uint64_t least = UINT64_MAX, start = now_ns(), before = start;
-    for (int i = 0; i < TIMED_MOST && (i < TIMED_LEAST || before - start < TIMED_NS); i++) {
+    for (int i = 0; i < TIMED_MAX && (i < TIMED_MIN || before - start < TIMED_NS); i++) {
         td_fft_plan_run(s, plan, in, out);
         uint64_t after = now_ns();
         least = after - before < least ? after - before : least;
@@ -83,7 +84,7 @@ static uint64_t time_plan(const struct td_shape *s, void *plan, void *in, void *
     return least;
 }
 
-/* clear: in place, values grow with every execution. */
+/* clear zeroes the input: in place, values grow with each execution. */
 static void clear(const struct td_shape *s, void *in)
 {
     size_t bytes = 0;
@@ -91,7 +92,7 @@ static void clear(const struct td_shape *s, void *in)
     memset(in, 0, (size_t)count * bytes);
 }
 
-/* struct figures: what is printed. */
+/* struct figures: the figures of the output's first line. */
 struct figures {
     uint64_t estimate_ns, measured_ns, planning_ns;
 };
@@ -120,7 +121,7 @@ static bool time_measured(const struct td_shape *s, void *in, void *out, unsigne
 
 static bool answer(const struct td_shape *s, const struct figures *f)
 {
-    char *wisdom = td_fft_wisdom(td_shape_is_double(s));
+    char *wisdom = td_fft_export(td_shape_is_double(s));
     if (!wisdom)
         return false;
     printf("%llu %llu %llu\n%s", (unsigned long long)f->estimate_ns,
@@ -138,7 +139,7 @@ static bool measure(const struct td_shape *s, unsigned effort, double seconds, c
     bool good = in && out && time_estimate(s, in, out, &f);
     fftw_set_timelimit(seconds);
     fftwf_set_timelimit(seconds);
-    td_fft_learn(known, td_shape_is_double(s)); /* parts of this one may be known */
+    td_fft_import(known, td_shape_is_double(s)); /* it may contain parts of this plan */
     good = good && time_measured(s, in, out, flags, &f) && answer(s, &f);
     free(whole[0]);
     free(whole[1]);

@@ -28,7 +28,7 @@ bool td_shape_is_double(const struct td_shape *s)
     return s->type == TD_TYPE_COMPLEX_DOUBLE || s->type == TD_TYPE_DOUBLE;
 }
 
-/* simplify forgets loops of one turn and joins two that are one. */
+/* simplify removes loops of one iteration and joins two loops that are one. */
 static void simplify(struct td_shape *s)
 {
     bool joined =
@@ -67,7 +67,7 @@ struct td_shape td_shape_of(const struct td_transform *t, const void *in, const 
     s.sign = t->kind == TD_TRANSFORM_C2C ? t->sign : 0;
     s.in_place = in == out;
     simplify(&s);
-    /* FFTW only reads the address; its types do not say so */
+    /* FFTW only reads the address; its parameter types are not const */
     double *from = (double *)(uintptr_t)in, *to = (double *)(uintptr_t)out;
     s.alignment =
         td_shape_is_double(&s) ? fftw_alignment_of(from) : fftwf_alignment_of((float *)from);
@@ -91,8 +91,8 @@ void *td_fft_plan_make(const struct td_shape *s, void *in, void *out, unsigned f
 {
     assert(s->kind >= 0 && s->kind < TD_TRANSFORM_KINDS);
     if (s->kind == TD_TRANSFORM_REDFT00 && s->length < 2)
-        return NULL; /* both ends of one point: not defined */
-    /* between complex and real FFTW destroys its input if it may */
+        return NULL; /* undefined for one point, which would be both ends */
+    /* FFTW may destroy its input in a transform between complex and real */
     flags |= s->in_place ? 0 : FFTW_PRESERVE_INPUT;
     return td_shape_is_double(s) ? make_double(s, in, out, flags) : make_float(s, in, out, flags);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_precision: the calls of FFTW that fft_plan.c makes, for one precision: included once for
- * each, with FFTW(name) and LOCAL(name), which give the name in that precision, and REAL. */
+/* fft_precision: the FFTW calls of fft_plan.c in one precision. fft_plan.c includes this file once
+ * per precision. FFTW(name) and LOCAL(name) give a name in that precision. */
 
 static void *LOCAL(make)(const struct td_shape *s, void *in, void *out, unsigned flags)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_text: shapes and records as a line of numbers, for files and other processes. */
+/* fft_text: shapes and records as a line of numbers, for files and other processes. Pure. */
 #ifndef TD_COMPUTE_FFT_FFT_TEXT_H
 #define TD_COMPUTE_FFT_FFT_TEXT_H
 
@@ -7,8 +7,8 @@
 
 enum { TD_FFT_LINE_MAX = 512 };
 
-/* td_shape_print writes a line without its end; td_shape_parse reads one, and *rest is what follows
- * on it (may be NULL). False: it is not of a shape that can be. */
+/* td_shape_print writes a shape without a newline. td_shape_parse reads one and points *rest (may
+ * be NULL) behind it; it returns false if the text is malformed or the shape impossible. */
 void td_shape_print(const struct td_shape *shape, char *text, size_t size);
 bool td_shape_parse(struct td_shape *shape, const char *text, const char **rest);
 void td_fft_record_print(const struct td_fft_record *record, char *text, size_t size);

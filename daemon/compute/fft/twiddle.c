@@ -7,8 +7,8 @@
 
 #include "model/call.h"
 
-/* struct roots: exp(2 pi i m / n) as fine[m % step] * coarse[m / step]: two short tables, and one
- * rounding more than a long one. */
+/* struct roots: exp(2 pi i m / n) as fine[m % step] * coarse[m / step]. Two short tables cost one
+ * rounding more than one long table. */
 struct roots {
     uint64_t n, step;
     double complex *fine, *coarse;
@@ -66,7 +66,7 @@ td_err td_twiddle(const struct td_transform *t, void *out)
     return TD_OK;
 }
 
-/* ---- tangles ---- */
+/* ---- conversion between real and complex spectra ---- */
 
 static double complex read_point(const struct td_transform *t, const void *from, int64_t at)
 {
@@ -82,9 +82,10 @@ static void write_point(const struct td_transform *t, void *to, int64_t at, doub
         ((float complex *)to)[at] = (float complex)value;
 }
 
-/* untangle: z[k] = e + i o, of the even and the odd numbers' spectra e and o, both of real numbers;
- * x[k] = e + w o and x[m - k] = conj(e - w o), w = exp(-2 pi i k / n). At 0 partners are the same.
- */
+/* untangle computes the spectrum x of a real sequence from the spectrum z of its numbers taken in
+ * pairs. z[k] = e + i o, where e and o are the spectra of the even and the odd numbers. x[k] = e +
+ * w o and x[m - k] = conj(e - w o), with w = exp(-2 pi i k / n). At k = 0 both partners are the
+ * same point. */
 static void untangle(double complex w, bool alone, double complex *a, double complex *b)
 {
     double complex other = conj(alone ? *a : *b);
@@ -93,8 +94,8 @@ static void untangle(double complex w, bool alone, double complex *a, double com
     *b = conj(e - w * o);
 }
 
-/* tangle: the other way, twice as much: FFTW scales nothing. The imaginary parts of x[0] and x[m]
- * count for nothing. */
+/* tangle is the inverse of untangle times two, because FFTW scales nothing. It ignores the
+ * imaginary parts of x[0] and x[m]. */
 static void tangle(double complex w, bool alone, double complex *a, double complex *b)
 {
     double complex x = alone ? creal(*a) : *a, y = alone ? creal(*b) : conj(*b);

@@ -240,7 +240,7 @@ static void announce(struct td_core *core, struct td_operation *o)
     const struct td_communicator *c = o->communicator;
     struct td_survey survey = o->survey; /* of what is below, and of this node */
     if (o->parts.part && !o->surveyed)
-        td_survey_take(&survey, &o->parts);
+        td_survey_collect(&survey, &o->parts);
     if (td_operation_at_root(o)) {
         if (refuse_parts(core, o, &survey))
             return;
@@ -312,7 +312,7 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
     if (o->doomed || o->program.ride == TD_RIDE_FLOOD)
         return;
     if (!o->reserved && !o->no_room && !o->program.wants_survey) {
-        o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
+        o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
         o->reserved = o->scratch_offset != UINT64_MAX;
         o->no_room = !o->reserved;
     }

@@ -213,7 +213,7 @@ static bool ask_own(struct td_core *core, struct td_operation *o)
 static void finish(struct td_core *core, struct td_operation *o)
 {
     if (!o->reserved) {
-        o->scratch_offset = td_ranges_take(&core->scratch, o->scratch_bytes);
+        o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
         o->reserved = o->scratch_offset != UINT64_MAX;
     }
     if (o->reserved) {

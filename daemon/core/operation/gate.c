@@ -61,7 +61,7 @@ static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t f
     }
     o->ride_bytes[child] = m->payload_bytes;
     if (!o->surveyed)
-        td_survey_add(&o->survey, &m->survey);
+        td_survey_merge(&o->survey, &m->survey);
     td_operation_witness(core, o, &m->least);
     td_operation_witness(core, o, &m->greatest);
     td_core_queue(core, &o->task);
@@ -78,7 +78,7 @@ static void begin_again(struct td_core *core, struct td_operation *o, const stru
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_core_send(core, o->communicator->child[i], &m);
     if (o->reserved)
-        td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
+        td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
     o->reserved = o->no_room = o->folded = false;
     if (!o->surveyed)
         o->survey = (struct td_survey){0};

@@ -26,7 +26,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_region_release(core, o->arrival[i].destination);
     }
     if (o->reserved)
-        td_ranges_give(&core->scratch, o->scratch_offset, o->scratch_bytes);
+        td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
     core->fabric->forget(core, &o->sender);
     td_arena_free(arena, o->arrival);

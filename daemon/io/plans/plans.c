@@ -78,7 +78,7 @@ static void fail(struct td_plans *p, const char *why)
 {
     struct td_fft_record r = {
         .shape = p->shape, .state = TD_FFT_FAILED, .since_s = (uint64_t)time(NULL)};
-    td_fft_note(&r);
+    td_fft_update(&r);
     td_log(TD_LOG_WARNING, "the plan of %lld x %lld points (%s) stays an estimate: %s",
            (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
            td_transform_kind_name((unsigned)p->shape.kind), why);
@@ -94,12 +94,12 @@ static bool learn(struct td_plans *p)
     const char *line_end = p->answer ? strchr(p->answer, '\n') : NULL;
     if (!line_end ||
         sscanf(p->answer, "%llu %llu %llu", &estimate_ns, &measured_ns, &planning_ns) != 3 ||
-        !td_fft_learn(line_end + 1, td_shape_is_double(&p->shape)))
+        !td_fft_import(line_end + 1, td_shape_is_double(&p->shape)))
         return false;
     r.estimate_ns = estimate_ns;
     r.measured_ns = measured_ns;
     r.planning_ns = planning_ns;
-    td_fft_note(&r);
+    td_fft_update(&r);
     td_log(TD_LOG_DEBUG, "measured the plan of %lld x %lld points (%s) in %llu ms",
            (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
            td_transform_kind_name((unsigned)p->shape.kind), planning_ns / 1000000);
@@ -220,7 +220,7 @@ static void on_overdue(uv_timer_t *timer)
 static char *compose_request(const struct td_plans *p)
 {
     char shape[TD_FFT_LINE_MAX], *text = NULL;
-    char *wisdom = td_fft_wisdom(td_shape_is_double(&p->shape));
+    char *wisdom = td_fft_export(td_shape_is_double(&p->shape));
     td_shape_print(&p->shape, shape, sizeof shape);
     if (!wisdom || asprintf(&text, "%u %u %s\n%s", (unsigned)p->options.effort,
                             p->options.seconds / 2, shape, wisdom) < 0)
@@ -259,7 +259,7 @@ static void measure(struct td_plans *p)
 
 static void start(struct td_plans *p)
 {
-    if (!p->stopped && !p->running && td_fft_wanted(&p->shape))
+    if (!p->stopped && !p->running && td_fft_next_shape(&p->shape))
         measure(p);
 }
 

@@ -94,14 +94,14 @@ static const char *take_in(char *text, unsigned records, size_t doubles, size_t 
         if (!end || !td_fft_record_parse(&record, at))
             return damaged;
         if (record.state == TD_FFT_MEASURED || record.state == TD_FFT_FAILED)
-            td_fft_note(&record);
+            td_fft_update(&record);
         at = end + 1;
     }
     if (strlen(at) != doubles + floats)
         return damaged;
     char *second = strdup(at + doubles);
     at[doubles] = '\0';
-    bool good = second && td_fft_learn(at, true) && td_fft_learn(second, false);
+    bool good = second && td_fft_import(at, true) && td_fft_import(second, false);
     free(second);
     return good ? NULL : "FFTW does not take its wisdom";
 }
@@ -187,7 +187,7 @@ static char *compose_body(const char *doubles, const char *floats)
 char *td_wisdom_compose(void)
 {
     char machine[400], *text = NULL;
-    char *doubles = td_fft_wisdom(true), *floats = td_fft_wisdom(false);
+    char *doubles = td_fft_export(true), *floats = td_fft_export(false);
     char *body = doubles && floats ? compose_body(doubles, floats) : NULL;
     write_machine(machine, sizeof machine);
     if (!body || asprintf(&text, "%s%shash %016" PRIx64 "\n%s", first_line, machine,
