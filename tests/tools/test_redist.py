@@ -168,7 +168,7 @@ class Redistributions(unittest.TestCase):
                 ("(block, *)", "(block, *) @0-3", (), "rank 3 is not in the group of 3 ranks"),
                 ("boxes 0:10,0:5 @3", "(block, *)", (), "--from boxes 0:10,0:5 @3:"),
                 ("(block, *)", "boxes 0:10,0:5 0:10,4:9", (), "ranks 0 and 1 overlap"),
-                ("(block, *)", "boxes 0:10,0:5", (), "leave 40 of the array's 90 elements"),
+                ("(block, *)", "boxes 0:10,0:5", (), "no box covers 40 of the array's 90 elements"),
                 ("(block, *)", "block", (), "--to, character"),
                 ("(block, *)", "(block, *)", ("--transpose", "1"), "names the 2 axes"),
                 ("(block, *)", "(block, *)", ("--transpose", "0,0"), "names the 2 axes"),
