@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/choose.h"
+#include "common/node_set.h"
 #include "collectives/cost/bound.h"
 #include "collectives/select.h"
 #include "base/arena.h"
@@ -125,7 +125,7 @@ static bool assemble(struct party *p, const struct td_measure_options *o,
                         .count = calloc((size_t)t->nodes * 2, sizeof *p->count)};
     *why = "no memory for such a machine";
     return p->node && p->client && p->group && p->request && p->count &&
-           td_choose_nodes(t, o->group ? o->group : "all", o->world.seed, p->node, &p->size, why);
+           td_node_set_parse(t, o->group ? o->group : "all", o->world.seed, p->node, &p->size, why);
 }
 
 /* all_join opens a rank on every node and joins them; false when that fails. */

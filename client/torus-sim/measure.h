@@ -18,7 +18,7 @@ struct td_measure_options {
     uint64_t bytes; /* of the call: of the vector, or of each rank's part, or for each other */
     const struct td_description *plan; /* of a redistribution: what is agreed on first; else NULL */
     double spread;     /* of a call with parts: sizes are bytes * (1 - spread ... 1 + spread) */
-    const char *group; /* who takes part: choose.h; NULL: all nodes */
+    const char *group; /* who takes part: node_set.h; NULL: all nodes */
     bool quiet;        /* no progress, even on a terminal */
 };
 /* td_measure_options_default: packets of 1 KiB, 4 slots a channel, links of a packet a slot. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torus.h: the client library of torusd, the collectives service.
+/* torus.h: client library of torusd, the collectives service.
  *
- * A process opens a context (its node's daemon), joins a job, which makes it a rank of the job's
- * world group, and calls collectives on groups. Every rank of a group makes the same calls in the
- * same order.
+ * A process opens a context, which is a connection to the daemon of its node. It joins a job and so
+ * becomes a rank of the job's world group. Then it calls collectives on groups. All ranks of a
+ * group make the same calls in the same order.
  *
- * Calls that wait come in two forms: `torus_iallreduce` starts and gives a request,
- * `torus_allreduce` waits for it. A request completes inside torus_dispatch, torus_test or
- * torus_wait only. Buffers belong to the service until the request completes. Memory from
- * torus_alloc is used in place; any other pointer works too and is copied in and out. Collectives
- * have a third form, `torus_allreduce_init`, for a call that is made again and again: see
+ * A blocking call has a non-blocking form: `torus_allreduce` waits for the result,
+ * `torus_iallreduce` starts the operation and returns a request. A request completes only inside
+ * torus_dispatch, torus_test or torus_wait. The buffers belong to the service until the request
+ * completes. The service uses memory from torus_alloc in place; it copies any other memory in and
+ * out. Collectives have a third form, `torus_allreduce_init`, for repeated calls: see
  * torus_persistent_start.
  *
- * Functions return 0 (TORUS_OK) or a negative error; torus_last_error has the sentence. Nothing
- * aborts, exits or prints. A context belongs to one thread at a time; contexts are independent. */
+ * A function returns 0 (TORUS_OK) or a negative error; torus_last_error returns the sentence of the
+ * error. The library never aborts, exits or prints. One thread at a time uses a context. Contexts
+ * are independent. */
 #ifndef TORUS_TORUS_H
 #define TORUS_TORUS_H
 
@@ -45,34 +46,34 @@ extern "C" {
  */
 TORUS_API int torus_version(void);
 
-/* Errors. The numbers never change. */
+/* Errors. Their numbers never change. */
 enum {
-    TORUS_PENDING = 1, /* torus_test, torus_wait: not complete yet; no error */
+    TORUS_PENDING = 1, /* torus_test, torus_wait: not complete yet. This is no error. */
     TORUS_OK = 0,
-    TORUS_ERR_INVALID = -1,      /* an argument is out of range */
-    TORUS_ERR_NO_MEMORY = -2,    /* no room, here or on the node that is named */
-    TORUS_ERR_NO_DAEMON = -3,    /* nothing listens on the socket */
-    TORUS_ERR_PROTOCOL = -4,     /* the other side sent what it must not */
-    TORUS_ERR_VERSION = -5,      /* library and daemon speak different versions */
-    TORUS_ERR_TIMEOUT = -6,      /* a limit passed; the sentence says who is missing */
-    TORUS_ERR_MISMATCH = -7,     /* ranks of one group called different operations */
-    TORUS_ERR_RANK_FAILED = -8,  /* a rank died or left */
-    TORUS_ERR_NODE_FAILED = -9,  /* a node died or fell silent */
-    TORUS_ERR_CANCELLED = -10,   /* a rank cancelled the operation */
-    TORUS_ERR_BUSY = -11,        /* too much in flight, or memory still in use */
-    TORUS_ERR_RANK_TAKEN = -12,  /* another process has this rank */
-    TORUS_ERR_FORKED = -13,      /* the context belongs to the parent process */
-    TORUS_ERR_INTERNAL = -14,    /* a bug of the service */
-    TORUS_ERR_SHUTDOWN = -15,    /* the daemon is stopping, or was lost */
-    TORUS_ERR_SYSTEM = -16,      /* the operating system refused */
+    TORUS_ERR_INVALID = -1,     /* an argument is out of range */
+    TORUS_ERR_NO_MEMORY = -2,   /* not enough memory, here or on the node that the sentence names */
+    TORUS_ERR_NO_DAEMON = -3,   /* no daemon accepts connections on the socket */
+    TORUS_ERR_PROTOCOL = -4,    /* the daemon sent a malformed or unexpected message */
+    TORUS_ERR_VERSION = -5,     /* library and daemon use different protocol versions */
+    TORUS_ERR_TIMEOUT = -6,     /* timeout; the sentence names the missing ranks */
+    TORUS_ERR_MISMATCH = -7,    /* ranks of one group called different operations */
+    TORUS_ERR_RANK_FAILED = -8, /* a rank died or left */
+    TORUS_ERR_NODE_FAILED = -9, /* a node died or does not respond */
+    TORUS_ERR_CANCELLED = -10,  /* a rank cancelled the operation */
+    TORUS_ERR_BUSY = -11,       /* too much in flight, or memory still in use */
+    TORUS_ERR_RANK_TAKEN = -12, /* another process has this rank */
+    TORUS_ERR_FORKED = -13,     /* the context belongs to the parent process */
+    TORUS_ERR_INTERNAL = -14,   /* a bug in the service */
+    TORUS_ERR_SHUTDOWN = -15,   /* the daemon is stopping or has stopped */
+    TORUS_ERR_SYSTEM = -16,     /* an operating system call failed */
     TORUS_ERR_PARTITIONED = -17, /* this node is cut off from the majority */
     TORUS_ERR_PERMISSION = -18   /* the job or memory belongs to another user */
 };
 
 /* Element types. */
 enum {
-    TORUS_OPAQUE = 0, /* what only a user-defined operator knows: torus_op_create says its size */
-    TORUS_BYTE = 1,   /* moved, and combined bit by bit */
+    TORUS_OPAQUE = 0, /* known to a user-defined operator only; torus_op_create sets its size */
+    TORUS_BYTE = 1,   /* moved, or combined bitwise */
     TORUS_INT32 = 2,
     TORUS_INT64 = 3,
     TORUS_FLOAT = 4,
@@ -87,14 +88,14 @@ enum {
     TORUS_UINT64 = 13,
     TORUS_LONG_DOUBLE = 14, /* 16 bytes */
     TORUS_HALF = 15,        /* IEEE binary16 */
-    TORUS_BFLOAT16 = 16,    /* the upper half of a float */
+    TORUS_BFLOAT16 = 16,    /* the upper 16 bits of a float */
     TORUS_INT32_INT = 17,   /* a value and its place: struct torus_int32_int ... */
     TORUS_INT64_INT = 18,
     TORUS_FLOAT_INT = 19,
     TORUS_DOUBLE_INT = 20
 };
 
-/* What TORUS_MINLOC and TORUS_MAXLOC combine: a value, and where it is, say a rank or an index. */
+/* Elements of TORUS_MINLOC and TORUS_MAXLOC: a value and its place, such as a rank or an index. */
 struct torus_int32_int {
     int32_t value;
     int32_t place;
@@ -112,31 +113,33 @@ struct torus_double_int {
     int32_t place;
 };
 
-/* Operators of reductions. Numbers are integers, floating point and complex; what has an order is
- * those but complex; bits are integers and TORUS_BYTE. torus_op_create makes more. */
+/* Operators of reductions. "Numbers" are integers, floating-point and complex types; "ordered"
+ * types are numbers except complex ones; "bits" are integers and TORUS_BYTE. torus_op_create adds
+ * operators. */
 enum {
-    TORUS_SUM = 1, /* of numbers */
-    TORUS_MIN = 2, /* of what has an order */
+    TORUS_SUM = 1, /* numbers */
+    TORUS_MIN = 2, /* ordered */
     TORUS_MAX = 3,
-    TORUS_PROD = 4, /* of numbers */
-    TORUS_BAND = 5, /* of bits */
+    TORUS_PROD = 4, /* numbers */
+    TORUS_BAND = 5, /* bits */
     TORUS_BOR = 6,
     TORUS_BXOR = 7,
-    TORUS_LAND = 8, /* of truth values in integers: not 0 is true; the result is 0 or 1 */
+    TORUS_LAND = 8, /* integers as truth values: nonzero is true; the result is 0 or 1 */
     TORUS_LOR = 9,
     TORUS_LXOR = 10,
-    TORUS_MINLOC = 11, /* of values with places: the lesser; of equal ones the lower place */
+    TORUS_MINLOC = 11, /* values with places: the smaller value; of equal values, the lower place */
     TORUS_MAXLOC = 12
 };
 
-/* How reductions may be bracketed: torus_set_reproducible. */
+/* Reproducibility of floating-point reductions: torus_set_reproducible. */
 enum {
     TORUS_REPRODUCIBLE_OFF = 0,
-    TORUS_REPRODUCIBLE_SAME_PLACEMENT = 1, /* the same bits whenever ranks are on the same nodes */
-    TORUS_REPRODUCIBLE_ANY_PLACEMENT = 2   /* the same bits wherever they are */
+    TORUS_REPRODUCIBLE_SAME_PLACEMENT = 1, /* equal bits if ranks are on the same nodes */
+    TORUS_REPRODUCIBLE_ANY_PLACEMENT = 2   /* equal bits for any placement of ranks */
 };
 
-/* Signs and scalings of transforms, as FFTW's signs and NumPy's norms. */
+/* Signs and scalings of transforms, as FFTW's signs and NumPy's norms. N is the product of the
+ * logical sizes of the transforms. */
 enum { TORUS_FORWARD = -1, TORUS_BACKWARD = 1 };
 enum {
     TORUS_SCALE_NONE = 0,  /* unnormalised, as FFTW */
@@ -152,41 +155,42 @@ typedef struct torus_request torus_request;
 typedef struct torus_plan torus_plan;
 typedef struct torus_persistent torus_persistent;
 
-/* torus_callback is called when a request completes, inside torus_dispatch, torus_test or
- * torus_wait; it may call the library, and the request is freed after it returns. */
+/* torus_callback runs when a request completes, inside torus_dispatch, torus_test or torus_wait. It
+ * may call the library. The request is freed after it returns. */
 typedef void torus_callback(torus_request *request, int error, void *user);
+/* torus_log_function receives the sentence of every error; `level` is the error. */
 typedef void torus_log_function(int level, const char *text, void *user);
-/* torus_op_function combines two arrays: inout[i] = in[i] op inout[i] for `count` elements, where
- * `in` comes from lower ranks. It must not call the library. */
+/* torus_op_function combines two arrays of `count` elements: inout[i] = in[i] op inout[i]. `in`
+ * comes from lower ranks. The function must not call the library. */
 typedef void torus_op_function(const void *in, void *inout, size_t count, void *user);
 
-/* struct torus_open_options: set `size` to sizeof(struct torus_open_options), the rest to zero or
- * what is wanted. */
+/* struct torus_open_options: options of torus_open. Set `size` to sizeof(struct
+ * torus_open_options); 0 selects the default of another field. */
 struct torus_open_options {
     size_t size;
-    const char *socket;   /* path; NULL: TORUS_SOCKET, $XDG_RUNTIME_DIR/torusd/torusd.sock,
-                             /run/torusd/torusd.sock */
-    size_t staging_bytes; /* shared memory kept for plain pointers; 0: 1 MiB at first */
+    const char *socket;   /* path; NULL: TORUS_SOCKET, else $XDG_RUNTIME_DIR/torusd/torusd.sock,
+                             else /run/torusd/torusd.sock */
+    size_t staging_bytes; /* shared memory for copies of plain memory; 0: 1 MiB */
 };
 
-/* struct torus_join_options: unset fields (name NULL, ranks 0, rank_set 0) come from the
- * environment: TORUS_JOB, TORUS_RANK, TORUS_SIZE, else what Slurm, PMI, Open MPI or a torchrun-like
- * launcher set. Without any of them: a job of one rank. */
+/* struct torus_join_options: options of torus_join. An unset field (name NULL, ranks 0, rank_set 0)
+ * comes from the environment: TORUS_JOB, TORUS_RANK and TORUS_SIZE, else the variables of Open MPI,
+ * PMI, Slurm or torchrun. Without any of them the job has one rank. */
 struct torus_join_options {
     size_t size; /* sizeof(struct torus_join_options) */
     const char *name;
-    uint32_t ranks;     /* how many the job has */
-    int32_t rank;       /* TORUS_RANK_ANY or 0 .. ranks - 1; looked at when rank_set */
-    int32_t rank_set;   /* not 0: `rank` counts */
-    int64_t timeout_ns; /* 0 or -1: the daemon's setting */
+    uint32_t ranks;     /* size of the job */
+    int32_t rank;       /* TORUS_RANK_ANY or 0 .. ranks - 1; used if rank_set */
+    int32_t rank_set;   /* nonzero: `rank` is set */
+    int64_t timeout_ns; /* until all ranks have joined; 0 or -1: the daemon's setting */
 };
 
 /* Transforms along an axis, named as FFTW's. */
 enum {
     TORUS_TRANSFORM_NONE = 0,
     TORUS_TRANSFORM_COMPLEX = 1,
-    TORUS_TRANSFORM_R2C = 2,     /* n real numbers to n / 2 + 1 complex ones: forward */
-    TORUS_TRANSFORM_C2R = 3,     /* the way back */
+    TORUS_TRANSFORM_R2C = 2,     /* n real numbers to n / 2 + 1 complex numbers; forward */
+    TORUS_TRANSFORM_C2R = 3,     /* the inverse of R2C; backward */
     TORUS_TRANSFORM_REDFT00 = 4, /* real to real: DCT-I */
     TORUS_TRANSFORM_REDFT10 = 5, /* DCT-II */
     TORUS_TRANSFORM_REDFT01 = 6, /* DCT-III */
@@ -197,63 +201,64 @@ enum {
     TORUS_TRANSFORM_RODFT11 = 11
 };
 
-/* struct torus_fft_desc: a transform of an array. Set `size` to sizeof(struct torus_fft_desc), the
- * rest to zero or what is wanted. */
+/* struct torus_fft_desc: a transform of an array. Set `size` to sizeof(struct torus_fft_desc); 0
+ * selects the default of an optional field. */
 struct torus_fft_desc {
     size_t size;                          /* sizeof(struct torus_fft_desc) */
     uint32_t dimensions;                  /* 1 .. TORUS_DIMENSIONS_MAX */
-    uint64_t shape[TORUS_DIMENSIONS_MAX]; /* points; along R2C and C2R, those of the real side */
-    int32_t type;  /* TORUS_COMPLEX_FLOAT, _DOUBLE; of real transforms TORUS_FLOAT, TORUS_DOUBLE */
+    uint64_t shape[TORUS_DIMENSIONS_MAX]; /* points; along R2C and C2R, real points */
+    int32_t type;  /* TORUS_COMPLEX_FLOAT or _DOUBLE; of real transforms TORUS_FLOAT or _DOUBLE */
     int32_t sign;  /* TORUS_FORWARD or TORUS_BACKWARD */
-    int32_t scale; /* TORUS_SCALE_*; N is the product of the transforms' logical sizes */
-    /* TORUS_TRANSFORM_* by axis; all zero: complex along every axis. Axes that are not transformed
-     * make a batch of transforms */
+    int32_t scale; /* TORUS_SCALE_* */
+    /* TORUS_TRANSFORM_* of each axis; all 0: complex along every axis. The axes that are not
+     * transformed form a batch of transforms. */
     int32_t transform[TORUS_DIMENSIONS_MAX];
-    /* layouts before and after, e.g. "(block, *)"; NULL: blocks of axis 0 over all ranks */
+    /* layouts of input and output, such as "(block, *)"; NULL: blocks of axis 0 over all ranks */
     const char *from, *to;
-    /* what the nodes deal out between, e.g. {4} for slabs, {4, 2} for pencils: fewer axes than the
-     * array has; all zero, or more than there are nodes: as the service finds best */
+    /* grid of nodes that distributes the array between the stages: {4} for slabs, {4, 2} for
+     * pencils; fewer axes than the array has. All 0, or more nodes than exist: the service chooses.
+     */
     uint32_t grid[TORUS_DIMENSIONS_MAX];
     int32_t method; /* TORUS_TRANSPOSE_* */
 };
 enum {
     TORUS_TRANSPOSE_AUTO = 0,
-    TORUS_TRANSPOSE_RANDOM = 1,   /* every node visits the others in an order of its own */
-    TORUS_TRANSPOSE_PHASED = 2,   /* a dimension of the torus at a time, by way of other nodes */
-    TORUS_TRANSPOSE_PAIRWISE = 3, /* one partner after the other */
-    TORUS_TRANSPOSE_TWO_PHASE = 4 /* along its longest dimension, then the others, likewise */
+    TORUS_TRANSPOSE_RANDOM = 1,   /* each node sends to the others in a random order of its own */
+    TORUS_TRANSPOSE_PHASED = 2,   /* one dimension of the torus at a time, through relay nodes */
+    TORUS_TRANSPOSE_PAIRWISE = 3, /* pairs of nodes exchange, one partner at a time */
+    TORUS_TRANSPOSE_TWO_PHASE = 4 /* the longest dimension, then the others, through relay nodes */
 };
 
-/* How a redistribution is scheduled. */
+/* Schedules of a redistribution. */
 enum {
-    TORUS_SCHEDULE_AUTO = 0,      /* circulant where that is possible, else the cheapest */
-    TORUS_SCHEDULE_CIRCULANT = 1, /* in closed form */
-    TORUS_SCHEDULE_COLOURING = 2, /* as few steps as there can be */
-    TORUS_SCHEDULE_CLASSES = 3,   /* messages of one step are equally long */
+    TORUS_SCHEDULE_AUTO = 0,      /* circulant if it applies, else the cheapest */
+    TORUS_SCHEDULE_CIRCULANT = 1, /* computed in closed form */
+    TORUS_SCHEDULE_COLOURING = 2, /* the fewest steps */
+    TORUS_SCHEDULE_CLASSES = 3,   /* messages of a step have equal lengths */
     TORUS_SCHEDULE_MATCHING = 4,
     TORUS_SCHEDULE_CATERPILLAR = 5 /* round robin */
 };
 
-/* struct torus_redist_desc: an array that goes from one layout to another.
+/* struct torus_redist_desc: a move of an array from one layout to another.
  *
- * A layout says how each axis is dealt out, over what grid, to which ranks of the group:
- *   "(block, cyclic(4), *) on 3x4 @0-11"   also block(b), and block+3: as if shifted by 3 indices
- *   "(cyclic(2), *)"                       over all ranks, since one axis is dealt out
- *   "(*, block) order 1,0 @0-3"            axis 1 outermost in each rank's memory
- *   "boxes 0:10,0:5 0:10,5:9 @0,4"         from:to along each axis, a box for each rank; - for none
- * The ranks before and after may be the same, overlap, or be different ones. */
+ * A layout gives the distribution of each axis, the grid, and the ranks of the group:
+ *   "(block, cyclic(4), *) on 3x4 @0-11"   also block(b), and block+3: shifted by 3 indices
+ *   "(cyclic(2), *)"                       one distributed axis, over all ranks
+ *   "(*, block) order 1,0 @0-3"            axis 1 is outermost in the memory of each rank
+ *   "boxes 0:10,0:5 0:10,5:9 @0,4"         one box per rank, from:to along each axis; - for no box
+ * The two layouts may use the same ranks, overlapping sets of ranks, or disjoint sets. */
 struct torus_redist_desc {
     size_t size;            /* sizeof(struct torus_redist_desc) */
     uint32_t dimensions;    /* 1 .. TORUS_DIMENSIONS_MAX */
-    int32_t transposed;     /* not 0: `axes` counts */
+    int32_t transposed;     /* nonzero: `axes` is set */
     uint64_t element_bytes; /* 1 .. 1 MiB */
     uint64_t shape[TORUS_DIMENSIONS_MAX];
     const char *from, *to;               /* NULL: blocks of axis 0 over all ranks */
-    uint32_t axes[TORUS_DIMENSIONS_MAX]; /* axis d of the result is axis axes[d] of the source */
+    uint32_t axes[TORUS_DIMENSIONS_MAX]; /* axis d of the output is axis axes[d] of the input */
     int32_t schedule;                    /* TORUS_SCHEDULE_* */
 };
 
-/* struct torus_box: part of an array: begin and count per axis. */
+/* struct torus_box: a rectangular part of an array: first index and count along each axis. */
 struct torus_box {
     uint32_t dimensions;
     uint64_t begin[TORUS_DIMENSIONS_MAX];
@@ -261,51 +266,59 @@ struct torus_box {
 };
 enum { TORUS_SIDE_INPUT = 0, TORUS_SIDE_OUTPUT = 1 };
 
-/* struct torus_grid: the ranks of a group as a Cartesian grid, the last coordinate fastest. */
+/* struct torus_grid: the ranks of a group as a Cartesian grid; the last coordinate varies fastest.
+ */
 struct torus_grid {
     size_t size;                            /* sizeof(struct torus_grid) */
     uint32_t dimensions;                    /* 1 .. TORUS_DIMENSIONS_MAX */
-    uint32_t extent[TORUS_DIMENSIONS_MAX];  /* their product is the group's size */
-    int32_t periodic[TORUS_DIMENSIONS_MAX]; /* not 0: the last is a neighbour of the first */
+    uint32_t extent[TORUS_DIMENSIONS_MAX];  /* their product is the size of the group */
+    int32_t periodic[TORUS_DIMENSIONS_MAX]; /* nonzero: the last rank is a neighbour of the first */
 };
 
+/* struct torus_statistics: counters of a context since torus_open. */
 struct torus_statistics {
     size_t size;           /* set by the caller: sizeof(struct torus_statistics) */
     uint64_t operations;   /* started */
-    uint64_t staged_bytes; /* copied because a pointer was not from torus_alloc */
-    uint64_t region_bytes; /* shared memory held */
+    uint64_t staged_bytes; /* copied because the buffer was not torus_alloc memory */
+    uint64_t region_bytes; /* shared memory in use now */
 };
 
-/* TORUS_IN_PLACE as a source: the destination has the input. (The address 1.) */
+/* TORUS_IN_PLACE as the source: the destination holds the input. It is the address 1. */
 #define TORUS_IN_PLACE ((void *)1)
 
 /* ---- context ---- */
 
-/* torus_open connects to the node's daemon; options may be NULL. On an error *context is NULL when
- * memory ran out, else a context good only for torus_last_error and torus_close. */
+/* torus_open connects to the daemon of this node; options may be NULL. torus_close frees the
+ * context. After TORUS_ERR_NO_MEMORY *context is NULL. After another error *context accepts
+ * torus_last_error and torus_close only. TORUS_ERR_NO_DAEMON: no daemon accepts connections. */
 TORUS_API int torus_open(torus_context **context, const struct torus_open_options *options);
-/* torus_close leaves every group and frees all of the context: its requests, plans and memory.
- * Called by a callback, it happens after the call that ran the callback. NULL is accepted. */
+/* torus_close leaves all groups and frees the context with its requests, plans and memory. If a
+ * callback calls it, it takes effect when the call that ran the callback ends. NULL is accepted. */
 TORUS_API void torus_close(torus_context *context);
-/* torus_iclose is the form that does not wait: the service is told now, torus_close afterwards
- * only frees. TORUS_ERR_BUSY while operations are in flight: wait for them, or cancel them. */
+/* torus_iclose is the non-blocking form: it leaves all groups. When the request has completed,
+ * torus_close only frees. TORUS_ERR_BUSY while operations are in flight: wait for them or cancel
+ * them. */
 TORUS_API int torus_iclose(torus_context *context, torus_request **request);
 
-/* torus_fd returns a descriptor that is readable when torus_dispatch has something to do. It is an
- * epoll descriptor, the same for the life of the context. */
+/* torus_fd returns a descriptor that is readable while torus_dispatch has work. It is an epoll
+ * descriptor and stays the same for the life of the context. The context owns it. */
 TORUS_API int torus_fd(const torus_context *context);
-/* torus_dispatch completes what has come, without waiting. */
+/* torus_dispatch handles all replies that have arrived and runs callbacks. It does not wait. */
 TORUS_API int torus_dispatch(torus_context *context);
 
+/* torus_strerror returns a short static text for an error. */
 TORUS_API const char *torus_strerror(int error);
-/* torus_last_error returns the sentence of the last error of this context: what, which ranks or
- * node, what to do. Never NULL; valid until the next call. */
+/* torus_last_error returns the sentence of the last error of this context: what failed, on which
+ * ranks or node, and what to do. Never NULL; valid until the next call on the context. */
 TORUS_API const char *torus_last_error(const torus_context *context);
+/* torus_set_log makes the context call `log` for every error; NULL: no more. */
 TORUS_API void torus_set_log(torus_context *context, torus_log_function *log, void *user);
+/* torus_statistics fills in *statistics; the caller sets its `size`. */
 TORUS_API int torus_statistics(const torus_context *context, struct torus_statistics *statistics);
 
-/* torus_shape writes the machine's shape (sizes, and 1 for each dimension that wraps around) and
- * returns the number of dimensions; torus_coords the coordinates of this node. */
+/* torus_shape returns the number of dimensions of the machine and writes the size of each; wrap[d]
+ * is 1 if dimension d wraps around, else 0. Either array may be NULL. torus_coords writes the
+ * coordinates of this node and returns their number; torus_node returns its index. */
 TORUS_API int torus_shape(const torus_context *context, uint32_t size[TORUS_DIMENSIONS_MAX],
                           int wrap[TORUS_DIMENSIONS_MAX]);
 TORUS_API int torus_coords(const torus_context *context,
@@ -314,132 +327,143 @@ TORUS_API uint32_t torus_node(const torus_context *context);
 
 /* ---- memory ---- */
 
-/* torus_alloc returns zeroed shared memory, aligned to 64 bytes, that collectives use in place;
- * NULL when there is none (torus_last_error says why). Freed by torus_free or torus_close. */
+/* torus_alloc returns `bytes` of zeroed shared memory, aligned to 64 bytes, that collectives use in
+ * place. torus_free or torus_close frees it. NULL: not enough memory; torus_last_error has the
+ * reason. */
 TORUS_API void *torus_alloc(torus_context *context, size_t bytes);
-/* torus_free returns TORUS_ERR_BUSY while an operation uses the memory. NULL is accepted. */
+/* torus_free frees memory of torus_alloc. TORUS_ERR_BUSY while an operation uses it. NULL is
+ * accepted. */
 TORUS_API int torus_free(torus_context *context, void *memory);
 
 /* ---- jobs ---- */
 
+/* torus_join joins a job and waits until all its ranks have joined. options may be NULL. *world is
+ * the group of all ranks; torus_leave or torus_close frees it. TORUS_ERR_RANK_TAKEN: another
+ * process has the rank. TORUS_ERR_MISMATCH: the ranks give different sizes. */
 TORUS_API int torus_join(torus_context *context, const struct torus_join_options *options,
                          torus_group **world);
-/* torus_ijoin: *world is set when the request completes. */
+/* torus_ijoin is the non-blocking form; *world is set when the request completes. */
 TORUS_API int torus_ijoin(torus_context *context, const struct torus_join_options *options,
                           torus_group **world, torus_request **request);
-/* torus_leave gives the rank up. The group is freed, and so are the groups made of its ranks, in
- * which this rank can take no part any more. TORUS_ERR_BUSY while operations of them are in flight.
- */
+/* torus_leave gives up this process's rank in a group and frees the group. Leaving the world group
+ * also leaves and frees all groups that were created from it. TORUS_ERR_BUSY while their operations
+ * are in flight. */
 TORUS_API int torus_leave(torus_group *group);
+/* torus_rank returns the rank of this process in the group, torus_size the number of ranks. */
 TORUS_API uint32_t torus_rank(const torus_group *group);
 TORUS_API uint32_t torus_size(const torus_group *group);
 
 /* ---- groups ----
  *
- * New groups are made of ranks of a group; they have its time limit and reproducible mode at first.
- * Operations of different groups overlap in any order. In the forms that do not wait *made is set
- * when the request completes. */
+ * A new group consists of ranks of an existing group. It inherits the timeout and the reproducible
+ * mode. Operations of different groups are independent and may overlap. The non-blocking forms set
+ * *made when the request completes. torus_group_free frees a new group. */
 
-/* torus_split makes a group of the ranks that give the same colour, in the order of their keys and,
- * of equal keys, of their ranks; *made is NULL for those that give TORUS_UNDEFINED. Collective. */
+/* torus_split creates one group for each colour, 0 or more, from the ranks that give it. Ranks are
+ * ordered by key; equal keys by old rank. A rank that gives TORUS_UNDEFINED gets *made = NULL.
+ * Collective. */
 TORUS_API int torus_split(torus_group *group, int32_t colour, int32_t key, torus_group **made);
 TORUS_API int torus_isplit(torus_group *group, int32_t colour, int32_t key, torus_group **made,
                            torus_request **request);
-/* torus_dup makes a group of the same ranks, with operations of its own. All ranks call it, at the
- * same place among their calls to torus_dup and torus_group_create. */
+/* torus_dup creates a group of the same ranks with independent operations. All ranks call it, at
+ * the same position among their calls of torus_dup and torus_group_create. */
 TORUS_API int torus_dup(torus_group *group, torus_group **made);
 TORUS_API int torus_idup(torus_group *group, torus_group **made, torus_request **request);
-/* torus_group_create makes a group of `count` ranks of `group` in the order of the list. These call
- * it, with the same list, and nobody else. When one of them never does, operations of the new group
- * end by their time limit. */
+/* torus_group_create creates a group of `count` ranks of `group`, in the order of the list. Exactly
+ * the listed ranks call it, with the same list. If one of them never does, operations of the new
+ * group end with TORUS_ERR_TIMEOUT. */
 TORUS_API int torus_group_create(torus_group *group, const uint32_t *ranks, uint32_t count,
                                  torus_group **made);
 TORUS_API int torus_igroup_create(torus_group *group, const uint32_t *ranks, uint32_t count,
                                   torus_group **made, torus_request **request);
-/* torus_shrink makes a group of the ranks that are left, in the old order, after some died, left
- * the group, or were lost with their node; when none was, of all. All that are left call it,
- * whatever their operations came to. All are told of the same group, or of the same error, also
- * when more ranks are lost meanwhile; one that does not call it is named when the time limit has
- * passed. The old group stays as it is. */
+/* torus_shrink creates a group of the surviving ranks, in the old order. Ranks that died, left the
+ * group or were on a lost node are left out; without losses the group has all ranks. All survivors
+ * call it, whatever the outcome of their operations. All of them get the same group or the same
+ * error, even if more ranks are lost meanwhile. TORUS_ERR_TIMEOUT names the survivors that did not
+ * call it. The old group stays unchanged. */
 TORUS_API int torus_shrink(torus_group *group, torus_group **made);
 TORUS_API int torus_ishrink(torus_group *group, torus_group **made, torus_request **request);
-/* torus_group_free leaves a group that was made; nobody is waited for. A later operation of a rank
- * that has not left fails. TORUS_ERR_BUSY while operations of it are in flight. */
+/* torus_group_free leaves and frees a group other than the world group. It does not wait for other
+ * ranks. A later operation of a rank that has not left fails. TORUS_ERR_BUSY while operations of
+ * the group are in flight. */
 TORUS_API int torus_group_free(torus_group *group);
-/* torus_translate returns which rank in `other` a rank of `group` is, or TORUS_UNDEFINED: it is not
- * in it, or the groups are of different jobs. */
+/* torus_translate returns the rank in `other` of the process that has `rank` in `group`. It returns
+ * TORUS_UNDEFINED if `other` does not contain that process, or belongs to another job. */
 TORUS_API int32_t torus_translate(const torus_group *group, uint32_t rank,
                                   const torus_group *other);
 
 /* ---- requests ----
  *
- * A group may have 256 operations in flight; the call after that returns TORUS_ERR_BUSY and does
- * nothing. When the service refuses a call (TORUS_ERR_INVALID, _NO_MEMORY, _BUSY) it was not made:
- * the next call takes its place. Calls of that group that had been started after it are refused
- * too, with TORUS_ERR_BUSY, since they would meet the wrong calls of the other ranks. */
+ * A group has at most 256 operations in flight; a further call returns TORUS_ERR_BUSY and does
+ * nothing. If the service refuses a call (TORUS_ERR_INVALID, _NO_MEMORY, _BUSY), the call does not
+ * count: the next call takes its position. Calls of that group that were started after it are
+ * refused too, with TORUS_ERR_BUSY, because they would meet the wrong calls of other ranks. */
 
-/* torus_test returns TORUS_PENDING, or the outcome, and then frees the request. */
+/* torus_test returns TORUS_PENDING if the operation is not complete. Else it frees the request and
+ * returns the outcome. It does not wait. */
 TORUS_API int torus_test(torus_request *request);
-/* torus_wait waits up to timeout_ns (-1: for ever) and returns TORUS_PENDING when that was too
- * short, which cancels nothing; else the outcome, and the request is freed. */
+/* torus_wait waits up to timeout_ns nanoseconds (-1: no limit). It returns TORUS_PENDING at the
+ * limit; the operation continues. Else it frees the request and returns the outcome. */
 TORUS_API int torus_wait(torus_request *request, int64_t timeout_ns);
-/* torus_cancel asks to end the operation on every rank. It may complete all the same: wait for it.
- */
+/* torus_cancel asks the service to end the operation on all ranks. The operation may still succeed:
+ * wait for the request. */
 TORUS_API int torus_cancel(torus_request *request);
-/* torus_set_callback: when the request completes, call; the request is freed after that. */
+/* torus_set_callback sets the function that runs when the request completes. The request is freed
+ * after it returns. */
 TORUS_API int torus_set_callback(torus_request *request, torus_callback *callback, void *user);
-/* torus_set_timeout sets for the operations started next on this group how long to wait for all
- * ranks to arrive, in ns; -1: the daemon's setting. */
+/* torus_set_timeout sets how long later operations of this group wait for all ranks to arrive, in
+ * ns; -1: the daemon's setting. */
 TORUS_API int torus_set_timeout(torus_group *group, int64_t timeout_ns);
 
 /* ---- operators ---- */
 
-/* torus_op_create makes an operator of this context, a number that reductions take as `op` with
- * TORUS_OPAQUE, or any type of `bytes` bytes, as type. The operator is associative; it need not be
- * commutative. `name` stands for it in what all ranks must agree on, with `bytes` and
- * `commutative`: give it the same name everywhere.
+/* torus_op_create creates an operator of this context. Reductions accept *op as `op`, with type
+ * TORUS_OPAQUE or any type of `bytes` bytes. The operator must be associative; it need not be
+ * commutative. All ranks must give the same `name`, `bytes` and `commutative`: the service compares
+ * them.
  *
- * The service moves the elements; they are folded here, from rank 0 to the last, one by one, when
- * the request completes. So the bits never depend on where ranks are, and a reduction holds up to
- * size x count elements of shared memory. (Of torus_reduce that is at the root alone.) */
+ * The service moves the elements. The library folds them in this process, in the order of ranks,
+ * when the request completes. Therefore the bits do not depend on the placement of ranks, and a
+ * reduction uses up to size x count elements of shared memory (torus_reduce: at the root only). */
 TORUS_API int torus_op_create(torus_context *context, const char *name, torus_op_function *function,
                               void *user, size_t bytes, int commutative, int *op);
-/* torus_op_free returns TORUS_ERR_BUSY while requests use the operator. */
+/* torus_op_free frees an operator. TORUS_ERR_BUSY while requests use it. */
 TORUS_API int torus_op_free(torus_context *context, int op);
 
-/* torus_set_reproducible sets how the reductions started next on this group are bracketed:
- * TORUS_REPRODUCIBLE_*. All ranks set the same. User-defined operators are always reproducible. */
+/* torus_set_reproducible sets the mode of later reductions of this group: TORUS_REPRODUCIBLE_*. All
+ * ranks set the same mode. User-defined operators are always reproducible. */
 TORUS_API int torus_set_reproducible(torus_group *group, int mode);
 
 /* ---- persistent calls ----
  *
- * `torus_allreduce_init` and its like keep the arguments of a call, lists of counts included; the
- * buffers stay the caller's while none is in flight. Each torus_persistent_start makes the call
- * once, in its place among the calls of the group, with what the buffers hold then. */
+ * `torus_allreduce_init` and the other _init functions keep a copy of the arguments and of the
+ * lists of counts. The buffers belong to the caller while no start is in flight. Each
+ * torus_persistent_start makes the call once, at its position among the calls of the group. */
 
-/* torus_persistent_start: TORUS_ERR_BUSY while the start before is in flight. */
+/* torus_persistent_start starts the call. TORUS_ERR_BUSY while its previous start is in flight. */
 TORUS_API int torus_persistent_start(torus_persistent *persistent, torus_request **request);
-/* torus_persistent_free is local; TORUS_ERR_BUSY while it is in flight. What is not freed goes with
- * its group. NULL is accepted. */
+/* torus_persistent_free frees the call; it is local. TORUS_ERR_BUSY while a start is in flight. The
+ * end of the group frees the remaining calls. NULL is accepted. */
 TORUS_API int torus_persistent_free(torus_persistent *persistent);
 
 /* ---- collectives ----
  *
- * P is the group's size. Counts are elements of `type`, and zero is a count. Source and destination
- * do not overlap; where it says "in place" the source may be TORUS_IN_PLACE. What only the root
- * looks at may be anything at the others.
+ * P is the size of the group. Counts are in elements of `type`; 0 is allowed. Source and
+ * destination must not overlap. "In place" means that the source may be TORUS_IN_PLACE. Arguments
+ * that only the root uses are ignored on other ranks.
  *
- * Where counts differ by rank (names that end in v), every rank gives P of them, or, where rooted,
- * the root does; places say where a rank's part begins, and may be NULL: one after the other. Every
- * rank must take what the others have for it. The lists travel to the daemon in one message of 64
- * KiB, which is enough for some thousand ranks; beyond, the call is refused. */
+ * Functions whose names end in v have one count for each rank. Every rank gives P counts; of a
+ * rooted call, only the root does. places[r] is the position of the part of rank r, in elements;
+ * places NULL: the parts are contiguous. Each rank must receive exactly the number of elements that
+ * the sender sends to it. The lists must fit one message of 64 KiB to the daemon, which is enough
+ * for some thousand ranks; else the call returns TORUS_ERR_INVALID. */
 
-/* torus_barrier ends when all ranks have called it. */
+/* torus_barrier returns when all ranks have called it. */
 TORUS_API int torus_barrier(torus_group *group);
 TORUS_API int torus_ibarrier(torus_group *group, torus_request **request);
 TORUS_API int torus_barrier_init(torus_group *group, torus_persistent **persistent);
 
-/* torus_broadcast: `count` elements at `buffer` of rank `root`, to the buffers of all. */
+/* torus_broadcast copies `count` elements at `buffer` of rank `root` to `buffer` of all ranks. */
 TORUS_API int torus_broadcast(torus_group *group, void *buffer, size_t count, int type,
                               uint32_t root);
 TORUS_API int torus_ibroadcast(torus_group *group, void *buffer, size_t count, int type,
@@ -447,8 +471,8 @@ TORUS_API int torus_ibroadcast(torus_group *group, void *buffer, size_t count, i
 TORUS_API int torus_broadcast_init(torus_group *group, void *buffer, size_t count, int type,
                                    uint32_t root, torus_persistent **persistent);
 
-/* torus_reduce: destination[i] of the root = source[i] of rank 0 op ... op that of the last
- * rank. In place at the root. */
+/* torus_reduce sets destination[i] of the root to source[i] of rank 0 op ... op source[i] of rank
+ * P - 1, for `count` elements. In place at the root. */
 TORUS_API int torus_reduce(torus_group *group, const void *source, void *destination, size_t count,
                            int type, int op, uint32_t root);
 TORUS_API int torus_ireduce(torus_group *group, const void *source, void *destination, size_t count,
@@ -457,7 +481,7 @@ TORUS_API int torus_reduce_init(torus_group *group, const void *source, void *de
                                 size_t count, int type, int op, uint32_t root,
                                 torus_persistent **persistent);
 
-/* torus_allreduce: as torus_reduce, to all ranks, with the same bits. In place. */
+/* torus_allreduce does the same as torus_reduce on all ranks; all get equal bits. In place. */
 TORUS_API int torus_allreduce(torus_group *group, const void *source, void *destination,
                               size_t count, int type, int op);
 TORUS_API int torus_iallreduce(torus_group *group, const void *source, void *destination,
@@ -465,8 +489,8 @@ TORUS_API int torus_iallreduce(torus_group *group, const void *source, void *des
 TORUS_API int torus_allreduce_init(torus_group *group, const void *source, void *destination,
                                    size_t count, int type, int op, torus_persistent **persistent);
 
-/* torus_reduce_scatter: of the reduction of P x count elements, rank r gets block r of `count`.
- * In place: destination has the P blocks, and gets the result at its begin. */
+/* torus_reduce_scatter reduces P x count elements; rank r gets block r, of `count` elements. In
+ * place: the destination holds the P blocks and receives the result at its beginning. */
 TORUS_API int torus_reduce_scatter(torus_group *group, const void *source, void *destination,
                                    size_t count, int type, int op);
 TORUS_API int torus_ireduce_scatter(torus_group *group, const void *source, void *destination,
@@ -475,8 +499,8 @@ TORUS_API int torus_reduce_scatter_init(torus_group *group, const void *source, 
                                         size_t count, int type, int op,
                                         torus_persistent **persistent);
 
-/* torus_reduce_scatterv: blocks of counts[0] ... counts[P - 1] elements; rank r gets block r. In
- * place: as torus_reduce_scatter. */
+/* torus_reduce_scatterv does the same with blocks of counts[0] ... counts[P - 1] elements; rank r
+ * gets block r. In place as torus_reduce_scatter. */
 TORUS_API int torus_reduce_scatterv(torus_group *group, const void *source, void *destination,
                                     const size_t *counts, int type, int op);
 TORUS_API int torus_ireduce_scatterv(torus_group *group, const void *source, void *destination,
@@ -486,7 +510,8 @@ TORUS_API int torus_reduce_scatterv_init(torus_group *group, const void *source,
                                          const size_t *counts, int type, int op,
                                          torus_persistent **persistent);
 
-/* torus_scan: rank r gets source of rank 0 op ... op that of rank r. In place. */
+/* torus_scan sets destination of rank r to source of rank 0 op ... op source of rank r. In place.
+ */
 TORUS_API int torus_scan(torus_group *group, const void *source, void *destination, size_t count,
                          int type, int op);
 TORUS_API int torus_iscan(torus_group *group, const void *source, void *destination, size_t count,
@@ -494,8 +519,8 @@ TORUS_API int torus_iscan(torus_group *group, const void *source, void *destinat
 TORUS_API int torus_scan_init(torus_group *group, const void *source, void *destination,
                               size_t count, int type, int op, torus_persistent **persistent);
 
-/* torus_exscan: rank r gets source of rank 0 op ... op that of rank r - 1; the destination of
- * rank 0 is left as it is. In place. */
+/* torus_exscan sets destination of rank r to source of rank 0 op ... op source of rank r - 1. The
+ * destination of rank 0 stays unchanged. In place. */
 TORUS_API int torus_exscan(torus_group *group, const void *source, void *destination, size_t count,
                            int type, int op);
 TORUS_API int torus_iexscan(torus_group *group, const void *source, void *destination, size_t count,
@@ -503,8 +528,9 @@ TORUS_API int torus_iexscan(torus_group *group, const void *source, void *destin
 TORUS_API int torus_exscan_init(torus_group *group, const void *source, void *destination,
                                 size_t count, int type, int op, torus_persistent **persistent);
 
-/* torus_prefix: every rank gets all results of torus_scan: block r of destination, of `count`
- * elements, is that of rank r. In place: the input is block r at rank r. */
+/* torus_prefix gives all ranks all results of torus_scan: block r of destination, of `count`
+ * elements, is the result of rank r. In place: the input of rank r is block r of its destination.
+ */
 TORUS_API int torus_prefix(torus_group *group, const void *source, void *destination, size_t count,
                            int type, int op);
 TORUS_API int torus_iprefix(torus_group *group, const void *source, void *destination, size_t count,
@@ -512,8 +538,8 @@ TORUS_API int torus_iprefix(torus_group *group, const void *source, void *destin
 TORUS_API int torus_prefix_init(torus_group *group, const void *source, void *destination,
                                 size_t count, int type, int op, torus_persistent **persistent);
 
-/* torus_gather: block r of the root's destination, of `count` elements, is the source of rank r.
- * In place at the root: its block is where it belongs. */
+/* torus_gather copies source of rank r, of `count` elements, to block r of the root's destination.
+ * In place at the root: its own block is in the destination already. */
 TORUS_API int torus_gather(torus_group *group, const void *source, void *destination, size_t count,
                            int type, uint32_t root);
 TORUS_API int torus_igather(torus_group *group, const void *source, void *destination, size_t count,
@@ -522,8 +548,8 @@ TORUS_API int torus_gather_init(torus_group *group, const void *source, void *de
                                 size_t count, int type, uint32_t root,
                                 torus_persistent **persistent);
 
-/* torus_gatherv: `count` elements of rank r to places[r], counts[r] of them, of the root's
- * destination. In place as torus_gather. */
+/* torus_gatherv copies the `count` elements of rank r to the root's destination, at places[r];
+ * counts[r] at the root equals `count` of rank r. In place as torus_gather. */
 TORUS_API int torus_gatherv(torus_group *group, const void *source, size_t count, void *destination,
                             const size_t *counts, const size_t *places, int type, uint32_t root);
 TORUS_API int torus_igatherv(torus_group *group, const void *source, size_t count,
@@ -533,8 +559,8 @@ TORUS_API int torus_gatherv_init(torus_group *group, const void *source, size_t 
                                  void *destination, const size_t *counts, const size_t *places,
                                  int type, uint32_t root, torus_persistent **persistent);
 
-/* torus_scatter: block r of the root's source, of `count` elements, to rank r. TORUS_IN_PLACE as
- * the destination of the root: its block stays where it is. */
+/* torus_scatter copies block r of the root's source, of `count` elements, to rank r. The root may
+ * pass TORUS_IN_PLACE as the destination: its own block stays in the source. */
 TORUS_API int torus_scatter(torus_group *group, const void *source, void *destination, size_t count,
                             int type, uint32_t root);
 TORUS_API int torus_iscatter(torus_group *group, const void *source, void *destination,
@@ -543,8 +569,8 @@ TORUS_API int torus_scatter_init(torus_group *group, const void *source, void *d
                                  size_t count, int type, uint32_t root,
                                  torus_persistent **persistent);
 
-/* torus_scatterv: counts[r] elements at places[r] of the root's source to rank r, which takes
- * `count`. In place as torus_scatter. */
+/* torus_scatterv copies counts[r] elements at places[r] of the root's source to rank r, whose
+ * `count` equals counts[r]. In place as torus_scatter. */
 TORUS_API int torus_scatterv(torus_group *group, const void *source, const size_t *counts,
                              const size_t *places, void *destination, size_t count, int type,
                              uint32_t root);
@@ -555,7 +581,7 @@ TORUS_API int torus_scatterv_init(torus_group *group, const void *source, const 
                                   const size_t *places, void *destination, size_t count, int type,
                                   uint32_t root, torus_persistent **persistent);
 
-/* torus_allgather: as torus_gather, to all ranks. In place. */
+/* torus_allgather does the same as torus_gather on all ranks. In place. */
 TORUS_API int torus_allgather(torus_group *group, const void *source, void *destination,
                               size_t count, int type);
 TORUS_API int torus_iallgather(torus_group *group, const void *source, void *destination,
@@ -563,7 +589,8 @@ TORUS_API int torus_iallgather(torus_group *group, const void *source, void *des
 TORUS_API int torus_allgather_init(torus_group *group, const void *source, void *destination,
                                    size_t count, int type, torus_persistent **persistent);
 
-/* torus_allgatherv: as torus_gatherv, to all ranks, which give the same counts. In place. */
+/* torus_allgatherv does the same as torus_gatherv on all ranks; all give the same counts. In place.
+ */
 TORUS_API int torus_allgatherv(torus_group *group, const void *source, size_t count,
                                void *destination, const size_t *counts, const size_t *places,
                                int type);
@@ -574,8 +601,9 @@ TORUS_API int torus_allgatherv_init(torus_group *group, const void *source, size
                                     void *destination, const size_t *counts, const size_t *places,
                                     int type, torus_persistent **persistent);
 
-/* torus_alltoall: block i of `count` elements of source goes to rank i; block j of destination
- * comes from rank j. The buffers have P x count elements. In place, by way of a copy. */
+/* torus_alltoall sends block i of the source, of `count` elements, to rank i; block j of the
+ * destination comes from rank j. The buffers have P x count elements. In place, with a staging
+ * copy. */
 TORUS_API int torus_alltoall(torus_group *group, const void *source, void *destination,
                              size_t count, int type);
 TORUS_API int torus_ialltoall(torus_group *group, const void *source, void *destination,
@@ -583,10 +611,10 @@ TORUS_API int torus_ialltoall(torus_group *group, const void *source, void *dest
 TORUS_API int torus_alltoall_init(torus_group *group, const void *source, void *destination,
                                   size_t count, int type, torus_persistent **persistent);
 
-/* torus_alltoallv: source_counts[i] elements at source_places[i] go to rank i;
- * destination_counts[j] at destination_places[j] come from rank j. In place, by way of a copy:
- * what there is for a rank is then as long as what comes from it, and source_counts and
- * source_places are not looked at. */
+/* torus_alltoallv sends source_counts[i] elements at source_places[i] to rank i;
+ * destination_counts[j] elements at destination_places[j] come from rank j. In place, with a
+ * staging copy: then the counts and places of the destination are those of the source too;
+ * source_counts and source_places are ignored. */
 TORUS_API int torus_alltoallv(torus_group *group, const void *source, const size_t *source_counts,
                               const size_t *source_places, void *destination,
                               const size_t *destination_counts, const size_t *destination_places,
@@ -601,11 +629,10 @@ TORUS_API int torus_alltoallv_init(torus_group *group, const void *source,
                                    const size_t *destination_places, int type,
                                    torus_persistent **persistent);
 
-/* torus_neighbour_alltoall: each rank of a grid exchanges a block of `count` elements with the
- * neighbour on either side in each dimension. The buffers have 2 x dimensions blocks: those of
- * dimension 0, down and up, of dimension 1, down and up, ... What goes down comes from above at
- * the other end. A rank without neighbour on a side has a block for it all the same, which is
- * not touched. */
+/* torus_neighbour_alltoall exchanges a block of `count` elements with both neighbours in each
+ * dimension of a grid. The buffers have 2 x dimensions blocks: dimension 0 down and up, dimension 1
+ * down and up, and so on. A block that one rank sends down is the "up" block of its receiver. A
+ * missing neighbour has a block too, which is not used. */
 TORUS_API int torus_neighbour_alltoall(torus_group *group, const struct torus_grid *grid,
                                        const void *source, void *destination, size_t count,
                                        int type);
@@ -616,8 +643,8 @@ TORUS_API int torus_neighbour_alltoall_init(torus_group *group, const struct tor
                                             const void *source, void *destination, size_t count,
                                             int type, torus_persistent **persistent);
 
-/* torus_neighbour_alltoallv: the same with 2 x dimensions counts and places; those of sides
- * without neighbour are not looked at, and take no room where places are NULL. */
+/* torus_neighbour_alltoallv does the same with 2 x dimensions counts and places. The entries of
+ * missing neighbours are ignored; if places are NULL, they occupy no elements. */
 TORUS_API int torus_neighbour_alltoallv(torus_group *group, const struct torus_grid *grid,
                                         const void *source, const size_t *source_counts,
                                         const size_t *source_places, void *destination,
@@ -638,53 +665,57 @@ TORUS_API int torus_neighbour_alltoallv_init(torus_group *group, const struct to
 
 /* ---- plans: transforms and redistributions ----
  *
- * A plan is agreed on once and executed any number of times, by torus_execute or torus_start. The
- * service keeps what it knows of the two layouts, so that a start costs no more than a call. */
+ * The ranks agree on a plan once and execute it any number of times, by torus_execute or
+ * torus_start. The service keeps the analysis of both layouts, so that a start costs no more than a
+ * collective. */
 
-/* torus_plan_fft agrees on a transform with all ranks of the group; collective. */
+/* torus_plan_fft creates the plan of a transform; collective, with equal descriptions on all ranks.
+ * torus_plan_free or the end of the group frees it. Reference: M. Frigo and S. G. Johnson, "The
+ * Design and Implementation of FFTW3", Proc. IEEE 93(2), 2005, for the conventions. */
 TORUS_API int torus_plan_fft(torus_group *group, const struct torus_fft_desc *desc,
                              torus_plan **plan);
 TORUS_API int torus_iplan_fft(torus_group *group, const struct torus_fft_desc *desc,
                               torus_plan **plan, torus_request **request);
-/* torus_fft2 and torus_fft3 plan a transform of a complex array of two or three axes, execute it
- * and free the plan; collective. Blocks of ceil(shape[0] / ranks) of axis 0 are dealt out over all
- * ranks, before and after; source may be TORUS_IN_PLACE. What is transformed again and again is
- * better planned once. */
+/* torus_fft2 and torus_fft3 transform a complex array of two or three axes: they plan, execute and
+ * free the plan; collective. Input and output have blocks of ceil(shape[0] / P) indices of axis 0
+ * on each rank. The source may be TORUS_IN_PLACE. For repeated transforms, create a plan. */
 TORUS_API int torus_fft2(torus_group *group, const void *source, void *destination,
                          const uint64_t shape[2], int type, int sign, int scale);
 TORUS_API int torus_fft3(torus_group *group, const void *source, void *destination,
                          const uint64_t shape[3], int type, int sign, int scale);
-/* torus_ifft2 and torus_ifft3 are the forms that do not wait; the i is not that of an inverse,
- * which is sign TORUS_BACKWARD. They have a group of their own, as torus_dup would make it, and
- * count among the calls of torus_dup. They go on in torus_dispatch, torus_test and torus_wait of
- * each rank. */
+/* torus_ifft2 and torus_ifft3 are the non-blocking forms. The i does not mean inverse: an inverse
+ * transform has sign TORUS_BACKWARD. Each creates a group of its own, as torus_dup does, and counts
+ * as a call of torus_dup. They proceed in torus_dispatch, torus_test and torus_wait of each rank.
+ */
 TORUS_API int torus_ifft2(torus_group *group, const void *source, void *destination,
                           const uint64_t shape[2], int type, int sign, int scale,
                           torus_request **request);
 TORUS_API int torus_ifft3(torus_group *group, const void *source, void *destination,
                           const uint64_t shape[3], int type, int sign, int scale,
                           torus_request **request);
-/* torus_plan_redist agrees on a redistribution; collective. TORUS_ERR_INVALID: a layout cannot be
- * read (the sentence names the character), or does not cover the array. */
+/* torus_plan_redist creates the plan of a redistribution; collective, with equal descriptions on
+ * all ranks. torus_plan_free or the end of the group frees it. TORUS_ERR_INVALID: a layout is
+ * malformed (the sentence names the character) or does not cover the array. */
 TORUS_API int torus_plan_redist(torus_group *group, const struct torus_redist_desc *desc,
                                 torus_plan **plan);
 TORUS_API int torus_iplan_redist(torus_group *group, const struct torus_redist_desc *desc,
                                  torus_plan **plan, torus_request **request);
-/* torus_plan_local tells this rank's part of the array, on the input or output side. Along an axis
- * that is not dealt out in one piece, `count` is how many indices it has, and `begin` the first. */
+/* torus_plan_local writes this rank's part of the input or output array (TORUS_SIDE_*). If the
+ * indices along an axis are not contiguous, `count` is their number and `begin` the first one. */
 TORUS_API int torus_plan_local(const torus_plan *plan, int side, struct torus_box *box);
-/* torus_plan_bytes returns how large that part is. */
+/* torus_plan_bytes returns the size of that part in bytes; 0 for an invalid side. */
 TORUS_API size_t torus_plan_bytes(const torus_plan *plan, int side);
-/* torus_plan_index returns which index of the whole array index `i` of this rank's part is along an
- * axis; TORUS_UNDEFINED: there is no such index. */
+/* torus_plan_index returns the index in the whole array, along an axis, of index `i` of this rank's
+ * part; TORUS_UNDEFINED if the part has no such index. */
 TORUS_API int64_t torus_plan_index(const torus_plan *plan, int side, uint32_t axis, uint64_t i);
-/* torus_execute is collective. source and destination hold this rank's parts, without gaps, the
- * last axis contiguous unless its layout has another order. source may be TORUS_IN_PLACE: the
- * destination, which must then be large enough for both. */
+/* torus_execute executes a plan; collective. source and destination hold this rank's parts without
+ * gaps, with the last axis contiguous unless the layout gives another order. The source may be
+ * TORUS_IN_PLACE; then the destination must have room for the larger of the two parts. torus_start
+ * is the non-blocking form. */
 TORUS_API int torus_execute(torus_plan *plan, const void *source, void *destination);
 TORUS_API int torus_start(torus_plan *plan, const void *source, void *destination,
                           torus_request **request);
-/* torus_plan_free is local: each rank frees its own. */
+/* torus_plan_free frees a plan. It is local: each rank frees its own. NULL is accepted. */
 TORUS_API int torus_plan_free(torus_plan *plan);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "core/core.h"
+#include "model/settings.h"
 #include "model/topology.h"
 
 struct explain_machine {

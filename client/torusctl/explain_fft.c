@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "model/layout_text.h"
 #include "base/quantity.h"
-#include "fft_words.h"
+#include "arrays/fft_names.h"
 #include "common/load.h"
 #include "torusctl.h"
 

@@ -7,7 +7,7 @@
 #include "collectives/select.h"
 #include "base/quantity.h"
 #include "explain_fft.h"
-#include "fft_words.h"
+#include "arrays/fft_names.h"
 
 enum {
     AXES = 3, /* that are drawn */

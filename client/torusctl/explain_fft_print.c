@@ -8,7 +8,7 @@
 #include "collectives/select.h"
 #include "base/quantity.h"
 #include "explain_fft.h"
-#include "fft_words.h"
+#include "arrays/fft_names.h"
 
 enum { GRIDS_SHOWN = 8, PEERS_SHOWN = 6, TEXT = 64, NAMES = 200 };
 

@@ -8,7 +8,7 @@
 #include "model/planes.h"
 #include "explain.h"
 #include "explain_group.h"
-#include "common/choose.h"
+#include "common/node_set.h"
 #include "torusctl.h"
 
 enum { SHOWN = 24, ROOTS_MAX = 1024 };
@@ -154,7 +154,7 @@ int explain_group(int argc, char **argv)
     uint32_t nodes = x.machine.topology.nodes;
     x.node = wrong ? NULL : calloc(nodes, sizeof *x.node);
     if (x.node &&
-        !td_choose_nodes(&x.machine.topology, x.who, x.machine.seed, x.node, &x.planes.slots, &why))
+        !td_node_set_parse(&x.machine.topology, x.who, x.machine.seed, x.node, &x.planes.slots, &why))
         wrong = why;
     if (wrong) {
         free(x.node);

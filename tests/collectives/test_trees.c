@@ -10,7 +10,7 @@
 
 #include "collectives/select.h"
 #include "groups.h"
-#include "common/choose.h"
+#include "common/node_set.h"
 
 static bool long_run;
 
@@ -29,7 +29,7 @@ static void place_gaps(struct gaps *g, const char *shape, const char *who, uint6
     *g = (struct gaps){0};
     assert_int_equal(td_topology_parse(&g->topology, shape, &(size_t){0}, &why), TD_OK);
     assert_true(g->topology.nodes <= SYMBOLIC_NODES_MAX);
-    assert_true(td_choose_nodes(&g->topology, who, seed, node, &nodes, &why));
+    assert_true(td_node_set_parse(&g->topology, who, seed, node, &nodes, &why));
     for (uint32_t i = 0; i < nodes; i++)
         for (uint32_t k = 1 + (uint32_t)groups_draw(per_node);
              k > 0 && g->size + nodes - i - 1 < SYMBOLIC_RANKS_MAX; k--)

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "model/planes.h"
 #include "model/planes_call.h"
-#include "common/choose.h"
+#include "common/node_set.h"
 
 enum { NONE = UINT32_MAX, ARENA_BYTES = 4 << 20 };
 
@@ -32,7 +32,7 @@ static void begin(struct world *w, const char *shape, const char *who, uint64_t 
     *w = (struct world){.arena = td_arena_create(ARENA_BYTES)};
     assert_non_null(w->arena);
     assert_int_equal(td_topology_parse(&w->t, shape, &(size_t){0}, &why), TD_OK);
-    assert_true(td_choose_nodes(&w->t, who, seed, w->node, &w->slots, &why));
+    assert_true(td_node_set_parse(&w->t, who, seed, w->node, &w->slots, &why));
     assert_int_equal(td_planes_build(&w->planes, w->arena, &w->t, w->node, w->slots), TD_OK);
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fft_options.h"
-#include "fft_whole.h"
+#include "fft_reference.h"
 #include "team.h"
 
 enum { PHASE_JOIN, PHASE_PLAN, PHASE_READ, PHASE_EXECUTE, PHASE_WRITE, PHASE_CHECK, PHASES };
@@ -190,13 +190,13 @@ static void compare_whole(struct run *r)
     if (torus_rank(r->team.world) != 0)
         return;
     show(r, NULL);
-    if (r->npy.count > FFT_WHOLE_MAX || r->job.after.count > FFT_WHOLE_MAX) {
+    if (r->npy.count > FFT_REFERENCE_MAX || r->job.after.count > FFT_REFERENCE_MAX) {
         printf("not beside FFTW's of the whole array, which has more than %d elements\n",
-               FFT_WHOLE_MAX);
+               FFT_REFERENCE_MAX);
         return;
     }
     show(r, "transforming in one process");
-    bool read = fft_whole_error(&r->options, &r->job, &error, text, sizeof text);
+    bool read = fft_reference_error(&r->options, &r->job, &error, text, sizeof text);
     show(r, NULL);
     if (!read) {
         team_complain(&r->team, "%s", text);

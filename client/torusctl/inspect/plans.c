@@ -8,7 +8,7 @@
 
 #include "compute/fft/fft.h"
 #include "libtorus/status.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 /* struct number_field: a number of the row as it is called in the JSON form. */
 static const struct number_field {

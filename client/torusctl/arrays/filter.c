@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "npy.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 /* frequency returns the wavenumber of bin i of n in cycles a sample. */
 static double frequency(uint64_t i, uint64_t n)

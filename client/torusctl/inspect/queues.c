@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "model/program.h"
-#include "core/net/router.h"
+#include "model/settings.h"
 #include "libtorus/status.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 #include "base/quantity.h"
 
 enum { DIRECTION_BYTES = 16, CHANNELS = TD_CHANNELS };

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 enum { GRACE_SECONDS = 10, INHERITED_MAX = 64, LOOK_NS = 100000000 };
 

@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "capacity.h"
-#include "core/core.h"
+#include "model/settings.h"
 #include "model/layout.h"
 #include "janitor.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 #include "base/quantity.h"
 
 enum {

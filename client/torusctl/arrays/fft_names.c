@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fft_words.h"
+#include "fft_names.h"
 
 #include <stdio.h>
 #include <string.h>

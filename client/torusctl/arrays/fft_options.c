@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fft_words.h"
-#include "torusctl.h"
+#include "fft_names.h"
+#include "torusctl/torusctl.h"
 
 /* ---- the command line ---- */
 

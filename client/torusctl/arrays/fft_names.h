@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_words: what people call the transforms of an axis, and the ways to transpose. */
-#ifndef TORUSCTL_FFT_WORDS_H
-#define TORUSCTL_FFT_WORDS_H
+/* fft_names: what people call the transforms of an axis, and the ways to transpose. */
+#ifndef TORUSCTL_FFT_NAMES_H
+#define TORUSCTL_FFT_NAMES_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "choose.h"
+#include "node_set.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -97,8 +97,8 @@ static bool take_share(const struct td_topology *t, const char *text, uint64_t s
     return grow(t, wanted ? wanted : 1, seed, in);
 }
 
-bool td_choose_nodes(const struct td_topology *t, const char *text, uint64_t seed, uint32_t *node,
-                     uint32_t *count, const char **why)
+bool td_node_set_parse(const struct td_topology *t, const char *text, uint64_t seed, uint32_t *node,
+                       uint32_t *count, const char **why)
 {
     bool *in = calloc(t->nodes, sizeof *in), good = false;
     *count = 0;

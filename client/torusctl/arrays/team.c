@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "model/layout_text.h"
-#include "part.h"
+#include "partial_file.h"
 
 /* The layout of the largest job, and what it is read with. */
 enum { LAYOUT_BYTES = 8 << 20 };
@@ -120,32 +120,32 @@ static void begin_part(struct team *t, const char *out)
     uint32_t nonce = random_number();
     if (torus_broadcast(t->world, &nonce, sizeof nonce, TORUS_BYTE, 0) != TORUS_OK)
         team_complain(t, "%s", torus_last_error(t->context));
-    else if (!part_begin(out, nonce))
+    else if (!partial_file_begin(out, nonce))
         team_complain(t, "the output's name is too long");
 }
 
 /* create_output makes file beside the output, of its final size. */
 static int create_output(struct team *t, const char *out, struct npy *file)
 {
-    part_sweep(out);
-    int fd = npy_create(part_name(), file);
+    partial_file_sweep(out);
+    int fd = npy_create(partial_file_name(), file);
     if (fd < 0)
         team_complain(t, "%s", file->text);
-    else if (!part_hold(fd))
+    else if (!partial_file_hold(fd))
         team_complain(t, "another job took the temporary file for one that was left behind");
     return fd;
 }
 
 static int open_output(struct team *t, struct npy *file)
 {
-    int fd = open(part_name(), O_RDWR | O_CLOEXEC);
+    int fd = open(partial_file_name(), O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        team_complain(t, "%.300s: %s", part_name(), strerror(errno));
+        team_complain(t, "%.300s: %s", partial_file_name(), strerror(errno));
         return -1;
     }
-    part_hold(fd);
+    partial_file_hold(fd);
     struct npy made;
-    int read_fd = npy_open_any(part_name(), &made);
+    int read_fd = npy_open_any(partial_file_name(), &made);
     if (read_fd < 0)
         team_complain(t, "%s", made.text);
     else
@@ -168,7 +168,7 @@ static void write_together(struct team *t, const char *out, struct npy *file, te
     if (fd >= 0 && close(fd) != 0)
         team_complain(t, "%s", strerror(errno));
     if (well && team_agree(t)) {
-        if (first && !part_finish(out))
+        if (first && !partial_file_finish(out))
             team_complain(t, "%.300s: %s", out, strerror(errno));
         team_agree(t);
     }
@@ -183,7 +183,7 @@ void team_write(struct team *t, const char *out, const struct npy *like, team_wr
     begin_part(t, out);
     if (team_agree(t))
         write_together(t, out, &file, write, me);
-    part_end();
+    partial_file_end();
 }
 
 void team_write_own(struct team *t, const char *out, const struct npy *like, team_write_fn *write,
@@ -191,17 +191,17 @@ void team_write_own(struct team *t, const char *out, const struct npy *like, tea
 {
     struct npy file = *like;
     int fd = -1;
-    if (out && !part_begin(out, random_number()))
+    if (out && !partial_file_begin(out, random_number()))
         team_complain(t, "the output's name is too long");
     else if (out)
         fd = create_output(t, out, &file);
     if (fd >= 0 && !t->text[0] && !write(me, fd, &file))
         team_complain(t, "%s", file.text);
-    if (team_agree(t) && out && !part_finish(out))
+    if (team_agree(t) && out && !partial_file_finish(out))
         team_complain(t, "%.300s: %s", out, strerror(errno));
     if (fd >= 0 && close(fd) != 0)
         team_complain(t, "%.300s: %s", out, strerror(errno));
-    part_end();
+    partial_file_end();
     team_agree(t);
 }
 

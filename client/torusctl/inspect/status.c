@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libtorus/status.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 static const char *const states[] = {"down", "up", "unknown"};
 

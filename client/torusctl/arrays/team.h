@@ -11,7 +11,7 @@
 
 #include "npy.h"
 #include "shard.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 struct team {
     const char *command;

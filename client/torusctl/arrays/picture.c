@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "npy.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 /* Ten stations from dark violet over green to yellow, of even steps in lightness. */
 static const unsigned char stations[][3] = {

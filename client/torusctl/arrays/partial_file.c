@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "part.h"
+#include "partial_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static void on_signal(int number)
     raise(number);
 }
 
-bool part_begin(const char *out, uint32_t nonce)
+bool partial_file_begin(const char *out, uint32_t nonce)
 {
     if (snprintf(name, sizeof name, "%s.%08x%s", out, nonce, ending) >= (int)sizeof name) {
         name[0] = '\0';
@@ -40,12 +40,12 @@ bool part_begin(const char *out, uint32_t nonce)
     return true;
 }
 
-const char *part_name(void)
+const char *partial_file_name(void)
 {
     return name;
 }
 
-bool part_hold(int fd)
+bool partial_file_hold(int fd)
 {
     struct stat st;
     flock(fd, LOCK_SH); /* where there are no locks, nobody sweeps */
@@ -63,7 +63,7 @@ static bool is_part(const char *entry, const char *out)
            strcmp(nonce + NONCE_DIGITS, ending) == 0;
 }
 
-void part_sweep(const char *out)
+void partial_file_sweep(const char *out)
 {
     char folder[NAME_BYTES];
     const char *slash = strrchr(out, '/');
@@ -82,12 +82,12 @@ void part_sweep(const char *out)
         closedir(d);
 }
 
-bool part_finish(const char *out)
+bool partial_file_finish(const char *out)
 {
     return rename(name, out) == 0;
 }
 
-void part_end(void)
+void partial_file_end(void)
 {
     if (!name[0])
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fft_whole.h"
+#include "fft_reference.h"
 
 #include <complex.h>
 #include <fftw3.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "model/plan.h"
-#include "fft_words.h"
+#include "fft_names.h"
 
 /* Both arrays are of pairs of doubles, in the order of their files; a real number has its pair to
  * itself. */
@@ -114,8 +114,8 @@ static double apart(const struct fft_options *o, const struct fft_job *job, cons
     return sqrt(norm > 0 ? off / norm : off);
 }
 
-bool fft_whole_error(const struct fft_options *o, const struct fft_job *job, double *error,
-                     char *text, size_t size)
+bool fft_reference_error(const struct fft_options *o, const struct fft_job *job, double *error,
+                         char *text, size_t size)
 {
     struct npy in, out;
     struct whole w = {.desc = &job->desc};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "npy.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 static void transform(double *data, const struct npy *n)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 #include "base/quantity.h"
 
 /* directed_links counts the links of a torus, each direction by itself. */
