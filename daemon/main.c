@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusd: options, configuration, run. */
+/* torusd: command line, configuration, start of the driver. */
 #include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@ static const char help[] =
     "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
-    "  --check-config   read the configuration, say what is wrong, and exit\n";
+    "  --check-config   read the configuration, print the first error, and exit\n";
 
-/* default_file is where the configuration is unless --config says. */
+/* default_file returns the path of the configuration without --config. */
 static const char *default_file(void)
 {
     static char path[1024];
@@ -32,8 +32,8 @@ static const char *default_file(void)
     return path;
 }
 
-/* raise_descriptors takes the hard limit: the soft one, 1024 by custom, is for programs that use
- * select(). */
+/* raise_descriptors raises the limit of descriptors to the hard limit. The soft limit, usually
+ * 1024, exists for programs that use select(). */
 static void raise_descriptors(void)
 {
     struct rlimit limit;
@@ -43,8 +43,8 @@ static void raise_descriptors(void)
     }
 }
 
-/* keep_pages: memory of packets is used again and again. Given back to the system each time, its
- * pages would be taken and cleared each time: a fifth of what a large all-to-all takes. */
+/* keep_pages makes malloc reuse the memory of packets. Otherwise the system would take the pages
+ * back and clear them each time, which costs a fifth of the time of a large all-to-all. */
 static void keep_pages(void)
 {
     enum { LARGEST = 16 << 20, KEPT = 128 << 20 };
@@ -58,7 +58,8 @@ int main(int argc, char **argv)
         {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'k'},
         {"watch-fd", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
-    if (argc == 2 && strcmp(argv[1], "--measure") == 0) /* what a daemon starts: io/plans.h */
+    if (argc == 2 &&
+        strcmp(argv[1], "--measure") == 0) /* a daemon starts this process: io/plans/plans.h */
         return td_fft_measure_main();
     const char *file = default_file();
     bool check = false;
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "torusd: there are no arguments, but %s was given\n", argv[optind]);
+        fprintf(stderr, "torusd: unexpected argument: %s\n", argv[optind]);
         return 2;
     }
     static struct td_config config;

@@ -12,13 +12,14 @@
 
 enum { PAUSE_MS = 250 };
 
-#define TELL_AGAIN_NS 60000000000u
+#define LOG_INTERVAL_NS 60000000000u
 
-/* room_for_one tells whether the process has descriptors for another one; if not, errno. */
-static bool room_for_one(const struct td_acceptor *a)
+/* has_descriptor returns true if the process has a descriptor for another connection; else errno
+ * has the error. */
+static bool has_descriptor(const struct td_acceptor *a)
 {
     struct rlimit limit;
-    int lowest = fcntl(a->fd, F_DUPFD_CLOEXEC, 0); /* the one that accept would return */
+    int lowest = fcntl(a->fd, F_DUPFD_CLOEXEC, 0); /* the number that accept would return */
     if (lowest < 0)
         return false;
     close(lowest);
@@ -32,15 +33,15 @@ static void on_pause_over(uv_timer_t *timer)
     td_acceptor_resume(timer->data);
 }
 
-static void wait_for_room(struct td_acceptor *a, int error)
+static void pause_accepting(struct td_acceptor *a, int error)
 {
     uv_poll_stop(&a->poll);
     uv_timer_start(&a->pause, on_pause_over, PAUSE_MS, 0);
     uint64_t now = uv_hrtime();
-    if (!a->told_at || now - a->told_at >= TELL_AGAIN_NS) {
-        a->told_at = now;
-        td_log(TD_LOG_ERROR, "new %s have to wait: %s; raise LimitNOFILE of torusd.service",
-               a->whom, strerror(error));
+    if (!a->logged_at || now - a->logged_at >= LOG_INTERVAL_NS) {
+        a->logged_at = now;
+        td_log(TD_LOG_ERROR, "cannot accept new %s: %s; raise LimitNOFILE of torusd.service",
+               a->what, strerror(error));
     }
 }
 
@@ -50,18 +51,18 @@ static void on_connect(uv_poll_t *poll, int error, int events)
     (void)events;
     if (error < 0)
         return;
-    int fd = room_for_one(a) ? accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    int fd = has_descriptor(a) ? accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
     if (fd >= 0)
-        a->take(a->user, fd);
+        a->accepted(a->user, fd);
     else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-        wait_for_room(a, errno);
+        pause_accepting(a, errno);
 }
 
-bool td_acceptor_start(struct td_acceptor *a, uv_loop_t *uv, int fd, const char *whom, int spare,
-                       void (*take)(void *user, int fd), void *user)
+bool td_acceptor_start(struct td_acceptor *a, uv_loop_t *uv, int fd, const char *what, int spare,
+                       void (*accepted)(void *user, int fd), void *user)
 {
     *a = (struct td_acceptor){
-        .fd = fd, .whom = whom, .spare = spare, .take = take, .user = user, .handles = 2};
+        .fd = fd, .what = what, .spare = spare, .accepted = accepted, .user = user, .handles = 2};
     int error = uv_poll_init(uv, &a->poll, fd);
     if (error) {
         close(fd);
@@ -88,13 +89,13 @@ static void on_closed(uv_handle_t *handle)
     if (--a->handles > 0)
         return;
     close(a->fd);
-    if (a->gone)
-        a->gone(a->user);
+    if (a->stopped)
+        a->stopped(a->user);
 }
 
-void td_acceptor_stop(struct td_acceptor *a, void (*gone)(void *user))
+void td_acceptor_stop(struct td_acceptor *a, void (*stopped)(void *user))
 {
-    a->gone = gone;
+    a->stopped = stopped;
     uv_poll_stop(&a->poll);
     uv_close((uv_handle_t *)&a->poll, on_closed);
     uv_close((uv_handle_t *)&a->pause, on_closed);

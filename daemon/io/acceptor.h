@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* acceptor: takes connections off a listening descriptor, and leaves them in its queue while the
- * process has no descriptors for more: it would be readable for ever, and the loop would never
- * wait.
+/* acceptor: accepts connections on a listening descriptor. If the process has no descriptors left,
+ * it leaves the connections in the kernel's queue and pauses; otherwise the listener would stay
+ * readable and the loop would spin.
  * Owns: the descriptor. */
 #ifndef TD_IO_ACCEPTOR_H
 #define TD_IO_ACCEPTOR_H
@@ -13,24 +13,25 @@
 struct td_acceptor {
     int fd;
     uv_poll_t poll;
-    uv_timer_t pause; /* runs while those who connect are left waiting */
-    uint64_t told_at; /* that they are, ns */
-    const char *whom;
-    int spare; /* descriptors that are left to others */
+    uv_timer_t pause;   /* runs while connections are left in the queue */
+    uint64_t logged_at; /* time of the last log line about it, ns */
+    const char *what;
+    int spare; /* descriptors reserved for other uses */
     unsigned handles;
-    void (*take)(void *user, int fd);
+    void (*accepted)(void *user, int fd);
     void *user;
-    void (*gone)(void *user);
+    void (*stopped)(void *user);
 };
 
-/* td_acceptor_start calls `take` with the descriptor, which is then its, of each who connects,
- * while so many are left; `whom` is for the log, "clients". It takes over fd. False with errno: it
- * has closed fd. */
-bool td_acceptor_start(struct td_acceptor *acceptor, uv_loop_t *uv, int fd, const char *whom,
-                       int spare, void (*take)(void *user, int fd), void *user);
-/* td_acceptor_resume looks again, since a descriptor has become free. */
+/* td_acceptor_start calls `accepted` with the descriptor of each new connection, which the callee
+ * owns, as long as more than `spare` descriptors are left. `what` names the connections in the log,
+ * e.g. "clients". It owns fd from now on. On false errno has the error and fd is closed. */
+bool td_acceptor_start(struct td_acceptor *acceptor, uv_loop_t *uv, int fd, const char *what,
+                       int spare, void (*accepted)(void *user, int fd), void *user);
+/* td_acceptor_resume tries again: call it when a descriptor was closed. */
 void td_acceptor_resume(struct td_acceptor *acceptor);
-/* td_acceptor_stop: `gone`, if not NULL, is called when the memory is not needed any more. */
-void td_acceptor_stop(struct td_acceptor *acceptor, void (*gone)(void *user));
+/* td_acceptor_stop stops accepting. It calls `stopped`, if not NULL, when the acceptor's memory may
+ * be freed. */
+void td_acceptor_stop(struct td_acceptor *acceptor, void (*stopped)(void *user));
 
 #endif

@@ -12,13 +12,13 @@ static void on_alarm(uv_poll_t *poll, int error, int events)
     (void)error;
     (void)events;
     if (read(alarm->fd, &times, sizeof times) == sizeof times)
-        alarm->at = 0; /* it goes off once */
-    alarm->ring(alarm->user);
+        alarm->at = 0; /* it expires once */
+    alarm->expired(alarm->user);
 }
 
-bool td_alarm_init(struct td_alarm *alarm, uv_loop_t *uv, void (*ring)(void *user), void *user)
+bool td_alarm_init(struct td_alarm *alarm, uv_loop_t *uv, void (*expired)(void *user), void *user)
 {
-    *alarm = (struct td_alarm){.at = TD_TIME_NEVER, .ring = ring, .user = user};
+    *alarm = (struct td_alarm){.at = TD_TIME_NEVER, .expired = expired, .user = user};
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (fd < 0)
         return false;

@@ -120,7 +120,7 @@ static void handled(void *driver, const struct td_event *event)
 {
     struct driver *d = driver;
     bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
-    if (!td_notify_wanted() || uv_is_active((uv_handle_t *)&d->status))
+    if (!td_notify_enabled() || uv_is_active((uv_handle_t *)&d->status))
         return;
     if (td_loop_now() - d->status_sent >= STATUS_MS * 1000000ull)
         send_status(d);

@@ -5,18 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static enum td_log_level most = TD_LOG_INFO;
+static enum td_log_level level_max = TD_LOG_INFO;
 static char name[64] = "torusd";
 
-void td_log_init(enum td_log_level level, const char *who)
+void td_log_init(enum td_log_level level, const char *line_name)
 {
-    most = level;
-    snprintf(name, sizeof name, "%s", who);
+    level_max = level;
+    snprintf(name, sizeof name, "%s", line_name);
 }
 
 void td_log(enum td_log_level level, const char *format, ...)
 {
-    if (level > most)
+    if (level > level_max)
         return;
     char line[1024];
     va_list arguments;

@@ -10,8 +10,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-/* send_now sends without waiting. sd_notify waits when its reader does not read, and a daemon that
- * serves must not stand still for that: these lines may be lost instead. */
+/* send_now sends without blocking. sd_notify blocks if its reader does not read, which would stall
+ * the daemon. A line may be lost instead. */
 static bool send_now(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -19,7 +19,7 @@ static bool send_now(const char *text)
     if (!path || !path[0] || strlen(path) >= sizeof address.sun_path)
         return false;
     strcpy(address.sun_path, path);
-    if (path[0] == '@') /* an abstract name */
+    if (path[0] == '@') /* abstract socket */
         address.sun_path[0] = '\0';
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -31,7 +31,7 @@ static bool send_now(const char *text)
     return sent;
 }
 
-bool td_notify_wanted(void)
+bool td_notify_enabled(void)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     return path && path[0];
@@ -54,7 +54,7 @@ void td_notify_status(const char *text)
     if (strncmp(text, last, sizeof last - 1) == 0)
         return;
     snprintf(line, sizeof line, "STATUS=%.*s", (int)sizeof last - 1, text);
-    if (send_now(line)) /* else the next event tries again */
+    if (send_now(line)) /* on failure the next event retries */
         snprintf(last, sizeof last, "%s", text);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* name_owner says who listens: the process that did is the peer of the connection. */
+/* name_owner writes a sentence that names the listening process: the peer of the connection. */
 static void name_owner(int fd, const char *path, char *why, size_t why_bytes)
 {
     struct ucred owner = {0};
@@ -39,9 +39,9 @@ bool td_unix_clear(const char *path, int type, char *why, size_t why_bytes)
         return false;
     }
     if (lstat(path, &st) != 0)
-        return true; /* what else may be wrong, bind will say */
+        return true; /* bind will report any other error */
     if (!S_ISSOCK(st.st_mode)) {
-        snprintf(why, why_bytes, "%s is there already, and is no socket: remove it", path);
+        snprintf(why, why_bytes, "%s exists and is not a socket: remove it", path);
         return false;
     }
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -52,7 +52,7 @@ bool td_unix_clear(const char *path, int type, char *why, size_t why_bytes)
     else if (error == EACCES || error == EPERM)
         snprintf(why, why_bytes, "%s belongs to another user: remove it", path);
     else
-        name_owner(error == 0 ? fd : -1, path, why, why_bytes); /* its queue may be full: EAGAIN */
+        name_owner(error == 0 ? fd : -1, path, why, why_bytes); /* EAGAIN: its queue is full */
     if (fd >= 0)
         close(fd);
     return stale;

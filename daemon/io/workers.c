@@ -18,8 +18,8 @@ struct job {
     struct td_bases bases;
     const uint8_t *in;
     td_err error;
-    uint32_t room_ranks;
-    uint8_t **room;
+    uint32_t addresses_ranks;
+    uint8_t **addresses;
 };
 
 struct td_workers {
@@ -49,10 +49,10 @@ static void run(struct job *job)
         td_compute_unpack(&c->step.to, &c->step.to_lanes, &job->bases,
                           c->kind == TD_COMPUTE_UNPACK ? c->offset : 0, c->bytes, job->in);
     if (td_regions_any_lost() && job->error == TD_OK)
-        job->error = TD_ERR_SYSTEM; /* a page may have been one of ours: do not call it a result */
+        job->error = TD_ERR_SYSTEM; /* a page may have been in this region: this is not a result */
 }
 
-static struct job *obtain(struct td_workers *w, uint32_t ranks)
+static struct job *acquire_job(struct td_workers *w, uint32_t ranks)
 {
     struct job *job = w->spare;
     if (job) {
@@ -61,24 +61,24 @@ static struct job *obtain(struct td_workers *w, uint32_t ranks)
     } else if (!(job = calloc(1, sizeof *job))) {
         return NULL;
     }
-    if (job->room_ranks < ranks || !job->room) {
-        uint8_t **room = realloc(job->room, (2 * (size_t)ranks + 1) * sizeof *room);
-        if (!room) {
-            free(job->room);
+    if (job->addresses_ranks < ranks || !job->addresses) {
+        uint8_t **addresses = realloc(job->addresses, (2 * (size_t)ranks + 1) * sizeof *addresses);
+        if (!addresses) {
+            free(job->addresses);
             free(job);
             return NULL;
         }
-        job->room = room;
-        job->room_ranks = ranks;
+        job->addresses = addresses;
+        job->addresses_ranks = ranks;
     }
     job->workers = w;
     return job;
 }
 
-static void give_back(struct td_workers *w, struct job *job)
+static void release_job(struct td_workers *w, struct job *job)
 {
     if (w->spares >= SPARE_MAX || w->closing) {
-        free(job->room);
+        free(job->addresses);
         free(job);
         return;
     }
@@ -87,13 +87,13 @@ static void give_back(struct td_workers *w, struct job *job)
     w->spares++;
 }
 
-static void tell(struct td_workers *w, uint64_t handle, td_err error)
+static void feed_computed(struct td_workers *w, uint64_t handle, td_err error)
 {
     td_loop_feed(w->loop, &(struct td_event){.kind = TD_EVENT_COMPUTED,
                                              .u.computed = {.handle = handle, .error = error}});
 }
 
-static void look_for_plans(const struct job *job)
+static void note_transform(const struct job *job)
 {
     if (job->compute.kind == TD_COMPUTE_STEP && job->compute.step.kind == TD_TRANSFORM)
         td_plans_used(job->workers->loop->plans);
@@ -110,36 +110,36 @@ static void on_done(uv_work_t *work, int status)
     struct td_workers *w = job->workers;
     uint64_t handle = job->compute.handle;
     td_err error = status < 0 ? TD_ERR_SYSTEM : job->error;
-    look_for_plans(job);
-    give_back(w, job);
+    note_transform(job);
+    release_job(w, job);
     w->running--;
     if (!w->loop->stopped)
-        tell(w, handle, error);
+        feed_computed(w, handle, error);
 }
 
 void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
 {
-    struct job *job = obtain(w, compute->view.ranks);
+    struct job *job = acquire_job(w, compute->view.ranks);
     if (!job) {
-        tell(w, compute->handle, TD_ERR_NO_MEMORY);
+        feed_computed(w, compute->handle, TD_ERR_NO_MEMORY);
         return;
     }
     job->compute = *compute;
     job->in = compute->kind == TD_COMPUTE_UNPACK ? td_peers_buffer(w->loop->peers, compute->buffer)
                                                  : compute->data;
-    td_regions_bases(w->loop->regions, &compute->view, job->room, &job->bases);
-    bool here = compute->kind == TD_COMPUTE_LOAD || compute->kind == TD_COMPUTE_STORE ||
-                compute->cost_bytes <= INLINE_BYTES;
+    td_regions_bases(w->loop->regions, &compute->view, job->addresses, &job->bases);
+    bool run_inline = compute->kind == TD_COMPUTE_LOAD || compute->kind == TD_COMPUTE_STORE ||
+                      compute->cost_bytes <= INLINE_BYTES;
     job->work.data = job;
-    if (!here && uv_queue_work(&w->loop->uv, &job->work, on_worker, on_done) == 0) {
+    if (!run_inline && uv_queue_work(&w->loop->uv, &job->work, on_worker, on_done) == 0) {
         w->running++;
         return;
     }
     run(job);
     td_err error = job->error;
-    look_for_plans(job);
-    give_back(w, job);
-    tell(w, compute->handle, error);
+    note_transform(job);
+    release_job(w, job);
+    feed_computed(w, compute->handle, error);
 }
 
 void td_workers_drain(struct td_workers *w)
@@ -155,7 +155,7 @@ void td_workers_destroy(struct td_workers *w)
     while (w->spare) {
         struct job *job = w->spare;
         w->spare = job->next;
-        free(job->room);
+        free(job->addresses);
         free(job);
     }
     free(w);

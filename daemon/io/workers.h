@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers: executes COMPUTE actions: small ones at once, large ones on libuv's threads.
- * Owns: the jobs under way. Borrows: regions and buffers, which the core keeps until COMPUTED. */
+/* workers: execution of COMPUTE actions: small ones at once, large ones on libuv's threads.
+ * Owns: the jobs in progress. Borrows: regions and buffers, which the core keeps until COMPUTED. */
 #ifndef TD_IO_WORKERS_H
 #define TD_IO_WORKERS_H
 
@@ -8,7 +8,7 @@
 
 struct td_workers *td_workers_create(struct td_loop *loop);
 void td_workers_compute(struct td_workers *workers, const struct td_compute *compute);
-/* td_workers_drain waits for what is under way. */
+/* td_workers_drain waits for all jobs in progress. */
 void td_workers_drain(struct td_workers *workers);
 void td_workers_destroy(struct td_workers *workers);
 

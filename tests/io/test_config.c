@@ -287,7 +287,7 @@ static void a_folder_is_not_a_configuration(void **state)
 {
     (void)state;
     assert_int_equal(td_config_load(&config, folder, "n0", text, sizeof text), TD_ERR_INVALID);
-    assert_non_null(strstr(text, "cannot read it"));
+    assert_non_null(strstr(text, "cannot read the file"));
     write_file(file, ""); /* for teardown */
 }
 

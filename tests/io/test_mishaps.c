@@ -547,7 +547,7 @@ static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void *
         fd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(fd[i], (struct sockaddr *)&address, sizeof address), 0);
     }
-    wait_logged(0, "new peers have to wait");
+    wait_logged(0, "cannot accept new peers");
     for (int i = 0; i < MOST; i++)
         close(fd[i]);
     torus_close(open_at(0)); /* there is room again */
@@ -618,7 +618,7 @@ static void clients_wait_while_descriptors_lack(void **state)
         fd[count] = raw_open();
         size_t size = td_wire_encode_request(&hello, bytes, sizeof bytes);
         assert_int_equal(send(fd[count], bytes, size, 0), size);
-        while (!(served = readable(fd[count], 10)) && !logged(0, "new clients have to wait"))
+        while (!(served = readable(fd[count], 10)) && !logged(0, "cannot accept new clients"))
             continue;
     }
     assert_true(count > 10);
@@ -643,7 +643,7 @@ static void clients_wait_while_descriptors_lack(void **state)
     assert_int_equal(reply.kind, TD_REPLY_WELCOME);
     close(fd[count - 1]);
     torus_close(open_at(0));
-    assert_int_equal(logged(0, "new clients have to wait"), 1);
+    assert_int_equal(logged(0, "cannot accept new clients"), 1);
     stop();
 }
 

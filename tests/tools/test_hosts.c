@@ -83,13 +83,13 @@ static void a_name_that_is_too_long_is_refused(void **state)
 static void a_name_and_its_short_form_are_alike(void **state)
 {
     (void)state;
-    assert_true(td_hosts_alike("node03", "node03.cluster.local"));
-    assert_true(td_hosts_alike("node03.cluster.local", "node03"));
-    assert_true(td_hosts_alike("node03", "node03"));
-    assert_false(td_hosts_alike("node03.a", "node03.b"));
-    assert_false(td_hosts_alike("node03", "node031"));
-    assert_false(td_hosts_alike("node03", "node0.cluster.local"));
-    assert_false(td_hosts_alike("", ""));
+    assert_true(td_hosts_similar("node03", "node03.cluster.local"));
+    assert_true(td_hosts_similar("node03.cluster.local", "node03"));
+    assert_true(td_hosts_similar("node03", "node03"));
+    assert_false(td_hosts_similar("node03.a", "node03.b"));
+    assert_false(td_hosts_similar("node03", "node031"));
+    assert_false(td_hosts_similar("node03", "node0.cluster.local"));
+    assert_false(td_hosts_similar("", ""));
 }
 
 static void wrong_lists_are_refused_at_their_place(void **state)

@@ -15,14 +15,14 @@
 
 enum {
     MAGIC_BYTES = 4,
-    GREETING_HEAD = 8, /* "PKGR", and the length of the greeting (u32 LE) */
-    GREETING_MAX = 1024,
-    STAGING_BYTES = 16384, /* headers and short payloads are read together, */
-    DIRECT_BYTES = 4096,   /* and payloads of which so much is missing straight to their place */
+    HANDSHAKE_HEAD = 8, /* "PKGR", and the length of the handshake (u32 LE) */
+    HANDSHAKE_MAX = 1024,
+    STAGING_BYTES = 16384, /* headers and short payloads are read together; */
+    DIRECT_BYTES = 4096,   /* a payload with at least this much missing is read to its place */
     SOCKET_BUFFER = 4 << 20,
     KEEPALIVE_S = 20,
     BACKLOG = 128,
-    SPARE = 8, /* descriptors that are left to others when strangers connect */
+    SPARE = 8, /* descriptors reserved for other uses */
 };
 
 static const char magic[MAGIC_BYTES + 1] = "PKGR", no_memory[] = "no memory for its packets";
@@ -39,17 +39,17 @@ struct td_channel {
     struct td_channels *channels;
     struct td_channel *next, **link;
     union stream socket;
-    uv_timer_t impatience; /* while somebody has connected, and not greeted */
-    unsigned handles;      /* that are not closed yet */
-    bool closed, greeted;  /* greeted: the other end's greeting has come */
+    uv_timer_t handshake_timer;      /* runs from the connection to the handshake */
+    unsigned handles;                /* handles not closed yet */
+    bool closed, handshake_received; /* handshake_received: the other end's handshake has arrived */
     const struct td_channel_calls *calls;
     void *user;
     uv_connect_t connect;
-    unsigned waiting; /* writes */
-    /* what comes in */
+    unsigned waiting; /* writes in progress */
+    /* the packet that is arriving */
     struct td_packet packet;
-    struct td_payload *payload; /* of which `filled` bytes have come; NULL: a header is next */
-    bool placed;                /* not in memory of its own */
+    struct td_payload *payload; /* with `filled` bytes received; NULL: a header is next */
+    bool placed;                /* not in memory of the channel */
     uint32_t filled;
     size_t staged;
     uint8_t staging[STAGING_BYTES];
@@ -58,12 +58,12 @@ struct td_channel {
 struct td_listener {
     struct td_channels *channels;
     struct td_acceptor acceptor;
-    char path[108]; /* of a Unix socket */
+    char path[108]; /* path of a Unix socket */
     const struct td_channel_calls *calls;
     void *user;
 };
 
-/* struct outgoing: what the socket did not take at once. */
+/* struct outgoing: bytes that the socket did not accept at once. */
 struct outgoing {
     uv_write_t write;
     struct td_channel *channel;
@@ -73,7 +73,7 @@ struct outgoing {
 
 /* ---- endpoints ---- */
 
-/* parse_tcp reads tcp://ADDRESS:PORT, the address a number, in brackets where it has colons. */
+/* parse_tcp reads tcp://ADDRESS:PORT. The address is numeric, in brackets if it has colons. */
 static bool parse_tcp(const char *endpoint, struct sockaddr_storage *address)
 {
     char host[128];
@@ -99,7 +99,7 @@ static const char *path_of(const char *endpoint)
     return strncmp(endpoint, "ipc://", strlen("ipc://")) == 0 ? endpoint + strlen("ipc://") : NULL;
 }
 
-/* open_socket makes a socket of the endpoint's kind; 0, or libuv's error. */
+/* open_socket creates a socket of the endpoint's kind. It returns 0 or libuv's error. */
 static int open_socket(uv_loop_t *uv, const char *endpoint, union stream *s,
                        struct sockaddr_storage *address)
 {
@@ -110,8 +110,8 @@ static int open_socket(uv_loop_t *uv, const char *endpoint, union stream *s,
     return uv_tcp_init_ex(uv, &s->tcp, address->ss_family);
 }
 
-/* adjust: small buffers stall a stream for as long as its other end does not run, and without
- * keepalive nobody hears of a host that lost its power. What the system refuses is no error. */
+/* adjust sets the options of a socket. Small buffers stall a stream while its other end does not
+ * run, and keepalive detects a host that lost power. A refused option is not an error. */
 static void adjust(const struct td_channels *channels, union stream *s)
 {
     int bytes = SOCKET_BUFFER, fd = -1;
@@ -142,8 +142,8 @@ static struct td_channel *new_channel(struct td_channels *channels,
     if (c->next)
         c->next->link = &c->next;
     channels->first = c;
-    uv_timer_init(channels->uv, &c->impatience);
-    c->impatience.data = c;
+    uv_timer_init(channels->uv, &c->handshake_timer);
+    c->handshake_timer.data = c;
     c->handles = 1;
     return c;
 }
@@ -155,7 +155,7 @@ static void on_closed(uv_handle_t *handle)
         free(c);
 }
 
-/* has_socket: from now on there is one to be closed. */
+/* has_socket records that the channel has a socket that must be closed. */
 static void has_socket(struct td_channel *c)
 {
     c->socket.handle.data = c;
@@ -175,7 +175,7 @@ void td_channel_close(struct td_channel *c)
     c->placed = false;
     if (c->handles > 1)
         uv_close(&c->socket.handle, on_closed);
-    uv_close((uv_handle_t *)&c->impatience, on_closed);
+    uv_close((uv_handle_t *)&c->handshake_timer, on_closed);
 }
 
 void td_channels_close(struct td_channels *channels)
@@ -186,17 +186,17 @@ void td_channels_close(struct td_channels *channels)
 
 void td_channel_belongs(struct td_channel *c, const struct td_channel_calls *calls, void *user)
 {
-    uv_timer_stop(&c->impatience);
+    uv_timer_stop(&c->handshake_timer);
     c->calls = calls;
     c->user = user;
 }
 
-/* end tells the user; the channel is closed, by him or here. */
-static void end(struct td_channel *c, bool breach, const char *why)
+/* end notifies the user and closes the channel, if the user did not. */
+static void end(struct td_channel *c, bool violation, const char *why)
 {
     if (c->closed)
         return;
-    c->calls->ended(c->user, c, breach, why);
+    c->calls->ended(c->user, c, violation, why);
     td_channel_close(c);
 }
 
@@ -211,12 +211,12 @@ static void fail(struct td_channel *c, int error)
                               : uv_strerror(error));
 }
 
-static void on_impatience(uv_timer_t *timer)
+static void on_handshake_timeout(uv_timer_t *timer)
 {
-    end(timer->data, false, "it did not greet in time");
+    end(timer->data, false, "no handshake in time");
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static void on_written(uv_write_t *write, int status)
 {
@@ -230,8 +230,7 @@ static void on_written(uv_write_t *write, int status)
         fail(c, status);
 }
 
-/* write_later keeps what there is of a head and a payload from byte `done` on until the socket
- * takes it. */
+/* write_later queues the bytes of a head and a payload from byte `done` on. */
 static bool write_later(struct td_channel *c, const uint8_t *head, size_t size,
                         struct td_payload *payload, size_t done)
 {
@@ -283,40 +282,40 @@ bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
 
 bool td_channel_greet(struct td_channel *c, const uint8_t *greeting, size_t size)
 {
-    uint8_t bytes[GREETING_HEAD + GREETING_MAX];
-    if (size > GREETING_MAX)
+    uint8_t bytes[HANDSHAKE_HEAD + HANDSHAKE_MAX];
+    if (size > HANDSHAKE_MAX)
         return false;
     memcpy(bytes, magic, MAGIC_BYTES);
     for (int i = 0; i < 4; i++)
         bytes[MAGIC_BYTES + i] = (uint8_t)(size >> (8 * i));
-    memcpy(bytes + GREETING_HEAD, greeting, size);
-    return write_later(c, bytes, GREETING_HEAD + size, NULL, 0);
+    memcpy(bytes + HANDSHAKE_HEAD, greeting, size);
+    return write_later(c, bytes, HANDSHAKE_HEAD + size, NULL, 0);
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
-/* take_greeting takes the first thing on the stream; false: it is not all there, or wrong. */
-static bool take_greeting(struct td_channel *c, size_t *at)
+/* read_handshake reads the handshake. It returns false if it is incomplete or malformed. */
+static bool read_handshake(struct td_channel *c, size_t *at)
 {
     const uint8_t *bytes = c->staging + *at;
     size_t left = c->staged - *at, size = 0;
-    if (left < GREETING_HEAD)
+    if (left < HANDSHAKE_HEAD)
         return false;
     for (int i = 0; i < 4; i++)
         size |= (size_t)bytes[MAGIC_BYTES + i] << (8 * i);
-    if (memcmp(bytes, magic, MAGIC_BYTES) != 0 || size > GREETING_MAX) {
-        end(c, true, "what came first was no greeting");
+    if (memcmp(bytes, magic, MAGIC_BYTES) != 0 || size > HANDSHAKE_MAX) {
+        end(c, true, "missing handshake");
         return false;
     }
-    if (left < GREETING_HEAD + size)
+    if (left < HANDSHAKE_HEAD + size)
         return false;
-    *at += GREETING_HEAD + size;
-    c->greeted = true;
-    c->calls->greeting(c->user, c, bytes + GREETING_HEAD, size);
+    *at += HANDSHAKE_HEAD + size;
+    c->handshake_received = true;
+    c->calls->greeting(c->user, c, bytes + HANDSHAKE_HEAD, size);
     return true;
 }
 
-/* ready_payload finds memory for the payload of the packet whose header has come. */
+/* ready_payload provides memory for the payload of the packet whose header was read. */
 static bool ready_payload(struct td_channel *c)
 {
     bool fits = c->packet.bytes <= c->channels->pool->bytes_max;
@@ -328,13 +327,13 @@ static bool ready_payload(struct td_channel *c)
     if (fits && !c->placed)
         c->payload = td_payload_new(c->channels->pool, c->packet.bytes);
     if (!c->payload)
-        end(c, !fits, fits ? no_memory : "it sent a packet that is too long");
+        end(c, !fits, fits ? no_memory : "malformed input: packet too long");
     return c->payload != NULL;
 }
 
-/* settle_place makes sure that more may be written to the payload. What was placed and has lost its
- * place goes on in memory of its own; false: there is none, and what there is must not be written
- * to. */
+/* settle_place ensures that the payload may be written. A placed payload that lost its place is
+ * copied to memory of its own. It returns false without memory; then the payload must not be
+ * written. */
 static bool settle_place(struct td_channel *c)
 {
     if (!c->placed || c->calls->place(c->user, &c->packet, c->payload))
@@ -359,7 +358,7 @@ void td_channels_settle(struct td_channels *channels)
     }
 }
 
-/* deliver gives a packet that is complete to the user. */
+/* deliver passes a complete packet to the user. */
 static void deliver(struct td_channel *c)
 {
     struct td_payload *payload = c->payload;
@@ -368,14 +367,14 @@ static void deliver(struct td_channel *c)
     c->calls->packet(c->user, c, &c->packet, payload);
 }
 
-/* take_header takes a packet's header, and readies memory for its payload. */
-static bool take_header(struct td_channel *c, size_t *at)
+/* read_header reads a packet's header and provides memory for its payload. */
+static bool read_header(struct td_channel *c, size_t *at)
 {
     const char *why = NULL;
     if (c->staged - *at < TD_WIRE_PACKET_BYTES)
         return false;
     if (!c->calls->packet) {
-        end(c, true, "it sent packets where none were due");
+        end(c, true, "protocol violation: packets in the wrong direction");
         return false;
     }
     if (td_wire_decode_packet(c->staging + *at, TD_WIRE_PACKET_BYTES, &c->packet, &why) != TD_OK) {
@@ -390,8 +389,8 @@ static bool take_header(struct td_channel *c, size_t *at)
     return ready_payload(c);
 }
 
-/* take_staged takes what was staged of a payload. */
-static bool take_staged(struct td_channel *c, size_t *at)
+/* read_staged_payload copies staged bytes to the payload. */
+static bool read_staged_payload(struct td_channel *c, size_t *at)
 {
     if (!settle_place(c)) {
         end(c, false, no_memory);
@@ -408,11 +407,11 @@ static bool take_staged(struct td_channel *c, size_t *at)
     return true;
 }
 
-static bool take(struct td_channel *c, size_t *at)
+static bool read_staged(struct td_channel *c, size_t *at)
 {
-    if (!c->greeted)
-        return take_greeting(c, at);
-    return c->payload ? take_staged(c, at) : take_header(c, at);
+    if (!c->handshake_received)
+        return read_handshake(c, at);
+    return c->payload ? read_staged_payload(c, at) : read_header(c, at);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -420,7 +419,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     struct td_channel *c = handle->data;
     (void)suggested;
     *buffer = uv_buf_init(NULL, 0);
-    if (!settle_place(c)) /* nothing is read, and on_read told so: UV_ENOBUFS */
+    if (!settle_place(c)) /* libuv then calls on_read with UV_ENOBUFS */
         return;
     if (c->payload && c->payload->bytes - c->filled >= DIRECT_BYTES)
         *buffer = uv_buf_init((char *)c->payload->data + c->filled, c->payload->bytes - c->filled);
@@ -447,7 +446,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         return;
     }
     c->staged += (size_t)size;
-    while (!c->closed && take(c, &at))
+    while (!c->closed && read_staged(c, &at))
         continue;
     if (c->closed)
         return;
@@ -470,7 +469,7 @@ static void on_connected(uv_connect_t *connect, int status)
     struct td_channel *c = connect->data;
     size_t size = c->staged;
     c->staged = 0;
-    if (status == UV_ECANCELED) /* by closing it */
+    if (status == UV_ECANCELED) /* the channel was closed */
         return;
     if (status != 0)
         end(c, false, uv_strerror(status));
@@ -485,9 +484,9 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
                                    const struct td_channel_calls *calls, void *user)
 {
     struct sockaddr_storage address;
-    struct td_channel *c = size <= GREETING_MAX ? new_channel(channels, calls, user) : NULL;
+    struct td_channel *c = size <= HANDSHAKE_MAX ? new_channel(channels, calls, user) : NULL;
     if (!c) {
-        errno = size <= GREETING_MAX ? ENOMEM : EINVAL;
+        errno = size <= HANDSHAKE_MAX ? ENOMEM : EINVAL;
         return NULL;
     }
     int error = open_socket(channels->uv, endpoint, &c->socket, &address);
@@ -501,7 +500,7 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
                                    on_connected);
     }
     if (!error) {
-        memcpy(c->staging, greeting, size); /* until it is connected nothing else is there */
+        memcpy(c->staging, greeting, size); /* until it is connected the staging buffer is unused */
         c->staged = size;
         return c;
     }
@@ -529,11 +528,11 @@ static void on_connection(void *user, int fd)
         close(fd);
         return;
     }
-    uv_timer_start(&c->impatience, on_impatience, l->channels->greeting_ms, 0);
+    uv_timer_start(&c->handshake_timer, on_handshake_timeout, l->channels->greeting_ms, 0);
     start(c);
 }
 
-/* listen_at returns a descriptor; -1 with errno. */
+/* listen_at returns a descriptor, or -1 with errno. */
 static int listen_at(const char *endpoint)
 {
     struct sockaddr_storage tcp = {0};
@@ -553,7 +552,7 @@ static int listen_at(const char *endpoint)
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (!path) /* what a daemon before left half closed is no hindrance */
+    if (!path) /* half-closed connections of an earlier daemon are no obstacle */
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0)
         return fd;

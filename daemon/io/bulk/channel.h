@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel: a stream of packets from one daemon to another, over TCP or a Unix socket.
  *
- * First each end sends a greeting. Then packets go one way, from the end that connected: a header
- * of fixed size and the payload, which is written from where it lies, and read to where it stays.
- * There is no thread between a packet and its socket, and nothing is copied that fits the socket's
- * buffer at once; what does not waits here, in order. How much may wait is its user's to bound, by
- * credits.
- * Owns: the stream, and what waits for it. Everything happens on the loop's thread. */
+ * First each end sends a handshake. Then packets travel one way, from the end that connected: a
+ * header of fixed size, then the payload. The payload is written from its place and read into its
+ * place. No thread is between a packet and its socket, and bytes that fit the socket's buffer are
+ * not copied. The rest waits here, in order; the user bounds it by credits.
+ * Owns: the stream, and the packets that wait for it. All functions run on the loop's thread. */
 #ifndef TD_IO_BULK_CHANNEL_H
 #define TD_IO_BULK_CHANNEL_H
 
@@ -18,62 +17,65 @@
 
 struct td_channel;
 
-/* struct td_channel_calls: what a channel tells. Each of them may close the channel. */
+/* struct td_channel_calls: the functions that a channel calls in its user. Each may close the
+ * channel. */
 struct td_channel_calls {
     void (*greeting)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
-    /* place may be NULL. With `now` NULL it returns a payload into which that of the packet may
-     * come in, or NULL: the channel takes memory of its own. It is asked again, with that payload,
-     * each time before more is read into it, and returns it, or NULL when it must not be written to
-     * any more. */
+    /* place may be NULL. If `now` is NULL it returns a payload that receives the packet's bytes, or
+     * NULL: the channel allocates one. Before each further read into that payload the channel calls
+     * it again with the payload as `now`; it returns the payload, or NULL if the memory must not be
+     * written any more. */
     struct td_payload *(*place)(void *user, const struct td_packet *packet, struct td_payload *now);
-    /* packet takes the payload; NULL where there is none. */
+    /* packet owns the payload from now on. The payload is NULL if the packet has none. */
     void (*packet)(void *user, struct td_channel *channel, const struct td_packet *packet,
                    struct td_payload *payload);
-    /* ended: the stream is over, and closes. `breach`: what came was not as it has to be. */
-    void (*ended)(void *user, struct td_channel *channel, bool breach, const char *why);
+    /* ended: the stream has ended and closes. `violation`: the far end violated the protocol. */
+    void (*ended)(void *user, struct td_channel *channel, bool violation, const char *why);
 };
 
-/* struct td_channels: what all channels of a daemon have in common. */
+/* struct td_channels: the shared state of all channels of a daemon. */
 struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
-    unsigned greeting_ms; /* who connects has so long to greet */
+    unsigned greeting_ms; /* time limit for the handshake of a new connection */
     unsigned
-        silence_ms; /* a TCP stream ends when the other host acknowledges nothing for so long */
-    /* The system could not read or write memory that was lent or placed: pages of it are lost. From
-     * then on nothing is, so that who copies meets with it, and can tell whose it was. */
+        silence_ms; /* a TCP stream ends if the other host acknowledges nothing for this time */
+    /* The system could not read or write lent or placed memory: some of its pages are lost. From
+     * then on no memory is lent or placed, so that the copying code meets the lost page and can
+     * name its region. */
     bool faulted;
     struct td_channel *first;
 };
 
-/* td_channel_open connects to tcp://ADDRESS:PORT, the address a number, or ipc://PATH, and sends
- * the greeting. NULL with errno. */
+/* td_channel_open connects to tcp://ADDRESS:PORT (a numeric address) or ipc://PATH and sends the
+ * handshake. It returns NULL with errno on an error. */
 struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
                                    const uint8_t *greeting, size_t size,
                                    const struct td_channel_calls *calls, void *user);
-/* td_channel_greet answers the greeting of who connected; td_channel_belongs says who hears of the
- * channel from now on. */
+/* td_channel_greet answers the handshake of the end that connected. td_channel_belongs sets the
+ * user of the channel from now on. */
 bool td_channel_greet(struct td_channel *channel, const uint8_t *greeting, size_t size);
 void td_channel_belongs(struct td_channel *channel, const struct td_channel_calls *calls,
                         void *user);
-/* td_channel_send sends a packet, and takes the payload, if there is one. False: the stream is
- * over. */
+/* td_channel_send sends a packet and owns its payload, if any. It returns false if the stream has
+ * ended. */
 bool td_channel_send(struct td_channel *channel, const struct td_packet *packet,
                      struct td_payload *payload);
-/* td_channel_close accepts NULL. Its user is told nothing more; what waits is dropped.
- * td_channels_close closes all that are open. */
+/* td_channel_close accepts NULL. It discards waiting packets and calls its user no more.
+ * td_channels_close closes all open channels. */
 void td_channel_close(struct td_channel *channel);
 void td_channels_close(struct td_channels *channels);
-/* td_channels_settle asks for all payloads on their way whether they keep their place. */
+/* td_channels_settle calls `place` for all payloads that are arriving, and copies those that lost
+ * their place. */
 void td_channels_settle(struct td_channels *channels);
 
 struct td_listener;
 
-/* td_listener_create accepts channels at an endpoint as above; a Unix socket must not be there
- * yet. They belong to `user` at first. NULL with errno. */
+/* td_listener_create accepts channels at an endpoint as above; the path of a Unix socket must not
+ * exist. The channels belong to `user` at first. It returns NULL with errno on an error. */
 struct td_listener *td_listener_create(struct td_channels *channels, const char *endpoint,
                                        const struct td_channel_calls *calls, void *user);
-/* td_listener_close accepts NULL; channels stay. */
+/* td_listener_close accepts NULL. Channels stay open. */
 void td_listener_close(struct td_listener *listener);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum {
-    POOLED_BYTES = 16384, /* shorter ones come from malloc, which has no trouble with them */
+    POOLED_BYTES = 16384, /* shorter payloads come from malloc */
     SPARES_MAX = 64,
 };
 
@@ -41,7 +41,7 @@ void td_payload_pool_fini(struct td_payload_pool *pool)
         pool->spare = p->next;
         free(p);
     }
-    pool->spares = SPARES_MAX; /* nothing is kept from now on */
+    pool->spares = SPARES_MAX; /* no memory is kept from now on */
 }
 
 struct td_payload *td_payload_new(struct td_payload_pool *pool, uint32_t bytes)

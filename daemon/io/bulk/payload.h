@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload: the bytes of a packet while they come in, wait, or go out.
+/* payload: the bytes of a packet while they arrive, wait, or leave.
  *
- * A payload has memory of its own or bytes that somebody lends, and is counted: each holder drops
- * it once, and with the last one its memory goes back to the pool, or the lender is told. All of
- * it is the loop's thread's; workers may read the bytes of what is held meanwhile.
- * Owns: payloads dropped and not yet used again, a bounded number. */
+ * A payload has memory of its own or borrows memory from a lender. It is reference-counted: each
+ * holder releases it once. With the last release its memory returns to the pool, or the lender is
+ * notified. Only the loop's thread changes it; workers may read the bytes of a payload that is held
+ * meanwhile.
+ * Owns: a bounded number of released payloads for reuse. */
 #ifndef TD_IO_BULK_PAYLOAD_H
 #define TD_IO_BULK_PAYLOAD_H
 
@@ -13,26 +14,26 @@
 struct td_payload {
     uint32_t holders, bytes;
     uint8_t *data;
-    /* over is called when nobody holds it any more, and frees it. */
+    /* over is called after the last td_payload_drop and frees the payload. */
     void (*over)(struct td_payload *payload);
 };
 
-/* struct td_payload_pool: memory of large payloads is used again, since fresh memory costs as much
- * as a copy. */
+/* struct td_payload_pool: memory of large payloads for reuse, because fresh memory costs as much as
+ * a copy. */
 struct td_payload_pool {
     struct pooled *spare;
     uint32_t spares;
-    uint32_t bytes_max; /* of a payload */
+    uint32_t bytes_max; /* greatest size of a payload */
 };
 
 void td_payload_pool_init(struct td_payload_pool *pool, uint32_t bytes_max);
-/* td_payload_pool_fini frees what is spare; what is held is freed when it is dropped. */
+/* td_payload_pool_fini frees the unused memory. Held payloads are freed when they are released. */
 void td_payload_pool_fini(struct td_payload_pool *pool);
-/* td_payload_new returns a payload with memory of its own and one holder; NULL without memory.
+/* td_payload_new returns a payload with memory of its own and one holder, or NULL without memory.
  * bytes is at most the pool's bytes_max. */
 struct td_payload *td_payload_new(struct td_payload_pool *pool, uint32_t bytes);
 struct td_payload *td_payload_hold(struct td_payload *payload);
-/* td_payload_drop accepts NULL. */
+/* td_payload_drop removes one holder. It accepts NULL. */
 void td_payload_drop(struct td_payload *payload);
 
 #endif

@@ -17,10 +17,10 @@
 enum {
     WAITING_MAX = 256,
     BUCKETS = 256,
-    SPARE = 32, /* descriptors for links to peers, and for memory that clients pass */
+    SPARE = 32, /* descriptors reserved for links to peers and for memory that clients pass */
 };
 
-/* struct waiting: a reply that did not fit into the socket. */
+/* struct waiting: a reply that the socket did not accept at once. */
 struct waiting {
     struct waiting *next;
     size_t size;
@@ -36,7 +36,7 @@ struct connection {
     uint64_t uid;
     struct waiting *waiting, **waiting_last;
     uint32_t waiting_count;
-    bool closing; /* to be closed once what waits is sent */
+    bool closing; /* close it once the waiting replies are sent */
 };
 
 struct td_clients {
@@ -62,7 +62,7 @@ static void on_closed(uv_handle_t *handle)
     struct td_clients *c = x->clients;
     close(x->fd);
     free(x);
-    td_acceptor_resume(&c->acceptor); /* there is a descriptor now */
+    td_acceptor_resume(&c->acceptor); /* a descriptor is free now */
 }
 
 static void remove_connection(struct connection *x)
@@ -82,7 +82,7 @@ static void remove_connection(struct connection *x)
     uv_close((uv_handle_t *)&x->poll, on_closed);
 }
 
-/* lose ends a connection from the client's side: the core hears of it. */
+/* lose ends a connection that the client closed, and notifies the core. */
 static void lose(struct connection *x)
 {
     struct td_loop *loop = x->clients->loop;
@@ -96,8 +96,8 @@ static void lose(struct connection *x)
 
 /* ---- receiving ---- */
 
-/* take_fd returns the first descriptor that came along, and closes any others. */
-static int take_fd(struct msghdr *message)
+/* received_fd returns the first descriptor of the message, and closes any others. */
+static int received_fd(struct msghdr *message)
 {
     int fd = -1;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -119,14 +119,15 @@ static int take_fd(struct msghdr *message)
 static void map_region(struct connection *x, struct td_request *q, int fd, bool cut)
 {
     q->u.region.error = cut ? TD_ERR_SYSTEM : TD_ERR_INVALID;
-    q->u.region.text = cut ? "the daemon has no descriptor left for it: raise its LimitNOFILE"
-                           : "no descriptor came with the request";
+    q->u.region.text = cut ? "the daemon has no descriptor left for this memory: raise LimitNOFILE "
+                             "of torusd.service"
+                           : "the request has no descriptor";
     if (fd >= 0)
         q->u.region.error = td_regions_map(x->clients->loop->regions, fd, q->u.region.bytes, x->uid,
                                            &q->u.region.handle, &q->u.region.text);
 }
 
-static void take(struct connection *x, size_t size, int fd, bool cut)
+static void handle_datagram(struct connection *x, size_t size, int fd, bool cut)
 {
     struct td_clients *c = x->clients;
     struct td_request q;
@@ -145,7 +146,7 @@ static void take(struct connection *x, size_t size, int fd, bool cut)
     td_loop_feed(c->loop, &e);
 }
 
-/* receive takes one datagram; false when there is none, or no client any more. */
+/* receive reads one datagram. It returns false if there is none or the client is gone. */
 static bool receive(struct td_clients *c, uint32_t id)
 {
     struct connection *x = find(c, id);
@@ -160,14 +161,14 @@ static bool receive(struct td_clients *c, uint32_t id)
     ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    if (size <= 0) { /* a datagram is never empty: the end */
+    if (size <= 0) { /* a datagram is never empty: end of file */
         lose(x);
         return false;
     }
-    int fd = take_fd(&message);
+    int fd = received_fd(&message);
     if (message.msg_flags & MSG_TRUNC)
-        size = 1; /* too long: is refused as no message */
-    take(x, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
+        size = 1; /* too long: decoding will refuse it */
+    handle_datagram(x, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
     if (fd >= 0)
         close(fd);
     return true;
@@ -212,7 +213,8 @@ static void on_poll(uv_poll_t *poll, int error, int events)
     }
     if (!(events & (UV_READABLE | UV_DISCONNECT)))
         return;
-    receive(c, id); /* one: most wait for its answer, and the loop comes by again for the others */
+    receive(c, id); /* one datagram: most clients wait for its answer, and the loop polls again for
+                       the others */
     x = find(c, id);
     if (x && x->closing && (events & UV_DISCONNECT))
         lose(x);
@@ -228,7 +230,7 @@ static void on_connect(void *user, int fd)
     struct connection *x = calloc(1, sizeof *x);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
-        td_log(TD_LOG_WARNING, "a client was turned away: %s", strerror(errno));
+        td_log(TD_LOG_WARNING, "client refused: %s", strerror(errno));
         free(x);
         close(fd);
         return;
@@ -256,8 +258,9 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     struct waiting *w = malloc(sizeof *w + size);
     if (!w || x->waiting_count >= WAITING_MAX) {
         free(w);
-        td_log(TD_LOG_WARNING, "a client that does not read its replies is closed");
-        shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end */
+        td_log(TD_LOG_WARNING, "closing a client that does not read its replies (%d are queued)",
+               WAITING_MAX);
+        shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
         return;
     }
     w->next = NULL;
@@ -299,7 +302,7 @@ uint32_t td_clients_count(const struct td_clients *c)
 
 /* ---- life ---- */
 
-/* make_parent makes the socket's folder, as RuntimeDirectory= would. */
+/* make_parent creates the socket's folder, like RuntimeDirectory= of systemd. */
 static void make_parent(const char *path)
 {
     char folder[128];

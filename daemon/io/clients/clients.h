@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clients: the Unix socket and the processes on it. One datagram is one message.
+/* clients: the Unix socket for local processes. One datagram is one message.
  * Owns: the sockets, and replies that a slow client has not read. */
 #ifndef TD_IO_CLIENTS_CLIENTS_H
 #define TD_IO_CLIENTS_CLIENTS_H
 
 #include "io/loop.h"
 
-/* td_clients_create listens on config->socket; NULL with a sentence in why. */
+/* td_clients_create listens on config->socket. It returns NULL with a sentence in why. */
 struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why_bytes);
-/* td_clients_stop ends all connections; td_clients_free follows once the loop has closed its
+/* td_clients_stop closes all connections; td_clients_free follows once the loop has closed its
  * handles. */
 void td_clients_stop(struct td_clients *clients);
 void td_clients_free(struct td_clients *clients);

@@ -16,22 +16,22 @@
 enum { REGIONS_MAX = 65536 };
 
 struct region {
-    uint8_t *base; /* NULL: free */
+    uint8_t *base; /* NULL: unused entry */
     uint64_t bytes, uid;
     uint32_t holders;
     bool released;
     _Atomic bool lost;
-    bool lost_told;
+    bool lost_reported;
 };
 
 struct td_regions {
     uint64_t uid_bytes_max;
-    uint32_t count; /* used so far */
+    uint32_t count; /* entries used so far */
     struct region region[REGIONS_MAX];
     char text[TD_TEXT_MAX];
 };
 
-/* What the signal handler looks at. One daemon a process. */
+/* State of the signal handler. A process has one daemon. */
 static struct td_regions *_Atomic watched;
 static _Atomic bool any_lost;
 static struct sigaction before;
@@ -55,7 +55,7 @@ static void on_sigbus(int signal, siginfo_t *info, void *context)
     }
     (void)signal;
     (void)context;
-    sigaction(SIGBUS, &before, NULL); /* not ours: happens again, and ends the process */
+    sigaction(SIGBUS, &before, NULL); /* not in a region: the fault repeats and ends the process */
 }
 
 struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_max)
@@ -69,8 +69,8 @@ struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_
         free(r);
         return NULL;
     }
-    /* transposes stride through it: a page of 4 KiB each would cost a fault and a place in the TLB
-     */
+    /* transposes stride through scratch; with pages of 4 KiB each stride would cost a fault and a
+     * TLB entry */
     (void)madvise(scratch, scratch_bytes, MADV_HUGEPAGE);
     r->uid_bytes_max = uid_bytes_max;
     r->region[TD_SCRATCH_HANDLE].base = scratch;
@@ -101,7 +101,7 @@ void td_regions_destroy(struct td_regions *r)
     free(r);
 }
 
-static uint64_t held_by(const struct td_regions *r, uint64_t uid)
+static uint64_t bytes_of_uid(const struct td_regions *r, uint64_t uid)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 1; i < r->count; i++)
@@ -110,7 +110,7 @@ static uint64_t held_by(const struct td_regions *r, uint64_t uid)
     return bytes;
 }
 
-/* check returns NULL, or why the file is refused. */
+/* check returns NULL, or a sentence with the reason why the file is refused. */
 static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, td_err *error)
 {
     struct stat st;
@@ -134,11 +134,11 @@ static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t 
         return r->text;
     }
     *error = TD_ERR_NO_MEMORY;
-    if (bytes > r->uid_bytes_max || held_by(r, uid) > r->uid_bytes_max - bytes) {
+    if (bytes > r->uid_bytes_max || bytes_of_uid(r, uid) > r->uid_bytes_max - bytes) {
         snprintf(r->text, sizeof r->text,
-                 "uid %llu shares %llu bytes already, and %llu more pass the limit of %llu: raise "
+                 "uid %llu already shares %llu bytes; %llu more exceed the limit of %llu: raise "
                  "[limits] region",
-                 (unsigned long long)uid, (unsigned long long)held_by(r, uid),
+                 (unsigned long long)uid, (unsigned long long)bytes_of_uid(r, uid),
                  (unsigned long long)bytes, (unsigned long long)r->uid_bytes_max);
         return r->text;
     }
@@ -170,7 +170,7 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
     return TD_OK;
 }
 
-static void unmap_if_free(struct region *g)
+static void unmap_if_unused(struct region *g)
 {
     if (g->released && g->holders == 0)
         unmap(g);
@@ -179,7 +179,7 @@ static void unmap_if_free(struct region *g)
 void td_regions_release(struct td_regions *r, uint32_t handle)
 {
     r->region[handle].released = true;
-    unmap_if_free(&r->region[handle]);
+    unmap_if_unused(&r->region[handle]);
 }
 
 void td_regions_hold(struct td_regions *r, uint32_t handle)
@@ -190,7 +190,7 @@ void td_regions_hold(struct td_regions *r, uint32_t handle)
 void td_regions_let_go(struct td_regions *r, uint32_t handle)
 {
     r->region[handle].holders--;
-    unmap_if_free(&r->region[handle]);
+    unmap_if_unused(&r->region[handle]);
 }
 
 static uint8_t *address(const struct td_regions *r, const struct td_memory *m)
@@ -198,19 +198,19 @@ static uint8_t *address(const struct td_regions *r, const struct td_memory *m)
     return m->handle == TD_NO_MEMORY ? NULL : r->region[m->handle].base + m->offset;
 }
 
-void td_regions_bases(const struct td_regions *r, const struct td_view *view, uint8_t **room,
+void td_regions_bases(const struct td_regions *r, const struct td_view *view, uint8_t **addresses,
                       struct td_bases *bases)
 {
     for (uint32_t i = 0; i < view->ranks; i++) {
-        room[i] = address(r, &view->source[i]);
-        room[view->ranks + i] = address(r, &view->destination[i]);
+        addresses[i] = address(r, &view->source[i]);
+        addresses[view->ranks + i] = address(r, &view->destination[i]);
     }
-    *bases = (struct td_bases){.source = room,
-                               .destination = room + view->ranks,
+    *bases = (struct td_bases){.source = addresses,
+                               .destination = addresses + view->ranks,
                                .scratch = r->region[TD_SCRATCH_HANDLE].base + view->scratch_offset};
 }
 
-/* owner returns whose memory byte `at` of a slice lies in. */
+/* owner returns the handle of the region that holds byte `at` of a slice. */
 static uint32_t owner(const struct td_slice *s, const struct td_view *view, uint64_t at)
 {
     bool destination = s->space == TD_SPACE_DESTINATION;
@@ -223,9 +223,9 @@ uint8_t *td_regions_piece(const struct td_regions *r, const struct td_view *view
                           const struct td_slice *slice, uint64_t offset, uint64_t bytes,
                           uint32_t *handle)
 {
-    uint8_t *room[2 * TD_NODE_RANKS_MAX];
+    uint8_t *addresses[2 * TD_NODE_RANKS_MAX];
     struct td_bases bases;
-    td_regions_bases(r, view, room, &bases);
+    td_regions_bases(r, view, addresses, &bases);
     const uint8_t *piece = td_compute_contiguous(slice, &bases, offset, bytes);
     if (!piece)
         return NULL;
@@ -241,8 +241,8 @@ bool td_regions_any_lost(void)
 uint32_t td_regions_lost(struct td_regions *r)
 {
     for (uint32_t i = 1; i < r->count; i++)
-        if (r->region[i].base && atomic_load(&r->region[i].lost) && !r->region[i].lost_told) {
-            r->region[i].lost_told = true;
+        if (r->region[i].base && atomic_load(&r->region[i].lost) && !r->region[i].lost_reported) {
+            r->region[i].lost_reported = true;
             return i;
         }
     atomic_store(&any_lost, false);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* regions: memory that the daemon has mapped: scratch (handle 0) and what clients share.
+/* regions: memory that the daemon has mapped: scratch (handle 0) and the memory that clients share.
  *
- * A file is mapped only when it cannot shrink or take the machine's memory by surprise: a memfd on
- * tmpfs, sealed against shrinking, whose pages its client has populated. Should a page be lost all
- * the same (SIGBUS), zeroes take the region's place and the region is marked.
- * Owns: the mappings. Invariant: a region stays mapped while something refers to it, released or
- * not. The table belongs to the loop's thread; the signal handler and workers only read it. */
+ * A file is mapped only if it cannot shrink and cannot allocate memory later: a memfd on tmpfs,
+ * sealed against shrinking, whose pages its client has populated. If a page is lost all the same
+ * (SIGBUS), zeroes replace the region and the region is marked as lost.
+ * Owns: the mappings. Invariant: a region stays mapped while it has holders, even if it is
+ * released. The loop's thread changes the table; the signal handler and workers only read it. */
 #ifndef TD_IO_CLIENTS_REGIONS_H
 #define TD_IO_CLIENTS_REGIONS_H
 
@@ -15,28 +15,30 @@
 
 struct td_regions;
 
-/* td_regions_create maps scratch and installs the handler; NULL when there is no memory. */
+/* td_regions_create maps scratch and installs the signal handler. It returns NULL without memory.
+ */
 struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_max);
 void td_regions_destroy(struct td_regions *regions);
 /* td_regions_map maps the file for a client of uid. On an error *text is a sentence. It does not
  * close fd. */
 td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64_t uid,
                       uint32_t *handle, const char **text);
-/* td_regions_release unmaps once nothing refers to the region. */
+/* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
+/* td_regions_hold adds a holder; td_regions_let_go removes one. */
 void td_regions_hold(struct td_regions *regions, uint32_t handle);
 void td_regions_let_go(struct td_regions *regions, uint32_t handle);
-/* td_regions_bases fills in addresses; room is an array of 2 * view->ranks. */
-void td_regions_bases(const struct td_regions *regions, const struct td_view *view, uint8_t **room,
-                      struct td_bases *bases);
-/* td_regions_piece returns the address of bytes [offset, offset + bytes) of a slice, and whose
- * memory it is, when they lie in one piece; else NULL. */
+/* td_regions_bases fills in addresses. `addresses` is an array of 2 * view->ranks. */
+void td_regions_bases(const struct td_regions *regions, const struct td_view *view,
+                      uint8_t **addresses, struct td_bases *bases);
+/* td_regions_piece returns the address of bytes [offset, offset + bytes) of a slice and writes the
+ * handle of their region, if they are contiguous; else NULL. */
 uint8_t *td_regions_piece(const struct td_regions *regions, const struct td_view *view,
                           const struct td_slice *slice, uint64_t offset, uint64_t bytes,
                           uint32_t *handle);
 /* td_regions_lost returns the handle of a region that was lost since the last call, or 0. */
 uint32_t td_regions_lost(struct td_regions *regions);
-/* td_regions_any_lost: whether there is one to be asked for. May be called by workers. */
+/* td_regions_any_lost returns true if td_regions_lost may return a handle. Workers may call it. */
 bool td_regions_any_lost(void);
 
 #endif

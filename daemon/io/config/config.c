@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config_reader.h"
-#include "compute/fft/fft.h"
+#include "config.h"
 
-#include <stdarg.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool td_config_fail(struct td_config_reader *r, const char *format, ...)
-{
-    if (r->failed)
-        return false;
-    r->failed = true;
-    int length = snprintf(r->text, r->text_bytes, "%s:%u:%zu: ", r->file, r->line, r->column);
-    va_list arguments;
-    va_start(arguments, format);
-    if (length >= 0 && (size_t)length < r->text_bytes)
-        vsnprintf(r->text + length, r->text_bytes - (size_t)length, format, arguments);
-    va_end(arguments);
-    return false;
-}
+#include "compute/fft/fft.h"
+#include "config_checks.h"
+#include "config_text.h"
 
 td_err td_config_load(struct td_config *config, const char *file, const char *host, char *text,
                       size_t text_bytes)
@@ -61,7 +50,7 @@ void td_config_default(const char *executable, char *path, size_t bytes)
     size_t length = strlen(executable), before = length - (sizeof tail - 1);
     if (length >= sizeof tail - 1 && strcmp(executable + before, tail) == 0)
         snprintf(prefix, sizeof prefix, "%.*s", (int)before, executable);
-    /* places.cmake has the same rule */
+    /* places.cmake applies the same rule */
     bool usual = strcmp(folder, "etc") == 0;
     if (folder[0] == '/')
         snprintf(path, bytes, "%s/%s", folder, name);
@@ -79,4 +68,19 @@ void td_config_free(struct td_config *config)
         free(config->endpoints[n]);
         config->endpoints[n] = NULL;
     }
+}
+
+bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
+{
+    if (strncmp(endpoint, "ipc:///", 7) == 0 && endpoint[7])
+        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes;
+    const char *colon = strrchr(endpoint, ':');
+    if (strncmp(endpoint, "tcp://", 6) != 0 || !colon || colon < endpoint + 7)
+        return false;
+    char *end = NULL;
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    if (!isdigit((unsigned char)colon[1]) || *end || port == 0 || port >= 65535)
+        return false;
+    return (size_t)snprintf(bulk, bytes, "%.*s:%lu", (int)(colon - endpoint), endpoint, port + 1) <
+           bytes;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config_reader.h"
+#include "config_checks.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config_keys.h"
 #include "hosts.h"
 
 struct host_list {
@@ -13,8 +14,8 @@ struct host_list {
     uint32_t count;
     const char *port;
     const char *host;
-    int64_t here;          /* the host's places: by its name in full, */
-    int64_t alike, alike2; /* or with or without its domain; -1: none */
+    int64_t exact;             /* node with the host's full name */
+    int64_t similar, similar2; /* nodes with the same name but for the domain; -1: none */
     bool endpoints;
 };
 
@@ -29,14 +30,14 @@ static bool add_endpoint(void *user, const char *name)
     else
         snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", name, list->port);
     if (!list->endpoints && strcmp(name, list->host) == 0)
-        list->here = list->count;
-    else if (!list->endpoints && td_hosts_alike(name, list->host))
-        *(list->alike < 0 ? &list->alike : &list->alike2) = list->count;
+        list->exact = list->count;
+    else if (!list->endpoints && td_hosts_similar(name, list->host))
+        *(list->similar < 0 ? &list->similar : &list->similar2) = list->count;
     list->reader->config->endpoints[list->count++] = strdup(endpoint);
     return true;
 }
 
-/* at points the error at a key. */
+/* at sets the place of the error to a key. */
 static void at(struct td_config_reader *r, const char *section, const char *name)
 {
     size_t i = td_config_key_index(td_config_key(section, name));
@@ -52,19 +53,19 @@ static const char *text_of(struct td_config_reader *r, const char *section, cons
     return r->value[td_config_key_index(td_config_key(section, name))];
 }
 
-static int64_t place_of_host(const struct host_list *list)
+static int64_t node_of_host(const struct host_list *list)
 {
-    return list->here >= 0 ? list->here : list->alike;
+    return list->exact >= 0 ? list->exact : list->similar;
 }
 
-static bool settle_coordinates(struct td_config_reader *r, const struct host_list *list)
+static bool set_node(struct td_config_reader *r, const struct host_list *list)
 {
     struct td_config *c = r->config;
     const char *text = text_of(r, "node", "coordinates");
-    int64_t here = place_of_host(list), other = list->here >= 0 ? -1 : list->alike2;
+    int64_t node = node_of_host(list), other = list->exact >= 0 ? -1 : list->similar2;
     if (!text && c->topology.nodes == 1)
-        here = 0;
-    if (!text && here < 0) {
+        node = 0;
+    if (!text && node < 0) {
         at(r, "peers", "hosts");
         return td_config_fail(
             r, "this machine, %s, is not in the host list: set coordinates in [node]", list->host);
@@ -73,11 +74,11 @@ static bool settle_coordinates(struct td_config_reader *r, const struct host_lis
         at(r, "peers", "hosts");
         return td_config_fail(
             r,
-            "this machine, %s, may be %s (node %lld) or %s (node %lld): set coordinates in "
-            "[node]",
-            list->host, c->endpoints[here], (long long)here, c->endpoints[other], (long long)other);
+            "the name of this machine, %s, matches %s (node %lld) and %s (node %lld): set "
+            "coordinates in [node]",
+            list->host, c->endpoints[node], (long long)node, c->endpoints[other], (long long)other);
     }
-    c->node = (uint32_t)here;
+    c->node = (uint32_t)node;
     if (!text)
         return true;
     uint32_t place[TD_DIMENSIONS_MAX] = {0}, d = 0;
@@ -109,7 +110,7 @@ static bool is_loopback(const char *endpoint)
            strncmp(endpoint, "tcp://[::1]:", 12) == 0;
 }
 
-static bool settle_listen(struct td_config_reader *r, bool by_hosts, const char *port)
+static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *port)
 {
     struct td_config *c = r->config;
     const char *listen = text_of(r, "peers", "listen");
@@ -130,13 +131,13 @@ static bool settle_listen(struct td_config_reader *r, bool by_hosts, const char 
     if (c->topology.nodes > 1 && !is_loopback(c->listen) && !c->insecure)
         return td_config_fail(
             r,
-            "listen = %s reaches beyond this machine without keys: set insecure = yes if "
-            "the network is trusted",
+            "listen = %s accepts other machines without encryption: set insecure = yes if "
+            "every host of the network is trusted",
             c->listen);
     return true;
 }
 
-static bool settle_settings(struct td_config_reader *r)
+static bool check_settings(struct td_config_reader *r)
 {
     const char *key = NULL, *wrong = td_settings_check(&r->config->settings, &key);
     if (!wrong)
@@ -148,7 +149,7 @@ static bool settle_settings(struct td_config_reader *r)
     return td_config_fail(r, "%s", wrong);
 }
 
-/* struct place: where a node listens. */
+/* struct place: one endpoint of a node. */
 struct place {
     char at[600];
     uint32_t node;
@@ -162,9 +163,10 @@ static int compare_places(const void *a, const void *b)
     return order ? order : (x->node > y->node) - (x->node < y->node);
 }
 
-/* places_differ: two nodes at one place would each find it taken, or talk to themselves. */
-static bool places_differ(struct td_config_reader *r, const char *key, struct place *place,
-                          uint32_t count)
+/* check_distinct returns false if two endpoints are equal: a node would find its endpoint in use,
+ * or connect to itself. */
+static bool check_distinct(struct td_config_reader *r, const char *key, struct place *place,
+                           uint32_t count)
 {
     qsort(place, count, sizeof *place, compare_places);
     for (uint32_t i = 0; i + 1 < count; i++) {
@@ -172,11 +174,11 @@ static bool places_differ(struct td_config_reader *r, const char *key, struct pl
         if (strcmp(a->at, b->at) != 0)
             continue;
         if (a->bulk == b->bulk)
-            return td_config_fail(r, "%s: nodes %u and %u are both at %s", key, a->node, b->node,
-                                  a->at);
+            return td_config_fail(r, "%s: nodes %u and %u have the same endpoint %s", key, a->node,
+                                  b->node, a->at);
         return td_config_fail(r,
-                              "%s: node %u is at %s, where node %u has its bulk data: bulk data "
-                              "takes the next port",
+                              "%s: node %u has the endpoint %s, which node %u needs for bulk data: "
+                              "bulk data uses the next port",
                               key, a->bulk ? b->node : a->node, a->at, a->bulk ? a->node : b->node);
     }
     return true;
@@ -196,7 +198,7 @@ static bool check_places(struct td_config_reader *r, const char *key)
             good = td_config_fail(r, "%s: %s: expected tcp://address:port or ipc:///path", key,
                                   c->endpoints[n]);
     }
-    good = good && places_differ(r, key, place, 2 * c->topology.nodes);
+    good = good && check_distinct(r, key, place, 2 * c->topology.nodes);
     free(place);
     return good;
 }
@@ -208,7 +210,7 @@ static bool check_port(struct td_config_reader *r, const char *port)
     if (isdigit((unsigned char)port[0]) && !*end && number >= 1 && number <= 65534)
         return true;
     at(r, "peers", "port");
-    return td_config_fail(r, "port = %s: expected 1 to 65534; bulk data takes the next one", port);
+    return td_config_fail(r, "port = %s: expected 1 to 65534; bulk data uses the next port", port);
 }
 
 bool td_config_check(struct td_config_reader *r, const char *host)
@@ -219,9 +221,9 @@ bool td_config_check(struct td_config_reader *r, const char *host)
     struct host_list list = {.reader = r,
                              .port = port,
                              .host = host,
-                             .here = -1,
-                             .alike = -1,
-                             .alike2 = -1,
+                             .exact = -1,
+                             .similar = -1,
+                             .similar2 = -1,
                              .endpoints = endpoints != NULL};
     size_t position = 0;
     if (c->topology.dimensions == 0)
@@ -251,21 +253,6 @@ bool td_config_check(struct td_config_reader *r, const char *host)
                                   shape, c->topology.nodes);
         }
     }
-    return check_places(r, endpoints ? "endpoints" : "hosts") && settle_coordinates(r, &list) &&
-           settle_listen(r, hosts != NULL, port) && settle_settings(r);
-}
-
-bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)
-{
-    if (strncmp(endpoint, "ipc:///", 7) == 0 && endpoint[7])
-        return (size_t)snprintf(bulk, bytes, "%s.bulk", endpoint) < bytes;
-    const char *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", 6) != 0 || !colon || colon < endpoint + 7)
-        return false;
-    char *end = NULL;
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    if (!isdigit((unsigned char)colon[1]) || *end || port == 0 || port >= 65535)
-        return false;
-    return (size_t)snprintf(bulk, bytes, "%.*s:%lu", (int)(colon - endpoint), endpoint, port + 1) <
-           bytes;
+    return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&
+           set_listen(r, hosts != NULL, port) && check_settings(r);
 }

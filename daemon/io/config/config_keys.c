@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config_reader.h"
+#include "config_keys.h"
 #include "base/quantity.h"
 
 #include <ctype.h>
@@ -34,12 +34,12 @@ static bool read_count(struct td_config_reader *r, const struct td_config_key *k
 static bool read_workers(struct td_config_reader *r, const struct td_config_key *k,
                          const char *value)
 {
-    enum { MOST = 1024 }; /* that libuv has */
+    enum { MOST = 1024 }; /* limit of libuv */
     if (!read_count(r, k, value))
         return false;
     if (r->config->workers >= 1 && r->config->workers <= MOST)
         return true;
-    return td_config_fail(r, "%s = %s: there can be 1 to %d", k->name, value, MOST);
+    return td_config_fail(r, "%s = %s: expected 1 to %d", k->name, value, MOST);
 }
 
 static bool read_packet(struct td_config_reader *r, const struct td_config_key *k,
@@ -139,8 +139,10 @@ static bool read_shape(struct td_config_reader *r, const struct td_config_key *k
     return td_config_fail(r, "shape = %s: character %zu: %s", value, position + 1, why);
 }
 
-/* choose returns the place of the value among the key's choices ("a|b|c"), or -1 with the error. */
-static int choose(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+/* choice_index returns the index of the value among the key's choices ("a|b|c"). On an error it
+ * stores the sentence and returns -1. */
+static int choice_index(struct td_config_reader *r, const struct td_config_key *k,
+                        const char *value)
 {
     const char *at = k->choices;
     for (int i = 0; at; i++) {
@@ -156,7 +158,7 @@ static int choose(struct td_config_reader *r, const struct td_config_key *k, con
 static bool read_choice(struct td_config_reader *r, const struct td_config_key *k,
                         const char *value)
 {
-    int i = choose(r, k, value);
+    int i = choice_index(r, k, value);
     if (i < 0)
         return false;
     *(uint8_t *)field(r, k) = (uint8_t)i;
@@ -165,7 +167,7 @@ static bool read_choice(struct td_config_reader *r, const struct td_config_key *
 
 static bool read_flag(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
-    int i = choose(r, k, value);
+    int i = choice_index(r, k, value);
     if (i < 0)
         return false;
     *(bool *)field(r, k) = i == 1;
@@ -175,7 +177,7 @@ static bool read_flag(struct td_config_reader *r, const struct td_config_key *k,
 static bool read_arbitration(struct td_config_reader *r, const struct td_config_key *k,
                              const char *value)
 {
-    int i = choose(r, k, value);
+    int i = choice_index(r, k, value);
     if (i < 0)
         return false;
     r->config->settings.router.arbitration = (enum td_arbitration)i;
@@ -186,7 +188,7 @@ static bool read_rate(struct td_config_reader *r, const struct td_config_key *k,
 {
     if (td_quantity_parse_rate(value, field(r, k)))
         return true;
-    return td_config_fail(r, "%s = %s: expected bytes a second such as 5MB/s", k->name, value);
+    return td_config_fail(r, "%s = %s: expected bytes per second such as 5MB/s", k->name, value);
 }
 
 static bool read_level(struct td_config_reader *r, const struct td_config_key *k, const char *value)
@@ -206,14 +208,14 @@ static bool read_level(struct td_config_reader *r, const struct td_config_key *k
     return td_config_fail(r, "%s = %s: expected error, warning, info or debug", k->name, value);
 }
 
-/* keep_text stores the value until all keys are there; lists grow with each line. */
+/* keep_text stores the value for config_checks. A list grows with each line. */
 static bool keep_text(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
     char **kept = &r->value[td_config_key_index(k)];
     size_t before = *kept ? strlen(*kept) : 0, more = strlen(value);
     char *grown = before + more + 2 < VALUE_MAX ? realloc(*kept, before + more + 2) : NULL;
     if (!grown)
-        return td_config_fail(r, "%s: the list is too long", k->name);
+        return td_config_fail(r, "%s: the list is longer than 64 KiB", k->name);
     if (before)
         grown[before++] = ' ';
     memcpy(grown + before, value, more + 1);
@@ -270,7 +272,7 @@ static const struct td_config_key keys[] = {
     {"log", "level", read_level, 0, false, NULL},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
-_Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "every key has its place in the reader");
+_Static_assert((size_t)KEYS <= (size_t)TD_CONFIG_KEYS_MAX, "the reader has room for every key");
 
 size_t td_config_key_index(const struct td_config_key *k)
 {
@@ -285,7 +287,7 @@ const struct td_config_key *td_config_key(const char *section, const char *name)
     return NULL;
 }
 
-/* distance is Levenshtein's, of short names. */
+/* distance returns the Levenshtein distance of two short names. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[64], m = strlen(b);
@@ -325,7 +327,8 @@ void td_config_sections(char *text, size_t bytes)
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < KEYS && length < bytes; i++)
-        if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0) /* they stand together */
+        if (i == 0 ||
+            strcmp(keys[i].section, keys[i - 1].section) != 0) /* keys of a section are adjacent */
             length += (size_t)snprintf(text + length, bytes - length, "%s%s", length ? ", " : "",
                                        keys[i].section);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config_reader.h"
+#include "config_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "config_keys.h"
+
+enum { LINE_BYTES = 190 };
 
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
@@ -16,30 +20,30 @@ static int handle(void *user, const char *section, const char *name, const char 
         const struct td_config_key *near = td_config_key_nearest(section, name);
         r->column = r->key_column;
         if (!section[0])
-            td_config_fail(r, "%s stands before the first section; %s belongs in [%s]", name,
+            td_config_fail(r, "%s is before the first section; %s belongs in [%s]", name,
                            near->name, near->section);
-        td_config_fail(r, "unknown key %s in [%s]; the nearest known is %s in [%s]", name, section,
-                       near->name, near->section);
+        td_config_fail(r, "unknown key %s in [%s]; the nearest known key is %s in [%s]", name,
+                       section, near->name, near->section);
         return 1;
     }
     size_t i = td_config_key_index(k);
-    bool goes_on = r->last == k;
-    if (goes_on && !k->continues) {
-        td_config_fail(r, "%s takes one value; an indented line goes on with a list", name);
+    bool continues = r->last == k;
+    if (continues && !k->continues) {
+        td_config_fail(r, "%s takes one value; only a list continues on an indented line", name);
         return 1;
     }
-    if (!goes_on && r->seen[i]) {
+    if (!continues && r->seen[i]) {
         r->column = r->key_column;
         td_config_fail(r, "%s in [%s] is set twice: first in %s, line %u", name, section,
                        r->seen_file[i], r->seen_line[i]);
         return 1;
     }
-    if (!goes_on) {
+    if (!continues) {
         r->seen[i] = true;
         r->seen_line[i] = r->line;
         snprintf(r->seen_file[i], sizeof r->seen_file[i], "%s", r->file);
         r->last = k;
-        free(r->value[i]); /* a drop-in replaces the list, it does not add to it */
+        free(r->value[i]); /* a drop-in replaces a list */
         r->value[i] = NULL;
     }
     if (value[0] || !k->continues)
@@ -47,7 +51,7 @@ static int handle(void *user, const char *section, const char *name, const char 
     return 1;
 }
 
-/* cut_comment ends the line before a # or ; that stands at its beginning or after a space. */
+/* cut_comment ends the line before a # or ; at its beginning or after a space. */
 static void cut_comment(char *line)
 {
     for (size_t i = 0; line[i]; i++)
@@ -56,35 +60,35 @@ static void cut_comment(char *line)
             line[i] = '\0';
 }
 
-/* feed gives inih one line, behind what it needs to know of the lines before, so that an error has
- * its line. */
+/* feed passes one line to inih, after the section and key that the line depends on, so that an
+ * error has the line's number. */
 static bool feed(struct td_config_reader *r, const char *line)
 {
     size_t length = strlen(line), begin = strspn(line, " \t");
-    char text[TD_CONFIG_LINE_BYTES * 2 + 128];
+    char text[LINE_BYTES * 2 + 128];
     r->column = r->key_column = begin + 1;
     if (line[begin] == '\0')
         return true;
-    if (length > TD_CONFIG_LINE_BYTES)
+    if (length > LINE_BYTES)
         return td_config_fail(
-            r, "the line is longer than %d characters; lists go on on indented lines",
-            TD_CONFIG_LINE_BYTES);
+            r, "the line is longer than %d characters; a list continues on indented lines",
+            LINE_BYTES);
     if (line[begin] == '[') {
         const char *end = strchr(line, ']');
         r->last = NULL;
         if (!end || (size_t)(end - line) - begin - 1 >= sizeof r->section)
-            return td_config_fail(r, "a section is written [name]");
+            return td_config_fail(r, "expected a section: [name]");
         snprintf(r->section, sizeof r->section, "%.*s", (int)(end - line - (long)begin - 1),
                  line + begin + 1);
         if (td_config_section_known(r->section))
             return true;
         td_config_sections(text, sizeof text);
-        return td_config_fail(r, "unknown section [%s]; there are %s", r->section, text);
+        return td_config_fail(r, "unknown section [%s]; known sections: %s", r->section, text);
     }
     if (begin > 0 && r->last && !strchr(line, '=')) {
         snprintf(text, sizeof text, "[%s]\n%s = %s\n", r->section, r->last->name, line + begin);
         if (ini_parse_string(text, handle, r) != 0)
-            return td_config_fail(r, "the line cannot be read");
+            return td_config_fail(r, "malformed line");
         return !r->failed;
     }
     r->last = NULL;
@@ -107,7 +111,7 @@ bool td_config_read(struct td_config_reader *r, const char *path)
     r->last = NULL;
     FILE *f = fopen(path, "re");
     if (!f)
-        return td_config_fail(r, "cannot open it: %s", strerror(errno));
+        return td_config_fail(r, "cannot open the file: %s", strerror(errno));
     char *line = NULL;
     size_t room = 0;
     ssize_t length = 0;
@@ -119,7 +123,7 @@ bool td_config_read(struct td_config_reader *r, const char *path)
         feed(r, line);
     }
     if (length < 0 && ferror(f))
-        td_config_fail(r, "cannot read it: %s", strerror(errno));
+        td_config_fail(r, "cannot read the file: %s", strerror(errno));
     free(line);
     fclose(f);
     return !r->failed;
@@ -144,7 +148,7 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
     }
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        memset(r->seen, 0, sizeof r->seen); /* a drop-in overrides */
+        memset(r->seen, 0, sizeof r->seen); /* a drop-in may set a key again */
         if (!r->failed)
             td_config_read(r, path);
         free(entries[i]);

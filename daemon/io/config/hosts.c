@@ -7,7 +7,7 @@
 
 enum { NAME_MAX_BYTES = 256, NUMBER_MAX = 1000000 };
 
-/* number reads digits at *at; *width is how many. */
+/* number reads digits at *at and writes their count to *width. */
 static bool number(const char *list, size_t *at, unsigned *value, int *width)
 {
     size_t begin = *at;
@@ -18,7 +18,7 @@ static bool number(const char *list, size_t *at, unsigned *value, int *width)
     return *width > 0;
 }
 
-/* brackets expands prefix[a-b,c]suffix, with one pair of brackets a name. */
+/* brackets expands prefix[a-b,c]suffix. A name has at most one pair of brackets. */
 static const char *brackets(const char *list, size_t *at, const char *prefix,
                             bool (*add)(void *, const char *), void *user)
 {
@@ -26,7 +26,7 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
     while (list[close] && list[close] != ']')
         close++;
     if (!list[close])
-        return "a [ without its ]";
+        return "a [ without ]";
     size_t end = close + 1;
     while (list[end] && list[end] != ',' && !isspace((unsigned char)list[end]) &&
            list[end] != '[' && list[end] != ']')
@@ -41,7 +41,7 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
         if (list[*at] == '-') {
             (*at)++;
             if (!number(list, at, &last, &other) || last < first)
-                return "expected a number that is not below the first";
+                return "expected a number at or above the first";
         }
         if (list[*at] != ',' && list[*at] != ']')
             return "expected -, a comma or ]";
@@ -59,7 +59,7 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
     return NULL;
 }
 
-/* separator passes what stands between two names: a comma, spaces, or both. */
+/* separator skips a comma, spaces, or both between two names. */
 static const char *separator(const char *list, size_t *at, bool first)
 {
     size_t begin = *at;
@@ -68,15 +68,15 @@ static const char *separator(const char *list, size_t *at, bool first)
         if (list[*at] != ',')
             continue;
         if (first || comma)
-            return "there is no name before this comma";
+            return "no name before this comma";
         comma = true;
     }
     if (comma && !list[*at])
-        return "there is no name after the last comma";
+        return "no name after the last comma";
     if (first || *at > begin || !list[*at])
         return NULL;
-    return list[*at] == '['   ? "one pair of brackets a name"
-           : list[*at] == ']' ? "a ] without its ["
+    return list[*at] == '['   ? "a name may have one pair of brackets"
+           : list[*at] == ']' ? "a ] without ["
                               : "the name is too long";
 }
 
@@ -99,7 +99,7 @@ const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char
         if (list[at] == '[')
             wrong = brackets(list, &at, name, add, user);
         else if (list[at] == ']')
-            wrong = "a ] without its [";
+            wrong = "a ] without [";
         else if (!add(user, name))
             wrong = "too many hosts";
         if (wrong) {
@@ -109,7 +109,7 @@ const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char
     }
 }
 
-bool td_hosts_alike(const char *a, const char *b)
+bool td_hosts_similar(const char *a, const char *b)
 {
     size_t length = strcspn(a, ".");
     return length > 0 && length == strcspn(b, ".") && strncmp(a, b, length) == 0 &&

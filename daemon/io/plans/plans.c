@@ -18,14 +18,14 @@ enum { ANSWER_MAX = 16 << 20, HANDLES = 3 };
 struct td_plans {
     uv_loop_t *uv;
     struct td_plans_options options;
-    uv_timer_t timer; /* until a measurement starts; while one runs, until it has taken too long */
+    uv_timer_t timer; /* runs before a measurement starts, and during it as its time limit */
     bool running, stopped, overdue, unsaved;
 
-    /* the measurement under way */
+    /* the measurement in progress */
     struct td_shape shape;
     uv_process_t process;
     uv_pipe_t to, from;
-    unsigned open; /* handles of these three */
+    unsigned open; /* open handles of these three */
     int64_t exit_status;
     int signal;
     char *request, *answer;
@@ -33,9 +33,9 @@ struct td_plans {
     uv_write_t write;
 
     uv_work_t save;
-    char *text; /* being written; NULL: nothing is */
+    char *text; /* the text being written, or NULL */
     int save_error;
-    bool save_told; /* that it does not work */
+    bool save_failed; /* the last write failed */
 };
 
 /* ---- the file ---- */
@@ -52,13 +52,14 @@ static void on_saved(uv_work_t *work, int status)
     free(p->text);
     p->text = NULL;
     bool failed = status < 0 || p->save_error != 0;
-    if (failed && !p->save_told)
-        td_log(TD_LOG_WARNING, "measured plans are lost at the end: %s: %s", p->options.directory,
-               strerror(status < 0 ? -status : p->save_error));
-    p->save_told = failed;
+    if (failed && !p->save_failed)
+        td_log(TD_LOG_WARNING, "cannot save FFT plans: state_directory %s: %s",
+               p->options.directory, strerror(status < 0 ? -status : p->save_error));
+    p->save_failed = failed;
 }
 
-/* save writes on a thread: it waits for the disk. What changes meanwhile is saved the next time. */
+/* save writes on a worker thread, because it waits for the disk. Changes made meanwhile are saved
+ * the next time. */
 static void save(struct td_plans *p)
 {
     p->unsaved = true;
@@ -79,12 +80,12 @@ static void fail(struct td_plans *p, const char *why)
     struct td_fft_record r = {
         .shape = p->shape, .state = TD_FFT_FAILED, .since_s = (uint64_t)time(NULL)};
     td_fft_update(&r);
-    td_log(TD_LOG_WARNING, "the plan of %lld x %lld points (%s) stays an estimate: %s",
+    td_log(TD_LOG_WARNING, "the FFT plan of %lld x %lld points (%s) stays an estimate: %s",
            (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
            td_transform_kind_name((unsigned)p->shape.kind), why);
 }
 
-static bool learn(struct td_plans *p)
+static bool import_answer(struct td_plans *p)
 {
     struct td_fft_record r = {.shape = p->shape,
                               .state = TD_FFT_MEASURED,
@@ -100,26 +101,28 @@ static bool learn(struct td_plans *p)
     r.measured_ns = measured_ns;
     r.planning_ns = planning_ns;
     td_fft_update(&r);
-    td_log(TD_LOG_DEBUG, "measured the plan of %lld x %lld points (%s) in %llu ms",
+    td_log(TD_LOG_DEBUG, "measured the FFT plan of %lld x %lld points (%s) in %llu ms",
            (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
            td_transform_kind_name((unsigned)p->shape.kind), planning_ns / 1000000);
     return true;
 }
 
-/* finish is called when the process has ended and its pipes are closed. */
+/* finish handles the end of the process, after its pipes have closed. */
 static void finish(struct td_plans *p)
 {
     char why[80];
-    snprintf(why, sizeof why, "measuring it ended with %s %d", p->signal ? "signal" : "code",
+    snprintf(why, sizeof why, "the measurement ended with %s %d", p->signal ? "signal" : "code",
              p->signal ? p->signal : (int)p->exit_status);
     uv_timer_stop(&p->timer);
     if (p->overdue)
-        snprintf(why, sizeof why, "measuring it took more than %u s", p->options.seconds);
+        snprintf(why, sizeof why, "the measurement exceeded %u s ([fft] measure_timeout)",
+                 p->options.seconds);
     else if (p->exit_status < 0)
-        snprintf(why, sizeof why, "nothing can be measured: %s", strerror((int)-p->exit_status));
+        snprintf(why, sizeof why, "cannot start the measurement: %s",
+                 strerror((int)-p->exit_status));
     bool ended_well = !p->overdue && p->exit_status == 0 && p->signal == 0;
-    if (!ended_well || !learn(p))
-        fail(p, ended_well ? "measuring it gave no wisdom" : why);
+    if (!ended_well || !import_answer(p))
+        fail(p, ended_well ? "the measurement returned no wisdom" : why);
     free(p->request);
     free(p->answer);
     p->request = p->answer = NULL;
@@ -153,7 +156,7 @@ static void on_exit_status(uv_process_t *process, int64_t status, int signal)
 static void on_written(uv_write_t *write, int status)
 {
     struct td_plans *p = write->data;
-    (void)status; /* a process that does not read ends, and that is seen */
+    (void)status; /* a process that does not read ends, and on_exit_status sees it */
     close_one(&p->to);
 }
 
@@ -176,12 +179,12 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
     if (got > 0) {
         p->answer_bytes += (size_t)got;
         p->answer[p->answer_bytes] = '\0';
-    } else if (got < 0) { /* the end, or no room: an answer that is cut is no wisdom */
+    } else if (got < 0) { /* end of file, or no memory: a truncated answer has no wisdom */
         close_one(stream);
     }
 }
 
-/* spawn returns 0 or libuv's error; the handles are there in either case. */
+/* spawn returns 0 or libuv's error. The handles are initialised in either case. */
 static int spawn(struct td_plans *p)
 {
     char name[] = "torusd", measure[] = "--measure", *arguments[] = {name, measure, NULL};
@@ -202,7 +205,8 @@ static int spawn(struct td_plans *p)
     return error;
 }
 
-/* end_process: one whose end was seen is left alone, its number may be another's. */
+/* end_process kills the process if its end was not seen yet. Otherwise another process may have its
+ * number. */
 static void end_process(struct td_plans *p)
 {
     if (uv_is_active((uv_handle_t *)&p->process))
@@ -216,7 +220,8 @@ static void on_overdue(uv_timer_t *timer)
     end_process(p);
 }
 
-/* compose_request: the planner is told to hurry before it would be killed. */
+/* compose_request returns the request. The planner gets half of the time limit, so that it ends
+ * before it is killed. */
 static char *compose_request(const struct td_plans *p)
 {
     char shape[TD_FFT_LINE_MAX], *text = NULL;
@@ -255,7 +260,7 @@ static void measure(struct td_plans *p)
     close_one(&p->from);
 }
 
-/* ---- when ---- */
+/* ---- schedule ---- */
 
 static void start(struct td_plans *p)
 {
@@ -288,7 +293,7 @@ struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *o
     p->timer.data = p;
     td_fft_set_effort(options->effort);
     if (options->effort != TD_FFT_ESTIMATE && !td_wisdom_load(options->directory, why, sizeof why))
-        td_log(TD_LOG_WARNING, "plans are measured anew: %s", why);
+        td_log(TD_LOG_WARNING, "cannot load FFT plans, measuring again: %s", why);
     return p;
 }
 
@@ -315,7 +320,7 @@ void td_plans_free(struct td_plans *p)
     free(p);
 }
 
-/* ---- for people ---- */
+/* ---- status ---- */
 
 bool td_plans_row(unsigned at, struct td_status_row *row)
 {

@@ -17,9 +17,9 @@
 static const char first_line[] = "torusd wisdom 1\n";
 enum { BYTES_MAX = 64 << 20, PATH = 512 };
 
-/* ---- for which machine ---- */
+/* ---- the machine ---- */
 
-/* value_of returns what follows "name   : " when the line begins so. */
+/* value_of returns the text after "name   : " if the line begins with it, else NULL. */
 static const char *value_of(const char *line, const char *name)
 {
     size_t length = strlen(name);
@@ -29,7 +29,8 @@ static const char *value_of(const char *line, const char *name)
     return *colon == ':' ? colon + 1 + strspn(colon + 1, " \t") : NULL;
 }
 
-/* write_machine writes the second line: wisdom is of one FFTW on one processor. */
+/* write_machine writes the second line. Wisdom is valid for one version of FFTW on one processor.
+ */
 static void write_machine(char *text, size_t size)
 {
     char *line = NULL, model[128] = "unknown";
@@ -54,7 +55,7 @@ static void write_machine(char *text, size_t size)
 
 /* ---- reading ---- */
 
-/* read_file returns the text; NULL: errno. */
+/* read_file returns the text, or NULL with errno. */
 static char *read_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,8 +64,9 @@ static char *read_file(const char *path)
         return NULL;
     size_t size = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0, length = 0;
     char *text = size < BYTES_MAX ? malloc(size + 1) : NULL;
-    for (ssize_t got = 1; text && length < size && got > 0; length += got > 0 ? (size_t)got : 0)
-        got = read(fd, text + length, size - length);
+    for (ssize_t received = 1; text && length < size && received > 0;
+         length += received > 0 ? (size_t)received : 0)
+        received = read(fd, text + length, size - length);
     if (text)
         text[length] = '\0';
     else
@@ -73,7 +75,7 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* skip moves past a line that has to be so. */
+/* skip moves past a line if it equals `line`. */
 static bool skip(char **at, const char *line)
 {
     size_t length = strlen(line);
@@ -82,10 +84,10 @@ static bool skip(char **at, const char *line)
     return same;
 }
 
-static const char damaged[] = "it is damaged";
+static const char damaged[] = "the file is damaged";
 
-/* take_in reads what follows the header; NULL or what is wrong. */
-static const char *take_in(char *text, unsigned records, size_t doubles, size_t floats)
+/* import_body reads the part after the header. It returns NULL or an error. */
+static const char *import_body(char *text, unsigned records, size_t doubles, size_t floats)
 {
     struct td_fft_record record;
     char *at = text;
@@ -103,11 +105,11 @@ static const char *take_in(char *text, unsigned records, size_t doubles, size_t 
     at[doubles] = '\0';
     bool good = second && td_fft_import(at, true) && td_fft_import(second, false);
     free(second);
-    return good ? NULL : "FFTW does not take its wisdom";
+    return good ? NULL : "FFTW rejects its wisdom";
 }
 
-/* use returns NULL or why the text cannot be used. */
-static const char *use(char *text)
+/* import_text returns NULL, or the reason why the text is unusable. */
+static const char *import_text(char *text)
 {
     char machine[400];
     unsigned records = 0;
@@ -117,7 +119,7 @@ static const char *use(char *text)
     if (!skip(&text, first_line))
         return damaged;
     if (!skip(&text, machine))
-        return "it is of another FFTW or processor";
+        return "the file is of another FFTW or processor";
     char *end = strchr(text, '\n');
     if (!end || sscanf(text, "hash %" SCNx64, &hash) != 1 ||
         td_hash_bytes(end + 1, strlen(end + 1)) != hash)
@@ -126,7 +128,7 @@ static const char *use(char *text)
     end = strchr(text, '\n');
     if (!end || sscanf(text, "records %u double %zu float %zu", &records, &doubles, &floats) != 3)
         return damaged;
-    return take_in(end + 1, records, doubles, floats);
+    return import_body(end + 1, records, doubles, floats);
 }
 
 static void path_of(const char *directory, char *path)
@@ -141,7 +143,7 @@ bool td_wisdom_load(const char *directory, char *why, size_t size)
     char *text = read_file(path);
     if (!text && (errno == ENOENT || errno == ENOTDIR))
         return true;
-    const char *wrong = text ? use(text) : strerror(errno);
+    const char *wrong = text ? import_text(text) : strerror(errno);
     free(text);
     if (!wrong)
         return true;
@@ -152,7 +154,7 @@ bool td_wisdom_load(const char *directory, char *why, size_t size)
 
 /* ---- writing ---- */
 
-/* write_records returns how many it wrote. */
+/* write_records writes the records and returns their number. */
 static unsigned write_records(FILE *f)
 {
     struct td_fft_record record;
@@ -168,7 +170,7 @@ static unsigned write_records(FILE *f)
     return count;
 }
 
-/* compose_body returns what is hashed; NULL: no memory. */
+/* compose_body returns the hashed part of the file, or NULL without memory. */
 static char *compose_body(const char *doubles, const char *floats)
 {
     char *records = NULL, *body = NULL;
@@ -202,11 +204,11 @@ char *td_wisdom_compose(void)
 static bool write_all(int fd, const char *text)
 {
     for (size_t left = strlen(text); left > 0;) {
-        ssize_t put = write(fd, text, left);
-        if (put < 0 && errno != EINTR)
+        ssize_t written = write(fd, text, left);
+        if (written < 0 && errno != EINTR)
             return false;
-        left -= put > 0 ? (size_t)put : 0;
-        text += put > 0 ? put : 0;
+        left -= written > 0 ? (size_t)written : 0;
+        text += written > 0 ? written : 0;
     }
     return fsync(fd) == 0;
 }
