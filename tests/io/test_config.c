@@ -176,9 +176,9 @@ static void nonsense_about_the_torus_is_refused_at_its_key(void **state)
         {"queue_slots = 257", "queue_slots must be"},
         {"patience = 0", "patience must be"},
         {"straight = 2000000", "straight must be"},
-        {"link_rate = 100kB/s", "link_rate must let a packet pass within a second"},
+        {"link_rate = 100kB/s", "link_rate must transmit a packet within 1 s"},
         {"link_rate = 2000GB/s", "link_rate must be at most"},
-        {"link_rate = fast", "bytes a second"},
+        {"link_rate = fast", "bytes per second"},
         {"link_latency = 2s", "link_latency must be at most 1 s"},
         {"link_latency = 5 parsecs", "expected a duration"},
         {"alltoall = fast", "auto|random|phased|pairwise|two-phase"},
@@ -421,10 +421,10 @@ static void nodes_at_one_place_are_refused(void **state)
     } cases[] = {
         {"hosts = a,b,a", "nodes 0 and 2", "tcp://a:7117"},
         {"endpoints = tcp://a:1,tcp://b:1,tcp://b:1", "nodes 1 and 2", "tcp://b:1"},
-        {"endpoints = tcp://a:1,tcp://b:1,tcp://a:2", "node 2 is at tcp://a:2",
-         "node 0 has its bulk"},
-        {"endpoints = ipc:///a.bulk,ipc:///b,ipc:///a", "node 0 is at ipc:///a.bulk",
-         "node 2 has its bulk"},
+        {"endpoints = tcp://a:1,tcp://b:1,tcp://a:2", "node 2 has the endpoint tcp://a:2",
+         "node 0 needs for bulk data"},
+        {"endpoints = ipc:///a.bulk,ipc:///b,ipc:///a", "node 0 has the endpoint ipc:///a.bulk",
+         "node 2 needs for bulk data"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[256];

@@ -438,7 +438,7 @@ static void second_daemon_is_told_who_has_its_sockets(void **state)
              (int)daemon_pid[0]);
     start_refused(words);
     int fd = open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    start_refused("is no socket");
+    start_refused("is not a socket");
     assert_int_equal(access(path, F_OK), 0);
     close(fd);
     stop();

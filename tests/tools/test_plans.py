@@ -80,7 +80,7 @@ class Plans(unittest.TestCase):
                 done = self.daemon("wisdom", f"{CTL} plans")
                 self.assertEqual(done.returncode, 0)
                 self.assertIn("no plans yet", done.stdout)
-                self.assertRegex(done.stdout + done.stderr, f"{path}: it {why}")
+                self.assertRegex(done.stdout + done.stderr, f"{path}: the file {why}")
                 self.assertFalse(os.path.exists(path))
 
 
