@@ -154,34 +154,47 @@ static void take_message(struct td_core *core, uint32_t from, const struct td_me
     case TD_MESSAGE_UNJOIN:
     case TD_MESSAGE_REFUSE:
     case TD_MESSAGE_MEMBERS:
+    case TD_MESSAGE_RANK_LEFT:
         td_job_message(core, from, m);
         return;
     case TD_MESSAGE_RANK_LOST:
     case TD_MESSAGE_NODE_LOST:
-        if (m->kind == TD_MESSAGE_NODE_LOST && m->instance == 0)
-            core->fabric->neighbour_lost(core, from, m);
         td_communicator_notice(core, from, m);
         return;
     case TD_MESSAGE_DELIVERED:
-        core->fabric->delivered(core, from, m->token);
+        core->fabric->delivered(core, from, m->u.delivered.ticket);
+        return;
+    case TD_MESSAGE_NEIGHBOUR_LOST:
+    case TD_MESSAGE_NEIGHBOUR_BACK:
+        core->fabric->neighbour_lost(core, from, m);
         return;
     case TD_MESSAGE_RESUME: /* the link has dealt with it */
         return;
-    case TD_MESSAGE_SHRINK:
+    case TD_MESSAGE_SHRINK_ASK:
+    case TD_MESSAGE_SHRINK_VOTE:
+    case TD_MESSAGE_SHRINK_ACCEPTED_BEFORE:
+    case TD_MESSAGE_SHRINK_PROPOSE:
+    case TD_MESSAGE_SHRINK_ACCEPT:
+    case TD_MESSAGE_SHRINK_DECIDED:
+    case TD_MESSAGE_SHRINK_NOBODY:
+        td_shrink_message(core, td_communicator_find(core, m->instance, m->group), from, m);
+        return;
     case TD_MESSAGE_SYNC:
     case TD_MESSAGE_ARRIVE:
+    case TD_MESSAGE_REPORT:
     case TD_MESSAGE_FLOOD:
     case TD_MESSAGE_RELEASE:
+    case TD_MESSAGE_VERDICT:
+    case TD_MESSAGE_ANNOUNCE_AGAIN:
     case TD_MESSAGE_WAITING:
     case TD_MESSAGE_APPEAL:
+    case TD_MESSAGE_RANK_GONE:
         break;
     }
     c = td_communicator_find(core, m->instance, m->group);
-    if (m->kind == TD_MESSAGE_SHRINK) {
-        td_shrink_message(core, c, from, m);
-    } else if (c && m->kind == TD_MESSAGE_SYNC) {
+    if (c && m->kind == TD_MESSAGE_SYNC) {
         td_sync_message(core, c, from, m);
-    } else if (c && m->kind == TD_MESSAGE_APPEAL) {
+    } else if (c && (m->kind == TD_MESSAGE_APPEAL || m->kind == TD_MESSAGE_RANK_GONE)) {
         td_communicator_appeal(core, c, m);
     } else if (c) {
         td_operation_message(core, c, from, m);
@@ -334,7 +347,7 @@ static void fetch(const struct td_core *core, const struct td_event *e)
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
         __builtin_prefetch(&core->link[e->u.tree.node], 1);
         if (e->u.tree.message->kind == TD_MESSAGE_DELIVERED)
-            core->fabric->prefetch_ticket(core, e->u.tree.message->token);
+            core->fabric->prefetch_ticket(core, e->u.tree.message->u.delivered.ticket);
     }
 }
 

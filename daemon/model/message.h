@@ -114,7 +114,8 @@ enum td_status_section {
 
 /* What the numbers of the QUEUES section are: those of the node, */
 enum td_queues_number {
-    TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct one the row ends here and is the only one */
+    TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct one the row ends here and is the only
+                         one */
     TD_QUEUES_PACKET_BYTES,
     TD_QUEUES_LINK_RATE,
     TD_QUEUES_SLOTS, /* bounds: struct td_router_rules */
@@ -223,27 +224,47 @@ struct td_reply {
     } u;
 };
 
-/* ---- daemon > daemon, over the combining tree ---- */
+/* ---- daemon > daemon, tree messages ---- */
+
+/* TD_MESSAGE_KINDS lists every kind of tree message: its number, which is also its number on the
+ * wire (proto/peer.proto), its name, and the member of the union that holds its fields. A kind X
+ * has `struct td_message_x` below, a codec in wire/peer.c and a row in tests/wire/forms.c; the
+ * compiler refuses a kind that lacks one of them. Numbers are never used again. */
+#define TD_MESSAGE_KINDS(X)                                                                        \
+    X(1, HEARTBEAT, heartbeat)                                                                     \
+    X(2, JOIN, join)                                                                               \
+    X(3, UNJOIN, unjoin)                                                                           \
+    X(4, REFUSE, refuse)                                                                           \
+    X(5, MEMBERS, members)                                                                         \
+    X(6, ARRIVE, arrive)                                                                           \
+    X(7, RELEASE, release)                                                                         \
+    X(8, WAITING, waiting)                                                                         \
+    X(9, APPEAL, appeal)                                                                           \
+    X(10, RANK_LOST, rank_lost)                                                                    \
+    X(11, NODE_LOST, node_lost)                                                                    \
+    X(12, SYNC, sync)                                                                              \
+    X(13, DELIVERED, delivered)                                                                    \
+    X(14, RESUME, resume)                                                                          \
+    X(15, FLOOD, flood)                                                                            \
+    X(16, SHRINK_ASK, shrink_ask)                                                                  \
+    X(17, SHRINK_VOTE, shrink_vote)                                                                \
+    X(18, SHRINK_ACCEPTED_BEFORE, shrink_accepted_before)                                          \
+    X(19, SHRINK_PROPOSE, shrink_propose)                                                          \
+    X(20, SHRINK_ACCEPT, shrink_accept)                                                            \
+    X(21, SHRINK_DECIDED, shrink_decided)                                                          \
+    X(22, SHRINK_NOBODY, shrink_nobody)                                                            \
+    X(23, RANK_LEFT, rank_left)                                                                    \
+    X(24, REPORT, report)                                                                          \
+    X(25, VERDICT, verdict)                                                                        \
+    X(26, ANNOUNCE_AGAIN, announce_again)                                                          \
+    X(27, RANK_GONE, rank_gone)                                                                    \
+    X(28, NEIGHBOUR_LOST, neighbour_lost)                                                          \
+    X(29, NEIGHBOUR_BACK, neighbour_back)
 
 enum td_message_kind {
-    TD_MESSAGE_HEARTBEAT = 1, /* parent <> child: who is up */
-    TD_MESSAGE_JOIN,          /* node > node 0: a process wants to join */
-    TD_MESSAGE_UNJOIN,        /* node > node 0: it changed its mind, left or died */
-    TD_MESSAGE_REFUSE,        /* node 0 > node: a join failed */
-    TD_MESSAGE_MEMBERS,       /* node 0 > slot 0 > tree: a piece of a formed job's membership */
-    TD_MESSAGE_ARRIVE,        /* child > parent: all below have arrived (or, partial, who has) */
-    TD_MESSAGE_RELEASE,       /* parent > child: the verdict */
-    TD_MESSAGE_WAITING,       /* parent > child: who has arrived so far */
-    TD_MESSAGE_APPEAL,        /* node > root: end this operation (cancel, time limit, lost rank) */
-    TD_MESSAGE_RANK_LOST,     /* root > children: a rank left or died */
-    TD_MESSAGE_NODE_LOST, /* flooded in a group: a node of it is gone; of instance 0, to all nodes:
-                             a neighbour of the sender in the torus is lost, or (last) back */
-    TD_MESSAGE_SYNC,      /* among the nodes of a SYNC step: this one has come so far */
-    TD_MESSAGE_DELIVERED, /* destination > origin: a message of the torus is complete */
-    TD_MESSAGE_RESUME, /* end > end of a link: what has come in the sessions there are; poll: answer
-                        */
-    TD_MESSAGE_FLOOD,  /* to the next in a ring: a block of an operation that is flooded */
-    TD_MESSAGE_SHRINK, /* of those that are left of a group, who make a new one (shrink.h) */
+#define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),
+    TD_MESSAGE_KINDS(TD_MESSAGE_KIND_VALUE)
+#undef TD_MESSAGE_KIND_VALUE
 };
 
 /* struct td_witness: a call and a rank that made it. */
@@ -252,54 +273,264 @@ struct td_witness {
     uint32_t rank;
 };
 
-struct td_member_run { /* ranks first .. first + count - 1 are on `node` */
+/* struct td_member_run: ranks first .. first + count - 1 run on `node`. */
+struct td_member_run {
     uint32_t first, count, node;
-    uint64_t token; /* a join with rank "any" that got rank `first`; else 0 */
+    uint64_t token; /* of the join that got rank `first`; those of the next ranks follow it */
 };
 
+/* struct td_bitmap: a set of nodes, of ranks or of operations. Member n is bit n % 8 of byte n / 8.
+ * bytes 0: no set. */
+struct td_bitmap {
+    const uint8_t *bits;
+    uint32_t bytes;
+};
+
+/* struct td_message_payload: data of an operation that travels inside a tree message. */
+struct td_message_payload {
+    const uint8_t *data;
+    uint32_t bytes;
+};
+
+/* Parent and child in the node tree, both ways: which nodes are up. Sent without a number. */
+struct td_message_heartbeat {
+    struct td_bitmap up; /* the nodes that the sender knows to be up */
+};
+
+/* Node > node 0: a process of the sender asks to join a job. */
+struct td_message_join {
+    uint64_t token; /* names the join at its node */
+    uint64_t uid;   /* user of the process */
+    uint64_t pid;
+    int64_t timeout_ns; /* until all ranks have joined */
+    const char *name;   /* of the job */
+    uint32_t size;      /* ranks of the job */
+    uint32_t rank;      /* that the process asks for; UINT32_MAX: any */
+    bool is_reminder;   /* the join was sent before, over a link that did not fail since */
+};
+
+/* Node > node 0: a process withdraws its join; the job has not formed yet. */
+struct td_message_unjoin {
+    uint64_t token; /* of the join */
+};
+
+/* Node 0 > node: a join failed. */
+struct td_message_refuse {
+    uint64_t token; /* of the join */
+    td_err error;
+    const char *text; /* the sentence that goes with error */
+};
+
+/* Node 0 > node of slot 0 > along the job's tree: one piece of the membership of a new job. */
+struct td_message_members {
+    uint64_t uid;       /* of the job's user */
+    const char *name;   /* of the job */
+    uint32_t size;      /* ranks of the job */
+    bool is_last_piece; /* the membership is complete with this message */
+    uint32_t runs;
+    const struct td_member_run *run; /* at most TD_MEMBERS_PER_MESSAGE */
+};
+
+/* Child > parent: all ranks below have arrived at the operation. */
+struct td_message_arrive {
+    struct td_witness least, greatest; /* of the calls below, in the order of td_call_compare */
+    bool no_room;                      /* some node below could not reserve its memory */
+    struct td_survey survey;           /* sum over the ranks below; zero without counts by rank */
+    struct td_message_payload
+        payload; /* contributions of the ranks below. In an action the slice holds it */
+};
+
+/* Child > parent: not all ranks below have arrived yet. */
+struct td_message_report {
+    struct td_bitmap arrived; /* the ranks that the sender knows to have arrived */
+};
+
+/* Parent > child: all ranks have arrived; the operation runs. */
+struct td_message_release {
+    struct td_message_payload payload; /* the combined result. In an action the slice holds it */
+};
+
+/* Parent > child: the operation ends with an error. */
+struct td_message_verdict {
+    td_err error;
+    const char *text; /* the sentence that goes with error */
+};
+
+/* Parent > child, or refusing node > sender: announce the operation again. */
+struct td_message_announce_again {
+    bool is_surveyed;        /* compile with `survey` and announce at once; else memory was short
+                                and the operation is announced after a pause */
+    struct td_survey survey; /* sum over all ranks */
+};
+
+/* Parent > child: which ranks have arrived at the operation so far. */
+struct td_message_waiting {
+    struct td_bitmap arrived; /* the ranks that the sender knows to have arrived */
+    bool reply_requested; /* send a REPORT now, and a veto if that is still possible (flood.h) */
+};
+
+/* Node > root, along the tree: end this operation. */
+struct td_message_appeal {
+    td_err error; /* with which it should end */
+    const char *text;
+    bool is_veto; /* the sender has not flooded its block, and never will (flood.h) */
+};
+
+/* Node > root, along the tree: a rank of the sender's subtree left or died. */
+struct td_message_rank_gone {
+    uint32_t rank;
+    td_err error; /* with which operations that need the rank end */
+    const char *text;
+};
+
+/* Root > all, along the tree: no operation is released any more, since a rank left or died. */
+struct td_message_rank_lost {
+    uint32_t rank; /* UINT32_MAX: not known any more */
+    td_err error;  /* with which operations that need the rank end */
+    const char *text;
+    /* Where operations are flooded: all operations before `good_first` were good, and so is
+     * operation good_first + i if bit i is set. Good means released, whatever happens later. */
+    uint64_t good_first;
+    struct td_bitmap good;
+};
+
+/* Flooded in the tree of a group: a node of the group is lost. */
+struct td_message_node_lost {
+    uint32_t node;
+    bool notify_all; /* the lost node has no neighbours in the tree that notify the others: the
+                        receiver notifies every node of the group */
+    const char *text;
+};
+
+/* Among the nodes of a SYNC step: the sender and those it has heard of have come to the step. */
+struct td_message_sync {
+    uint32_t family;     /* of the step in the program */
+    uint32_t round;      /* of the dissemination, from 0 */
+    uint64_t step_index; /* of the step in its family */
+};
+
+/* Destination > origin: a message of the routed fabric is complete. */
+struct td_message_delivered {
+    uint64_t ticket; /* the origin's name of the message */
+};
+
+/* End > end of a link: what the sender has received. Sent without a number; what it counts besides
+ * packets is in the envelope. */
+struct td_message_resume {
+    uint64_t packets_received; /* in the receiver's session that the envelope names */
+    bool reply_requested;      /* answer with a RESUME */
+};
+
+/* Node > next node of a ring: a block of a flooded operation (flood.h). */
+struct td_message_flood {
+    uint32_t ring;             /* of the program, from 0 */
+    bool is_backward;          /* the block travels against the order of the ring */
+    uint32_t hops;             /* that the block has travelled in the ring, this one included */
+    struct td_witness witness; /* the sender's call */
+    struct td_message_payload payload; /* the block */
+};
+
+/* Messages of a shrink travel between its coordinator and the other nodes of the group, without the
+ * tree (shrink.h). All begin with `shrink`, so it can be read whatever the kind. In all of them:
+ *   shrink   counts the shrinks of the group, from 0
+ *   view     a hash of the set of ranks that the sender knows to be lost: equal for equal sets */
+
+/* struct td_outcome: what a shrink comes to. */
+struct td_outcome {
+    td_err error;          /* TD_OK: the survivors form a group */
+    const char *text;      /* the sentence that goes with error */
+    struct td_bitmap lost; /* the ranks that are not in the new group */
+};
+
+/* Coordinator > node: vote. */
+struct td_message_shrink_ask {
+    uint64_t shrink, view;
+    struct td_bitmap lost; /* the ranks that the sender knows to be lost */
+    bool is_last_call;     /* a rank that has not called by now is reported as missing */
+    bool gave_up_receiver; /* the sender counts all ranks of the receiver as lost */
+};
+
+/* Node > coordinator: a vote. */
+struct td_message_shrink_vote {
+    uint64_t shrink, view;
+    struct td_bitmap lost;    /* the ranks that the sender knows to be lost */
+    struct td_bitmap missing; /* the sender's local ranks that have not called; no set: all have */
+    td_err error;             /* why a local rank waits no longer; TD_OK: all wait */
+    const char *text;         /* the sentence that goes with error */
+};
+
+/* Node > coordinator, before its vote: the outcome that it accepted in an earlier round. */
+struct td_message_shrink_accepted_before {
+    uint64_t shrink;
+    uint32_t round; /* in which it was accepted, from 1 */
+    struct td_outcome outcome;
+};
+
+/* Coordinator > node: accept this outcome. */
+struct td_message_shrink_propose {
+    uint64_t shrink, view;
+    struct td_outcome outcome;
+};
+
+/* Node > coordinator: the outcome proposed for this view is accepted. */
+struct td_message_shrink_accept {
+    uint64_t shrink, view;
+};
+
+/* Coordinator > node, or any node > a late voter: the outcome is decided. */
+struct td_message_shrink_decided {
+    uint64_t shrink;
+    uint64_t made; /* instance of the new group; 0: there is none */
+    struct td_outcome outcome;
+};
+
+/* Node > sender: no rank of the group is left here, or none can take part. */
+struct td_message_shrink_nobody {
+    uint64_t shrink;
+};
+
+/* Node > node 0: a rank of a job that has formed left or died. */
+struct td_message_rank_left {
+    uint32_t rank; /* in the job's world */
+};
+
+/* Node > all nodes of the routed fabric: a torus neighbour of the sender is lost. */
+struct td_message_neighbour_lost {
+    uint32_t node; /* the neighbour */
+};
+
+/* Node > all nodes of the routed fabric: a torus neighbour that was lost is back. */
+struct td_message_neighbour_back {
+    uint32_t node; /* the neighbour */
+};
+
+/* struct td_message: an envelope, and the fields of its kind. A field of the envelope that a
+ * message does not need is 0. SYNC and DELIVERED are sent far more often than the others: the
+ * envelope and their fields fill one cache line. */
 struct td_message {
     enum td_message_kind kind;
-    uint64_t instance; /* of the job */
-    uint32_t group;    /* within the job; 0 is the world */
-    uint64_t sequence; /* of the operation */
-    td_err error;      /* REFUSE, RELEASE, APPEAL, RANK_LOST */
-    const char *text;  /* sentence that goes with error; "" if none */
-    uint32_t rank;     /* RANK_LOST, APPEAL, JOIN (UINT32_MAX: any), UNJOIN; SYNC: the round;
-                          SHRINK: that of an ending; FLOOD: twice the ring's number, plus 1
-                          backwards */
-    uint32_t node;     /* NODE_LOST: which; JOIN, UNJOIN: whose client */
-    /* the link's, as in a packet (link.h). number: place in the session from 1; 0: outside of it */
-    uint32_t session, counts_session;
-    uint64_t number, received;
-    uint64_t packets_received; /* RESUME */
-    /* JOIN, UNJOIN, REFUSE, MEMBERS */
-    uint64_t token; /* names the join at its node; SYNC: the step's index; DELIVERED: the ticket;
-                       SHRINK: names the round, DECIDED: the instance of what is made */
-    uint64_t uid, pid;
-    uint32_t size; /* SYNC: the step's family; FLOOD: hops that the block has come with this one;
-                      SHRINK: enum td_shrink_stage */
-    int64_t timeout_ns;
-    const char *name;
-    bool last; /* MEMBERS: the final piece; NODE_LOST: it is back, or has no part of the group;
-                  SHRINK: shrink.h; APPEAL: the sender has not told its neighbours, and never will
-                  (flood.h) */
-    uint32_t members;
-    const struct td_member_run *member; /* at most TD_MEMBERS_PER_MESSAGE */
-    /* ARRIVE, FLOOD */
-    struct td_witness least, greatest;
-    bool partial;            /* only a report of who has arrived below */
-    bool no_room;            /* memory could not be reserved; RELEASE: announce again, later */
-    bool surveyed;           /* RELEASE: announce again, now that this is known: */
-    struct td_survey survey; /* ARRIVE, RELEASE: of a call with parts */
-    bool poll; /* WAITING: report at once; RESUME: answer; JOIN: asked after; SHRINK: shrink.h */
-    /* bitmap: HEARTBEAT nodes up; ARRIVE, WAITING ranks arrived; SHRINK ranks lost */
-    const uint8_t *bitmap;
-    uint32_t bitmap_bytes;
-    /* ARRIVE, RELEASE, FLOOD: the payload that rides along; of the first two in an action it is a
-     * slice */
-    const uint8_t *payload;
-    uint32_t payload_bytes;
+    /* the link's, as in a packet (link.h) */
+    uint32_t session;        /* the sender's session of the link */
+    uint32_t counts_session; /* the receiver's session, which `received` is about */
+    uint32_t group;          /* within the job: 0 is the world, TD_GROUP_MADE any other */
+    uint64_t number;         /* the message's place in the session, from 1; 0: outside of it */
+    uint64_t received;       /* messages that the sender has received in counts_session */
+    uint64_t instance;       /* of the group that the message is about */
+    uint64_t sequence;       /* of the group's operation that the message is about */
+    union {
+#define TD_MESSAGE_KIND_MEMBER(number, NAME, name) struct td_message_##name name;
+        TD_MESSAGE_KINDS(TD_MESSAGE_KIND_MEMBER)
+#undef TD_MESSAGE_KIND_MEMBER
+    } u;
 };
+
+/* td_message_load sets the payload of an ARRIVE or a RELEASE. */
+static inline void td_message_load(struct td_message *m, const uint8_t *data, uint32_t bytes)
+{
+    struct td_message_payload *payload =
+        m->kind == TD_MESSAGE_ARRIVE ? &m->u.arrive.payload : &m->u.release.payload;
+    *payload = (struct td_message_payload){data, bytes};
+}
 
 /* ---- daemon > daemon, bulk ---- */
 

@@ -99,14 +99,13 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     else if (ride > 0)
         memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, 0, (uint64_t)ride,
                     payload);
-    if (ride > 0) {
-        m.payload = payload;
-        m.payload_bytes = (uint32_t)ride;
-    }
+    if (ride > 0)
+        td_message_load(&m, payload, (uint32_t)ride);
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
     assert(size > 0); /* it fits */
     sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
-    if (m.kind == TD_MESSAGE_RELEASE && sim->options.observer.release)
+    bool answers = m.kind == TD_MESSAGE_RELEASE || m.kind == TD_MESSAGE_ANNOUNCE_AGAIN;
+    if (answers && sim->options.observer.release)
         sim->options.observer.release(sim->options.observer.me, sim->now);
     if (m.number && !sim->options.modelled) { /* no modelled link loses anything */
         bool kept =

@@ -118,7 +118,6 @@ static void message(struct td_sim *sim, struct event *e)
         assert(error == TD_OK);
     } else {
         memcpy(m, e->head, sizeof e->head);
-        m->text = "";
     }
     sim_trace(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m->kind,
               e->from, (unsigned long long)m->sequence);

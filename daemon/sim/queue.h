@@ -32,8 +32,10 @@ enum happening {
     LANDING, /* some of a packet's payload is there, and lies where it is to be */
 };
 
-/* All that DELIVERED and SYNC use of a message. */
-#define QUEUE_MESSAGE_HEAD offsetof(struct td_message, timeout_ns)
+/* The bytes of a message that a DELIVERED or a SYNC uses. */
+#define QUEUE_MESSAGE_HEAD (offsetof(struct td_message, u) + sizeof(struct td_message_sync))
+_Static_assert(sizeof(struct td_message_delivered) <= sizeof(struct td_message_sync),
+               "a DELIVERED fits where a SYNC does");
 
 struct event {
     struct event *next; /* the queue's; of what was taken, what comes after it */

@@ -11,9 +11,10 @@
 
 #include "model/message.h"
 
-/* Version of the local and of the peer protocol. Another major is refused; one minor back between
- * daemons is accepted. */
+/* Version of the protocol between a client and its daemon. Another major is refused. */
 enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 0 };
+/* Version of the protocol between daemons. Another major is refused; one minor back is accepted. */
+enum { TD_WIRE_PEER_MAJOR = 4, TD_WIRE_PEER_MINOR = 0 };
 
 /* A local datagram starts with these 8 bytes: 'T' 'o' 'r' 'u', major, minor, type (u16 LE: a
  * td_request_kind, or 0x100 + td_reply_kind). */

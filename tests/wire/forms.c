@@ -284,53 +284,6 @@ struct td_greeting some_greeting(void)
                                 .text = text(500)};
 }
 
-/* some_message fits TD_TREE_MESSAGE_MAX: members, bitmap or payload, not all at their largest. */
-struct td_message some_message(enum td_message_kind kind)
-{
-    struct td_message m = {.kind = kind,
-                           .instance = draw(),
-                           .group = wide32(),
-                           .sequence = wide(),
-                           .error = some_error(),
-                           .text = text(200),
-                           .rank = wide32(),
-                           .node = wide32(),
-                           .session = wide32(),
-                           .counts_session = wide32(),
-                           .number = wide(),
-                           .received = wide(),
-                           .packets_received = wide(),
-                           .token = wide(),
-                           .uid = wide(),
-                           .pid = wide(),
-                           .size = wide32(),
-                           .timeout_ns = wide_signed(),
-                           .name = text(TD_NAME_MAX - 1),
-                           .last = below(2),
-                           .partial = below(2),
-                           .no_room = below(2),
-                           .poll = below(2)};
-    uint64_t load = below(4);
-    if (load == 1) {
-        static struct td_member_run member[65];
-        m.members = (uint32_t)below(65);
-        m.member = member;
-        for (uint32_t i = 0; i < m.members; i++)
-            member[i] = (struct td_member_run){wide32(), wide32(), wide32(), wide()};
-    } else if (load == 2) {
-        m.bitmap_bytes = 1 + (uint32_t)below(TD_BITMAP_BYTES_MAX);
-        m.bitmap = blob(m.bitmap_bytes);
-    } else if (load == 3) {
-        m.payload_bytes = 1 + (uint32_t)below(TD_RIDE_BYTES_MAX);
-        m.payload = blob(m.payload_bytes);
-    }
-    if (kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_FLOOD) {
-        m.least = (struct td_witness){some_call(), wide32()};
-        m.greatest = (struct td_witness){some_call(), wide32()};
-    }
-    return m;
-}
-
 struct td_packet some_packet(void)
 {
     struct td_packet p = {.kind = below(2) ? TD_PACKET_DATA : TD_PACKET_CREDIT,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forms: messages of every kind, drawn from a seed. What they point to is valid for a few more
+/* forms: requests, replies, greetings and packets, drawn from a seed; messages.h has the tree
+ * messages. What they point to is valid for a few more
  * draws only. */
 #ifndef TD_TESTS_WIRE_FORMS_H
 #define TD_TESTS_WIRE_FORMS_H
@@ -18,7 +19,6 @@ struct td_call some_call(void);
 struct td_request some_request(enum td_request_kind kind);
 struct td_reply some_reply(enum td_reply_kind kind);
 struct td_greeting some_greeting(void);
-struct td_message some_message(enum td_message_kind kind);
 struct td_packet some_packet(void);
 
 #endif

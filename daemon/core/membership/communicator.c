@@ -353,17 +353,18 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
     if (!c)
         return;
     if (m->kind == TD_MESSAGE_NODE_LOST) {
-        c->notice_all = m->last;
-        node_lost(core, c, from, m->node, m->text);
+        c->notice_all = m->u.node_lost.notify_all;
+        node_lost(core, c, from, m->u.node_lost.node, m->u.node_lost.text);
         return;
     }
-    if (m->bitmap_bytes == sizeof c->good && !c->has_good) { /* it is the root's word */
+    const struct td_message_rank_lost *lost = &m->u.rank_lost;
+    if (lost->good.bytes == sizeof c->good && !c->has_good) { /* it is the root's word */
         c->has_good = true;
-        c->good_first = m->sequence;
-        memcpy(c->good, m->bitmap, sizeof c->good);
+        c->good_first = lost->good_first;
+        memcpy(c->good, lost->good.bits, sizeof c->good);
         c->notice_down = c->broken && !c->node_lost;
     }
-    td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+    td_communicator_rank_lost(core, c, lost->rank, lost->error, lost->text);
 }
 
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
@@ -371,8 +372,9 @@ void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
 {
     if (c->has_parent)
         td_core_send(core, c->parent, m);
-    else if (m->sequence == UINT64_MAX)
-        td_communicator_rank_lost(core, c, m->rank, m->error, m->text);
+    else if (m->kind == TD_MESSAGE_RANK_GONE)
+        td_communicator_rank_lost(core, c, m->u.rank_gone.rank, m->u.rank_gone.error,
+                                  m->u.rank_gone.text);
     else
         td_core_notices.appeal(core, c, m);
 }
@@ -399,13 +401,11 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     if (died)
         td_shrink_seat_gone(c, local);
     td_shrink_rank_lost(core, c, seat->rank);
-    struct td_message m = {.kind = TD_MESSAGE_APPEAL,
-                           .instance = c->instance,
-                           .group = c->index,
-                           .sequence = UINT64_MAX,
-                           .rank = seat->rank,
-                           .error = TD_ERR_RANK_FAILED,
-                           .text = text};
+    struct td_message m = {
+        .kind = TD_MESSAGE_RANK_GONE,
+        .instance = c->instance,
+        .group = c->index,
+        .u.rank_gone = {.rank = seat->rank, .error = TD_ERR_RANK_FAILED, .text = text}};
     if (!c->broken)
         td_communicator_appeal(core, c, &m);
     td_core_queue(core, &c->task);
@@ -460,15 +460,12 @@ static bool tell_members(struct td_core *core, struct td_communicator *c)
         struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
                                .instance = c->instance,
                                .group = c->index,
-                               .uid = c->uid,
-                               .size = size,
-                               .name = c->name};
+                               .u.members = {.uid = c->uid, .name = c->name, .size = size}};
         c->members_told =
-            td_job_fill_members(core, c->rank_node, c->rank_token, size, c->members_told, &m);
-        m.last = c->members_told == size;
+            td_job_fill_members(core, c->rank_node, c->rank_token, c->members_told, &m.u.members);
         for (uint32_t i = 0; i < count; i++)
             td_core_send(core, to[i], &m);
-        if (m.last)
+        if (m.u.members.is_last_piece)
             break;
     }
     td_arena_free(core->arena, c->rank_node);
@@ -501,6 +498,24 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
+/* start_notice writes the notice that is passed on. */
+static void start_notice(const struct td_communicator *c, struct td_message *m)
+{
+    *m = (struct td_message){.instance = c->instance, .group = c->index};
+    if (c->node_lost) {
+        m->kind = TD_MESSAGE_NODE_LOST;
+        m->u.node_lost = (struct td_message_node_lost){.node = c->lost, .text = c->text};
+        return;
+    }
+    m->kind = TD_MESSAGE_RANK_LOST;
+    m->u.rank_lost =
+        (struct td_message_rank_lost){.rank = c->lost, .error = c->error, .text = c->text};
+    if (c->has_good) {
+        m->u.rank_lost.good_first = c->good_first;
+        m->u.rank_lost.good = (struct td_bitmap){c->good, sizeof c->good};
+    }
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_communicator *c = (struct td_communicator *)task;
@@ -508,18 +523,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         return false;
     if (c->losing && !c->broken)
         td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
-    struct td_message m = {.kind = c->node_lost ? TD_MESSAGE_NODE_LOST : TD_MESSAGE_RANK_LOST,
-                           .instance = c->instance,
-                           .group = c->index,
-                           .rank = c->lost,
-                           .node = c->lost,
-                           .error = c->error,
-                           .text = c->text};
-    if (c->has_good && !c->node_lost) {
-        m.sequence = c->good_first;
-        m.bitmap = c->good;
-        m.bitmap_bytes = sizeof c->good;
-    }
+    struct td_message m;
+    start_notice(c, &m);
     for (; c->notice_all && c->notified < c->group.slots; c->notified++) {
         if (!td_core_room(core))
             return false;

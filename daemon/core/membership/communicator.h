@@ -163,7 +163,7 @@ void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *
 void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                               const char *why);
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *message);
-/* td_communicator_appeal asks the root to end an operation, or tells it of a lost rank. */
+/* td_communicator_appeal takes an APPEAL or a RANK_GONE to the root. */
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
                             const struct td_message *message);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */

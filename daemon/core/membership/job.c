@@ -11,25 +11,24 @@
 
 enum { GRACE_NS = 2000000000 };
 
-static void send_join(struct td_core *core, const struct td_join *j, enum td_message_kind kind,
-                      bool poll)
+static void send_unjoin(struct td_core *core, const struct td_join *j)
 {
-    struct td_message m = {.kind = kind,
-                           .node = core->node,
-                           .token = j->token,
-                           .uid = j->uid,
-                           .pid = j->pid,
-                           .size = j->size,
-                           .rank = j->rank,
-                           .timeout_ns = j->timeout_ns,
-                           .name = j->name,
-                           .poll = poll};
+    struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = j->token};
     td_core_send(core, 0, &m);
 }
 
-static void ask(struct td_core *core, struct td_join *j, bool poll)
+static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
 {
-    send_join(core, j, TD_MESSAGE_JOIN, poll);
+    struct td_message m = {.kind = TD_MESSAGE_JOIN,
+                           .u.join = {.token = j->token,
+                                      .uid = j->uid,
+                                      .pid = j->pid,
+                                      .timeout_ns = j->timeout_ns,
+                                      .name = j->name,
+                                      .size = j->size,
+                                      .rank = j->rank,
+                                      .is_reminder = is_reminder}};
+    td_core_send(core, 0, &m);
     j->unsent = false;
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
     td_core_alarm(core, j->again_at);
@@ -127,7 +126,7 @@ bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t requ
 {
     for (struct td_join *j = core->joins; j; j = j->next)
         if (j->client == client->id && j->request == request) {
-            send_join(core, j, TD_MESSAGE_UNJOIN, false);
+            send_unjoin(core, j);
             end_join(core, j, TD_ERR_CANCELLED, "the join was cancelled");
             return true;
         }
@@ -141,19 +140,15 @@ void td_job_client_gone(struct td_core *core, struct td_client *client)
         next = j->next;
         if (j->client != client->id)
             continue;
-        send_join(core, j, TD_MESSAGE_UNJOIN, false);
+        send_unjoin(core, j);
         drop_join(core, j);
     }
 }
 
 void td_job_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t rank)
 {
-    struct td_message m = {.kind = TD_MESSAGE_UNJOIN,
-                           .instance = c->instance,
-                           .node = core->node,
-                           .rank = rank,
-                           .uid = c->uid,
-                           .name = c->name};
+    struct td_message m = {
+        .kind = TD_MESSAGE_RANK_LEFT, .instance = c->instance, .u.rank_left.rank = rank};
     td_core_send(core, 0, &m);
 }
 
@@ -161,14 +156,14 @@ void td_job_stop(struct td_core *core)
 {
     while (core->joins && td_core_room(core)) {
         struct td_join *j = core->joins;
-        send_join(core, j, TD_MESSAGE_UNJOIN, false);
+        send_unjoin(core, j);
         end_join(core, j, TD_ERR_SHUTDOWN, "the daemon is stopping");
     }
 }
 
 /* ---- answers ---- */
 
-static void take_refusal(struct td_core *core, const struct td_message *m)
+static void take_refusal(struct td_core *core, const struct td_message_refuse *m)
 {
     for (struct td_join *j = core->joins; j; j = j->next)
         if (j->token == m->token) {
@@ -204,19 +199,19 @@ struct td_forming {
     uint64_t *rank_token;
 };
 
-static struct td_forming *find_forming(struct td_core *core, const struct td_message *m)
+static struct td_forming *find_forming(struct td_core *core, uint64_t instance, uint32_t size)
 {
     for (struct td_forming *f = core->forming; f; f = f->next)
-        if (f->instance == m->instance)
+        if (f->instance == instance)
             return f;
-    if (m->size == 0 || m->size > TD_JOB_RANKS_MAX)
+    if (size == 0 || size > TD_JOB_RANKS_MAX)
         return NULL;
     struct td_forming *f = td_arena_alloc(core->arena, sizeof *f);
     if (!f)
         return NULL;
-    f->instance = m->instance;
-    f->rank_node = td_arena_alloc(core->arena, m->size * sizeof *f->rank_node);
-    f->rank_token = td_arena_alloc(core->arena, m->size * sizeof *f->rank_token);
+    f->instance = instance;
+    f->rank_node = td_arena_alloc(core->arena, size * sizeof *f->rank_node);
+    f->rank_token = td_arena_alloc(core->arena, size * sizeof *f->rank_token);
     f->next = core->forming;
     core->forming = f;
     return f;
@@ -235,7 +230,7 @@ static void drop_forming(struct td_core *core, struct td_forming *f, bool arrays
     td_arena_free(core->arena, f);
 }
 
-static void refuse_all(struct td_core *core, const struct td_message *m)
+static void refuse_all(struct td_core *core, const struct td_message_members *m)
 {
     struct td_join *next = NULL;
     for (struct td_join *j = core->joins; j; j = next) {
@@ -246,23 +241,25 @@ static void refuse_all(struct td_core *core, const struct td_message *m)
     }
 }
 
-static void take_members(struct td_core *core, uint32_t from, const struct td_message *m)
+static void take_members(struct td_core *core, uint32_t from, const struct td_message *message)
 {
-    struct td_forming *f = find_forming(core, m);
+    const struct td_message_members *m = &message->u.members;
+    uint64_t instance = message->instance;
+    struct td_forming *f = find_forming(core, instance, m->size);
     if (!f || !f->rank_node || !f->rank_token) {
         refuse_all(core, m);
-        if (f && m->last)
+        if (f && m->is_last_piece)
             drop_forming(core, f, true);
         return;
     }
-    for (uint32_t i = 0; i < m->members; i++) {
-        const struct td_member_run *run = &m->member[i];
+    for (uint32_t i = 0; i < m->runs; i++) {
+        const struct td_member_run *run = &m->run[i];
         for (uint32_t k = 0; k < run->count && run->first + k < m->size; k++) {
             f->rank_node[run->first + k] = run->node;
             f->rank_token[run->first + k] = run->token + k;
         }
     }
-    if (!m->last)
+    if (!m->is_last_piece)
         return;
     bool sane = false;
     for (uint32_t r = 0; r < m->size; r++) {
@@ -273,8 +270,8 @@ static void take_members(struct td_core *core, uint32_t from, const struct td_me
         sane = sane || f->rank_node[r] == core->node;
     }
     struct td_communicator *c = NULL;
-    if (sane && !td_communicator_find(core, m->instance, m->group))
-        c = td_communicator_create(core, m->instance, m->name, m->uid, m->size, f->rank_node,
+    if (sane && !td_communicator_find(core, instance, message->group))
+        c = td_communicator_create(core, instance, m->name, m->uid, m->size, f->rank_node,
                                    f->rank_token, from);
     drop_forming(core, f, !c);
     if (c)
@@ -284,55 +281,36 @@ static void take_members(struct td_core *core, uint32_t from, const struct td_me
 }
 
 uint32_t td_job_fill_members(struct td_core *core, const uint32_t *rank_node,
-                             const uint64_t *rank_token, uint32_t size, uint32_t first,
-                             struct td_message *m)
+                             const uint64_t *rank_token, uint32_t first,
+                             struct td_message_members *m)
 {
-    uint32_t rank = first;
+    uint32_t rank = first, size = m->size;
     struct td_member_run *member = td_core_pad(core, TD_MEMBERS_PER_MESSAGE * sizeof *member);
     assert(member); /* who sends messages has looked for room */
-    m->member = member;
-    m->members = 0;
-    while (rank < size && m->members < TD_MEMBERS_PER_MESSAGE) {
+    m->run = member;
+    m->runs = 0;
+    while (rank < size && m->runs < TD_MEMBERS_PER_MESSAGE) {
         struct td_member_run run = {
             .first = rank, .count = 1, .node = rank_node[rank], .token = rank_token[rank]};
         /* tokens of processes that joined one after another follow each other */
         while (rank + run.count < size && rank_node[rank + run.count] == run.node &&
                rank_token[rank + run.count] == run.token + run.count)
             run.count++;
-        member[m->members++] = run;
+        member[m->runs++] = run;
         rank += run.count;
     }
+    m->is_last_piece = rank == size;
     return rank;
 }
 
 void td_job_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
-    switch (m->kind) {
-    case TD_MESSAGE_JOIN:
-    case TD_MESSAGE_UNJOIN:
-        if (core->node == 0)
-            td_registry_message(core, from, m);
-        return;
-    case TD_MESSAGE_REFUSE:
-        take_refusal(core, m);
-        return;
-    case TD_MESSAGE_MEMBERS:
+    if (m->kind == TD_MESSAGE_REFUSE)
+        take_refusal(core, &m->u.refuse);
+    else if (m->kind == TD_MESSAGE_MEMBERS)
         take_members(core, from, m);
-        return;
-    case TD_MESSAGE_HEARTBEAT:
-    case TD_MESSAGE_ARRIVE:
-    case TD_MESSAGE_FLOOD:
-    case TD_MESSAGE_SHRINK:
-    case TD_MESSAGE_RELEASE:
-    case TD_MESSAGE_WAITING:
-    case TD_MESSAGE_APPEAL:
-    case TD_MESSAGE_RANK_LOST:
-    case TD_MESSAGE_NODE_LOST:
-    case TD_MESSAGE_SYNC:
-    case TD_MESSAGE_DELIVERED:
-    case TD_MESSAGE_RESUME:
-        return;
-    }
+    else if (core->node == 0)
+        td_registry_message(core, from, m);
 }
 
 void td_job_link_up(struct td_core *core, uint32_t node)

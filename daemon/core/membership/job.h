@@ -60,10 +60,11 @@ void td_job_link_down(struct td_core *core, uint32_t node);
 void td_job_timers(struct td_core *core);
 /* td_job_stop refuses the joins that wait. */
 void td_job_stop(struct td_core *core);
-/* td_job_fill_members writes runs of ranks from `first` on into a MEMBERS message, whose runs
- * live until the next step, and returns the rank after them. */
+/* td_job_fill_members writes runs of ranks from `first` on into a MEMBERS that has its size, and
+ * whether it is the last piece. The runs live until the next step. It returns the rank after them.
+ */
 uint32_t td_job_fill_members(struct td_core *core, const uint32_t *rank_node,
-                             const uint64_t *rank_token, uint32_t size, uint32_t first,
-                             struct td_message *message);
+                             const uint64_t *rank_token, uint32_t first,
+                             struct td_message_members *members);
 
 #endif

@@ -26,8 +26,8 @@ static void free_job(struct td_core *core, struct td_job *job)
 static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err error,
                    const char *text)
 {
-    struct td_message m = {
-        .kind = TD_MESSAGE_REFUSE, .node = node, .token = token, .error = error, .text = text};
+    struct td_message m = {.kind = TD_MESSAGE_REFUSE,
+                           .u.refuse = {.token = token, .error = error, .text = text}};
     td_core_send(core, node, &m);
 }
 
@@ -67,15 +67,13 @@ static bool advance(struct td_core *core, struct td_task *task)
     while (job->rank_node) {
         if (!td_core_room(core))
             return false;
-        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
-                               .instance = job->instance,
-                               .uid = job->uid,
-                               .size = job->size,
-                               .name = job->name};
-        job->members_told = td_job_fill_members(core, job->rank_node, job->rank_token, job->size,
-                                                job->members_told, &m);
-        m.last = job->members_told == job->size;
-        if (m.last) {
+        struct td_message m = {
+            .kind = TD_MESSAGE_MEMBERS,
+            .instance = job->instance,
+            .u.members = {.uid = job->uid, .name = job->name, .size = job->size}};
+        job->members_told = td_job_fill_members(core, job->rank_node, job->rank_token,
+                                                job->members_told, &m.u.members);
+        if (m.u.members.is_last_piece) {
             td_arena_free(core->arena, job->rank_node);
             td_arena_free(core->arena, job->rank_token);
             job->rank_node = NULL;
@@ -113,7 +111,7 @@ static void form(struct td_core *core, struct td_job *job)
     td_core_queue(core, &job->task);
 }
 
-static struct td_job *start_job(struct td_core *core, const struct td_message *m)
+static struct td_job *start_job(struct td_core *core, const struct td_message_join *m)
 {
     struct td_job *job = td_arena_alloc(core->arena, sizeof *job);
     if (!job)
@@ -142,13 +140,13 @@ static const struct td_entry *holder(const struct td_job *job, uint32_t rank)
     return NULL;
 }
 
-static bool named(const struct td_job *job, const struct td_message *m)
+static bool named(const struct td_job *job, const struct td_message_join *m)
 {
     return job->uid == m->uid && strcmp(job->name, m->name) == 0;
 }
 
 /* admissible returns NULL or why the join is refused. */
-static const char *admissible(struct td_core *core, const struct td_message *m,
+static const char *admissible(struct td_core *core, const struct td_message_join *m,
                               struct td_job **forming, td_err *error)
 {
     *forming = NULL;
@@ -189,17 +187,17 @@ static void said_again(struct td_core *core, struct td_job *job, uint32_t i)
     remove_entry(core, job, i);
 }
 
-static void join(struct td_core *core, const struct td_message *m)
+static void join(struct td_core *core, uint32_t node, const struct td_message_join *m)
 {
     struct td_job *job = NULL;
     td_err error = TD_OK;
     for (job = core->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++)
-            if (job->entry[i].node == m->node && job->entry[i].token == m->token) {
+            if (job->entry[i].node == node && job->entry[i].token == m->token) {
                 said_again(core, job, i);
                 return;
             }
-    if (m->poll)
+    if (m->is_reminder)
         return; /* it has been refused: the answer is on its way */
     const char *wrong = admissible(core, m, &job, &error);
     if (!wrong && !job && !(job = start_job(core, m))) {
@@ -207,14 +205,14 @@ static void join(struct td_core *core, const struct td_message *m)
         wrong = "node 0 has no memory left for another job: raise [limits] memory";
     }
     if (wrong) {
-        refuse(core, m->node, m->token, error, wrong);
+        refuse(core, node, m->token, error, wrong);
         return;
     }
     if (m->rank != UINT32_MAX)
         td_bit_set(job->taken, m->rank);
     job->entry[job->joined++] = (struct td_entry){
-        .token = m->token, .pid = m->pid, .node = m->node, .rank = m->rank, .asked = m->rank};
-    td_link_watch(core, m->node);
+        .token = m->token, .pid = m->pid, .node = node, .rank = m->rank, .asked = m->rank};
+    td_link_watch(core, node);
     td_time expires = td_core_after(core, m->timeout_ns);
     if (expires < job->expires_at) {
         job->expires_at = expires;
@@ -245,14 +243,26 @@ static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
         free_job(core, job);
 }
 
-static void unjoin(struct td_core *core, const struct td_message *m)
+/* rank_left takes the entry of a rank out of a job that has formed. */
+static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, uint32_t rank)
 {
     for (struct td_job *job = core->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++) {
             const struct td_entry *e = &job->entry[i];
-            bool same = m->instance ? job->instance == m->instance && e->rank == m->rank
-                                    : job->instance == 0 && e->token == m->token;
-            if (same && e->node == m->node) {
+            if (job->instance && job->instance == instance && e->rank == rank && e->node == node) {
+                remove_entry(core, job, i);
+                return;
+            }
+        }
+}
+
+/* unjoin takes the entry of a join out of a job that has not formed. */
+static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
+{
+    for (struct td_job *job = core->jobs; job; job = job->next)
+        for (uint32_t i = 0; i < job->joined; i++) {
+            const struct td_entry *e = &job->entry[i];
+            if (job->instance == 0 && e->token == token && e->node == node) {
                 remove_entry(core, job, i);
                 return;
             }
@@ -261,14 +271,14 @@ static void unjoin(struct td_core *core, const struct td_message *m)
 
 void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
-    if (m->node != from || !m->name)
-        return;
-    bool sane =
-        m->size > 0 && m->size <= TD_JOB_RANKS_MAX && (m->rank == UINT32_MAX || m->rank < m->size);
+    const struct td_message_join *q = &m->u.join;
     if (m->kind == TD_MESSAGE_UNJOIN)
-        unjoin(core, m);
-    else if (sane)
-        join(core, m);
+        unjoin(core, from, m->u.unjoin.token);
+    else if (m->kind == TD_MESSAGE_RANK_LEFT)
+        rank_left(core, from, m->instance, m->u.rank_left.rank);
+    else if (q->size > 0 && q->size <= TD_JOB_RANKS_MAX &&
+             (q->rank == UINT32_MAX || q->rank < q->size))
+        join(core, from, q);
 }
 
 void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node)

@@ -5,7 +5,7 @@
 
 #include "job.h"
 
-/* td_registry_message takes JOIN and UNJOIN. */
+/* td_registry_message takes JOIN, UNJOIN and RANK_LEFT. */
 void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *message);
 void td_registry_node_lost(struct td_core *core, uint32_t node);
 /* td_registry_job_lost: a formed job of node 0 lost a node, and perhaps its membership with it. */

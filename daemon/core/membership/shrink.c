@@ -86,14 +86,14 @@ static bool lose_slot(struct td_communicator *c, uint32_t slot)
     return news;
 }
 
-static bool learn(struct td_communicator *c, const struct td_message *m)
+static bool learn(struct td_communicator *c, const struct td_bitmap *lost)
 {
     bool news = false;
-    if (m->bitmap_bytes == td_bit_bytes(c->group.size) &&
-        memcmp(m->bitmap, c->lost_rank, m->bitmap_bytes) == 0)
+    if (lost->bytes == td_bit_bytes(c->group.size) &&
+        memcmp(lost->bits, c->lost_rank, lost->bytes) == 0)
         return false; /* the common case, found early */
-    for (uint32_t rank = 0; rank < c->group.size && rank / 8 < m->bitmap_bytes; rank++)
-        if (td_bit(m->bitmap, rank))
+    for (uint32_t rank = 0; rank < c->group.size && rank / 8 < lost->bytes; rank++)
+        if (td_bit(lost->bits, rank))
             news |= lose(c, rank);
     return news;
 }
@@ -209,38 +209,32 @@ void td_shrink_foretold(struct td_core *core, uint64_t instance)
 
 /* ---- messages ---- */
 
-static void start_message(const struct td_shrink *s, enum td_shrink_stage stage,
+static void start_message(const struct td_shrink *s, enum td_message_kind kind,
                           struct td_message *m)
 {
-    *m = (struct td_message){.kind = TD_MESSAGE_SHRINK,
-                             .instance = s->communicator->instance,
-                             .group = s->communicator->index,
-                             .sequence = s->number,
-                             .size = stage,
-                             .token = name_of(s->communicator),
-                             .text = ""};
+    *m = (struct td_message){
+        .kind = kind, .instance = s->communicator->instance, .group = s->communicator->index};
 }
 
 /* put_bitmap: a copy, since the group may go before the message does; false: no memory. */
 static bool put_bitmap(struct td_core *core, const struct td_shrink *s, const uint8_t *bits,
-                       struct td_message *m)
+                       struct td_bitmap *bitmap)
 {
     uint32_t bytes = td_bit_bytes(s->communicator->group.size);
     uint8_t *copy = td_core_pad(core, bytes);
     if (!copy)
         return false;
     memcpy(copy, bits, bytes);
-    m->bitmap = copy;
-    m->bitmap_bytes = bytes;
+    *bitmap = (struct td_bitmap){copy, bytes};
     return true;
 }
 
 static bool put_ending(struct td_core *core, const struct td_shrink *s, const struct td_ending *e,
-                       struct td_message *m)
+                       struct td_outcome *outcome)
 {
-    m->error = e->error;
-    m->text = td_core_format(core, "%s", e->text);
-    return put_bitmap(core, s, e->lost, m);
+    outcome->error = e->error;
+    outcome->text = td_core_format(core, "%s", e->text);
+    return put_bitmap(core, s, e->lost, &outcome->lost);
 }
 
 uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits)
@@ -262,48 +256,70 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
     uint32_t bytes = td_bit_bytes(s->communicator->ranks);
     uint8_t *waits = td_core_pad(core, bytes);
     if (s->accepted_round) {
-        start_message(s, TD_SHRINK_BEFORE, &m);
-        m.rank = s->accepted_round;
-        if (!put_ending(core, s, &s->accepted, &m))
+        start_message(s, TD_MESSAGE_SHRINK_ACCEPTED_BEFORE, &m);
+        m.u.shrink_accepted_before = (struct td_message_shrink_accepted_before){
+            .shrink = s->number, .round = s->accepted_round};
+        if (!put_ending(core, s, &s->accepted, &m.u.shrink_accepted_before.outcome))
             return; /* no vote goes without it */
         td_core_send(core, node, &m);
     }
-    start_message(s, TD_SHRINK_VOTE, &m);
-    m.error = s->appeal;
-    m.text = td_core_format(core, "%s", s->appeal_text);
-    if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m))
+    start_message(s, TD_MESSAGE_SHRINK_VOTE, &m);
+    m.u.shrink_vote =
+        (struct td_message_shrink_vote){.shrink = s->number,
+                                        .view = name_of(s->communicator),
+                                        .error = s->appeal,
+                                        .text = td_core_format(core, "%s", s->appeal_text)};
+    if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_vote.lost))
         return;
-    m.partial = td_shrink_waits_here(s, waits) > 0;
-    m.payload = waits;
-    m.payload_bytes = m.partial ? bytes : 0;
+    if (td_shrink_waits_here(s, waits) > 0)
+        m.u.shrink_vote.missing = (struct td_bitmap){waits, bytes};
     td_core_send(core, node, &m);
 }
 
-void td_shrink_tell(struct td_core *core, struct td_shrink *s, enum td_shrink_stage stage,
-                    uint32_t node, bool last)
+void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver)
 {
     struct td_message m;
-    const struct td_ending *e = stage == TD_SHRINK_PROPOSE ? &s->accepted : &s->last;
-    start_message(s, stage, &m);
-    m.last = last;
-    m.poll = stage == TD_SHRINK_ASK && s->warned;
-    if (stage == TD_SHRINK_DECIDED) {
-        m.sequence = s->number - 1;
-        m.token = s->last.made;
-    }
-    if (stage == TD_SHRINK_ASK ? put_bitmap(core, s, s->communicator->lost_rank, &m)
-                               : put_ending(core, s, e, &m))
+    start_message(s, TD_MESSAGE_SHRINK_ASK, &m);
+    m.u.shrink_ask = (struct td_message_shrink_ask){.shrink = s->number,
+                                                    .view = name_of(s->communicator),
+                                                    .is_last_call = s->warned,
+                                                    .gave_up_receiver = gave_up_receiver};
+    if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
         td_core_send(core, node, &m);
+}
+
+void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
+{
+    struct td_message m;
+    start_message(s, TD_MESSAGE_SHRINK_PROPOSE, &m);
+    m.u.shrink_propose =
+        (struct td_message_shrink_propose){.shrink = s->number, .view = name_of(s->communicator)};
+    if (put_ending(core, s, &s->accepted, &m.u.shrink_propose.outcome))
+        td_core_send(core, node, &m);
+}
+
+void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node)
+{
+    struct td_message m;
+    start_message(s, TD_MESSAGE_SHRINK_DECIDED, &m);
+    m.u.shrink_decided =
+        (struct td_message_shrink_decided){.shrink = s->number - 1, .made = s->last.made};
+    if (put_ending(core, s, &s->last, &m.u.shrink_decided.outcome))
+        td_core_send(core, node, &m);
+}
+
+/* shrink_of returns which shrink of the group a message is about. */
+static uint64_t shrink_of(const struct td_message *m)
+{
+    return m->u.shrink_nobody.shrink; /* all kinds begin with it */
 }
 
 static void send_nobody(struct td_core *core, uint32_t node, const struct td_message *to)
 {
-    struct td_message m = {.kind = TD_MESSAGE_SHRINK,
+    struct td_message m = {.kind = TD_MESSAGE_SHRINK_NOBODY,
                            .instance = to->instance,
                            .group = to->group,
-                           .sequence = to->sequence,
-                           .size = TD_SHRINK_NOBODY,
-                           .text = ""};
+                           .u.shrink_nobody.shrink = shrink_of(to)};
     td_core_send(core, node, &m);
 }
 
@@ -313,25 +329,25 @@ static void tell_gone(struct td_core *core, uint32_t node, uint64_t instance)
     struct td_message m = {.kind = TD_MESSAGE_NODE_LOST,
                            .instance = instance,
                            .group = TD_GROUP_MADE,
-                           .node = core->node,
-                           .last = true};
-    m.text = td_core_format(core, "all ranks on %s are gone", td_core_node_name(core, core->node));
+                           .u.node_lost = {.node = core->node, .notify_all = true}};
+    m.u.node_lost.text =
+        td_core_format(core, "all ranks on %s are gone", td_core_node_name(core, core->node));
     td_core_send(core, node, &m);
 }
 
 /* take_unknown: there is no such group here, not any more or not yet. */
 static void take_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
-    bool asks = m->size == TD_SHRINK_ASK || m->size == TD_SHRINK_VOTE;
-    if (m->size == TD_SHRINK_ASK && m->poll)
+    bool asks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
+    if (m->kind == TD_MESSAGE_SHRINK_ASK && m->u.shrink_ask.is_last_call)
         td_communicator_note_gone(core, m->instance);
     if (!td_communicator_is_gone(core, m->instance))
         return;
-    if (asks || m->size == TD_SHRINK_PROPOSE)
+    if (asks || m->kind == TD_MESSAGE_SHRINK_PROPOSE)
         send_nobody(core, from, m);
-    else if (m->size == TD_SHRINK_DECIDED && m->token &&
-             !td_communicator_find(core, m->token, TD_GROUP_MADE))
-        tell_gone(core, from, m->token);
+    else if (m->kind == TD_MESSAGE_SHRINK_DECIDED && m->u.shrink_decided.made &&
+             !td_communicator_find(core, m->u.shrink_decided.made, TD_GROUP_MADE))
+        tell_gone(core, from, m->u.shrink_decided.made);
 }
 
 /* take_view takes ASK and VOTE. */
@@ -340,24 +356,25 @@ static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
 {
     struct td_communicator *c = s->communicator;
     uint32_t from = c->group.node[slot];
+    bool asks = m->kind == TD_MESSAGE_SHRINK_ASK;
+    bool gave_us_up = asks && m->u.shrink_ask.gave_up_receiver;
     if (!lives(c, slot)) { /* given up here, as it shall know, but not what it thinks of others */
-        if (!m->last)
-            td_shrink_tell(core, s, TD_SHRINK_ASK, from, true);
+        if (!gave_us_up)
+            td_shrink_ask(core, s, from, true);
         return;
     }
-    if (learn(c, m))
+    if (learn(c, asks ? &m->u.shrink_ask.lost : &m->u.shrink_vote.lost))
         begin_round(core, s);
-    if (m->sequence > s->number) { /* it has what was decided before, and tells who votes */
-        s->wanted = m->sequence;
+    if (shrink_of(m) > s->number) { /* it has what was decided before, and tells who votes */
+        s->wanted = shrink_of(m);
         send_vote(core, s, from);
         return;
     }
     activate(core, s);
-    bool same = m->token == name_of(c);
-    if (m->size == TD_SHRINK_ASK) {
-        s->vote_due = s->vote_due || !m->last;
-    } else if (same) {
-        td_shrink_take_vote(core, s, slot, m);
+    if (asks) {
+        s->vote_due = s->vote_due || !gave_us_up;
+    } else if (m->u.shrink_vote.view == name_of(c)) {
+        td_shrink_take_vote(core, s, slot, &m->u.shrink_vote);
     } else {
         s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_NEVER; /* is asked again */
         s->next = 0;
@@ -365,21 +382,34 @@ static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
     td_core_queue(core, &s->task);
 }
 
-/* take_ending takes BEFORE, PROPOSE and DECIDED of the shrink under way. */
+/* takes_outcome: whether the outcome of a message is one of this group. */
+static bool takes_outcome(const struct td_communicator *c, const struct td_outcome *o)
+{
+    return o->lost.bytes == td_bit_bytes(c->group.size);
+}
+
+static void accept_outcome(struct td_shrink *s, uint32_t round, const struct td_outcome *o)
+{
+    td_shrink_accept(s, round, o->error, o->lost.bits, o->text);
+}
+
+/* take_ending takes ACCEPTED_BEFORE, PROPOSE and DECIDED of the shrink under way. */
 static void take_ending(struct td_core *core, struct td_shrink *s, uint32_t slot,
                         const struct td_message *m)
 {
     struct td_communicator *c = s->communicator;
-    if (m->bitmap_bytes != td_bit_bytes(c->group.size))
-        return;
-    if (m->size == TD_SHRINK_DECIDED) {
-        td_shrink_accept(s, td_shrink_round(c), m->error, m->bitmap, m->text);
+    const struct td_message_shrink_accepted_before *before = &m->u.shrink_accepted_before;
+    const struct td_message_shrink_propose *proposal = &m->u.shrink_propose;
+    const struct td_message_shrink_decided *decided = &m->u.shrink_decided;
+    if (m->kind == TD_MESSAGE_SHRINK_DECIDED && takes_outcome(c, &decided->outcome)) {
+        accept_outcome(s, td_shrink_round(c), &decided->outcome);
         td_shrink_decide(core, s);
-    } else if (m->size == TD_SHRINK_BEFORE) {
-        if (m->rank > s->accepted_round && !s->proposing)
-            td_shrink_accept(s, m->rank, m->error, m->bitmap, m->text);
-    } else if (m->size == TD_SHRINK_PROPOSE && m->token == name_of(c) && slot == find_head(c)) {
-        td_shrink_accept(s, td_shrink_round(c), m->error, m->bitmap, m->text);
+    } else if (m->kind == TD_MESSAGE_SHRINK_ACCEPTED_BEFORE && takes_outcome(c, &before->outcome)) {
+        if (before->round > s->accepted_round && !s->proposing)
+            accept_outcome(s, before->round, &before->outcome);
+    } else if (m->kind == TD_MESSAGE_SHRINK_PROPOSE && takes_outcome(c, &proposal->outcome) &&
+               proposal->view == name_of(c) && slot == find_head(c)) {
+        accept_outcome(s, td_shrink_round(c), &proposal->outcome);
         activate(core, s);
         s->accept_due = true;
         td_core_queue(core, &s->task);
@@ -389,7 +419,7 @@ static void take_ending(struct td_core *core, struct td_shrink *s, uint32_t slot
 void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                        const struct td_message *m)
 {
-    bool speaks = m->size == TD_SHRINK_ASK || m->size == TD_SHRINK_VOTE;
+    bool speaks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
     if (!c) {
         take_unknown(core, from, m);
         return;
@@ -404,18 +434,19 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
             send_nobody(core, from, m);
         return;
     }
-    if (m->size == TD_SHRINK_NOBODY) {
+    if (m->kind == TD_MESSAGE_SHRINK_NOBODY) {
         if (lose_slot(c, slot))
             begin_round(core, s);
-    } else if (speaks && m->sequence + 1 == s->number) {
-        td_shrink_tell(core, s, TD_SHRINK_DECIDED, from, false);
-    } else if (speaks && m->sequence >= s->number) {
+    } else if (speaks && shrink_of(m) + 1 == s->number) {
+        td_shrink_tell_decided(core, s, from);
+    } else if (speaks && shrink_of(m) >= s->number) {
         take_view(core, s, slot, m);
-    } else if (m->sequence != s->number) {
+    } else if (shrink_of(m) != s->number) {
         return;
-    } else if (m->size != TD_SHRINK_ACCEPTED) {
+    } else if (m->kind != TD_MESSAGE_SHRINK_ACCEPT) {
         take_ending(core, s, slot, m);
-    } else if (s->proposing && m->token == name_of(c) && s->vote[slot] != TD_VOTE_NEVER) {
+    } else if (s->proposing && m->u.shrink_accept.view == name_of(c) &&
+               s->vote[slot] != TD_VOTE_NEVER) {
         s->vote[slot] = TD_VOTE_ACCEPTED;
         td_core_queue(core, &s->task);
     }
@@ -439,7 +470,7 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
 {
     const struct td_communicator *c = s->communicator;
     const struct td_shrink_call *call = &s->call[local];
-    struct td_message m = {0};
+    struct td_bitmap lost = {0};
     uint32_t rank = c->seat[local].rank;
     struct td_communicator *made = td_communicator_find(core, s->last.made, TD_GROUP_MADE);
     const struct td_seat *seat = NULL;
@@ -450,7 +481,7 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
         td_reply_error(core, call->client, call->request, s->last.error, s->last.text);
     } else if (td_bit(s->last.lost, rank)) {
         reply_lost(core, s, local);
-    } else if (!seat || !put_bitmap(core, s, s->last.lost, &m)) {
+    } else if (!seat || !put_bitmap(core, s, s->last.lost, &lost)) {
         td_reply_error(core, call->client, call->request, TD_ERR_NO_MEMORY,
                        td_core_format(core,
                                       "node %u has no memory for another group: raise [limits] "
@@ -462,8 +493,8 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
         r->u.joined.rank = seat->rank;
         r->u.joined.size = made->group.size;
         r->u.joined.instance = made->instance;
-        r->u.joined.lost = m.bitmap;
-        r->u.joined.lost_bytes = m.bitmap_bytes;
+        r->u.joined.lost = lost.bits;
+        r->u.joined.lost_bytes = lost.bytes;
     }
 }
 
@@ -502,7 +533,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         struct td_message m;
         if (s->vote_due)
             send_vote(core, s, c->group.node[head]);
-        start_message(s, TD_SHRINK_ACCEPTED, &m);
+        start_message(s, TD_MESSAGE_SHRINK_ACCEPT, &m);
+        m.u.shrink_accept = (struct td_message_shrink_accept){s->number, name_of(c)};
         if (s->accept_due)
             td_core_send(core, c->group.node[head], &m);
         s->vote_due = s->accept_due = false;

@@ -24,19 +24,6 @@
 
 #include "communicator.h"
 
-/* What a SHRINK message is (its `size`). Its `sequence` numbers the shrinks of the group. */
-enum td_shrink_stage {
-    TD_SHRINK_ASK = 1,  /* head > all: vote; bitmap: what is lost. poll: now or never;
-                           last: the receiver has been given up */
-    TD_SHRINK_VOTE,     /* all > head: the same; partial: of the ranks here those in `payload` have
-                           not called; error: somebody here waits no longer */
-    TD_SHRINK_BEFORE,   /* all > head: the ending accepted in round `rank`; a vote follows */
-    TD_SHRINK_PROPOSE,  /* head > all: an ending: bitmap (who is not in the group) or error */
-    TD_SHRINK_ACCEPTED, /* all > head */
-    TD_SHRINK_DECIDED,  /* to all, and to who votes later: as PROPOSE */
-    TD_SHRINK_NOBODY,   /* no rank of the group is left here, or none can take part */
-};
-
 enum td_vote {
     TD_VOTE_NONE,
     TD_VOTE_ASKED,
@@ -86,7 +73,8 @@ void td_shrink_request(struct td_core *core, struct td_client *client,
                        const struct td_request *request);
 /* td_shrink_cancel: false: `request` is no shrink under way. */
 bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t request);
-/* td_shrink_message takes a SHRINK; c is NULL where there is no such group. */
+/* td_shrink_message takes the kinds SHRINK_ASK to SHRINK_NOBODY; c is NULL where there is no such
+ * group. */
 void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                        const struct td_message *message);
 /* td_shrink_foretold makes the group of that instance if an ending accepted here says what it is.
@@ -116,9 +104,11 @@ uint32_t td_shrink_count_lost(const struct td_communicator *c);
 uint32_t td_shrink_round(const struct td_communicator *c);
 /* td_shrink_waits_here writes the local ranks that live and have not called; returns how many. */
 uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits);
-/* td_shrink_tell sends a node what the stage says: ASK, PROPOSE or DECIDED. */
-void td_shrink_tell(struct td_core *core, struct td_shrink *s, enum td_shrink_stage stage,
-                    uint32_t node, bool last);
+/* td_shrink_ask, td_shrink_propose and td_shrink_tell_decided send a node an ASK, a PROPOSE or a
+ * DECIDED. */
+void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver);
+void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node);
+void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node);
 /* td_shrink_accept notes an ending: later votes come with it. lost NULL: of an error. */
 void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,
                       const char *text);
@@ -126,7 +116,7 @@ void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const u
 void td_shrink_decide(struct td_core *core, struct td_shrink *s);
 /* td_shrink_take_vote: of a node with the same view. */
 void td_shrink_take_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
-                         const struct td_message *message);
+                         const struct td_message_shrink_vote *vote);
 /* td_shrink_lead goes on; false when there is no more room. */
 bool td_shrink_lead(struct td_core *core, struct td_shrink *s);
 /* td_shrink_tell_all tells what is decided to every node that has a part in it, also where the

@@ -7,7 +7,7 @@
 #include "shrink.h"
 
 void td_shrink_take_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
-                         const struct td_message *m)
+                         const struct td_message_shrink_vote *m)
 {
     const struct td_communicator *c = s->communicator;
     if (m->error != TD_OK && s->appeal == TD_OK) {
@@ -16,10 +16,10 @@ void td_shrink_take_vote(struct td_core *core, struct td_shrink *s, uint32_t slo
     }
     if (s->proposing || s->vote[slot] == TD_VOTE_NEVER)
         return;
-    s->vote[slot] = m->partial ? TD_VOTE_WAITS : TD_VOTE_READY;
+    s->vote[slot] = m->missing.bytes ? TD_VOTE_WAITS : TD_VOTE_READY;
     for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
         uint32_t rank = td_group_rank(&c->group, slot, i);
-        if (i / 8 < m->payload_bytes && td_bit(m->payload, i))
+        if (i / 8 < m->missing.bytes && td_bit(m->missing.bits, i))
             td_bit_set(s->missing, rank);
         else
             td_bit_clear(s->missing, rank);
@@ -101,7 +101,7 @@ static bool ask_all(struct td_core *core, struct td_shrink *s)
             continue;
         if (!td_core_room(core))
             return false;
-        td_shrink_tell(core, s, TD_SHRINK_ASK, g->node[s->next], false);
+        td_shrink_ask(core, s, g->node[s->next], false);
         s->vote[s->next] = TD_VOTE_ASKED;
     }
     return true;
@@ -115,7 +115,7 @@ static bool propose_all(struct td_core *core, struct td_shrink *s)
             continue;
         if (!td_core_room(core))
             return false;
-        td_shrink_tell(core, s, TD_SHRINK_PROPOSE, g->node[s->next], false);
+        td_shrink_propose(core, s, g->node[s->next]);
         s->vote[s->next] = TD_VOTE_PROPOSED;
     }
     return true;
@@ -130,7 +130,7 @@ bool td_shrink_tell_all(struct td_core *core, struct td_shrink *s)
             continue;
         if (!td_core_room(core))
             return false;
-        td_shrink_tell(core, s, TD_SHRINK_DECIDED, c->group.node[s->told], false);
+        td_shrink_tell_decided(core, s, c->group.node[s->told]);
     }
     s->telling = false;
     return true;

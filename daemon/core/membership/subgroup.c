@@ -185,33 +185,34 @@ void td_communicator_unknown(struct td_core *core, uint32_t from, const struct t
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
     bool over = m->group != TD_GROUP_MADE || td_communicator_is_gone(core, m->instance);
-    bool late = m->kind == TD_MESSAGE_APPEAL; /* its sender has waited for long */
-    if (m->kind == TD_MESSAGE_WAITING && m->poll && !over && core->settings.tuning.flood) {
+    /* its sender has waited for long */
+    bool late = m->kind == TD_MESSAGE_APPEAL || m->kind == TD_MESSAGE_RANK_GONE;
+    if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
+        core->settings.tuning.flood) {
         /* nobody here has told anything of the group, and from now on nobody will */
         td_communicator_note_gone(core, m->instance);
         answer.kind = TD_MESSAGE_APPEAL;
-        answer.error = TD_ERR_TIMEOUT;
-        answer.text = "";
-        answer.last = true;
+        answer.u.appeal =
+            (struct td_message_appeal){.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true};
         td_core_send(core, from, &answer);
         return;
     }
-    bool comes = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
-    if (!comes && (!late || m->group != TD_GROUP_MADE))
+    bool announces = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
+    if (!announces && m->kind != TD_MESSAGE_REPORT && (!late || m->group != TD_GROUP_MADE))
         return;
     if (late && !over && core->settings.tuning.flood)
         td_communicator_note_gone(core, m->instance);
     if (over || late) {
         answer.kind = TD_MESSAGE_RANK_LOST;
-        answer.rank = UINT32_MAX; /* which they were is not known any more */
-        answer.error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT;
-        answer.text = td_core_format(
+        answer.u.rank_lost = (struct td_message_rank_lost){
+            .rank = UINT32_MAX, .error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT};
+        answer.u.rank_lost.text = td_core_format(
             core, over ? "all ranks on %s are gone" : "no rank on %s has made the group",
             td_core_node_name(core, core->node));
         td_core_send(core, from, &answer);
-    } else if (!m->partial) { /* it comes again, later */
-        answer.kind = TD_MESSAGE_RELEASE;
-        answer.no_room = true;
+    } else if (announces) {
+        answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;
+        answer.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
         td_core_send(core, from, &answer);
     }
 }

@@ -387,9 +387,10 @@ static void unpacked(struct td_core *core, const struct td_inflight *f)
 
 static void received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket)
 {
-    td_core_send(
-        core, node,
-        &(struct td_message){.kind = TD_MESSAGE_DELIVERED, .instance = instance, .token = ticket});
+    td_core_send(core, node,
+                 &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
+                                      .instance = instance,
+                                      .u.delivered.ticket = ticket});
 }
 
 /* ---- turns ---- */

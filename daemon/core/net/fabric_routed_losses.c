@@ -99,8 +99,11 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
     (void)task;
     for (uint32_t d = 0; d < routed->directions; d++) {
         struct port *port = &routed->port[d];
-        struct td_message m = {
-            .kind = TD_MESSAGE_NODE_LOST, .node = port->neighbour, .last = !port->lost};
+        struct td_message m = {.kind = TD_MESSAGE_NEIGHBOUR_LOST,
+                               .u.neighbour_lost.node = port->neighbour};
+        if (!port->lost)
+            m = (struct td_message){.kind = TD_MESSAGE_NEIGHBOUR_BACK,
+                                    .u.neighbour_back.node = port->neighbour};
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
             if (!td_bit(port->announce_to, n))
                 continue;
@@ -161,13 +164,15 @@ static void unmark(struct td_core *core, uint32_t node, uint32_t from)
 void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     const struct td_topology *t = &core->options.topology;
-    if (m->node >= t->nodes || m->node == core->node)
+    bool lost = m->kind == TD_MESSAGE_NEIGHBOUR_LOST;
+    uint32_t node = lost ? m->u.neighbour_lost.node : m->u.neighbour_back.node;
+    if (node >= t->nodes || node == core->node)
         return;
-    if (!m->last) {
-        mark(core, m->node, from);
+    if (lost) {
+        mark(core, node, from);
         return;
     }
-    unmark(core, m->node, from);
+    unmark(core, node, from);
     for (uint32_t d = 0; d < core->routed->directions; d++) /* it speaks, so it is there */
         unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
 }

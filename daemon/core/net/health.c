@@ -32,8 +32,7 @@ static void beat(struct td_core *core, struct td_link *link)
     uint8_t *bits = link->neighbour ? td_core_pad(core, bytes) : NULL;
     if (bits) {
         collect(core, link->node, bits);
-        m.bitmap = bits;
-        m.bitmap_bytes = bytes;
+        m.u.heartbeat.up = (struct td_bitmap){bits, bytes};
     }
     td_core_send(core, link->node, &m);
 }
@@ -42,9 +41,10 @@ void td_health_heard(struct td_core *core, uint32_t node, const struct td_messag
 {
     struct td_link *link = &core->link[node];
     uint32_t bytes = td_bit_bytes(core->options.topology.nodes);
-    if (!link->news || m->bitmap_bytes != bytes || memcmp(link->news, m->bitmap, bytes) == 0)
+    const struct td_bitmap *up = &m->u.heartbeat.up;
+    if (!link->news || up->bytes != bytes || memcmp(link->news, up->bits, bytes) == 0)
         return;
-    memcpy(link->news, m->bitmap, bytes);
+    memcpy(link->news, up->bits, bytes);
     td_health_changed(core, node);
 }
 

@@ -111,8 +111,8 @@ void td_session_speak(struct td_core *core, struct td_link *link)
         return;
     }
     struct td_message m = {.kind = TD_MESSAGE_RESUME,
-                           .poll = link->reply_wanted,
-                           .packets_received = link->lane->received};
+                           .u.resume = {.packets_received = link->lane->received,
+                                        .reply_requested = link->reply_wanted}};
     link->resume_due = link->reply_wanted = false;
     td_core_send(core, link->node, &m);
 }
@@ -201,6 +201,7 @@ static bool untouched(const struct td_link *link)
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
     struct td_lane *lane = link->lane;
+    const struct td_message_resume *resume = &m->u.resume;
     if (m->session == 0)
         return;
     if (m->counts_session && m->counts_session != link->session) {
@@ -221,15 +222,15 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     link->asked = false;
     if (agreed) {
         take_received(core, link, m);
-        if (m->packets_received > lane->acknowledged && m->packets_received <= lane->sent)
-            td_link_acknowledge(core, link, m->packets_received);
+        if (resume->packets_received > lane->acknowledged && resume->packets_received <= lane->sent)
+            td_link_acknowledge(core, link, resume->packets_received);
     }
-    if (agreed && link->up && (!was_open || m->poll)) {
+    if (agreed && link->up && (!was_open || resume->reply_requested)) {
         lane->resumes += known && link->torn;
         link->torn = false;
         go_on(core, link);
     }
-    if (m->poll || !agreed)
+    if (resume->reply_requested || !agreed)
         answer(core, link, !agreed);
 }
 

@@ -268,10 +268,8 @@ static void announce(struct td_core *core, struct td_operation *o)
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = c->parent;
     td_operation_start_message(o, TD_MESSAGE_ARRIVE, &a->u.tree.message);
-    a->u.tree.message.least = o->least;
-    a->u.tree.message.greatest = o->greatest;
-    a->u.tree.message.no_room = o->no_room;
-    a->u.tree.message.survey = survey;
+    a->u.tree.message.u.arrive = (struct td_message_arrive){
+        .least = o->least, .greatest = o->greatest, .no_room = o->no_room, .survey = survey};
     td_operation_view(o, &a->u.tree.view);
     if (carries_up(o) && !o->no_room)
         a->u.tree.payload = ride_slice(o, 0);

@@ -57,11 +57,11 @@ static struct td_flood *obtain(struct td_core *core, struct td_operation *o)
 /* ---- hearing ---- */
 
 void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
-                      const struct td_message *m)
+                      const struct td_message_flood *m)
 {
     struct td_flood *f = obtain(core, o);
-    struct td_early_block *held = f && m->payload_bytes <= TD_RIDE_BYTES_MAX
-                                      ? td_arena_alloc(core->arena, sizeof *held + m->payload_bytes)
+    struct td_early_block *held = f && m->payload.bytes <= TD_RIDE_BYTES_MAX
+                                      ? td_arena_alloc(core->arena, sizeof *held + m->payload.bytes)
                                       : NULL;
     if (o->phase >= TD_PHASE_RUNNING) {
         td_arena_free(core->arena, held);
@@ -69,17 +69,17 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
     }
     if (!held) {
         struct td_message none;
-        td_operation_start_message(o, TD_MESSAGE_RELEASE, &none);
-        none.no_room = true;
+        td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &none);
+        none.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
         td_core_send(core, from, &none);
         return;
     }
-    held->ring = m->rank / 2;
-    held->sign = m->rank % 2;
-    held->hop = m->size;
-    held->bytes = m->payload_bytes;
+    held->ring = m->ring;
+    held->sign = m->is_backward;
+    held->hop = m->hops;
+    held->bytes = m->payload.bytes;
     if (held->bytes)
-        memcpy(held->payload, m->payload, held->bytes);
+        memcpy(held->payload, m->payload.data, held->bytes);
     held->next = f->held;
     f->held = held;
     if (o->report_at == TD_TIME_NEVER) {
@@ -90,7 +90,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == from)
                 f->missed &= ~(1u << (2 * r + sign));
-    td_operation_witness(core, o, &m->least);
+    td_operation_witness(core, o, &m->witness);
     td_core_queue(core, &o->task);
 }
 
@@ -157,17 +157,18 @@ static bool tell(struct td_core *core, struct td_operation *o, uint32_t ring, ui
     uint32_t slot = td_ring_along(&o->program.ring[ring], o->communicator->slot, 1 - sign, hop - 1);
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_FLOOD, &m);
-    m.rank = 2 * ring + sign;
-    m.size = hop;
-    m.least = m.greatest = o->least;
-    m.payload_bytes = copy(o, ring, slot, NULL, NULL);
-    uint8_t *payload = td_core_pad(core, m.payload_bytes + 1);
+    uint32_t bytes = copy(o, ring, slot, NULL, NULL);
+    uint8_t *payload = td_core_pad(core, bytes + 1);
     if (!payload) {
         o->flood->sent[2 * ring + sign]--;
         return false;
     }
     (void)copy(o, ring, slot, NULL, payload);
-    m.payload = payload;
+    m.u.flood = (struct td_message_flood){.ring = ring,
+                                          .is_backward = sign,
+                                          .hops = hop,
+                                          .witness = o->least,
+                                          .payload = {payload, bytes}};
     td_core_send(core, neighbour(o, ring, sign), &m);
     return true;
 }

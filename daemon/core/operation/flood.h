@@ -36,7 +36,7 @@ struct td_flood {
 /* td_flood_told: the operation may come to its good ending elsewhere. */
 bool td_flood_told(const struct td_operation *o);
 void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
-                      const struct td_message *m);
+                      const struct td_message_flood *m);
 /* td_flood_missed: a neighbour had no room. */
 void td_flood_missed(struct td_operation *o, uint32_t node);
 /* td_flood_advance goes on; false when there is no room for more actions now. */

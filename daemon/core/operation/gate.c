@@ -18,63 +18,65 @@ static int child_index(const struct td_communicator *c, uint32_t node)
     return -1;
 }
 
-static void learn(struct td_core *core, struct td_operation *o, const struct td_message *m)
+static void learn(struct td_core *core, struct td_operation *o, const struct td_bitmap *arrived)
 {
     uint32_t bytes = td_bit_bytes(o->communicator->group.size);
-    if (m->bitmap_bytes != bytes)
+    if (arrived->bytes != bytes)
         return;
     if (!o->known && !(o->known = td_arena_alloc(core->arena, bytes)))
         return;
     for (uint32_t i = 0; i < bytes; i++)
-        o->known[i] |= m->bitmap[i];
+        o->known[i] |= arrived->bits[i];
 }
 
+/* take_arrive takes an ARRIVE or a REPORT. */
 static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t from,
                         const struct td_message *m)
 {
     int child = child_index(o->communicator, from);
-    bool told = m->partial && td_flood_told(o) && o->phase < TD_PHASE_RUNNING;
+    const struct td_message_arrive *arrive = &m->u.arrive;
+    const struct td_message_payload *payload = &arrive->payload;
+    bool told = m->kind == TD_MESSAGE_REPORT && td_flood_told(o) && o->phase < TD_PHASE_RUNNING;
     if (child < 0 || (o->phase >= TD_PHASE_ANNOUNCED && !told))
         return;
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
         td_core_alarm(core, o->report_at);
     }
-    if (m->partial) {
-        learn(core, o, m);
+    if (m->kind == TD_MESSAGE_REPORT) {
+        learn(core, o, &m->u.report.arrived);
         return;
     }
     o->children_arrived |= 1u << child;
-    o->no_room = o->no_room || m->no_room;
-    if (m->payload_bytes) {
+    o->no_room = o->no_room || arrive->no_room;
+    if (payload->bytes) {
         if (!o->ride)
             o->ride =
                 td_arena_alloc(core->arena, (size_t)o->communicator->children * TD_RIDE_BYTES_MAX);
-        if (!o->ride || m->payload_bytes > TD_RIDE_BYTES_MAX) {
+        if (!o->ride || payload->bytes > TD_RIDE_BYTES_MAX) {
             td_operation_appeal(
                 core, o, TD_ERR_NO_MEMORY,
                 td_core_format(core, "node %u has no memory for %s: raise [limits] memory",
                                core->node, td_operation_describe(core, o)));
             return;
         }
-        memcpy(o->ride + (size_t)child * TD_RIDE_BYTES_MAX, m->payload, m->payload_bytes);
+        memcpy(o->ride + (size_t)child * TD_RIDE_BYTES_MAX, payload->data, payload->bytes);
     }
-    o->ride_bytes[child] = m->payload_bytes;
+    o->ride_bytes[child] = payload->bytes;
     if (!o->surveyed)
-        td_survey_merge(&o->survey, &m->survey);
-    td_operation_witness(core, o, &m->least);
-    td_operation_witness(core, o, &m->greatest);
+        td_survey_merge(&o->survey, &arrive->survey);
+    td_operation_witness(core, o, &arrive->least);
+    td_operation_witness(core, o, &arrive->greatest);
     td_core_queue(core, &o->task);
 }
 
 /* begin_again makes all below announce once more; what this node holds is given back. */
-static void begin_again(struct td_core *core, struct td_operation *o, const struct td_message *why)
+static void begin_again(struct td_core *core, struct td_operation *o,
+                        const struct td_message_announce_again *why)
 {
     struct td_message m;
-    td_operation_start_message(o, TD_MESSAGE_RELEASE, &m);
-    m.no_room = why->no_room;
-    m.surveyed = why->surveyed;
-    m.survey = why->survey;
+    td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &m);
+    m.u.announce_again = *why;
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_core_send(core, o->communicator->child[i], &m);
     if (o->reserved)
@@ -88,7 +90,7 @@ static void begin_again(struct td_core *core, struct td_operation *o, const stru
 
 void td_gate_again(struct td_core *core, struct td_operation *o)
 {
-    begin_again(core, o, &(struct td_message){.no_room = true});
+    begin_again(core, o, &(struct td_message_announce_again){0});
     uint32_t doublings = o->retries < 7 ? o->retries : 7;
     o->retries++;
     o->retry_at = core->now + 1 + td_core_random(core) % ((uint64_t)RETRY_NS << doublings);
@@ -97,7 +99,7 @@ void td_gate_again(struct td_core *core, struct td_operation *o)
 
 void td_gate_survey(struct td_core *core, struct td_operation *o, const struct td_survey *survey)
 {
-    struct td_message why = {.surveyed = true, .survey = *survey};
+    struct td_message_announce_again why = {.is_surveyed = true, .survey = *survey};
     begin_again(core, o, &why);
     td_engine_fini(core, o);
     o->survey = *survey;
@@ -106,11 +108,13 @@ void td_gate_survey(struct td_core *core, struct td_operation *o, const struct t
     td_core_queue(core, &o->task);
 }
 
+/* take_release takes a RELEASE, a VERDICT or an ANNOUNCE_AGAIN. */
 static void take_release(struct td_core *core, struct td_operation *o, uint32_t from,
                          const struct td_message *m)
 {
-    if (m->error != TD_OK) {
-        td_operation_verdict(core, o, m->error, m->text);
+    const struct td_message_payload *payload = &m->u.release.payload;
+    if (m->kind == TD_MESSAGE_VERDICT) {
+        td_operation_verdict(core, o, m->u.verdict.error, m->u.verdict.text);
         return;
     }
     if (o->phase != TD_PHASE_ANNOUNCED)
@@ -119,19 +123,18 @@ static void take_release(struct td_core *core, struct td_operation *o, uint32_t 
         td_flood_missed(o, from);
         return;
     }
-    if (m->surveyed) {
-        td_gate_survey(core, o, &m->survey);
+    if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
+        if (m->u.announce_again.is_surveyed)
+            td_gate_survey(core, o, &m->u.announce_again.survey);
+        else
+            td_gate_again(core, o);
         return;
     }
-    if (m->no_room) {
-        td_gate_again(core, o);
-        return;
-    }
-    if (m->payload_bytes) {
-        o->release = td_arena_alloc(core->arena, m->payload_bytes);
-        o->release_bytes = m->payload_bytes;
+    if (payload->bytes) {
+        o->release = td_arena_alloc(core->arena, payload->bytes);
+        o->release_bytes = payload->bytes;
         if (o->release)
-            memcpy(o->release, m->payload, m->payload_bytes);
+            memcpy(o->release, payload->data, payload->bytes);
         else
             td_operation_fail(core, o, TD_ERR_NO_MEMORY, "this node has no memory for the result");
     }
@@ -142,7 +145,7 @@ static void take_release(struct td_core *core, struct td_operation *o, uint32_t 
     td_core_queue(core, &o->task);
 }
 
-static void tell_waiting(struct td_core *core, struct td_operation *o, bool poll)
+static void tell_waiting(struct td_core *core, struct td_operation *o, bool reply_requested)
 {
     uint32_t bytes = td_bit_bytes(o->communicator->group.size);
     uint8_t *bits = td_core_pad(core, bytes);
@@ -151,9 +154,8 @@ static void tell_waiting(struct td_core *core, struct td_operation *o, bool poll
     td_operation_arrived(o, bits);
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_WAITING, &m);
-    m.bitmap = bits;
-    m.bitmap_bytes = bytes;
-    m.poll = poll;
+    m.u.waiting.arrived = (struct td_bitmap){bits, bytes};
+    m.u.waiting.reply_requested = reply_requested;
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_core_send(core, o->communicator->child[i], &m);
 }
@@ -184,10 +186,8 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
         return;
     }
     struct td_message m;
-    td_operation_start_message(o, TD_MESSAGE_ARRIVE, &m);
-    m.partial = true;
-    m.bitmap = bits;
-    m.bitmap_bytes = bytes;
+    td_operation_start_message(o, TD_MESSAGE_REPORT, &m);
+    m.u.report.arrived = (struct td_bitmap){bits, bytes};
     td_core_send(core, o->communicator->parent, &m);
 }
 
@@ -198,9 +198,7 @@ static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t 
                            .instance = c->instance,
                            .group = c->index,
                            .sequence = sequence,
-                           .error = TD_ERR_TIMEOUT,
-                           .text = "",
-                           .last = true};
+                           .u.appeal = {.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true}};
     if (c->has_parent)
         td_core_send(core, c->parent, &m);
 }
@@ -216,11 +214,12 @@ bool td_gate_veto(struct td_core *core, struct td_operation *o)
 
 static void take_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
 {
-    learn(core, o, m);
-    tell_waiting(core, o, m->poll);
-    if (m->poll && (o->phase < TD_PHASE_ANNOUNCED || td_flood_told(o)))
+    bool reply_requested = m->u.waiting.reply_requested;
+    learn(core, o, &m->u.waiting.arrived);
+    tell_waiting(core, o, reply_requested);
+    if (reply_requested && (o->phase < TD_PHASE_ANNOUNCED || td_flood_told(o)))
         report(core, o, true);
-    if (m->poll && td_communicator_may_flood(core, o->communicator) && !td_flood_told(o)) {
+    if (reply_requested && td_communicator_may_flood(core, o->communicator) && !td_flood_told(o)) {
         o->vetoed = true;
         send_veto(core, o->communicator, o->sequence);
     }
@@ -252,14 +251,15 @@ static void want(struct td_core *core, struct td_operation *o, td_err error, con
     snprintf(o->wanted_text, TD_TEXT_MAX, "%s", text);
 }
 
-static void take_appeal(struct td_core *core, struct td_operation *o, const struct td_message *m)
+static void take_appeal(struct td_core *core, struct td_operation *o,
+                        const struct td_message_appeal *m)
 {
     if (o->phase >= TD_PHASE_RUNNING)
         return;
     if (td_communicator_may_flood(core, o->communicator) && !td_flood_told(o))
         o->vetoed = true; /* an ending that is asked for will be given */
     /* where calls differ nobody comes to the good ending */
-    if (m->last || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL)
+    if (m->is_veto || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL)
         o->free = true;
     if (o->free && o->communicator->losing)
         td_core_queue(core, &o->communicator->task);
@@ -284,20 +284,23 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
                       const struct td_message *m)
 {
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
-    struct td_message told = {.instance = c->instance, .group = c->index, .sequence = m->sequence};
+    struct td_message told = {.kind = TD_MESSAGE_ANNOUNCE_AGAIN,
+                              .instance = c->instance,
+                              .group = c->index,
+                              .sequence = m->sequence,
+                              .u.announce_again = {.is_surveyed = false}};
     if (m->sequence < c->first_sequence || c->retired[place])
         return;
-    told.kind = TD_MESSAGE_RELEASE;
-    if (m->kind == TD_MESSAGE_FLOOD || (m->kind == TD_MESSAGE_ARRIVE && !m->partial)) {
-        told.no_room = true; /* it comes again, later */
+    if (m->kind == TD_MESSAGE_FLOOD || m->kind == TD_MESSAGE_ARRIVE) {
         td_core_send(core, from, &told);
-    } else if (m->kind == TD_MESSAGE_WAITING && m->poll && td_communicator_may_flood(core, c)) {
+    } else if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
+               td_communicator_may_flood(core, c)) {
         c->missed[place] = (uint8_t)-TD_ERR_TIMEOUT; /* a promise */
         send_veto(core, c, m->sequence);
-    } else if (m->kind == TD_MESSAGE_RELEASE && m->error != TD_OK) {
-        c->missed[place] = (uint8_t)-m->error;
-        told.error = m->error;
-        told.text = m->text;
+    } else if (m->kind == TD_MESSAGE_VERDICT) {
+        c->missed[place] = (uint8_t)-m->u.verdict.error;
+        told.kind = TD_MESSAGE_VERDICT;
+        told.u.verdict = m->u.verdict;
         for (uint32_t i = 0; i < c->children; i++)
             td_core_send(core, c->child[i], &told);
     }
@@ -309,7 +312,8 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
     if (c->broken && (m->sequence < c->first_sequence || !c->operation[place])) {
         bool never = m->sequence >= c->first_sequence && !c->retired[place];
-        if (never && m->kind == TD_MESSAGE_WAITING && m->poll && td_communicator_may_flood(core, c))
+        if (never && m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
+            td_communicator_may_flood(core, c))
             send_veto(core, c, m->sequence);
         return;
     }
@@ -326,36 +330,19 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
         no_record(core, c, from, m);
         return;
     }
-    switch (m->kind) {
-    case TD_MESSAGE_ARRIVE:
+    if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT) {
         take_arrive(core, o, from, m);
-        return;
-    case TD_MESSAGE_FLOOD:
-        td_flood_message(core, o, from, m);
-        return;
-    case TD_MESSAGE_RELEASE:
+    } else if (m->kind == TD_MESSAGE_FLOOD) {
+        td_flood_message(core, o, from, &m->u.flood);
+    } else if (m->kind == TD_MESSAGE_RELEASE || m->kind == TD_MESSAGE_VERDICT ||
+               m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
         take_release(core, o, from, m);
-        return;
-    case TD_MESSAGE_WAITING:
+    } else if (m->kind == TD_MESSAGE_WAITING) {
         take_waiting(core, o, m);
-        return;
-    case TD_MESSAGE_APPEAL:
-        take_appeal(core, o, m);
-        return;
-    case TD_MESSAGE_HEARTBEAT:
-    case TD_MESSAGE_JOIN:
-    case TD_MESSAGE_UNJOIN:
-    case TD_MESSAGE_REFUSE:
-    case TD_MESSAGE_MEMBERS:
-    case TD_MESSAGE_RANK_LOST:
-    case TD_MESSAGE_NODE_LOST:
-    case TD_MESSAGE_SYNC:
-    case TD_MESSAGE_DELIVERED:
-    case TD_MESSAGE_RESUME:
-    case TD_MESSAGE_SHRINK:
-        break;
+    } else {
+        assert(m->kind == TD_MESSAGE_APPEAL);
+        take_appeal(core, o, &m->u.appeal);
     }
-    assert(!"a message of an operation");
 }
 
 void td_operation_arrived(const struct td_operation *o, uint8_t *bits)

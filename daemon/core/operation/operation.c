@@ -180,11 +180,12 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
 {
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
-    m.error = o->appeal_error;
     o->vetoed =
         o->vetoed || (td_communicator_may_flood(core, o->communicator) && !td_flood_told(o));
-    m.last = o->vetoed;
-    m.text = o->appeal ? td_core_format(core, "%s", o->appeal) : "";
+    m.u.appeal =
+        (struct td_message_appeal){.error = o->appeal_error,
+                                   .text = o->appeal ? td_core_format(core, "%s", o->appeal) : "",
+                                   .is_veto = o->vetoed};
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
     td_core_alarm(core, o->appeal_at);
     td_communicator_appeal(core, o->communicator, &m);
@@ -539,11 +540,15 @@ static void tell_children(struct td_core *core, struct td_operation *o)
     for (uint32_t i = 0; i < c->children; i++) {
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
         a->u.tree.node = c->child[i];
-        td_operation_start_message(o, TD_MESSAGE_RELEASE, &a->u.tree.message);
-        a->u.tree.message.error = o->error;
-        a->u.tree.message.text = text;
+        bool good = o->error == TD_OK;
+        td_operation_start_message(o, good ? TD_MESSAGE_RELEASE : TD_MESSAGE_VERDICT,
+                                   &a->u.tree.message);
+        if (good)
+            td_message_load(&a->u.tree.message, NULL, 0);
+        else
+            a->u.tree.message.u.verdict = (struct td_message_verdict){o->error, text};
         td_operation_view(o, &a->u.tree.view);
-        if (o->error == TD_OK && td_admission_rides(o))
+        if (good && td_admission_rides(o))
             a->u.tree.payload = td_admission_result(o);
         td_session_seal(core, a);
     }

@@ -102,7 +102,8 @@ struct td_operation {
 void td_operation_request(struct td_core *core, struct td_client *client,
                           const struct td_request *request);
 void td_operation_cancel(struct td_core *core, struct td_client *client, uint64_t request);
-/* td_operation_message takes ARRIVE, RELEASE, WAITING and, at the root, APPEAL. */
+/* td_operation_message takes ARRIVE, REPORT, FLOOD, RELEASE, VERDICT, ANNOUNCE_AGAIN, WAITING and,
+ * at the root, APPEAL. */
 void td_operation_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                           const struct td_message *message);
 /* td_operation_fail ends an operation with an error; the first error stays. */

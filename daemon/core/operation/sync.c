@@ -27,13 +27,12 @@ static void tell(struct td_core *core, struct td_operation *o, unsigned family, 
     uint32_t place = (o->communicator->slot - among->first) / among->stride;
     while (told(*state) < rounds && (told(*state) == 0 || *state >> (told(*state) - 1) & 1)) {
         uint32_t to = (uint32_t)((place + ((uint64_t)1 << told(*state))) % among->count);
-        struct td_message m = {.kind = TD_MESSAGE_SYNC,
-                               .instance = o->communicator->instance,
-                               .group = o->communicator->index,
-                               .sequence = o->sequence,
-                               .size = family,
-                               .token = index,
-                               .rank = told(*state)};
+        struct td_message m = {
+            .kind = TD_MESSAGE_SYNC,
+            .instance = o->communicator->instance,
+            .group = o->communicator->index,
+            .sequence = o->sequence,
+            .u.sync = {.family = family, .round = told(*state), .step_index = index}};
         *state += (uint64_t)1 << TOLD_SHIFT;
         td_core_send(core, g->node[among->first + to * among->stride], &m);
     }
@@ -53,20 +52,22 @@ void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t f
                      const struct td_message *m)
 {
     struct td_operation *o = td_engine_find(c, m->sequence);
-    if (!o || m->size >= o->program.families || o->program.family[m->size].kind != TD_SYNC ||
-        m->token >= o->program.family[m->size].count || m->rank >= HEARD_BITS)
+    const struct td_message_sync *sync = &m->u.sync;
+    if (!o || sync->family >= o->program.families ||
+        o->program.family[sync->family].kind != TD_SYNC ||
+        sync->step_index >= o->program.family[sync->family].count || sync->round >= HEARD_BITS)
         return;
     struct td_step step;
-    uint64_t *state = &o->engine.family[m->size].received[m->token];
-    o->program.method->expand(&o->program, m->size, m->token, &step);
+    uint64_t *state = &o->engine.family[sync->family].received[sync->step_index];
+    o->program.method->expand(&o->program, sync->family, sync->step_index, &step);
     uint32_t place = (o->communicator->slot - step.among.first) / step.among.stride;
     uint32_t count = step.among.count;
-    uint32_t before = (uint32_t)((place + count - ((uint64_t)1 << m->rank) % count) % count);
-    bool mine = m->rank < rounds_among(count) &&
+    uint32_t before = (uint32_t)((place + count - ((uint64_t)1 << sync->round) % count) % count);
+    bool mine = sync->round < rounds_among(count) &&
                 c->group.node[step.among.first + before * step.among.stride] == from;
-    if (!mine || *state >> m->rank & 1)
+    if (!mine || *state >> sync->round & 1)
         return;
-    *state |= (uint64_t)1 << m->rank;
+    *state |= (uint64_t)1 << sync->round;
     if (*state >> STARTED_SHIFT)
-        tell(core, o, m->size, m->token, &step.among);
+        tell(core, o, sync->family, sync->step_index, &step.among);
 }

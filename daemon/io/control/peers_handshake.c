@@ -6,8 +6,8 @@
 
 struct td_greeting td_peers_greeting(struct td_peers *peers)
 {
-    return (struct td_greeting){.major = TD_WIRE_MAJOR,
-                                .minor = TD_WIRE_MINOR,
+    return (struct td_greeting){.major = TD_WIRE_PEER_MAJOR,
+                                .minor = TD_WIRE_PEER_MINOR,
                                 .node = peers->loop->config->node,
                                 .incarnation = peers->loop->incarnation,
                                 .digest = peers->loop->digest,
@@ -25,9 +25,9 @@ size_t td_peers_encode_greeting(const struct td_greeting *g, uint8_t *bytes, siz
 static const char *objection(struct td_peers *peers, const struct td_greeting *g, char *text,
                              size_t bytes)
 {
-    if (g->major != TD_WIRE_MAJOR || (int64_t)g->minor + 1 < TD_WIRE_MINOR)
+    if (g->major != TD_WIRE_PEER_MAJOR || (int64_t)g->minor + 1 < TD_WIRE_PEER_MINOR)
         snprintf(text, bytes, "it speaks version %u.%u between daemons, this one %d.%d", g->major,
-                 g->minor, TD_WIRE_MAJOR, TD_WIRE_MINOR);
+                 g->minor, TD_WIRE_PEER_MAJOR, TD_WIRE_PEER_MINOR);
     else if (g->node >= peers->loop->config->topology.nodes || g->node == peers->loop->config->node)
         snprintf(text, bytes, "it says it is node %u, this is node %u of %s", g->node,
                  peers->loop->config->node, peers->shape);

@@ -57,8 +57,7 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
         scratch_only.ranks = 0; /* the payload that rides lies in scratch */
         td_regions_bases(peers->loop->regions, &scratch_only, room, &bases);
         td_compute_pack(&a->u.tree.payload, &bases, 0, (uint64_t)ride, payload);
-        m.payload = payload;
-        m.payload_bytes = (uint32_t)ride;
+        td_message_load(&m, payload, (uint32_t)ride);
     }
     size_t size = td_wire_encode_message(&m, bytes + SESSION_BYTES, sizeof bytes - SESSION_BYTES);
     if (size == 0) {

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tree messages of every kind: what is written is read back as it was, and no bytes do harm. All
+ * kinds come from one table (messages.c), which is checked against the kinds that there are, their
+ * structs and proto/peer.proto. `test_messages SEED` repeats a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "forms.h"
+#include "messages.h"
+#include "peer.pb-c.h"
+
+enum {
+    ROUNDS = 200,
+    FLIPPED = 4, /* messages of each kind of which every bit is flipped */
+    ENVELOPE_FIELDS = 7,
+    FIELD_OF_KIND = 16, /* a kind's field in proto/peer.proto, less the kind */
+    LENGTH_DELIMITED = 2,
+};
+
+static uint64_t seed = 1, seen;
+static struct td_wire_memory memory;
+static const char *why;
+static uint8_t bytes[TD_TREE_MESSAGE_MAX];
+
+static size_t encode(const struct td_message *m)
+{
+    size_t size = td_wire_encode_message(m, bytes, sizeof bytes);
+    assert_true(size > 0 && size <= TD_TREE_MESSAGE_MAX);
+    return size;
+}
+
+/* decode reads a copy of `from` in a heap block of exactly its size, so that a sanitizer sees one
+ * read too many. False: it is refused, with a sentence. */
+static bool decode(const uint8_t *from, size_t size, struct td_message *m)
+{
+    uint8_t *exact = malloc(size ? size : 1);
+    assert_non_null(exact);
+    if (size)
+        memcpy(exact, from, size);
+    why = NULL;
+    td_err error = td_wire_decode_message(exact, size, &memory, m, &why);
+    free(exact);
+    if (error == TD_OK) {
+        seen += read_message(m);
+        return true;
+    }
+    assert_int_equal(error, TD_ERR_PROTOCOL);
+    assert_true(why && why[0]);
+    return false;
+}
+
+static void comes_back(const struct td_message *m)
+{
+    struct td_message back;
+    assert_true(decode(bytes, encode(m), &back));
+    same_message(m, &back);
+}
+
+/* ---- the table ---- */
+
+static const ProtobufCMessageDescriptor *form_of(const struct kind *kind)
+{
+    const ProtobufCFieldDescriptor *f =
+        protobuf_c_message_descriptor_get_field_by_name(&torus__peer__tree__descriptor, kind->name);
+    assert_non_null(f);
+    assert_int_equal(f->id, FIELD_OF_KIND + (int)kind->kind);
+    return f->descriptor;
+}
+
+static void table_has_every_field_of_every_kind(void **unused)
+{
+    (void)unused;
+    assert_int_equal(torus__peer__tree__descriptor.n_fields, ENVELOPE_FIELDS + kinds_count);
+    for (unsigned k = 0; k < kinds_count; k++) {
+        const struct kind *kind = &kinds[k];
+        const ProtobufCMessageDescriptor *form = form_of(kind);
+        size_t end = offsetof(struct td_message, u);
+        assert_int_equal(form->n_fields, kind->fields);
+        for (unsigned i = 0; i < kind->fields; i++) {
+            const struct field *f = &kind->field[i];
+            assert_non_null(protobuf_c_message_descriptor_get_field_by_name(form, f->name));
+            assert_int_equal(f->offset, (end + f->alignment - 1) / f->alignment * f->alignment);
+            end = f->offset + f->bytes;
+        }
+        size_t rest = offsetof(struct td_message, u) + kind->bytes - end;
+        assert_true(rest < _Alignof(uint64_t)); /* it is padding */
+    }
+}
+
+/* ---- round trips ---- */
+
+static void every_kind_comes_back_as_it_was(void **unused)
+{
+    (void)unused;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (int round = 0; round < ROUNDS; round++)
+            for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
+                struct td_message m = some_fields(&kinds[k], amount);
+                comes_back(&m);
+            }
+}
+
+static void every_field_comes_back_alone(void **unused)
+{
+    (void)unused;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (unsigned i = 0; i < kinds[k].fields; i++)
+            for (enum amount amount = AMOUNT_SMALL; amount <= AMOUNT_MOST; amount++) {
+                struct td_message m = some_fields(&kinds[k], AMOUNT_NONE);
+                fill_field(&m, &kinds[k].field[i], amount, 0);
+                comes_back(&m);
+            }
+}
+
+static void every_size_of_a_buffer_is_respected(void **unused)
+{
+    (void)unused;
+    static uint8_t small[TD_TREE_MESSAGE_MAX + 1];
+    for (unsigned k = 0; k < kinds_count; k++) {
+        struct td_message m = some_fields(&kinds[k], AMOUNT_SMALL);
+        size_t size = encode(&m);
+        for (size_t room = 0; room <= size; room++) {
+            small[room] = 0xa5;
+            assert_int_equal(td_wire_encode_message(&m, small, room), room < size ? 0 : size);
+            assert_int_equal(small[room], 0xa5);
+        }
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void what_is_longer_than_its_limit_is_refused(void **unused)
+{
+    (void)unused;
+    unsigned tried = 0;
+    struct td_message back;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (unsigned i = 0; i < kinds[k].fields; i++) {
+            const struct field *f = &kinds[k].field[i];
+            struct td_message m = some_fields(&kinds[k], AMOUNT_NONE);
+            if (f->limit == 0)
+                continue;
+            fill_field(&m, f, AMOUNT_MOST, 1);
+            tried++;
+            size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
+            if (f->type == FIELD_RUNS) {
+                assert_int_equal(size, 0);
+                continue;
+            }
+            assert_true(size > 0);
+            assert_false(decode(bytes, size, &back));
+            assert_non_null(strstr(why, "limits"));
+        }
+    assert_true(tried > 15);
+}
+
+static void errors_and_calls_out_of_range_are_refused(void **unused)
+{
+    (void)unused;
+    struct td_message back;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (unsigned i = 0; i < kinds[k].fields; i++) {
+            const struct field *f = &kinds[k].field[i];
+            struct td_message m = some_fields(&kinds[k], AMOUNT_NONE);
+            void *at = (char *)&m + f->offset;
+            static const int wrong[] = {1, TD_ERR_PERMISSION - 1, INT32_MIN, INT32_MAX, TD_OK};
+            static const struct td_call calls[] = {{.kind = 0},
+                                                   {.kind = TD_KIND_MAX},
+                                                   {.kind = 1, .type = TD_TYPE_MAX},
+                                                   {.kind = 1, .op = TD_OP_END},
+                                                   {.kind = 1, .mode = TD_REPRODUCIBLES}};
+            bool failure = f->type == FIELD_FAILURE;
+            for (unsigned w = 0; w < 5; w++) {
+                if (failure || (w < 4 && f->type == FIELD_ENDING))
+                    *(td_err *)at = (td_err)wrong[w];
+                else if (w < 4 && f->type == FIELD_OUTCOME)
+                    ((struct td_outcome *)at)->error = (td_err)wrong[w];
+                else if (f->type == FIELD_WITNESS)
+                    ((struct td_witness *)at)->call = calls[w];
+                else
+                    continue;
+                assert_false(decode(bytes, encode(&m), &back));
+            }
+        }
+}
+
+static void runs_beyond_their_limit_are_refused(void **unused)
+{
+    (void)unused;
+    struct td_message back;
+    Torus__Peer__Run run[TD_MEMBERS_PER_MESSAGE + 1], *runs[TD_MEMBERS_PER_MESSAGE + 1];
+    Torus__Peer__Members members = TORUS__PEER__MEMBERS__INIT;
+    Torus__Peer__Tree tree = TORUS__PEER__TREE__INIT;
+    for (unsigned i = 0; i <= TD_MEMBERS_PER_MESSAGE; i++) {
+        torus__peer__run__init(&run[i]);
+        runs[i] = &run[i];
+    }
+    members.run = runs;
+    tree.body_case = TORUS__PEER__TREE__BODY_MEMBERS;
+    tree.members = &members;
+    for (unsigned beyond = 0; beyond < 2; beyond++) {
+        members.n_run = TD_MEMBERS_PER_MESSAGE + beyond;
+        size_t size = torus__peer__tree__pack(&tree, bytes);
+        assert_int_equal(decode(bytes, size, &back), !beyond);
+    }
+}
+
+/* put_varint writes a number as protobuf does; returns its bytes. */
+static size_t put_varint(uint8_t *at, uint64_t value)
+{
+    size_t size = 0;
+    for (; value >= 0x80; value >>= 7)
+        at[size++] = (uint8_t)(value | 0x80);
+    at[size++] = (uint8_t)value;
+    return size;
+}
+
+static size_t put_body(uint8_t *at, uint64_t field, unsigned wire_type, uint64_t length)
+{
+    size_t size = put_varint(at, field << 3 | wire_type);
+    return size + put_varint(at + size, length);
+}
+
+static void message_without_a_known_kind_is_refused(void **unused)
+{
+    (void)unused;
+    struct td_message back;
+    Torus__Peer__Tree tree = TORUS__PEER__TREE__INIT;
+    assert_false(decode(bytes, 0, &back)); /* an envelope of zeros, and no body */
+    assert_non_null(strstr(why, "unknown kind"));
+    tree.session = tree.group = 7;
+    assert_false(decode(bytes, torus__peer__tree__pack(&tree, bytes), &back));
+    assert_non_null(strstr(why, "unknown kind"));
+    for (uint64_t field = ENVELOPE_FIELDS + 1; field < 2000; field++) {
+        bool known = field > FIELD_OF_KIND && field <= FIELD_OF_KIND + kinds_count;
+        if (known)
+            continue;
+        assert_false(decode(bytes, put_body(bytes, field, LENGTH_DELIMITED, 0), &back));
+        assert_non_null(strstr(why, "unknown kind"));
+    }
+}
+
+static void body_of_another_wire_type_or_length_is_refused(void **unused)
+{
+    (void)unused;
+    static const uint64_t lengths[] = {1, 4096, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX};
+    struct td_message back;
+    for (unsigned k = 0; k < kinds_count; k++) {
+        uint64_t field = FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+        for (unsigned type = 0; type < 8; type++)
+            if (type != LENGTH_DELIMITED)
+                assert_false(decode(bytes, put_body(bytes, field, type, 0), &back));
+        for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+            assert_false(
+                decode(bytes, put_body(bytes, field, LENGTH_DELIMITED, lengths[i]), &back));
+    }
+}
+
+/* Of two bodies the second counts, as protobuf has it; nothing of the first is left. */
+static void second_of_two_bodies_counts(void **unused)
+{
+    (void)unused;
+    for (unsigned first = 0; first < kinds_count; first++)
+        for (unsigned second = 0; second < kinds_count; second++) {
+            static uint8_t two[2 * TD_TREE_MESSAGE_MAX];
+            struct td_message back, a = some_fields(&kinds[first], AMOUNT_SMALL);
+            size_t size = encode(&a);
+            memcpy(two, bytes, size);
+            struct td_message b = some_fields(&kinds[second], AMOUNT_SMALL);
+            b.session = b.counts_session = b.group = 1; /* else those of the first stay */
+            b.number = b.received = b.instance = b.sequence = 1;
+            size_t more = encode(&b);
+            memcpy(two + size, bytes, more);
+            bool read = decode(two, size + more, &back);
+            if (first == second)
+                continue; /* one message in two pieces */
+            assert_true(read);
+            same_message(&b, &back);
+        }
+}
+
+/* ---- hostile bytes ---- */
+
+static void every_truncation_is_read_or_refused(void **unused)
+{
+    (void)unused;
+    static uint8_t good[TD_TREE_MESSAGE_MAX];
+    struct td_message back;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
+            struct td_message m = some_fields(&kinds[k], amount);
+            size_t size = encode(&m);
+            memcpy(good, bytes, size);
+            for (size_t length = 0; length < size; length++)
+                assert_false(decode(good, length, &back));
+        }
+}
+
+/* What is read of a message with a flipped bit is a message: written, it comes back as it is. */
+static void every_flipped_bit_is_read_or_refused(void **unused)
+{
+    (void)unused;
+    static uint8_t flipped[TD_TREE_MESSAGE_MAX];
+    static struct td_wire_memory kept;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (int round = 0; round < FLIPPED; round++) {
+            struct td_message back, m = some_fields(&kinds[k], AMOUNT_SMALL);
+            size_t size = encode(&m);
+            memcpy(flipped, bytes, size);
+            for (size_t bit = 0; bit < 8 * size; bit++) {
+                flipped[bit / 8] ^= (uint8_t)(1u << bit % 8);
+                if (decode(flipped, size, &back)) {
+                    assert_int_equal(td_wire_decode_message(flipped, size, &kept, &back, &why),
+                                     TD_OK);
+                    comes_back(&back);
+                }
+                flipped[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            }
+        }
+}
+
+static int reseed(void **unused)
+{
+    (void)unused;
+    forms_seed(seed);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
+    printf("seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_has_every_field_of_every_kind),
+        cmocka_unit_test_setup(every_kind_comes_back_as_it_was, reseed),
+        cmocka_unit_test_setup(every_field_comes_back_alone, reseed),
+        cmocka_unit_test_setup(every_size_of_a_buffer_is_respected, reseed),
+        cmocka_unit_test_setup(what_is_longer_than_its_limit_is_refused, reseed),
+        cmocka_unit_test_setup(errors_and_calls_out_of_range_are_refused, reseed),
+        cmocka_unit_test(runs_beyond_their_limit_are_refused),
+        cmocka_unit_test(message_without_a_known_kind_is_refused),
+        cmocka_unit_test(body_of_another_wire_type_or_length_is_refused),
+        cmocka_unit_test_setup(second_of_two_bodies_counts, reseed),
+        cmocka_unit_test_setup(every_truncation_is_read_or_refused, reseed),
+        cmocka_unit_test_setup(every_flipped_bit_is_read_or_refused, reseed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
