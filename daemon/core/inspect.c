@@ -155,7 +155,7 @@ static void operation_row(struct page *p, const struct td_communicator *c,
     if (!bits || !call)
         return;
     call[0] = '\0';
-    if (o->has_call)
+    if (o->witnesses)
         td_call_print(&o->least.call, call, 160);
     td_operation_arrived(o, bits);
     row->name = c->name;
@@ -164,8 +164,8 @@ static void operation_row(struct page *p, const struct td_communicator *c,
     row->size = c->group.size;
     row->sequence = o->sequence;
     row->age_ns = p->core->now - o->started_at;
-    row->phase = o->phase >= TD_PHASE_RUNNING;
-    if (o->compiled)
+    row->phase = o->state >= TD_OPERATION_RELEASED;
+    if (td_operation_compiled(o))
         td_engine_progress(o, &row->steps_done, &row->steps);
     row->arrived = bits;
     row->arrived_bytes = td_bit_bytes(c->group.size);

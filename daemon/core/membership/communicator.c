@@ -79,8 +79,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->rank_token = rank_token;
     c->members_from = from;
     for (uint32_t i = 0; i < c->ranks; i++)
-        c->seat[i] =
-            (struct td_seat){.state = TD_SEAT_DIED, .rank = td_group_rank(&c->group, c->slot, i)};
+        c->seat[i].rank = td_group_rank(&c->group, c->slot, i);
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
@@ -148,7 +147,7 @@ static bool has_operations(const struct td_communicator *c)
 static bool has_seats(const struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (c->seat[i].state == TD_SEAT_TAKEN)
+        if (td_seat_occupied(&c->seat[i]))
             return true;
     return false;
 }
@@ -162,7 +161,7 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
         c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
         c->first_sequence++;
     }
-    if (c->broken || c->losing)
+    if (c->state != TD_COMMUNICATOR_ACTIVE)
         td_core_queue(core, &c->task); /* it may have been the last */
 }
 
@@ -252,11 +251,14 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- who is lost ---- */
 
-static void break_up(struct td_core *core, struct td_communicator *c, td_err error,
-                     const char *text, bool running_too)
+/* break_up ends the operations of a group that has lost a rank or a node. */
+static void break_up(struct td_core *core, struct td_communicator *c,
+                     enum td_communicator_event event, td_err error, const char *text)
 {
-    if (!c->broken) {
-        c->broken = true;
+    bool running_too = event == TD_COMMUNICATOR_LOSE_NODE;
+    bool news = !td_communicator_broken(c);
+    td_communicator_transition(c, event);
+    if (news) {
         c->error = error;
         snprintf(c->text, sizeof c->text, "%s", text);
     }
@@ -277,31 +279,33 @@ static bool has_member(const struct td_communicator *c, uint32_t world_rank)
     return rank_of(c, world_rank) < c->group.size;
 }
 
-void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
-                               td_err error, const char *text)
+/* rank_lost breaks the group, after SETTLE if the list of operations that complete is known. */
+static void rank_lost(struct td_core *core, struct td_communicator *c,
+                      enum td_communicator_event event, uint32_t rank, td_err error,
+                      const char *text)
 {
-    bool news = !c->broken;
+    bool news = !td_communicator_broken(c);
     if (error == TD_ERR_RANK_FAILED)
         td_shrink_rank_lost(core, c, rank);
     if (news && !c->has_parent && td_communicator_may_flood(core, c)) {
-        /* it is told when it is settled what does not end by that; until then nothing is begun */
-        if (!c->losing) {
+        /* the loss is announced when the operations that complete are known */
+        if (c->state == TD_COMMUNICATOR_ACTIVE) {
             c->losing_rank = rank;
             c->losing_error = error;
             snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
         }
-        c->losing = true;
+        td_communicator_transition(c, TD_COMMUNICATOR_HEAR_RANK_LOST);
         if (!td_core_notices.rank_loss_settled(core, c))
             return;
+        event = TD_COMMUNICATOR_SETTLE;
         rank = c->losing_rank;
         error = c->losing_error;
         text = c->losing_text;
     }
-    break_up(core, c, error, text, false);
+    break_up(core, c, event, error, text);
     if (!news)
         return;
     c->lost = rank;
-    c->node_lost = false;
     c->notice_down = true;
     /* a group whose making a lost rank did not live to see has nobody else to tell of it */
     for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
@@ -309,20 +313,25 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
             td_communicator_rank_lost(core, d, rank_of(d, rank), error, text);
 }
 
+void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, const char *text)
+{
+    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, rank, error, text);
+}
+
 /* node_lost takes the notice from tree neighbour `from` (or from here: UINT32_MAX). */
 static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
                       const char *text)
 {
-    bool news = !c->broken || !c->node_lost;
+    bool news = c->state != TD_COMMUNICATOR_LOST_NODE;
     uint32_t slot = td_group_slot(&c->group, node);
     if (slot != UINT32_MAX)
         td_shrink_slot_lost(core, c, slot);
-    break_up(core, c, TD_ERR_NODE_FAILED, text, true);
+    break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_NODE_FAILED, text);
     if (!news)
         return;
     if (core->node == 0)
         td_registry_job_lost(core, c->instance, node);
-    c->node_lost = true;
     c->lost = node;
     c->error = TD_ERR_NODE_FAILED;
     snprintf(c->text, sizeof c->text, "%s", text);
@@ -358,13 +367,16 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         return;
     }
     const struct td_message_rank_lost *lost = &m->u.rank_lost;
-    if (lost->good.bytes == sizeof c->good && !c->has_good) { /* it is the root's word */
-        c->has_good = true;
+    /* at the root it is only a request: the list is the root's to make */
+    bool listed = c->has_parent && lost->good.bytes == sizeof c->good &&
+                  c->state != TD_COMMUNICATOR_LOST_RANK_SETTLED;
+    if (listed) {
         c->good_first = lost->good_first;
         memcpy(c->good, lost->good.bits, sizeof c->good);
-        c->notice_down = c->broken && !c->node_lost;
+        c->notice_down = c->notice_down || c->state == TD_COMMUNICATOR_LOST_RANK;
     }
-    td_communicator_rank_lost(core, c, lost->rank, lost->error, lost->text);
+    rank_lost(core, c, listed ? TD_COMMUNICATOR_SETTLE : TD_COMMUNICATOR_LOSE_RANK, lost->rank,
+              lost->error, lost->text);
 }
 
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
@@ -389,7 +401,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                       seat->rank, c->name,
                                       (unsigned long long)(seat->client ? seat->client->pid : 0),
                                       td_core_node_name(core, core->node));
-    seat->state = died ? TD_SEAT_DIED : TD_SEAT_LEFT;
+    td_seat_transition(seat, died ? TD_SEAT_DIE : TD_SEAT_LEAVE);
     seat->client = NULL;
     td_core_notices.seat_lost(core, c, local);
     for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {
@@ -406,7 +418,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
         .instance = c->instance,
         .group = c->index,
         .u.rank_gone = {.rank = seat->rank, .error = TD_ERR_RANK_FAILED, .text = text}};
-    if (!c->broken)
+    if (!td_communicator_broken(c))
         td_communicator_appeal(core, c, &m);
     td_core_queue(core, &c->task);
 }
@@ -436,7 +448,7 @@ void td_communicator_client_gone(struct td_core *core, struct td_client *client)
 void td_communicator_stop(struct td_core *core)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
-        if (!c->node_lost)
+        if (c->state != TD_COMMUNICATOR_LOST_NODE)
             node_lost(core, c, UINT32_MAX, core->node,
                       td_core_format(core, "job %s lost %s: its daemon was stopped", c->name,
                                      td_core_node_name(core, core->node)));
@@ -480,15 +492,15 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++) {
         struct td_seat *seat = &c->seat[i];
-        if (seat->welcomed || seat->state != TD_SEAT_TAKEN)
+        if (seat->state != TD_SEAT_ASSIGNED)
             continue;
         if (!td_core_room(core))
             return false;
-        seat->welcomed = true;
         if (!seat->client) { /* it went away while the membership was on its way */
             td_communicator_seat_lost(core, c, seat, true);
             continue;
         }
+        td_seat_transition(seat, TD_SEAT_WELCOME);
         struct td_reply *r = td_reply_new(core, seat->client->id, seat->join, TD_REPLY_JOINED);
         r->u.joined.group = c->number;
         r->u.joined.rank = seat->rank;
@@ -502,7 +514,7 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
 static void start_notice(const struct td_communicator *c, struct td_message *m)
 {
     *m = (struct td_message){.instance = c->instance, .group = c->index};
-    if (c->node_lost) {
+    if (c->state == TD_COMMUNICATOR_LOST_NODE) {
         m->kind = TD_MESSAGE_NODE_LOST;
         m->u.node_lost = (struct td_message_node_lost){.node = c->lost, .text = c->text};
         return;
@@ -510,7 +522,7 @@ static void start_notice(const struct td_communicator *c, struct td_message *m)
     m->kind = TD_MESSAGE_RANK_LOST;
     m->u.rank_lost =
         (struct td_message_rank_lost){.rank = c->lost, .error = c->error, .text = c->text};
-    if (c->has_good) {
+    if (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED) {
         m->u.rank_lost.good_first = c->good_first;
         m->u.rank_lost.good = (struct td_bitmap){c->good, sizeof c->good};
     }
@@ -521,8 +533,9 @@ static bool advance(struct td_core *core, struct td_task *task)
     struct td_communicator *c = (struct td_communicator *)task;
     if (!td_core_room(core) || (c->rank_node && !tell_members(core, c)) || !welcome(core, c))
         return false;
-    if (c->losing && !c->broken)
+    if (c->state == TD_COMMUNICATOR_LOSING_RANK)
         td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
+    bool node = c->state == TD_COMMUNICATOR_LOST_NODE;
     struct td_message m;
     start_notice(c, &m);
     for (; c->notice_all && c->notified < c->group.slots; c->notified++) {
@@ -534,13 +547,13 @@ static bool advance(struct td_core *core, struct td_task *task)
     if (!td_core_room(core))
         return false;
     for (uint32_t i = 0; c->notice_down && i < c->children; i++)
-        if (c->child[i] != c->notice_from || !c->node_lost)
+        if (c->child[i] != c->notice_from || !node)
             td_core_send(core, c->child[i], &m);
     c->notice_down = false;
     if (c->notice_up && c->has_parent && c->parent != c->notice_from)
         td_core_send(core, c->parent, &m);
     c->notice_up = false;
-    if (!has_seats(c) && !has_operations(c) && c->broken && !td_shrink_keeps(c))
+    if (!has_seats(c) && !has_operations(c) && td_communicator_broken(c) && !td_shrink_keeps(c))
         destroy(core, c);
     return true;
 }

@@ -18,16 +18,14 @@
 #include "client.h"
 #include "model/plan.h"
 #include "core/core_internal.h"
+#include "membership_state.h"
 #include "model/tree.h"
-
-enum td_seat_state { TD_SEAT_TAKEN, TD_SEAT_LEFT, TD_SEAT_DIED };
 
 /* struct td_seat: a local rank. */
 struct td_seat {
     enum td_seat_state state;
     uint32_t rank;
-    struct td_client *client; /* NULL unless taken */
-    bool welcomed;            /* the join has been answered */
+    struct td_client *client; /* NULL unless assigned or taken; NULL too if it died meanwhile */
     uint64_t join;            /* its request */
     uint64_t next_sequence;   /* of its next operation */
 };
@@ -41,6 +39,7 @@ struct td_call_tree {
 
 struct td_communicator {
     struct td_task task;
+    enum td_communicator_state state;
     struct td_communicator *next;
     uint32_t number; /* for local clients */
     uint64_t instance;
@@ -79,26 +78,22 @@ struct td_communicator {
     uint8_t *lost_rank, *lost_slot;
     struct td_shrink *shrink; /* NULL until there is one */
 
-    /* at the root: a rank is lost, and will be when it is settled what operations that have been
-     * told to neighbours come to (flood.h) */
-    bool losing;
+    /* in LOSING_RANK: the loss that the root announces once it is settled */
     uint32_t losing_rank;
     td_err losing_error;
     char losing_text[TD_TEXT_MAX];
 
-    /* what the root knew to be ended or running well when it told of a lost rank: operations before
+    /* in LOST_RANK_SETTLED: the operations that complete in spite of the loss: all before
      * good_first, and those of the window from there on that have a bit */
-    bool has_good;
     uint64_t good_first;
     uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
 
-    bool broken; /* no operation can be released any more */
+    /* why the group is broken */
     td_err error;
     char text[TD_TEXT_MAX];
     /* the notice still to be passed on */
     bool notice_down, notice_up;
-    bool node_lost; /* the notice is NODE_LOST of `lost`, else RANK_LOST */
-    uint32_t lost, notice_from;
+    uint32_t lost, notice_from; /* lost: the node in LOST_NODE, else the rank */
     /* no neighbour tells of a node that has no part of the group: all are told from here */
     bool notice_all;
     uint32_t notified; /* slots */
@@ -117,6 +112,16 @@ struct td_communicator *td_communicator_find(struct td_core *core, uint64_t inst
 /* td_communicator_seat finds the client's rank in the communicator it calls `number`. */
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
                                      uint32_t number, struct td_communicator **communicator);
+/* td_communicator_broken returns true if no operation of the group can be released any more. */
+static inline bool td_communicator_broken(const struct td_communicator *c)
+{
+    return c->state >= TD_COMMUNICATOR_LOST_RANK;
+}
+/* td_seat_occupied returns true if a process has the seat. */
+static inline bool td_seat_occupied(const struct td_seat *seat)
+{
+    return seat->state == TD_SEAT_ASSIGNED || seat->state == TD_SEAT_TAKEN;
+}
 /* td_communicator_may_flood returns true if short operations of the group may go along the rings of
  * the torus instead of the tree (flood.h). */
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c);

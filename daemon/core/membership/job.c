@@ -17,6 +17,7 @@ static void send_unjoin(struct td_core *core, const struct td_join *j)
     td_core_send(core, 0, &m);
 }
 
+/* ask sends the JOIN. On node 0 the answer comes at once, and may free the join. */
 static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
 {
     struct td_message m = {.kind = TD_MESSAGE_JOIN,
@@ -28,10 +29,10 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
                                       .size = j->size,
                                       .rank = j->rank,
                                       .is_reminder = is_reminder}};
-    td_core_send(core, 0, &m);
-    j->unsent = false;
+    td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
     td_core_alarm(core, j->again_at);
+    td_core_send(core, 0, &m);
 }
 
 static void drop_join(struct td_core *core, struct td_join *j)
@@ -41,6 +42,7 @@ static void drop_join(struct td_core *core, struct td_join *j)
         link = &(*link)->next;
     *link = j->next;
     td_link_unwatch(core, 0);
+    td_join_transition(j, TD_JOIN_END);
     td_arena_free(core->arena, j);
 }
 
@@ -182,7 +184,7 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
         struct td_join *j = core->joins;
         while (j && j->token != token)
             j = j->next;
-        seat->state = TD_SEAT_TAKEN;
+        td_seat_transition(seat, TD_SEAT_ASSIGN);
         if (!j)
             continue; /* it went away while the membership was on its way */
         seat->client = td_client_find(core, j->client);
@@ -316,7 +318,7 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
 void td_job_link_up(struct td_core *core, uint32_t node)
 {
     for (struct td_join *j = core->joins; node == 0 && j; j = j->next)
-        j->unsent = true;
+        td_join_transition(j, TD_JOIN_LINK_BACK);
     td_core_alarm(core, core->now);
 }
 
@@ -345,9 +347,10 @@ void td_job_timers(struct td_core *core)
                                     j->name, td_core_node_name(core, 0),
                                     td_link_why(&core->link[0])));
         else {
-            if (j->unsent || core->now >= j->again_at)
-                ask(core, j, !j->unsent);
-            td_core_alarm(core, j->again_at < j->expires_at ? j->again_at : j->expires_at);
+            td_core_alarm(core, j->expires_at);
+            td_core_alarm(core, j->again_at > core->now ? j->again_at : j->expires_at);
+            if (j->state == TD_JOIN_UNSENT || core->now >= j->again_at)
+                ask(core, j, j->state == TD_JOIN_SENT);
         }
     }
 }

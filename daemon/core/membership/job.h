@@ -15,14 +15,14 @@
 
 struct td_join {
     struct td_join *next;
+    enum td_join_state state;
     uint64_t token;
     uint32_t client;
     uint64_t request, uid, pid;
     char name[TD_NAME_MAX];
     uint32_t size, rank; /* UINT32_MAX: any */
     int64_t timeout_ns;
-    bool unsent;        /* the link to node 0 is up again: say it once more */
-    td_time again_at;   /* and once more */
+    td_time again_at;   /* when it is sent once more */
     td_time expires_at; /* a while after node 0 should have answered */
 };
 
@@ -30,12 +30,12 @@ struct td_join {
 struct td_job {
     struct td_task task;
     struct td_job *next;
+    enum td_job_state state;
     char name[TD_NAME_MAX];
     uint64_t uid, instance; /* instance 0: still forming */
     td_time formed_at;
     uint32_t size, joined, gone;
     td_time expires_at;
-    bool no_memory; /* it cannot form: its joins are refused at expires_at, which is now */
     uint8_t *taken; /* ranks asked for by number */
     struct td_entry {
         uint64_t token, pid;

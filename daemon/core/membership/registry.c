@@ -16,6 +16,7 @@ static void free_job(struct td_core *core, struct td_job *job)
         if (!job->entry[i].gone)
             td_link_unwatch(core, job->entry[i].node);
     td_core_unqueue(core, &job->task);
+    td_job_transition(job, TD_JOB_END);
     td_arena_free(core->arena, job->taken);
     td_arena_free(core->arena, job->entry);
     td_arena_free(core->arena, job->rank_node);
@@ -64,7 +65,7 @@ static bool give_ranks(struct td_core *core, struct td_job *job)
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_job *job = (struct td_job *)task;
-    while (job->rank_node) {
+    while (job->state == TD_JOB_ANNOUNCING) {
         if (!td_core_room(core))
             return false;
         struct td_message m = {
@@ -78,6 +79,7 @@ static bool advance(struct td_core *core, struct td_task *task)
             td_arena_free(core->arena, job->rank_token);
             job->rank_node = NULL;
             job->rank_token = NULL;
+            td_job_transition(job, TD_JOB_MEMBERS_SENT);
         }
         td_core_send(core, job->first_node, &m);
     }
@@ -91,7 +93,7 @@ static void form(struct td_core *core, struct td_job *job)
     job->rank_node = td_arena_alloc(core->arena, job->size * sizeof *job->rank_node);
     job->rank_token = td_arena_alloc(core->arena, job->size * sizeof *job->rank_token);
     if (!job->rank_node || !job->rank_token || !give_ranks(core, job)) {
-        job->no_memory = true;
+        td_job_transition(job, TD_JOB_LACK_MEMORY);
         job->expires_at = core->now;
         td_core_alarm(core, core->now);
         return;
@@ -103,6 +105,7 @@ static void form(struct td_core *core, struct td_job *job)
         if (job->entry[r].node < job->first_node)
             job->first_node = job->entry[r].node;
     }
+    td_job_transition(job, TD_JOB_FORM);
     job->instance = td_core_random(core) | 1;
     job->lost = UINT32_MAX;
     job->expires_at = TD_TIME_NEVER;
@@ -162,6 +165,10 @@ static const char *admissible(struct td_core *core, const struct td_message_join
                                   m->name, (unsigned long long)e->pid,
                                   td_core_node_name(core, e->node));
         }
+    }
+    if (*forming && (*forming)->state == TD_JOB_REFUSING) {
+        *error = TD_ERR_NO_MEMORY;
+        return "node 0 has no memory left for the job: raise [limits] memory";
     }
     if (*forming && (*forming)->size != m->size) {
         *error = TD_ERR_MISMATCH;
@@ -232,7 +239,7 @@ static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
     td_link_unwatch(core, e->node);
     if (job->instance) {
         e->gone = true;
-        if (++job->gone == job->size && !job->rank_node)
+        if (++job->gone == job->size && job->state == TD_JOB_FORMED)
             free_job(core, job);
         return;
     }
@@ -300,8 +307,8 @@ void td_registry_node_lost(struct td_core *core, uint32_t node)
                 continue;
             if (job->instance)
                 job->lost = node;
-            bool last =
-                job->instance ? job->gone + 1 == job->size && !job->rank_node : job->joined == 1;
+            bool last = job->instance ? job->gone + 1 == job->size && job->state == TD_JOB_FORMED
+                                      : job->joined == 1;
             remove_entry(core, job, i);
             if (last)
                 break;
@@ -324,7 +331,8 @@ void td_registry_timers(struct td_core *core)
             any += job->entry[i].asked == UINT32_MAX;
         asked = td_bits_print(job->taken, job->size, false, missing, sizeof missing);
         const char *text =
-            job->no_memory ? "node 0 has no memory left for the job: raise [limits] memory"
+            job->state == TD_JOB_REFUSING
+                ? "node 0 has no memory left for the job: raise [limits] memory"
             : any ? td_core_format(core, "job %s: only %u of %u ranks joined in time", job->name,
                                    job->joined, job->size)
                   : td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s",
@@ -333,7 +341,8 @@ void td_registry_timers(struct td_core *core)
         while (job->joined && td_core_room(core)) {
             const struct td_entry e = job->entry[job->joined - 1];
             bool last = job->joined == 1;
-            refuse(core, e.node, e.token, job->no_memory ? TD_ERR_NO_MEMORY : TD_ERR_TIMEOUT, text);
+            refuse(core, e.node, e.token,
+                   job->state == TD_JOB_REFUSING ? TD_ERR_NO_MEMORY : TD_ERR_TIMEOUT, text);
             remove_entry(core, job, job->joined - 1);
             if (last)
                 break;

@@ -56,10 +56,9 @@ static void sit(struct td_core *core, struct td_communicator *c,
         uint32_t slot = 0, local = 0;
         td_group_locate(&parent->group, (uint32_t)members[c->seat[i].rank], &slot, &local);
         c->seat[i].client = parent->seat[local].client;
-        c->seat[i].welcomed = true;
-        if (parent->seat[local].state == TD_SEAT_TAKEN)
-            c->seat[i].state = TD_SEAT_TAKEN;
-        else if (!c->broken)
+        if (td_seat_occupied(&parent->seat[local]))
+            td_seat_transition(&c->seat[i], TD_SEAT_INHERIT);
+        else if (!td_communicator_broken(c))
             td_communicator_seat_lost(core, c, &c->seat[i], true);
         else
             td_shrink_rank_lost(core, c, c->seat[i].rank);

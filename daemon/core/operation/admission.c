@@ -57,10 +57,9 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .topology = &core->options.topology,
                                            .parts =
                                                td_call_has_parts(call->kind) ? &o->parts : NULL,
-                                           .survey = o->surveyed ? &o->survey : NULL,
+                                           .survey = o->survey_complete ? &o->survey : NULL,
                                            .tuning = &tuning};
     core->options.compile(&input, &o->program);
-    o->compiled = true;
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
     if (td_admission_rides(o)) /* the result, then what the children sent */
         o->scratch_bytes =
@@ -69,7 +68,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
     bool fits = o->scratch_bytes <= core->scratch.bytes;
     if (fits && grown && td_engine_init(core, o) && make_stages(core, o))
         return true;
-    o->doomed = true;
+    td_operation_transition(o, TD_OPERATION_REFUSE);
     td_operation_appeal(
         core, o, TD_ERR_NO_MEMORY,
         fits ? td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
@@ -239,19 +238,18 @@ static void announce(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_survey survey = o->survey; /* of what is below, and of this node */
-    if (o->parts.part && !o->surveyed)
+    if (o->parts.part && !o->survey_complete)
         td_survey_collect(&survey, &o->parts);
     if (td_operation_at_root(o)) {
         if (refuse_parts(core, o, &survey))
             return;
         if (o->program.wants_survey) {
             td_gate_survey(core, o, &survey);
-        } else if (!o->no_room) {
-            o->phase = TD_PHASE_RUNNING;
+        } else if (!o->scratch_lacking) {
+            td_operation_transition(o, TD_OPERATION_RELEASE);
             o->progress_at = core->now;
-            o->tell_children = true;
-        } else if (o->retries &&
-                   core->now - o->no_room_since > (uint64_t)core->settings.progress_timeout_ns) {
+        } else if (o->retries && core->now - o->scratch_lacking_since >
+                                     (uint64_t)core->settings.progress_timeout_ns) {
             td_operation_verdict(
                 core, o, TD_ERR_NO_MEMORY,
                 td_core_format(core,
@@ -260,7 +258,7 @@ static void announce(struct td_core *core, struct td_operation *o)
                                td_operation_describe(core, o)));
         } else {
             if (o->retries == 0)
-                o->no_room_since = core->now;
+                o->scratch_lacking_since = core->now;
             td_gate_again(core, o);
         }
         return;
@@ -268,13 +266,15 @@ static void announce(struct td_core *core, struct td_operation *o)
     struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
     a->u.tree.node = c->parent;
     td_operation_start_message(o, TD_MESSAGE_ARRIVE, &a->u.tree.message);
-    a->u.tree.message.u.arrive = (struct td_message_arrive){
-        .least = o->least, .greatest = o->greatest, .no_room = o->no_room, .survey = survey};
+    a->u.tree.message.u.arrive = (struct td_message_arrive){.least = o->least,
+                                                            .greatest = o->greatest,
+                                                            .no_room = o->scratch_lacking,
+                                                            .survey = survey};
     td_operation_view(o, &a->u.tree.view);
-    if (carries_up(o) && !o->no_room)
+    if (carries_up(o) && !o->scratch_lacking)
         a->u.tree.payload = ride_slice(o, 0);
     td_session_seal(core, a);
-    o->phase = TD_PHASE_ANNOUNCED;
+    td_operation_transition(o, TD_OPERATION_ANNOUNCE);
 }
 
 static uint32_t all_children(const struct td_communicator *c)
@@ -282,22 +282,24 @@ static uint32_t all_children(const struct td_communicator *c)
     return (1u << c->children) - 1;
 }
 
-/* floods: whether the operation, all of whose ranks here have called, does without the tree. */
+/* floods returns true if the operation, all of whose ranks here have called, goes without the tree.
+ */
 static bool floods(struct td_core *core, struct td_operation *o)
 {
-    if (td_communicator_may_flood(core, o->communicator) && !o->compiled)
-        (void)compile(core, o);
-    return o->compiled && o->program.ride == TD_RIDE_FLOOD;
+    if (!td_operation_compiled(o) &&
+        (!td_communicator_may_flood(core, o->communicator) || !compile(core, o)))
+        return false;
+    return o->program.ride == TD_RIDE_FLOOD;
 }
 
 bool td_admission_complete(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    if (o->mismatched || !o->has_call || o->arrived < c->ranks)
+    if (td_operation_mismatched(o) || !o->witnesses || o->arrived < c->ranks)
         return false;
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (!o->arrival[i].here)
-            return false; /* gone: the root will end it */
+        if (o->arrival[i].state == TD_ARRIVAL_GONE)
+            return false; /* the root will end the operation */
     if (o->children_arrived != all_children(c) && !floods(core, o))
         return false;
     return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
@@ -305,21 +307,21 @@ bool td_admission_complete(struct td_core *core, struct td_operation *o)
 
 void td_admission_advance(struct td_core *core, struct td_operation *o)
 {
-    if (!o->compiled && !compile(core, o))
+    if (!td_operation_compiled(o) && !compile(core, o))
         return;
-    if (o->doomed || o->program.ride == TD_RIDE_FLOOD)
+    if (o->program.ride == TD_RIDE_FLOOD)
         return;
-    if (!o->reserved && !o->no_room && !o->program.wants_survey) {
+    if (!o->scratch_held && !o->scratch_lacking && !o->program.wants_survey) {
         o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
-        o->reserved = o->scratch_offset != UINT64_MAX;
-        o->no_room = !o->reserved;
+        o->scratch_held = o->scratch_offset != UINT64_MAX;
+        o->scratch_lacking = !o->scratch_held;
     }
-    if (td_admission_rides(o) && !o->folded && !o->no_room) {
+    if (td_admission_rides(o) && o->state == TD_OPERATION_PREPARING && !o->scratch_lacking) {
         if (!fold(core, o)) {
             td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
             return;
         }
-        o->folded = true;
+        td_operation_transition(o, TD_OPERATION_COMBINE);
     }
     if (o->flights == 0)
         announce(core, o);
@@ -334,7 +336,6 @@ bool td_admission_deliver(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_slice to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, o->program.ride_bytes);
-    o->delivered = true;
     bool stays = o->program.ride_stays;
     if (o->flood && o->program.ride == TD_RIDE_FLOOD)
         return ride_load(core, o, o->flood->all, ride_slice(o, 0), 1);

@@ -161,7 +161,7 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
             bool queued = core->fabric->queues_sends && o->program.family[f].kind == TD_SEND;
-            while (o->phase == TD_PHASE_RUNNING &&
+            while (o->state == TD_OPERATION_RUNNING &&
                    !((full | o->sender.families_blocked) >> f & 1) &&
                    e->next < o->program.family[f].count &&
                    (queued || e->next - e->done < TD_STEPS_AHEAD) && may_start(o, f, e->next)) {
@@ -189,7 +189,7 @@ struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence
         sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
         return NULL;
     struct td_operation *o = c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
-    return o && o->compiled && o->reserved && o->phase != TD_PHASE_ENDED ? o : NULL;
+    return o && o->scratch_held && o->state < TD_OPERATION_ENDING ? o : NULL;
 }
 
 /* find_receive finds the step that a packet is for; returns how long its message is, 0: no step
@@ -294,9 +294,9 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {
         td_operation_computed(core, o, error);
-    } else if (o->phase != TD_PHASE_ENDED && flight.kind == TD_INFLIGHT_STEP) {
+    } else if (o->state < TD_OPERATION_ENDING && flight.kind == TD_INFLIGHT_STEP) {
         done(core, o, flight.family, flight.index);
-    } else if (o->phase != TD_PHASE_ENDED) {
+    } else if (o->state < TD_OPERATION_ENDING) {
         uint64_t *received = &o->engine.family[flight.family].received[flight.index];
         *received += flight.bytes;
         o->progress_at = core->now;

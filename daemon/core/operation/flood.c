@@ -8,9 +8,9 @@
 
 enum { RETRY_NS = 1000000 };
 
-bool td_flood_told(const struct td_operation *o)
+bool td_flood_sent(const struct td_operation *o)
 {
-    return o->flood && o->flood->told;
+    return o->flood_state == TD_FLOOD_SENT || o->flood_state == TD_FLOOD_BLOCKED;
 }
 
 static uint32_t neighbour(const struct td_operation *o, uint32_t ring, uint32_t sign)
@@ -63,7 +63,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
     struct td_early_block *held = f && m->payload.bytes <= TD_RIDE_BYTES_MAX
                                       ? td_arena_alloc(core->arena, sizeof *held + m->payload.bytes)
                                       : NULL;
-    if (o->phase >= TD_PHASE_RUNNING) {
+    if (o->state >= TD_OPERATION_RELEASED) {
         td_arena_free(core->arena, held);
         return;
     }
@@ -86,7 +86,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         o->report_at = core->now + TD_REPORT_NS;
         td_core_alarm(core, o->report_at);
     }
-    for (uint32_t r = 0; f->told && r < o->program.rings; r++)
+    for (uint32_t r = 0; td_flood_sent(o) && r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == from)
                 f->missed &= ~(1u << (2 * r + sign));
@@ -96,7 +96,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
 
 void td_flood_missed(struct td_operation *o, uint32_t node)
 {
-    for (uint32_t r = 0; td_flood_told(o) && r < o->program.rings; r++)
+    for (uint32_t r = 0; td_flood_sent(o) && r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == node) {
                 o->flood->missed |= 1u << (2 * r + sign);
@@ -190,7 +190,7 @@ static bool ask_own(struct td_core *core, struct td_operation *o)
     struct td_flood *f = o->flood;
     const struct td_communicator *c = o->communicator;
     size_t share = (size_t)o->program.ride_bytes / c->group.size;
-    if (f->asked || share == 0)
+    if (o->flood_state == TD_FLOOD_LOADING || share == 0)
         return o->flights == 0;
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_RIDE, o);
     if (!flight) {
@@ -206,19 +206,19 @@ static bool ask_own(struct td_core *core, struct td_operation *o)
     store->store = f->own;
     td_operation_view(o, &store->view);
     td_operation_flight_begin(o);
-    f->asked = true;
+    td_flood_transition(o, TD_FLOOD_LOAD);
     return false;
 }
 
 /* finish lets the program run when there is memory for it: nobody waits for that. */
 static void finish(struct td_core *core, struct td_operation *o)
 {
-    if (!o->reserved) {
+    if (!o->scratch_held) {
         o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
-        o->reserved = o->scratch_offset != UINT64_MAX;
+        o->scratch_held = o->scratch_offset != UINT64_MAX;
     }
-    if (o->reserved) {
-        o->phase = TD_PHASE_RUNNING;
+    if (o->scratch_held) {
+        td_operation_transition(o, TD_OPERATION_RELEASE);
         o->progress_at = core->now;
     } else {
         o->retry_at = core->now + RETRY_NS;
@@ -236,7 +236,7 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
         f->own = td_arena_alloc(core->arena, bytes / c->group.size * c->ranks + 1);
     }
     if (!f || !f->all || !f->own) {
-        o->doomed = true;
+        td_operation_transition(o, TD_OPERATION_REFUSE);
         td_operation_appeal(
             core, o, TD_ERR_NO_MEMORY,
             td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
@@ -245,17 +245,19 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
     }
     if (o->retry_at != TD_TIME_NEVER && core->now >= o->retry_at)
         o->retry_at = TD_TIME_NEVER;
-    if (!f->told && (o->vetoed || c->losing || o->mismatched || !ask_own(core, o)))
+    if (!td_flood_sent(o) &&
+        (o->flood_state == TD_FLOOD_VETOED || c->state == TD_COMMUNICATOR_LOSING_RANK ||
+         td_operation_mismatched(o) || !ask_own(core, o)))
         return true;
-    if (!f->told) {
+    if (!td_flood_sent(o)) {
         (void)copy(o, 0, c->slot, f->own, NULL);
-        f->told = true;
-        o->phase = TD_PHASE_ANNOUNCED;
+        td_flood_transition(o, TD_FLOOD_SEND);
+        td_operation_transition(o, TD_OPERATION_ANNOUNCE);
     }
     do {
         if (!tell_all(core, o))
             return false;
-    } while (!o->mismatched && f->ring < o->program.rings && take_next(core, o));
+    } while (!td_operation_mismatched(o) && f->ring < o->program.rings && take_next(core, o));
     if (!tell_all(core, o))
         return false;
     if (f->ring == o->program.rings)
@@ -284,7 +286,7 @@ static bool all_settled(struct td_core *core, struct td_communicator *c)
 {
     bool settled = true;
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
-        if (c->operation[i] && c->operation[i]->phase < TD_PHASE_RUNNING &&
+        if (c->operation[i] && c->operation[i]->state < TD_OPERATION_RELEASED &&
             !td_gate_settled(core, c->operation[i]))
             settled = false;
     return settled;
@@ -292,12 +294,11 @@ static bool all_settled(struct td_core *core, struct td_communicator *c)
 
 static void note_good(struct td_communicator *c)
 {
-    c->has_good = true;
     c->good_first = c->first_sequence;
     for (uint32_t i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
         uint32_t place = (uint32_t)((c->first_sequence + i) % TD_GROUP_OPERATIONS_MAX);
         const struct td_operation *o = c->operation[place];
-        if (c->retired[place] || (o && o->phase >= TD_PHASE_RUNNING && o->error == TD_OK))
+        if (c->retired[place] || (o && o->state >= TD_OPERATION_RELEASED && o->error == TD_OK))
             td_bit_set(c->good, i);
     }
 }

@@ -24,17 +24,17 @@ struct td_flood {
         uint32_t ring, sign, hop, bytes;
         uint8_t payload[];
     } * held;
-    uint8_t *all; /* [ride_bytes] of every rank its share, in rank order */
-    uint8_t *own; /* of the ranks here */
-    bool asked, told;
+    uint8_t *all;                         /* [ride_bytes] of every rank its share, in rank order */
+    uint8_t *own;                         /* of the ranks here */
     uint32_t ring;                        /* in which it is; the number of rings: all is there */
     uint32_t got[2];                      /* blocks that have come round it, by sign */
     uint32_t sent[2 * TD_DIMENSIONS_MAX]; /* to the next in a ring, by sign */
     uint32_t missed;                      /* mask: that one had no room */
 };
 
-/* td_flood_told: the operation may come to its good ending elsewhere. */
-bool td_flood_told(const struct td_operation *o);
+/* td_flood_sent returns true if the neighbours have the block of this node: the operation may
+ * complete on another node. */
+bool td_flood_sent(const struct td_operation *o);
 void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
                       const struct td_message_flood *m);
 /* td_flood_missed: a neighbour had no room. */

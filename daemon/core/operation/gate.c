@@ -36,8 +36,9 @@ static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t f
     int child = child_index(o->communicator, from);
     const struct td_message_arrive *arrive = &m->u.arrive;
     const struct td_message_payload *payload = &arrive->payload;
-    bool told = m->kind == TD_MESSAGE_REPORT && td_flood_told(o) && o->phase < TD_PHASE_RUNNING;
-    if (child < 0 || (o->phase >= TD_PHASE_ANNOUNCED && !told))
+    bool told =
+        m->kind == TD_MESSAGE_REPORT && td_flood_sent(o) && o->state < TD_OPERATION_RELEASED;
+    if (child < 0 || (o->state >= TD_OPERATION_ANNOUNCED && !told))
         return;
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
@@ -48,7 +49,7 @@ static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t f
         return;
     }
     o->children_arrived |= 1u << child;
-    o->no_room = o->no_room || arrive->no_room;
+    o->scratch_lacking = o->scratch_lacking || arrive->no_room;
     if (payload->bytes) {
         if (!o->ride)
             o->ride =
@@ -63,7 +64,7 @@ static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t f
         memcpy(o->ride + (size_t)child * TD_RIDE_BYTES_MAX, payload->data, payload->bytes);
     }
     o->ride_bytes[child] = payload->bytes;
-    if (!o->surveyed)
+    if (!o->survey_complete)
         td_survey_merge(&o->survey, &arrive->survey);
     td_operation_witness(core, o, &arrive->least);
     td_operation_witness(core, o, &arrive->greatest);
@@ -79,13 +80,13 @@ static void begin_again(struct td_core *core, struct td_operation *o,
     m.u.announce_again = *why;
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_core_send(core, o->communicator->child[i], &m);
-    if (o->reserved)
+    if (o->scratch_held)
         td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
-    o->reserved = o->no_room = o->folded = false;
-    if (!o->surveyed)
+    o->scratch_held = o->scratch_lacking = false;
+    if (!o->survey_complete)
         o->survey = (struct td_survey){0};
     o->children_arrived = 0;
-    o->phase = TD_PHASE_GATHERING;
+    td_operation_transition(o, TD_OPERATION_REPEAT);
 }
 
 void td_gate_again(struct td_core *core, struct td_operation *o)
@@ -103,8 +104,8 @@ void td_gate_survey(struct td_core *core, struct td_operation *o, const struct t
     begin_again(core, o, &why);
     td_engine_fini(core, o);
     o->survey = *survey;
-    o->surveyed = true;
-    o->compiled = false;
+    o->survey_complete = true;
+    o->program.method = NULL; /* it is compiled anew */
     td_core_queue(core, &o->task);
 }
 
@@ -117,9 +118,9 @@ static void take_release(struct td_core *core, struct td_operation *o, uint32_t 
         td_operation_verdict(core, o, m->u.verdict.error, m->u.verdict.text);
         return;
     }
-    if (o->phase != TD_PHASE_ANNOUNCED)
+    if (o->state != TD_OPERATION_ANNOUNCED)
         return;
-    if (td_flood_told(o)) {
+    if (td_flood_sent(o)) {
         td_flood_missed(o, from);
         return;
     }
@@ -130,6 +131,7 @@ static void take_release(struct td_core *core, struct td_operation *o, uint32_t 
             td_gate_again(core, o);
         return;
     }
+    td_operation_transition(o, TD_OPERATION_RELEASE);
     if (payload->bytes) {
         o->release = td_arena_alloc(core->arena, payload->bytes);
         o->release_bytes = payload->bytes;
@@ -138,14 +140,11 @@ static void take_release(struct td_core *core, struct td_operation *o, uint32_t 
         else
             td_operation_fail(core, o, TD_ERR_NO_MEMORY, "this node has no memory for the result");
     }
-    if (o->phase == TD_PHASE_ANNOUNCED)
-        o->phase = TD_PHASE_RUNNING;
-    o->tell_children = true;
     o->progress_at = core->now;
     td_core_queue(core, &o->task);
 }
 
-static void tell_waiting(struct td_core *core, struct td_operation *o, bool reply_requested)
+static void send_waiting(struct td_core *core, struct td_operation *o, bool reply_requested)
 {
     uint32_t bytes = td_bit_bytes(o->communicator->group.size);
     uint8_t *bits = td_core_pad(core, bytes);
@@ -182,7 +181,7 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
         return;
     o->known_told = count;
     if (td_operation_at_root(o)) {
-        tell_waiting(core, o, false);
+        send_waiting(core, o, false);
         return;
     }
     struct td_message m;
@@ -205,9 +204,10 @@ static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t 
 
 bool td_gate_veto(struct td_core *core, struct td_operation *o)
 {
-    if (o->vetoed || !td_communicator_may_flood(core, o->communicator) || td_flood_told(o))
+    if (o->flood_state == TD_FLOOD_VETOED || !td_communicator_may_flood(core, o->communicator) ||
+        td_flood_sent(o))
         return false;
-    o->vetoed = true;
+    td_flood_transition(o, TD_FLOOD_VETO);
     send_veto(core, o->communicator, o->sequence);
     return true;
 }
@@ -216,57 +216,59 @@ static void take_waiting(struct td_core *core, struct td_operation *o, const str
 {
     bool reply_requested = m->u.waiting.reply_requested;
     learn(core, o, &m->u.waiting.arrived);
-    tell_waiting(core, o, reply_requested);
-    if (reply_requested && (o->phase < TD_PHASE_ANNOUNCED || td_flood_told(o)))
+    send_waiting(core, o, reply_requested);
+    if (reply_requested && (o->state < TD_OPERATION_ANNOUNCED || td_flood_sent(o)))
         report(core, o, true);
-    if (reply_requested && td_communicator_may_flood(core, o->communicator) && !td_flood_told(o)) {
-        o->vetoed = true;
+    if (reply_requested && td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o)) {
+        td_flood_transition(o, TD_FLOOD_VETO);
         send_veto(core, o->communicator, o->sequence);
     }
 }
 
 bool td_gate_settled(struct td_core *core, struct td_operation *o)
 {
-    if (!td_flood_told(o) || o->free || o->mismatched)
+    if (o->flood_state != TD_FLOOD_SENT || td_operation_mismatched(o))
         return true;
     if (core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) {
         o->ask_at = core->now + ASK_NS;
         td_core_alarm(core, o->ask_at);
-        tell_waiting(core, o, true);
+        send_waiting(core, o, true);
     }
     return false;
 }
 
-/* want gives the ending that somebody asked for, now or when it is settled that there is no good
- * one. */
-static void want(struct td_core *core, struct td_operation *o, td_err error, const char *text)
+/* grant gives the ending that an appeal asks for. On a flood it waits until the operation can
+ * complete nowhere. */
+static void grant(struct td_core *core, struct td_operation *o, td_err error, const char *text)
 {
     if (td_gate_settled(core, o)) {
         td_operation_verdict(core, o, error, text);
         return;
     }
-    if (o->wanted != TD_OK || !(o->wanted_text = td_arena_alloc(core->arena, TD_TEXT_MAX)))
+    if (o->pending_error != TD_OK || !(o->pending_text = td_arena_alloc(core->arena, TD_TEXT_MAX)))
         return;
-    o->wanted = error;
-    snprintf(o->wanted_text, TD_TEXT_MAX, "%s", text);
+    o->pending_error = error;
+    snprintf(o->pending_text, TD_TEXT_MAX, "%s", text);
 }
 
 static void take_appeal(struct td_core *core, struct td_operation *o,
                         const struct td_message_appeal *m)
 {
-    if (o->phase >= TD_PHASE_RUNNING)
+    if (o->state >= TD_OPERATION_RELEASED)
         return;
-    if (td_communicator_may_flood(core, o->communicator) && !td_flood_told(o))
-        o->vetoed = true; /* an ending that is asked for will be given */
-    /* where calls differ nobody comes to the good ending */
-    if (m->is_veto || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL)
-        o->free = true;
-    if (o->free && o->communicator->losing)
+    if (td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o))
+        td_flood_transition(o, TD_FLOOD_VETO); /* the appeal will be granted */
+    /* where calls differ, the operation completes nowhere */
+    bool nowhere = m->is_veto || m->error == TD_ERR_MISMATCH || m->error == TD_ERR_PROTOCOL;
+    if (nowhere)
+        td_flood_transition(o, TD_FLOOD_VETO_HEARD);
+    if ((nowhere || o->flood_state == TD_FLOOD_BLOCKED) &&
+        o->communicator->state == TD_COMMUNICATOR_LOSING_RANK)
         td_core_queue(core, &o->communicator->task);
-    if (o->free && o->wanted != TD_OK) {
-        td_operation_verdict(core, o, o->wanted, o->wanted_text);
+    if (o->flood_state == TD_FLOOD_BLOCKED && o->pending_error != TD_OK) {
+        td_operation_verdict(core, o, o->pending_error, o->pending_text);
     } else if (m->error != TD_ERR_TIMEOUT) {
-        want(core, o, m->error, m->text);
+        grant(core, o, m->error, m->text);
     } else if (o->verdict_at == TD_TIME_NEVER) {
         /* ask all who has arrived, so that the verdict accuses nobody falsely */
         o->verdict_at = core->now + VERDICT_NS;
@@ -274,7 +276,7 @@ static void take_appeal(struct td_core *core, struct td_operation *o,
                                       o->communicator)) /* no arrival that tells of all below */
             o->verdict_at += TD_REPORT_NS * (uint64_t)o->communicator->tree.hops;
         td_core_alarm(core, o->verdict_at);
-        tell_waiting(core, o, true);
+        send_waiting(core, o, true);
     }
 }
 
@@ -310,7 +312,7 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
                           const struct td_message *m)
 {
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
-    if (c->broken && (m->sequence < c->first_sequence || !c->operation[place])) {
+    if (td_communicator_broken(c) && (m->sequence < c->first_sequence || !c->operation[place])) {
         bool never = m->sequence >= c->first_sequence && !c->retired[place];
         if (never && m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
             td_communicator_may_flood(core, c))
@@ -353,12 +355,12 @@ void td_operation_arrived(const struct td_operation *o, uint8_t *bits)
         memcpy(bits, o->known, td_bit_bytes(g->size));
     else
         memset(bits, 0, td_bit_bytes(g->size));
-    if (o->phase >= TD_PHASE_RUNNING && o->error == TD_OK) {
+    if (o->state >= TD_OPERATION_RELEASED && o->error == TD_OK) {
         memset(bits, 0xff, td_bit_bytes(g->size));
         return;
     }
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (o->arrival[i].here)
+        if (o->arrival[i].state == TD_ARRIVAL_WAITING || o->arrival[i].state == TD_ARRIVAL_ANSWERED)
             td_bit_set(bits, c->seat[i].rank);
     if (o->children_arrived == 0)
         return;
@@ -401,9 +403,16 @@ static void expire(struct td_core *core, struct td_operation *o)
                                         count == 1 ? "" : "s", missing));
 }
 
+/* loses_rank returns true at the root of a group that floods, from the loss of a rank on. */
+static bool loses_rank(const struct td_communicator *c)
+{
+    return c->state == TD_COMMUNICATOR_LOSING_RANK ||
+           (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED && !c->has_parent);
+}
+
 void td_operation_timers(struct td_core *core, struct td_operation *o)
 {
-    if (o->phase < TD_PHASE_RUNNING) {
+    if (o->state < TD_OPERATION_RELEASED) {
         if (core->now >= o->expires_at) {
             o->expires_at = TD_TIME_NEVER;
             td_operation_appeal(core, o, TD_ERR_TIMEOUT, "the arrival limit has passed");
@@ -414,26 +423,26 @@ void td_operation_timers(struct td_core *core, struct td_operation *o)
             td_operation_appeal_again(core, o);
         if (core->now >= o->report_at)
             report(core, o, false);
-        if (core->now >= o->retry_at && (o->phase == TD_PHASE_GATHERING || td_flood_told(o)))
+        if (core->now >= o->retry_at && (o->state == TD_OPERATION_GATHERING || td_flood_sent(o)))
             td_core_queue(core, &o->task);
-        if (core->now >= o->ask_at && (o->wanted != TD_OK || o->communicator->losing))
+        if (core->now >= o->ask_at && (o->pending_error != TD_OK || loses_rank(o->communicator)))
             (void)td_gate_settled(core, o);
     }
-    if (o->phase < TD_PHASE_RUNNING) {
+    if (o->state < TD_OPERATION_RELEASED) {
         td_core_alarm(core, o->expires_at);
         td_core_alarm(core, o->verdict_at);
         td_core_alarm(core, o->report_at);
         td_core_alarm(core, o->appeal_at);
         if (core->now < o->ask_at)
             td_core_alarm(core, o->ask_at);
-        if ((o->phase == TD_PHASE_GATHERING || td_flood_told(o)) && core->now < o->retry_at)
+        if ((o->state == TD_OPERATION_GATHERING || td_flood_sent(o)) && core->now < o->retry_at)
             td_core_alarm(core, o->retry_at);
         return;
     }
     /* a node that is silent is noticed as such before those that wait behind it are blamed */
     uint64_t limit =
         (uint64_t)core->settings.progress_timeout_ns + 3 * (uint64_t)core->settings.heartbeat_ns;
-    if (o->phase != TD_PHASE_RUNNING)
+    if (o->state >= TD_OPERATION_ENDING)
         return;
     uint32_t node = td_engine_owed_by(o);
     if (node == UINT32_MAX || core->now - o->progress_at < limit) {

@@ -25,7 +25,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_region_release(core, o->arrival[i].source);
         td_region_release(core, o->arrival[i].destination);
     }
-    if (o->reserved)
+    if (o->scratch_held)
         td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
     core->fabric->forget(core, &o->sender);
@@ -36,8 +36,8 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->release);
     td_arena_free(arena, o->known);
     td_arena_free(arena, o->text);
-    td_arena_free(arena, o->appeal);
-    td_arena_free(arena, o->wanted_text);
+    td_arena_free(arena, o->appeal_text);
+    td_arena_free(arena, o->pending_text);
     td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
     td_counts_free(&o->parts, arena);
@@ -45,6 +45,15 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
     core->operations--;
+}
+
+/* leave notes that a local rank makes no call any more, and expects no reply. */
+static void leave(struct td_operation *o, uint32_t local)
+{
+    struct td_arrival *a = &o->arrival[local];
+    if (a->state == TD_ARRIVAL_ABSENT)
+        o->arrived++; /* it never will */
+    td_arrival_transition(a, TD_ARRIVAL_LEAVE);
 }
 
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
@@ -79,8 +88,8 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     }
     for (uint32_t i = 0; i < c->ranks; i++) {
         o->source[i].handle = o->destination[i].handle = TD_NO_MEMORY;
-        if (c->seat[i].state != TD_SEAT_TAKEN)
-            o->arrived++; /* it never will */
+        if (!td_seat_occupied(&c->seat[i]))
+            leave(o, i);
     }
     c->operation[place] = o;
     if (c->missed[place]) {
@@ -132,7 +141,7 @@ void td_operation_flight_over(struct td_core *core, struct td_operation *o)
 {
     assert(o->flights > 0);
     o->flights--;
-    bool goes_on = core->fabric->queues_sends && o->phase == TD_PHASE_RUNNING && o->flights &&
+    bool goes_on = core->fabric->queues_sends && o->state == TD_OPERATION_RUNNING && o->flights &&
                    !o->engine.starved;
     if (!goes_on) /* else nothing waits for that alone; what is done queues it by itself */
         td_core_queue(core, &o->task);
@@ -140,11 +149,9 @@ void td_operation_flight_over(struct td_core *core, struct td_operation *o)
 
 /* ---- ending ---- */
 
-void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error, const char *text)
+/* end_badly drops what is queued of an operation that has failed, and queues its replies. */
+static void end_badly(struct td_core *core, struct td_operation *o, td_err error, const char *text)
 {
-    if (o->phase == TD_PHASE_ENDED)
-        return;
-    o->phase = TD_PHASE_ENDED;
     o->error = error;
     o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
     if (o->text)
@@ -153,26 +160,33 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
     td_core_queue(core, &o->task);
 }
 
+void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error, const char *text)
+{
+    if (o->state >= TD_OPERATION_ENDING)
+        return;
+    td_operation_transition(o, TD_OPERATION_FAIL);
+    end_badly(core, o, error, text);
+}
+
 void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
                           const char *text)
 {
-    if (o->phase >= TD_PHASE_RUNNING)
+    if (o->state >= TD_OPERATION_RELEASED)
         return;
-    td_operation_fail(core, o, error, text);
-    o->tell_children = true;
+    td_operation_transition(o, TD_OPERATION_VERDICT);
+    end_badly(core, o, error, text);
 }
 
 void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
                          const char *text)
 {
-    if (o->appealed || o->phase >= TD_PHASE_RUNNING)
+    if (o->appeal_error != TD_OK || o->state >= TD_OPERATION_RELEASED)
         return;
-    o->appealed = true;
     o->appeal_error = error;
-    if (!o->appeal)
-        o->appeal = td_arena_alloc(core->arena, TD_TEXT_MAX);
-    if (o->appeal)
-        snprintf(o->appeal, TD_TEXT_MAX, "%s", text);
+    if (!o->appeal_text)
+        o->appeal_text = td_arena_alloc(core->arena, TD_TEXT_MAX);
+    if (o->appeal_text)
+        snprintf(o->appeal_text, TD_TEXT_MAX, "%s", text);
     td_operation_appeal_again(core, o);
 }
 
@@ -180,12 +194,12 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
 {
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_APPEAL, &m);
-    o->vetoed =
-        o->vetoed || (td_communicator_may_flood(core, o->communicator) && !td_flood_told(o));
-    m.u.appeal =
-        (struct td_message_appeal){.error = o->appeal_error,
-                                   .text = o->appeal ? td_core_format(core, "%s", o->appeal) : "",
-                                   .is_veto = o->vetoed};
+    if (td_communicator_may_flood(core, o->communicator) && !td_flood_sent(o))
+        td_flood_transition(o, TD_FLOOD_VETO);
+    m.u.appeal = (struct td_message_appeal){
+        .error = o->appeal_error,
+        .text = o->appeal_text ? td_core_format(core, "%s", o->appeal_text) : "",
+        .is_veto = o->flood_state == TD_FLOOD_VETOED};
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
     td_core_alarm(core, o->appeal_at);
     td_communicator_appeal(core, o->communicator, &m);
@@ -194,7 +208,7 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
 const char *td_operation_describe(struct td_core *core, const struct td_operation *o)
 {
     char call[160] = "operation";
-    if (o->has_call)
+    if (o->witnesses)
         td_call_print(&o->least.call, call, sizeof call);
     return td_core_format(core, "%s, operation %llu of job %s", call,
                           (unsigned long long)o->sequence, o->communicator->name);
@@ -208,16 +222,21 @@ void td_operation_computed(struct td_core *core, struct td_operation *o, td_err 
 
 /* ---- arrivals ---- */
 
+bool td_operation_mismatched(const struct td_operation *o)
+{
+    return o->witnesses && td_call_compare(&o->least.call, &o->greatest.call) != 0;
+}
+
 void td_operation_witness(struct td_core *core, struct td_operation *o, const struct td_witness *w)
 {
-    if (!o->has_call || td_call_compare(&w->call, &o->least.call) < 0)
+    bool before = td_operation_mismatched(o);
+    if (!o->witnesses || td_call_compare(&w->call, &o->least.call) < 0)
         o->least = *w;
-    if (!o->has_call || td_call_compare(&w->call, &o->greatest.call) > 0)
+    if (!o->witnesses || td_call_compare(&w->call, &o->greatest.call) > 0)
         o->greatest = *w;
-    o->has_call = true;
-    if (o->mismatched || td_call_compare(&o->least.call, &o->greatest.call) == 0)
+    o->witnesses++;
+    if (before || !td_operation_mismatched(o))
         return;
-    o->mismatched = true;
     char a[160], b[160];
     td_call_print(&o->least.call, a, sizeof a);
     td_call_print(&o->greatest.call, b, sizeof b);
@@ -278,7 +297,7 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
 {
     struct td_arrival *a = &o->arrival[local];
     const struct td_communicator *c = o->communicator;
-    a->answered = true;
+    td_arrival_transition(a, TD_ARRIVAL_ANSWER);
     if (o->error != TD_OK) {
         td_reply_error(core, a->client, a->request, o->error, o->text ? o->text : "");
     } else if (td_call_plans(o->least.call.kind)) {
@@ -398,11 +417,12 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     }
     seat->next_sequence++;
     o->arrived++;
-    o->arrival[local] = (struct td_arrival){.here = true,
-                                            .client = client->id,
-                                            .request = q->id,
-                                            .source = b.source,
-                                            .destination = b.destination};
+    struct td_arrival *a = &o->arrival[local];
+    td_arrival_transition(a, TD_ARRIVAL_CALL);
+    a->client = client->id;
+    a->request = q->id;
+    a->source = b.source;
+    a->destination = b.destination;
     o->source[local] = memory_of(b.source, &q->u.operation.source);
     o->destination[local] = memory_of(b.destination, &q->u.operation.destination);
     if (o->plan) {
@@ -419,7 +439,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
         o->expires_at = expires;
         td_core_alarm(core, expires);
     }
-    if (o->phase < TD_PHASE_RUNNING)
+    if (o->state < TD_OPERATION_RELEASED)
         td_operation_witness(core, o, &(struct td_witness){call, seat->rank});
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
@@ -444,7 +464,7 @@ void td_operation_request(struct td_core *core, struct td_client *client,
                         "a call was numbered like one that was made before");
         return;
     }
-    if (sequence > seat->next_sequence && !c->broken) {
+    if (sequence > seat->next_sequence && !td_communicator_broken(c)) {
         td_reply_refused(core, client->id, q->id, TD_ERR_BUSY,
                          td_core_format(core,
                                         "an earlier call of rank %u, operation %llu of job %s, was "
@@ -456,11 +476,12 @@ void td_operation_request(struct td_core *core, struct td_client *client,
     bool known = sequence >= c->first_sequence &&
                  sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
                  c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
-    if (core->stopping || (c->broken && !known)) {
-        if (c->broken)
+    if (core->stopping || (td_communicator_broken(c) && !known)) {
+        if (td_communicator_broken(c))
             seat->next_sequence = sequence + 1;
-        td_reply_error(core, client->id, q->id, c->broken ? c->error : TD_ERR_SHUTDOWN,
-                       c->broken ? c->text : "the daemon is stopping");
+        td_reply_error(core, client->id, q->id,
+                       td_communicator_broken(c) ? c->error : TD_ERR_SHUTDOWN,
+                       td_communicator_broken(c) ? c->text : "the daemon is stopping");
         return;
     }
     arrive(core, client, c, seat, q);
@@ -473,9 +494,10 @@ void td_operation_cancel(struct td_core *core, struct td_client *client, uint64_
             struct td_operation *o = c->operation[i];
             for (uint32_t local = 0; o && local < c->ranks; local++) {
                 const struct td_arrival *a = &o->arrival[local];
-                if (!a->here || a->answered || a->client != client->id || a->request != request)
+                if (a->state != TD_ARRIVAL_WAITING || a->client != client->id ||
+                    a->request != request)
                     continue;
-                o->appealed = false; /* a person's wish goes before an earlier complaint */
+                o->appeal_error = TD_OK; /* a cancel replaces an earlier appeal */
                 td_operation_appeal(core, o, TD_ERR_CANCELLED,
                                     td_core_format(core, "rank %u cancelled %s",
                                                    c->seat[local].rank,
@@ -491,10 +513,7 @@ void td_operation_seat_lost(struct td_core *core, struct td_communicator *c, uin
         struct td_operation *o = c->operation[i];
         if (!o)
             continue;
-        struct td_arrival *a = &o->arrival[local];
-        if (!a->here)
-            o->arrived++; /* it never will */
-        a->answered = true;
+        leave(o, local);
         td_core_queue(core, &o->task);
     }
 }
@@ -504,14 +523,15 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
 {
     for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
         struct td_operation *o = c->operation[i];
-        bool pending = o && td_flood_told(o) && o->phase < TD_PHASE_RUNNING && !running_too &&
+        bool pending = o && td_flood_sent(o) && o->state < TD_OPERATION_RELEASED && !running_too &&
                        error == TD_ERR_RANK_FAILED;
-        if (pending && !c->has_good) { /* the root's word is to come, if there is a root */
-            o->appealed = true;
+        if (pending &&
+            c->state != TD_COMMUNICATOR_LOST_RANK_SETTLED) { /* the root's word is to come, if there
+                                                                is a root */
             o->appeal_error = error;
             o->appeal_at = core->now;
             td_core_alarm(core, core->now);
-        } else if (o && (o->phase < TD_PHASE_RUNNING || running_too) &&
+        } else if (o && (o->state < TD_OPERATION_RELEASED || running_too) &&
                    !(pending && td_flood_good(c, o->sequence))) {
             td_operation_fail(core, o, running_too ? error : c->error,
                               running_too ? text : c->text);
@@ -521,18 +541,24 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
     }
 }
 
+/* runs returns true from the release to the end. */
+static bool runs(const struct td_operation *o)
+{
+    return o->state == TD_OPERATION_RELEASED || o->state == TD_OPERATION_RUNNING;
+}
+
 bool td_operation_running(const struct td_core *core)
 {
     for (const struct td_communicator *c = core->communicators; c; c = c->next)
         for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
-            if (c->operation[i] && c->operation[i]->phase == TD_PHASE_RUNNING)
+            if (c->operation[i] && runs(c->operation[i]))
                 return true;
     return false;
 }
 
 /* ---- running and ending ---- */
 
-static void tell_children(struct td_core *core, struct td_operation *o)
+static void notify_children(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     /* a copy: the record may be released before the message is sent */
@@ -552,13 +578,12 @@ static void tell_children(struct td_core *core, struct td_operation *o)
             a->u.tree.payload = td_admission_result(o);
         td_session_seal(core, a);
     }
-    o->tell_children = false;
 }
 
 static void succeed(struct td_core *core, struct td_operation *o)
 {
     struct td_communicator *c = o->communicator;
-    o->phase = TD_PHASE_ENDED;
+    td_operation_transition(o, TD_OPERATION_SUCCEED);
     if (td_call_plans(o->least.call.kind)) {
         o->plan->next = c->plans;
         o->plan->number = o->sequence;
@@ -570,16 +595,23 @@ static void succeed(struct td_core *core, struct td_operation *o)
     td_core_queue(core, &o->task);
 }
 
+/* begin delivers the payload that came with the release, and passes the release on. */
+static void begin(struct td_core *core, struct td_operation *o)
+{
+    if (td_admission_rides(o) && !td_admission_deliver(core, o)) {
+        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+        return;
+    }
+    if (o->state != TD_OPERATION_RELEASED)
+        return;
+    if (o->program.ride != TD_RIDE_FLOOD)
+        notify_children(core, o);
+    td_operation_transition(o, TD_OPERATION_RUN);
+}
+
+/* run starts the steps that can start; it returns false when there is no room for more actions. */
 static bool run(struct td_core *core, struct td_operation *o)
 {
-    if (td_admission_rides(o) && !o->delivered && !td_admission_deliver(core, o)) {
-        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
-        return true;
-    }
-    if (o->phase == TD_PHASE_RUNNING && o->tell_children)
-        tell_children(core, o);
-    if (o->phase != TD_PHASE_RUNNING)
-        return true;
     if (!td_engine_advance(core, o))
         return false;
     if (o->flights == 0 && td_engine_finished(o))
@@ -589,24 +621,26 @@ static bool run(struct td_core *core, struct td_operation *o)
     return true;
 }
 
-/* end answers who is here; the record stays for ranks that are late. */
+/* end answers the ranks that have called. The record stays for ranks that are late. */
 static bool end(struct td_core *core, struct td_operation *o)
 {
     struct td_communicator *c = o->communicator;
-    if (o->tell_children)
-        tell_children(core, o);
+    if (o->state == TD_OPERATION_ENDING) {
+        notify_children(core, o);
+        td_operation_transition(o, TD_OPERATION_CHILDREN_TOLD);
+    }
     if (o->error != TD_OK && td_gate_veto(core, o) && !td_core_room(core))
         return false;
     if (o->flights)
-        return true; /* the buffers are the service's until nothing reads or writes them */
+        return true; /* the driver still reads or writes the buffers */
     for (uint32_t i = 0; i < c->ranks; i++) {
-        if (!o->arrival[i].here || o->arrival[i].answered)
+        if (o->arrival[i].state != TD_ARRIVAL_WAITING)
             continue;
         if (!td_core_room(core))
             return false;
         answer(core, o, i);
     }
-    if (o->arrived == c->ranks || c->broken) {
+    if (o->arrived == c->ranks || td_communicator_broken(c)) {
         uint64_t sequence = o->sequence;
         release_record(core, o);
         td_communicator_retire(core, c, sequence);
@@ -619,14 +653,16 @@ static bool advance(struct td_core *core, struct td_task *task)
     struct td_operation *o = (struct td_operation *)task;
     if (!td_core_room(core))
         return false;
-    if (o->phase == TD_PHASE_GATHERING && td_admission_complete(core, o))
-        o->phase = TD_PHASE_PREPARING;
-    if (o->phase == TD_PHASE_PREPARING)
+    if (o->state == TD_OPERATION_GATHERING && td_admission_complete(core, o))
+        td_operation_transition(o, TD_OPERATION_COMPLETE);
+    if (o->state == TD_OPERATION_PREPARING || o->state == TD_OPERATION_COMBINING)
         td_admission_advance(core, o);
-    bool floods = o->phase == TD_PHASE_PREPARING || o->phase == TD_PHASE_ANNOUNCED;
-    if (floods && o->program.ride == TD_RIDE_FLOOD && !o->doomed && !td_flood_advance(core, o))
+    bool floods = o->state == TD_OPERATION_PREPARING || o->state == TD_OPERATION_ANNOUNCED;
+    if (floods && o->program.ride == TD_RIDE_FLOOD && !td_flood_advance(core, o))
         return false;
-    if (o->phase == TD_PHASE_RUNNING && !run(core, o))
+    if (o->state == TD_OPERATION_RELEASED)
+        begin(core, o);
+    if (o->state == TD_OPERATION_RUNNING && !run(core, o))
         return false;
-    return o->phase != TD_PHASE_ENDED || end(core, o);
+    return o->state < TD_OPERATION_ENDING || end(core, o);
 }

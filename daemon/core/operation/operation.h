@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operation: the gate. One collective call of a communicator at this node, from the first arrival
- * to the last reply.
- *
- *   GATHERING  ranks and children arrive
- *   PREPARING  all below have arrived: memory is reserved, small payloads are combined
- *   ANNOUNCED  told the parent; receives are welcome
- *   RUNNING    released: the program runs
- *   ENDED      well or not; ranks that are late still get the verdict
- *
- * Owns: its arrays, its share of scratch, a use of every region it names.
- * Invariant: an operation in ANNOUNCED or later has its memory reserved, or has ended. */
+/* operation: one collective call of a group at this node, from the first arrival to the last reply.
+ * operation_state.h has its states.
+ * Owns: its arrays, its share of scratch, a use of every region that it names.
+ * Invariant: an announced operation holds its scratch memory, or has announced that it lacks it, or
+ * floods the torus. */
 #ifndef TD_CORE_OPERATION_OPERATION_H
 #define TD_CORE_OPERATION_OPERATION_H
 
@@ -17,18 +11,11 @@
 #include "core/net/fabric.h"
 #include "engine.h"
 #include "model/counts.h"
-
-enum td_phase {
-    TD_PHASE_GATHERING,
-    TD_PHASE_PREPARING,
-    TD_PHASE_ANNOUNCED,
-    TD_PHASE_RUNNING,
-    TD_PHASE_ENDED,
-};
+#include "operation_state.h"
 
 /* struct td_arrival: a local rank's request. */
 struct td_arrival {
-    bool here, answered;
+    enum td_arrival_state state;
     uint32_t client;
     uint64_t request;
     struct td_region *source, *destination;
@@ -38,7 +25,7 @@ struct td_operation {
     struct td_task task;
     struct td_communicator *communicator;
     uint64_t sequence;
-    enum td_phase phase;
+    enum td_operation_state state;
     td_time started_at, progress_at;
     td_err error;
     char *text; /* TD_TEXT_MAX bytes, when error is not TD_OK */
@@ -47,42 +34,40 @@ struct td_operation {
     struct td_memory *source, *destination; /* [local ranks] */
     uint32_t arrived;                       /* local ranks, and those that never will */
     uint32_t children_arrived;              /* mask */
-    bool has_call, mismatched;
-    struct td_witness least, greatest;
-    struct td_plan *plan; /* what it executes, or agrees on */
-    td_time expires_at;   /* arrival limit */
-    td_time verdict_at;   /* at the root: when an expired operation ends */
-    bool appealed;
-    td_err appeal_error;
-    char *appeal;      /* its sentence, TD_TEXT_MAX bytes */
-    td_time appeal_at; /* when it is repeated: the root may have had no room to hear it */
-    bool doomed;       /* it cannot be prepared here: the root has been told */
+    uint32_t witnesses;                     /* calls compared so far */
+    struct td_witness least, greatest;      /* of them */
+    struct td_plan *plan;                   /* what it executes, or agrees on */
+    td_time expires_at;                     /* arrival limit */
+    td_time verdict_at;                     /* at the root: when an expired operation ends */
 
-    /* without the tree (flood.h) */
-    struct td_flood *flood; /* NULL until something of it is known */
-    bool vetoed;            /* this node has not told, and never will */
-    bool free;              /* at the root: it knows of a node that has vetoed */
-    td_err wanted;          /* at the root: an ending that is to be given when that is so */
-    char *wanted_text;      /* TD_TEXT_MAX bytes */
-    td_time ask_at;         /* when it asks for vetoes again */
+    /* An appeal asks the root to end the operation. */
+    td_err appeal_error; /* TD_OK: this node has not appealed */
+    char *appeal_text;   /* TD_TEXT_MAX bytes */
+    td_time appeal_at;   /* when it is repeated: the root may have had no memory for it */
+
+    /* On a flood, without the tree (flood.h): */
+    struct td_flood *flood; /* NULL until the first message or the program needs it */
+    enum td_flood_state flood_state;
+    td_err pending_error; /* at the root: an appeal that waits for a veto, or TD_OK */
+    char *pending_text;   /* TD_TEXT_MAX bytes */
+    td_time ask_at;       /* at the root: when it asks all nodes for vetoes again */
 
     /* the payload that rides */
     uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as it came */
     uint32_t ride_bytes[TD_TREE_CHILDREN_MAX];
-    bool folded;      /* the result of what is below is in scratch, or being made */
-    bool delivered;   /* it is on its way into the destinations */
     uint8_t *release; /* what came with the release */
     uint32_t release_bytes;
 
     /* of a call with parts */
     struct td_counts parts;
-    struct td_survey survey; /* of what is below; once the root has told it, of all */
-    bool surveyed;
+    struct td_survey survey; /* of the ranks below; if it is complete, of all ranks */
+    bool survey_complete;    /* the root has sent the survey of all ranks */
 
     /* memory */
-    bool compiled, reserved, no_room;
+    bool scratch_held;    /* scratch_offset is reserved */
+    bool scratch_lacking; /* this node or one below had no room when it last announced */
     uint64_t scratch_offset, scratch_bytes;
-    td_time retry_at, no_room_since;
+    td_time retry_at, scratch_lacking_since;
     uint32_t retries;
 
     /* telling who has arrived */
@@ -90,7 +75,6 @@ struct td_operation {
     uint32_t known_told;
     td_time report_at;
 
-    bool tell_children; /* of the release or of the verdict */
     uint32_t flights;
     struct td_sender sender;   /* this operation as the fabric sees it */
     struct td_call_tree *tree; /* of a call that goes along one of its own, else NULL */
@@ -98,6 +82,13 @@ struct td_operation {
     struct td_engine engine;
 };
 
+/* td_operation_compiled returns true if the operation has its program. */
+static inline bool td_operation_compiled(const struct td_operation *o)
+{
+    return o->program.method != NULL;
+}
+/* td_operation_mismatched returns true if two ranks have made different calls. */
+bool td_operation_mismatched(const struct td_operation *o);
 /* td_operation_request is a local rank's arrival. */
 void td_operation_request(struct td_core *core, struct td_client *client,
                           const struct td_request *request);

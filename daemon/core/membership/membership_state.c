@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "membership_state.h"
+
+#include "communicator.h"
+#include "job.h"
+
+/* ---- a group ---- */
+
+#define GROUP(state) TD_IN(TD_COMMUNICATOR_##state)
+
+static const struct td_label communicator_states[] = {
+    [TD_COMMUNICATOR_ACTIVE] = {"active", "No rank and no node of the group is known to be lost."},
+    [TD_COMMUNICATOR_LOSING_RANK] = {"losing rank",
+                                     "At the root of a group that floods: a rank is lost. The root "
+                                     "finds out which operations may still complete before it "
+                                     "announces the loss."},
+    [TD_COMMUNICATOR_LOST_RANK] = {"lost rank",
+                                   "A rank is lost. No operation is released any more; those that "
+                                   "were released go on."},
+    [TD_COMMUNICATOR_LOST_RANK_SETTLED] = {"lost rank, settled",
+                                           "A rank is lost, and the root's list of operations that "
+                                           "complete in spite of it is known."},
+    [TD_COMMUNICATOR_LOST_NODE] = {"lost node", "A node is lost. All operations have ended."},
+};
+
+static const struct td_label communicator_events[] = {
+    [TD_COMMUNICATOR_HEAR_RANK_LOST] = {"hear rank lost",
+                                        "The root of a group that floods hears of a lost rank."},
+    [TD_COMMUNICATOR_LOSE_RANK] = {"lose rank", "The root announces that a rank is lost."},
+    [TD_COMMUNICATOR_SETTLE] = {"settle",
+                                "The list of operations that complete is known, with the loss."},
+    [TD_COMMUNICATOR_LOSE_NODE] = {"lose node",
+                                   "A node of the group, or on the route of its packets, is lost."},
+};
+
+static const struct td_transition communicator_rows[] = {
+    {GROUP(ACTIVE), TD_COMMUNICATOR_HEAR_RANK_LOST, TD_COMMUNICATOR_LOSING_RANK},
+    {GROUP(LOSING_RANK), TD_COMMUNICATOR_HEAR_RANK_LOST, TD_STAY},
+    {GROUP(ACTIVE), TD_COMMUNICATOR_LOSE_RANK, TD_COMMUNICATOR_LOST_RANK},
+    {GROUP(LOST_RANK) | GROUP(LOST_RANK_SETTLED) | GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_RANK,
+     TD_STAY},
+    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(LOST_RANK), TD_COMMUNICATOR_SETTLE,
+     TD_COMMUNICATOR_LOST_RANK_SETTLED},
+    {GROUP(LOST_RANK_SETTLED) | GROUP(LOST_NODE), TD_COMMUNICATOR_SETTLE, TD_STAY},
+    {GROUP(ACTIVE) | GROUP(LOSING_RANK) | GROUP(LOST_RANK) | GROUP(LOST_RANK_SETTLED),
+     TD_COMMUNICATOR_LOSE_NODE, TD_COMMUNICATOR_LOST_NODE},
+    {GROUP(LOST_NODE), TD_COMMUNICATOR_LOSE_NODE, TD_STAY},
+};
+
+const struct td_machine td_communicator_machine = {
+    .name = "Group",
+    .meaning = "A group, as one node takes part in it (`core/membership/communicator.h`). The "
+               "record goes when the group is broken and no local rank or operation needs it.",
+    TD_MACHINE(communicator_states, communicator_events, communicator_rows)};
+
+void td_communicator_transition(struct td_communicator *c, enum td_communicator_event event)
+{
+    c->state =
+        (enum td_communicator_state)td_machine_next(&td_communicator_machine, c->state, event);
+}
+
+/* ---- a seat ---- */
+
+#define SEAT(state) TD_IN(TD_SEAT_##state)
+
+static const struct td_label seat_states[] = {
+    [TD_SEAT_VACANT] = {"vacant", "No process has the seat."},
+    [TD_SEAT_ASSIGNED] = {"assigned", "It has a process, whose join is not answered yet."},
+    [TD_SEAT_TAKEN] = {"taken", "Its process knows that it is this rank."},
+    [TD_SEAT_LEFT] = {"left", "The process has left the group."},
+    [TD_SEAT_DIED] = {"died", "The process has closed its connection or died."},
+};
+
+static const struct td_label seat_events[] = {
+    [TD_SEAT_ASSIGN] = {"assign", "The job has formed, and the rank belongs to a local join."},
+    [TD_SEAT_WELCOME] = {"welcome", "The join is answered."},
+    [TD_SEAT_INHERIT] = {"inherit", "The group is a subgroup, and the rank has a seat in the "
+                                    "group that it is made from."},
+    [TD_SEAT_LEAVE] = {"leave", "The process asks to leave the group."},
+    [TD_SEAT_DIE] = {"die", "The connection to the process is closed."},
+};
+
+static const struct td_transition seat_rows[] = {
+    {SEAT(VACANT), TD_SEAT_ASSIGN, TD_SEAT_ASSIGNED},
+    {SEAT(ASSIGNED), TD_SEAT_WELCOME, TD_SEAT_TAKEN},
+    {SEAT(VACANT), TD_SEAT_INHERIT, TD_SEAT_TAKEN},
+    {SEAT(ASSIGNED) | SEAT(TAKEN), TD_SEAT_LEAVE, TD_SEAT_LEFT},
+    {SEAT(VACANT) | SEAT(ASSIGNED) | SEAT(TAKEN), TD_SEAT_DIE, TD_SEAT_DIED},
+};
+
+const struct td_machine td_seat_machine = {
+    .name = "Seat",
+    .meaning = "A local rank of a group (`core/membership/communicator.h`).",
+    TD_MACHINE(seat_states, seat_events, seat_rows)};
+
+void td_seat_transition(struct td_seat *seat, enum td_seat_event event)
+{
+    seat->state = (enum td_seat_state)td_machine_next(&td_seat_machine, seat->state, event);
+}
+
+/* ---- a join ---- */
+
+#define JOIN(state) TD_IN(TD_JOIN_##state)
+
+static const struct td_label join_states[] = {
+    [TD_JOIN_UNSENT] = {"unsent", "JOIN is to be sent to node 0 as soon as there is room."},
+    [TD_JOIN_SENT] = {"sent", "JOIN is on its way, or node 0 waits for the other ranks."},
+    [TD_JOIN_ENDED] = {"ended", "The request is answered, and the record is freed."},
+};
+
+static const struct td_label join_events[] = {
+    [TD_JOIN_SEND] = {"send", "JOIN is sent, for the first time or once more."},
+    [TD_JOIN_LINK_BACK] = {"link back", "A new session with node 0 begins: JOIN may be lost."},
+    [TD_JOIN_END] = {"end", "The rank has its seat, or the join is refused, cancelled or late, or "
+                            "its process is gone."},
+};
+
+static const struct td_transition join_rows[] = {
+    {JOIN(UNSENT) | JOIN(SENT), TD_JOIN_SEND, TD_JOIN_SENT},
+    {JOIN(UNSENT) | JOIN(SENT), TD_JOIN_LINK_BACK, TD_JOIN_UNSENT},
+    {JOIN(UNSENT) | JOIN(SENT), TD_JOIN_END, TD_JOIN_ENDED},
+};
+
+const struct td_machine td_join_machine = {
+    .name = "Join",
+    .meaning = "A local process's request to join a job (`core/membership/job.h`).",
+    TD_MACHINE(join_states, join_events, join_rows)};
+
+void td_join_transition(struct td_join *join, enum td_join_event event)
+{
+    join->state = (enum td_join_state)td_machine_next(&td_join_machine, join->state, event);
+}
+
+/* ---- a job ---- */
+
+#define JOB(state) TD_IN(TD_JOB_##state)
+
+static const struct td_label job_states[] = {
+    [TD_JOB_FORMING] = {"forming", "Not all ranks have joined."},
+    [TD_JOB_REFUSING] = {"refusing",
+                         "All have joined, but node 0 has no memory for the job: the joins are "
+                         "being refused."},
+    [TD_JOB_ANNOUNCING] = {"announcing", "The membership is being sent to the job's first node."},
+    [TD_JOB_FORMED] = {"formed", "The membership is sent. The job stays on record until its last "
+                                 "rank is gone."},
+    [TD_JOB_ENDED] = {"ended", "No rank is left, and the record is freed."},
+};
+
+static const struct td_label job_events[] = {
+    [TD_JOB_LACK_MEMORY] = {"lack memory", "The last rank has joined, but there is no memory."},
+    [TD_JOB_FORM] = {"form", "The last rank has joined, and all ranks have their numbers."},
+    [TD_JOB_MEMBERS_SENT] = {"members sent", "The last piece of the membership is sent."},
+    [TD_JOB_END] = {"end", "The last rank is gone, or the last join is refused."},
+};
+
+static const struct td_transition job_rows[] = {
+    {JOB(FORMING), TD_JOB_LACK_MEMORY, TD_JOB_REFUSING},
+    {JOB(FORMING), TD_JOB_FORM, TD_JOB_ANNOUNCING},
+    {JOB(ANNOUNCING), TD_JOB_MEMBERS_SENT, TD_JOB_FORMED},
+    {JOB(FORMING) | JOB(REFUSING) | JOB(FORMED) | JOB(ANNOUNCING), TD_JOB_END, TD_JOB_ENDED},
+};
+
+const struct td_machine td_job_machine = {
+    .name = "Job",
+    .meaning = "A job, as node 0 keeps it (`core/membership/registry.h`).",
+    TD_MACHINE(job_states, job_events, job_rows)};
+
+void td_job_transition(struct td_job *job, enum td_job_event event)
+{
+    job->state = (enum td_job_state)td_machine_next(&td_job_machine, job->state, event);
+}
