@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives: torusd beside Open MPI, on one machine: the daemons emulated on loopback, Open MPI
- * over TCP where there are several nodes, over its shared memory where there is one. Both sides run
- * all the time and are measured in turns, since a machine's speed drifts. */
+/* collectives: comparison of torusd with Open MPI on one machine.
+ *
+ * torusd runs as emulated daemons on loopback. Open MPI uses TCP for several nodes and shared
+ * memory for one node. Both sides run all the time and are measured alternately, because the speed
+ * of the machine drifts. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -55,11 +57,11 @@ struct bench {
     uint64_t seed;
     struct result result[RESULTS_MAX];
     size_t results;
-    size_t cells, done; /* for telling how far it is */
+    size_t cells, done; /* for the progress */
     struct timespec begin;
 };
 
-/* ---- what is aimed at ---- */
+/* ---- targets ---- */
 
 static double aim_of(const struct result *r)
 {
@@ -96,7 +98,8 @@ static void tell_over(void)
         fprintf(stderr, "\r\033[K");
 }
 
-/* calls_of: short operations many times in a sample, since a barrier lets ranks go one by one. */
+/* calls_of returns the number of calls in a sample: many for short operations, because ranks leave
+ * a barrier one after the other. */
 static uint32_t calls_of(const struct bench *b, const struct result *r)
 {
     uint32_t calls = r->bytes <= 1 << 10    ? 32
@@ -106,7 +109,7 @@ static uint32_t calls_of(const struct bench *b, const struct result *r)
     return b->quick || r->busy ? (calls + 3) / 4 : calls;
 }
 
-/* measure takes samples of both sides in turns; false when one failed. */
+/* measure samples both sides alternately. It returns false if a sample failed. */
 static bool measure(struct bench *b, struct result *r)
 {
     double seconds[SIDES][SAMPLES_MAX];
@@ -254,7 +257,7 @@ static bool parse(struct bench *b, int argc, char **argv)
     return true;
 }
 
-/* complete: what nobody asked for in particular is wanted whole; quick leaves sizes out. */
+/* complete sets unset options to all values; --quick leaves out sizes. */
 static void complete(struct bench *b)
 {
     static const bool quick_sizes[SIZES] = {true, false, true, true, false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives_driver: what the parts of the driver share. */
+/* collectives_driver: declarations that the files of the driver share. */
 #ifndef BENCH_COLLECTIVES_DRIVER_H
 #define BENCH_COLLECTIVES_DRIVER_H
 
@@ -19,14 +19,14 @@ struct setting {
 
 /* ---- collectives_side.c ---- */
 
-/* side_start starts a side and waits until all its ranks are there; false: it said why. `folder`
- * has the measuring programs and torusctl. */
+/* side_start starts a side and waits until all its ranks have connected. It returns false after a
+ * message. `folder` has the measuring programs and torusctl. */
 bool side_start(struct running *r, enum side side, const struct setting *setting,
                 const char *folder);
-/* side_sample returns the seconds of one call: from the first rank's begin to the last one's end
- * over the calls of the order, or see lets_go; below 0: it failed, and said why. */
+/* side_sample returns the seconds of one call: from the first rank's begin to the last rank's end
+ * over the calls of the order (but see lets_go); below 0 after an error and its message. */
 double side_sample(const struct running *r, const struct order *order);
-/* busy_start starts processes that never wait; busy_stop ends them. */
+/* busy_start starts processes that compute all the time; busy_stop ends them. */
 void busy_start(pid_t pid[BUSY_MAX]);
 void busy_stop(pid_t pid[BUSY_MAX]);
 
@@ -37,17 +37,17 @@ struct spread {
     double median_s, lower_s, upper_s, least_s, most_s; /* lower and upper: quartiles */
 };
 
-/* struct result: one operation of one size. */
+/* struct result: times of one operation of one size. */
 struct result {
     const struct setting *setting;
     bool busy;
-    double others; /* processors that others took just before */
+    double others; /* processors busy with other programs just before */
     enum operation operation;
-    uint64_t bytes; /* 16 MiB of an all-to-all are those of a rank, else they are a pair's */
+    uint64_t bytes; /* per pair in an all-to-all; but 16 MiB are per rank */
     bool bytes_of_rank;
-    uint32_t calls; /* a sample */
+    uint32_t calls; /* per sample */
     struct spread spread[SIDES];
-    double aim; /* ratio at most; 0: there is none */
+    double aim; /* target: largest ratio; 0: none */
 };
 
 struct spread spread_of(double *seconds, uint32_t samples);
@@ -55,9 +55,9 @@ double ratio_of(const struct result *result);
 const char *operation_name(enum operation operation);
 /* print_table prints the results of one setting and load. */
 void print_table(const struct result *results, size_t count);
-/* print_aims prints which aims are met, and which are not. */
+/* print_aims prints the targets that are met and those that are missed. */
 void print_aims(const struct result *results, size_t count);
-/* print_json returns false when the file cannot be written. */
+/* print_json returns false if it cannot write the file. */
 bool print_json(const char *path, const struct result *results, size_t count, bool quick);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives_mpi: the side of MPI. */
+/* collectives_mpi: the side_ functions for MPI. */
 #include <mpi.h>
 
 #include "collectives.h"

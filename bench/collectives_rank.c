@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives_rank: the measuring program, linked with one side or the other. A rank takes orders
- * from the driver until the driver closes its socket.
+/* collectives_rank: the measuring program, linked with the functions of one side. A rank executes
+ * orders of the driver until the driver closes its socket.
  *
- * Every call of a sample has values of its own at both ends of its vectors, which are checked when
- * it returns; all values are checked after the last. Neither needs more than a few nanoseconds of
- * the time that is taken. */
+ * Every call of a sample has its own values at both ends of its vectors and checks them when it
+ * returns. After the last call the rank checks all values. The checks take a few nanoseconds of the
+ * measured time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct rank {
     uint32_t rank, ranks;
     double *source, *destination;
     const struct order *order;
-    size_t count; /* doubles of a vector, or for a rank */
+    size_t count; /* doubles in the vector, or for each rank */
 };
 
 static int64_t now_ns(void)
@@ -32,14 +32,14 @@ static int64_t now_ns(void)
 
 /* ---- values ---- */
 
-/* value is what rank `from` has at element i of call c: whole numbers, so that sums are exact. */
+/* value returns element i of rank `from` in call c: an integer, so that sums are exact. */
 static double value(const struct rank *r, uint32_t from, size_t i, uint32_t call)
 {
     double moves = i == 0 || i == r->count - 1 ? call : 0;
     return (double)(from + 1) * (double)(1 + (i + r->order->seed) % 1021) + moves;
 }
 
-/* sum is what ranks 0 .. last have together. */
+/* sum returns the sum of the values of ranks 0 .. last. */
 static double sum(const struct rank *r, uint32_t last, size_t i, uint32_t call)
 {
     double n = last + 1, moves = i == 0 || i == r->count - 1 ? call : 0;
@@ -51,11 +51,12 @@ static uint32_t root_of(const struct rank *r, uint32_t call)
     return (uint32_t)((r->order->seed + call) % r->ranks);
 }
 
-/* expected is element i of what comes of call c; in an all-to-all, of what comes from `from`. */
+/* expected returns element i of the result of call c; in an all-to-all, of the block from `from`.
+ */
 static double expected(const struct rank *r, uint32_t from, size_t i, uint32_t call)
 {
     switch (r->order->operation) {
-    case BROADCAST: /* all but the ends is the first root's */
+    case BROADCAST: /* all elements except the ends are those of the first root */
         return i == 0 || i == r->count - 1 ? value(r, root_of(r, call), i, call)
                                            : value(r, root_of(r, 0), i, 0);
     case ALLREDUCE:
@@ -72,7 +73,7 @@ static size_t blocks(const struct rank *r)
     return r->order->operation == ALLTOALL ? r->ranks : 1;
 }
 
-/* set_ends writes what is this call's own. */
+/* set_ends writes the values at both ends that are unique to the call. */
 static void set_ends(struct rank *r, uint32_t call)
 {
     if (r->order->operation == BARRIER ||
@@ -154,9 +155,9 @@ static void sample(struct rank *r, struct outcome *out)
     }
     out->end_ns = now_ns();
     if (!failed)
-        failed = side_barrier(); /* who checks now takes time from nobody who is measured */
+        failed = side_barrier(); /* all ranks have finished: checking disturbs no measurement */
     if (!failed && !(well && is_well(r)))
-        failed = "the result is wrong";
+        failed = "wrong result";
     out->failed = failed != NULL;
     if (failed)
         snprintf(out->text, sizeof out->text, "%s", failed);
@@ -177,10 +178,10 @@ int main(void)
     if (!r.source || !r.destination || r.fd < 0) {
         fprintf(stderr, "collectives: %s\n",
                 r.fd < 0 ? "COLLECTIVES_SOCKET leads nowhere: this is started by its driver"
-                         : "there is no memory");
+                         : "no memory");
         return 1;
     }
-    memset(r.source, 0, ROOM_BYTES); /* pages are there before anything is measured */
+    memset(r.source, 0, ROOM_BYTES); /* touch all pages before the first measurement */
     memset(r.destination, 0, ROOM_BYTES);
     struct greeting greeting = {r.rank, r.ranks};
     bool well = send(r.fd, &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;

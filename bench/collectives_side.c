@@ -39,7 +39,7 @@ double side_sample(const struct running *r, const struct order *order)
     for (uint32_t i = 0; i < r->ranks; i++) {
         struct outcome o;
         if (!running_readable(r->fd[i], SAMPLE_MS) || recv(r->fd[i], &o, sizeof o, 0) != sizeof o) {
-            fprintf(stderr, "collectives: rank %u is gone, or does not come to an end\n", i);
+            fprintf(stderr, "collectives: rank %u has ended or does not respond\n", i);
             return -1;
         }
         if (o.failed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives_torus: the side of torusd. */
+/* collectives_torus: the side_ functions for torusd. */
 #include "collectives.h"
 #include "torus/torus.h"
 

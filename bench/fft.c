@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: torusd beside FFTW-MPI, on one machine: the daemons emulated on loopback, Open MPI over TCP
- * where there are several nodes, over its shared memory where there is one. Both sides run all the
- * time and are measured in turns, since a machine's speed drifts. */
+/* fft: comparison of torusd with FFTW-MPI on one machine.
+ *
+ * torusd runs as emulated daemons on loopback. Open MPI uses TCP for several nodes and shared
+ * memory for one node. Both sides run all the time and are measured alternately, because the speed
+ * of the machine drifts. */
 #include <fftw3.h>
 #include <limits.h>
 #include <signal.h>
@@ -41,7 +43,7 @@ static const struct problem problems[] = {
 enum {
     SETTINGS = sizeof settings / sizeof settings[0],
     PROBLEMS = sizeof problems / sizeof problems[0],
-    QUICK_ONLY = PROBLEMS - 1, /* the small one */
+    QUICK_ONLY = PROBLEMS - 1, /* the smallest problem */
     RESULTS_MAX = SETTINGS * PROBLEMS,
     SAMPLES = 9,
     QUICK_SAMPLES = 3,
@@ -61,7 +63,7 @@ struct bench {
 
 /* ---- measuring ---- */
 
-/* open_side plans and runs once: what a process sees that comes for the first time. */
+/* open_side plans and executes once, as a new process does. */
 static bool open_side(struct bench *b, enum side side, const struct problem *p, struct figures *f)
 {
     struct order order = {.kind = ORDER_PLAN, .times = 1, .problem = *p};
@@ -71,7 +73,7 @@ static bool open_side(struct bench *b, enum side side, const struct problem *p, 
     return f->first_s >= 0;
 }
 
-/* check compares the last result with that of one process. */
+/* check compares the last result with that of FFTW in one process. */
 static bool check(struct bench *b, enum side side, size_t which, struct figures *f)
 {
     struct order order = {.kind = ORDER_WRITE, .problem = problems[which]};
@@ -97,7 +99,7 @@ static void set_spread(struct figures *f, double *seconds, uint32_t n)
     f->upper_s = seconds[n - 1 - n / 4];
 }
 
-/* steady runs the sides in turns, after an execution each that does not count. */
+/* steady measures the sides alternately, after one warm-up execution each. */
 static bool steady(struct bench *b, struct result *r)
 {
     static double seconds[SIDES][SAMPLES_MAX];
@@ -244,7 +246,7 @@ int main(int argc, char **argv)
             well = measure_setting(&b, &settings[i]);
     print_table(b.result, b.results);
     if (b.json && !print_json(b.json, b.result, b.results, b.quick)) {
-        fprintf(stderr, "bench fft: %s cannot be written\n", b.json);
+        fprintf(stderr, "bench fft: cannot write %s\n", b.json);
         well = false;
     }
     for (size_t i = 0; i < PROBLEMS; i++)

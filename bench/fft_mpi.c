@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_mpi: the side of FFTW-MPI. */
+/* fft_mpi: the side_ functions for FFTW-MPI. */
 #include <fftw3-mpi.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ const char *side_prepare(const struct problem *p)
     plan = NULL;
     source = fftw_malloc(bytes);
     destination = fftw_malloc(bytes);
-    return source && destination ? NULL : "there is no memory";
+    return source && destination ? NULL : "no memory";
 }
 
 const char *side_plan(const struct problem *p)
@@ -65,7 +65,7 @@ const char *side_plan(const struct problem *p)
     sizes_of(p, size);
     plan = fftw_mpi_plan_dft((int)p->dimensions, size, source, destination, MPI_COMM_WORLD,
                              FFTW_FORWARD, FFTW_MEASURE);
-    return plan ? NULL : "FFTW makes no plan";
+    return plan ? NULL : "FFTW cannot make a plan";
 }
 
 const char *side_parts(struct part *in, struct part *out)
@@ -83,6 +83,6 @@ const char *side_run(void)
 
 const char *side_settle(uint32_t seconds)
 {
-    (void)seconds; /* its planner has measured */
+    (void)seconds; /* the planner has measured already */
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_rank: a rank of either side: does what the driver orders. */
+/* fft_rank: a rank of either side, which executes orders of the driver. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static const char *write_result(const struct order *order)
     }
     if (fd >= 0)
         close(fd);
-    return left ? "the result cannot be written" : NULL;
+    return left ? "cannot write the result" : NULL;
 }
 
 static void obey(const struct order *order, struct outcome *outcome)
@@ -104,8 +104,11 @@ int main(void)
     const char *failed = side_open(&greeting.rank, &greeting.ranks);
     int fd = failed ? -1 : reach_driver("FFT_SOCKET");
     if (fd < 0) {
-        fprintf(stderr, "bench fft: %s\n",
-                failed ? failed : "FFT_SOCKET leads nowhere: this is started by its driver");
+        fprintf(
+            stderr, "bench fft: %s\n",
+            failed
+                ? failed
+                : "cannot connect to FFT_SOCKET: run ./dev bench fft, which starts this program");
         return 1;
     }
     bool well = send(fd, &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;

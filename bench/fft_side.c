@@ -44,7 +44,7 @@ static pid_t parent_of(pid_t pid)
     if (f)
         fclose(f);
     text[length] = '\0';
-    const char *end = strrchr(text, ')'); /* a name may have blanks */
+    const char *end = strrchr(text, ')'); /* a name may contain blanks */
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -55,7 +55,7 @@ static bool descends(pid_t pid, pid_t from)
     return pid == from;
 }
 
-/* pages_of returns the memory of a process; what it shares with n others counts as 1 / (n + 1). */
+/* pages_of returns the memory of a process; a page shared with n others counts as 1 / (n + 1). */
 static uint64_t pages_of(pid_t pid)
 {
     char path[64], line[256];
@@ -105,8 +105,7 @@ static bool receive(const struct running *r, uint32_t rank, struct outcome *o, u
     if ((there || running_readable(r->fd[rank], ORDER_MS)) &&
         recv(r->fd[rank], o, sizeof *o, 0) == sizeof *o)
         return true;
-    fprintf(stderr, "bench fft: rank %u of %s is gone, or does not come to an end\n", rank,
-            r->side);
+    fprintf(stderr, "bench fft: rank %u of %s has ended or does not respond\n", rank, r->side);
     return false;
 }
 

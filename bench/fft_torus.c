@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_torus: the side of torusd. */
+/* fft_torus: the side_ functions for torusd. */
 #include <time.h>
 
 #include "compute/fft/fft.h"
@@ -74,7 +74,7 @@ const char *side_parts(struct part *in, struct part *out)
         size_t bytes = torus_plan_bytes(plan, side);
         double *data = torus_alloc(context, bytes ? bytes : 1);
         if (!data)
-            return "there is no memory";
+            return "no memory";
         *parts[side] = (struct part){data, box.begin[0], bytes ? box.count[0] : 0};
     }
     source = in->data;
@@ -87,7 +87,7 @@ const char *side_run(void)
     return told(torus_execute(plan, source, destination));
 }
 
-/* settled: no plan that was used is an estimate. */
+/* settled returns true if no used plan is an estimate. */
 static bool settled(void)
 {
     static struct td_reply reply;

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* jiffies reads the machine's busy and all time, in ticks. */
+/* jiffies reads the busy time and the total time of the machine, in ticks. */
 static bool jiffies(double *busy, double *all)
 {
     double t[8] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redist: how long schedules of block-cyclic redistributions take to compute, beside bipartite
- * matching, and what they save by the model of the source. */
+/* redist: computing times of schedules for block-cyclic redistributions, compared with bipartite
+ * matching, and their savings by the model of the source. */
 #include "redist.h"
 
 #include <stdint.h>
@@ -13,13 +13,14 @@
 
 enum { SAMPLES = 201, BATCH = 32, SLOW_SAMPLES = 31 };
 
-/* At this rate of an owner's link, start-ups left out, transfers are short, and shares large. */
+/* Rate of an owner's link. Start-ups are neglected: this makes the share of the computation large.
+ */
 static const double BYTES_PER_US = 1000;
 
 struct row {
     uint32_t dimensions;
     struct td_schedule_axis axis[3];
-    uint64_t bytes; /* of the array, of the source's sizes; 0: its share is not asked */
+    uint64_t bytes; /* of the array, in the source's sizes; 0: no share */
 };
 
 static const struct row rows[] = {
@@ -38,7 +39,7 @@ static const struct row rows[] = {
 };
 
 static struct td_arena *arena;
-static uint32_t keep; /* so that nothing is left out as unused */
+static uint32_t keep; /* keeps the compiler from removing the calls */
 
 static double now_us(void)
 {
@@ -53,7 +54,7 @@ static int compare(const void *a, const void *b)
     return difference < 0 ? -1 : difference > 0;
 }
 
-/* median returns how many microseconds one call takes. */
+/* median returns the microseconds of one call. */
 typedef void work_fn(const struct td_schedule_problem *problem);
 static double median(work_fn *work, const struct td_schedule_problem *problem, int samples,
                      int batch)
@@ -71,7 +72,7 @@ static double median(work_fn *work, const struct td_schedule_problem *problem, i
 
 static uint32_t row_buffer[1 << 12];
 
-/* one_row is what a sender computes: to whom it sends in every step. */
+/* one_row computes the row of one sender: its receiver in every step. */
 static void one_row(const struct td_schedule_problem *problem)
 {
     struct td_circulant c;
@@ -144,7 +145,7 @@ static json_t *time_row(const struct row *r)
     double colouring = median(by_colouring, &problem, SLOW_SAMPLES, 1);
     double matching = median(by_matching, &problem, SLOW_SAMPLES, 1);
     double part = 0;
-    if (r->bytes) { /* what the busier side sends or receives */
+    if (r->bytes) { /* bytes that the busier side sends or receives */
         uint32_t fewer = problem.p < problem.q ? problem.p : problem.q;
         part = row / ((double)r->bytes / fewer / BYTES_PER_US);
         snprintf(share, sizeof share, "%.2f %% of %.2f MB's", part * 100, (double)r->bytes / 1e6);
@@ -158,7 +159,7 @@ static json_t *time_row(const struct row *r)
                      (json_int_t)r->bytes, "share", part);
 }
 
-/* worst_of finds the K up to 128 for which the table of 64 x 64 takes longest. */
+/* worst_of returns the K up to 128 with the longest time for the table of 64 x 64. */
 static json_t *worst_of(void)
 {
     struct row worst = {1, {{64, 64, 1, 1}}, 0};
@@ -205,7 +206,7 @@ int main(int argc, char **argv)
     redist_links(arena);
     bool good = !file || json_dump_file(all, file, JSON_INDENT(1)) == 0;
     if (!good)
-        fprintf(stderr, "bench_redist: %s cannot be written\n", file);
+        fprintf(stderr, "bench_redist: cannot write %s\n", file);
     json_decref(all);
     td_arena_destroy(arena);
     return good && keep ? 0 : 1;

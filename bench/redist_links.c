@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What steps load the links of an 8x8 torus with, a rank a node, and what the mirror saves. */
+/* redist_links: loads of the links of an 8x8 torus, one rank per node, and the savings by the
+ * mirror. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of Park, Prasanna and Raghavendra (1999) by the model they reason with, beside what
- * they measured on an SP2. Arrays are of 4-byte elements and whole superblocks, as theirs. */
+/* redist_model: the tables of Park, Prasanna and Raghavendra (1999) by their model, beside their
+ * measurements on an SP2. As theirs, arrays have 4-byte elements and whole superblocks. */
 #include "redist.h"
 
 #include <stdbool.h>
@@ -9,14 +9,14 @@
 
 #include "collectives/redist/redist_schedule.h"
 
-/* A start-up and a rate of the SP2's order. */
+/* A start-up time and a rate of the order of the SP2's. */
 static const double STARTUP_US = 40, BYTES_PER_US = 35;
 enum { ELEMENT_BYTES = 4 };
 
 struct row {
-    const char *source; /* what the source says; "": nothing of these P and Q */
+    const char *source; /* value in the source; "": none for these P and Q */
     uint32_t p, q, k;
-    uint64_t x, elements; /* about */
+    uint64_t x, elements; /* approximate */
 };
 
 static const struct row rows[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far schedules are from the bounds where there is no closed form, over random cases. */
+/* redist_random: distance of schedules from the bounds in random cases without a closed form. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -23,8 +23,8 @@ static uint64_t look_up(const void *me, uint32_t p, uint32_t q)
     return volumes[p][q];
 }
 
-/* Kinds of cases: blocks of lengths that do not divide, or volumes out of nowhere: of every pair
- * one of many or of three, of a quarter of the pairs one of three. */
+/* Kinds of cases: block lengths that do not divide each other, or random volumes: for every pair,
+ * one of many or one of three values; for a quarter of the pairs, one of three. */
 enum kind { BLOCKS, MANY, THREE, SPARSE, KINDS };
 static const char *const names[KINDS] = {"cyclic(2..31) to cyclic(2..31)", "volumes 1..1000",
                                          "volumes 1..3", "volumes 1..3, a quarter"};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redist_ranks: every rank of a job of 64: arrays go from 28 of them to the other 36 by one
- * schedule after the other, in turns, so that what else the machine does meets all of them. A
- * sample is the time from the first rank's call to the last one's return; every element is checked
- * after each. Rank 0 prints the medians. */
+/* redist_ranks: redistribution of arrays from 28 ranks to the other 36 of a job of 64.
+ *
+ * The schedules alternate, so that other load on the machine affects all of them. A sample is the
+ * time from the first rank's call to the last rank's return. After each sample the ranks check
+ * every element. Rank 0 prints the medians. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,8 +22,8 @@ static const struct {
                           {"matching", TORUS_SCHEDULE_MATCHING},
                           {"caterpillar", TORUS_SCHEDULE_CATERPILLAR}};
 
-/* Whole superblocks of about 2, 8, 32 and 64 MB; half of the pairs have nothing for each other, or
- * all have something, of two sizes. */
+/* Whole superblocks of about 2, 8, 32 and 64 MB. Either half of the pairs exchange no data, or all
+ * exchange messages of two sizes. */
 static const struct row {
     const char *from, *to;
     uint64_t elements;
@@ -45,7 +46,7 @@ struct rank {
     torus_plan *plan[SCHEDULES];
     uint32_t *source, *destination;
     size_t count[2]; /* elements */
-    uint64_t turn;   /* tells the values of this execution from others' */
+    uint64_t turn;   /* makes the values of this execution unique */
 };
 
 static _Noreturn void stop(const struct rank *r, const char *what)
@@ -64,7 +65,7 @@ static void must(const struct rank *r, int error, const char *what)
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t); /* the ranks are on one machine */
+    clock_gettime(CLOCK_MONOTONIC, &t); /* comparable, as the ranks are on one machine */
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -73,7 +74,7 @@ static uint32_t value(const struct rank *r, uint64_t index)
     return (uint32_t)((index + r->turn * 40503) * 2654435761u);
 }
 
-/* fill writes what this rank has before; check looks at what it has afterwards. */
+/* fill writes the input of this rank; check verifies its output. */
 static void fill(struct rank *r)
 {
     r->turn++;
@@ -86,7 +87,7 @@ static void check(const struct rank *r)
     for (uint64_t i = 0; i < r->count[1]; i++) {
         uint64_t index = (uint64_t)torus_plan_index(r->plan[0], TORUS_SIDE_OUTPUT, 0, i);
         if (r->destination[i] != value(r, index)) {
-            fprintf(stderr, "rank %u: element %llu is wrong\n", torus_rank(r->world),
+            fprintf(stderr, "rank %u: wrong element %llu\n", torus_rank(r->world),
                     (unsigned long long)index);
             exit(1);
         }
@@ -142,7 +143,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* measure returns the row's object; the first round is not counted. */
+/* measure returns the results of a row as JSON; the first round is a warm-up. */
 static json_t *measure(struct rank *r, const struct row *row, int samples)
 {
     double took[SCHEDULES][SAMPLES_MAX], median[SCHEDULES];
@@ -187,7 +188,7 @@ static bool measure_all(struct rank *r, bool quick, const char *file)
     all = json_pack("{s:i s:o}", "version", 1, "rows", all);
     bool good = !first || !file || json_dump_file(all, file, JSON_INDENT(1)) == 0;
     if (!good)
-        fprintf(stderr, "bench_redist_ranks: %s cannot be written\n", file);
+        fprintf(stderr, "bench_redist_ranks: cannot write %s\n", file);
     json_decref(all);
     return good;
 }
@@ -212,8 +213,8 @@ int main(int argc, char **argv)
     must(&r, torus_open(&r.context, NULL), "the daemon");
     must(&r, torus_join(r.context, NULL, &r.world), "joining");
     if (torus_size(r.world) != RANKS) {
-        fprintf(stderr, "bench_redist_ranks: the job has %u ranks, not %d\n", torus_size(r.world),
-                RANKS);
+        fprintf(stderr, "bench_redist_ranks: the job has %u ranks, but needs %d\n",
+                torus_size(r.world), RANKS);
         return 2;
     }
     bool good = measure_all(&r, quick, file);

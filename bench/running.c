@@ -31,7 +31,7 @@ static int listen_at(char *path, size_t size)
     return -1;
 }
 
-/* run becomes the launcher of the side. */
+/* run executes the launcher of the side in this process. */
 static void run(const struct launch *l)
 {
     char program[512], ctl[512], nodes[16], each[16], all[16];
@@ -89,7 +89,7 @@ bool running_readable(int fd, int timeout_ms)
     return ready > 0;
 }
 
-/* comes: somebody connects before the side ends or START_MS have passed. */
+/* comes returns true if a rank connects before the side ends and within START_MS. */
 static bool comes(struct running *r, int listener)
 {
     for (int waited_ms = 0; waited_ms < START_MS; waited_ms += 100) {
@@ -103,7 +103,7 @@ static bool comes(struct running *r, int listener)
     return false;
 }
 
-/* accept_ranks waits until all ranks have greeted. */
+/* accept_ranks waits until all ranks have identified themselves. */
 static bool accept_ranks(struct running *r, int listener)
 {
     for (uint32_t i = 0; i < r->ranks; i++) {
@@ -140,7 +140,7 @@ bool running_start(struct running *r, const struct launch *l)
     close(listener);
     unlink(path);
     if (!well)
-        fprintf(stderr, "%s: the ranks of %s did not come\n", l->bench, l->side);
+        fprintf(stderr, "%s: the ranks of %s did not connect\n", l->bench, l->side);
     return well;
 }
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convolution: two integers of almost a hundred thousand digits are multiplied. Their digits are
- * two signals, of which the product's are the convolution but for carries; and a convolution is a
- * product of spectra. With one signal as the real part and the other as the imaginary part, the
- * square's imaginary part is twice that. The one axis is transformed by all nodes together. Run it
- * with
- *   torusctl emulate 3x3 -- ./convolution
+/* convolution: multiplication of two integers of almost 100,000 digits.
+ *
+ * The digits of the product are the convolution of the digits of both numbers, before carries. The
+ * spectrum of a convolution is the product of the spectra. One number is the real part of the
+ * signal and the other the imaginary part; then the imaginary part of the squared signal is twice
+ * the convolution. All nodes transform the one axis together. Run it with torusctl emulate 3x3 --
+ * ./convolution
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <torus/torus.h>
 
-/* "Digits" of base 1000: what is added up is below 2^53 by far, and so can be rounded. */
+/* Digits of base 1000: the sums are far below 2^53, so rounding is exact. */
 enum { DIGITS = 32768, BASE = 1000, LENGTH = 2 * DIGITS };
 static const uint64_t prime = 1000000007;
 
-/* digit i of number `which`. */
+/* digit returns digit i of number `which`. */
 static unsigned digit(unsigned which, uint64_t i)
 {
     uint64_t x = (i << 1 | which) + 1;
@@ -24,7 +25,7 @@ static unsigned digit(unsigned which, uint64_t i)
     return i < DIGITS ? (unsigned)(x >> 32) % BASE : 0;
 }
 
-/* is_product casts out primes: the product of the remainders is that of the numbers. */
+/* is_product checks the product modulo several primes. */
 static int is_product(const double *z)
 {
     uint64_t a = 0, b = 0, ab = 0, carry = 0;
@@ -60,7 +61,7 @@ static int convolution(torus_context *context, torus_group *world)
     int error = torus_plan_fft(world, &d, &there);
     d.sign = TORUS_BACKWARD;
     d.scale = TORUS_SCALE_FULL;
-    d.to = "(block) @0"; /* carries go from digit to digit: rank 0 gets them all */
+    d.to = "(block) @0"; /* carries are sequential: rank 0 receives all digits */
     if (error == TORUS_OK)
         error = torus_plan_fft(world, &d, &back);
     if (error != TORUS_OK)

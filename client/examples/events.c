@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events: collectives in a program that is driven by events (libuv). Three chains of operations are
- * in flight at the same time, while a timer ticks: sums, exchanges with the neighbours on a ring,
- * and gathers. Each operation completes by a callback inside torus_dispatch, which starts the next
- * of its chain. Nothing ever waits. Run it with
- *   torusctl emulate 3x3 -- ./events
+/* events: collectives in an event-driven program (libuv).
+ *
+ * Three chains of operations are in flight at the same time while a timer ticks: sums, exchanges
+ * with the neighbours on a ring, and gathers. An operation completes by a callback inside
+ * torus_dispatch, which starts the next operation of its chain. The program never blocks. Run it
+ * with torusctl emulate 3x3 -- ./events
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <torus/torus.h>
 #include <uv.h>
 
-/* struct chain: operations that are started one after the other, in a group of their own: within a
- * group all ranks must make the same calls in the same order, and which chain is ahead differs. */
+/* struct chain: operations that start one after the other. Each chain has its own group, because
+ * all ranks of a group must make the same calls in the same order, and the chains advance
+ * independently. */
 struct chain {
-    /* step looks at the result of the operation before, and starts the next */
+    /* step checks the result of the previous operation and starts the next */
     int (*step)(const struct chain *chain, torus_request **request);
     int length, done;
     torus_group *group;
@@ -50,19 +52,19 @@ static int step_sum(const struct chain *c, torus_request **request)
     return torus_iallreduce(c->group, &value, &sum, 1, TORUS_INT64, TORUS_SUM, request);
 }
 
-static torus_persistent *exchange; /* made once, started again and again */
+static torus_persistent *exchange; /* created once, started repeatedly */
 static int32_t here[2], there[2];
 
 static int step_exchange(const struct chain *c, torus_request **request)
 {
-    int32_t before = here[0] - rank; /* what was added to the ranks last time */
+    int32_t before = here[0] - rank; /* offset of the previous round */
     expect(c->done == 0 || there[0] == (rank + size - 1) % size + before);
     expect(c->done == 0 || there[1] == (rank + 1) % size + before);
     here[0] = here[1] = rank + c->done;
     return torus_persistent_start(exchange, request);
 }
 
-static int32_t *ranks; /* at the root, which is another one each time */
+static int32_t *ranks; /* at the root, which changes every round */
 
 static int step_gather(const struct chain *c, torus_request **request)
 {
@@ -132,7 +134,7 @@ int main(void)
     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
     printf("rank %d: %d + %d + %d operations, %d ticks\n", rank, chain[0].done, chain[1].done,
            chain[2].done, ticks);
-    must(torus_barrier(world)); /* nobody leaves the others in the middle */
+    must(torus_barrier(world)); /* no rank leaves before all have finished */
     free(ranks);
     torus_close(context);
     return 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A 2-D transform over all ranks of a job, held against numpy.fft.
+"""A 2-D transform over all ranks of a job, compared with numpy.fft.
 
     torusctl emulate 3x3 -- ./fft_numpy.py
 """

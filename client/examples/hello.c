@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hello: every rank of a job adds its number to a sum that all get. Run it with
+/* hello: sum of the rank numbers of a job, received by all ranks. Run it with
  *   torusctl emulate 3x3 -- ./hello
  */
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram: every rank counts its own values in all bins; a reduce-scatter adds the counts and
- * leaves each rank with its share of the bins, of which it prints the fullest. Run it with
- *   torusctl emulate 3x3 -- ./histogram
+/* histogram: distributed histogram of random values.
+ *
+ * Every rank counts its own values in all bins. A reduce-scatter adds the counts and leaves each
+ * rank with its share of the bins, of which it prints the fullest. Run it with torusctl emulate 3x3
+ * -- ./histogram
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 
 enum { VALUES = 1 << 20, BINS = 1000 };
 
-/* draw returns the sum of four dice with 250 sides, so that the middle bins are the fullest. */
+/* draw returns the sum of four dice with 250 sides: the middle bins are the fullest. */
 static unsigned draw(uint64_t *seed)
 {
     unsigned sum = 0;
@@ -30,7 +32,7 @@ static int histogram(torus_context *context, torus_group *world)
     size_t *share = calloc(size, sizeof *share);
     if (!share)
         return TORUS_ERR_NO_MEMORY;
-    for (uint32_t r = 0; r < size; r++) /* as equal as can be */
+    for (uint32_t r = 0; r < size; r++) /* shares differ by at most one bin */
         share[r] = BINS * (r + 1) / size - BINS * r / size;
     for (uint32_t r = 0; r < rank; r++)
         first += share[r];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lowpass: takes out of an image what is finer than a wavelength in pixels, which is left with half
- * its amplitude. Every rank reads the image, keeps its rows, and leaves them to rank 0 in the end.
- * The three colours are an axis that is not transformed: a batch. Run it with
- *   torusctl emulate 3x3 -- ./lowpass IN.png OUT.png PIXELS
+/* lowpass: removal of details finer than a wavelength from an image.
+ *
+ * A detail of that wavelength, in pixels, keeps half of its amplitude. Every rank reads the image
+ * and keeps its rows; rank 0 gathers them in the end. The three colours are an axis without a
+ * transform: a batch. Run it with torusctl emulate 3x3 -- ./lowpass IN.png OUT.png PIXELS
  */
 #include <math.h>
 #include <png.h>
@@ -12,7 +13,7 @@
 
 enum { COLOURS = 3 };
 
-/* wavenumber of bin i of n, in waves a pixel. */
+/* wavenumber returns the wavenumber of bin i of n, in cycles per pixel. */
 static double wavenumber(uint64_t i, uint64_t n)
 {
     return (double)(i <= n / 2 ? i : n - i) / (double)n;
@@ -33,7 +34,7 @@ static void dampen(const torus_plan *plan, const uint64_t *shape, double pixels,
         }
 }
 
-/* pass goes there and back; `all` is the whole image at rank 0. */
+/* pass transforms, filters and transforms back; `all` is the whole image on rank 0. */
 static int pass(torus_context *context, torus_group *world, const uint64_t *shape, double pixels,
                 const unsigned char *image, float **all)
 {
@@ -73,7 +74,7 @@ static int pass(torus_context *context, torus_group *world, const uint64_t *shap
     return error == TORUS_OK ? torus_execute(back, half, *all) : error;
 }
 
-/* finish rounds and writes the image. Its mean, of wavenumber 0, is what it was. */
+/* finish rounds and writes the image. Its mean, wavenumber 0, is unchanged. */
 static int finish(png_image *png, const char *path, unsigned char *image, const float *all)
 {
     size_t count = (size_t)png->width * png->height * COLOURS;
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
         error = torus_join(context, NULL, &world);
     if (error == TORUS_OK)
         error = lowpass(context, world, argv);
-    if (error != TORUS_OK && error != TORUS_ERR_SYSTEM) /* of which it is said already */
+    if (error != TORUS_OK && error != TORUS_ERR_SYSTEM) /* already reported */
         fprintf(stderr, "%s: %s\n", torus_strerror(error), torus_last_error(context));
     torus_close(context);
     return error == TORUS_OK ? 0 : 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poisson: -u_xx - u_yy = f on a square, with u = 0 on its rim, on a grid of points. Sines are the
- * eigenvectors of the five-point Laplacian, so a sine transform (DST-I) of f, divided by the
- * eigenvalues and transformed back, is u. The spectrum stays dealt out by columns, as the transform
- * of the columns leaves it: nothing is transposed back for a division. Run it with
+/* poisson: solution of -u_xx - u_yy = f on a square, with u = 0 on the boundary.
+ *
+ * Sines are the eigenvectors of the five-point Laplacian. A sine transform (DST-I) of f, divided by
+ * the eigenvalues and transformed back, is therefore u. The spectrum stays distributed by columns,
+ * the layout that the transform of the columns leaves; this saves two transposes. Run it with
  *   torusctl emulate 3x3 -- ./poisson
  */
 #include <math.h>
@@ -12,22 +13,23 @@
 enum { ROWS = 300, COLUMNS = 211 };
 static const double pi = 3.14159265358979323846;
 
-/* wanted is a function that is 0 on the rim; i and j count points from there. */
-static double wanted(uint64_t i, uint64_t j)
+/* solution is 0 on the boundary; i and j count points from there. */
+static double solution(uint64_t i, uint64_t j)
 {
     double x = (double)i / (ROWS + 1), y = (double)j / (COLUMNS + 1);
     return x * (1 - x) * y * (1 - y) * exp(2 * x - y);
 }
 
-/* load returns what the five-point Laplacian makes of it. */
+/* load returns the five-point Laplacian of the solution. */
 static double load(uint64_t i, uint64_t j)
 {
-    double dx = 1. / (ROWS + 1), dy = 1. / (COLUMNS + 1), u = wanted(i, j);
-    return (2 * u - wanted(i - 1, j) - wanted(i + 1, j)) / (dx * dx) +
-           (2 * u - wanted(i, j - 1) - wanted(i, j + 1)) / (dy * dy);
+    double dx = 1. / (ROWS + 1), dy = 1. / (COLUMNS + 1), u = solution(i, j);
+    return (2 * u - solution(i - 1, j) - solution(i + 1, j)) / (dx * dx) +
+           (2 * u - solution(i, j - 1) - solution(i, j + 1)) / (dy * dy);
 }
 
-/* eigenvalue of the second difference of n points, of the sine with k + 1 half waves. */
+/* eigenvalue returns the eigenvalue of the second difference of n points for the sine with k + 1
+ * half waves. */
 static double eigenvalue(uint64_t k, uint64_t n)
 {
     double s = 2 * (double)(n + 1) * sin(pi * (double)(k + 1) / (double)(2 * (n + 1)));
@@ -51,7 +53,7 @@ static int poisson(torus_context *context, torus_group *world)
     int error = torus_plan_fft(world, &d, &there);
     d.from = "(*, block)";
     d.to = "(block, *)";
-    d.scale = TORUS_SCALE_FULL; /* a DST-I is its own inverse but for this */
+    d.scale = TORUS_SCALE_FULL; /* a DST-I is its own inverse except for this factor */
     if (error == TORUS_OK)
         error = torus_plan_fft(world, &d, &back);
     if (error != TORUS_OK)
@@ -77,7 +79,7 @@ static int poisson(torus_context *context, torus_group *world)
     double worst = 0;
     for (uint64_t i = 0; i < rows.count[0]; i++)
         for (uint64_t j = 0; j < COLUMNS; j++)
-            worst = fmax(worst, fabs(u[i * COLUMNS + j] - wanted(rows.begin[0] + i + 1, j + 1)));
+            worst = fmax(worst, fabs(u[i * COLUMNS + j] - solution(rows.begin[0] + i + 1, j + 1)));
     if (error == TORUS_OK)
         error = torus_allreduce(world, TORUS_IN_PLACE, &worst, 1, TORUS_DOUBLE, TORUS_MAX);
     if (error != TORUS_OK)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* power_spectrum: how the power of a field of real numbers in a volume is spread over wavenumbers:
- * white noise with one wave in it. Only half of the spectrum is there, since the other half is its
- * mirror; the plan leaves it dealt out along axis 1, which saves a transpose. Run it with
+/* power_spectrum: power of a real field in a volume by wavenumber: white noise and one wave.
+ *
+ * The plan computes half of the spectrum; the other half is its mirror image. The output stays
+ * distributed along axis 1, which saves a transpose. Run it with
  *   torusctl emulate 2x2x2 -- ./power_spectrum
  */
 #include <math.h>
@@ -11,7 +12,7 @@
 enum { N0 = 64, N1 = 48, N2 = 50, HALF = N2 / 2 + 1, SHELLS = 60 };
 static const int wave[3] = {3, 4, 12}; /* of length 13 */
 
-/* field is the wave and some noise. */
+/* field returns the wave plus noise. */
 static double field(uint64_t i, uint64_t j, uint64_t k)
 {
     uint64_t noise = (i * N1 + j) * N2 + k + 1;
@@ -21,7 +22,7 @@ static double field(uint64_t i, uint64_t j, uint64_t k)
     return (double)(noise >> 40) * 0x1p-24 - 0.5 + 0.1 * cos(6.283185307179586 * phase);
 }
 
-/* fill writes this rank's part and returns its power. */
+/* fill writes this rank's part of the field and returns its power. */
 static double fill(const struct torus_box *part, double *to)
 {
     double power = 0;
@@ -34,13 +35,13 @@ static double fill(const struct torus_box *part, double *to)
     return power;
 }
 
-/* distance from wavenumber 0, of bin i of n. */
+/* distance returns the distance of bin i of n from wavenumber 0. */
 static double distance(uint64_t i, uint64_t n)
 {
     return (double)(i <= n / 2 ? i : n - i);
 }
 
-/* add puts what this rank has of the spectrum into shells of the same wavenumber. */
+/* add adds the power of this rank's part of the spectrum to shells of equal wavenumber. */
 static void add(const struct torus_box *part, const double *z, double *shell)
 {
     for (uint64_t i = 0; i < N0; i++)
@@ -78,7 +79,7 @@ static int power_spectrum(torus_context *context, torus_group *world)
     double shell[SHELLS + 1] = {0}, sum = 0;
     if (!a || !spectrum)
         return TORUS_ERR_NO_MEMORY;
-    shell[SHELLS] = fill(&before, a); /* behind the shells: the power of the field itself */
+    shell[SHELLS] = fill(&before, a); /* after the shells: the power of the field itself */
     error = torus_execute(plan, a, spectrum);
     add(&after, spectrum, shell);
     if (error == TORUS_OK)
@@ -88,14 +89,14 @@ static int power_spectrum(torus_context *context, torus_group *world)
     int fullest = 0;
     for (int s = 0; s < SHELLS; s++) {
         sum += shell[s];
-        double area = s ? 12.566 * s * s : 1; /* how many wavenumbers there are in it */
+        double area = s ? 12.566 * s * s : 1; /* number of wavenumbers in the shell */
         double most = fullest ? 12.566 * fullest * fullest : 1;
         fullest = shell[s] / area > shell[fullest] / most ? s : fullest;
         if (torus_rank(world) == 0 && s >= 8 && s < 18)
             printf("wavenumber %2d: %9.2f %.*s\n", s, shell[s], (int)(shell[s] / area * 20),
                    "************************************************************");
     }
-    double off = fabs(sum / shell[SHELLS] - 1); /* Parseval: it has the same power */
+    double off = fabs(sum / shell[SHELLS] - 1); /* Parseval: both powers are equal */
     if (torus_rank(world) == 0)
         printf("the strongest is %d; the power of all is that of the field, but for %.1g\n",
                fullest, off);

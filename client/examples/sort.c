@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort: parallel quicksort. Every round, the ranks of a group agree on a pivot and each partitions
- * what it has; one parallel prefix over the sizes of the two sides tells every rank where its
- * elements belong in the partitioned whole, and how long each side is. An all-to-all moves them,
- * and the group splits in two, for the two sides. A group of one sorts alone. Run it with torusctl
+/* sort: parallel quicksort.
+ *
+ * In every round the ranks of a group agree on a pivot, and each partitions its elements. One
+ * parallel prefix over the sizes of both parts gives every rank the positions of its elements in
+ * the partitioned whole, and the total sizes. An all-to-all moves the elements, and the group
+ * splits in two, one group for each part. A group of one rank sorts alone. Run it with torusctl
  * emulate 3x3 -- ./sort
  */
 #include <stdio.h>
@@ -13,7 +15,7 @@
 enum { EACH = 100000 };
 
 static torus_context *context;
-static uint64_t *mine; /* what this rank has */
+static uint64_t *mine; /* elements of this rank */
 static size_t count;
 
 static void must(int error)
@@ -30,7 +32,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* partition puts what is below the pivot to the front; returns how many those are. */
+/* partition moves elements below the pivot to the front and returns their number. */
 static size_t partition(uint64_t pivot)
 {
     size_t below = 0;
@@ -43,9 +45,9 @@ static size_t partition(uint64_t pivot)
     return below;
 }
 
-/* deal says how many of elements [begin, begin + length) of a side of `total` elements go to each
- * of `ranks` ranks, which share the side in equal blocks. */
-static void deal(uint64_t begin, uint64_t length, uint64_t total, uint32_t ranks, size_t *to)
+/* distribute counts the elements [begin, begin + length) of a part of `total` elements that go to
+ * each of `ranks` ranks, which share the part in equal blocks. */
+static void distribute(uint64_t begin, uint64_t length, uint64_t total, uint32_t ranks, size_t *to)
 {
     for (uint32_t r = 0; r < ranks; r++) {
         uint64_t first = total * r / ranks, end = total * (r + 1) / ranks;
@@ -55,7 +57,7 @@ static void deal(uint64_t begin, uint64_t length, uint64_t total, uint32_t ranks
     }
 }
 
-/* exchange sends everybody its part of either side. */
+/* exchange sends each rank its elements of both parts. */
 static void exchange(torus_group *group, const size_t *give)
 {
     uint32_t size = torus_size(group);
@@ -71,22 +73,22 @@ static void exchange(torus_group *group, const size_t *give)
     count = all;
 }
 
-/* round_of partitions the elements of a group and returns the group of this rank's side. */
+/* round_of partitions the elements of a group and returns the group of this rank's part. */
 static torus_group *round_of(torus_group *group)
 {
     uint32_t rank = torus_rank(group), size = torus_size(group);
-    /* the mean of what lies in the middle at each rank is near the median of all */
+    /* the mean of the middle elements of all ranks is near the median */
     uint64_t middle = count ? mine[count / 2] / size : 0, pivot = 0;
     must(torus_allreduce(group, &middle, &pivot, 1, TORUS_UINT64, TORUS_SUM));
     uint64_t own[2] = {partition(pivot), 0}, (*upto)[2] = calloc(size, sizeof *upto);
     own[1] = count - own[0];
     must(torus_prefix(group, own, upto, 2, TORUS_UINT64, TORUS_SUM));
     uint64_t *total = upto[size - 1], whole = total[0] + total[1];
-    uint32_t lower = whole ? (uint32_t)(size * total[0] / whole) : 1; /* ranks for that side */
+    uint32_t lower = whole ? (uint32_t)(size * total[0] / whole) : 1; /* ranks of the lower part */
     lower = lower < 1 ? 1 : lower > size - 1 ? size - 1 : lower;
     size_t *give = calloc(size, sizeof *give);
-    deal(upto[rank][0] - own[0], own[0], total[0], lower, give);
-    deal(upto[rank][1] - own[1], own[1], total[1], size - lower, give + lower);
+    distribute(upto[rank][0] - own[0], own[0], total[0], lower, give);
+    distribute(upto[rank][1] - own[1], own[1], total[1], size - lower, give + lower);
     exchange(group, give);
     free(give);
     free(upto);
@@ -95,7 +97,7 @@ static torus_group *round_of(torus_group *group)
     return side;
 }
 
-/* check looks that the ranks' elements are in order from rank to rank, and that none is missing. */
+/* check verifies the order within and between ranks, and that no element is missing. */
 static void check(torus_group *world, uint64_t sum)
 {
     uint64_t last = count ? mine[count - 1] : 0, before = 0, totals[2] = {sum, EACH};

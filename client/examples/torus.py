@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libtorus from Python by ctypes, with NumPy arrays over torus_alloc memory: nothing is copied.
+"""libtorus from Python by ctypes, with NumPy arrays in torus_alloc memory, used in place.
 
-The library is found by TORUS_LIBRARY, else as libtorus.so.0."""
+TORUS_LIBRARY is the path of the library; default: libtorus.so.0."""
 import ctypes
 import os
 
@@ -44,11 +44,11 @@ class _Box(ctypes.Structure):
 
 
 class TorusError(RuntimeError):
-    """What happened, to which rank, and what to do."""
+    """What failed, on which rank, and what to do."""
 
 
 class Job:
-    """A process's rank in a job, joined from the environment."""
+    """The rank of this process in a job, joined from the environment."""
 
     def __init__(self):
         self._context, self._world = _pointer(), _pointer()
@@ -62,7 +62,7 @@ class Job:
             raise TorusError(_library.torus_last_error(self._context).decode())
 
     def empty(self, shape, dtype):
-        """An array in shared memory; it lives until the job is closed."""
+        """Returns an array in shared memory; it is valid until the job is closed."""
         dtype = numpy.dtype(dtype)
         count = int(numpy.prod(shape))
         address = _library.torus_alloc(self._context, count * dtype.itemsize)
@@ -77,7 +77,7 @@ class Job:
                                              TYPES[array.dtype.name], op))
 
     def plan_fft2(self, shape, dtype="complex128", sign=FORWARD, scale=SCALE_NONE):
-        """Agrees on a 2-D transform; returns the plan and this rank's rows as a slice."""
+        """Plans a 2-D transform; returns the plan and this rank's rows as a slice."""
         desc, plan, box = _FftDesc(), _pointer(), _Box()
         desc.size, desc.dimensions = ctypes.sizeof(desc), 2
         desc.shape[0], desc.shape[1] = shape

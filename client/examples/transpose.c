@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose: a matrix of which every rank has some rows becomes its transpose, of which every rank
- * has some rows, by a plan that could be executed again and again. Run it with
+/* transpose: transpose of a matrix that is distributed by rows, by a plan.
+ *
+ * The plan could be executed repeatedly. Run it with
  *   torusctl emulate 3x3 -- ./transpose
  */
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 enum { ROWS = 1000, COLUMNS = 700 };
 
-/* index_of returns which row of the whole matrix a rank's row i is. */
+/* index_of returns the index in the whole matrix of a rank's row i. */
 static uint64_t index_of(const torus_plan *plan, int side, uint64_t i)
 {
     return (uint64_t)torus_plan_index(plan, side, 0, i);

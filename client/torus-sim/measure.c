@@ -20,7 +20,7 @@
 #include "measure_plan.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
-/* A world that does nothing for so long will do nothing but heartbeats, which are further apart. */
+/* If nothing happens for this time, only heartbeats remain, which have longer intervals. */
 static const td_time STILL_NS = (td_time)600 * 1000000000;
 
 void td_measure_options_default(struct td_measure_options *o, const char *shape, uint64_t seed)
@@ -34,26 +34,26 @@ void td_measure_options_default(struct td_measure_options *o, const char *shape,
     o->world.request_ns_max = 1;
     s->packet_bytes = 1024;
     s->arena_bytes = (uint64_t)64 << 20;
-    s->scratch_bytes = (uint64_t)1 << 44; /* hollow: numbers alone */
+    s->scratch_bytes = (uint64_t)1 << 44; /* no limit: the simulation stores no data */
     s->tuning.fabric = TD_FABRIC_ROUTED;
     s->tuning.relay_bytes = (uint64_t)1 << 43;
-    s->progress_timeout_ns = (int64_t)LIMIT_NS; /* there are no faults here to be found */
+    s->progress_timeout_ns = (int64_t)LIMIT_NS; /* no timeouts: the simulation has no faults */
     s->heartbeat_ns = s->progress_timeout_ns / 2;
 }
 
-/* struct run: what is counted while it happens. */
+/* struct run: counters during the simulation. */
 struct run {
     uint64_t hops, waits;
     uint64_t *link; /* of the measurement */
     uint32_t directions, packet_bytes;
     td_time released_at;
-    td_time bin_begin; /* of the bin under way, since the release, */
-    uint64_t *bin;     /* and its place in `busy` */
+    td_time bin_begin; /* begin of the current bin, since the release */
+    uint64_t *bin;     /* its counters in `busy` */
     td_time bin_ns;
-    uint64_t *busy; /* [TD_MEASURE_BINS][directions] ns of links, from the release on */
+    uint64_t *busy; /* [TD_MEASURE_BINS][directions] busy ns of links since the release */
 };
 
-/* widen makes bins twice as wide, so that there is always room. */
+/* widen doubles the width of the bins, so that the time line never overflows. */
 static void widen(struct run *r)
 {
     for (uint32_t b = 0; b < TD_MEASURE_BINS / 2; b++)
@@ -65,7 +65,7 @@ static void widen(struct run *r)
     r->bin_ns *= 2;
 }
 
-/* turn_to finds the bin of the time line that `at`, since the release, is in. */
+/* turn_to sets the current bin to that of `at`, a time since the release. */
 static void turn_to(struct run *r, td_time at)
 {
     while (at / r->bin_ns >= TD_MEASURE_BINS)
@@ -82,7 +82,7 @@ static void on_hop(void *me, td_time now, uint32_t node, unsigned direction, uin
     r->hops++;
     r->waits += waited > 0;
     r->link[node * r->directions + direction] += bytes;
-    if (at - r->bin_begin >= r->bin_ns) /* divisions saved at nearly every hop */
+    if (at - r->bin_begin >= r->bin_ns) /* saves a division on most hops */
         turn_to(r, at);
     r->bin[direction] += bytes == r->packet_bytes
                              ? TD_MEASURE_SLOT_NS
@@ -96,13 +96,13 @@ static void on_release(void *me, td_time now)
         r->released_at = now;
 }
 
-/* struct party: who takes part, and what they were told. */
+/* struct party: the participating ranks and their replies. */
 struct party {
     uint32_t size;
     struct td_measured_plan plan;
     uint32_t *node, *client, *group;
     uint64_t *request;
-    uint64_t *count; /* [size]: of a call with parts, one rank's counts of either side */
+    uint64_t *count; /* [size]: counts of one rank, source and destination */
 };
 
 static void disband(struct party *p)
@@ -123,12 +123,12 @@ static bool assemble(struct party *p, const struct td_measure_options *o,
                         .group = calloc(t->nodes, sizeof *p->group),
                         .request = calloc(t->nodes, sizeof *p->request),
                         .count = calloc((size_t)t->nodes * 2, sizeof *p->count)};
-    *why = "no memory for such a machine";
+    *why = "no memory for this machine";
     return p->node && p->client && p->group && p->request && p->count &&
            td_node_set_parse(t, o->group ? o->group : "all", o->world.seed, p->node, &p->size, why);
 }
 
-/* all_join opens a rank on every node and joins them; false when that fails. */
+/* all_join opens one client per node and joins all of them. It returns false on an error. */
 static bool all_join(struct td_sim *sim, struct party *p)
 {
     struct td_request q = {.kind = TD_REQUEST_JOIN};
@@ -151,7 +151,7 @@ static bool all_join(struct td_sim *sim, struct party *p)
     return true;
 }
 
-/* part_bytes is what rank i has for rank j: spread about the mean, the same at both ends. */
+/* part_bytes returns the bytes that rank i sends to rank j, the same value on both ranks. */
 static uint64_t part_bytes(const struct td_measure_options *o, uint64_t i, uint64_t j)
 {
     uint64_t x = (i << 32 | j) + o->world.seed * 0x9e3779b97f4a7c15u;
@@ -176,7 +176,7 @@ static void all_call(struct td_sim *sim, const struct td_measure_options *o, str
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
     q.u.operation.call = o->call;
     q.u.operation.call.plan = p->plan.number;
-    q.u.operation.sequence = p->plan.plan != NULL; /* that was the first call */
+    q.u.operation.sequence = p->plan.plan != NULL; /* the agreement on the plan was call 0 */
     q.u.operation.timeout_ns = -1;
     for (uint32_t r = 0; r < p->size; r++) {
         uint64_t need[2];
@@ -194,7 +194,7 @@ static void all_call(struct td_sim *sim, const struct td_measure_options *o, str
     }
 }
 
-/* clock_seconds: what this process has had of a core, whatever else the machine does. */
+/* clock_seconds returns the CPU time of this process. */
 static double clock_seconds(void)
 {
     struct timespec t;
@@ -202,7 +202,7 @@ static double clock_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* watch runs until all is done, and says on a terminal how far it is. */
+/* watch runs until all ranks have completed, and shows the progress on a terminal. */
 static bool watch(struct td_sim *sim, const struct td_measure_options *o,
                   const struct td_measurement *m, const struct run *r)
 {
@@ -220,7 +220,7 @@ static bool watch(struct td_sim *sim, const struct td_measure_options *o,
     return done;
 }
 
-/* explain asks for the method as every node does for itself. */
+/* explain selects the method as each node does. */
 static bool explain(const struct td_measure_options *o, const struct party *p,
                     struct td_measurement *m)
 {
@@ -261,7 +261,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
     return good;
 }
 
-/* explain_plan reads the plan as every node does for itself. */
+/* explain_plan makes the plan as each node does. */
 static bool explain_plan(const struct td_measure_options *o, struct party *p,
                          struct td_measurement *m)
 {
@@ -347,7 +347,7 @@ static bool fail(struct td_measurement *m, const char *why)
     return false;
 }
 
-/* forget: what the links did before is not counted. */
+/* forget clears the counters of the links. */
 static void forget(struct td_measurement *m, struct run *r)
 {
     memset(m->link, 0, (size_t)m->topology.nodes * r->directions * sizeof *m->link);
@@ -362,7 +362,7 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o, str
                      struct td_measurement *m, struct run *r)
 {
     if (!all_join(sim, p))
-        return fail(m, "the ranks could not join");
+        return fail(m, "the ranks could not join the job");
     if (o->plan) {
         if (!td_measured_plan_agree(&p->plan, sim, o->plan, p->client, p->group, p->size, m->wrong,
                                     sizeof m->wrong))
@@ -376,7 +376,7 @@ static bool simulate(struct td_sim *sim, const struct td_measure_options *o, str
     r->released_at = 0;
     all_call(sim, o, p);
     if (!watch(sim, o, m, r))
-        good = fail(m, "no packet moves any more: it has no end");
+        good = fail(m, "deadlock: no packet can move");
     for (uint32_t i = 0; good && i < p->size; i++) {
         const struct td_reply *reply = td_sim_reply(sim, p->client[i], p->request[i]);
         if (reply->error != TD_OK)
@@ -429,7 +429,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     r.link = m->link;
     r.bin = r.busy;
     bool made = m->link && m->line && r.busy;
-    fail(m, "no memory for such a machine");
+    fail(m, "no memory for this machine");
     made = made && (o.plan ? explain_plan(&o, &party, m) : explain(&o, &party, m));
     struct td_sim *sim = made ? td_sim_create(&o.world) : NULL;
     bool good = sim && simulate(sim, &o, &party, m, &r);

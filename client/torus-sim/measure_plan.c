@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "common/load.h"
 
-/* Of the plan, and of what one node keeps of it. */
+/* Room for the plan and for the state that one node derives from it. */
 enum { ARENA_BYTES = 64 << 20 };
 static const td_time LIMIT_NS = (td_time)60 * 1000000000;
 
@@ -63,7 +63,7 @@ bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
         id[r] = td_sim_request(sim, client[r], &q);
     }
     bool good = id && td_sim_settle(sim, LIMIT_NS);
-    snprintf(why, size, "the plan was not agreed on");
+    snprintf(why, size, "the ranks did not agree on the plan");
     for (uint32_t r = 0; r < ranks && good; r++) {
         const struct td_reply *reply = td_sim_reply(sim, client[r], id[r]);
         good = reply->error == TD_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure_plan: what is measured of a plan that is executed: all ranks agree on it first.
- * Owns: an arena with the plan, as it is read here. */
+/* measure_plan: measurement of one execution of a plan, after all ranks have agreed on it.
+ * Owns: an arena with the parsed plan. */
 #ifndef TD_TORUS_SIM_MEASURE_PLAN_H
 #define TD_TORUS_SIM_MEASURE_PLAN_H
 
@@ -10,26 +10,27 @@
 
 struct td_measured_plan {
     struct td_arena *arena;
-    struct td_plan *plan; /* NULL: nothing is planned */
+    struct td_plan *plan; /* NULL: the call has no plan */
     struct td_group group;
-    const char *method; /* or schedule, the one taken */
-    uint32_t steps;     /* of the schedule; of a transform, its moves */
-    uint64_t number;    /* at the daemons */
+    const char *method; /* selected method or schedule */
+    uint32_t steps;     /* steps of the schedule; moves of a transform */
+    uint64_t number;    /* number of the plan in the daemons */
 };
 
-/* td_measured_plan_read makes the plan that calls of `kind` execute, from a description; `node` are
- * the ranks'. False: why. */
+/* td_measured_plan_read makes the plan that calls of `kind` execute, from a description; `node`
+ * lists the node of each rank. It returns false with the sentence in why. */
 bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
                            const struct td_description *description,
                            const struct td_topology *topology, const struct td_tuning *tuning,
                            const uint32_t *node, uint32_t ranks, char *why, size_t size);
 void td_measured_plan_fini(struct td_measured_plan *p);
-/* td_measured_plan_agree asks for it; `client` and `group` are the ranks'. False: why. */
+/* td_measured_plan_agree makes all ranks agree on the plan; `client` and `group` are those of the
+ * ranks. It returns false with the sentence in why. */
 bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
                             const struct td_description *description, const uint32_t *client,
                             const uint32_t *group, uint32_t ranks, char *why, size_t size);
-/* td_measured_plan_bound returns slots that no way of doing it beats (load.h): of a transform, all
- * its moves together, and in *in_turn one after the other. */
+/* td_measured_plan_bound returns the lower bound of the time in slots (load.h). Of a transform,
+ * this is the bound of all moves together; *in_turn is the sum of the bounds of its moves. */
 double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *topology,
                               uint32_t packet_bytes, double *in_turn);
 

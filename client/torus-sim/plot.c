@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a measurement: above, how busy the links of each direction were over time; below,
- * a square for every link, by node and direction, as bright as its load. */
+/* plot: the picture of a measurement. Top: utilization of the links of each direction over time.
+ * Bottom: one square for each link, by node and direction, coloured by its load. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ static void axes(FILE *f, const struct td_measurement *m)
         text(f, x, bottom + 18, "middle", words);
     }
     text(f, (LEFT + right) / 2, bottom + 36, "middle",
-         "slots since the gate's release; share of a direction's links that are busy");
+         "slots since the release of the gate; utilization of the links of each direction");
     if (m->bound < m->slots) {
         double x = LEFT + (right - LEFT) * m->bound / m->slots;
         fprintf(f, "<path d=\"M%.1f %dV%.1f\" stroke=\"#000\" stroke-dasharray=\"4 3\"/>\n", x,
@@ -75,7 +75,7 @@ static void lines(FILE *f, const struct td_measurement *m)
     }
 }
 
-/* heat is white for nothing and dark red for a link that is busy all the time. */
+/* heat returns a colour from white (no load) to dark red (always busy). */
 static void heat(double load, char *out, size_t size)
 {
     double l = load < 0 ? 0 : load > 1 ? 1 : load;
@@ -83,8 +83,8 @@ static void heat(double load, char *out, size_t size)
     snprintf(out, size, "#%02x%02x%02x", red, rest, rest);
 }
 
-/* map draws a row a direction and a column a node; of large machines, one column is the mean of
- * several nodes. */
+/* map draws one row per direction and one column per node; on large machines, a column is the mean
+ * of several nodes. */
 static void map(FILE *f, const struct td_measurement *m)
 {
     uint32_t directions = 2 * m->topology.dimensions, nodes = m->topology.nodes;
@@ -94,7 +94,7 @@ static void map(FILE *f, const struct td_measurement *m)
     for (size_t i = 0; i < (size_t)nodes * directions; i++)
         most = m->link[i] > most ? m->link[i] : most;
     text(f, LEFT, MAP_TOP - 12, "start",
-         "Load of every link: nodes from left to right, white nothing, red the most of any");
+         "Load of each link: nodes from left to right; white: no load, red: the largest load");
     for (uint32_t d = 0; d < directions; d++) {
         char words[8];
         double y = MAP_TOP + d * ROW_HEIGHT;

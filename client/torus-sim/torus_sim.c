@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torus-sim: what a collective costs on a torus, by the daemon's own decisions over modelled links.
- */
+/* torus-sim: simulation of a collective on a torus, by the daemon's core over modelled links. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -13,54 +12,54 @@
 
 static const char usage[] =
     "Usage: torus-sim COLLECTIVE --shape SHAPE [OPTION]...\n"
-    "Simulates a collective of nodes of a torus, a rank each: a packet takes a slot on a link.\n"
+    "Simulates a collective on a torus with one rank per node. A packet takes one slot on a link.\n"
     "COLLECTIVE is one of: alltoall alltoallv allreduce broadcast reduce reduce_scatter scan "
     "exscan\n"
     "prefix gather scatter allgather barrier redist fft.\n"
     "\n"
     "  --shape SHAPE          8x8x8; a trailing m makes a dimension a mesh: 8x8x16m\n"
     "  --mesh                 all dimensions are meshes\n"
-    "  --method NAME          random, phased, pairwise, two-phase, auto (the default);\n"
-    "                         of a prefix stream, gather, round-trips;\n"
-    "                         of rooted calls links, planes, binary, binomial;\n"
-    "                         of allreduce, reduce_scatter, allgather bucket, swing, and of the\n"
-    "                         first swing-whole;\n"
-    "                         of short ones flood\n"
-    "  --bytes M              from each rank to each other, of each rank's part, or of the vector\n"
+    "  --method NAME          auto (the default); all-to-alls: random, phased, pairwise, "
+    "two-phase;\n"
+    "                         prefix: stream, gather, round-trips;\n"
+    "                         rooted calls: links, planes, binary, binomial;\n"
+    "                         allreduce, reduce_scatter, allgather: bucket, swing; allreduce:\n"
+    "                         swing-whole; short calls: flood\n"
+    "  --bytes M              size of the message per pair, of each rank's part, or of the vector\n"
     "                         (K, M, G for powers of 1024)\n"
-    "  --packets N            the same in packets\n"
+    "  --packets N            the same in packets, 1\n"
     "  --spread F             alltoallv: sizes are M times 1 - F to 1 + F, 0.5\n"
-    "  --root R               0\n"
+    "  --root R               root rank, 0\n"
     "  --from LAYOUT, --to LAYOUT\n"
     "                         redist: such as 'cyclic(2)@0-27' and 'cyclic(28)@28-63'; fft:\n"
     "                         '(block, *)', the default\n"
-    "  --grid AxB             fft: the grid of nodes between\n"
-    "  --elements N           redist, fft: how long the array is, 1000000, or 4000x3000; --bytes "
+    "  --grid AxB             fft: the grid of nodes between the stages\n"
+    "  --elements N           redist, fft: size of the array, 1000000 or 4000x3000; --bytes "
     "is\n"
-    "                         what an element has, 8\n"
+    "                         the size of an element, 8\n"
     "  --schedule NAME        redist: auto, circulant, colouring, classes, matching, caterpillar\n"
-    "  --group WHO            all, random:0.6 (a connected share), nodes:0-5,9, file:NAME\n"
+    "  --group SET            all, random:0.6 (a connected share), nodes:0-5,9, file:NAME\n"
     "  --packet B             payload of a packet, 1K\n"
-    "  --seed S               1\n"
-    "  --parts N              phased: 1, or 0 for one a dimension\n"
-    "  --gap on|off           phased: packets keep the distance at which they never meet\n"
+    "  --seed S               seed of all random choices, 1\n"
+    "  --parts N              phased: 1, or 0 for one per dimension\n"
+    "  --gap on|off           phased: pauses that keep packets from meeting\n"
     "  --barrier hop|phase|none\n"
     "  --barrier-scope ring|all\n"
-    "  --order random|number  random: whom a node sends to first\n"
-    "  --burst N              random: packets for one destination before the next one's turn\n"
-    "  --slots N              of an input channel, 4\n"
+    "  --order random|number  random: order of destinations\n"
+    "  --burst N              random: packets for one destination before the next destination\n"
+    "  --slots N              slots of an input channel, 4\n"
     "  --arbitration transit|injection|none\n"
-    "                         who goes first\n"
-    "  --straight N           every N turns, packets that keep their direction go first, 2\n"
+    "                         which packets have priority\n"
+    "  --straight N           every N turns, packets that keep their direction have priority, 2\n"
     "  --escape-only          no adaptive channels\n"
-    "  --no-bubble            the escape is entered with one free slot: this may deadlock\n"
+    "  --no-bubble            enter the escape channel with one free slot: this may deadlock\n"
     "  --latency N            slots from a packet's end on one side of a link to that on the "
     "other,\n"
     "                         besides the one it takes, 0\n"
-    "  --control N            slots of a control message a hop, 1; 0: all starts are aligned\n"
-    "  --json                 the result for machines\n"
+    "  --control N            slots of a control message per hop, 1; 0: all nodes start together\n"
+    "  --json                 the result as JSON\n"
     "  --plot FILE.svg        a picture of the links\n"
-    "  --trace FILE           everything that happens, a line each\n"
+    "  --trace FILE           write one line for every event\n"
     "  --help, --version\n";
 
 enum option_name {
@@ -142,29 +141,30 @@ struct command {
     bool mesh, json;
     uint64_t packets;
     const char *plot, *trace;
-    struct td_description plan; /* of a redistribution, or of a transform */
+    struct td_description plan; /* description of a redistribution or a transform */
     bool bytes_given;
 };
 
-static bool complain(const char *option, const char *value, const char *wanted)
+static bool complain(const char *option, const char *value, const char *expected)
 {
-    fprintf(stderr, "torus-sim: --%s %s: it must be %s\n", option, value, wanted);
+    fprintf(stderr, "torus-sim: --%s %s: expected %s\n", option, value, expected);
     return false;
 }
 
-/* number reads 4096, 4K, 1M; true when it is within bounds. */
+/* number reads 4096, 4K or 1M. It returns true if the number is within bounds. */
 static bool number(const char *option, const char *value, uint64_t least, uint64_t most,
                    uint64_t *out)
 {
-    char wanted[80];
+    char expected[80];
     if (td_quantity_parse(value, out) && *out >= least && *out <= most)
         return true;
-    snprintf(wanted, sizeof wanted, "a number from %llu to %llu", (unsigned long long)least,
+    snprintf(expected, sizeof expected, "a number from %llu to %llu", (unsigned long long)least,
              (unsigned long long)most);
-    return complain(option, value, wanted);
+    return complain(option, value, expected);
 }
 
-/* choice finds a value in a list of words, "transit injection none"; its place goes to *out. */
+/* choice finds a value in a list of words, such as "transit injection none", and writes its index.
+ */
 static bool choice(const char *option, const char *value, const char *words, unsigned *out)
 {
     size_t length = strlen(value);
@@ -177,12 +177,12 @@ static bool choice(const char *option, const char *value, const char *words, uns
         }
         w += size + (w[size] == ' ');
     }
-    char wanted[100];
-    snprintf(wanted, sizeof wanted, "one of: %s", words);
-    return complain(option, value, wanted);
+    char expected[100];
+    snprintf(expected, sizeof expected, "one of: %s", words);
+    return complain(option, value, expected);
 }
 
-/* method takes the name of an all-to-all's method, of a prefix's, or of how rooted calls spread. */
+/* method reads the name of a method of any kind of collective. */
 static bool method(struct command *c, const char *name, const char *value)
 {
     static const char words[] = "auto random phased pairwise two-phase stream gather round-trips "
@@ -206,7 +206,7 @@ static bool method(struct command *c, const char *name, const char *value)
     return true;
 }
 
-/* sizes reads 4000x3000; returns how many there are, 0: that is no such list. */
+/* sizes reads 4000x3000 and returns the number of sizes; 0: the text is malformed. */
 static uint32_t sizes(const char *value, uint64_t *size)
 {
     char part[24];
@@ -224,7 +224,7 @@ static uint32_t sizes(const char *value, uint64_t *size)
     return 0;
 }
 
-/* elements takes how long an array is along each axis: 4000x3000. */
+/* elements reads the size of an array along each axis: 4000x3000. */
 static bool elements(struct command *c, const char *name, const char *value)
 {
     struct td_redist *r = &c->plan.redist;
@@ -376,7 +376,7 @@ static bool take(struct command *c, int option, const char *name, const char *va
     return false;
 }
 
-/* as_mesh puts an m behind every size. */
+/* as_mesh appends an m to every size. */
 static void as_mesh(char *shape, size_t size)
 {
     char mesh[128] = "";
@@ -391,7 +391,7 @@ static void as_mesh(char *shape, size_t size)
     snprintf(shape, size, "%s", mesh);
 }
 
-/* collective finds the call that a word names. */
+/* collective finds the call with this name. */
 static bool collective(struct command *c, const char *word)
 {
     struct td_call *call = &c->measure.call;
@@ -404,11 +404,12 @@ static bool collective(struct command *c, const char *word)
         call->op = td_call_reduces(kind) ? TD_OP_SUM : TD_OP_NONE;
         return true;
     }
-    fprintf(stderr, "torus-sim: there is no collective %s: see torus-sim --help\n", word);
+    fprintf(stderr, "torus-sim: no collective %s: see torus-sim --help\n", word);
     return false;
 }
 
-/* redistributes: what there is to say of a redistribution has been said. */
+/* redistributes completes the description of a redistribution. It returns false if options are
+ * missing. */
 static bool redistributes(struct command *c)
 {
     struct td_redist *r = &c->plan.redist;
@@ -424,7 +425,7 @@ static bool redistributes(struct command *c)
     return true;
 }
 
-/* transforms: the same of a transform; the array is complex, of doubles. */
+/* transforms does the same for a transform of complex doubles. */
 static bool transforms(struct command *c)
 {
     struct td_fft *f = &c->plan.fft;
@@ -450,13 +451,14 @@ static bool parse(int argc, char **argv, struct command *c)
         if (option == '?' || !take(c, option, option_names[place].name, optarg))
             return false;
     if (optind + 1 != argc) {
-        fprintf(stderr, "torus-sim: say what to simulate: torus-sim alltoall --shape 8x8x8\n");
+        fprintf(stderr,
+                "torus-sim: missing collective, such as torus-sim alltoall --shape 8x8x8\n");
         return false;
     }
     if (!collective(c, argv[optind]))
         return false;
     if (!c->shape[0]) {
-        fprintf(stderr, "torus-sim: --shape is missing, e.g. --shape 8x8x8\n");
+        fprintf(stderr, "torus-sim: missing --shape, such as --shape 8x8x8\n");
         return false;
     }
     if (c->measure.call.kind == TD_KIND_FFT && !transforms(c))
@@ -504,19 +506,20 @@ static void print(const struct command *c, const struct td_measurement *m)
            m->method, c->measure.world.settings.packet_bytes,
            (unsigned long long)c->measure.world.seed);
     printf("  method       %s\n", m->why);
-    printf(m->rides ? "  time         %.1f slots, %.1f of them until the release; T_min %.1f\n"
-                    : "  time         %.1f slots after %.1f of the gate's; T_min %.1f\n",
+    printf(m->rides
+               ? "  time         %.1f slots, including %.1f slots of synchronization; T_min %.1f\n"
+               : "  time         %.1f slots, after %.1f slots of synchronization; T_min %.1f\n",
            m->slots, m->gate, m->bound);
     printf("  efficiency   %.4f\n", m->efficiency);
     if (c->measure.call.kind == TD_KIND_FFT)
-        printf("  moves        their T_min one after the other: %.1f slots, %.3f of that\n",
-               m->in_turn, m->in_turn > 0 ? m->slots / m->in_turn : 1);
+        printf("  moves        sum of their T_min: %.1f slots, %.3f of the time\n", m->in_turn,
+               m->in_turn > 0 ? m->slots / m->in_turn : 1);
     for (uint32_t d = 0; d < m->topology.dimensions; d++)
         printf("  dimension %u  links busy %.1f %% (%.1f to %.1f)\n", d,
                100 * m->utilization[d].mean, 100 * m->utilization[d].least,
                100 * m->utilization[d].most);
     printf("  queues       at most %u messages in an output queue, %u packets in a FIFO,\n"
-           "               %u and %u in adaptive channels, %u in an escape\n",
+           "               %u and %u in adaptive channels, %u in an escape channel\n",
            m->queued_max, m->fifo_max, m->held_max[0], m->held_max[1],
            m->held_max[TD_CHANNEL_ESCAPE]);
     printf("  packets      %llu hops, on %llu of them after a wait in transit\n",
@@ -528,7 +531,7 @@ static void print(const struct command *c, const struct td_measurement *m)
 
 static int cannot_write(const char *path)
 {
-    fprintf(stderr, "torus-sim: %s cannot be written: %s\n", path, strerror(errno));
+    fprintf(stderr, "torus-sim: cannot write %s: %s\n", path, strerror(errno));
     return 1;
 }
 
@@ -549,7 +552,8 @@ int main(int argc, char **argv)
     c.measure.spread = 0.5;
     if (!parse(argc, argv, &c))
         return 2;
-    FILE *picture = c.plot ? fopen(c.plot, "w") : NULL; /* before what may take minutes */
+    FILE *picture =
+        c.plot ? fopen(c.plot, "w") : NULL; /* first, because the simulation may take minutes */
     if (c.plot && !picture)
         return cannot_write(c.plot);
     if (c.trace && !(c.measure.world.trace = fopen(c.trace, "w")))

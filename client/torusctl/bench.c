@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl bench: latency and bandwidth of a job, as its rank 0 sees them. */
+/* torusctl bench: latency and bandwidth of a job, measured on rank 0. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,9 +87,9 @@ static double memcpy_rate(struct bench *b)
 
 /* ---- one all-to-all ---- */
 
-/* least_s returns T_min of an all-to-all between all nodes, a rank each, over links with a rate; 0
- * when they have none, or the ranks are others. */
-static double least_s(struct bench *b, uint64_t bytes)
+/* t_min_s returns T_min of an all-to-all among all nodes, with one rank each, over links with a
+ * rate. It returns 0 if the links have no rate or the ranks are placed otherwise. */
+static double t_min_s(struct bench *b, uint64_t bytes)
 {
     struct td_reply reply;
     struct td_topology t = {0};
@@ -109,7 +109,7 @@ static double least_s(struct bench *b, uint64_t bytes)
     return torus_size(b->world) == t.nodes ? (double)td_alltoall_bound(&t, bytes) / 2 / rate : 0;
 }
 
-/* last_s returns how long an all-to-all takes until the last rank has it; below 0: it failed. */
+/* last_s returns the time of an all-to-all until the last rank has its data; below 0: it failed. */
 static double last_s(struct bench *b, uint64_t bytes, const void *from, void *to)
 {
     double took = 0;
@@ -140,14 +140,14 @@ static void print_alltoall(uint64_t bytes, double first, double median, double l
         json_decref(all);
         return;
     }
-    printf("all-to-all of %s a pair: %.4f s the first time, %.4f s the median",
+    printf("all-to-all of %s per pair: first run %.4f s, median %.4f s",
            td_quantity_print(bytes, text, sizeof text), first, median);
     if (least > 0)
         printf("; T_min %.4f s: efficiency %.3f and %.3f", least, least / first, least / median);
     putchar('\n');
 }
 
-/* bench_alltoall measures one all-to-all, of `bytes` a pair, the first run by itself. */
+/* bench_alltoall measures all-to-alls of `bytes` per pair; it reports the first run separately. */
 static void bench_alltoall(struct bench *b, uint64_t bytes, int runs, bool as_json)
 {
     uint64_t all = bytes * torus_size(b->world);
@@ -162,12 +162,12 @@ static void bench_alltoall(struct bench *b, uint64_t bytes, int runs, bool as_js
         b->failed = torus_last_error(b->context);
     } else if (torus_rank(b->world) == 0) {
         qsort(times, (size_t)runs, sizeof *times, ascending);
-        print_alltoall(bytes, first, times[runs / 2], least_s(b, bytes), as_json);
+        print_alltoall(bytes, first, times[runs / 2], t_min_s(b, bytes), as_json);
     }
     free(times);
 }
 
-/* ---- all of it ---- */
+/* ---- all measurements ---- */
 
 static int finish(struct bench *b, int code)
 {

@@ -10,115 +10,113 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *more;
 } commands[] = {
-    {"status", "[--json] [--socket PATH]", "the node, its peers, clients, jobs, operations",
+    {"status", "[--json] [--socket PATH]", "the node, its peers, clients, jobs and operations",
      ctl_status, ""},
-    {"ops", "[--json] [--socket PATH]",
-     "operations in flight: who has arrived, who is missing, how far they are", ctl_ops, ""},
+    {"ops", "[--json] [--socket PATH]", "operations in flight: arrived and missing ranks, progress",
+     ctl_ops, ""},
     {"emulate", "SHAPE [options] -- COMMAND ...",
-     "run COMMAND once a rank on an emulated torus of daemons", ctl_emulate,
-     "  --ranks N            ranks in all (default: one a node)\n"
-     "  --ranks-per-node R   the most a node takes\n"
-     "  --transport ipc|tcp  how the daemons talk (default ipc)\n"
-     "  --fabric direct|routed   how packets travel (default direct)\n"
-     "  --link-rate RATE     what each direction of a link carries, such as 5MB/s; for routed\n"
-     "  --link-latency TIME  what a packet takes to pass a link, such as 50us; for routed\n"
-     "  --set SECTION.KEY=VALUE  a line of the daemons' configuration\n"
-     "  --keep-going         only the ranks' exit codes count, not a daemon that ends by itself\n"
+     "run COMMAND once per rank on an emulated torus of daemons", ctl_emulate,
+     "  --ranks N            number of ranks (default: one per node)\n"
+     "  --ranks-per-node R   maximum number of ranks per node\n"
+     "  --transport ipc|tcp  connections between daemons (default ipc)\n"
+     "  --fabric direct|routed   route of packets (default direct)\n"
+     "  --link-rate RATE     rate of each direction of a link, such as 5MB/s; for routed\n"
+     "  --link-latency TIME  delay of a packet on a link, such as 50us; for routed\n"
+     "  --set SECTION.KEY=VALUE  a setting of the daemons' configuration\n"
+     "  --keep-going         ignore a daemon that ends by itself in the exit code\n"
      "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"
      "  --verbose            show the daemons' logs\n"
      "\n"
-     "The ranks find TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE set. The "
-     "first\n"
-     "exit code of a rank that is not 0 is passed on; nothing is left behind.\n"},
+     "Each rank has TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE in its\n"
+     "environment. The exit code is the first nonzero exit code of a rank. No process and no\n"
+     "file remains.\n"},
     {"queues", "[--json] [--watch] [--socket PATH]",
-     "queues, channels and links of the node's router, on the routed fabric", ctl_queues,
-     "  --watch              again every second; with --json, an object a line\n"},
+     "queues, channels and links of the node's router (routed fabric)", ctl_queues,
+     "  --watch              repeat every second; with --json, one object per line\n"},
     {"plans", "[--json] [--socket PATH]",
-     "plans of 1-D transforms that the node has, how they were made and how fast they are",
-     ctl_plans, ""},
+     "plans of 1-D transforms of the node: effort and execution time", ctl_plans, ""},
     {"explain", "OPERATION --shape SHAPE [options], or redist --from LAYOUT --to LAYOUT",
-     "what a node does in an operation: by which method and why, whom it sends what, the bound",
+     "the program of an operation: method and reason, messages, lower bound of the time",
      ctl_explain,
      "OPERATION is alltoall, barrier, broadcast, reduce, allreduce, reduce_scatter, scan, exscan,\n"
      "prefix, gather, scatter, allgather, alltoallv, fft, redist or group.\n"
      "\n"
-     "  --bytes M            of the vector, of each rank's part, or from each to each other, 64K\n"
+     "  --bytes M            size of the vector, a rank's part, or a message per pair, 64K\n"
      "  --packet B           payload of a packet, 256K\n"
      "  --fabric direct|routed   default routed\n"
-     "  --node X,Y,Z         whose program, by coordinates (default: node 0)\n"
-     "  --relay B            memory for passing data on, 64M\n"
-     "  --seed S             of random orders and sizes, 1\n"
-     "  --burst N            random: packets for one destination before the next one's turn\n"
-     "  --all                every line\n"
-     "  --json               the same for machines, complete\n"
-     "  --method NAME        auto (the default); of all-to-alls random, phased, pairwise or\n"
-     "                       two-phase; of a prefix stream, gather or round-trips; of calls with\n"
-     "                       a root links, planes, binary or binomial; of allreduce,\n"
-     "                       reduce_scatter and allgather bucket or swing, of the first\n"
-     "                       swing-whole; of short calls flood, with --bytes 16 if not given\n"
-     "all but alltoall:\n"
-     "  --ranks-per-node N   1\n"
-     "  --type NAME          double in reductions, else byte\n"
-     "  --op NAME            of reductions, sum\n"
-     "  --mode off|same|any  of reductions: the same bits, see torus_set_reproducible\n"
-     "  --root R             0\n"
+     "  --node X,Y,Z         coordinates of the node to show (default: node 0)\n"
+     "  --relay B            memory for relayed data, 64M\n"
+     "  --seed S             seed of random orders and sizes, 1\n"
+     "  --burst N            random: packets for one destination before the next destination\n"
+     "  --all                all lines\n"
+     "  --json               complete output as JSON\n"
+     "  --method NAME        auto (the default); all-to-alls: random, phased, pairwise,\n"
+     "                       two-phase; prefix: stream, gather, round-trips; rooted calls:\n"
+     "                       links, planes, binary, binomial; allreduce, reduce_scatter and\n"
+     "                       allgather: bucket, swing; allreduce: swing-whole; short calls:\n"
+     "                       flood, with --bytes 16 by default\n"
+     "all operations except alltoall:\n"
+     "  --ranks-per-node N   ranks on each node, 1\n"
+     "  --type NAME          element type: double in reductions, else byte\n"
+     "  --op NAME            operator of reductions, sum\n"
+     "  --mode off|same|any  reproducible mode of reductions, see torus_set_reproducible\n"
+     "  --root R             root rank, 0\n"
      "  --spread F           alltoallv: sizes are M times 1 - F to 1 + F, 0.5\n"
      "alltoall:\n"
-     "  --parts N            phased: 1, or 0 for one a dimension\n"
-     "  --gap on|off         phased: packets keep the distance at which they never meet\n"
+     "  --parts N            phased: 1, or 0 for one per dimension\n"
+     "  --gap on|off         phased: pauses that keep packets from meeting\n"
      "  --barrier hop|phase|none, --barrier-scope ring|all   phased\n"
-     "fft, how the data of a transform travel, stage by stage, over which grid of nodes and why:\n"
-     "  --elements 128x128x128   the array, along each axis\n"
-     "  --axes 0,2, --kinds LIST complex, r2c, c2r, none, dct1 to dct4, dst1 to dst4, of all axes\n"
-     "                       or one each; complex if not given\n"
+     "fft, the stages of a transform, the grid of nodes and the reason for it:\n"
+     "  --elements 128x128x128   size of the array along each axis\n"
+     "  --axes 0,2, --kinds LIST complex (the default), r2c, c2r, none, dct1 to dct4, dst1 to\n"
+     "                       dst4: one for all axes, or one each\n"
      "  --inverse, --precision single|double\n"
-     "  --from LAYOUT, --to LAYOUT   what each rank has before and after, such as '(block, *, *)'\n"
-     "  --grid 16x4          nodes that deal out the array between\n"
-     "  --method NAME        of the moves between: auto, random, phased, pairwise or two-phase\n"
-     "  --link-rate RATE, --gflops N   5GB/s of a link, 1e9 operations a second of a node: times\n"
+     "  --from LAYOUT, --to LAYOUT   layouts before and after, such as '(block, *, *)'\n"
+     "  --grid 16x4          grid of nodes between the stages\n"
+     "  --method NAME        method of the moves: auto, random, phased, pairwise or two-phase\n"
+     "  --link-rate RATE, --gflops N   link rate, 5GB/s; 1e9 operations per second of a node, 1\n"
      "  --plot FILE          draw the stages (SVG)\n"
-     "redist, who sends to whom in which step when an array changes its layout:\n"
+     "redist, the messages of each step when an array changes its layout:\n"
      "  --from LAYOUT, --to LAYOUT   such as 'cyclic(2)@0-2' and '(block,cyclic) on 2x3 @4-9'\n"
-     "  --elements N         how long the array is: 1000000, or 4000x3000\n"
-     "  --element B          bytes of one, 8\n"
+     "  --elements N         size of the array: 1000000, or 4000x3000\n"
+     "  --element B          bytes per element, 8\n"
      "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
-     "  --shape SHAPE, --ranks-per-node N   what steps load the links of that torus with\n"
+     "  --shape SHAPE, --ranks-per-node N   loads of the links of that torus\n"
      "  --plot FILE          draw the steps (SVG)\n"},
-    {"fft", "IN.npy OUT.npy [options]", "transform of a .npy, by every rank of a job", ctl_fft,
-     "  --axes 0,2           transform these axes alone; -1 is the last\n"
+    {"fft", "IN.npy OUT.npy [options]",
+     "transform an array in a .npy file; run by every rank of a job", ctl_fft,
+     "  --axes 0,2           transform only these axes; -1 is the last\n"
      "  --inverse            the inverse transform\n"
-     "  --real               real numbers to half a spectrum, along the last of the axes, and "
-     "with\n"
-     "                       --inverse back\n"
-     "  --kinds dct2,dst1    real numbers to real ones, one kind for all axes or one each: dct1 "
-     "to\n"
-     "                       dct4, dst1 to dst4, which are FFTW's\n"
-     "  --last N             with --inverse --real: how many real numbers that axis gets\n"
-     "  --real-part          of the complex result write the real part alone\n"
-     "  --norm backward|ortho|forward   where the factor goes, as in NumPy\n"
-     "  --precision single|double       default: as the file's numbers are\n"
-     "  --from, --to LAYOUT  what each rank has before and after, such as '(cyclic, *)'\n"
-     "  --grid 4x2           nodes that deal out the array between\n"
-     "  --method NAME        of the transposes: auto, random, phased, pairwise or two-phase\n"
-     "  --check              transform back and compare; up to 4 Mi elements also with FFTW's\n"
-     "  --timing             say how long each phase took and what each rank had\n"
-     "  --json               the same as one JSON object a rank\n"},
+     "  --real               real to complex along the last named axis; with --inverse, complex\n"
+     "                       to real\n"
+     "  --kinds dct2,dst1    real to real, one kind for all axes or one each: dct1 to dct4 and\n"
+     "                       dst1 to dst4, as in FFTW\n"
+     "  --last N             with --inverse --real: number of real numbers along that axis\n"
+     "  --real-part          write only the real part of the complex result\n"
+     "  --norm backward|ortho|forward   normalization, as in NumPy\n"
+     "  --precision single|double       default: the precision of the file\n"
+     "  --from, --to LAYOUT  layouts before and after, such as '(cyclic, *)'\n"
+     "  --grid 4x2           grid of nodes between the stages\n"
+     "  --method NAME        method of the transposes: auto, random, phased, pairwise, two-phase\n"
+     "  --check              transform back and compare; up to 4 Mi elements also with FFTW\n"
+     "  --timing             print the time of each phase and the part of each rank\n"
+     "  --json               the same as one JSON object per rank\n"},
     {"redist", "IN.npy OUT.npy --from LAYOUT --to LAYOUT [options]",
-     "move a .npy from one layout to another, by every rank of a job", ctl_redist,
+     "move an array in a .npy file to another layout; run by every rank of a job", ctl_redist,
      "  --from, --to LAYOUT  such as '(block, *)' and '(cyclic(4), cyclic) on 2x3 @0-5'\n"
      "  --transpose 1,0      axis 0 of the result is axis 1 of the input, and so on\n"
-     "  --local-out PATTERN  each rank writes its own part too: 'part-%r.npy', %r is the rank\n"
+     "  --local-out PATTERN  also write each rank's part: 'part-%r.npy', %r is the rank\n"
      "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
-     "  --timing             say how long each phase took and what each rank had\n"
-     "  --json               the same as one JSON object a rank\n"},
+     "  --timing             print the time of each phase and the part of each rank\n"
+     "  --json               the same as one JSON object per rank\n"},
     {"bench", "[--json] [--iterations N] [--alltoall BYTES]",
-     "latency and bandwidth, by every rank of a job", ctl_bench, ""},
-    {"compare", "A.npy B.npy [--fft]", "relative errors of A against B, or against B's transform",
-     ctl_compare, ""},
+     "latency and bandwidth; run by every rank of a job", ctl_bench, ""},
+    {"compare", "A.npy B.npy [--fft]",
+     "relative errors of A against B, or against the transform of B", ctl_compare, ""},
     {"filter", "IN.npy OUT.npy --lowpass SAMPLES",
-     "multiply a spectrum by a Gaussian: half amplitude at a wavelength of SAMPLES", ctl_filter,
+     "multiply a spectrum by a Gaussian that is 1/2 at a wavelength of SAMPLES", ctl_filter, ""},
+    {"picture", "IN.npy OUT.png [--log] [--shift] [--relief]", "draw an array as PNG", ctl_picture,
      ""},
-    {"picture", "IN.npy OUT.png [--log] [--shift] [--relief]", "draw an array", ctl_picture, ""},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -127,7 +125,7 @@ static void overview(FILE *out)
     fputs("usage: torusctl COMMAND ...\n\n", out);
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
-    fputs("\ntorusctl COMMAND --help says more.\n", out);
+    fputs("\ntorusctl COMMAND --help prints the options of a command.\n", out);
 }
 
 static const struct command *find(const char *name)
@@ -138,7 +136,7 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-/* distance counts the letters to change, add or leave out between two short words. */
+/* distance returns the edit distance of two words of up to 16 letters. */
 static size_t distance(const char *a, const char *b)
 {
     enum { WORD = 16 };
@@ -161,7 +159,7 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-/* nearest returns the command that begins so, or that takes the fewest changes. */
+/* nearest returns the command with this prefix, else the one with the smallest edit distance. */
 static const char *nearest(const char *name)
 {
     const char *best = commands[0].name;
@@ -189,7 +187,7 @@ int ctl_usage(const char *name, const char *wrong)
 const char *ctl_no_option(const char *name)
 {
     static char text[100];
-    snprintf(text, sizeof text, "there is no option %.50s, or its value is missing", name);
+    snprintf(text, sizeof text, "no option %.50s, or its value is missing", name);
     return text;
 }
 
@@ -229,8 +227,7 @@ int main(int argc, char **argv)
     }
     const struct command *c = find(argv[1]);
     if (!c) {
-        fprintf(stderr, "torusctl: there is no command %s; the nearest is %s\n", argv[1],
-                nearest(argv[1]));
+        fprintf(stderr, "torusctl: no command %s; the nearest is %s\n", argv[1], nearest(argv[1]));
         overview(stderr);
         return EXIT_USAGE;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl: one file a subcommand; each is a main() of its own. Exit codes: 0 well, 1 failed, 2
- * usage, 3 no daemon. */
+/* torusctl: the subcommands and their common functions. ctl_NAME is the main function of subcommand
+ * NAME, in NAME.c. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 no daemon. */
 #ifndef TORUSCTL_H
 #define TORUSCTL_H
 
@@ -21,12 +21,15 @@ int ctl_compare(int argc, char **argv);
 int ctl_filter(int argc, char **argv);
 int ctl_picture(int argc, char **argv);
 
-/* ctl_usage prints the subcommand's help, on stderr with exit code 2 when `wrong` says why. */
+/* ctl_usage prints the help of a subcommand and returns the exit code. `wrong`: a usage error; then
+ * it prints the usage to stderr, after that sentence. */
 int ctl_usage(const char *name, const char *wrong);
-/* ctl_no_option returns the sentence that there is no option of that name; until the next call. */
+/* ctl_no_option returns the sentence for an unknown option; valid until the next call. */
 const char *ctl_no_option(const char *name);
-/* ctl_open opens the context, or prints the sentence and sets *code. NULL on an error. */
+/* ctl_open returns an open context. On an error it prints the sentence, sets the exit code and
+ * returns NULL. `socket` NULL: the default. */
 torus_context *ctl_open(const char *socket, int *code);
+/* ctl_seconds returns CLOCK_MONOTONIC in seconds. */
 double ctl_seconds(void);
 
 #endif

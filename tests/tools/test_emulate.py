@@ -285,8 +285,8 @@ class Emulation(unittest.TestCase):
     def test_nonsense_of_links_is_usage(self):
         for options, word in ((["--fabric", "woven"], "direct or routed"),
                               (["--link-rate", "fast"], "such as 5MB/s"),
-                              (["--link-rate", "1MB/s"], "give --fabric routed, too"),
-                              (["--set", "torus.link_latency=5us"], "give --fabric routed, too"),
+                              (["--link-rate", "1MB/s"], "need --fabric routed"),
+                              (["--set", "torus.link_latency=5us"], "need --fabric routed"),
                               (["--fabrik", "routed"], "no option --fabrik")):
             done = emulate("2x2", *options, "--", "true")
             self.assertEqual(done.returncode, 2)

@@ -170,11 +170,11 @@ class Redistributions(unittest.TestCase):
                 ("(block, *)", "boxes 0:10,0:5 0:10,4:9", (), "ranks 0 and 1 overlap"),
                 ("(block, *)", "boxes 0:10,0:5", (), "no box covers 40 of the array's 90 elements"),
                 ("(block, *)", "block", (), "--to, character"),
-                ("(block, *)", "(block, *)", ("--transpose", "1"), "names the 2 axes"),
-                ("(block, *)", "(block, *)", ("--transpose", "0,0"), "names the 2 axes"),
-                ("(block, *)", "(block, *)", ("--transpose", "0,2"), "names the 2 axes"),
-                ("(block, *)", "(block, *)", ("--transpose", "0,1,"), "names the 2 axes"),
-                ("(block, *)", "(block, *)", ("--transpose", "0,1,2"), "names the 2 axes")):
+                ("(block, *)", "(block, *)", ("--transpose", "1"), "expected the 2 axes"),
+                ("(block, *)", "(block, *)", ("--transpose", "0,0"), "expected the 2 axes"),
+                ("(block, *)", "(block, *)", ("--transpose", "0,2"), "expected the 2 axes"),
+                ("(block, *)", "(block, *)", ("--transpose", "0,1,"), "expected the 2 axes"),
+                ("(block, *)", "(block, *)", ("--transpose", "0,1,2"), "expected the 2 axes")):
             with self.subTest(words=words, options=options):
                 self.assertIn(words, self.refused(before, after, *options))
         self.assertEqual(os.listdir(self.folder), ["in.npy"])
@@ -185,7 +185,7 @@ class Redistributions(unittest.TestCase):
             short.write(whole.read()[:-1])
         np.save(self.path("scalar.npy"), np.float64(1))
         np.save(self.path("objects.npy"), np.array([None, 1]), allow_pickle=True)
-        for name, words in (("short.npy", "its shape wants"), ("absent.npy", "No such file"),
+        for name, words in (("short.npy", "its shape needs"), ("absent.npy", "No such file"),
                             ("scalar.npy", "single element"), ("objects.npy", "Python objects")):
             told = self.refused("(block, *)", "(*, block)", name=name)
             self.assertIn(words, told)
@@ -202,13 +202,13 @@ class Redistributions(unittest.TestCase):
                          ["folder", "objects.npy", "scalar.npy", "short.npy", "whole.npy"])
 
     def test_wrong_arguments_are_a_matter_of_usage(self):
-        for options, words in ((("--schedule", "swift"), "--schedule is auto"), (("--fast",), "no option --fast"),
+        for options, words in ((("--schedule", "swift"), "--schedule must be auto"), (("--fast",), "no option --fast"),
                                (("--local-out", "part.npy"), "needs %r"), (("more",), "one input")):
             self.assertIn(words, self.refused("block", "block", *options, code=2))
         done = subprocess.run([CTL, "redist", "a.npy", "b.npy", "--from", "block"],
                               capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--from and --to are needed", done.stderr)
+        self.assertIn("missing --from or --to", done.stderr)
 
 
 if __name__ == "__main__":

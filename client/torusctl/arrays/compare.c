@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl compare: how far two arrays are apart; with --fft, A from the transform of B by FFTW in
- * this one process. */
+/* torusctl compare: relative errors between two arrays; with --fft, between A and the transform of
+ * B by FFTW in this process. */
 #include <complex.h>
 #include <fftw3.h>
 #include <float.h>
@@ -23,13 +23,12 @@ static void transform(double *data, const struct npy *n)
     fftw_destroy_plan(p);
 }
 
-/* complain says what the two arrays are. */
+/* complain prints the shapes and memory orders of the two arrays. */
 static void complain(const char *const names[2], const struct npy *a, const struct npy *b)
 {
-    fputs(
-        "torusctl compare: two arrays of the same axes and the same memory order are needed, with "
-        "at least one element",
-        stderr);
+    fputs("torusctl compare: the two arrays must have the same axes, the same memory order and at "
+          "least one element",
+          stderr);
     for (int i = 0; i < 2; i++) {
         const struct npy *n = i ? b : a;
         fprintf(stderr, "; %s has (", names[i]);
@@ -49,12 +48,12 @@ int ctl_compare(int argc, char **argv)
         if (strcmp(argv[i], "--fft") == 0)
             fft = true;
         else if (argv[i][0] == '-' || given == 2)
-            return ctl_usage("compare", "two arrays and perhaps --fft");
+            return ctl_usage("compare", "expected two arrays and optionally --fft");
         else
             names[given++] = argv[i];
     }
     if (given != 2)
-        return ctl_usage("compare", "two arrays are needed");
+        return ctl_usage("compare", "missing array: expected A.npy and B.npy");
     struct npy a, b;
     double *x = npy_load(names[0], &a), *y = x ? npy_load(names[1], &b) : NULL;
     if (!y) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl fft: every rank reads its part of an array, all transform, every rank writes its part of
- * the result. */
+/* torusctl fft: transform of an array in a file by all ranks of a job. Each rank reads and writes
+ * its own part. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,19 +22,19 @@ struct run {
     struct npy npy;
     int fd;
     struct fft_job job;
-    char layout[2][80]; /* where none is given */
+    char layout[2][80]; /* text of a default layout */
     const char *text[2];
     struct shard shard[2];
     torus_plan *plan;
     size_t room;
-    void *data, *again; /* the part, in place, and what it is compared with */
+    void *data, *again; /* the part, transformed in place; the input, read again */
     double begun, seconds[PHASES];
-    bool shows; /* progress, on a terminal */
+    bool shows; /* show progress: rank 0 on a terminal */
 };
 
 /* ---- progress ---- */
 
-/* show says on a terminal what is being done, over what it said before; NULL: that goes away. */
+/* show replaces the line of progress on a terminal; NULL: it clears the line. */
 static void show(const struct run *r, const char *what)
 {
     double since = ctl_seconds() - r->begun;
@@ -47,7 +47,7 @@ static void show(const struct run *r, const char *what)
         fprintf(stderr, ", %.0f s", since);
 }
 
-/* run_plan executes a plan in place, telling every second that it does. */
+/* run_plan executes a plan in place and shows the progress every second. */
 static bool run_plan(struct run *r, torus_plan *plan, const char *what)
 {
     torus_request *request = NULL;
@@ -61,7 +61,7 @@ static bool run_plan(struct run *r, torus_plan *plan, const char *what)
     return error == TORUS_OK;
 }
 
-/* ---- the phases ---- */
+/* ---- phases ---- */
 
 static void open_input(struct run *r)
 {
@@ -72,8 +72,8 @@ static void open_input(struct run *r)
         team_complain(&r->team, "%.300s: %s", r->options.in, r->job.text);
 }
 
-/* choose_layouts: unless they are given, the axis that is outermost in the file is dealt out in
- * blocks, and memory has the file's order. */
+/* choose_layouts sets default layouts: blocks of the axis that is outermost in the file, with the
+ * memory order of the file. */
 static void choose_layouts(struct run *r)
 {
     const char *const names[2] = {"from", "to"};
@@ -95,7 +95,7 @@ static void choose_layouts(struct run *r)
                         npy_form_bytes(r->job.form[side]), &r->shard[side]))
             return;
     }
-    r->job.desc.from = r->text[0]; /* NULL where the service's own layout is meant */
+    r->job.desc.from = r->text[0]; /* NULL: the default of the service */
     r->job.desc.to = r->text[1];
 }
 
@@ -140,14 +140,14 @@ static void write_part(struct run *r)
     team_write(&r->team, r->options.out, &r->job.after, write_shard, r);
 }
 
-/* ---- the way back ---- */
+/* ---- inverse transform and check ---- */
 
 static double number_at(const struct run *r, const void *data, uint64_t i)
 {
     return r->job.form[0].single ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
 
-/* bound returns what a relative L2 error is allowed to be, `times` that of a transform. */
+/* bound returns the largest permitted relative L2 error: `times` that of one transform. */
 static double bound_of(const struct run *r, double times)
 {
     double points = 1;
@@ -157,7 +157,7 @@ static double bound_of(const struct run *r, double times)
     return times * 4 * epsilon * sqrt(log2(points > 2 ? points : 2));
 }
 
-/* report_check tells how far the way there and back leads from the input. */
+/* report_check reports the error between the input and its transform and inverse transform. */
 static void report_check(struct run *r)
 {
     uint64_t numbers = r->shard[0].elements * (r->job.form[0].real ? 1 : 2);
@@ -174,15 +174,15 @@ static void report_check(struct run *r)
     double error = sqrt(all[1] > 0 ? all[0] / all[1] : all[0]);
     show(r, NULL);
     if (torus_rank(r->team.world) == 0)
-        printf("there and back: relative L2 error %.3g (bound %.3g)\n", error, bound);
+        printf("transform and inverse: relative L2 error %.3g (bound %.3g)\n", error, bound);
     if (!(error <= bound) && torus_rank(r->team.world) == 0)
-        team_complain(&r->team, "the way back leads elsewhere%s",
+        team_complain(&r->team, "the inverse transform differs from the input%s",
                       r->options.real && r->options.inverse
-                          ? ": the input may be no spectrum of real numbers"
+                          ? ": the input may not be the spectrum of a real array"
                           : "");
 }
 
-/* compare_whole tells how far the result is from FFTW's, where one process can make that, too. */
+/* compare_whole reports the error against FFTW, if one process can transform the whole array. */
 static void compare_whole(struct run *r)
 {
     char text[600];
@@ -191,8 +191,7 @@ static void compare_whole(struct run *r)
         return;
     show(r, NULL);
     if (r->npy.count > FFT_REFERENCE_MAX || r->job.after.count > FFT_REFERENCE_MAX) {
-        printf("not beside FFTW's of the whole array, which has more than %d elements\n",
-               FFT_REFERENCE_MAX);
+        printf("no comparison with FFTW: the array has more than %d elements\n", FFT_REFERENCE_MAX);
         return;
     }
     show(r, "transforming in one process");
@@ -202,9 +201,10 @@ static void compare_whole(struct run *r)
         team_complain(&r->team, "%s", text);
         return;
     }
-    printf("beside FFTW's of the whole array: relative L2 error %.3g (bound %.3g)\n", error, bound);
+    printf("compared with FFTW on the whole array: relative L2 error %.3g (bound %.3g)\n", error,
+           bound);
     if (!(error <= bound))
-        team_complain(&r->team, "FFTW's result is another one: please report this");
+        team_complain(&r->team, "the result differs from FFTW: please report this as a bug");
 }
 
 static void check(struct run *r)
@@ -221,7 +221,7 @@ static void check(struct run *r)
         compare_whole(r);
 }
 
-/* ---- all of it ---- */
+/* ---- command ---- */
 
 static void report(const struct run *r)
 {
@@ -233,9 +233,9 @@ static void report(const struct run *r)
         .count = r->options.check ? PHASES : PHASE_CHECK,
     };
     if (r->options.as_json)
-        team_tell_json(&r->team, &report);
+        team_print_report_json(&r->team, &report);
     if (r->options.timing)
-        team_tell(&r->team, &report);
+        team_print_report(&r->team, &report);
 }
 
 static bool phase(struct run *r, int which, void (*act)(struct run *))

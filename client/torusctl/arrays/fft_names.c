@@ -76,7 +76,7 @@ int fft_kind_back(int kind)
     return kind >= 0 && kind < KINDS ? back[kind] : TORUS_TRANSFORM_NONE;
 }
 
-/* is_planned: whether a transform can be planned with a method. */
+/* is_planned returns true if a plan can use the method. */
 static bool is_planned(enum td_alltoall method)
 {
     struct td_fft fft = {.dimensions = 1,
@@ -100,7 +100,7 @@ const char *fft_method_read(const char *text, int *method)
             return NULL;
         }
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
-                               at ? ", " : "--method is one of ", td_alltoall_name(m));
+                               at ? ", " : "--method must be one of ", td_alltoall_name(m));
     }
     return names;
 }

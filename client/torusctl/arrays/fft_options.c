@@ -9,9 +9,9 @@
 #include "fft_names.h"
 #include "torusctl/torusctl.h"
 
-/* ---- the command line ---- */
+/* ---- command line ---- */
 
-/* choice returns which of some names a value is; -1: none. */
+/* choice returns the index of a value among names; -1: none. */
 static int choice(const char *value, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++)
@@ -20,8 +20,8 @@ static int choice(const char *value, const char *const *names, int count)
     return -1;
 }
 
-/* numbers reads up to six, with a character between, from `least` on. Returns how many; 0: these
- * are none. */
+/* numbers reads up to six numbers of at least `least`, separated by a character. It returns their
+ * number, or 0 if the text is malformed. */
 static int numbers(const char *value, char between, long least, long *out)
 {
     int count = 0;
@@ -47,7 +47,7 @@ static const char *take_axes(struct fft_options *o, const char *value)
     o->axes = numbers(value, ',', -TORUS_DIMENSIONS_MAX, axis);
     for (int i = 0; i < o->axes; i++)
         o->axis[i] = (int)axis[i];
-    return o->axes ? NULL : "--axes is a list such as 0,2; -1 is the last axis";
+    return o->axes ? NULL : "--axes needs a list such as 0,2; -1 is the last axis";
 }
 
 static const char *take_grid(struct fft_options *o, const char *value)
@@ -56,14 +56,14 @@ static const char *take_grid(struct fft_options *o, const char *value)
     int count = numbers(value, 'x', 1, extent);
     for (int i = 0; i < count; i++)
         o->grid[i] = (uint32_t)extent[i];
-    return count ? NULL : "--grid is a number of nodes, or such as 4x2";
+    return count ? NULL : "--grid needs numbers of nodes, such as 4x2";
 }
 
 static const char *take_norm(struct fft_options *o, const char *value)
 {
     static const char *const names[] = {"backward", "ortho", "forward"};
     o->norm = choice(value, names, 3);
-    return o->norm < 0 ? "--norm is backward, ortho or forward" : NULL;
+    return o->norm < 0 ? "--norm must be backward, ortho or forward" : NULL;
 }
 
 static const char *take_method(struct fft_options *o, const char *value)
@@ -78,8 +78,8 @@ static const char *take_kinds(struct fft_options *o, const char *value)
     for (int i = 0; i < o->kinds; i++)
         good = good && fft_kind_is_real(o->kind[i]);
     return good ? NULL
-                : "--kinds is dct1 to dct4 or dst1 to dst4, of all axes or one for each that is "
-                  "transformed: dct2,dst1";
+                : "--kinds must be dct1 to dct4 or dst1 to dst4: one for all axes, or one for "
+                  "each transformed axis, such as dct2,dst1";
 }
 
 static const char *take_precision(struct fft_options *o, const char *value)
@@ -87,7 +87,7 @@ static const char *take_precision(struct fft_options *o, const char *value)
     static const char *const names[] = {"single", "double"};
     int which = choice(value, names, 2);
     o->precision = which == 0 ? 4 : 8;
-    return which < 0 ? "--precision is single or double" : NULL;
+    return which < 0 ? "--precision must be single or double" : NULL;
 }
 
 static const char *take_last(struct fft_options *o, const char *value)
@@ -95,7 +95,7 @@ static const char *take_last(struct fft_options *o, const char *value)
     long last = 0;
     int count = numbers(value, ',', 1, &last);
     o->last = (uint64_t)last;
-    return count == 1 ? NULL : "--last is how many real numbers the last axis gets";
+    return count == 1 ? NULL : "--last needs the number of real numbers along the last axis";
 }
 
 static const char *take_from(struct fft_options *o, const char *value)
@@ -110,7 +110,7 @@ static const char *take_to(struct fft_options *o, const char *value)
     return NULL;
 }
 
-/* option takes one with a value; false: it is another one. */
+/* option reads an option that has a value. It returns false for an unknown option. */
 static bool option(struct fft_options *o, const char *name, const char *value, const char **wrong)
 {
     static const struct {
@@ -128,7 +128,7 @@ static bool option(struct fft_options *o, const char *name, const char *value, c
     return false;
 }
 
-/* flag takes one without a value; false: it is another one. */
+/* flag reads an option without a value. It returns false for an unknown option. */
 static bool flag(struct fft_options *o, const char *name)
 {
     static const char *const names[] = {"--inverse", "--real", "--real-part",
@@ -155,21 +155,21 @@ const char *fft_options_parse(int argc, char **argv, struct fft_options *o)
         else if (!o->out)
             o->out = argv[i];
         else
-            wrong = "one input and one output";
+            wrong = "expected one input and one output";
     }
     if (wrong)
         return wrong;
     if (!o->out)
-        return "an input and an output are needed";
+        return "missing input or output: expected IN.npy OUT.npy";
     if (o->last && !(o->real && o->inverse))
-        return "--last goes with --inverse --real: the length of the real array's last axis";
+        return "--last, the length of the real axis, needs --inverse --real";
     if (o->kinds && (o->real || o->real_part))
-        return "--kinds are of real numbers to real ones: --real and --real-part do not go with it";
-    return o->real && o->real_part ? "--real-part is of a complex result, which --real has not"
+        return "--kinds is real to real: it excludes --real and --real-part";
+    return o->real && o->real_part ? "--real-part needs a complex result: it excludes --real"
                                    : NULL;
 }
 
-/* ---- the array ---- */
+/* ---- array ---- */
 
 static bool refuse(struct fft_job *job, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -183,7 +183,7 @@ static bool refuse(struct fft_job *job, const char *format, ...)
     return false;
 }
 
-/* choose_axes: *real becomes the last axis that is named. */
+/* choose_axes sets the axes to transform; *real is the last named axis. */
 static bool choose_axes(const struct fft_options *o, const struct npy *in, struct fft_job *job,
                         int *real)
 {
@@ -203,15 +203,14 @@ static bool choose_axes(const struct fft_options *o, const struct npy *in, struc
     return true;
 }
 
-/* be_real gives the axes that are named, in this order, their kinds of real numbers to real ones.
- */
-static bool be_real(const struct fft_options *o, const struct npy *in, struct fft_job *job)
+/* set_real_kinds sets the real-to-real kinds of the named axes, in this order. */
+static bool set_real_kinds(const struct fft_options *o, const struct npy *in, struct fft_job *job)
 {
     int axes = o->axes ? o->axes : in->axes;
     if (in->kind == 'c')
-        return refuse(job, "its numbers are complex, and --kinds are of real ones");
+        return refuse(job, "the numbers are complex, but --kinds needs real numbers");
     if (o->kinds != 1 && o->kinds != axes)
-        return refuse(job, "--kinds names %d kinds for %d axes: give one for all, or one each",
+        return refuse(job, "--kinds has %d kinds for %d axes: give one for all, or one each",
                       o->kinds, axes);
     for (int i = 0; i < axes; i++) {
         int axis = o->axes ? o->axis[i] : i, kind = o->kind[o->kinds == 1 ? 0 : i];
@@ -223,8 +222,9 @@ static bool be_real(const struct fft_options *o, const struct npy *in, struct ff
     return true;
 }
 
-/* halve makes the axis one between real numbers and half their spectrum. */
-static bool halve(const struct fft_options *o, const struct npy *in, struct fft_job *job, int axis)
+/* set_half_spectrum makes an axis real to complex or complex to real. */
+static bool set_half_spectrum(const struct fft_options *o, const struct npy *in,
+                              struct fft_job *job, int axis)
 {
     uint64_t has = in->shape[axis], *shape = &job->after.shape[axis];
     job->desc.transform[axis] = o->inverse ? TORUS_TRANSFORM_C2R : TORUS_TRANSFORM_R2C;
@@ -232,11 +232,11 @@ static bool halve(const struct fft_options *o, const struct npy *in, struct fft_
     if (!o->inverse) {
         *shape = has / 2 + 1;
         return in->kind != 'c' ||
-               refuse(job, "its numbers are complex, and --real is of real ones");
+               refuse(job, "the numbers are complex, but --real needs real numbers");
     }
     *shape = job->desc.shape[axis] = o->last ? o->last : has > 1 ? 2 * (has - 1) : 1;
     return *shape / 2 + 1 == has ||
-           refuse(job, "--last %llu: of %llu complex numbers come %llu real ones or %llu",
+           refuse(job, "--last %llu: %llu complex numbers give %llu or %llu real numbers",
                   (unsigned long long)*shape, (unsigned long long)has,
                   (unsigned long long)(2 * has - (has > 1 ? 2 : 1)),
                   (unsigned long long)(2 * has - 1));
@@ -254,9 +254,9 @@ bool fft_options_describe(const struct fft_options *o, const struct npy *in, str
     int real = 0;
     bool single = o->precision ? o->precision == 4 : npy_is_single(in);
     if (in->axes == 0)
-        return refuse(job, "it is a single element, of which there is no transform");
+        return refuse(job, "the array is a single element, which has no transform");
     if (in->count == 0)
-        return refuse(job, "it has no elements");
+        return refuse(job, "the array has no elements");
     job->after = *in;
     job->form[0].single = job->form[1].single = single;
     job->desc = (struct torus_fft_desc){.size = sizeof job->desc,
@@ -268,8 +268,8 @@ bool fft_options_describe(const struct fft_options *o, const struct npy *in, str
     memcpy(job->desc.grid, o->grid, sizeof job->desc.grid);
     for (int d = 0; d < in->axes; d++)
         job->desc.shape[d] = in->shape[d];
-    if (!choose_axes(o, in, job, &real) || (o->real && !halve(o, in, job, real)) ||
-        (o->kinds && !be_real(o, in, job)))
+    if (!choose_axes(o, in, job, &real) || (o->real && !set_half_spectrum(o, in, job, real)) ||
+        (o->kinds && !set_real_kinds(o, in, job)))
         return false;
     if (o->grid[in->axes - 1])
         return refuse(job, "--grid must have fewer axes than the array, which has %d", in->axes);

@@ -10,14 +10,14 @@
 #include "model/plan.h"
 #include "fft_names.h"
 
-/* Both arrays are of pairs of doubles, in the order of their files; a real number has its pair to
- * itself. */
+/* Both arrays are pairs of doubles in the order of the file; a real number occupies a whole pair.
+ */
 struct whole {
     const struct torus_fft_desc *desc;
     fftw_iodim64 dim[TORUS_DIMENSIONS_MAX], batch[TORUS_DIMENSIONS_MAX];
     fftw_r2r_kind kind[TORUS_DIMENSIONS_MAX];
     int dims, batches;
-    int halved; /* TORUS_TRANSFORM_R2C, _C2R or, without, _NONE */
+    int halved; /* TORUS_TRANSFORM_R2C, _C2R, or _NONE */
 };
 
 static fftw_r2r_kind kind_of(int transform)
@@ -31,7 +31,7 @@ static fftw_r2r_kind kind_of(int transform)
     return kinds[transform];
 }
 
-/* lay_out names the axes; that between real and complex numbers comes last, as FFTW wants it. */
+/* lay_out lists the axes; the real-to-complex axis is last, as FFTW requires. */
 static void lay_out(struct whole *w, const struct npy *in, const struct npy *out)
 {
     fftw_iodim64 last = {0};
@@ -57,7 +57,7 @@ static void lay_out(struct whole *w, const struct npy *in, const struct npy *out
         w->dim[w->dims++] = last;
 }
 
-/* stretch: strides of real numbers are in doubles, not in pairs. */
+/* stretch converts strides of real numbers from pairs to doubles. */
 static void stretch(struct whole *w, int from, int to)
 {
     for (int i = 0; i < w->dims; i++) {
@@ -128,7 +128,10 @@ bool fft_reference_error(const struct fft_options *o, const struct fft_job *job,
         fftw_execute(p);
         *error = apart(o, job, want, got, out.count);
     } else {
-        snprintf(text, size, "%s", !from ? in.text : !got ? out.text : "no memory to compare with");
+        snprintf(text, size, "%s",
+                 !from  ? in.text
+                 : !got ? out.text
+                        : "no memory for the comparison");
     }
     fftw_destroy_plan(p);
     free(from);

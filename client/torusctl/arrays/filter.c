@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl filter: multiplies a full 2-D spectrum by a Gaussian on the wavenumbers. */
+/* torusctl filter: multiplication of a full 2-D spectrum by a Gaussian of the wavenumbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "npy.h"
 #include "torusctl/torusctl.h"
 
-/* frequency returns the wavenumber of bin i of n in cycles a sample. */
+/* frequency returns the wavenumber of bin i of n, in cycles per sample. */
 static double frequency(uint64_t i, uint64_t n)
 {
     return (i <= n / 2 ? (double)i : (double)i - (double)n) / (double)n;
@@ -38,18 +38,18 @@ int ctl_filter(int argc, char **argv)
             char *end = NULL;
             samples = strtod(argv[++i], &end);
             if (*end || !isfinite(samples) || !(samples > 0))
-                return ctl_usage("filter", "--lowpass takes a wavelength in samples, above 0");
+                return ctl_usage("filter", "--lowpass needs a wavelength in samples, above 0");
         } else if (argv[i][0] == '-' || given == 2)
-            return ctl_usage("filter", "an input, an output and --lowpass SAMPLES");
+            return ctl_usage("filter", "expected an input, an output and --lowpass SAMPLES");
         else
             names[given++] = argv[i];
     }
     if (given != 2 || !(samples > 0))
-        return ctl_usage("filter", "an input, an output and --lowpass SAMPLES");
+        return ctl_usage("filter", "expected an input, an output and --lowpass SAMPLES");
     struct npy n;
     double *z = npy_load(names[0], &n);
     if (!z || n.axes != 2) {
-        fprintf(stderr, "torusctl filter: %s\n", z ? "an array of two axes is needed" : n.text);
+        fprintf(stderr, "torusctl filter: %s\n", z ? "the array must have two axes" : n.text);
         free(z);
         return EXIT_FAILED;
     }

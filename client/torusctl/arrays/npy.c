@@ -23,16 +23,17 @@ static bool fail(struct npy *n, const char *format, ...)
     return false;
 }
 
-/* ---- the header ---- */
+/* ---- header ---- */
 
-/* after returns what follows a string or a single character. */
+/* after returns the position after a string or a single character. */
 static const char *after(const char *p)
 {
     const char *end = *p == '\'' || *p == '"' ? strchr(p + 1, *p) : p;
     return end ? end + 1 : p + strlen(p);
 }
 
-/* value finds what follows 'key': in the header's dictionary, and not in what its values hold. */
+/* value returns the position after 'key': in the dictionary of the header, skipping nested values.
+ */
 static const char *value(const char *header, const char *key)
 {
     size_t length = strlen(key);
@@ -49,7 +50,7 @@ static const char *value(const char *header, const char *key)
     return NULL;
 }
 
-/* keep_type keeps the text of the type, up to the next key. */
+/* keep_type stores the text of the type, up to the next key. */
 static bool keep_type(struct npy *n, const char *at)
 {
     int depth = 0;
@@ -60,23 +61,23 @@ static bool keep_type(struct npy *n, const char *at)
         end = depth < 0 ? end : after(end);
     }
     if (end - at >= (ptrdiff_t)sizeof n->type)
-        return fail(n, "its element type is too long");
+        return fail(n, "the element type is too long");
     memcpy(n->type, at, (size_t)(end - at));
     n->type[end - at] = '\0';
     return true;
 }
 
-/* scalar_bytes reads a type such as '<f8' and returns its size; 0: it has none. */
+/* scalar_bytes reads a type such as '<f8' and returns its size; 0 with the sentence on an error. */
 static size_t scalar_bytes(struct npy *n, const char *at)
 {
     char order = 0, kind = 0;
     unsigned item = 0;
     if (*at == '[')
-        fail(n, "its elements have fields in fields");
+        fail(n, "the elements have nested fields (fields in fields)");
     else if (sscanf(at, "'%c%c%u", &order, &kind, &item) < 2 || !strchr("<>|=", order))
-        fail(n, "its element type cannot be read");
+        fail(n, "the element type cannot be read");
     else if (kind == 'O')
-        fail(n, "its elements are Python objects, which have no bytes to move");
+        fail(n, "the elements are Python objects, which cannot be moved");
     else if (!strchr("biufcSaUVmM", kind) || item == 0 || item > 1 << 30)
         fail(n, "elements of type %c%u are not known", kind, item);
     else
@@ -84,14 +85,15 @@ static size_t scalar_bytes(struct npy *n, const char *at)
     return 0;
 }
 
-/* field_bytes reads ('name', '<f8'), or ('name', '<f8', (3,)), and moves on behind it. */
+/* field_bytes reads ('name', '<f8') or ('name', '<f8', (3,)) and returns its size; it moves *at
+ * past the field. */
 static size_t field_bytes(struct npy *n, const char **at)
 {
     const char *p = *at;
     if (*p == '(')
         p += 1 + strspn(p + 1, " ");
     if (p == *at || (*p != '\'' && *p != '"')) {
-        fail(n, "the fields of its elements cannot be read");
+        fail(n, "the fields of the elements cannot be read");
         return 0;
     }
     p = after(p);
@@ -109,11 +111,11 @@ static size_t field_bytes(struct npy *n, const char **at)
     }
     *at = p + strspn(p, " ,)");
     if (bytes == 0)
-        fail(n, "a field of its elements has no size that can be used");
+        fail(n, "a field of the elements has an invalid size");
     return bytes;
 }
 
-/* read_size: of elements whatever they are. */
+/* read_size reads the size of opaque elements. */
 static bool read_size(struct npy *n)
 {
     const char *p = n->type;
@@ -128,10 +130,10 @@ static bool read_size(struct npy *n)
             return false;
         n->item += bytes;
     }
-    return n->item > 0 || fail(n, "its elements have no bytes");
+    return n->item > 0 || fail(n, "the elements have no bytes");
 }
 
-/* read_number: of elements that are numbers. */
+/* read_number reads the type of elements that are numbers. */
 static bool read_number(struct npy *n)
 {
     static const struct {
@@ -142,7 +144,7 @@ static bool read_number(struct npy *n)
     char order = 0, kind = 0;
     unsigned item = 0;
     if (sscanf(n->type, "'%c%c%u'", &order, &kind, &item) != 3 || !strchr("<>|=", order))
-        return fail(n, "its element type is not one number");
+        return fail(n, "the element type is not one number");
     n->kind = kind;
     n->item = item;
     n->swapped = order == '>' && item > 1;
@@ -150,15 +152,15 @@ static bool read_number(struct npy *n)
         if (known[i].kind == kind && known[i].item == item)
             return true;
     return fail(n,
-                "elements of type %c%u are not supported: integers, float32, float64, complex64 "
-                "and complex128 are",
+                "elements of type %c%u are not supported: expected integers, float32, float64, "
+                "complex64 or complex128",
                 kind, item);
 }
 
 static bool read_type(struct npy *n, const char *at, bool numbers)
 {
     if (!at)
-        return fail(n, "its header has no element type");
+        return fail(n, "the header has no element type");
     return keep_type(n, at) && (numbers ? read_number(n) : read_size(n));
 }
 
@@ -166,21 +168,21 @@ static bool read_shape(struct npy *n, const char *at)
 {
     n->count = 1;
     if (!at || *at++ != '(')
-        return fail(n, "its header has no shape");
+        return fail(n, "the header has no shape");
     while (*at && *at != ')') {
         char *end = NULL;
         errno = 0;
         unsigned long long size = strtoull(at, &end, 10);
         if (at[0] < '0' || at[0] > '9' || errno || n->axes == 6)
-            return fail(n, "its shape cannot be read, or has more than 6 axes");
+            return fail(n, "the shape cannot be read, or has more than 6 axes");
         if (size && n->count > (uint64_t)INT64_MAX / n->item / size)
-            return fail(n, "its shape overflows");
+            return fail(n, "the shape overflows");
         n->shape[n->axes++] = size;
         n->count *= size;
         at = end + strspn(end, " ,L"); /* 3L: written by Python 2 */
     }
     if (*at != ')')
-        return fail(n, "its shape has no end");
+        return fail(n, "the shape has no end");
     for (int d = 0; d < n->axes; d++)
         n->size[d] = n->shape[n->fortran ? n->axes - 1 - d : d];
     return true;
@@ -191,17 +193,17 @@ static bool read_header(int fd, struct npy *n, bool numbers)
     unsigned char start[12];
     if (pread(fd, start, sizeof start, 0) != (ssize_t)sizeof start ||
         memcmp(start, "\x93NUMPY", 6) != 0)
-        return fail(n, "it is no .npy file");
+        return fail(n, "not a .npy file");
     size_t before = start[6] == 1 ? 10 : 12;
     size_t length = start[8] | (size_t)start[9] << 8;
     if (start[6] > 1)
         length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
     if (start[6] < 1 || start[6] > 3 || length > HEADER_MAX)
-        return fail(n, "version %d of the format is not known", start[6]);
+        return fail(n, "version %d of the format is not supported", start[6]);
     char *header = malloc(length + 1);
     if (!header || pread(fd, header, length, (off_t)before) != (ssize_t)length) {
         free(header);
-        return fail(n, "its header is cut short");
+        return fail(n, "the header is truncated");
     }
     header[length] = '\0';
     n->data = before + length;
@@ -211,11 +213,11 @@ static bool read_header(int fd, struct npy *n, bool numbers)
     bool known = n->fortran || (order && strncmp(order, "False", 5) == 0);
     bool good = read_type(n, value(header, "descr"), numbers) &&
                 read_shape(n, value(header, "shape")) &&
-                (known || fail(n, "its header does not say in which order axes are in memory"));
+                (known || fail(n, "the header has no memory order (fortran_order)"));
     free(header);
     off_t size = lseek(fd, 0, SEEK_END);
     if (good && (uint64_t)size < n->data + n->count * n->item)
-        return fail(n, "it has %lld bytes, its shape wants %llu", (long long)size,
+        return fail(n, "the file has %lld bytes, but its shape needs %llu", (long long)size,
                     (unsigned long long)(n->data + n->count * n->item));
     return good;
 }
@@ -231,7 +233,7 @@ static int open_file(const char *path, struct npy *n, bool numbers)
     }
     struct stat st;
     bool folder = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
-    if (folder ? fail(n, "it is a folder") : read_header(fd, n, numbers))
+    if (folder ? fail(n, "this is a folder") : read_header(fd, n, numbers))
         return fd;
     snprintf(why, sizeof why, "%.190s", n->text);
     fail(n, "%.255s: %s", path, why);
@@ -286,8 +288,8 @@ size_t npy_form_bytes(struct npy_form form)
     return (form.single ? 4u : 8u) * (form.real ? 1 : 2);
 }
 
-void npy_take(const struct npy *n, const void *elements, uint64_t count, struct npy_form form,
-              void *out)
+void npy_decode(const struct npy *n, const void *elements, uint64_t count, struct npy_form form,
+                void *out)
 {
     size_t part = n->kind == 'c' ? n->item / 2 : n->item, numbers = form.real ? 1 : 2;
     const unsigned char *in = elements;
@@ -302,8 +304,8 @@ void npy_take(const struct npy *n, const void *elements, uint64_t count, struct 
         }
 }
 
-void npy_give(const struct npy *n, const void *numbers, uint64_t count, struct npy_form form,
-              void *elements)
+void npy_encode(const struct npy *n, const void *numbers, uint64_t count, struct npy_form form,
+                void *elements)
 {
     size_t bytes = npy_form_bytes(form);
     const unsigned char *from = numbers;
@@ -323,9 +325,9 @@ bool npy_read(int fd, struct npy *n, uint64_t first, uint64_t count, bool single
         uint64_t now = count - done < most ? count - done : most;
         ssize_t got = pread(fd, piece, now * n->item, (off_t)(n->data + (first + done) * n->item));
         if (got < (ssize_t)n->item)
-            return fail(n, "reading: %s", got < 0 ? strerror(errno) : "the file is cut short");
+            return fail(n, "reading: %s", got < 0 ? strerror(errno) : "the file is truncated");
         now = (uint64_t)got / n->item;
-        npy_take(n, piece, now, form, (unsigned char *)out + done * npy_form_bytes(form));
+        npy_decode(n, piece, now, form, (unsigned char *)out + done * npy_form_bytes(form));
         done += now;
     }
     return true;
@@ -347,7 +349,7 @@ int npy_create(const char *path, struct npy *n)
                  (unsigned long long)n->shape[d], d + 1 < n->axes ? " " : "");
     if (n->axes > 1)
         shape[strlen(shape) - 1] = '\0';
-    size_t before = n->version == 3 ? 12 : 10; /* 3: names of fields are UTF-8 */
+    size_t before = n->version == 3 ? 12 : 10; /* version 3: names of fields are UTF-8 */
     int length = snprintf(header + before, sizeof header - before,
                           "{'descr': %s, 'fortran_order': %s, 'shape': (%s), }", n->type,
                           n->fortran ? "True" : "False", shape);
@@ -382,9 +384,9 @@ bool npy_write(int fd, struct npy *n, uint64_t first, uint64_t count, bool singl
     uint64_t most = PIECE / n->item;
     for (uint64_t done = 0; done < count;) {
         uint64_t now = count - done < most ? count - done : most;
-        npy_give(n, (const unsigned char *)in + done * npy_form_bytes(form), now, form, piece);
+        npy_encode(n, (const unsigned char *)in + done * npy_form_bytes(form), now, form, piece);
         ssize_t put = pwrite(fd, piece, now * n->item, (off_t)(n->data + (first + done) * n->item));
-        if (put < (ssize_t)n->item) /* a part of an element is written again */
+        if (put < (ssize_t)n->item) /* write a partial element again */
             return fail(n, "writing: %s", put < 0 ? strerror(errno) : "the disk is full");
         done += (uint64_t)put / n->item;
     }
@@ -398,7 +400,7 @@ double *npy_load(const char *path, struct npy *n)
         return NULL;
     double *out = malloc((n->count ? n->count : 1) * 2 * sizeof *out);
     if (!out)
-        fail(n, "%.100s: no memory for its elements", path);
+        fail(n, "%.100s: no memory for the elements", path);
     else if (!npy_read(fd, n, 0, n->count, false, out)) {
         free(out);
         out = NULL;

@@ -34,7 +34,7 @@ bool partial_file_begin(const char *out, uint32_t nonce)
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction action = {.sa_handler = on_signal};
         sigaction(signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) /* as nohup wants it */
+        if (before[i].sa_handler != SIG_IGN) /* ignored, for example by nohup */
             sigaction(signals[i], &action, NULL);
     }
     return true;
@@ -48,11 +48,11 @@ const char *partial_file_name(void)
 bool partial_file_hold(int fd)
 {
     struct stat st;
-    flock(fd, LOCK_SH); /* where there are no locks, nobody sweeps */
+    flock(fd, LOCK_SH); /* without file locks, no job sweeps */
     return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-/* is_part: ENTRY is OUT.NONCE.part. */
+/* is_part returns true if ENTRY is OUT.NONCE.part. */
 static bool is_part(const char *entry, const char *out)
 {
     size_t length = strlen(out);

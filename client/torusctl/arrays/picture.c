@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl picture: an array as a PNG: magnitudes in a perceptual map of colours, or a relief lit
- * from the north-west. */
+/* torusctl picture: an array as a PNG, with magnitudes in a perceptual colour map, or as a relief
+ * lit from the north-west. */
 #include <math.h>
 #include <png.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "npy.h"
 #include "torusctl/torusctl.h"
 
-/* Ten stations from dark violet over green to yellow, of even steps in lightness. */
+/* Ten colours from dark violet over green to yellow, with equal steps in lightness. */
 static const unsigned char stations[][3] = {
     {68, 1, 84},    {72, 40, 120},  {62, 74, 137},  {49, 104, 142}, {38, 130, 142},
     {31, 158, 137}, {53, 183, 121}, {109, 205, 89}, {180, 222, 44}, {253, 231, 37}};
@@ -37,7 +37,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* stretch maps values so that the lowest and highest half percent are cut. */
+/* stretch maps values to 0 .. 1 and clips the lowest and highest 0.5 %. */
 static void stretch(double *v, uint64_t count)
 {
     double *sorted = malloc(count * sizeof *sorted);
@@ -51,7 +51,7 @@ static void stretch(double *v, uint64_t count)
         v[i] = high > low ? (v[i] - low) / (high - low) : 0.5;
 }
 
-/* shade returns the light on a slope, from the north-west, 45 degrees high. */
+/* shade returns the brightness of a slope; the light is in the north-west at 45 degrees. */
 static double shade(const double *v, uint64_t rows, uint64_t columns, uint64_t r, uint64_t c,
                     double steep)
 {
@@ -122,16 +122,16 @@ int ctl_picture(int argc, char **argv)
         else if (strcmp(argv[i], "--relief") == 0)
             relief = true;
         else if (argv[i][0] == '-' || given == 2)
-            return ctl_usage("picture", "an input and an output");
+            return ctl_usage("picture", "expected an input and an output");
         else
             names[given++] = argv[i];
     }
     if (given != 2)
-        return ctl_usage("picture", "an input and an output are needed");
+        return ctl_usage("picture", "missing input or output: expected IN.npy OUT.png");
     struct npy n;
     double *z = npy_load(names[0], &n);
     if (!z || n.axes != 2 || n.count == 0) {
-        fprintf(stderr, "torusctl picture: %s\n", z ? "an array of two axes is needed" : n.text);
+        fprintf(stderr, "torusctl picture: %s\n", z ? "the array must have two axes" : n.text);
         free(z);
         return EXIT_FAILED;
     }

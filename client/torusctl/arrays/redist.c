@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl redist: every rank reads what one layout gives it of an array, all redistribute, every
- * rank writes what the other layout gives it, to where that belongs in the whole array. */
+/* torusctl redist: redistribution of an array in a file by all ranks of a job. Each rank reads its
+ * part by one layout and writes its part by the other to its position in the whole array. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *const phase_names[PHASES] = {"join", "plan", "read", "execute
 struct run {
     const char *in, *out, *local_out;
     const char *layout[2];
-    const char *transpose; /* NULL: axes stay */
+    const char *transpose; /* NULL: no transposition */
     bool timing, as_json;
     enum td_schedule_kind schedule;
     struct team team;
@@ -30,9 +30,9 @@ struct run {
     double seconds[PHASES];
 };
 
-/* ---- what is asked for ---- */
+/* ---- command line ---- */
 
-/* option takes one with a value; false: it is another one. */
+/* option reads an option that has a value. It returns false for an unknown option. */
 static bool option(struct run *r, const char *name, const char *value, const char **wrong)
 {
     static const char *const names[] = {"--from", "--to", "--transpose", "--local-out"};
@@ -45,7 +45,7 @@ static bool option(struct run *r, const char *name, const char *value, const cha
             return true;
         }
     if (schedule && !(value && td_schedule_named(value, &r->schedule)))
-        *wrong = "--schedule is auto, circulant, colouring, classes, matching or caterpillar";
+        *wrong = "--schedule must be auto, circulant, colouring, classes, matching or caterpillar";
     return schedule;
 }
 
@@ -66,20 +66,20 @@ static const char *parse(int argc, char **argv, struct run *r)
         else if (!r->out)
             r->out = argv[i];
         else
-            wrong = "one input and one output";
+            wrong = "expected one input and one output";
     }
     if (wrong)
         return wrong;
     if (!r->out)
-        return "an input and an output are needed";
+        return "missing input or output: expected IN.npy OUT.npy";
     if (!r->layout[0] || !r->layout[1])
-        return "--from and --to are needed, such as '(block, *)' and '(*, cyclic(4))'";
+        return "missing --from or --to, such as '(block, *)' and '(*, cyclic(4))'";
     return r->local_out && !strstr(r->local_out, "%r")
                ? "--local-out needs %r, the rank, in its name: each rank writes a file of its own"
                : NULL;
 }
 
-/* read_axes reads 1,0. */
+/* read_axes reads a permutation such as 1,0. */
 static bool read_axes(struct run *r)
 {
     uint32_t seen = 0, count = 0, axes = (uint32_t)r->npy[0].axes;
@@ -107,10 +107,10 @@ static void open_input(struct run *r)
     if (r->fd < 0)
         team_complain(&r->team, "%s", n->text);
     else if (n->axes == 0)
-        team_complain(&r->team, "%.300s is a single element, which cannot be dealt out", r->in);
+        team_complain(&r->team, "%.300s is a single element, which cannot be distributed", r->in);
     else if (!read_axes(r))
         team_complain(&r->team,
-                      "--transpose %.50s: it names the %d axes of the array, 0 to %d, each once",
+                      "--transpose %.50s: expected the %d axes of the array, 0 to %d, each once",
                       r->transpose, n->axes, n->axes - 1);
     if (r->team.text[0])
         return;
@@ -145,7 +145,7 @@ static void plan(struct run *r)
         team_complain(&r->team, "%s", torus_last_error(r->team.context));
 }
 
-/* ---- the work ---- */
+/* ---- phases ---- */
 
 static uint64_t bytes_of(const struct run *r, unsigned side)
 {
@@ -177,7 +177,7 @@ static bool write_own(void *me, int fd, struct npy *file)
     return shard_write(&alone, fd, file, NULL, r->data[1]);
 }
 
-/* own_name puts the rank in place of every %r. False: that is too long. */
+/* own_name replaces every %r by the rank. It returns false if the name is too long. */
 static bool own_name(const struct run *r, char *name)
 {
     size_t length = 0;
@@ -192,7 +192,7 @@ static bool own_name(const struct run *r, char *name)
     return length < NAME_BYTES;
 }
 
-/* write_own_part writes the rank's array, axes in their order, as one of its own. */
+/* write_own_part writes the part of this rank as an array of its own, axes in order. */
 static void write_own_part(struct run *r)
 {
     static char name[NAME_BYTES];
@@ -220,9 +220,9 @@ static void report(const struct run *r)
         .count = PHASES,
     };
     if (r->as_json)
-        team_tell_json(&r->team, &report);
+        team_print_report_json(&r->team, &report);
     if (r->timing)
-        team_tell(&r->team, &report);
+        team_print_report(&r->team, &report);
 }
 
 static bool phase(struct run *r, int which, void (*act)(struct run *))

@@ -31,20 +31,20 @@ struct shard shard_alone(const struct shard *shard)
     return s;
 }
 
-/* struct walk: on the way through a part, in the order of the file. Runs are short where an array
- * is dealt out finely, so what is read lies in a window of the file, and what follows in the file
- * is gathered before it is written. */
+/* struct walk: a traversal of a part in the order of the file. Runs are short if the layout is
+ * fine-grained. Therefore reads go through a window of the file, and contiguous writes are gathered
+ * before they are written. */
 struct walk {
     const struct shard *shard;
     struct npy *npy;
     int fd;
     bool writes;
-    const struct npy_form *form; /* NULL: elements stay as they are */
+    const struct npy_form *form; /* NULL: elements as in the file */
     uint64_t step;               /* bytes of an element in memory */
-    uint8_t *memory;             /* only read where `writes` */
+    uint8_t *memory;             /* read only if `writes` */
     uint8_t *window;
-    uint64_t begin, bytes; /* of the window: of the file, or waiting to be written */
-    uint64_t size;         /* room in it */
+    uint64_t begin, bytes; /* of the window: read from the file, or not yet written */
+    uint64_t size;         /* capacity of the window */
 };
 
 /* ---- bytes ---- */
@@ -58,7 +58,7 @@ static bool transfer(struct walk *w, uint64_t at, uint8_t *memory, uint64_t byte
             snprintf(w->npy->text, sizeof w->npy->text, "%s: %s", w->writes ? "writing" : "reading",
                      now < 0     ? strerror(errno)
                      : w->writes ? "the disk is full"
-                                 : "the file is cut short");
+                                 : "the file is truncated");
             return false;
         }
         at += (uint64_t)now;
@@ -75,7 +75,7 @@ static bool flush(struct walk *w)
     return !w->writes || transfer(w, w->begin, w->window, bytes);
 }
 
-/* reach returns where `bytes` bytes of the file are in the window. NULL: they cannot be read. */
+/* reach returns the address in the window of `bytes` bytes of the file; NULL: a read failed. */
 static uint8_t *reach(struct walk *w, uint64_t at, uint64_t bytes)
 {
     if (w->writes) {
@@ -98,18 +98,18 @@ static uint8_t *reach(struct walk *w, uint64_t at, uint64_t bytes)
     return w->window + (at - w->begin);
 }
 
-/* exchange moves neighbouring elements between memory and the window. */
+/* exchange moves contiguous elements between memory and the window. */
 static void exchange(const struct walk *w, uint8_t *memory, uint8_t *window, uint64_t count)
 {
     if (!w->form)
         memcpy(w->writes ? window : memory, w->writes ? memory : window, count * w->step);
     else if (w->writes)
-        npy_give(w->npy, memory, count, *w->form, window);
+        npy_encode(w->npy, memory, count, *w->form, window);
     else
-        npy_take(w->npy, window, count, *w->form, memory);
+        npy_decode(w->npy, window, count, *w->form, memory);
 }
 
-/* move_run moves `count` elements that are neighbours in the file. */
+/* move_run moves `count` elements that are contiguous in the file. */
 static bool move_run(struct walk *w, uint64_t at, uint64_t place, uint64_t stride, uint64_t count)
 {
     uint64_t item = w->npy->item;
@@ -133,7 +133,7 @@ static bool move_run(struct walk *w, uint64_t at, uint64_t place, uint64_t strid
 
 /* ---- indices ---- */
 
-/* move_line moves what is owned of a line along the axis that is contiguous in the file. */
+/* move_line moves the owned elements of a line along the axis that is contiguous in the file. */
 static bool move_line(struct walk *w, uint32_t axis, uint64_t at, uint64_t place)
 {
     const struct td_owned *o = &w->shard->owned[axis];
@@ -146,7 +146,7 @@ static bool move_line(struct walk *w, uint32_t axis, uint64_t at, uint64_t place
     return true;
 }
 
-/* move goes through the lines in the order of the file. */
+/* move moves all lines in the order of the file. */
 static bool move(struct walk *w)
 {
     const struct shard *s = w->shard;
@@ -184,7 +184,7 @@ static bool walk(struct walk w)
     w.window = malloc(w.size);
     bool good = w.window && move(&w);
     if (!w.window)
-        snprintf(npy->text, sizeof npy->text, "there is no memory for a piece of the file");
+        snprintf(npy->text, sizeof npy->text, "no memory for a window of the file");
     free(w.window);
     return good;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shard: a rank's part of an array, as a layout deals it out, between its memory and the .npy file
- * that has the whole array. */
+/* shard: a rank's part of an array by a layout, moved between memory and the .npy file of the whole
+ * array. */
 #ifndef TORUSCTL_SHARD_H
 #define TORUSCTL_SHARD_H
 
@@ -9,18 +9,19 @@
 
 struct shard {
     uint32_t dimensions;
-    bool there; /* the rank has a part, though that may be empty */
+    bool there; /* the rank has a part, which may be empty */
     struct td_owned owned[TD_DIMENSIONS_MAX];
-    uint64_t count[TD_DIMENSIONS_MAX];  /* indices that are owned */
+    uint64_t count[TD_DIMENSIONS_MAX];  /* owned indices */
     uint64_t stride[TD_DIMENSIONS_MAX]; /* elements between neighbours in memory */
     uint64_t elements;
 };
 
+/* shard_of returns the part of a rank. */
 struct shard shard_of(const struct td_layout *layout, uint32_t rank);
-/* shard_alone returns the same memory as an array of its own: its part is all of it. */
+/* shard_alone returns the same memory as an array of its own, all of which is the part. */
 struct shard shard_alone(const struct shard *shard);
-/* shard_read and shard_write move the part between memory and the file: elements as they are in the
- * file, or, unless `form` is NULL, numbers of that form. False with a sentence in npy->text. */
+/* shard_read and shard_write move the part between memory and the file. Memory holds numbers of the
+ * given form; if `form` is NULL, elements as in the file. They return false with npy->text. */
 bool shard_read(const struct shard *shard, int fd, struct npy *npy, const struct npy_form *form,
                 void *memory);
 bool shard_write(const struct shard *shard, int fd, struct npy *npy, const struct npy_form *form,

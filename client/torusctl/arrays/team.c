@@ -16,7 +16,7 @@
 #include "model/layout_text.h"
 #include "partial_file.h"
 
-/* The layout of the largest job, and what it is read with. */
+/* Room for the layout of the largest job and for the parser. */
 enum { LAYOUT_BYTES = 8 << 20 };
 
 void team_complain(struct team *t, const char *format, ...)
@@ -49,7 +49,7 @@ bool team_open(struct team *t, const char *command, int *code)
 int team_end(struct team *t)
 {
     if (t->failed && !t->text[0] && torus_rank(t->world) == 0)
-        team_complain(t, "another rank has failed, and says why");
+        team_complain(t, "another rank has failed; see its message");
     if (t->text[0])
         fprintf(stderr, "torusctl %s: %s\n", t->command, t->text);
     torus_close(t->context);
@@ -87,7 +87,7 @@ bool team_shard(struct team *t, const char *option, const char *text, const stru
     struct td_arena *arena = td_arena_create(LAYOUT_BYTES);
     bool good = arena && read_shard(t, option, text, npy, bytes, shard, arena);
     if (!arena)
-        team_complain(t, "there is no memory for the layouts");
+        team_complain(t, "no memory for the layouts");
     td_arena_destroy(arena);
     return good;
 }
@@ -101,7 +101,7 @@ void team_check_output(struct team *t, const char *out)
     const char *slash = strrchr(out, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
     if (stat(folder, &st) != 0)
-        team_complain(t, "%.300s cannot be written: the folder %.300s: %s", out, folder,
+        team_complain(t, "cannot write %.300s: the folder %.300s: %s", out, folder,
                       strerror(errno));
     else if (stat(out, &st) == 0 && !S_ISREG(st.st_mode))
         team_complain(t, "%.300s is %s: the output must be a regular file, or new", out,
@@ -114,17 +114,18 @@ static uint32_t random_number(void)
     return getrandom(&number, sizeof number, 0) == sizeof number ? number : (uint32_t)getpid();
 }
 
-/* begin_part: all agree on rank 0's number, so that two jobs never share a file. */
+/* begin_part sets the name of the partial file with rank 0's random number, so that two jobs never
+ * share a file. */
 static void begin_part(struct team *t, const char *out)
 {
     uint32_t nonce = random_number();
     if (torus_broadcast(t->world, &nonce, sizeof nonce, TORUS_BYTE, 0) != TORUS_OK)
         team_complain(t, "%s", torus_last_error(t->context));
     else if (!partial_file_begin(out, nonce))
-        team_complain(t, "the output's name is too long");
+        team_complain(t, "the name of the output is too long");
 }
 
-/* create_output makes file beside the output, of its final size. */
+/* create_output creates the partial file beside the output, with its final size. */
 static int create_output(struct team *t, const char *out, struct npy *file)
 {
     partial_file_sweep(out);
@@ -132,7 +133,7 @@ static int create_output(struct team *t, const char *out, struct npy *file)
     if (fd < 0)
         team_complain(t, "%s", file->text);
     else if (!partial_file_hold(fd))
-        team_complain(t, "another job took the temporary file for one that was left behind");
+        team_complain(t, "another job removed the temporary file: run the command again");
     return fd;
 }
 
@@ -150,7 +151,7 @@ static int open_output(struct team *t, struct npy *file)
         team_complain(t, "%s", made.text);
     else
         close(read_fd);
-    file->data = made.data; /* where its elements begin */
+    file->data = made.data; /* position of the elements */
     return fd;
 }
 
@@ -164,7 +165,8 @@ static void write_together(struct team *t, const char *out, struct npy *file, te
         fd = open_output(t, file);
     if (well && !t->text[0] && !write(me, fd, file))
         team_complain(t, "%s", file->text);
-    int held = first && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1; /* until it has its name */
+    int held = first && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0)
+                                : -1; /* keeps the lock until the file has its final name */
     if (fd >= 0 && close(fd) != 0)
         team_complain(t, "%s", strerror(errno));
     if (well && team_agree(t)) {
@@ -192,7 +194,7 @@ void team_write_own(struct team *t, const char *out, const struct npy *like, tea
     struct npy file = *like;
     int fd = -1;
     if (out && !partial_file_begin(out, random_number()))
-        team_complain(t, "the output's name is too long");
+        team_complain(t, "the name of the output is too long");
     else if (out)
         fd = create_output(t, out, &file);
     if (fd >= 0 && !t->text[0] && !write(me, fd, &file))
@@ -205,7 +207,7 @@ void team_write_own(struct team *t, const char *out, const struct npy *like, tea
     team_agree(t);
 }
 
-/* ---- what is told ---- */
+/* ---- report ---- */
 
 static void place(const struct team *t, char *text, size_t size)
 {
@@ -217,7 +219,7 @@ static void place(const struct team *t, char *text, size_t size)
     snprintf(text, size, "node %u (%s), rank %u", torus_node(t->context), at, torus_rank(t->world));
 }
 
-void team_tell(const struct team *t, const struct team_report *r)
+void team_print_report(const struct team *t, const struct team_report *r)
 {
     double most[16];
     char where[200];
@@ -238,7 +240,7 @@ void team_tell(const struct team *t, const struct team_report *r)
         printf(" %s %.1f ms%s", r->phases[p], 1e3 * most[p], p + 1 < r->count ? "," : "\n");
 }
 
-void team_tell_json(const struct team *t, const struct team_report *r)
+void team_print_report_json(const struct team *t, const struct team_report *r)
 {
     static const char *const sides[] = {"from", "to"};
     json_t *seconds = json_object();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* team: the ranks of a job at one piece of work: all go on or all stop, each with its own sentence,
- * and a file that they write together is there whole or not at all.
+/* team: the ranks of a job that work on one command together. All ranks continue or all stop, each
+ * with its own sentence. A file that they write together appears complete or not at all.
  * Owns: the context, once opened. */
 #ifndef TORUSCTL_TEAM_H
 #define TORUSCTL_TEAM_H
@@ -17,39 +17,39 @@ struct team {
     const char *command;
     torus_context *context;
     torus_group *world;
-    bool failed;     /* some rank has */
-    char text[1200]; /* this rank's complaint */
+    bool failed;     /* on some rank */
+    char text[1200]; /* the sentence of this rank's error */
 };
 
-/* team_complain keeps the first complaint. */
+/* team_complain records an error of this rank; the first one is kept. */
 void team_complain(struct team *team, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* team_agree tells all ranks whether all are well. Collective. */
+/* team_agree returns true on all ranks if no rank has an error. Collective. */
 bool team_agree(struct team *team);
-/* team_open opens the context. False: *code says how to exit. */
+/* team_open opens the context. It returns false with the exit code in *code. */
 bool team_open(struct team *team, const char *command, int *code);
-/* team_end says what went wrong, closes the context and returns the exit code. */
+/* team_end prints the error, closes the context and returns the exit code. */
 int team_end(struct team *team);
 
-/* team_shard reads a layout of the array: what this rank has by it, in elements of `bytes`. What is
- * wrong is the same everywhere, so that one rank complains, of --`option`. */
+/* team_shard reads a layout of the array and sets the part of this rank, in elements of `bytes`.
+ * All ranks find the same error; one rank reports it, for --`option`. */
 bool team_shard(struct team *team, const char *option, const char *text, const struct npy *npy,
                 size_t bytes, struct shard *shard);
 
-/* team_check_output: a result takes its name from what is there, so that must be a file or nothing.
- */
+/* team_check_output reports an error unless `out` is a regular file or does not exist: the result
+ * replaces it. */
 void team_check_output(struct team *team, const char *out);
-/* team_write makes the file `out` of such elements and shape; every rank's `write` puts its part
- * there, false with a sentence in file->text. Collective. */
+/* team_write creates the file `out` with the element type and shape of `like`. `write` of each rank
+ * writes its part; it returns false with a sentence in file->text. Collective. */
 typedef bool team_write_fn(void *me, int fd, struct npy *file);
 void team_write(struct team *team, const char *out, const struct npy *like, team_write_fn *write,
                 void *me);
 
-/* team_write_own makes a file of each rank's own, or none where `out` is NULL. Collective. */
+/* team_write_own creates one file per rank; `out` NULL: none for this rank. Collective. */
 void team_write_own(struct team *team, const char *out, const struct npy *like,
                     team_write_fn *write, void *me);
 
-/* struct team_report: what a rank had before and after, and how long each phase took. */
+/* struct team_report: sizes of a rank's parts before and after, and the time of each phase. */
 struct team_report {
     uint64_t elements[2];
     size_t bytes[2]; /* of an element */
@@ -57,9 +57,9 @@ struct team_report {
     const double *seconds;
     int count;
 };
-/* team_tell prints that, and rank 0 what each phase took where it took longest; team_tell_json
- * prints it as an object in a line. Collective. */
-void team_tell(const struct team *team, const struct team_report *report);
-void team_tell_json(const struct team *team, const struct team_report *report);
+/* team_print_report prints the report; rank 0 also prints the time of each phase on the slowest
+ * rank. team_print_report_json prints it as one JSON object on a line. Collective. */
+void team_print_report(const struct team *team, const struct team_report *report);
+void team_print_report_json(const struct team *team, const struct team_report *report);
 
 #endif

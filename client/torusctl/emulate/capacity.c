@@ -8,7 +8,7 @@
 #include "torusctl/torusctl.h"
 #include "base/quantity.h"
 
-/* directed_links counts the links of a torus, each direction by itself. */
+/* directed_links returns the number of links of a torus, counting both directions. */
 static uint64_t directed_links(const struct td_topology *t)
 {
     uint64_t links = 0;
@@ -19,10 +19,10 @@ static uint64_t directed_links(const struct td_topology *t)
     return links;
 }
 
-/* copy_rate measures for some 30 ms what memcpy moves, in bytes a second; 0 without memory. */
+/* copy_rate measures memcpy for about 30 ms, in bytes per second; 0 if there is no memory. */
 static double copy_rate(void)
 {
-    enum { BYTES = 16 << 20, PIECE = 1 << 18 }; /* beyond most caches; a packet */
+    enum { BYTES = 16 << 20, PIECE = 1 << 18 }; /* larger than most caches; a packet */
     char *from = malloc(BYTES), *to = malloc(BYTES);
     double begun = 0, passed = 0, copied = 0;
     if (from && to) {
@@ -31,7 +31,7 @@ static double copy_rate(void)
         for (begun = ctl_seconds(); passed < 0.03; passed = ctl_seconds() - begun) {
             for (size_t at = 0; at < BYTES; at += PIECE)
                 memcpy(to + at, from + at, PIECE);
-            from[0] = to[BYTES - 1]; /* the copies are needed */
+            from[0] = to[BYTES - 1]; /* keeps the compiler from removing the copies */
             copied += BYTES;
         }
     }

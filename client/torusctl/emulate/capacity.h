@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capacity: whether this machine can play links of a rate. What emulated links carry is copied in
- * one memory, several times over; only when that costs little are they as fast as they say. */
+/* capacity: check that this machine is fast enough for emulated links of a rate. The data of all
+ * links is copied several times in one memory; the rate is exact only if that is a small load. */
 #ifndef TORUSCTL_CAPACITY_H
 #define TORUSCTL_CAPACITY_H
 
@@ -8,8 +8,8 @@
 
 #include "model/topology.h"
 
-/* ctl_links_fit: whether links of `rate` bytes a second in each direction take no more than a fifth
- * of what the machine copies; else false with the sentence in text. */
+/* ctl_links_fit returns true if links of `rate` bytes per second in each direction need at most a
+ * fifth of this machine's memory copy rate. Else it writes the sentence to text. */
 bool ctl_links_fit(const struct td_topology *topology, uint64_t rate, char *text, size_t bytes);
 
 #endif

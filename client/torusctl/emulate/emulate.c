@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl emulate: daemons, ranks, and nothing left behind.
+/* torusctl emulate: daemons and ranks of a torus on this machine.
  *
- * Every daemon reads from a pipe that this process, the keeper, holds, and stops at its end; a
- * janitor sees to the rest. So however this process or the janitor ends, kill -9 included, all
- * goes. */
+ * This process, the keeper, holds a pipe that every daemon watches; a daemon stops when the pipe
+ * closes. The janitor (janitor.h) ends all other processes. Therefore nothing remains, even if this
+ * process or the janitor is killed with SIGKILL. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -36,7 +36,7 @@ enum {
     STOP_SECONDS = 10,
 };
 
-struct stream { /* output of a rank, passed on by lines */
+struct stream { /* output of a rank, printed line by line */
     int fd;
     FILE *to;
     char line[LINE_BYTES];
@@ -57,18 +57,18 @@ struct emulation {
     int settings_count;
     char **command;
     char folder[64], job[32], daemon[PATH_MAX];
-    int life[2]; /* the pipe that the daemons watch */
+    int life[2]; /* pipe that the daemons watch */
     struct janitor janitor;
     int notify;
     unsigned base_port;
-    pid_t *daemons; /* the janitor's list */
+    pid_t *daemons; /* list in memory shared with the janitor */
     struct rank *rank;
     uint32_t running;
     int code;
     int signals;
     int interrupted;
-    bool served;      /* all daemons came to be ready */
-    bool daemon_lost; /* one ended by itself */
+    bool served;      /* all daemons have been ready */
+    bool daemon_lost; /* a daemon ended by itself */
 };
 
 /* ---- options ---- */
@@ -78,20 +78,20 @@ static const char *number(const char *text, uint32_t *value)
     char *end = NULL;
     unsigned long n = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || n == 0 || n > TD_JOB_RANKS_MAX)
-        return "a number of ranks is 1 to 16384";
+        return "the number of ranks must be 1 to 16384";
     *value = (uint32_t)n;
     return NULL;
 }
 
-/* add_setting keeps a line of the daemons' configuration. */
+/* add_setting adds a line to the daemons' configuration. It returns NULL or the error. */
 static const char *add_setting(struct emulation *e, const char *key, const char *value)
 {
     char *setting = NULL;
     if (e->settings_count == SETTINGS_MAX)
-        return "there are too many settings";
+        return "at most 64 settings";
     if (asprintf(&setting, "%s%s", key, value) < 0)
-        return "no memory";
-    /* without blanks around '=', so that a key is known by its first letters */
+        return "no memory for a setting";
+    /* remove blanks around '=', so that is_set can compare keys */
     char *to = strpbrk(setting, " \t="), *from = to;
     if (to) {
         from += strspn(from, " \t");
@@ -138,22 +138,22 @@ static const char *parse_option(struct emulation *e, int argc, char **argv, int 
     }
     if (strcmp(name, "--transport") == 0) {
         e->tcp = strcmp(value, "tcp") == 0;
-        return e->tcp || strcmp(value, "ipc") == 0 ? NULL : "--transport is ipc or tcp";
+        return e->tcp || strcmp(value, "ipc") == 0 ? NULL : "--transport must be ipc or tcp";
     }
     if (strcmp(name, "--set") == 0) {
         if (!strchr(value, '.') || !strchr(value, '='))
-            return "--set takes SECTION.KEY=VALUE";
+            return "--set needs SECTION.KEY=VALUE";
         return add_setting(e, "", value);
     }
     if (strcmp(name, "--fabric") == 0) {
         if (strcmp(value, "direct") != 0 && strcmp(value, "routed") != 0)
-            return "--fabric is direct or routed";
+            return "--fabric must be direct or routed";
         return add_setting(e, "torus.fabric=", value);
     }
     if (strcmp(name, "--link-rate") == 0) {
         uint64_t rate = 0;
         if (!td_quantity_parse_rate(value, &rate))
-            return "--link-rate takes bytes a second, such as 5MB/s";
+            return "--link-rate needs bytes per second, such as 5MB/s";
         return add_setting(e, "torus.link_rate=", value);
     }
     if (strcmp(name, "--link-latency") == 0)
@@ -171,27 +171,27 @@ static const char *parse(struct emulation *e, int argc, char **argv)
         if (argv[i][0] != '-' && !shape)
             shape = argv[i];
         else if (argv[i][0] != '-')
-            return "one shape; the command comes after --";
+            return "expected one shape, then -- and the command";
         else if ((wrong = parse_option(e, argc, argv, &i)))
             return wrong;
     }
     if (!shape)
-        return "a shape is needed, such as 3x3";
+        return "missing shape, such as 3x3";
     if (td_topology_parse(&e->topology, shape, &position, &why) != TD_OK) {
         snprintf(text, sizeof text, "shape %s, character %zu: %s", shape, position + 1, why);
         return text;
     }
     if (i + 1 >= argc)
-        return "a command is needed after --";
+        return "missing command after --";
     e->command = argv + i + 1;
     uint32_t nodes = e->topology.nodes;
     if (e->ranks == 0)
         e->ranks = e->ranks_per_node ? e->ranks_per_node * nodes : nodes;
     if ((is_set(e, "torus.link_rate") || is_set(e, "torus.link_latency")) &&
         !is_set(e, "torus.fabric"))
-        return "--link-rate and --link-latency are of links of a torus: give --fabric routed, too";
+        return "--link-rate and --link-latency need --fabric routed";
     if (e->ranks > TD_JOB_RANKS_MAX)
-        return "a number of ranks is 1 to 16384";
+        return "the number of ranks must be 1 to 16384";
     if (e->ranks_per_node && e->ranks > e->ranks_per_node * nodes) {
         snprintf(text, sizeof text, "%u ranks do not fit on %u nodes with %u each", e->ranks, nodes,
                  e->ranks_per_node);
@@ -213,7 +213,7 @@ static uint32_t node_of(const struct emulation *e, uint32_t rank)
     return nodes - 1;
 }
 
-/* ---- the folder ---- */
+/* ---- folder ---- */
 
 static void endpoint(const struct emulation *e, uint32_t node, char *text, size_t bytes)
 {
@@ -223,7 +223,8 @@ static void endpoint(const struct emulation *e, uint32_t node, char *text, size_
         snprintf(text, bytes, "ipc://%s/p%u", e->folder, node);
 }
 
-/* Daemons that share a machine would measure at each other's cost. */
+/* write_settings writes the settings of the command line, and defaults for an emulation: daemons on
+ * one machine would disturb each other's measurements. */
 static void write_settings(const struct emulation *e, FILE *f)
 {
     if (!is_set(e, "node.state_directory"))
@@ -275,19 +276,19 @@ static bool write_configs(const struct emulation *e)
     return true;
 }
 
-static bool port_is_free(unsigned port)
+static bool port_is_unused(unsigned port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool is_free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    bool unused = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
     close(fd);
-    return is_free;
+    return unused;
 }
 
-/* choose_ports looks for two free ones a node in a row, below those the kernel gives out. */
+/* choose_ports finds consecutive unused ports, two per node, below the kernel's ephemeral ports. */
 static bool choose_ports(struct emulation *e)
 {
     enum { FIRST = 10000, END = 32768, TRIES = 100 };
@@ -297,7 +298,7 @@ static bool choose_ports(struct emulation *e)
             random = (unsigned)getpid() + (unsigned)i * 1000;
         e->base_port = FIRST + random % (END - FIRST - ports);
         unsigned port = 0;
-        while (port < ports && port_is_free(e->base_port + port))
+        while (port < ports && port_is_unused(e->base_port + port))
             port++;
         if (port == ports)
             return true;
@@ -308,7 +309,7 @@ static bool choose_ports(struct emulation *e)
 
 /* ---- processes ---- */
 
-/* restore_signals gives a child what this process was given. */
+/* restore_signals resets the signal handling of a child. */
 static void restore_signals(void)
 {
     sigset_t none;
@@ -325,7 +326,7 @@ static pid_t start_daemon(struct emulation *e, uint32_t node)
         return pid;
     char config[128], log[128], fd[16], notify[128];
     restore_signals();
-    setpgid(0, 0); /* a terminal's interrupt is for the ranks */
+    setpgid(0, 0); /* an interrupt from the terminal goes to the ranks only */
     snprintf(config, sizeof config, "%s/c%u", e->folder, node);
     snprintf(log, sizeof log, "%s/l%u", e->folder, node);
     snprintf(fd, sizeof fd, "%d", e->life[0]);
@@ -371,7 +372,8 @@ static int open_notify(const struct emulation *e)
     return -1;
 }
 
-/* ended_daemon returns a node whose daemon has ended, or UINT32_MAX. */
+/* ended_daemon returns the node of the daemon that had this pid, and marks it as ended; UINT32_MAX
+ * if no daemon had it. */
 static uint32_t ended_daemon(struct emulation *e, pid_t pid)
 {
     for (uint32_t n = 0; n < e->topology.nodes; n++)
@@ -382,8 +384,8 @@ static uint32_t ended_daemon(struct emulation *e, pid_t pid)
     return UINT32_MAX;
 }
 
-/* all_alive says which daemon has ended before it was ready; the others often have the same reason.
- */
+/* all_alive returns false if a daemon has ended before it was ready. It prints the log of the first
+ * one only, because the others often have the same reason. */
 static bool all_alive(struct emulation *e)
 {
     pid_t pid = 0;
@@ -393,7 +395,8 @@ static bool all_alive(struct emulation *e)
         if (node == UINT32_MAX)
             continue;
         if (all) {
-            fprintf(stderr, "torusctl: the daemon of node %u did not start\n", node);
+            fprintf(stderr, "torusctl: the daemon of node %u did not start; its log ends with:\n",
+                    node);
             show_log(e, node);
         }
         all = false;
@@ -465,7 +468,7 @@ static bool start_rank(struct emulation *e, uint32_t i)
         }
         int nothing = i > 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
         if (nothing >= 0)
-            dup2(nothing, 0); /* one process can read the input */
+            dup2(nothing, 0); /* only rank 0 reads standard input */
         snprintf(socket_path, sizeof socket_path, "%s/s%u", e->folder, r->node);
         setenv("TORUS_SOCKET", socket_path, 1);
         setenv("TORUS_JOB", e->job, 1);
@@ -488,7 +491,7 @@ static bool start_rank(struct emulation *e, uint32_t i)
         r->pid = 0;
         return false;
     }
-    setpgid(r->pid, r->pid); /* here too, so that a signal finds the group */
+    setpgid(r->pid, r->pid); /* in both processes, so that the group exists before any signal */
     e->running++;
     return true;
 }
@@ -504,7 +507,8 @@ static void print_line(struct stream *s, uint32_t rank)
     s->length = 0;
 }
 
-static void pass_on(struct stream *s, uint32_t rank)
+/* forward prints the complete lines of a stream, each after its rank. */
+static void forward(struct stream *s, uint32_t rank)
 {
     char bytes[4096];
     ssize_t size = read(s->fd, bytes, sizeof bytes);
@@ -550,7 +554,7 @@ static void reap(struct emulation *e)
         for (uint32_t i = 0; i < e->ranks; i++) {
             if (e->rank[i].pid != pid)
                 continue;
-            kill(-pid, SIGKILL); /* what the rank itself has left behind */
+            kill(-pid, SIGKILL); /* remaining children of the rank */
             e->rank[i].pid = 0;
             e->running--;
             if (e->code == 0)
@@ -559,7 +563,8 @@ static void reap(struct emulation *e)
     }
 }
 
-static void take_signal(struct emulation *e)
+/* handle_signal passes a signal to the ranks; the second one kills them. */
+static void handle_signal(struct emulation *e)
 {
     struct signalfd_siginfo info;
     if (read(e->signals, &info, sizeof info) != sizeof info)
@@ -585,9 +590,9 @@ static bool is_ours(const struct emulation *e, pid_t pid)
     return false;
 }
 
-/* kill_strays ends what ranks have left behind in groups of their own: being the subreaper, this
- * process has become their parent. Their own children follow with their SIGCHLD. */
-static void kill_strays(const struct emulation *e)
+/* kill_orphans kills processes that ranks have left in other process groups. As the subreaper, this
+ * process has become their parent. Their children become its children in turn. */
+static void kill_orphans(const struct emulation *e)
 {
     FILE *f = fopen("/proc/thread-self/children", "re");
     int pid = 0;
@@ -617,16 +622,16 @@ static void run(struct emulation *e)
             continue;
         for (uint32_t i = 0; i < 2 * e->ranks; i++)
             if (p[i + 1].fd >= 0 && p[i + 1].revents)
-                pass_on(&e->rank[i / 2].stream[i % 2], i / 2);
+                forward(&e->rank[i / 2].stream[i % 2], i / 2);
         if (p[0].revents)
-            take_signal(e);
+            handle_signal(e);
         if (!e->running)
-            kill_strays(e); /* they may hold the pipes */
+            kill_orphans(e); /* they may hold the pipes open */
     }
     free(p);
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static uint32_t daemons_left(const struct emulation *e)
 {
@@ -660,9 +665,9 @@ static void reap_stopped(struct emulation *e, bool killed)
 
 static void stop_all(struct emulation *e)
 {
-    reap(e); /* what has ended until now was not told to */
+    reap(e); /* processes that have ended by now were not asked to stop */
     signal_ranks(e, SIGKILL);
-    kill_strays(e);
+    kill_orphans(e);
     kill_daemons(e, SIGTERM);
     double until = ctl_seconds() + STOP_SECONDS;
     bool killed = false;
@@ -671,7 +676,7 @@ static void stop_all(struct emulation *e)
         struct signalfd_siginfo info;
         double left = until - ctl_seconds();
         if (left <= 0 && !killed) {
-            fprintf(stderr, "torusctl: %u daemons did not stop and were killed\n", daemons_left(e));
+            fprintf(stderr, "torusctl: killed %u daemons that did not stop\n", daemons_left(e));
             kill_daemons(e, SIGKILL);
             killed = true;
         }
@@ -685,7 +690,7 @@ static void stop_all(struct emulation *e)
     janitor_clean_up(&e->janitor);
 }
 
-/* find_daemon looks beside torusctl, where it is installed, and in PATH. */
+/* find_daemon looks for torusd beside torusctl, in ../sbin, and in PATH. */
 static bool find_daemon(struct emulation *e)
 {
     if (e->daemon[0])
@@ -721,7 +726,8 @@ static void prepare_signals(struct emulation *e)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* prepare makes all that the processes need; the janitor comes first after the folder. */
+/* prepare creates the folder, the janitor, the pipe and the configurations. It returns false with
+ * errno. */
 static bool prepare(struct emulation *e)
 {
     e->rank = calloc(e->ranks, sizeof *e->rank);
@@ -744,7 +750,8 @@ static bool prepare(struct emulation *e)
     return false;
 }
 
-/* can_carry: links that this machine cannot play as fast as they are said to be would mislead. */
+/* can_carry returns false, with a message, if this machine is too slow for the link rate: the
+ * measured times would mislead. */
 static bool can_carry(const struct emulation *e)
 {
     static const char key[] = "torus.link_rate=";
@@ -768,7 +775,8 @@ int ctl_emulate(int argc, char **argv)
     if (wrong)
         return ctl_usage("emulate", wrong);
     if (!find_daemon(&e)) {
-        fprintf(stderr, "torusctl: torusd is not beside torusctl: name it with --daemon PATH\n");
+        fprintf(stderr,
+                "torusctl: cannot find torusd beside torusctl or in PATH: give --daemon PATH\n");
         return EXIT_FAILED;
     }
     if (!can_carry(&e))
@@ -781,7 +789,7 @@ int ctl_emulate(int argc, char **argv)
     for (uint32_t n = 0; n < e.topology.nodes; n++)
         e.daemons[n] = start_daemon(&e, n);
     bool good = e.served = wait_ready(&e);
-    close(e.notify); /* nobody reads it from now on: the daemons must not wait for that */
+    close(e.notify); /* no reader from now on: a daemon must not block on a full socket */
     for (uint32_t i = 0; good && i < e.ranks; i++)
         good = start_rank(&e, i);
     if (good)

@@ -17,7 +17,7 @@
 
 enum { GRACE_SECONDS = 10, INHERITED_MAX = 64, LOOK_NS = 100000000 };
 
-/* Children that this process had before, from a shell that called exec: they are not ours to end.
+/* Children that this process had before main(), from a shell that called exec. They are not killed.
  */
 static pid_t inherited[INHERITED_MAX];
 static size_t inherited_count;
@@ -57,8 +57,8 @@ static bool is_among(pid_t pid, const pid_t *list, size_t count)
     return false;
 }
 
-/* kill_children kills all but daemons that have time left, and returns how many children there are.
- */
+/* kill_children kills all children except daemons within their time limit, and returns the number
+ * of children. */
 static unsigned kill_children(const struct janitor *j, bool spare)
 {
     unsigned found = 0;
@@ -105,7 +105,7 @@ bool janitor_init(struct janitor *j, const char *folder, uint32_t daemons)
     return j->daemons != NULL;
 }
 
-/* ended waits for a signal, passes it on, and says whether the keeper has ended. */
+/* ended waits for a signal and forwards it. It returns true if the keeper has ended. */
 static bool ended(const sigset_t *signals, pid_t keeper, int *status)
 {
     int number = sigwaitinfo(signals, NULL);
@@ -117,15 +117,15 @@ static bool ended(const sigset_t *signals, pid_t keeper, int *status)
     return false;
 }
 
-/* watch is the janitor's life. */
+/* watch is the main loop of the janitor; it does not return. */
 static _Noreturn void watch(const struct janitor *j, const sigset_t *signals, pid_t keeper)
 {
     int status = 0;
     while (!ended(signals, keeper, &status))
         continue;
     if (WIFEXITED(status))
-        exit(WEXITSTATUS(status)); /* it has cleaned up */
-    fprintf(stderr, "torusctl: the emulation ended by signal %d\n", WTERMSIG(status));
+        exit(WEXITSTATUS(status)); /* the keeper has cleaned up */
+    fprintf(stderr, "torusctl: signal %d ended the emulation\n", WTERMSIG(status));
     janitor_clean_up(j);
     exit(128 + WTERMSIG(status));
 }
@@ -138,7 +138,7 @@ bool janitor_fork(const struct janitor *j)
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, JANITOR_LOST); /* until the keeper looks at its signals */
+    sigaddset(&signals, JANITOR_LOST); /* blocked until the keeper reads its signalfd */
     sigprocmask(SIG_BLOCK, &signals, &before);
     remember_inherited();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -153,8 +153,8 @@ bool janitor_fork(const struct janitor *j)
         return false;
     }
     inherited_count = 0;
-    setpgid(0, 0);            /* a terminal's interrupt comes from the janitor, once */
-    signal(SIGTTOU, SIG_IGN); /* this process writes from the background */
+    setpgid(0, 0);            /* the janitor forwards the terminal's interrupt, once */
+    signal(SIGTTOU, SIG_IGN); /* the keeper writes to the terminal from the background */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, JANITOR_LOST);
     if (getppid() != janitor)

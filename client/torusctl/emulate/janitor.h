@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* janitor: two processes that clean up after each other, so that nothing is left however one of
- * them ends, kill -9 included. The janitor is the process that was called; its child, the keeper,
- * starts all the others. Both are subreapers: processes whose parents have died become their
- * children, whatever sessions, groups or environments they have made for themselves. The janitor
- * passes signals on, and ends what is left when the keeper was killed; the keeper ends all when the
- * janitor was. Borrows: the folder's name, and the daemons' list, which is in memory that both
- * share. */
+/* janitor: two processes that clean up after each other, even if one of them is killed with
+ * SIGKILL.
+ *
+ * The janitor is the process that the user called. Its child, the keeper, starts all others. Both
+ * are subreapers: a process whose parent has died becomes their child, whatever session, process
+ * group or environment it has. The janitor forwards signals, and ends the remaining processes if
+ * the keeper is killed. The keeper ends all processes if the janitor is killed. Borrows: the name
+ * of the folder. Owns: the list of daemons, in memory that both processes share. */
 #ifndef TORUSCTL_JANITOR_H
 #define TORUSCTL_JANITOR_H
 
@@ -18,17 +19,18 @@
 enum { JANITOR_LOST = SIGUSR1 };
 
 struct janitor {
-    const char *folder; /* of files, without folders in it */
-    pid_t *daemons;     /* [count], 0 for one that has ended; shared by both processes */
+    const char *folder; /* contains files only */
+    pid_t *daemons;     /* [count], shared by both processes; 0: has ended */
     uint32_t count;
 };
 
+/* janitor_init allocates the list of daemons and makes this process a subreaper. */
 bool janitor_init(struct janitor *janitor, const char *folder, uint32_t daemons);
-/* janitor_fork returns in the keeper. The caller stays behind as the janitor and exits with the
- * keeper's code. False, with errno, when there can be no keeper. */
+/* janitor_fork returns true in the keeper. The calling process becomes the janitor and exits with
+ * the keeper's code. It returns false with errno if it cannot start the keeper. */
 bool janitor_fork(const struct janitor *janitor);
-/* janitor_clean_up ends all children of this process, and theirs, and removes the folder. Daemons
- * end by themselves when nobody holds their pipe, and have some time for that. */
+/* janitor_clean_up ends all descendants of this process and removes the folder. Daemons end by
+ * themselves when their pipe closes; it gives them some time for that. */
 void janitor_clean_up(const struct janitor *janitor);
 
 #endif

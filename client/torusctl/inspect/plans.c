@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl plans: the plans of 1-D transforms that the node's daemon has. */
+/* torusctl plans: the plans of 1-D transforms in the node's daemon. */
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "libtorus/status.h"
 #include "torusctl/torusctl.h"
 
-/* struct number_field: a number of the row as it is called in the JSON form. */
+/* struct number_field: JSON key of a number of a row. */
 static const struct number_field {
     const char *name;
     uint32_t which;
@@ -57,7 +57,7 @@ static json_t *row_json(const struct td_status_row *row)
     return plan;
 }
 
-/* ---- for people ---- */
+/* ---- table ---- */
 
 static json_int_t get(const json_t *plan, const char *name)
 {
@@ -88,7 +88,7 @@ static void age_text(json_int_t s, char *text, size_t size)
     snprintf(text, size, "%lld%c", (long long)(s / units[i].seconds), units[i].unit);
 }
 
-/* Columns: a two-loop batch as 4 x 16, a stride that changes as 1 > 64. */
+/* Columns. A two-loop batch is 4 x 16; a stride that differs before and after is 1 > 64. */
 enum {
     KIND,
     LENGTH,
@@ -156,7 +156,7 @@ static void print_table(const json_t *plans)
     scols_unref_table(t);
 }
 
-/* ---- the daemon's answer ---- */
+/* ---- reply of the daemon ---- */
 
 static int by_uses(const void *a, const void *b)
 {
@@ -164,7 +164,7 @@ static int by_uses(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* sorted returns the plans in another list, those used most first, and frees this one. */
+/* sorted returns a new list of the plans, most used first, and frees this list. */
 static json_t *sorted(json_t *plans)
 {
     size_t count = json_array_size(plans);
@@ -180,7 +180,7 @@ static json_t *sorted(json_t *plans)
     return list;
 }
 
-/* collect asks for all pages; NULL on an error. */
+/* collect returns all plans; NULL on an error. */
 static json_t *collect(torus_context *c)
 {
     static struct td_reply reply;

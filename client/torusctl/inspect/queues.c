@@ -16,7 +16,7 @@
 enum { DIRECTION_BYTES = 16, CHANNELS = TD_CHANNELS };
 static const char *const channels[CHANNELS] = {"adaptive 0", "adaptive 1", "escape"};
 
-/* direction_text writes 0+ for the way up in dimension 0. */
+/* direction_text writes a direction: 0+ is up in dimension 0. */
 static void direction_text(char *text, uint32_t direction)
 {
     snprintf(text, DIRECTION_BYTES, "%u%c", direction / 2, direction % 2 ? '-' : '+');
@@ -73,7 +73,7 @@ static json_t *link_json(const struct td_status_row *row)
                      number(row, TD_WAY_RESUMES));
 }
 
-/* collect asks for all pages; NULL on an error. */
+/* collect returns the router and its links; NULL on an error. */
 static json_t *collect(torus_context *c)
 {
     json_t *all = NULL;
@@ -96,14 +96,14 @@ static json_t *collect(torus_context *c)
     return all;
 }
 
-/* ---- for people ---- */
+/* ---- tables ---- */
 
 static json_int_t get(const json_t *object, const char *name)
 {
     return json_integer_value(json_object_get(object, name));
 }
 
-/* list_text writes the numbers of a list as 2 0 1. */
+/* list_text writes a list of numbers as 2 0 1. */
 static void list_text(char *text, size_t bytes, const json_t *list)
 {
     size_t length = 0;

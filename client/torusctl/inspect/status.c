@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl status: what the node's daemon sees; torusctl ops: the operations in flight alone. */
+/* torusctl status: the state of the node's daemon. torusctl ops: its operations in flight. */
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@ static const char *const states[] = {"down", "up", "unknown"};
 
 enum { LATE_SECONDS = 10 };
 
-/* What the tables show beyond the JSON form, which is fixed. */
+/* Keys for the tables only; the JSON form does not have them. */
 static const char *const people_only[] = {"error", "program", "phase", "step", "steps", "seat"};
 
-/* text_json: the names of jobs and programs are bytes that need not be UTF-8. */
+/* text_json returns a JSON string; names of jobs and programs need not be valid UTF-8. */
 static json_t *text_json(const char *text)
 {
     char plain[TD_TEXT_MAX] = "";
@@ -25,7 +25,7 @@ static json_t *text_json(const char *text)
     return j ? j : json_string(plain);
 }
 
-/* ranks lists the bits of a row that are `value`. */
+/* ranks returns the list of ranks whose bit in a row is `value`. */
 static json_t *ranks(const struct td_status_row *row, bool value)
 {
     json_t *list = json_array();
@@ -60,7 +60,7 @@ static json_t *row_json(uint32_t section, const struct td_status_row *r)
     }
 }
 
-/* section fetches all pages; NULL on an error. */
+/* section returns all rows of a section; NULL on an error. */
 static json_t *section(torus_context *c, uint32_t which)
 {
     json_t *list = json_array();
@@ -115,7 +115,7 @@ static json_t *collect(torus_context *c)
 
 /* ---- tables ---- */
 
-/* duration writes ns for people: 340ms, 12.5s, 2.5m, 3.0h. */
+/* duration writes a time in ns as 340ms, 12.5s, 2.5m or 3.0h. */
 static void duration(char *text, size_t bytes, json_int_t ns)
 {
     double s = 1e-9 * (double)ns;
@@ -129,7 +129,7 @@ static void duration(char *text, size_t bytes, json_int_t ns)
         snprintf(text, bytes, "%.1fh", s / 3600);
 }
 
-/* rank_runs writes ranks as 0-3,7, and how it goes on when there are too many. */
+/* rank_runs writes ranks as 0-3,7, or 0-3,7 and 5 more. */
 static void rank_runs(char *text, size_t bytes, const json_t *list)
 {
     enum { MOST = 40 };
@@ -149,8 +149,8 @@ static void rank_runs(char *text, size_t bytes, const json_t *list)
     }
 }
 
-/* missing_ranks: processes that take any rank get theirs when all are there, so that fewer may be
- * missing than there are ranks that nobody has: "2 of 0-2". */
+/* missing_ranks writes the missing ranks of a job. A process that joined without a rank receives
+ * one when the job is complete; until then fewer processes are missing than ranks: "2 of 0-2". */
 static void missing_ranks(char *text, size_t bytes, const json_t *job)
 {
     const json_t *list = json_object_get(job, "missing");
@@ -163,7 +163,7 @@ static void missing_ranks(char *text, size_t bytes, const json_t *job)
     rank_runs(text + length, bytes - length, list);
 }
 
-/* is_late: an operation that waits for ranks for longer than anybody should be left guessing. */
+/* is_late returns true if an operation has waited for ranks for LATE_SECONDS. */
 static bool is_late(const json_t *operation)
 {
     return json_array_size(json_object_get(operation, "missing")) &&
@@ -254,7 +254,7 @@ static void print_json(json_t *all)
 
 /* ---- ops ---- */
 
-/* is_in: whether a rank is in a list. */
+/* is_in returns true if a rank is in a list. */
 static bool is_in(const json_t *list, json_int_t rank)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
@@ -263,7 +263,7 @@ static bool is_in(const json_t *list, json_int_t rank)
     return false;
 }
 
-/* add_here gives each operation its ranks on this node: [{rank, pid, program, arrived}]. */
+/* add_here adds to each operation its ranks on this node: [{rank, pid, program, arrived}]. */
 static void add_here(json_t *operations, const json_t *clients)
 {
     for (size_t i = 0; i < json_array_size(operations); i++) {
@@ -297,7 +297,7 @@ static void print_operation(const json_t *o)
     rank_runs(arrived, sizeof arrived, json_object_get(o, "arrived"));
     rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
     printf("\n%s%s: job %s, group %lld, number %lld\n", is_late(o) ? "! " : "",
-           *json_string_value(kind) ? json_string_value(kind) : "not called here yet",
+           *json_string_value(kind) ? json_string_value(kind) : "not called on this node yet",
            json_string_value(json_object_get(o, "job")),
            (long long)json_integer_value(json_object_get(o, "group")),
            (long long)json_integer_value(json_object_get(o, "sequence")));
@@ -340,7 +340,7 @@ static void print_ops(torus_context *c, json_t *all, bool as_json)
         print_operation(json_array_get(operations, i));
 }
 
-/* ---- the commands ---- */
+/* ---- commands ---- */
 
 static void print_status(torus_context *c, json_t *all, bool as_json)
 {
@@ -363,7 +363,7 @@ static void print_status(torus_context *c, json_t *all, bool as_json)
 
 typedef void print_fn(torus_context *c, json_t *all, bool as_json);
 
-/* ask fetches all and prints it. */
+/* ask requests all sections and prints them. */
 static int ask(const char *name, int argc, char **argv, print_fn *print)
 {
     const char *socket = NULL;
