@@ -2,9 +2,9 @@
 /* loop: the event loop of a node. It feeds events to the core, hands the core's actions to the
  * driver, and arms the core's deadline.
  *
- * The parts of the driver (clients, peers, workers) see each other through this header only.
- * Everything here runs on the loop's thread. Workers and ZeroMQ have threads of their own, and they
- * return their results through libuv and sockets.
+ * The parts of the driver (clients, peers, workers) know the loop by this header. driver.c knows
+ * all parts and is above them. Everything here runs on the loop's thread. Workers and ZeroMQ have
+ * threads of their own, and they return their results through libuv and sockets.
  * Owns: the libuv loop, the core, the event queue. Borrows: the configuration, the parts.
  * Invariant: td_core_step is never entered twice. Events that occur while a list of actions is
  * executed wait in the queue. */

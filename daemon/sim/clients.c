@@ -115,7 +115,7 @@ void td_sim_forget(struct td_sim *sim)
         free_replies(&sim->client[i]);
 }
 
-/* ---- for the world ---- */
+/* ---- events ---- */
 
 void client_opened(struct td_sim *sim, uint32_t client)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens, one moment after the other. */
+/* The clock: events in order of time, and the steps of the cores. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { FETCH_NODES_MIN = 32 /* fewer fit a second-level cache */ };
 
-/* passes: whether what was sent in an epoch of the link still comes out of it. */
+/* passes returns true if a message sent in this epoch of the link still arrives. */
 static bool passes(const struct td_sim *sim, const struct event *e)
 {
     const struct end *end = sim->node[e->node].end;
@@ -25,7 +25,7 @@ void sim_answer(struct td_sim *sim, enum td_event_kind kind, uint64_t handle)
     sim->answer[sim->answers++] = (struct answer){kind, handle};
 }
 
-/* feed lets a core take events and does what it asks for. */
+/* feed passes events to a core and executes its actions. */
 static void feed(struct td_sim *sim, uint32_t node, const struct td_event *const *event,
                  uint32_t count)
 {
@@ -39,7 +39,7 @@ static void feed(struct td_sim *sim, uint32_t node, const struct td_event *const
 static void feed_answers(struct td_sim *sim, uint32_t node)
 {
     for (uint32_t fed = 0; fed < sim->answers;) {
-        struct td_event event[SIM_TOGETHER]; /* what is not of its kind is left as it is */
+        struct td_event event[SIM_TOGETHER]; /* fields of other kinds stay unset */
         const struct td_event *list[SIM_TOGETHER];
         uint32_t count = 0;
         for (; fed < sim->answers && count < SIM_TOGETHER; count++, fed++) {
@@ -57,7 +57,7 @@ static void feed_answers(struct td_sim *sim, uint32_t node)
     sim->answers = 0;
 }
 
-/* feed_gathered lets a core take what was gathered for it. */
+/* feed_gathered passes the gathered events to a core. */
 static void feed_gathered(struct td_sim *sim, uint32_t node)
 {
     feed(sim, node, sim->gathered, sim->gathered_count);
@@ -77,8 +77,8 @@ static void wake(struct td_sim *sim, uint32_t node)
     sim_feed(sim, node, &(struct td_event){.kind = TD_EVENT_WAKE});
 }
 
-/* put_wake lets a node wake when its core wants to: at once, where nothing else happens there at
- * this moment, else after what happens. */
+/* put_wake queues the next wake of a node: at once, if the node has no other event at this time,
+ * else after its events. */
 static void put_wake(struct td_sim *sim, uint32_t node)
 {
     struct node *n = &sim->node[node];
@@ -126,12 +126,13 @@ static void message(struct td_sim *sim, struct event *e)
     e->arrival.u.tree.node = e->from;
     e->arrival.u.tree.message = m;
     if (e->size)
-        sim_feed(sim, e->node, &e->arrival); /* there is room for one that is decoded */
+        sim_feed(sim, e->node, &e->arrival); /* sim->decoded has room for one decoded message */
     else
         sim_gather(sim, e->node, &e->arrival);
 }
 
-/* unwrap reads a packet's header and gives its bytes to the node; false: it is not ready. */
+/* unwrap reads a packet's header and stores its bytes at the node. It returns false if its bytes
+ * were not read in time. */
 static bool unwrap(struct td_sim *sim, struct event *e)
 {
     const struct parcel *parcel = e->thing;
@@ -243,7 +244,7 @@ static void happen(struct td_sim *sim, struct event *e)
     case CLIENT_CLOSED:
         client_closed(sim, e->from);
         return;
-    case WAKE: /* never an event to be handled */
+    case WAKE: /* wakes are not events */
         return;
     }
 }
@@ -273,8 +274,8 @@ static void fetch_event(const struct event *e)
         fetch_lines(e, sizeof *e);
 }
 
-/* fetch has the memory of the core whose turn is next come while the one before is at work: with
- * many cores it is in no cache. */
+/* fetch prefetches the memory of the next core while the present core works: with many cores it is
+ * in no cache. */
 static void fetch(const struct td_sim *sim)
 {
     uint32_t node = queue_soon(&sim->queue);
@@ -285,15 +286,15 @@ static void fetch(const struct td_sim *sim)
     unsigned i = 0;
     for (; i < n->long_spans; i++)
         fetch_lines(n->span[i].at, n->span[i].bytes);
-    for (; i < n->spans; i++) { /* without branches that are hard to foresee */
+    for (; i < n->spans; i++) { /* without unpredictable branches */
         const char *at = n->span[i].at;
         __builtin_prefetch(at, 1);
         __builtin_prefetch(at + n->span[i].bytes - 1, 1);
     }
 }
 
-/* step lets the next thing happen, and with it what happens at the same node at that moment, unless
- * that is after `until`. */
+/* step handles the next event and all events of the same node and time. It returns false if the
+ * next event is after `until`. */
 static bool step(struct td_sim *sim, td_time until)
 {
     td_time at = queue_time(&sim->queue);

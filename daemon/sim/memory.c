@@ -34,7 +34,7 @@ void memory_fini(struct td_sim *sim, struct node *n)
 
 uint32_t memory_map(struct node *n, uint8_t *base, uint64_t bytes)
 {
-    /* numbers are not used again, so that a late use of an old one is found */
+    /* handles are not reused, so that a late use of an old one is found */
     n->mapping = realloc(n->mapping, (n->mappings + 1) * sizeof *n->mapping);
     assert(n->mapping);
     n->mapping[n->mappings] = (struct mapping){base, bytes, true};
@@ -91,7 +91,7 @@ void memory_release_buffer(struct node *n, uint32_t handle)
     n->buffers_held--;
 }
 
-/* touch notes the pages from the first to the last byte of every lane of a slice in scratch. */
+/* touch marks the pages from the first to the last byte of each lane of a slice in scratch. */
 static void touch(struct node *n, const struct td_slice *s, const struct td_lanes *lanes,
                   uint64_t scratch_offset)
 {
@@ -112,7 +112,7 @@ static void touch(struct node *n, const struct td_slice *s, const struct td_lane
 
 void memory_poison(struct td_sim *sim, struct node *n)
 {
-    static const uint8_t poisons[] = {0xff, 0xfb, 0x7b}; /* not a number, low, high */
+    static const uint8_t poisons[] = {0xff, 0xfb, 0x7b}; /* NaN, low, high */
     struct td_usage counts;
     if (n->pages_touched == 0)
         return;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue: what is going to happen, by time; of one time, in the order in which it was put, but nodes
- * wake after everything else of that time.
+/* queue: the event queue, ordered by time, FIFO among equal times. Nodes wake after all other
+ * events of their time.
  *
- * On modelled links most events share their time with many others, so events are kept in lists for
- * each moment, and only the moments are ordered (a heap), found by a hash of the time. Where
- * nothing that happens at a node is felt by another one at the same time, a moment goes node by
- * node (`by_node`): what a node's core needs is then fetched from memory once a moment, and that it
- * wakes is a bit.
- * Owns: the events, not what they point to. Invariant: an event stays where it is until it is given
- * back. */
+ * On modelled links most events share their time with many others. Therefore the queue keeps a list
+ * for each moment and orders only the moments (a heap); a hash of the time finds a moment. If no
+ * event at a node affects another node at the same time, a moment proceeds node by node
+ * (`by_node`): the core's memory is then fetched once per moment, and a wake is one bit.
+ * Owns: the events, not the objects they point to. Invariant: an event stays in place until it is
+ * released. */
 #ifndef TD_SIM_QUEUE_H
 #define TD_SIM_QUEUE_H
 
@@ -29,7 +28,7 @@ enum happening {
     CLIENT_REQUEST,
     CLIENT_CLOSED,
     WAKE,
-    LANDING, /* some of a packet's payload is there, and lies where it is to be */
+    LANDING, /* some bytes of a packet are stored at their destination */
 };
 
 /* The bytes of a message that a DELIVERED or a SYNC uses. */
@@ -38,19 +37,19 @@ _Static_assert(sizeof(struct td_message_delivered) <= sizeof(struct td_message_s
                "a DELIVERED fits where a SYNC does");
 
 struct event {
-    struct event *next; /* the queue's; of what was taken, what comes after it */
+    struct event *next; /* link of the queue; of popped events, the next one */
     uint64_t time;
     enum happening kind;
-    uint32_t node;  /* where */
-    uint32_t from;  /* node or client */
-    uint32_t epoch; /* MESSAGE, PACKET, LANDING: of the link, when it was sent */
-    uint32_t size;  /* of bytes; MESSAGE: 0 when all there is of it is its head */
+    uint32_t node;  /* the node of the event */
+    uint32_t from;  /* the source node or the client */
+    uint32_t epoch; /* MESSAGE, PACKET, LANDING: epoch of the link at the time of sending */
+    uint32_t size;  /* in bytes; MESSAGE: 0 if the message is only a head */
     bool refused;   /* LINK_DOWN: the other daemon is dead */
     union {
         uint64_t handle;
         const char *text; /* LINK_DOWN, static */
     };
-    void *thing; /* bytes, struct parcel or struct computation; freed by who handles it */
+    void *thing; /* bytes, struct parcel or struct computation; its handler frees it */
     union {
         struct td_event arrival; /* PACKET: with the packet, on modelled links */
         uint8_t head[QUEUE_MESSAGE_HEAD];
@@ -59,50 +58,48 @@ struct event {
 
 struct queue {
     bool by_node;
-    uint32_t lists; /* of a moment: nodes when it goes node by node, else events and wakes */
+    uint32_t lists; /* per moment: one per node (by_node), else events and wakes */
     struct event **block;
     uint32_t blocks;
     struct event *free;
     struct moment {
         uint64_t time;
         struct list {
-            struct event *first, *last; /* last: where there is a first */
+            struct event *first, *last; /* last: undefined if first is NULL */
         } * list;                       /* [lists] */
-        uint64_t *some;                 /* bit of a list: it has events, or its node wakes */
-        uint64_t *wakes;                /* by node: bit of a node */
-        uint32_t at;                    /* the list whose turn it is */
+        uint64_t *some;                 /* bit per list: it has events, or its node wakes */
+        uint64_t *wakes;                /* by node: bit per node */
+        uint32_t at;                    /* the next list */
         uint32_t next_same_hash;
     } * moment;
     uint32_t moments, moment_free;
-    uint32_t latest;        /* the moment for which something was put last, */
-    uint64_t latest_time;   /* and its time; UINT64_MAX when it is over */
-    uint32_t *heap, heaped; /* moments by time */
+    uint32_t latest;        /* the moment of the last put, */
+    uint64_t latest_time;   /* and its time; UINT64_MAX if it is over */
+    uint32_t *heap, heaped; /* moments, ordered by time */
     uint32_t *bucket, buckets;
 };
 
 void queue_init(struct queue *q, uint32_t nodes, bool by_node);
-/* queue_put returns a new event, to be filled in; only `arrival` and `head` are not zero.
- * queue_wake lets a node wake; by node, twice at a time is once. */
+/* queue_put returns a new event for the caller to fill in; all but `arrival` and `head` is zero.
+ * queue_wake makes a node wake; by node, two wakes at one time are one. */
 struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node);
 void queue_wake(struct queue *q, uint64_t time, uint32_t node);
-/* queue_time returns when the first event happens, UINT64_MAX when there is none. */
+/* queue_time returns the time of the first event, or UINT64_MAX. */
 uint64_t queue_time(const struct queue *q);
-/* struct turn: what happens next at a node: an event, or that it wakes; by node, all events of the
- * moment, and then whether it wakes. Each event is to be given back. */
+/* struct turn: the next event of a node, or its wake. By node: all events of the moment, then
+ * whether the node wakes. The caller releases each event. */
 struct turn {
     uint32_t node;
     bool wakes;
     struct event *events;
 };
-/* queue_take takes what comes first; false: there is nothing. */
+/* queue_take removes the first turn. It returns false if the queue is empty. */
 bool queue_take(struct queue *q, struct turn *turn);
 void queue_give(struct queue *q, struct event *e);
-/* queue_soon returns the node whose turn comes after what was taken, by node, as far as that is
- * known; else QUEUE_NONE. */
+/* queue_soon returns the node after the popped one, by node, if it is known; else QUEUE_NONE. */
 #define QUEUE_NONE UINT32_MAX
 uint32_t queue_soon(const struct queue *q);
-/* queue_first returns the first event of a node at the moment under way, by node, NULL when there
- * is none. */
+/* queue_first returns the first event of a node at the current moment, by node, or NULL. */
 const struct event *queue_first(const struct queue *q, uint32_t node);
 void queue_fini(struct queue *q);
 

@@ -23,8 +23,9 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* give_way lowers this process's priority and makes it the first victim when memory is short. */
-static void give_way(void)
+/* lower_priority lowers this process's priority and makes it the first victim when memory is short.
+ */
+static void lower_priority(void)
 {
     enum { LOWEST = 19 };
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -151,7 +152,7 @@ int td_fft_measure_main(void)
     struct td_shape shape;
     unsigned effort = 0, seconds = 0;
     int length = 0;
-    give_way();
+    lower_priority();
     char *text = read_all(), *end = text ? strchr(text, '\n') : NULL;
     bool good = end && sscanf(text, "%u %u %n", &effort, &seconds, &length) == 2 &&
                 td_shape_parse(&shape, text + length, NULL) &&

@@ -38,8 +38,7 @@ struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
     unsigned greeting_ms; /* time limit for the handshake of a new connection */
-    unsigned
-        silence_ms; /* a TCP stream ends if the other host acknowledges nothing for this time */
+    unsigned silence_ms;  /* ends a TCP stream without acknowledgements */
     /* The system could not read or write lent or placed memory: some of its pages are lost. From
      * then on no memory is lent or placed, so that the copying code meets the lost page and can
      * name its region. */

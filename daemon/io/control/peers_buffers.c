@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 struct buffer {
-    struct td_payload *payload; /* NULL: free */
+    struct td_payload *payload; /* NULL: unused entry */
     uint32_t next_free;
 };
 

@@ -69,7 +69,7 @@ bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, struct td_
     d->payload = payload;
     uint32_t bytes = payload ? packet->bytes : s->packet_bytes;
     d->at = td_loop_now() + td_settings_link_time(s, bytes) + (td_time)s->link_latency_ns;
-    if (d->at < p->delayed_until) /* a short one does not overtake */
+    if (d->at < p->delayed_until) /* a short packet does not overtake */
         d->at = p->delayed_until;
     p->delayed_until = d->at;
     bool first = !p->delayed;
