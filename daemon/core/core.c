@@ -7,13 +7,16 @@
 #include "core/membership/client.h"
 #include "core/membership/communicator.h"
 #include "core/membership/job.h"
+#include "core/membership/registry.h"
 #include "core/membership/shrink.h"
+#include "core/membership/subgroup.h"
 #include "core/net/fabric.h"
 #include "core/net/health.h"
 #include "core/net/inflight.h"
 #include "core/net/link.h"
 #include "core/operation/engine.h"
 #include "core/operation/flood.h"
+#include "core/operation/gate.h"
 #include "core/operation/operation.h"
 #include "core/operation/sync.h"
 #include "core_internal.h"
@@ -141,7 +144,7 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
 
 /* ---- messages ---- */
 
-static void take_message(struct td_core *core, uint32_t from, const struct td_message *m)
+static void handle_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_communicator *c = NULL;
     if (m->group == TD_GROUP_MADE && !td_communicator_find(core, m->instance, m->group))
@@ -197,9 +200,9 @@ static void take_message(struct td_core *core, uint32_t from, const struct td_me
     } else if (c && (m->kind == TD_MESSAGE_APPEAL || m->kind == TD_MESSAGE_RANK_GONE)) {
         td_communicator_appeal(core, c, m);
     } else if (c) {
-        td_operation_message(core, c, from, m);
+        td_gate_message(core, c, from, m);
     } else {
-        td_communicator_unknown(core, from, m);
+        td_subgroup_unknown(core, from, m);
     }
 }
 
@@ -207,13 +210,13 @@ static void take_message(struct td_core *core, uint32_t from, const struct td_me
 
 static void node_lost(struct td_core *core, uint32_t node, const char *why)
 {
-    td_job_link_down(core, node);
+    td_job_node_lost(core, node);
     td_communicator_node_lost(core, node, why);
 }
 
 static void route_lost(struct td_core *core, struct td_operation *o, uint32_t node, const char *why)
 {
-    td_communicator_way_lost(core, o->communicator, node, why);
+    td_communicator_route_lost(core, o->communicator, node, why);
 }
 
 static void client_gone(struct td_core *core, struct td_client *client)
@@ -224,17 +227,17 @@ static void client_gone(struct td_core *core, struct td_client *client)
 
 static void appeal(struct td_core *core, struct td_communicator *c, const struct td_message *m)
 {
-    td_operation_message(core, c, core->node, m);
+    td_gate_message(core, c, core->node, m);
 }
 
 const struct td_notices td_core_notices = {
-    .message = take_message,
+    .message = handle_message,
     .node_lost = node_lost,
-    .node_back = td_job_link_up,
+    .node_back = td_job_node_back,
     .packet = td_engine_packet,
     .delivered = td_engine_delivered,
-    .in_flight_begin = td_operation_flight_begin,
-    .in_flight_end = td_operation_flight_over,
+    .in_flight_begin = td_operation_in_flight_begin,
+    .in_flight_end = td_operation_in_flight_end,
     .packet_view = td_operation_view,
     .packet_name = td_operation_name,
     .route_lost = route_lost,
@@ -247,7 +250,7 @@ const struct td_notices td_core_notices = {
 
 /* ---- requests ---- */
 
-static void take_request(struct td_core *core, uint32_t id, const struct td_request *q)
+static void handle_request(struct td_core *core, uint32_t id, const struct td_request *q)
 {
     struct td_client *c = td_client_request(core, id, q);
     if (!c)
@@ -275,7 +278,7 @@ static void take_request(struct td_core *core, uint32_t id, const struct td_requ
         td_inspect_reply(core, c, q);
         return;
     case TD_REQUEST_GROUP:
-        td_communicator_make(core, c, q);
+        td_subgroup_make(core, c, q);
         return;
     case TD_REQUEST_SHRINK:
         td_shrink_request(core, c, q);
@@ -290,7 +293,7 @@ static void take_request(struct td_core *core, uint32_t id, const struct td_requ
 
 /* ---- events ---- */
 
-static void take_event(struct td_core *core, const struct td_event *e)
+static void handle_event(struct td_core *core, const struct td_event *e)
 {
     switch (e->kind) {
     case TD_EVENT_WAKE:
@@ -301,7 +304,7 @@ static void take_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_TREE_MESSAGE:
         if (td_session_message(core, e->u.tree.node, e->u.tree.message))
-            take_message(core, e->u.tree.node, e->u.tree.message);
+            handle_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:
         td_session_up(core, e->u.link.node, e->u.link.incarnation);
@@ -316,7 +319,7 @@ static void take_event(struct td_core *core, const struct td_event *e)
         td_client_open(core, e->u.opened.client, e->u.opened.uid, e->u.opened.pid);
         return;
     case TD_EVENT_CLIENT_REQUEST:
-        take_request(core, e->u.request.client, e->u.request.request);
+        handle_request(core, e->u.request.client, e->u.request.request);
         return;
     case TD_EVENT_CLIENT_INVALID:
         td_client_expel(core, e->u.invalid.client, e->u.invalid.error, e->u.invalid.text);
@@ -369,7 +372,7 @@ static void look_at_timers(struct td_core *core)
                 td_core_alarm(core, core->now);
                 return;
             }
-            td_operation_timers(core, c->operation[i]);
+            td_gate_timers(core, c->operation[i]);
         }
     }
 }
@@ -405,7 +408,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     for (uint32_t i = 0; i < count; i++)
         fetch(core, event[i]);
     do
-        take_event(core, event[taken++]);
+        handle_event(core, event[taken++]);
     while (taken < count && td_core_room(core));
     look_at_timers(core);
     pump(core);

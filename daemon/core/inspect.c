@@ -6,7 +6,9 @@
 #include "core/membership/communicator.h"
 #include "core/membership/job.h"
 #include "core/net/link.h"
+#include "core/operation/gate.h"
 #include "core/operation/operation.h"
+#include "core/membership/registry.h"
 #include "core/membership/shrink.h"
 #include "core/net/fabric.h"
 #include "core/net/router.h"
@@ -157,7 +159,7 @@ static void operation_row(struct page *p, const struct td_communicator *c,
     call[0] = '\0';
     if (o->witnesses)
         td_call_print(&o->least.call, call, 160);
-    td_operation_arrived(o, bits);
+    td_gate_arrived(o, bits);
     row->name = c->name;
     row->text = call;
     row->group = c->index;

@@ -73,7 +73,7 @@ static bool release_dead(struct td_core *core, struct td_task *task)
     return true;
 }
 
-static void bury(struct td_core *core, struct td_region *r)
+static void queue_release(struct td_core *core, struct td_region *r)
 {
     r->next = core->dead_regions;
     core->dead_regions = r;
@@ -84,7 +84,7 @@ static void bury(struct td_core *core, struct td_region *r)
 void td_region_release(struct td_core *core, struct td_region *r)
 {
     if (r && --r->uses == 0 && r->orphan)
-        bury(core, r);
+        queue_release(core, r);
 }
 
 td_err td_region_use(struct td_core *core, struct td_client *client, const struct td_place *place,
@@ -155,7 +155,7 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
         *link = r->next;
         r->orphan = true; /* what still uses it releases it: a cancelled call on record does */
         if (r->uses == 0)
-            bury(core, r);
+            queue_release(core, r);
         td_reply_done(core, c->id, q->id);
         return;
     }
@@ -191,7 +191,7 @@ static void forget(struct td_core *core, uint32_t id)
         c->regions = r->next;
         r->orphan = true;
         if (r->uses == 0)
-            bury(core, r);
+            queue_release(core, r);
     }
     td_arena_free(core->arena, c);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client: local processes and the memory they share with the daemon.
- * Owns: clients, and regions until nothing uses them: a region outlives its client while an
+/* client: local processes, and the memory that they share with the daemon.
+ * Owns: clients, and regions until nothing uses them. A region outlives its client while an
  * operation moves its bytes.
- * Invariant: the driver keeps a region mapped exactly while it is on a client's list, used, or on
+ * Invariant: the driver keeps a region mapped exactly while it is on a client's list, in use, or on
  * core->dead_regions. */
 #ifndef TD_CORE_MEMBERSHIP_CLIENT_H
 #define TD_CORE_MEMBERSHIP_CLIENT_H
@@ -13,38 +13,42 @@ enum { TD_PROGRAM_MAX = 64 };
 
 struct td_region {
     struct td_region *next;
-    uint32_t number; /* the client's */
-    uint32_t handle; /* the driver's */
+    uint32_t number; /* the client's number for it */
+    uint32_t handle; /* the driver's handle */
     uint64_t bytes;
-    uint32_t uses; /* places of operations */
-    bool failed;   /* SIGBUS: its bytes are lost */
-    bool orphan;   /* off its client's list; freed with the last use */
+    uint32_t uses; /* sources and destinations of operations */
+    bool failed;   /* its bytes are lost (SIGBUS) */
+    bool orphan;   /* off its client's list: freed after the last use */
 };
 
 struct td_client {
     struct td_client *next;
-    uint32_t id; /* the driver's */
+    uint32_t id; /* the driver's number */
     uint64_t uid, pid;
-    bool greeted;
+    bool greeted; /* its HELLO has come */
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
 };
 
+/* td_client_find returns the client with that number, or NULL. */
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
+/* td_client_open accepts a new connection, or refuses it with a sentence. */
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid);
 /* td_client_request handles HELLO, REGION and UNREGION, and returns NULL. It returns the client if
  * the request is of another kind, for another module. It also returns NULL if the client is gone,
- * or breaks the rules and is expelled. */
+ * or breaks the protocol and is expelled. */
 struct td_client *td_client_request(struct td_core *core, uint32_t id,
                                     const struct td_request *request);
 /* td_client_close forgets a client that is gone: its ranks are lost. */
 void td_client_close(struct td_core *core, uint32_t id);
-/* td_client_expel closes a client that broke the rules, with a sentence. */
+/* td_client_expel closes the connection of a client that broke the protocol, with a sentence. */
 void td_client_expel(struct td_core *core, uint32_t id, td_err error, const char *text);
+/* td_client_region_failed marks a region whose bytes are lost. */
 void td_client_region_failed(struct td_core *core, uint32_t handle);
 
-/* td_region_use resolves a place of the client: on TD_OK *region (NULL when the place has no bytes)
- * is held until td_region_release. Otherwise *text is a sentence. */
+/* td_region_use finds the region that a place of the client names, and checks that it holds
+ * need_bytes. On TD_OK *region (NULL if need_bytes is 0) is in use until td_region_release.
+ * Otherwise *text is a sentence; `what` is "source" or "destination". */
 td_err td_region_use(struct td_core *core, struct td_client *client, const struct td_place *place,
                      uint64_t need_bytes, const char *what, struct td_region **region,
                      const char **text);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job.h"
+#include "members.h"
 #include "core/net/link.h"
 #include "model/planes.h"
 #include "model/planes_call.h"
@@ -24,15 +24,15 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_arena_free(core->arena, c->lost_slot);
     td_group_free(&c->group, core->arena);
     td_tree_free(&c->tree, core->arena);
-    td_communicator_tree_give(core, c->call_tree);
+    td_communicator_tree_release(core, c->call_tree);
     td_arena_free(core->arena, c->seat);
     td_arena_free(core->arena, c->rank_node);
     td_arena_free(core->arena, c->rank_token);
     td_arena_free(core->arena, c->member);
 }
 
-/* take_place builds the group and finds this node's place in it and in its tree. */
-static bool take_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
+/* find_place builds the group and finds this node's place in it and in its tree. */
+static bool find_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
                        uint32_t size)
 {
     struct td_group *g = &c->group;
@@ -70,7 +70,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->uid = uid;
     c->number = core->next_communicator++;
     snprintf(c->name, sizeof c->name, "%s", name);
-    if (!take_place(core, c, rank_node, size)) {
+    if (!find_place(core, c, rank_node, size)) {
         free_arrays(core, c);
         td_arena_free(core->arena, c);
         return NULL;
@@ -131,6 +131,19 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
     return NULL;
 }
 
+void td_communicator_note_gone(struct td_core *core, uint64_t instance)
+{
+    core->gone[core->next_gone++ % TD_GONE_MAX] = instance;
+}
+
+bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
+{
+    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
+        if (core->gone[i] == instance)
+            return true;
+    return false;
+}
+
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c)
 {
     return core->fabric->routed && core->settings.tuning.flood && c->closed && c->group.slots > 1;
@@ -156,7 +169,7 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
 {
     c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = NULL;
     c->retired[sequence % TD_GROUP_OPERATIONS_MAX] = true;
-    c->missed[sequence % TD_GROUP_OPERATIONS_MAX] = 0;
+    c->ended_unrecorded[sequence % TD_GROUP_OPERATIONS_MAX] = 0;
     while (c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX]) {
         c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
         c->first_sequence++;
@@ -167,7 +180,7 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
 
 /* ---- trees of calls ---- */
 
-void td_communicator_tree_give(struct td_core *core, struct td_call_tree *tree)
+void td_communicator_tree_release(struct td_core *core, struct td_call_tree *tree)
 {
     if (!tree || --tree->uses > 0)
         return;
@@ -193,7 +206,7 @@ bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
         made->kind = call->kind;
         made->root = call->root;
         made->uses = 1;
-        td_communicator_tree_give(core, last);
+        td_communicator_tree_release(core, last);
         c->call_tree = last = made;
     }
     last->uses++;
@@ -217,9 +230,10 @@ void td_communicator_hold(struct td_plan *plan, uint32_t local)
     plan->holders++;
 }
 
-/* let_go: a local rank holds the plan no more; the last one's leave ends it. False: it did not. */
-static bool let_go(struct td_core *core, struct td_communicator *c, struct td_plan *plan,
-                   uint32_t local)
+/* release_plan: a local rank holds the plan no more; the last one's leave ends it. False: it did
+ * not. */
+static bool release_plan(struct td_core *core, struct td_communicator *c, struct td_plan *plan,
+                         uint32_t local)
 {
     if (!(plan->held[local / 8] >> local % 8 & 1))
         return false;
@@ -240,7 +254,7 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
     struct td_communicator *c = NULL;
     struct td_seat *seat = td_communicator_seat(core, client, q->u.unplan.group, &c);
     struct td_plan *plan = seat ? td_communicator_plan(c, q->u.unplan.plan) : NULL;
-    if (!plan || !let_go(core, c, plan, (uint32_t)(seat - c->seat))) {
+    if (!plan || !release_plan(core, c, plan, (uint32_t)(seat - c->seat))) {
         if (q->id)
             td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
                            "the plan is not one of this group, or was freed");
@@ -348,8 +362,8 @@ void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *
                                      td_core_node_name(core, node), why));
 }
 
-void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
-                              const char *why)
+void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
+                                const char *why)
 {
     node_lost(
         core, c, UINT32_MAX, node,
@@ -406,10 +420,13 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     td_core_notices.seat_lost(core, c, local);
     for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {
         next = plan->next;
-        (void)let_go(core, c, plan, local);
+        (void)release_plan(core, c, plan, local);
     }
     if (c->index == 0)
-        td_job_rank_gone(core, c, seat->rank);
+        td_core_send(core, 0,
+                     &(struct td_message){.kind = TD_MESSAGE_RANK_LEFT,
+                                          .instance = c->instance,
+                                          .u.rank_left.rank = seat->rank});
     if (died)
         td_shrink_seat_gone(c, local);
     td_shrink_rank_lost(core, c, seat->rank);
@@ -456,9 +473,9 @@ void td_communicator_stop(struct td_core *core)
 
 /* ---- passing on ---- */
 
-/* tell_members sends the membership to all neighbours in the tree but that from which it came, in
+/* send_members sends the membership to all neighbours in the tree but that from which it came, in
  * pieces; false when there is no room. */
-static bool tell_members(struct td_core *core, struct td_communicator *c)
+static bool send_members(struct td_core *core, struct td_communicator *c)
 {
     uint32_t size = c->group.size, to[TD_TREE_CHILDREN_MAX + 1], count = 0;
     for (uint32_t i = 0; i < c->children; i++)
@@ -473,8 +490,8 @@ static bool tell_members(struct td_core *core, struct td_communicator *c)
                                .instance = c->instance,
                                .group = c->index,
                                .u.members = {.uid = c->uid, .name = c->name, .size = size}};
-        c->members_told =
-            td_job_fill_members(core, c->rank_node, c->rank_token, c->members_told, &m.u.members);
+        c->members_sent =
+            td_members_fill(core, c->rank_node, c->rank_token, c->members_sent, &m.u.members);
         for (uint32_t i = 0; i < count; i++)
             td_core_send(core, to[i], &m);
         if (m.u.members.is_last_piece)
@@ -531,7 +548,7 @@ static void start_notice(const struct td_communicator *c, struct td_message *m)
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_communicator *c = (struct td_communicator *)task;
-    if (!td_core_room(core) || (c->rank_node && !tell_members(core, c)) || !welcome(core, c))
+    if (!td_core_room(core) || (c->rank_node && !send_members(core, c)) || !welcome(core, c))
         return false;
     if (c->state == TD_COMMUNICATOR_LOSING_RANK)
         td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);

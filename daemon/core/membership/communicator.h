@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* communicator: a group as this node takes part in it: the local ranks, the node's place in the
- * group's combining tree, the operations on record, and who is lost.
+/* communicator: a group as this node takes part in it: its local ranks, its place in the group's
+ * combining tree, its operations on record, and its lost ranks.
  *
- * On the direct fabric the tree is a heap of the group's nodes, the slots; on the routed one
- * parents and children are neighbours in the torus wherever the group allows it (planes.h). Its
- * root decides every ending. The membership of a job enters at slot 0 and goes along all edges from
- * there, so a node knows of the group before any message of it comes from its child.
+ * On the direct fabric the tree is a heap of the group's nodes (slots). On the routed fabric parent
+ * and child are torus neighbours wherever the group allows it (planes.h). The root of the tree
+ * decides every ending. A job's membership enters at slot 0 and spreads along all edges of the
+ * tree, so a node knows the group before a message of the group comes from a child.
  *
- * When a rank is lost the root says so (RANK_LOST), after the releases it gave before: whatever a
- * node has no release for by then will have none, and ends. When a node is lost each of its tree
- * neighbours tells the piece of the tree it is in (NODE_LOST), and what was running ends too.
+ * When a rank is lost the root announces it (RANK_LOST), after the releases that it gave before. An
+ * operation that a node has no release for by then never gets one, and ends. When a node is lost,
+ * each of its tree neighbours announces it (NODE_LOST) in its own part of the tree, and the
+ * operations that run end too.
  * Owns: seats, operations, plans. Borrows: clients.
  * Invariant: first_sequence <= sequence of any operation on record < first + the window. */
 #ifndef TD_CORE_MEMBERSHIP_COMMUNICATOR_H
@@ -37,46 +38,47 @@ struct td_call_tree {
     uint32_t root, uses;
 };
 
+enum { TD_GROUP_MADE = 1 };
+
 struct td_communicator {
     struct td_task task;
     enum td_communicator_state state;
     struct td_communicator *next;
-    uint32_t number; /* for local clients */
-    uint64_t instance;
-    uint32_t index;   /* 0: the world of a job; TD_GROUP_MADE: made of ranks of another group */
-    uint64_t world;   /* instance of the job's world */
-    uint32_t *member; /* of a made group: its ranks' ranks in the world */
+    uint32_t number;   /* names the group to local clients */
+    uint64_t instance; /* names the group to other nodes, with the index */
+    uint32_t index;    /* 0: the world of a job; TD_GROUP_MADE: a subgroup */
+    uint64_t world;    /* instance of the job's world */
+    uint32_t *member;  /* of a subgroup: [group.size] the world's rank of each rank */
     char name[TD_NAME_MAX];
     uint64_t uid;
     struct td_group group;
-    uint32_t slot;
-    uint32_t ranks; /* local */
-    struct td_seat *seat;
+    uint32_t slot;        /* this node's */
+    uint32_t ranks;       /* local ranks */
+    struct td_seat *seat; /* [ranks] */
     struct td_tree tree;
-    bool closed;                    /* a torus by itself */
-    struct td_call_tree *call_tree; /* used last, or NULL */
-    bool has_parent;
-    uint32_t parent;   /* node */
-    uint32_t children; /* count */
+    bool closed;                    /* the group's nodes are a torus by themselves */
+    struct td_call_tree *call_tree; /* the latest, or NULL */
+    bool has_parent;                /* false: this node is the root */
+    uint32_t parent;                /* node */
+    uint32_t children;              /* count */
     uint32_t child[TD_TREE_CHILDREN_MAX];
 
-    /* membership still to be passed on to the neighbours in the tree, but for who told it */
+    /* the membership, while it is passed on to the tree neighbours except members_from */
     uint32_t *rank_node;
     uint64_t *rank_token;
-    uint32_t members_told, members_from;
+    uint32_t members_sent, members_from;
 
-    uint64_t first_sequence; /* the oldest that may be on record */
+    uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
-    bool retired[TD_GROUP_OPERATIONS_MAX]; /* of those from first_sequence on */
-    /* errors (as positive numbers) with which operations ended while there was no room for a record
-     * of them here; ranks that are late get them */
-    uint8_t missed[TD_GROUP_OPERATIONS_MAX];
+    bool retired[TD_GROUP_OPERATIONS_MAX]; /* operations of the window that are over */
+    /* the errors (as positive numbers) of operations that ended while this node had no memory for a
+     * record of them. Ranks that call them later get the errors */
+    uint8_t ended_unrecorded[TD_GROUP_OPERATIONS_MAX];
     struct td_plan *plans;
 
-    /* who is known to be lost: ranks, and slots whose node is. Bitmaps, which only grow (shrink.h)
-     */
+    /* Bitmaps of the ranks and slots that are known to be lost; they only grow (shrink.h). */
     uint8_t *lost_rank, *lost_slot;
-    struct td_shrink *shrink; /* NULL until there is one */
+    struct td_shrink *shrink; /* NULL until the first one */
 
     /* in LOSING_RANK: the loss that the root announces once it is settled */
     uint32_t losing_rank;
@@ -88,28 +90,27 @@ struct td_communicator {
     uint64_t good_first;
     uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
 
-    /* why the group is broken */
+    /* of a broken group: why, and which rank (in LOST_NODE: which node) is lost */
     td_err error;
     char text[TD_TEXT_MAX];
-    /* the notice still to be passed on */
-    bool notice_down, notice_up;
-    uint32_t lost, notice_from; /* lost: the node in LOST_NODE, else the rank */
-    /* no neighbour tells of a node that has no part of the group: all are told from here */
-    bool notice_all;
-    uint32_t notified; /* slots */
+    uint32_t lost;
+    /* the notice of the loss, still to be sent down, up, and (slots from notified on) to all nodes
+     * of the group. notice_from: the tree neighbour that sent it */
+    bool notice_down, notice_up, notice_all;
+    uint32_t notice_from, notified;
 };
 
-enum { TD_GROUP_MADE = 1 };
-
-/* td_communicator_create takes part in a job that has formed, as node `from` told. rank_node and
- * rank_token (arrays of size, of the arena) become its own. NULL when there is no memory. */
+/* td_communicator_create makes the record of a job's group whose membership came from node `from`.
+ * It owns rank_node and rank_token [size], of the arena, from now on. It returns NULL if there is
+ * no memory; the arrays are the caller's then. */
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
                                                uint32_t *rank_node, uint64_t *rank_token,
                                                uint32_t from);
+/* td_communicator_find returns the group with that name, or NULL. */
 struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
                                              uint32_t index);
-/* td_communicator_seat finds the client's rank in the communicator it calls `number`. */
+/* td_communicator_seat returns the client's seat in the group that it calls `number`, or NULL. */
 struct td_seat *td_communicator_seat(struct td_core *core, const struct td_client *client,
                                      uint32_t number, struct td_communicator **communicator);
 /* td_communicator_broken returns true if no operation of the group can be released any more. */
@@ -125,55 +126,54 @@ static inline bool td_seat_occupied(const struct td_seat *seat)
 /* td_communicator_may_flood returns true if short operations of the group may go along the rings of
  * the torus instead of the tree (flood.h). */
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c);
-/* td_communicator_make takes part in a group of ranks of a group. Every member asks its own node
- * for it, and messages for it may come before: those are to come again (td_communicator_unknown).
- */
-void td_communicator_make(struct td_core *core, struct td_client *client,
-                          const struct td_request *request);
-/* td_communicator_left_instance names the group that the shrink with this number makes when `lost`
- * (of group.size) are not in it; td_communicator_make_left makes it, if it has ranks here. */
-uint64_t td_communicator_left_instance(const struct td_communicator *c, uint64_t number,
-                                       const uint8_t *lost);
-void td_communicator_make_left(struct td_core *core, struct td_communicator *parent,
-                               uint64_t instance, const uint8_t *lost);
-/* td_communicator_note_gone: there is no such group here any more, or never will be. The last
- * TD_GONE_MAX are known. */
+/* td_communicator_note_gone records that a group is over on this node, or will never be made here;
+ * td_communicator_is_gone returns true for the last TD_GONE_MAX of them. */
 void td_communicator_note_gone(struct td_core *core, uint64_t instance);
 bool td_communicator_is_gone(const struct td_core *core, uint64_t instance);
-/* td_communicator_unknown answers a message of a group that there is none of here, not yet or not
- * any more. */
-void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *message);
-/* td_communicator_tree finds or makes the tree of a call that goes along its own; *tree is NULL, or
- * that, which td_communicator_tree_give gives back. False: no memory. Does nothing if there is one.
- */
+
+/* ---- trees and plans ---- */
+
+/* td_communicator_tree sets *tree to the tree of a call that goes along one of its own, unless it
+ * is set already. It returns false if there is no memory. td_communicator_tree_release gives it
+ * back. */
 bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
                           const struct td_call *call, struct td_call_tree **tree);
-void td_communicator_tree_give(struct td_core *core, struct td_call_tree *tree);
-/* td_communicator_hold: a local rank holds the plan until it frees it, or is lost. */
-void td_communicator_hold(struct td_plan *plan, uint32_t local);
+void td_communicator_tree_release(struct td_core *core, struct td_call_tree *tree);
+/* td_communicator_plan returns the group's plan with that number, or NULL. */
 struct td_plan *td_communicator_plan(struct td_communicator *c, uint64_t number);
+/* td_communicator_hold: a local rank holds the plan until the rank frees it, or is lost. */
+void td_communicator_hold(struct td_plan *plan, uint32_t local);
+
+/* ---- requests ---- */
+
 void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *request);
 void td_communicator_unplan(struct td_core *core, struct td_client *client,
                             const struct td_request *request);
+
+/* ---- losses ---- */
+
+/* td_communicator_client_gone loses all seats of a client. */
 void td_communicator_client_gone(struct td_core *core, struct td_client *client);
-/* td_communicator_seat_lost: the rank left or died; the root will be told. */
+/* td_communicator_seat_lost: a local rank has left or died. The root hears of it. */
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died);
-/* td_communicator_rank_lost and _node_lost take notices, from a tree neighbour or from here. */
+/* td_communicator_rank_lost breaks the group since a rank is lost, and announces it. */
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text);
+/* td_communicator_node_lost breaks all groups that have ranks on a node. */
 void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why);
-/* td_communicator_way_lost: the node lies on the way of the group's packets. */
-void td_communicator_way_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
-                              const char *why);
+/* td_communicator_route_lost breaks a group since a lost node lies on the route of its packets. */
+void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
+                                const char *why);
+/* td_communicator_notice handles RANK_LOST and NODE_LOST. */
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *message);
-/* td_communicator_appeal takes an APPEAL or a RANK_GONE to the root. */
+/* td_communicator_appeal passes an APPEAL or a RANK_GONE on to the root. */
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
                             const struct td_message *message);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
 void td_communicator_stop(struct td_core *core);
-/* td_communicator_retire: the operation with this sequence is over here. */
+/* td_communicator_retire: the operation with this sequence number is over on this node. */
 void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side of the process that joins. What node 0 does is in registry.c. */
 #include "job.h"
 
 #include <assert.h>
@@ -147,13 +146,6 @@ void td_job_client_gone(struct td_core *core, struct td_client *client)
     }
 }
 
-void td_job_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t rank)
-{
-    struct td_message m = {
-        .kind = TD_MESSAGE_RANK_LEFT, .instance = c->instance, .u.rank_left.rank = rank};
-    td_core_send(core, 0, &m);
-}
-
 void td_job_stop(struct td_core *core)
 {
     while (core->joins && td_core_room(core)) {
@@ -165,7 +157,7 @@ void td_job_stop(struct td_core *core)
 
 /* ---- answers ---- */
 
-static void take_refusal(struct td_core *core, const struct td_message_refuse *m)
+static void handle_refusal(struct td_core *core, const struct td_message_refuse *m)
 {
     for (struct td_join *j = core->joins; j; j = j->next)
         if (j->token == m->token) {
@@ -243,7 +235,7 @@ static void refuse_all(struct td_core *core, const struct td_message_members *m)
     }
 }
 
-static void take_members(struct td_core *core, uint32_t from, const struct td_message *message)
+static void handle_members(struct td_core *core, uint32_t from, const struct td_message *message)
 {
     const struct td_message_members *m = &message->u.members;
     uint64_t instance = message->instance;
@@ -282,47 +274,24 @@ static void take_members(struct td_core *core, uint32_t from, const struct td_me
         refuse_all(core, m);
 }
 
-uint32_t td_job_fill_members(struct td_core *core, const uint32_t *rank_node,
-                             const uint64_t *rank_token, uint32_t first,
-                             struct td_message_members *m)
-{
-    uint32_t rank = first, size = m->size;
-    struct td_member_run *member = td_core_pad(core, TD_MEMBERS_PER_MESSAGE * sizeof *member);
-    assert(member); /* who sends messages has looked for room */
-    m->run = member;
-    m->runs = 0;
-    while (rank < size && m->runs < TD_MEMBERS_PER_MESSAGE) {
-        struct td_member_run run = {
-            .first = rank, .count = 1, .node = rank_node[rank], .token = rank_token[rank]};
-        /* tokens of processes that joined one after another follow each other */
-        while (rank + run.count < size && rank_node[rank + run.count] == run.node &&
-               rank_token[rank + run.count] == run.token + run.count)
-            run.count++;
-        member[m->runs++] = run;
-        rank += run.count;
-    }
-    m->is_last_piece = rank == size;
-    return rank;
-}
-
 void td_job_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     if (m->kind == TD_MESSAGE_REFUSE)
-        take_refusal(core, &m->u.refuse);
+        handle_refusal(core, &m->u.refuse);
     else if (m->kind == TD_MESSAGE_MEMBERS)
-        take_members(core, from, m);
+        handle_members(core, from, m);
     else if (core->node == 0)
         td_registry_message(core, from, m);
 }
 
-void td_job_link_up(struct td_core *core, uint32_t node)
+void td_job_node_back(struct td_core *core, uint32_t node)
 {
     for (struct td_join *j = core->joins; node == 0 && j; j = j->next)
         td_join_transition(j, TD_JOIN_LINK_BACK);
     td_core_alarm(core, core->now);
 }
 
-void td_job_link_down(struct td_core *core, uint32_t node)
+void td_job_node_lost(struct td_core *core, uint32_t node)
 {
     if (core->node == 0)
         td_registry_node_lost(core, node);

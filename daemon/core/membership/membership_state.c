@@ -3,6 +3,7 @@
 
 #include "communicator.h"
 #include "job.h"
+#include "registry.h"
 
 /* ---- a group ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/net/link.h"
+#include "members.h"
 
 static void free_job(struct td_core *core, struct td_job *job)
 {
@@ -34,9 +35,9 @@ static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err e
 
 /* ---- forming ---- */
 
-/* give_ranks numbers the entries: those that asked keep theirs, the others fill what is free, node
- * by node, so that ranks fill nodes in consecutive blocks. Entries end up in rank order. */
-static bool give_ranks(struct td_core *core, struct td_job *job)
+/* assign_ranks numbers the entries: those that asked keep theirs, the others fill what is free,
+ * node by node, so that ranks fill nodes in consecutive blocks. Entries end up in rank order. */
+static bool assign_ranks(struct td_core *core, struct td_job *job)
 {
     struct td_entry *sorted = td_arena_alloc(core->arena, job->size * sizeof *sorted);
     if (!sorted)
@@ -72,8 +73,8 @@ static bool advance(struct td_core *core, struct td_task *task)
             .kind = TD_MESSAGE_MEMBERS,
             .instance = job->instance,
             .u.members = {.uid = job->uid, .name = job->name, .size = job->size}};
-        job->members_told = td_job_fill_members(core, job->rank_node, job->rank_token,
-                                                job->members_told, &m.u.members);
+        job->members_sent =
+            td_members_fill(core, job->rank_node, job->rank_token, job->members_sent, &m.u.members);
         if (m.u.members.is_last_piece) {
             td_arena_free(core->arena, job->rank_node);
             td_arena_free(core->arena, job->rank_token);
@@ -92,7 +93,7 @@ static void form(struct td_core *core, struct td_job *job)
 {
     job->rank_node = td_arena_alloc(core->arena, job->size * sizeof *job->rank_node);
     job->rank_token = td_arena_alloc(core->arena, job->size * sizeof *job->rank_token);
-    if (!job->rank_node || !job->rank_token || !give_ranks(core, job)) {
+    if (!job->rank_node || !job->rank_token || !assign_ranks(core, job)) {
         td_job_transition(job, TD_JOB_LACK_MEMORY);
         job->expires_at = core->now;
         td_core_alarm(core, core->now);
@@ -180,9 +181,9 @@ static const char *admissible(struct td_core *core, const struct td_message_join
 
 static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);
 
-/* said_again: a join of an entry. It waits for the others, or for the membership, unless that went
+/* repeat_join: a join of an entry. It waits for the others, or for the membership, unless that went
  * to a daemon that is not there any more. */
-static void said_again(struct td_core *core, struct td_job *job, uint32_t i)
+static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
 {
     const struct td_entry *e = &job->entry[i];
     uint64_t patience = (uint64_t)core->settings.progress_timeout_ns;
@@ -201,7 +202,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
     for (job = core->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++)
             if (job->entry[i].node == node && job->entry[i].token == m->token) {
-                said_again(core, job, i);
+                repeat_join(core, job, i);
                 return;
             }
     if (m->is_reminder)

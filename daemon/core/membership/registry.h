@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry: the jobs of the whole machine, kept by node 0 (see job.h). */
+/* registry: the jobs of the whole machine, which node 0 keeps (see job.h).
+ * Owns: jobs, until their last rank is gone.
+ * Invariant: entry holds `joined` joins in order of arrival, and in rank order once the job has
+ * formed. */
 #ifndef TD_CORE_MEMBERSHIP_REGISTRY_H
 #define TD_CORE_MEMBERSHIP_REGISTRY_H
 
-#include "job.h"
+#include "core/core_internal.h"
+#include "membership_state.h"
 
-/* td_registry_message takes JOIN, UNJOIN and RANK_LEFT. */
+struct td_job {
+    struct td_task task; /* sends the membership */
+    struct td_job *next;
+    enum td_job_state state;
+    char name[TD_NAME_MAX];
+    uint64_t uid, instance; /* instance 0: the job has not formed */
+    td_time formed_at;
+    uint32_t size, joined, gone;
+    td_time expires_at;
+    uint8_t *taken; /* [size] bitmap of the ranks that joins have asked for by number */
+    struct td_entry {
+        uint64_t token, pid;
+        uint32_t node, rank, asked; /* asked: the rank that the join asks for, UINT32_MAX: any */
+        bool gone;                  /* the rank has left, or its node is lost */
+    } * entry;                      /* [size] */
+    /* in ANNOUNCING: the membership, which goes to the node of slot 0 */
+    uint32_t *rank_node;
+    uint64_t *rank_token;
+    uint32_t members_sent, first_node;
+    uint32_t lost; /* a node that was lost since the job formed, or UINT32_MAX. The membership may
+                      have been lost with it */
+};
+
+/* td_registry_message handles JOIN, UNJOIN and RANK_LEFT. */
 void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *message);
+/* td_registry_node_lost removes the ranks and joins of a node from all jobs. */
 void td_registry_node_lost(struct td_core *core, uint32_t node);
-/* td_registry_job_lost: a formed job of node 0 lost a node, and perhaps its membership with it. */
+/* td_registry_job_lost notes that a formed job lost a node, and perhaps its membership with it. */
 void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node);
+/* td_registry_timers refuses the joins of jobs that did not form in time. */
 void td_registry_timers(struct td_core *core);
 void td_registry_fini(struct td_core *core);
 

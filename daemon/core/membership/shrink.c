@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "shrink_coordinator.h"
+#include "subgroup.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -26,8 +28,8 @@ static bool lives(const struct td_communicator *c, uint32_t slot)
     return td_shrink_has_rank_besides(c, slot, c->lost_rank);
 }
 
-/* find_head returns the slot that leads, UINT32_MAX when nobody lives. */
-static uint32_t find_head(const struct td_communicator *c)
+/* find_coordinator returns the slot that leads, UINT32_MAX when nobody lives. */
+static uint32_t find_coordinator(const struct td_communicator *c)
 {
     uint32_t slot = 0;
     while (slot < c->group.slots && !lives(c, slot))
@@ -61,12 +63,12 @@ static uint64_t name_of(const struct td_communicator *c)
 static void begin_round(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
-    s->proposing = s->accept_due = s->warned = false;
+    s->proposing = s->accept_due = s->asked_again = false;
     s->vote_due = s->active;
     s->next = 0;
     memset(s->missing, 0, td_bit_bytes(c->group.size));
     for (uint32_t slot = 0; slot < c->group.slots; slot++)
-        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_NEVER;
+        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST;
     td_core_queue(core, &s->task);
 }
 
@@ -121,7 +123,7 @@ void td_shrink_free(struct td_core *core, struct td_communicator *c)
     td_core_unqueue(core, &s->task);
     td_arena_free(core->arena, s->call);
     td_arena_free(core->arena, s->accepted.lost);
-    td_arena_free(core->arena, s->last.lost);
+    td_arena_free(core->arena, s->decided.lost);
     td_arena_free(core->arena, s->vote);
     td_arena_free(core->arena, s->missing);
     td_arena_free(core->arena, s);
@@ -139,10 +141,10 @@ static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
     s->expires_at = TD_TIME_NEVER;
     s->call = td_arena_alloc(core->arena, c->ranks * sizeof *s->call);
     s->accepted.lost = td_arena_alloc(core->arena, bytes);
-    s->last.lost = td_arena_alloc(core->arena, bytes);
+    s->decided.lost = td_arena_alloc(core->arena, bytes);
     s->vote = td_arena_alloc(core->arena, c->group.slots);
     s->missing = td_arena_alloc(core->arena, bytes);
-    if (s->call && s->accepted.lost && s->last.lost && s->vote && s->missing)
+    if (s->call && s->accepted.lost && s->decided.lost && s->vote && s->missing)
         begin_round(core, s);
     else
         td_shrink_free(core, c);
@@ -156,7 +158,7 @@ static void activate(const struct td_core *core, struct td_shrink *s)
     s->active = true;
 }
 
-static void set_ending(const struct td_communicator *c, struct td_ending *e, td_err error,
+static void set_ending(const struct td_communicator *c, struct td_shrink_outcome *e, td_err error,
                        const uint8_t *lost, const char *text)
 {
     e->error = error;
@@ -170,31 +172,31 @@ void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const u
 {
     set_ending(s->communicator, &s->accepted, error, lost, text);
     s->accepted_round = round;
-    s->accepted.made =
-        error == TD_OK ? td_communicator_left_instance(s->communicator, s->number, s->accepted.lost)
-                       : 0;
+    s->accepted.made = error == TD_OK ? td_subgroup_survivors_instance(s->communicator, s->number,
+                                                                       s->accepted.lost)
+                                      : 0;
 }
 
 void td_shrink_decide(struct td_core *core, struct td_shrink *s)
 {
     struct td_communicator *c = s->communicator;
-    set_ending(c, &s->last, s->accepted.error, s->accepted.lost, s->accepted.text);
-    s->last.made = s->accepted.made;
-    if (s->last.error == TD_OK)
-        td_communicator_make_left(core, c, s->last.made, s->last.lost);
+    set_ending(c, &s->decided, s->accepted.error, s->accepted.lost, s->accepted.text);
+    s->decided.made = s->accepted.made;
+    if (s->decided.error == TD_OK)
+        td_subgroup_make_survivors(core, c, s->decided.made, s->decided.lost);
     s->number++;
-    s->active = s->wanted == s->number;
+    s->active = s->number_seen == s->number;
     s->started_at = core->now;
     s->accepted_round = 0;
-    s->appeal = TD_OK;
+    s->appeal_error = TD_OK;
     s->expires_at = TD_TIME_NEVER;
     for (uint32_t i = 0; i < c->ranks; i++) {
-        s->call[i].due = s->call[i].due || s->call[i].here;
-        s->call[i].here = false;
+        s->call[i].answer_due = s->call[i].answer_due || s->call[i].waits;
+        s->call[i].waits = false;
     }
     begin_round(core, s);
-    s->telling = find_head(c) == c->slot; /* others may have voted here */
-    s->told = 0;
+    s->announcing = find_coordinator(c) == c->slot; /* others may have voted here */
+    s->announced = 0;
 }
 
 void td_shrink_foretold(struct td_core *core, uint64_t instance)
@@ -229,8 +231,8 @@ static bool put_bitmap(struct td_core *core, const struct td_shrink *s, const ui
     return true;
 }
 
-static bool put_ending(struct td_core *core, const struct td_shrink *s, const struct td_ending *e,
-                       struct td_outcome *outcome)
+static bool put_ending(struct td_core *core, const struct td_shrink *s,
+                       const struct td_shrink_outcome *e, struct td_outcome *outcome)
 {
     outcome->error = e->error;
     outcome->text = td_core_format(core, "%s", e->text);
@@ -243,7 +245,7 @@ uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits)
     uint32_t count = 0;
     memset(bits, 0, td_bit_bytes(c->ranks));
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (!s->call[i].here && !td_bit(c->lost_rank, c->seat[i].rank)) {
+        if (!s->call[i].waits && !td_bit(c->lost_rank, c->seat[i].rank)) {
             td_bit_set(bits, i);
             count++;
         }
@@ -267,7 +269,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
     m.u.shrink_vote =
         (struct td_message_shrink_vote){.shrink = s->number,
                                         .view = name_of(s->communicator),
-                                        .error = s->appeal,
+                                        .error = s->appeal_error,
                                         .text = td_core_format(core, "%s", s->appeal_text)};
     if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_vote.lost))
         return;
@@ -282,7 +284,7 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
     start_message(s, TD_MESSAGE_SHRINK_ASK, &m);
     m.u.shrink_ask = (struct td_message_shrink_ask){.shrink = s->number,
                                                     .view = name_of(s->communicator),
-                                                    .is_last_call = s->warned,
+                                                    .is_last_call = s->asked_again,
                                                     .gave_up_receiver = gave_up_receiver};
     if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
         td_core_send(core, node, &m);
@@ -303,8 +305,8 @@ void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t 
     struct td_message m;
     start_message(s, TD_MESSAGE_SHRINK_DECIDED, &m);
     m.u.shrink_decided =
-        (struct td_message_shrink_decided){.shrink = s->number - 1, .made = s->last.made};
-    if (put_ending(core, s, &s->last, &m.u.shrink_decided.outcome))
+        (struct td_message_shrink_decided){.shrink = s->number - 1, .made = s->decided.made};
+    if (put_ending(core, s, &s->decided, &m.u.shrink_decided.outcome))
         td_core_send(core, node, &m);
 }
 
@@ -323,8 +325,8 @@ static void send_nobody(struct td_core *core, uint32_t node, const struct td_mes
     td_core_send(core, node, &m);
 }
 
-/* tell_gone: of a group that this node was to have a part in, but its ranks are gone. */
-static void tell_gone(struct td_core *core, uint32_t node, uint64_t instance)
+/* send_gone: of a group that this node was to have a part in, but its ranks are gone. */
+static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
 {
     struct td_message m = {.kind = TD_MESSAGE_NODE_LOST,
                            .instance = instance,
@@ -335,8 +337,8 @@ static void tell_gone(struct td_core *core, uint32_t node, uint64_t instance)
     td_core_send(core, node, &m);
 }
 
-/* take_unknown: there is no such group here, not any more or not yet. */
-static void take_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
+/* handle_unknown: there is no such group here, not any more or not yet. */
+static void handle_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     bool asks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
     if (m->kind == TD_MESSAGE_SHRINK_ASK && m->u.shrink_ask.is_last_call)
@@ -347,12 +349,12 @@ static void take_unknown(struct td_core *core, uint32_t from, const struct td_me
         send_nobody(core, from, m);
     else if (m->kind == TD_MESSAGE_SHRINK_DECIDED && m->u.shrink_decided.made &&
              !td_communicator_find(core, m->u.shrink_decided.made, TD_GROUP_MADE))
-        tell_gone(core, from, m->u.shrink_decided.made);
+        send_gone(core, from, m->u.shrink_decided.made);
 }
 
-/* take_view takes ASK and VOTE. */
-static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
-                      const struct td_message *m)
+/* handle_view takes ASK and VOTE. */
+static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
+                        const struct td_message *m)
 {
     struct td_communicator *c = s->communicator;
     uint32_t from = c->group.node[slot];
@@ -366,7 +368,7 @@ static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
     if (learn(c, asks ? &m->u.shrink_ask.lost : &m->u.shrink_vote.lost))
         begin_round(core, s);
     if (shrink_of(m) > s->number) { /* it has what was decided before, and tells who votes */
-        s->wanted = shrink_of(m);
+        s->number_seen = shrink_of(m);
         send_vote(core, s, from);
         return;
     }
@@ -374,9 +376,9 @@ static void take_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
     if (asks) {
         s->vote_due = s->vote_due || !gave_us_up;
     } else if (m->u.shrink_vote.view == name_of(c)) {
-        td_shrink_take_vote(core, s, slot, &m->u.shrink_vote);
+        td_shrink_coordinator_vote(core, s, slot, &m->u.shrink_vote);
     } else {
-        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_NEVER; /* is asked again */
+        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST; /* is asked again */
         s->next = 0;
     }
     td_core_queue(core, &s->task);
@@ -393,9 +395,9 @@ static void accept_outcome(struct td_shrink *s, uint32_t round, const struct td_
     td_shrink_accept(s, round, o->error, o->lost.bits, o->text);
 }
 
-/* take_ending takes ACCEPTED_BEFORE, PROPOSE and DECIDED of the shrink under way. */
-static void take_ending(struct td_core *core, struct td_shrink *s, uint32_t slot,
-                        const struct td_message *m)
+/* handle_ending takes ACCEPTED_BEFORE, PROPOSE and DECIDED of the shrink under way. */
+static void handle_ending(struct td_core *core, struct td_shrink *s, uint32_t slot,
+                          const struct td_message *m)
 {
     struct td_communicator *c = s->communicator;
     const struct td_message_shrink_accepted_before *before = &m->u.shrink_accepted_before;
@@ -408,7 +410,7 @@ static void take_ending(struct td_core *core, struct td_shrink *s, uint32_t slot
         if (before->round > s->accepted_round && !s->proposing)
             accept_outcome(s, before->round, &before->outcome);
     } else if (m->kind == TD_MESSAGE_SHRINK_PROPOSE && takes_outcome(c, &proposal->outcome) &&
-               proposal->view == name_of(c) && slot == find_head(c)) {
+               proposal->view == name_of(c) && slot == find_coordinator(c)) {
         accept_outcome(s, td_shrink_round(c), &proposal->outcome);
         activate(core, s);
         s->accept_due = true;
@@ -421,7 +423,7 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
 {
     bool speaks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
     if (!c) {
-        take_unknown(core, from, m);
+        handle_unknown(core, from, m);
         return;
     }
     uint32_t slot = td_group_slot(&c->group, from);
@@ -440,13 +442,13 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
     } else if (speaks && shrink_of(m) + 1 == s->number) {
         td_shrink_tell_decided(core, s, from);
     } else if (speaks && shrink_of(m) >= s->number) {
-        take_view(core, s, slot, m);
+        handle_view(core, s, slot, m);
     } else if (shrink_of(m) != s->number) {
         return;
     } else if (m->kind != TD_MESSAGE_SHRINK_ACCEPT) {
-        take_ending(core, s, slot, m);
+        handle_ending(core, s, slot, m);
     } else if (s->proposing && m->u.shrink_accept.view == name_of(c) &&
-               s->vote[slot] != TD_VOTE_NEVER) {
+               s->vote[slot] != TD_VOTE_LOST) {
         s->vote[slot] = TD_VOTE_ACCEPTED;
         td_core_queue(core, &s->task);
     }
@@ -472,16 +474,16 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
     const struct td_shrink_call *call = &s->call[local];
     struct td_bitmap lost = {0};
     uint32_t rank = c->seat[local].rank;
-    struct td_communicator *made = td_communicator_find(core, s->last.made, TD_GROUP_MADE);
+    struct td_communicator *made = td_communicator_find(core, s->decided.made, TD_GROUP_MADE);
     const struct td_seat *seat = NULL;
     for (uint32_t i = 0; made && i < made->ranks; i++)
         if (made->seat[i].client && made->seat[i].client->id == call->client)
             seat = &made->seat[i];
-    if (s->last.error != TD_OK) {
-        td_reply_error(core, call->client, call->request, s->last.error, s->last.text);
-    } else if (td_bit(s->last.lost, rank)) {
+    if (s->decided.error != TD_OK) {
+        td_reply_error(core, call->client, call->request, s->decided.error, s->decided.text);
+    } else if (td_bit(s->decided.lost, rank)) {
         reply_lost(core, s, local);
-    } else if (!seat || !put_bitmap(core, s, s->last.lost, &lost)) {
+    } else if (!seat || !put_bitmap(core, s, s->decided.lost, &lost)) {
         td_reply_error(core, call->client, call->request, TD_ERR_NO_MEMORY,
                        td_core_format(core,
                                       "node %u has no memory for another group: raise [limits] "
@@ -504,16 +506,16 @@ static bool answer_all(struct td_core *core, struct td_shrink *s)
     const struct td_communicator *c = s->communicator;
     for (uint32_t i = 0; i < c->ranks; i++) {
         struct td_shrink_call *call = &s->call[i];
-        bool lost = call->here && td_bit(c->lost_rank, c->seat[i].rank);
-        if (!call->due && !lost)
+        bool lost = call->waits && td_bit(c->lost_rank, c->seat[i].rank);
+        if (!call->answer_due && !lost)
             continue;
         if (!td_core_room(core))
             return false;
-        if (call->due)
+        if (call->answer_due)
             answer(core, s, i);
         else
             reply_lost(core, s, i);
-        call->due = call->here = false;
+        call->answer_due = call->waits = false;
     }
     return true;
 }
@@ -522,12 +524,12 @@ static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_shrink *s = (struct td_shrink *)task;
     struct td_communicator *c = s->communicator;
-    uint32_t head = find_head(c);
+    uint32_t head = find_coordinator(c);
     if (!td_core_room(core) || !answer_all(core, s))
         return false;
-    if (s->telling && !td_shrink_tell_all(core, s))
+    if (s->announcing && !td_shrink_coordinator_announce(core, s))
         return false;
-    if (s->active && head == c->slot && !td_shrink_lead(core, s))
+    if (s->active && head == c->slot && !td_shrink_coordinator_advance(core, s))
         return false;
     if (s->active && head != UINT32_MAX && head != c->slot) {
         struct td_message m;
@@ -546,7 +548,7 @@ static bool advance(struct td_core *core, struct td_task *task)
 bool td_shrink_keeps(const struct td_communicator *c)
 {
     const struct td_shrink *s = c->shrink;
-    return s && (s->task.queued || (s->accepted_round && find_head(c) != UINT32_MAX));
+    return s && (s->task.queued || (s->accepted_round && find_coordinator(c) != UINT32_MAX));
 }
 
 /* ---- local ranks ---- */
@@ -565,7 +567,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
         return;
     }
     struct td_shrink_call *call = &s->call[seat - c->seat];
-    if (call->here || call->due) {
+    if (call->waits || call->answer_due) {
         td_reply_error(core, client->id, q->id, TD_ERR_BUSY,
                        td_core_format(core, "rank %u shrinks this group already", seat->rank));
         return;
@@ -573,10 +575,10 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     call->client = client->id;
     call->request = q->id;
     if (call->next++ < s->number) { /* it was ended without this rank */
-        call->due = true;
+        call->answer_due = true;
     } else {
         activate(core, s);
-        call->here = s->vote_due = true;
+        call->waits = s->vote_due = true;
         int64_t limit = q->u.shrink.timeout_ns;
         td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
         s->expires_at = at < s->expires_at ? at : s->expires_at;
@@ -587,7 +589,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
 
 static void appeal(struct td_core *core, struct td_shrink *s, td_err error, const char *text)
 {
-    s->appeal = error;
+    s->appeal_error = error;
     snprintf(s->appeal_text, sizeof s->appeal_text, "%s", text);
     s->vote_due = true;
     td_core_queue(core, &s->task);
@@ -598,7 +600,7 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         for (uint32_t i = 0; c->shrink && i < c->ranks; i++) {
             const struct td_shrink_call *call = &c->shrink->call[i];
-            if (!call->here || call->client != client->id || call->request != request)
+            if (!call->waits || call->client != client->id || call->request != request)
                 continue;
             appeal(core, c->shrink, TD_ERR_CANCELLED,
                    td_core_format(core, "rank %u cancelled the shrink of job %s", c->seat[i].rank,
@@ -611,7 +613,7 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
 void td_shrink_seat_gone(struct td_communicator *c, uint32_t local)
 {
     if (c->shrink)
-        c->shrink->call[local].here = c->shrink->call[local].due = false;
+        c->shrink->call[local].waits = c->shrink->call[local].answer_due = false;
 }
 
 void td_shrink_timers(struct td_core *core, struct td_communicator *c)
@@ -621,8 +623,23 @@ void td_shrink_timers(struct td_core *core, struct td_communicator *c)
         return;
     if (core->now >= s->expires_at) {
         s->expires_at = TD_TIME_NEVER;
-        if (s->appeal == TD_OK)
+        if (s->appeal_error == TD_OK)
             appeal(core, s, TD_ERR_TIMEOUT, "");
     }
     td_core_alarm(core, s->expires_at);
+}
+
+void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits)
+{
+    const struct td_communicator *c = s->communicator;
+    memcpy(bits, c->lost_rank, td_bit_bytes(c->group.size));
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (s->call[i].waits)
+            td_bit_set(bits, c->seat[i].rank);
+    for (uint32_t slot = 0; slot < c->group.slots; slot++)
+        for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
+            uint32_t rank = td_group_rank(&c->group, slot, i);
+            if (s->vote[slot] >= TD_VOTE_WAITING && !td_bit(s->missing, rank))
+                td_bit_set(bits, rank); /* only the coordinator knows votes */
+        }
 }

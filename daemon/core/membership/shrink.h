@@ -1,126 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shrink: the ranks that are left of a group make a new one.
+/* shrink: agreement on the survivors of a group.
  *
- * Nodes learn of losses at different times, and more may be lost meanwhile. What a node knows to be
- * lost is its *view*, which only grows. A view is a round, and says who leads it: the *head*, the
- * first slot where a rank lives. All nodes where one lives vote at the head by saying what they
- * know; a larger view spreads from either end, and is the next round, perhaps of another head. When
- * all have voted for the same view (first sweep) the head proposes an ending: a group of those that
- * live, or what some node has accepted in a round before, for somebody may have been told that this
- * is it. When all have accepted (second sweep) it is decided, and stays so whoever dies: every node
- * that lives has it. Each makes its part of the new group then, and so does one to which a message
- * of that group comes first.
+ * Each node keeps a view: the set of ranks that it knows to be lost. Views only grow. Each view
+ * defines a round and its coordinator, the first slot that still has a live rank.
  *
- * Somebody who cancels, or has waited too long, says so with his vote. The votes tell the head who
- * has not called; the ending may then be an error, which is agreed on in the same way.
+ * Sweep 1 (vote): every node with a live rank sends its view to the coordinator. If views differ,
+ * the larger view spreads and starts the next round, possibly with another coordinator.
+ * Sweep 2 (accept): when all votes carry the same view, the coordinator proposes an outcome: the
+ * group of survivors, or the outcome that some node accepted in an earlier round (it may already
+ * have been decided). When all nodes accept, the outcome is decided and never changes. Each node
+ * then makes its part of the new group; so does a node that first receives a message of that group.
  *
- * A node that others have given up learns so when it speaks to them; its ranks are told. Two parts
- * of a machine that cannot reach each other give each other up, and each goes on by itself.
- * Owns: its arrays. Borrows: the group, whose `lost_rank` is the view.
- * Invariant: one round at a time; an ending accepted in a round is not forgotten before one is
- * decided. Pure: no I/O, clock, or globals. */
+ * A rank that cancels, or whose time limit passes, appeals with its node's vote. The votes tell the
+ * coordinator which ranks have not called, and it may propose an error as the outcome.
+ *
+ * A node that others have given up learns it from the answer to its vote, and its ranks get an
+ * error. Two parts of a machine that cannot reach each other give each other up, and each goes on
+ * by itself.
+ *
+ * The protocol resembles single-decree Paxos: a node that accepted an outcome reports it in every
+ * later vote.
+ * Owns: its arrays. Borrows: the group; its `lost_rank` set is the view.
+ * Invariant: one round at a time; an accepted outcome survives until one is decided.
+ * Pure: no I/O, clock, or globals. */
 #ifndef TD_CORE_MEMBERSHIP_SHRINK_H
 #define TD_CORE_MEMBERSHIP_SHRINK_H
 
 #include "communicator.h"
 
+/* enum td_vote: what the coordinator knows of a node. */
 enum td_vote {
     TD_VOTE_NONE,
     TD_VOTE_ASKED,
-    TD_VOTE_WAITS, /* not all of its ranks have called */
-    TD_VOTE_READY,
-    TD_VOTE_PROPOSED, /* to it */
+    TD_VOTE_WAITING, /* it has voted; not all of its live ranks have called */
+    TD_VOTE_READY,   /* it has voted; all of its live ranks have called */
+    TD_VOTE_PROPOSED,
     TD_VOTE_ACCEPTED,
-    TD_VOTE_NEVER, /* no rank lives there */
+    TD_VOTE_LOST, /* it has no live rank, and no vote */
 };
 
-struct td_ending {
+struct td_shrink_outcome {
     td_err error;
-    uint8_t *lost; /* [group.size] TD_OK: who is not in the new group */
-    uint64_t made; /* its instance; 0: there is none */
+    uint8_t *lost; /* [group.size] TD_OK: the ranks that are not in the new group */
+    uint64_t made; /* instance of the new group; 0: there is none */
     char text[TD_TEXT_MAX];
 };
 
 struct td_shrink {
     struct td_task task;
     struct td_communicator *communicator;
-    uint64_t number;        /* decided before */
-    bool active;            /* one more is under way */
-    uint64_t wanted;        /* the latest that others were seen to be in */
+    uint64_t number;        /* shrinks decided so far */
+    bool active;            /* the next one is under way */
+    uint64_t number_seen;   /* the largest number that another node has sent */
     struct td_shrink_call { /* of a local rank */
-        bool here, due;     /* it waits; its answer is due */
+        bool waits;         /* it has called the shrink under way */
+        bool answer_due;    /* the shrink that it called is decided */
         uint32_t client;
         uint64_t request, next; /* next: the number of its next call */
     } * call;
     td_time started_at, expires_at;
-    td_err appeal; /* why somebody waits no longer, or TD_OK */
+    td_err appeal_error; /* why a rank of the group does not wait any longer, or TD_OK */
     char appeal_text[TD_TEXT_MAX];
-    struct td_ending accepted, last; /* last: the latest decided */
-    uint32_t accepted_round;         /* 0: none */
-    bool vote_due, accept_due;
+    struct td_shrink_outcome accepted, decided; /* decided: the latest */
+    uint32_t accepted_round;                    /* 0: no outcome is accepted */
+    bool vote_due, accept_due;                  /* to be sent to the coordinator */
 
-    /* at the head */
+    /* at the coordinator */
     uint8_t *vote;    /* [slots] enum td_vote */
-    uint8_t *missing; /* [group.size] ranks that have not called, as votes say */
-    uint32_t next;    /* slot to be told next */
-    bool proposing, warned;
-    bool telling; /* the ending, to slots from `told` on */
-    uint32_t told;
+    uint8_t *missing; /* [group.size] ranks that have not called, according to the votes */
+    uint32_t next;    /* the slot that is asked, or proposed to, next */
+    bool proposing;   /* sweep 2 */
+    bool asked_again; /* sweep 1, once more, before missing ranks are named */
+    bool announcing;  /* the decided outcome, to slots from `announced` on */
+    uint32_t announced;
 };
 
-/* td_shrink_request: a local rank calls; the reply is JOINED, with who is not in the group. */
+/* td_shrink_request handles the call of a local rank. The reply is JOINED, with the ranks that are
+ * not in the new group. */
 void td_shrink_request(struct td_core *core, struct td_client *client,
                        const struct td_request *request);
-/* td_shrink_cancel: false: `request` is no shrink under way. */
+/* td_shrink_cancel appeals for the end of a shrink. It returns false if `request` began none. */
 bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t request);
-/* td_shrink_message takes the kinds SHRINK_ASK to SHRINK_NOBODY; c is NULL where there is no such
- * group. */
+/* td_shrink_message handles the kinds SHRINK_ASK to SHRINK_NOBODY. c is NULL if this node has no
+ * such group. */
 void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                        const struct td_message *message);
-/* td_shrink_foretold makes the group of that instance if an ending accepted here says what it is.
- */
+/* td_shrink_foretold makes the group with that instance if an outcome accepted here defines it. */
 void td_shrink_foretold(struct td_core *core, uint64_t instance);
-/* td_shrink_rank_lost and _slot_lost: so much is known to be lost. */
+/* td_shrink_rank_lost and td_shrink_slot_lost add to the view. */
 void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank);
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot);
-/* td_shrink_seat_gone: a local rank wants no reply any more. */
+/* td_shrink_seat_gone: a local rank expects no reply any more. */
 void td_shrink_seat_gone(struct td_communicator *c, uint32_t local);
-/* td_shrink_keeps: the group cannot go yet, though nobody is left here. */
+/* td_shrink_keeps returns true if the group's record is still needed for a shrink. */
 bool td_shrink_keeps(const struct td_communicator *c);
+/* td_shrink_timers appeals when the time limit of the shrink has passed. */
 void td_shrink_timers(struct td_core *core, struct td_communicator *c);
-/* td_shrink_arrived writes the ranks (group.size) that nobody waits for: they have called, as far
- * as is known here, or are lost. */
+/* td_shrink_arrived writes the ranks [group.size] that the shrink does not wait for: those known to
+ * have called, and those lost. */
 void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits);
 void td_shrink_free(struct td_core *core, struct td_communicator *c);
 
-/* ---- between shrink.c and shrink_head.c ---- */
+/* ---- for the coordinator's part (shrink_coordinator.h) ---- */
 
-/* td_shrink_has_rank_besides: whether a rank of the slot is not among `bits`. */
+/* td_shrink_has_rank_besides returns true if a rank of the slot is not in `bits`. */
 bool td_shrink_has_rank_besides(const struct td_communicator *c, uint32_t slot,
                                 const uint8_t *bits);
+/* td_shrink_count_lost returns the number of ranks in the view. */
 uint32_t td_shrink_count_lost(const struct td_communicator *c);
-/* td_shrink_round numbers the round of a view: of two that a node comes through the later has more.
- */
+/* td_shrink_round returns the number of the view's round: a larger view has a larger number. */
 uint32_t td_shrink_round(const struct td_communicator *c);
-/* td_shrink_waits_here writes the local ranks that live and have not called; returns how many. */
+/* td_shrink_waits_here writes the local ranks that live and have not called, and counts them. */
 uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits);
-/* td_shrink_ask, td_shrink_propose and td_shrink_tell_decided send a node an ASK, a PROPOSE or a
- * DECIDED. */
+/* td_shrink_ask, td_shrink_propose and td_shrink_tell_decided send a node SHRINK_ASK,
+ * SHRINK_PROPOSE or SHRINK_DECIDED. */
 void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver);
 void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node);
 void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node);
-/* td_shrink_accept notes an ending: later votes come with it. lost NULL: of an error. */
+/* td_shrink_accept records an outcome, which later votes carry. lost NULL: the outcome is an error.
+ */
 void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,
                       const char *text);
-/* td_shrink_decide ends the shrink under way as was accepted. */
+/* td_shrink_decide ends the shrink under way with the accepted outcome. */
 void td_shrink_decide(struct td_core *core, struct td_shrink *s);
-/* td_shrink_take_vote: of a node with the same view. */
-void td_shrink_take_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
-                         const struct td_message_shrink_vote *vote);
-/* td_shrink_lead goes on; false when there is no more room. */
-bool td_shrink_lead(struct td_core *core, struct td_shrink *s);
-/* td_shrink_tell_all tells what is decided to every node that has a part in it, also where the
- * ranks were lost since they accepted it: these have to tell the new group. False: as above. */
-bool td_shrink_tell_all(struct td_core *core, struct td_shrink *s);
 
 #endif

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the head of a shrink does: it asks for votes, proposes an ending, and tells what is decided.
- */
+#include "shrink_coordinator.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "shrink.h"
-
-void td_shrink_take_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
-                         const struct td_message_shrink_vote *m)
+void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
+                                const struct td_message_shrink_vote *m)
 {
     const struct td_communicator *c = s->communicator;
-    if (m->error != TD_OK && s->appeal == TD_OK) {
-        s->appeal = m->error;
+    if (m->error != TD_OK && s->appeal_error == TD_OK) {
+        s->appeal_error = m->error;
         snprintf(s->appeal_text, sizeof s->appeal_text, "%s", m->text);
     }
-    if (s->proposing || s->vote[slot] == TD_VOTE_NEVER)
+    if (s->proposing || s->vote[slot] == TD_VOTE_LOST)
         return;
-    s->vote[slot] = m->missing.bytes ? TD_VOTE_WAITS : TD_VOTE_READY;
+    s->vote[slot] = m->missing.bytes ? TD_VOTE_WAITING : TD_VOTE_READY;
     for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
         uint32_t rank = td_group_rank(&c->group, slot, i);
         if (i / 8 < m->missing.bytes && td_bit(m->missing.bits, i))
@@ -36,25 +34,25 @@ static bool propose(struct td_core *core, struct td_shrink *s)
     for (uint32_t slot = 0; slot < c->group.slots; slot++) {
         if (s->vote[slot] == TD_VOTE_NONE || s->vote[slot] == TD_VOTE_ASKED)
             return false;
-        waits = waits || s->vote[slot] == TD_VOTE_WAITS;
+        waits = waits || s->vote[slot] == TD_VOTE_WAITING;
     }
     uint32_t round = td_shrink_round(c);
     if (s->accepted_round) {
         s->accepted_round = round;
     } else if (!waits) {
         td_shrink_accept(s, round, TD_OK, c->lost_rank, "");
-    } else if (s->appeal == TD_OK) {
+    } else if (s->appeal_error == TD_OK) {
         return false;
-    } else if (s->appeal == TD_ERR_TIMEOUT && !s->warned) {
+    } else if (s->appeal_error == TD_ERR_TIMEOUT && !s->asked_again) {
         /* some may have called since: asked once more, so that nobody is accused falsely */
-        s->warned = true;
+        s->asked_again = true;
         s->next = 0;
         for (uint32_t slot = 0; slot < c->group.slots; slot++)
-            if (s->vote[slot] == TD_VOTE_WAITS)
+            if (s->vote[slot] == TD_VOTE_WAITING)
                 s->vote[slot] = TD_VOTE_NONE;
         td_core_queue(core, &s->task);
         return false;
-    } else if (s->appeal == TD_ERR_TIMEOUT) {
+    } else if (s->appeal_error == TD_ERR_TIMEOUT) {
         uint32_t count = td_bits_print(s->missing, c->group.size, true, missing, sizeof missing);
         td_shrink_accept(
             s, round, TD_ERR_TIMEOUT, NULL,
@@ -64,7 +62,7 @@ static bool propose(struct td_core *core, struct td_shrink *s)
                            c->name, count, c->group.size - td_shrink_count_lost(c),
                            count == 1 ? "" : "s", missing));
     } else {
-        td_shrink_accept(s, round, s->appeal, NULL, s->appeal_text);
+        td_shrink_accept(s, round, s->appeal_error, NULL, s->appeal_text);
     }
     s->proposing = true;
     s->next = 0;
@@ -72,11 +70,11 @@ static bool propose(struct td_core *core, struct td_shrink *s)
     return true;
 }
 
-static void vote_oneself(struct td_shrink *s)
+static void vote_here(struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
     uint8_t waits[TD_NODE_RANKS_MAX / 8];
-    s->vote[c->slot] = td_shrink_waits_here(s, waits) ? TD_VOTE_WAITS : TD_VOTE_READY;
+    s->vote[c->slot] = td_shrink_waits_here(s, waits) ? TD_VOTE_WAITING : TD_VOTE_READY;
     for (uint32_t i = 0; i < c->ranks; i++)
         if (td_bit(waits, i))
             td_bit_set(s->missing, c->seat[i].rank);
@@ -87,7 +85,7 @@ static void vote_oneself(struct td_shrink *s)
 static bool all_accepted(const struct td_shrink *s)
 {
     for (uint32_t slot = 0; slot < s->communicator->group.slots; slot++)
-        if (s->vote[slot] != TD_VOTE_ACCEPTED && s->vote[slot] != TD_VOTE_NEVER)
+        if (s->vote[slot] != TD_VOTE_ACCEPTED && s->vote[slot] != TD_VOTE_LOST)
             return false;
     return true;
 }
@@ -111,7 +109,7 @@ static bool propose_all(struct td_core *core, struct td_shrink *s)
 {
     const struct td_group *g = &s->communicator->group;
     for (; s->next < g->slots; s->next++) {
-        if (s->vote[s->next] != TD_VOTE_WAITS && s->vote[s->next] != TD_VOTE_READY)
+        if (s->vote[s->next] != TD_VOTE_WAITING && s->vote[s->next] != TD_VOTE_READY)
             continue;
         if (!td_core_room(core))
             return false;
@@ -121,25 +119,26 @@ static bool propose_all(struct td_core *core, struct td_shrink *s)
     return true;
 }
 
-bool td_shrink_tell_all(struct td_core *core, struct td_shrink *s)
+bool td_shrink_coordinator_announce(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
-    for (; s->told < c->group.slots; s->told++) {
-        if (s->told == c->slot || td_bit(c->lost_slot, s->told) ||
-            (s->last.error == TD_OK && !td_shrink_has_rank_besides(c, s->told, s->last.lost)))
+    for (; s->announced < c->group.slots; s->announced++) {
+        if (s->announced == c->slot || td_bit(c->lost_slot, s->announced) ||
+            (s->decided.error == TD_OK &&
+             !td_shrink_has_rank_besides(c, s->announced, s->decided.lost)))
             continue;
         if (!td_core_room(core))
             return false;
-        td_shrink_tell_decided(core, s, c->group.node[s->told]);
+        td_shrink_tell_decided(core, s, c->group.node[s->announced]);
     }
-    s->telling = false;
+    s->announcing = false;
     return true;
 }
 
-bool td_shrink_lead(struct td_core *core, struct td_shrink *s)
+bool td_shrink_coordinator_advance(struct td_core *core, struct td_shrink *s)
 {
     if (!s->proposing) {
-        vote_oneself(s);
+        vote_here(s);
         if (!ask_all(core, s))
             return false;
         if (!propose(core, s))
@@ -150,19 +149,4 @@ bool td_shrink_lead(struct td_core *core, struct td_shrink *s)
     if (all_accepted(s))
         td_shrink_decide(core, s);
     return true;
-}
-
-void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits)
-{
-    const struct td_communicator *c = s->communicator;
-    memcpy(bits, c->lost_rank, td_bit_bytes(c->group.size));
-    for (uint32_t i = 0; i < c->ranks; i++)
-        if (s->call[i].here)
-            td_bit_set(bits, c->seat[i].rank);
-    for (uint32_t slot = 0; slot < c->group.slots; slot++)
-        for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
-            uint32_t rank = td_group_rank(&c->group, slot, i);
-            if (s->vote[slot] >= TD_VOTE_WAITS && !td_bit(s->missing, rank))
-                td_bit_set(bits, rank); /* at the head alone */
-        }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups made of ranks of a group: each node makes its part by itself, from the list that all
- * members have, and a message that comes before comes again. */
-#include "shrink.h"
+#include "subgroup.h"
 
 #include <string.h>
 
 #include "base/hash.h"
+#include "shrink.h"
 
 /* check_lost returns NULL, or which member the job is known to have lost. Who has only left the
  * group that the new one is made of is none: it may have made the new one before. */
@@ -95,21 +94,7 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     return c;
 }
 
-void td_communicator_note_gone(struct td_core *core, uint64_t instance)
-{
-    core->gone[core->next_gone++ % TD_GONE_MAX] = instance;
-}
-
-bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
-{
-    for (uint32_t i = 0; i < TD_GONE_MAX; i++)
-        if (core->gone[i] == instance)
-            return true;
-    return false;
-}
-
-void td_communicator_make(struct td_core *core, struct td_client *client,
-                          const struct td_request *q)
+void td_subgroup_make(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     struct td_communicator *parent = NULL, *c = NULL;
     struct td_seat *seat = td_communicator_seat(core, client, q->u.make.group, &parent);
@@ -146,8 +131,8 @@ void td_communicator_make(struct td_core *core, struct td_client *client,
 
 /* ---- what is left of a group ---- */
 
-uint64_t td_communicator_left_instance(const struct td_communicator *c, uint64_t number,
-                                       const uint8_t *lost)
+uint64_t td_subgroup_survivors_instance(const struct td_communicator *c, uint64_t number,
+                                        const uint8_t *lost)
 {
     uint64_t instance = td_hash_add(td_hash_add(0x9e3779b97f4a7c15u, c->instance), number);
     for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
@@ -155,8 +140,8 @@ uint64_t td_communicator_left_instance(const struct td_communicator *c, uint64_t
     return instance;
 }
 
-void td_communicator_make_left(struct td_core *core, struct td_communicator *parent,
-                               uint64_t instance, const uint8_t *lost)
+void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *parent,
+                                uint64_t instance, const uint8_t *lost)
 {
     uint32_t size = parent->group.size, left = 0;
     uint64_t *members = td_arena_alloc(core->arena, size * sizeof *members);
@@ -173,13 +158,13 @@ void td_communicator_make_left(struct td_core *core, struct td_communicator *par
         for (uint32_t slot = 0; c && slot < parent->group.slots; slot++) {
             uint32_t node = parent->group.node[slot];
             if (td_bit(parent->lost_slot, slot) && td_group_slot(&c->group, node) != UINT32_MAX)
-                td_communicator_way_lost(core, c, node, "it was lost while the group was made");
+                td_communicator_route_lost(core, c, node, "it was lost while the group was made");
         }
     }
     td_arena_free(core->arena, members);
 }
 
-void td_communicator_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
+void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From "all below have arrived" to the announcement: the program, its memory, and the payload that
- * rides along. */
+#include "admission.h"
+
 #include <string.h>
 
 #include "core/net/inflight.h"
@@ -104,7 +104,7 @@ static struct td_compute *ride_compute(struct td_core *core, struct td_operation
     compute->step.to_lanes = (struct td_lanes){1, 0, 0};
     compute->bytes = compute->cost_bytes = (uint64_t)o->program.ride_bytes;
     td_operation_view(o, &compute->view);
-    td_operation_flight_begin(o);
+    td_operation_in_flight_begin(o);
     return compute;
 }
 

@@ -81,8 +81,6 @@ static uint64_t touched(const struct td_step *step)
     return to * step->to_lanes.count + from * (step->from_lanes.count + step->with_lanes.count + 1);
 }
 
-/* ---- operations that wait for room in the queues ---- */
-
 /* start begins a step; false when there is no room for it now. A step without bytes is done. */
 static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
 {
@@ -125,7 +123,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     compute->step = *step;
     compute->cost_bytes = touched(step);
     td_operation_view(o, &compute->view);
-    td_operation_flight_begin(o);
+    td_operation_in_flight_begin(o);
     return true;
 }
 
@@ -268,7 +266,7 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     compute->buffer = buffer;
     compute->cost_bytes = (uint64_t)packet->bytes * (1 + step.to_lanes.count);
     td_operation_view(o, &compute->view);
-    td_operation_flight_begin(o);
+    td_operation_in_flight_begin(o);
     const struct td_engine_family *e = &o->engine.family[packet->family];
     __builtin_prefetch(&e->received[packet->index], 1);
     __builtin_prefetch(&e->bits[packet->index / 8], 1);
@@ -293,7 +291,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
                                : "node %u has no memory for the computation",
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {
-        td_operation_computed(core, o, error);
+        td_core_queue(core, &o->task);
     } else if (o->state < TD_OPERATION_ENDING && flight.kind == TD_INFLIGHT_STEP) {
         done(core, o, flight.family, flight.index);
     } else if (o->state < TD_OPERATION_ENDING) {
@@ -305,7 +303,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
             core->fabric->received(core, o->communicator->instance, flight.node, flight.ticket);
         }
     }
-    td_operation_flight_over(core, o);
+    td_operation_in_flight_end(core, o);
 }
 
 uint32_t td_engine_owed_by(const struct td_operation *o)

@@ -80,8 +80,8 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
     held->bytes = m->payload.bytes;
     if (held->bytes)
         memcpy(held->payload, m->payload.data, held->bytes);
-    held->next = f->held;
-    f->held = held;
+    held->next = f->early;
+    f->early = held;
     if (o->report_at == TD_TIME_NEVER) {
         o->report_at = core->now + TD_REPORT_NS;
         td_core_alarm(core, o->report_at);
@@ -89,30 +89,30 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
     for (uint32_t r = 0; td_flood_sent(o) && r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == from)
-                f->missed &= ~(1u << (2 * r + sign));
+                f->refused &= ~(1u << (2 * r + sign));
     td_operation_witness(core, o, &m->witness);
     td_core_queue(core, &o->task);
 }
 
-void td_flood_missed(struct td_operation *o, uint32_t node)
+void td_flood_refused(struct td_operation *o, uint32_t node)
 {
     for (uint32_t r = 0; td_flood_sent(o) && r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == node) {
-                o->flood->missed |= 1u << (2 * r + sign);
+                o->flood->refused |= 1u << (2 * r + sign);
                 o->flood->sent[2 * r + sign] = 0;
             }
 }
 
-/* take_next takes a block whose turn it is; false when there is none. What came twice is dropped.
+/* apply_next takes a block whose turn it is; false when there is none. What came twice is dropped.
  */
-static bool take_next(struct td_core *core, struct td_operation *o)
+static bool apply_next(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
-    for (struct td_early_block **link = &f->held; *link;) {
+    for (struct td_early_block **link = &f->early; *link;) {
         struct td_early_block *h = *link;
-        bool known = h->ring < f->ring || (h->ring == f->ring && h->hop <= f->got[h->sign]);
-        bool next = h->ring == f->ring && h->hop == f->got[h->sign] + 1;
+        bool known = h->ring < f->ring || (h->ring == f->ring && h->hop <= f->received[h->sign]);
+        bool next = h->ring == f->ring && h->hop == f->received[h->sign] + 1;
         if (!known && !next) {
             link = &h->next;
             continue;
@@ -126,10 +126,11 @@ static bool take_next(struct td_core *core, struct td_operation *o)
                 td_operation_appeal(core, o, TD_ERR_PROTOCOL, "a node told what does not fit");
             else
                 (void)copy(o, f->ring, slot, h->payload, NULL);
-            f->got[h->sign]++;
-            if (f->got[0] == td_ring_hops(ring, 0) && f->got[1] == td_ring_hops(ring, 1)) {
+            f->received[h->sign]++;
+            if (f->received[0] == td_ring_hops(ring, 0) &&
+                f->received[1] == td_ring_hops(ring, 1)) {
                 f->ring++;
-                f->got[0] = f->got[1] = 0;
+                f->received[0] = f->received[1] = 0;
             }
         }
         td_arena_free(core->arena, h);
@@ -146,12 +147,12 @@ static uint32_t due(const struct td_operation *o, uint32_t ring, uint32_t sign)
 {
     const struct td_flood *f = o->flood;
     uint32_t far = td_ring_hops(&o->program.ring[ring], sign);
-    if (ring > f->ring || far == 0 || f->missed >> (2 * ring + sign) & 1)
+    if (ring > f->ring || far == 0 || f->refused >> (2 * ring + sign) & 1)
         return 0;
-    return ring < f->ring || f->got[sign] >= far ? far : f->got[sign] + 1;
+    return ring < f->ring || f->received[sign] >= far ? far : f->received[sign] + 1;
 }
 
-static bool tell(struct td_core *core, struct td_operation *o, uint32_t ring, uint32_t sign)
+static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ring, uint32_t sign)
 {
     uint32_t hop = ++o->flood->sent[2 * ring + sign];
     uint32_t slot = td_ring_along(&o->program.ring[ring], o->communicator->slot, 1 - sign, hop - 1);
@@ -173,19 +174,19 @@ static bool tell(struct td_core *core, struct td_operation *o, uint32_t ring, ui
     return true;
 }
 
-/* tell_all tells what is due; false when there is no room for it. */
-static bool tell_all(struct td_core *core, struct td_operation *o)
+/* send_due tells what is due; false when there is no room for it. */
+static bool send_due(struct td_core *core, struct td_operation *o)
 {
     for (uint32_t r = 0; r < o->program.rings; r++)
         for (uint32_t sign = 0; sign < 2; sign++)
             while (o->flood->sent[2 * r + sign] < due(o, r, sign))
-                if (!td_core_room(core) || !tell(core, o, r, sign))
+                if (!td_core_room(core) || !send_block(core, o, r, sign))
                     return false;
     return true;
 }
 
-/* ask_own asks for what the ranks here bring; true when it is there. */
-static bool ask_own(struct td_core *core, struct td_operation *o)
+/* load_own asks for what the ranks here bring; true when it is there. */
+static bool load_own(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
     const struct td_communicator *c = o->communicator;
@@ -205,7 +206,7 @@ static bool ask_own(struct td_core *core, struct td_operation *o)
     store->bytes = store->cost_bytes = share * c->ranks;
     store->store = f->own;
     td_operation_view(o, &store->view);
-    td_operation_flight_begin(o);
+    td_operation_in_flight_begin(o);
     td_flood_transition(o, TD_FLOOD_LOAD);
     return false;
 }
@@ -247,7 +248,7 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
         o->retry_at = TD_TIME_NEVER;
     if (!td_flood_sent(o) &&
         (o->flood_state == TD_FLOOD_VETOED || c->state == TD_COMMUNICATOR_LOSING_RANK ||
-         td_operation_mismatched(o) || !ask_own(core, o)))
+         td_operation_mismatched(o) || !load_own(core, o)))
         return true;
     if (!td_flood_sent(o)) {
         (void)copy(o, 0, c->slot, f->own, NULL);
@@ -255,10 +256,10 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
         td_operation_transition(o, TD_OPERATION_ANNOUNCE);
     }
     do {
-        if (!tell_all(core, o))
+        if (!send_due(core, o))
             return false;
-    } while (!td_operation_mismatched(o) && f->ring < o->program.rings && take_next(core, o));
-    if (!tell_all(core, o))
+    } while (!td_operation_mismatched(o) && f->ring < o->program.rings && apply_next(core, o));
+    if (!send_due(core, o))
         return false;
     if (f->ring == o->program.rings)
         finish(core, o);
@@ -268,9 +269,9 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
 void td_flood_free(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
-    while (f && f->held) {
-        struct td_early_block *h = f->held;
-        f->held = h->next;
+    while (f && f->early) {
+        struct td_early_block *h = f->early;
+        f->early = h->next;
         td_arena_free(core->arena, h);
     }
     if (f) {
@@ -311,7 +312,7 @@ bool td_flood_rank_loss_settled(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
-bool td_flood_good(const struct td_communicator *c, uint64_t sequence)
+bool td_flood_completes(const struct td_communicator *c, uint64_t sequence)
 {
     uint64_t place = sequence - c->good_first;
     return sequence < c->good_first ||

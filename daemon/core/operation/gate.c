@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate's messages: arrivals and reports up, releases and news of the waiting down, appeals to
- * the root, and the time limits that lead to them. */
+#include "gate.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "flood.h"
-#include "gate.h"
 
 enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
 
@@ -29,9 +28,9 @@ static void learn(struct td_core *core, struct td_operation *o, const struct td_
         o->known[i] |= arrived->bits[i];
 }
 
-/* take_arrive takes an ARRIVE or a REPORT. */
-static void take_arrive(struct td_core *core, struct td_operation *o, uint32_t from,
-                        const struct td_message *m)
+/* handle_arrive takes an ARRIVE or a REPORT. */
+static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t from,
+                          const struct td_message *m)
 {
     int child = child_index(o->communicator, from);
     const struct td_message_arrive *arrive = &m->u.arrive;
@@ -109,9 +108,9 @@ void td_gate_survey(struct td_core *core, struct td_operation *o, const struct t
     td_core_queue(core, &o->task);
 }
 
-/* take_release takes a RELEASE, a VERDICT or an ANNOUNCE_AGAIN. */
-static void take_release(struct td_core *core, struct td_operation *o, uint32_t from,
-                         const struct td_message *m)
+/* handle_release takes a RELEASE, a VERDICT or an ANNOUNCE_AGAIN. */
+static void handle_release(struct td_core *core, struct td_operation *o, uint32_t from,
+                           const struct td_message *m)
 {
     const struct td_message_payload *payload = &m->u.release.payload;
     if (m->kind == TD_MESSAGE_VERDICT) {
@@ -121,7 +120,7 @@ static void take_release(struct td_core *core, struct td_operation *o, uint32_t 
     if (o->state != TD_OPERATION_ANNOUNCED)
         return;
     if (td_flood_sent(o)) {
-        td_flood_missed(o, from);
+        td_flood_refused(o, from);
         return;
     }
     if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
@@ -150,7 +149,7 @@ static void send_waiting(struct td_core *core, struct td_operation *o, bool repl
     uint8_t *bits = td_core_pad(core, bytes);
     if (!bits)
         return;
-    td_operation_arrived(o, bits);
+    td_gate_arrived(o, bits);
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_WAITING, &m);
     m.u.waiting.arrived = (struct td_bitmap){bits, bytes};
@@ -175,11 +174,11 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
     o->report_at = TD_TIME_NEVER;
     if (!bits)
         return;
-    td_operation_arrived(o, bits);
+    td_gate_arrived(o, bits);
     uint32_t count = count_bits(bits, size);
-    if (count == o->known_told && !asked)
+    if (count == o->known_sent && !asked)
         return;
-    o->known_told = count;
+    o->known_sent = count;
     if (td_operation_at_root(o)) {
         send_waiting(core, o, false);
         return;
@@ -212,7 +211,7 @@ bool td_gate_veto(struct td_core *core, struct td_operation *o)
     return true;
 }
 
-static void take_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
+static void handle_waiting(struct td_core *core, struct td_operation *o, const struct td_message *m)
 {
     bool reply_requested = m->u.waiting.reply_requested;
     learn(core, o, &m->u.waiting.arrived);
@@ -251,8 +250,8 @@ static void grant(struct td_core *core, struct td_operation *o, td_err error, co
     snprintf(o->pending_text, TD_TEXT_MAX, "%s", text);
 }
 
-static void take_appeal(struct td_core *core, struct td_operation *o,
-                        const struct td_message_appeal *m)
+static void handle_appeal(struct td_core *core, struct td_operation *o,
+                          const struct td_message_appeal *m)
 {
     if (o->state >= TD_OPERATION_RELEASED)
         return;
@@ -297,10 +296,10 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
         td_core_send(core, from, &told);
     } else if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
                td_communicator_may_flood(core, c)) {
-        c->missed[place] = (uint8_t)-TD_ERR_TIMEOUT; /* a promise */
+        c->ended_unrecorded[place] = (uint8_t)-TD_ERR_TIMEOUT; /* a promise */
         send_veto(core, c, m->sequence);
     } else if (m->kind == TD_MESSAGE_VERDICT) {
-        c->missed[place] = (uint8_t)-m->u.verdict.error;
+        c->ended_unrecorded[place] = (uint8_t)-m->u.verdict.error;
         told.kind = TD_MESSAGE_VERDICT;
         told.u.verdict = m->u.verdict;
         for (uint32_t i = 0; i < c->children; i++)
@@ -308,8 +307,8 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
     }
 }
 
-void td_operation_message(struct td_core *core, struct td_communicator *c, uint32_t from,
-                          const struct td_message *m)
+void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t from,
+                     const struct td_message *m)
 {
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
     if (td_communicator_broken(c) && (m->sequence < c->first_sequence || !c->operation[place])) {
@@ -333,21 +332,21 @@ void td_operation_message(struct td_core *core, struct td_communicator *c, uint3
         return;
     }
     if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT) {
-        take_arrive(core, o, from, m);
+        handle_arrive(core, o, from, m);
     } else if (m->kind == TD_MESSAGE_FLOOD) {
         td_flood_message(core, o, from, &m->u.flood);
     } else if (m->kind == TD_MESSAGE_RELEASE || m->kind == TD_MESSAGE_VERDICT ||
                m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
-        take_release(core, o, from, m);
+        handle_release(core, o, from, m);
     } else if (m->kind == TD_MESSAGE_WAITING) {
-        take_waiting(core, o, m);
+        handle_waiting(core, o, m);
     } else {
         assert(m->kind == TD_MESSAGE_APPEAL);
-        take_appeal(core, o, &m->u.appeal);
+        handle_appeal(core, o, &m->u.appeal);
     }
 }
 
-void td_operation_arrived(const struct td_operation *o, uint8_t *bits)
+void td_gate_arrived(const struct td_operation *o, uint8_t *bits)
 {
     const struct td_communicator *c = o->communicator;
     const struct td_group *g = &c->group;
@@ -384,7 +383,7 @@ static void expire(struct td_core *core, struct td_operation *o)
     char missing[200];
     if (!bits)
         return;
-    td_operation_arrived(o, bits);
+    td_gate_arrived(o, bits);
     uint32_t count = td_bits_print(bits, c->group.size, false, missing, sizeof missing);
     if (!td_gate_settled(core, o)) {
         o->verdict_at = TD_TIME_NEVER; /* who waits will appeal again */
@@ -410,7 +409,7 @@ static bool loses_rank(const struct td_communicator *c)
            (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED && !c->has_parent);
 }
 
-void td_operation_timers(struct td_core *core, struct td_operation *o)
+void td_gate_timers(struct td_core *core, struct td_operation *o)
 {
     if (o->state < TD_OPERATION_RELEASED) {
         if (core->now >= o->expires_at) {

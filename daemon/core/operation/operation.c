@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of operations: their life from the first arrival to the last reply. gate.c has what
- * travels the tree, prepare.c what happens between "all below have arrived" and the announcement.
- */
 #include "operation.h"
 
 #include <assert.h>
@@ -9,6 +6,7 @@
 #include <string.h>
 
 #include "core/net/inflight.h"
+#include "admission.h"
 #include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
@@ -41,7 +39,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
     td_counts_free(&o->parts, arena);
-    td_communicator_tree_give(core, o->tree);
+    td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
     core->operations--;
@@ -92,13 +90,13 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
             leave(o, i);
     }
     c->operation[place] = o;
-    if (c->missed[place]) {
-        td_operation_verdict(core, o, (td_err) - (int)c->missed[place],
+    if (c->ended_unrecorded[place]) {
+        td_operation_verdict(core, o, (td_err) - (int)c->ended_unrecorded[place],
                              td_core_format(core,
                                             "it ended while node %u had no room to note why: raise "
                                             "[limits] operations or memory",
                                             core->node));
-        c->missed[place] = 0;
+        c->ended_unrecorded[place] = 0;
     }
     return o;
 }
@@ -132,12 +130,12 @@ void td_operation_name(const struct td_operation *o, struct td_packet *packet)
     packet->sequence = o->sequence;
 }
 
-void td_operation_flight_begin(struct td_operation *o)
+void td_operation_in_flight_begin(struct td_operation *o)
 {
     o->flights++;
 }
 
-void td_operation_flight_over(struct td_core *core, struct td_operation *o)
+void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 {
     assert(o->flights > 0);
     o->flights--;
@@ -212,12 +210,6 @@ const char *td_operation_describe(struct td_core *core, const struct td_operatio
         td_call_print(&o->least.call, call, sizeof call);
     return td_core_format(core, "%s, operation %llu of job %s", call,
                           (unsigned long long)o->sequence, o->communicator->name);
-}
-
-void td_operation_computed(struct td_core *core, struct td_operation *o, td_err error)
-{
-    (void)error;
-    td_core_queue(core, &o->task);
 }
 
 /* ---- arrivals ---- */
@@ -317,8 +309,8 @@ struct buffers {
     uint64_t need[2];
 };
 
-/* take_buffers holds the regions of a request; on an error *text says what is wrong with it. */
-static td_err take_buffers(struct td_core *core, struct td_client *client,
+/* hold_buffers holds the regions of a request; on an error *text says what is wrong with it. */
+static td_err hold_buffers(struct td_core *core, struct td_client *client,
                            const struct td_request *q, size_t alignment, struct buffers *b,
                            const char **text)
 {
@@ -344,9 +336,9 @@ static bool has_one_share(const struct td_counts *p, uint32_t local)
     return true;
 }
 
-/* take_parts notes the parts of a local rank; what its buffers need is known then. */
-static td_err take_parts(struct td_core *core, struct td_operation *o, uint32_t local,
-                         const struct td_request *q, uint64_t need[2], const char **text)
+/* record_parts notes the parts of a local rank; what its buffers need is known then. */
+static td_err record_parts(struct td_core *core, struct td_operation *o, uint32_t local,
+                           const struct td_request *q, uint64_t need[2], const char **text)
 {
     const struct td_communicator *c = o->communicator;
     uint64_t element = td_type_bytes(q->u.operation.call.type);
@@ -380,7 +372,7 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
     bool parts = td_call_has_parts(call->kind);
     td_err error = TD_OK;
     need_bytes(c, seat, call, plan, b->need);
-    if (!parts && (error = take_buffers(core, client, q, alignment, b, text)) != TD_OK)
+    if (!parts && (error = hold_buffers(core, client, q, alignment, b, text)) != TD_OK)
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
         *text = td_core_format(core,
@@ -390,9 +382,9 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
         return TD_ERR_NO_MEMORY;
     }
     if (parts)
-        error = take_parts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
+        error = record_parts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
     if (parts && error == TD_OK)
-        error = take_buffers(core, client, q, alignment, b, text);
+        error = hold_buffers(core, client, q, alignment, b, text);
     return error;
 }
 
@@ -532,7 +524,7 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
             o->appeal_at = core->now;
             td_core_alarm(core, core->now);
         } else if (o && (o->state < TD_OPERATION_RELEASED || running_too) &&
-                   !(pending && td_flood_good(c, o->sequence))) {
+                   !(pending && td_flood_completes(c, o->sequence))) {
             td_operation_fail(core, o, running_too ? error : c->error,
                               running_too ? text : c->text);
         }

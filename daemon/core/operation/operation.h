@@ -13,6 +13,12 @@
 #include "model/counts.h"
 #include "operation_state.h"
 
+enum {
+    TD_REPORT_NS =
+        100000000, /* an operation that waits for 100 ms reports the ranks that have come */
+    TD_APPEAL_NS = 1000000000, /* an appeal without a verdict is repeated after 1 s */
+};
+
 /* struct td_arrival: a local rank's request. */
 struct td_arrival {
     enum td_arrival_state state;
@@ -72,7 +78,7 @@ struct td_operation {
 
     /* telling who has arrived */
     uint8_t *known; /* ranks that have arrived, as far as others told; NULL until they do */
-    uint32_t known_told;
+    uint32_t known_sent;
     td_time report_at;
 
     uint32_t flights;
@@ -87,38 +93,61 @@ static inline bool td_operation_compiled(const struct td_operation *o)
 {
     return o->program.method != NULL;
 }
+/* td_operation_at_root returns true if this node is the root of the group's tree. */
+bool td_operation_at_root(const struct td_operation *o);
 /* td_operation_mismatched returns true if two ranks have made different calls. */
 bool td_operation_mismatched(const struct td_operation *o);
-/* td_operation_request is a local rank's arrival. */
+/* td_operation_obtain returns the record of an operation, and begins one if there is none. It
+ * returns NULL if there is no memory, or if the sequence number is over or beyond the window. */
+struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
+                                         uint64_t sequence);
+
+/* ---- requests ---- */
+
+/* td_operation_request handles the call of a local rank. */
 void td_operation_request(struct td_core *core, struct td_client *client,
                           const struct td_request *request);
+/* td_operation_cancel appeals for the end of the operation that a request began, if it waits. */
 void td_operation_cancel(struct td_core *core, struct td_client *client, uint64_t request);
-/* td_operation_message takes ARRIVE, REPORT, FLOOD, RELEASE, VERDICT, ANNOUNCE_AGAIN, WAITING and,
- * at the root, APPEAL. */
-void td_operation_message(struct td_core *core, struct td_communicator *c, uint32_t from,
-                          const struct td_message *message);
-/* td_operation_fail ends an operation with an error; the first error stays. */
+/* td_operation_witness compares a call that a rank has made with those before it. It appeals at the
+ * first mismatch. */
+void td_operation_witness(struct td_core *core, struct td_operation *o, const struct td_witness *w);
+
+/* ---- endings ---- */
+
+/* td_operation_fail ends an operation with an error on this node; the first error stays. */
 void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error,
                        const char *text);
+/* td_operation_verdict ends it with an error that the root has decided. The children are told. It
+ * does nothing after the release. */
+void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
+                          const char *text);
+/* td_operation_appeal asks the root to end the operation; at the root it is a verdict, unless the
+ * operation may complete elsewhere. Only the first appeal of a node counts. */
+void td_operation_appeal(struct td_core *core, struct td_operation *o, td_err error,
+                         const char *text);
+/* td_operation_appeal_again repeats the appeal of this node. */
+void td_operation_appeal_again(struct td_core *core, struct td_operation *o);
 /* td_operation_seat_lost serves the notice seat_lost for all operations of a group. */
 void td_operation_seat_lost(struct td_core *core, struct td_communicator *c, uint32_t local);
 /* td_operation_group_broken serves the notice group_broken. */
 void td_operation_group_broken(struct td_core *core, struct td_communicator *c, td_err error,
                                const char *text, bool running_too);
-/* td_operation_running returns true while the program of some operation runs on this node. */
+/* td_operation_running returns true while an operation is released and has not ended on this node.
+ */
 bool td_operation_running(const struct td_core *core);
-void td_operation_timers(struct td_core *core, struct td_operation *o);
-/* td_operation_appeal_again repeats what this node asked of the root. */
-void td_operation_appeal_again(struct td_core *core, struct td_operation *o);
-/* td_operation_arrived writes the ranks known to have arrived into bits (group.size). */
-void td_operation_arrived(const struct td_operation *o, uint8_t *bits);
 
-/* For engine and link. */
-void td_operation_flight_begin(struct td_operation *o);
-void td_operation_flight_over(struct td_core *core, struct td_operation *o);
+/* ---- for messages, packets and computations ---- */
+
+/* td_operation_start_message fills in the names of the operation in a message of one kind. */
+void td_operation_start_message(const struct td_operation *o, enum td_message_kind kind,
+                                struct td_message *m);
+/* td_operation_describe returns e.g. "barrier, operation 7 of job x", valid until the next step. */
+const char *td_operation_describe(struct td_core *core, const struct td_operation *o);
+/* These four serve the notices in_flight_begin, in_flight_end, packet_view and packet_name. */
+void td_operation_in_flight_begin(struct td_operation *o);
+void td_operation_in_flight_end(struct td_core *core, struct td_operation *o);
 void td_operation_view(const struct td_operation *o, struct td_view *view);
 void td_operation_name(const struct td_operation *o, struct td_packet *packet);
-/* td_operation_computed: a payload computation of the gate is done. */
-void td_operation_computed(struct td_core *core, struct td_operation *o, td_err error);
 
 #endif

@@ -2,7 +2,7 @@
 #include "sync.h"
 
 /* What is noted of a step: rounds heard (bit r), rounds told (a number), whether it has started. */
-enum { HEARD_BITS = 32, TOLD_SHIFT = 32, STARTED_SHIFT = 63 };
+enum { HEARD_BITS = 32, SIGNALLED_SHIFT = 32, STARTED_SHIFT = 63 };
 
 static unsigned rounds_among(uint32_t count)
 {
@@ -12,32 +12,33 @@ static unsigned rounds_among(uint32_t count)
     return rounds;
 }
 
-static unsigned told(uint64_t state)
+static unsigned signalled(uint64_t state)
 {
-    return (unsigned)(state >> TOLD_SHIFT & 0xff);
+    return (unsigned)(state >> SIGNALLED_SHIFT & 0xff);
 }
 
 /* tell goes on as far as it has been heard: round r + 1 after r was heard. */
-static void tell(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
-                 const struct td_among *among)
+static void signal_next(struct td_core *core, struct td_operation *o, unsigned family,
+                        uint64_t index, const struct td_among *among)
 {
     const struct td_group *g = &o->communicator->group;
     uint64_t *state = &o->engine.family[family].received[index];
     unsigned rounds = rounds_among(among->count);
     uint32_t place = (o->communicator->slot - among->first) / among->stride;
-    while (told(*state) < rounds && (told(*state) == 0 || *state >> (told(*state) - 1) & 1)) {
-        uint32_t to = (uint32_t)((place + ((uint64_t)1 << told(*state))) % among->count);
+    while (signalled(*state) < rounds &&
+           (signalled(*state) == 0 || *state >> (signalled(*state) - 1) & 1)) {
+        uint32_t to = (uint32_t)((place + ((uint64_t)1 << signalled(*state))) % among->count);
         struct td_message m = {
             .kind = TD_MESSAGE_SYNC,
             .instance = o->communicator->instance,
             .group = o->communicator->index,
             .sequence = o->sequence,
-            .u.sync = {.family = family, .round = told(*state), .step_index = index}};
-        *state += (uint64_t)1 << TOLD_SHIFT;
+            .u.sync = {.family = family, .round = signalled(*state), .step_index = index}};
+        *state += (uint64_t)1 << SIGNALLED_SHIFT;
         td_core_send(core, g->node[among->first + to * among->stride], &m);
     }
     uint64_t all = ((uint64_t)1 << rounds) - 1;
-    if (told(*state) == rounds && (*state & all) == all)
+    if (signalled(*state) == rounds && (*state & all) == all)
         td_engine_delivered(core, o, family, index);
 }
 
@@ -45,7 +46,7 @@ void td_sync_start(struct td_core *core, struct td_operation *o, unsigned family
                    const struct td_step *step)
 {
     o->engine.family[family].received[index] |= (uint64_t)1 << STARTED_SHIFT;
-    tell(core, o, family, index, &step->among);
+    signal_next(core, o, family, index, &step->among);
 }
 
 void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t from,
@@ -69,5 +70,5 @@ void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t f
         return;
     *state |= (uint64_t)1 << sync->round;
     if (*state >> STARTED_SHIFT)
-        tell(core, o, sync->family, sync->step_index, &step.among);
+        signal_next(core, o, sync->family, sync->step_index, &step.among);
 }

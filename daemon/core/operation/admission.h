@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admission: from "all ranks below have arrived" to the announcement: it compiles the program,
+ * reserves scratch memory, and combines the payload that travels with the announcement.
+ * Owns: nothing; its state is in the operation. Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_OPERATION_ADMISSION_H
+#define TD_CORE_OPERATION_ADMISSION_H
+
+#include "operation.h"
+
+/* td_admission_complete returns true if all ranks below have arrived with the same call. On a flood
+ * the local ranks are enough. */
+bool td_admission_complete(struct td_core *core, struct td_operation *o);
+/* td_admission_advance goes on from there to the announcement. */
+void td_admission_advance(struct td_core *core, struct td_operation *o);
+/* td_admission_rides returns true if a payload travels with announcement and release. */
+bool td_admission_rides(const struct td_operation *o);
+/* td_admission_result returns where the combined payload is. */
+struct td_slice td_admission_result(const struct td_operation *o);
+/* td_admission_deliver starts the copy of the released payload to the destinations. It returns
+ * false if there is no in-flight record for that. */
+bool td_admission_deliver(struct td_core *core, struct td_operation *o);
+
+#endif

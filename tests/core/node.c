@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node.h"
+
+#include <stdio.h>
+
+#include "collectives/select.h"
+#include "core/core.h"
+#include "core/membership/client.h"
+#include "core/membership/job.h"
+#include "core/membership/shrink.h"
+#include "core/operation/gate.h"
+#include "core/operation/operation.h"
+
+struct node node;
+
+static void record(void)
+{
+    for (uint32_t i = 0; i < node.actions.count; i++) {
+        const struct td_action *a = &node.actions.action[i];
+        if (a->kind == TD_ACTION_SEND_TREE) {
+            assert_true(node.sents < NODE_SENT_MAX);
+            node.sent[node.sents++] = (struct node_sent){a->u.tree.node, a->u.tree.message};
+        } else if (a->kind == TD_ACTION_REPLY) {
+            node.reply = *a->u.reply.reply;
+            snprintf(node.text, sizeof node.text, "%s", node.reply.text);
+            node.replies++;
+        } else if (a->kind == TD_ACTION_COMPUTE) {
+            node.computes++;
+            node.handle = a->u.compute.handle;
+        } else if (a->kind == TD_ACTION_DROP_LINK) {
+            node.dropped_links++;
+        }
+    }
+    node.actions.count = 0;
+}
+
+void node_begin(const char *shape, uint32_t at, void (*change)(struct td_settings *))
+{
+    struct td_core_options o = {
+        .node = at, .incarnation = 1, .seed = 1, .compile = td_select_compile};
+    size_t parsed = 0;
+    const char *why = NULL;
+    memset(&node, 0, sizeof node);
+    assert_int_equal(td_topology_parse(&o.topology, shape, &parsed, &why), TD_OK);
+    td_settings_default(&o.settings);
+    o.settings.arena_bytes = 8 << 20;
+    if (change)
+        change(&o.settings);
+    assert_int_equal(td_core_create(&node.core, &o), TD_OK);
+    node.core->now = 1;
+    node.core->actions = &node.actions;
+}
+
+void node_end(void)
+{
+    td_core_destroy(node.core);
+    node.core = NULL;
+}
+
+void node_run(void)
+{
+    record();
+    while (node.core->work) {
+        struct td_task *task = node.core->work;
+        td_core_unqueue(node.core, task);
+        assert_true(task->advance(node.core, task));
+        record();
+    }
+}
+
+void node_forget(void)
+{
+    record();
+    node.sents = node.replies = node.computes = node.dropped_links = 0;
+    node.core->pad_used = 0;
+}
+
+void node_pass(struct td_communicator *c, uint64_t ns)
+{
+    node.core->now += ns;
+    if (!c)
+        td_job_timers(node.core);
+    for (uint32_t i = 0; c && i < TD_GROUP_OPERATIONS_MAX; i++)
+        if (c->operation[i])
+            td_gate_timers(node.core, c->operation[i]);
+    if (c)
+        td_shrink_timers(node.core, c);
+    node_run();
+}
+
+void node_message(uint32_t from, const struct td_message *message)
+{
+    td_core_notices.message(node.core, from, message);
+    node_run();
+}
+
+const struct td_message *node_sent_to(uint32_t to, enum td_message_kind kind)
+{
+    for (uint32_t i = 0; i < node.sents; i++)
+        if (node.sent[i].to == to && node.sent[i].message.kind == kind)
+            return &node.sent[i].message;
+    return NULL;
+}
+
+uint32_t node_count(enum td_message_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node.sents; i++)
+        count += node.sent[i].message.kind == kind;
+    return count;
+}
+
+struct td_client *node_client(uint32_t id)
+{
+    td_client_open(node.core, id, 1000, 100 + id);
+    struct td_client *client = td_client_find(node.core, id);
+    assert_non_null(client);
+    return client;
+}
+
+struct td_communicator *node_group(uint32_t nodes)
+{
+    uint32_t *rank_node = td_arena_alloc(node.core->arena, nodes * sizeof *rank_node);
+    uint64_t *rank_token = td_arena_alloc(node.core->arena, nodes * sizeof *rank_token);
+    for (uint32_t r = 0; r < nodes; r++)
+        rank_node[r] = r;
+    struct td_communicator *c = td_communicator_create(node.core, 77, "job", 1000, nodes, rank_node,
+                                                       rank_token, UINT32_MAX);
+    assert_non_null(c);
+    c->seat[0].client = node_client(NODE_CLIENT);
+    td_seat_transition(&c->seat[0], TD_SEAT_ASSIGN);
+    node_run();
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_forget();
+    return c;
+}
+
+struct td_witness node_barrier(uint32_t rank)
+{
+    return (struct td_witness){.call = {.kind = TD_KIND_BARRIER}, .rank = rank};
+}
+
+void node_call(struct td_communicator *c, int64_t timeout_ns)
+{
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call.kind = TD_KIND_BARRIER;
+    q.u.operation.timeout_ns = timeout_ns;
+    q.u.operation.sequence = c->seat[0].next_sequence;
+    td_operation_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}

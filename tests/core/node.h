@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node: one core whose modules a test calls directly, and a record of what it emits.
+ *
+ * The real core is around the module under test, but no driver and no other node: the test plays
+ * the other nodes by handing messages to the module, and reads the messages that the module sends.
+ * Owns: the core and the record. */
+#ifndef TD_TESTS_CORE_NODE_H
+#define TD_TESTS_CORE_NODE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/core_internal.h"
+#include "core/membership/communicator.h"
+
+enum { NODE_SENT_MAX = 256, NODE_CLIENT = 7 };
+
+struct node_sent {
+    uint32_t to;
+    struct td_message message;
+};
+
+struct node {
+    struct td_core *core;
+    struct td_actions actions;
+    struct node_sent sent[NODE_SENT_MAX]; /* since node_forget */
+    uint32_t sents;
+    uint32_t dropped_links, computes;
+    uint64_t handle;       /* of the latest COMPUTE */
+    struct td_reply reply; /* the latest, to any client */
+    char text[TD_TEXT_MAX];
+    uint32_t replies;
+};
+
+extern struct node node;
+
+/* node_begin makes node `at` of a mesh of `shape`, on the direct fabric. `change` may alter its
+ * settings; NULL: the defaults. */
+void node_begin(const char *shape, uint32_t at, void (*change)(struct td_settings *));
+void node_end(void);
+/* node_run runs the work list until it is empty, and records all actions. */
+void node_run(void);
+/* node_forget empties the record. */
+void node_forget(void);
+/* node_pass lets time pass, runs the timers of `c` (NULL: of joins and jobs alone), and node_run.
+ */
+void node_pass(struct td_communicator *c, uint64_t ns);
+/* node_message hands over a message as if it came from a node, and runs the work list. */
+void node_message(uint32_t from, const struct td_message *message);
+/* node_sent_to returns the first recorded message of a kind to a node, or NULL. */
+const struct td_message *node_sent_to(uint32_t to, enum td_message_kind kind);
+/* node_count counts the recorded messages of a kind. */
+uint32_t node_count(enum td_message_kind kind);
+/* node_client opens a client with that number. */
+struct td_client *node_client(uint32_t id);
+/* node_group makes the group of one rank for each of the first `nodes` nodes. The local rank's
+ * client is NODE_CLIENT. */
+struct td_communicator *node_group(uint32_t nodes);
+/* node_barrier returns the call of a barrier by a rank. */
+struct td_witness node_barrier(uint32_t rank);
+/* node_call makes a barrier of the local rank, with a time limit (-1: none of its own). */
+void node_call(struct td_communicator *c, int64_t timeout_ns);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate, driven message by message: core/operation/gate.h. */
+#include "node.h"
+
+#include "core/operation/gate.h"
+
+enum { GROUP = 4, SECOND = 1000000000 };
+
+static struct td_communicator *c;
+
+static void begin(uint32_t at)
+{
+    node_begin("4", at, NULL);
+    c = node_group(GROUP);
+}
+
+static struct td_message about(enum td_message_kind kind)
+{
+    return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
+}
+
+static void announce(uint32_t child, struct td_witness witness, bool no_room)
+{
+    struct td_message m = about(TD_MESSAGE_ARRIVE);
+    m.u.arrive.least = m.u.arrive.greatest = witness;
+    m.u.arrive.no_room = no_room;
+    node_message(child, &m);
+}
+
+static struct td_operation *operation(void)
+{
+    return c->operation[0];
+}
+
+static void root_releases_when_the_last_child_announces(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    announce(1, node_barrier(1), false);
+    announce(2, node_barrier(2), false);
+    assert_int_equal(node_count(TD_MESSAGE_RELEASE), 0);
+    assert_int_equal(operation()->state, TD_OPERATION_GATHERING);
+    announce(3, node_barrier(3), false);
+    assert_int_equal(node_count(TD_MESSAGE_RELEASE), 3);
+    assert_int_equal(node.reply.kind, TD_REPLY_DONE);
+    assert_null(operation());
+    assert_int_equal(c->first_sequence, 1);
+    node_end();
+}
+
+static void leaf_announces_and_waits_for_the_release(void **state)
+{
+    (void)state;
+    begin(2);
+    node_call(c, -1);
+    const struct td_message *m = node_sent_to(0, TD_MESSAGE_ARRIVE);
+    assert_non_null(m);
+    assert_int_equal(m->u.arrive.least.rank, 2);
+    assert_int_equal(operation()->state, TD_OPERATION_ANNOUNCED);
+    assert_int_equal(node.replies, 0);
+    struct td_message release = about(TD_MESSAGE_RELEASE);
+    node_message(0, &release);
+    assert_int_equal(node.reply.kind, TD_REPLY_DONE);
+    node_end();
+}
+
+static void release_before_the_announcement_is_ignored(void **state)
+{
+    (void)state;
+    begin(2);
+    struct td_message release = about(TD_MESSAGE_RELEASE);
+    node_message(0, &release);
+    assert_int_equal(operation()->state, TD_OPERATION_GATHERING);
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
+static void different_calls_end_with_both_ranks_named(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    struct td_witness other = {.call = {.kind = TD_KIND_BROADCAST, .count = 8}, .rank = 2};
+    announce(2, other, false);
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 3);
+    assert_int_equal(node.reply.error, TD_ERR_MISMATCH);
+    assert_non_null(strstr(node.text, "rank 0 called"));
+    assert_non_null(strstr(node.text, "rank 2 called"));
+    node_end();
+}
+
+static void an_expired_operation_asks_before_it_names_the_missing_ranks(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, SECOND);
+    announce(1, node_barrier(1), false);
+    node_pass(c, SECOND);
+    const struct td_message *m = node_sent_to(3, TD_MESSAGE_WAITING);
+    assert_non_null(m);
+    assert_true(m->u.waiting.reply_requested);
+    assert_int_equal(node.replies, 0);
+    node_pass(c, SECOND);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(node.text, "2 of 4 ranks had not arrived in time: ranks 2-3"));
+    node_end();
+}
+
+static void an_appeal_of_a_child_becomes_a_verdict_for_all(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    struct td_message m = about(TD_MESSAGE_APPEAL);
+    m.u.appeal = (struct td_message_appeal){.error = TD_ERR_CANCELLED, .text = "rank 3 cancelled"};
+    node_message(3, &m);
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 3);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    assert_string_equal(node.text, "rank 3 cancelled");
+    node_end();
+}
+
+static void a_child_without_scratch_makes_all_announce_again(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(c, -1);
+    for (uint32_t child = 1; child < GROUP; child++)
+        announce(child, node_barrier(child), child == 2);
+    assert_int_equal(node_count(TD_MESSAGE_RELEASE), 0);
+    assert_int_equal(node_count(TD_MESSAGE_ANNOUNCE_AGAIN), 3);
+    assert_int_equal(operation()->state, TD_OPERATION_GATHERING);
+    assert_int_equal(operation()->children_arrived, 0);
+    for (uint32_t child = 1; child < GROUP; child++)
+        announce(child, node_barrier(child), false);
+    node_pass(c, SECOND);
+    assert_int_equal(node_count(TD_MESSAGE_RELEASE), 3);
+    node_end();
+}
+
+static void an_announcement_of_a_node_that_is_no_child_is_ignored(void **state)
+{
+    (void)state;
+    begin(2);
+    announce(3, node_barrier(3), false);
+    assert_int_equal(operation()->children_arrived, 0);
+    assert_int_equal(operation()->witnesses, 0);
+    node_end();
+}
+
+static void no_operations(struct td_settings *s)
+{
+    s->operations_max = 0;
+}
+
+static void an_announcement_that_finds_no_record_is_sent_back(void **state)
+{
+    (void)state;
+    node_begin("4", 0, no_operations);
+    c = node_group(GROUP);
+    announce(1, node_barrier(1), false);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_ANNOUNCE_AGAIN));
+    assert_null(operation());
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(root_releases_when_the_last_child_announces),
+        cmocka_unit_test(leaf_announces_and_waits_for_the_release),
+        cmocka_unit_test(release_before_the_announcement_is_ignored),
+        cmocka_unit_test(different_calls_end_with_both_ranks_named),
+        cmocka_unit_test(an_expired_operation_asks_before_it_names_the_missing_ranks),
+        cmocka_unit_test(an_appeal_of_a_child_becomes_a_verdict_for_all),
+        cmocka_unit_test(a_child_without_scratch_makes_all_announce_again),
+        cmocka_unit_test(an_announcement_of_a_node_that_is_no_child_is_ignored),
+        cmocka_unit_test(an_announcement_that_finds_no_record_is_sent_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

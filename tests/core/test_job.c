@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joins and jobs, driven message by message: core/membership/job.h and registry.h. */
+#include "node.h"
+
+#include "core/membership/job.h"
+#include "core/membership/registry.h"
+
+enum { SECOND = 1000000000, ANY = UINT32_MAX };
+
+static struct td_message join(uint64_t token, uint32_t size, uint32_t rank)
+{
+    struct td_message m = {.kind = TD_MESSAGE_JOIN};
+    m.u.join = (struct td_message_join){.token = token,
+                                        .uid = 1000,
+                                        .pid = 100 + token,
+                                        .timeout_ns = 10ll * SECOND,
+                                        .name = "job",
+                                        .size = size,
+                                        .rank = rank};
+    return m;
+}
+
+static void arrive(uint32_t from, uint64_t token, uint32_t size, uint32_t rank)
+{
+    struct td_message m = join(token, size, rank);
+    node_message(from, &m);
+}
+
+static void request(uint32_t client, uint32_t size, int64_t rank)
+{
+    struct td_request q = {.kind = TD_REQUEST_JOIN, .id = 3};
+    q.u.join.name = "job";
+    q.u.join.size = size;
+    q.u.join.rank = rank;
+    q.u.join.timeout_ns = 100ll * SECOND;
+    td_job_request(node.core, node_client(client), &q);
+    node_run();
+}
+
+static void a_job_forms_when_its_last_rank_joins(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(2, 20, 3, ANY);
+    arrive(3, 30, 3, ANY);
+    assert_int_equal(node.core->jobs->state, TD_JOB_FORMING);
+    assert_int_equal(node_count(TD_MESSAGE_MEMBERS), 0);
+    arrive(2, 21, 3, ANY);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_MEMBERS);
+    assert_non_null(m); /* node 2 is the job's first node */
+    assert_int_equal(m->u.members.size, 3);
+    assert_true(m->u.members.is_last_piece);
+    assert_int_equal(node.core->jobs->state, TD_JOB_FORMED);
+    node_end();
+}
+
+static void ranks_are_given_as_asked_and_the_others_node_by_node(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(3, 30, 4, ANY);
+    arrive(1, 10, 4, ANY);
+    arrive(3, 31, 4, 0);
+    arrive(1, 11, 4, ANY);
+    const struct td_entry *e = node.core->jobs->entry;
+    assert_int_equal(e[0].token, 31); /* as asked */
+    assert_int_equal(e[1].token, 10);
+    assert_int_equal(e[2].token, 11);
+    assert_int_equal(e[3].token, 30);
+    node_end();
+}
+
+static void a_taken_rank_is_refused_with_the_process_that_has_it(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(1, 10, 3, 1);
+    arrive(2, 20, 3, 1);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
+    assert_non_null(m);
+    assert_int_equal(m->u.refuse.error, TD_ERR_RANK_TAKEN);
+    assert_non_null(strstr(m->u.refuse.text, "process 110"));
+    assert_int_equal(node.core->jobs->joined, 1);
+    node_end();
+}
+
+static void a_repeated_join_changes_nothing(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(1, 10, 3, 1);
+    arrive(1, 10, 3, 1);
+    assert_int_equal(node.core->jobs->joined, 1);
+    assert_int_equal(node_count(TD_MESSAGE_REFUSE), 0);
+    node_end();
+}
+
+static void a_lost_node_gives_its_rank_back_while_the_job_forms(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(1, 10, 2, 1);
+    arrive(2, 20, 2, 0);
+    td_registry_node_lost(node.core, 2); /* it has formed: the rank is gone for good */
+    assert_int_equal(node.core->jobs->gone, 1);
+    td_registry_node_lost(node.core, 1);
+    assert_null(node.core->jobs);
+    arrive(1, 11, 2, 1);
+    td_registry_node_lost(node.core, 1); /* still forming: the job goes with its last join */
+    assert_null(node.core->jobs);
+    node_end();
+}
+
+static void joins_of_a_job_that_is_late_are_refused_with_the_missing_ranks(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(1, 10, 4, 1);
+    node_pass(NULL, 11ull * SECOND);
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_REFUSE);
+    assert_non_null(m);
+    assert_int_equal(m->u.refuse.error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(m->u.refuse.text, "ranks 0, 2-3"));
+    assert_null(node.core->jobs);
+    node_end();
+}
+
+static void a_job_without_memory_refuses_its_ranks_and_those_that_follow(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(1, 10, 2, ANY);
+    while (td_arena_alloc(node.core->arena, 16)) /* nothing is left */
+        ;
+    arrive(1, 11, 2, ANY);
+    assert_int_equal(node.core->jobs->state, TD_JOB_REFUSING);
+    arrive(2, 20, 2, ANY); /* in the same step, before the timers */
+    assert_int_equal(node.core->jobs->joined, 2);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
+    assert_non_null(m);
+    assert_int_equal(m->u.refuse.error, TD_ERR_NO_MEMORY);
+    node_pass(NULL, 1);
+    assert_null(node.core->jobs);
+    assert_int_equal(node_count(TD_MESSAGE_REFUSE), 3);
+    node_end();
+}
+
+static void a_join_that_node_0_refuses_at_once_is_answered_once(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(1, 10, 2, 0);
+    request(1, 2, 0);
+    assert_int_equal(node.replies, 1);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_TAKEN);
+    assert_null(node.core->joins);
+    node_pass(NULL, 60ull * SECOND);
+    assert_int_equal(node.replies, 1);
+    node_end();
+}
+
+static void a_join_is_sent_again_in_a_new_session_and_after_a_while(void **state)
+{
+    (void)state;
+    node_begin("4", 3, NULL);
+    request(1, 2, -1);
+    const struct td_message *m = node_sent_to(0, TD_MESSAGE_JOIN);
+    assert_non_null(m);
+    assert_false(m->u.join.is_reminder);
+    assert_int_equal(node.core->joins->state, TD_JOIN_SENT);
+    node_forget();
+    td_core_notices.node_back(node.core, 0);
+    assert_int_equal(node.core->joins->state, TD_JOIN_UNSENT);
+    node_pass(NULL, 1);
+    m = node_sent_to(0, TD_MESSAGE_JOIN);
+    assert_non_null(m);
+    assert_false(m->u.join.is_reminder);
+    node_forget();
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
+    m = node_sent_to(0, TD_MESSAGE_JOIN);
+    assert_non_null(m);
+    assert_true(m->u.join.is_reminder);
+    node_end();
+}
+
+static void a_membership_seats_the_join_that_it_names(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    request(1, 2, -1);
+    uint64_t token = node.core->joins->token;
+    const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 2, .run = run};
+    node_message(0, &m);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    assert_int_equal(node.reply.u.joined.rank, 1);
+    assert_null(node.core->joins);
+    struct td_communicator *c = td_communicator_find(node.core, 9, 0);
+    assert_non_null(c);
+    assert_int_equal(c->seat[0].state, TD_SEAT_TAKEN);
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_forms_when_its_last_rank_joins),
+        cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),
+        cmocka_unit_test(a_taken_rank_is_refused_with_the_process_that_has_it),
+        cmocka_unit_test(a_repeated_join_changes_nothing),
+        cmocka_unit_test(a_lost_node_gives_its_rank_back_while_the_job_forms),
+        cmocka_unit_test(joins_of_a_job_that_is_late_are_refused_with_the_missing_ranks),
+        cmocka_unit_test(a_job_without_memory_refuses_its_ranks_and_those_that_follow),
+        cmocka_unit_test(a_join_that_node_0_refuses_at_once_is_answered_once),
+        cmocka_unit_test(a_join_is_sent_again_in_a_new_session_and_after_a_while),
+        cmocka_unit_test(a_membership_seats_the_join_that_it_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

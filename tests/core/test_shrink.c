@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shrinks, driven message by message: core/membership/shrink.h. */
+#include "node.h"
+
+#include "core/membership/shrink.h"
+#include "core/membership/subgroup.h"
+
+enum { GROUP = 4, SECOND = 1000000000 };
+
+static struct td_communicator *c;
+
+static void begin(uint32_t at)
+{
+    node_begin("4", at, NULL);
+    c = node_group(GROUP);
+}
+
+static void call(void)
+{
+    struct td_request q = {.kind = TD_REQUEST_SHRINK, .id = 20};
+    q.u.shrink.group = c->number;
+    q.u.shrink.timeout_ns = SECOND;
+    td_shrink_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}
+
+/* lose adds a rank, on a node of its own, to the view of this node. */
+static void lose(uint32_t rank)
+{
+    td_shrink_slot_lost(node.core, c, rank);
+    node_run();
+}
+
+static struct td_message about(enum td_message_kind kind)
+{
+    return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
+}
+
+/* view returns the hash of this node's view, as it asks with it. */
+static uint64_t view(uint32_t asked)
+{
+    const struct td_message *m = node_sent_to(asked, TD_MESSAGE_SHRINK_ASK);
+    assert_non_null(m);
+    return m->u.shrink_ask.view;
+}
+
+static void vote(uint32_t from, uint64_t hash, const uint8_t *lost, const uint8_t *missing)
+{
+    struct td_message m = about(TD_MESSAGE_SHRINK_VOTE);
+    m.u.shrink_vote.view = hash;
+    m.u.shrink_vote.lost = (struct td_bitmap){lost, 1};
+    m.u.shrink_vote.missing = (struct td_bitmap){missing, missing ? 1 : 0};
+    m.u.shrink_vote.text = "";
+    node_message(from, &m);
+}
+
+static void accept(uint32_t from, uint64_t hash)
+{
+    struct td_message m = about(TD_MESSAGE_SHRINK_ACCEPT);
+    m.u.shrink_accept.view = hash;
+    node_message(from, &m);
+}
+
+static void a_node_votes_at_the_first_slot_that_lives(void **state)
+{
+    (void)state;
+    begin(2);
+    call();
+    assert_non_null(node_sent_to(0, TD_MESSAGE_SHRINK_VOTE));
+    node_forget();
+    lose(0);
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_SHRINK_VOTE);
+    assert_non_null(m);
+    assert_int_equal(m->u.shrink_vote.lost.bits[0], 1);
+    assert_int_equal(m->u.shrink_vote.missing.bytes, 0); /* the local rank has called */
+    node_end();
+}
+
+static void the_first_slot_that_lives_asks_all_others(void **state)
+{
+    (void)state;
+    begin(1);
+    lose(0);
+    call();
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_ASK), 2);
+    assert_null(node_sent_to(0, TD_MESSAGE_SHRINK_ASK));
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_VOTE), 0);
+    node_end();
+}
+
+static void equal_votes_lead_to_a_group_of_the_survivors(void **state)
+{
+    (void)state;
+    const uint8_t lost = 1 << 3;
+    begin(0);
+    lose(3);
+    call();
+    uint64_t hash = view(1);
+    vote(1, hash, &lost, NULL);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    vote(2, hash, &lost, NULL);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 2);
+    accept(1, hash);
+    assert_int_equal(node.replies, 0);
+    accept(2, hash);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_DECIDED), 2);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    assert_int_equal(node.reply.u.joined.size, 3);
+    assert_int_equal(node.reply.u.joined.rank, 0);
+    assert_int_equal(c->shrink->number, 1);
+    node_end();
+}
+
+static void a_vote_with_a_larger_view_begins_a_new_round(void **state)
+{
+    (void)state;
+    const uint8_t less = 1 << 3, more = 1 << 3 | 1 << 2;
+    begin(0);
+    lose(3);
+    call();
+    uint64_t hash = view(1);
+    vote(2, hash, &less, NULL);
+    node_forget();
+    vote(1, hash + 1, &more, NULL); /* node 1 knows that rank 2 is lost too */
+    assert_true(td_bit(c->lost_rank, 2));
+    assert_int_equal(c->shrink->vote[2], TD_VOTE_LOST);
+    assert_int_not_equal(view(1), hash);
+    assert_null(node_sent_to(2, TD_MESSAGE_SHRINK_ASK));
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    node_end();
+}
+
+static void missing_ranks_are_named_after_a_last_call(void **state)
+{
+    (void)state;
+    const uint8_t lost = 1 << 3, local = 1;
+    begin(0);
+    lose(3);
+    call();
+    uint64_t hash = view(1);
+    vote(1, hash, &lost, NULL);
+    vote(2, hash, &lost, &local); /* its rank has not called */
+    node_forget();
+    node_pass(c, SECOND);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_SHRINK_ASK);
+    assert_non_null(m);
+    assert_true(m->u.shrink_ask.is_last_call);
+    vote(2, hash, &lost, &local);
+    m = node_sent_to(1, TD_MESSAGE_SHRINK_PROPOSE);
+    assert_non_null(m);
+    assert_int_equal(m->u.shrink_propose.outcome.error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(m->u.shrink_propose.outcome.text, "rank 2"));
+    node_end();
+}
+
+static void an_accepted_outcome_is_reported_in_later_votes(void **state)
+{
+    (void)state;
+    const uint8_t lost = 1 << 3;
+    begin(2);
+    lose(3);
+    call();
+    const struct td_message *voted = node_sent_to(0, TD_MESSAGE_SHRINK_VOTE);
+    assert_non_null(voted);
+    struct td_message m = about(TD_MESSAGE_SHRINK_PROPOSE);
+    m.u.shrink_propose.view = voted->u.shrink_vote.view;
+    m.u.shrink_propose.outcome = (struct td_outcome){.text = "", .lost = {&lost, 1}};
+    node_message(0, &m);
+    assert_non_null(node_sent_to(0, TD_MESSAGE_SHRINK_ACCEPT));
+    node_forget();
+    lose(0); /* the coordinator dies before it announces the outcome */
+    const struct td_message *before = node_sent_to(1, TD_MESSAGE_SHRINK_ACCEPTED_BEFORE);
+    assert_non_null(before);
+    assert_int_equal(before->u.shrink_accepted_before.outcome.lost.bits[0], lost);
+    node_end();
+}
+
+static void a_proposal_of_another_view_is_ignored(void **state)
+{
+    (void)state;
+    const uint8_t lost = 1 << 1;
+    begin(2);
+    lose(3);
+    call();
+    struct td_message m = about(TD_MESSAGE_SHRINK_PROPOSE);
+    m.u.shrink_propose.view = 12345;
+    m.u.shrink_propose.outcome = (struct td_outcome){.text = "", .lost = {&lost, 1}};
+    node_message(0, &m);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_ACCEPT), 0);
+    assert_int_equal(c->shrink->accepted_round, 0);
+    node_end();
+}
+
+static void a_cancel_is_an_outcome_that_all_agree_on(void **state)
+{
+    (void)state;
+    const uint8_t lost = 0;
+    begin(0);
+    call();
+    uint64_t hash = view(1);
+    const uint8_t local = 1;
+    vote(1, hash, &lost, &local);
+    vote(2, hash, &lost, NULL);
+    vote(3, hash, &lost, NULL);
+    assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
+    assert_true(td_shrink_cancel(node.core, td_client_find(node.core, NODE_CLIENT), 20));
+    node_run();
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_SHRINK_PROPOSE);
+    assert_non_null(m);
+    assert_int_equal(m->u.shrink_propose.outcome.error, TD_ERR_CANCELLED);
+    assert_int_equal(node.replies, 0);
+    for (uint32_t n = 1; n < GROUP; n++)
+        accept(n, hash);
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    node_end();
+}
+
+static void a_node_that_has_lost_the_group_says_that_nobody_is_left(void **state)
+{
+    (void)state;
+    begin(0);
+    td_communicator_note_gone(node.core, 4711);
+    struct td_message m = {.kind = TD_MESSAGE_SHRINK_ASK, .instance = 4711};
+    m.u.shrink_ask.lost = (struct td_bitmap){(const uint8_t *)"", 1};
+    node_message(2, &m);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_SHRINK_NOBODY));
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_votes_at_the_first_slot_that_lives),
+        cmocka_unit_test(the_first_slot_that_lives_asks_all_others),
+        cmocka_unit_test(equal_votes_lead_to_a_group_of_the_survivors),
+        cmocka_unit_test(a_vote_with_a_larger_view_begins_a_new_round),
+        cmocka_unit_test(missing_ranks_are_named_after_a_last_call),
+        cmocka_unit_test(an_accepted_outcome_is_reported_in_later_votes),
+        cmocka_unit_test(a_proposal_of_another_view_is_ignored),
+        cmocka_unit_test(a_cancel_is_an_outcome_that_all_agree_on),
+        cmocka_unit_test(a_node_that_has_lost_the_group_says_that_nobody_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
