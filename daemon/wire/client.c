@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local socket: requests and replies behind their 8-byte header. */
+/* The local protocol: requests and replies, each after a header of 8 bytes. */
 #include <string.h>
 
 #include "client.pb-c.h"
@@ -23,12 +23,13 @@ static td_err get_header(const uint8_t *bytes, size_t size, struct td_wire_memor
 {
     if (size < TD_WIRE_HEADER_BYTES || memcmp(bytes, "Toru", 4) != 0)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "%zu bytes that are no message of torusd's local protocol", size);
+                              "%zu bytes are not a message of torusd's local protocol", size);
     if (bytes[4] != TD_WIRE_MAJOR)
-        return td_wire_refuse(memory, why, TD_ERR_VERSION,
-                              "the other side speaks version %d.%d of the local protocol, this one "
-                              "%d.%d: use a library and a daemon of the same release",
-                              bytes[4], bytes[5], TD_WIRE_MAJOR, TD_WIRE_MINOR);
+        return td_wire_refuse(
+            memory, why, TD_ERR_VERSION,
+            "the other side speaks version %d.%d of the local protocol, this side "
+            "%d.%d: use a library and a daemon of the same release",
+            bytes[4], bytes[5], TD_WIRE_MAJOR, TD_WIRE_MINOR);
     *type = bytes[6] | (unsigned)bytes[7] << 8;
     return TD_OK;
 }
@@ -61,8 +62,8 @@ static void put_call(const struct td_call *c, Torus__Client__Call *m)
     m->mode = c->mode;
 }
 
-/* get_call is as strict as the witness between daemons, in which the call travels on: what passed
- * here and not there would cost a link. */
+/* get_call returns false for the same calls as get_witness in peer.c. The call travels on between
+ * daemons as a witness; if it passed here and not there, it would end a link. */
 static bool get_call(const Torus__Client__Call *m, struct td_call *c)
 {
     *c = (struct td_call){0};
@@ -96,7 +97,7 @@ static struct td_rank_counts get_counts(const Torus__Client__Counts *m)
     return (struct td_rank_counts){m->count, m->place, (uint32_t)m->n_count, (uint32_t)m->n_place};
 }
 
-/* struct described: a description in the wire's words, and what these point to. */
+/* struct described: the protobuf messages of a plan's description, and the arrays they point to. */
 struct described {
     Torus__Client__Fft fft;
     Torus__Client__Redist redist;
@@ -142,7 +143,7 @@ static bool put_redist(const struct td_redist *r, struct described *d)
     return true;
 }
 
-/* put_description adds the description of a plan; false: it has too many axes. */
+/* put_description adds the description of a plan. It returns false if there are too many axes. */
 static bool put_description(const struct td_description *from, unsigned kind, struct described *d,
                             Torus__Client__Request *m)
 {
@@ -299,8 +300,8 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
     if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_SHRINK)
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "a request of type %u that cannot be read", type);
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "cannot read the request of type %u",
+                              type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
     case TD_REQUEST_HELLO:
@@ -322,7 +323,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         break;
     case TD_REQUEST_OPERATION:
         if (!get_operation(m, q))
-            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "an operation that cannot be read");
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "cannot read the operation");
         break;
     case TD_REQUEST_UNPLAN:
         q->u.unplan.group = m->group;
@@ -504,8 +505,8 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_STATUS ||
         m->error > TD_OK || m->error < TD_ERR_PERMISSION ||
         (type == REPLY_TYPE + TD_REPLY_ERROR && m->error == TD_OK))
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "a reply of type %#x that cannot be read", type);
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "cannot read the reply of type %#x",
+                              type);
     *r = (struct td_reply){.kind = (enum td_reply_kind)(type - REPLY_TYPE),
                            .id = m->id,
                            .error = (td_err)m->error,
@@ -549,5 +550,6 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     case TD_REPLY_DONE:
         break;
     }
-    return good ? TD_OK : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a reply beyond its limits");
+    return good ? TD_OK
+                : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "reply is beyond its limits");
 }

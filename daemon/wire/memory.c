@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void *td_wire_take(struct td_wire_memory *memory, size_t size)
+void *td_wire_allocate(struct td_wire_memory *memory, size_t size)
 {
     size_t need = (size + 15) & ~(size_t)15;
     if (size > sizeof memory->bytes || need > sizeof memory->bytes - memory->used)
@@ -14,27 +14,27 @@ void *td_wire_take(struct td_wire_memory *memory, size_t size)
     return piece;
 }
 
-static void *take(void *memory, size_t size)
+static void *allocate(void *memory, size_t size)
 {
-    return td_wire_take(memory, size);
+    return td_wire_allocate(memory, size);
 }
 
-static void keep(void *data, void *piece)
+static void ignore_free(void *memory, void *piece)
 {
-    (void)data;
+    (void)memory;
     (void)piece;
 }
 
 ProtobufCAllocator td_wire_allocator(struct td_wire_memory *memory)
 {
-    return (ProtobufCAllocator){.alloc = take, .free = keep, .allocator_data = memory};
+    return (ProtobufCAllocator){.alloc = allocate, .free = ignore_free, .allocator_data = memory};
 }
 
 td_err td_wire_refuse(struct td_wire_memory *memory, const char **why, td_err error,
                       const char *format, ...)
 {
-    char *text = td_wire_take(memory, TD_TEXT_MAX);
-    *why = "it is no message of this protocol";
+    char *text = td_wire_allocate(memory, TD_TEXT_MAX);
+    *why = "not a message of this protocol";
     if (!text)
         return error;
     va_list arguments;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of a bulk packet: fixed, little-endian, written field by field, so that it is the same
- * whatever the compiler does with the structure. docs/protocol.md has the table. */
+/* The header of a packet is fixed and little-endian. It is written field by field, so its form does
+ * not depend on the compiler's layout of the struct. docs/protocol.md has the table. */
 #include "wire.h"
 
 #include <string.h>
@@ -58,12 +58,12 @@ td_err td_wire_decode_packet(const uint8_t *bytes, size_t size, struct td_packet
 {
     const uint8_t *at = bytes;
     if (size != TD_WIRE_PACKET_BYTES || get(&at, 4) != MAGIC) {
-        *why = "it is no packet header";
+        *why = "not a packet header";
         return TD_ERR_PROTOCOL;
     }
     uint64_t kind = get(&at, 4);
     if (kind != TD_PACKET_DATA && kind != TD_PACKET_CREDIT) {
-        *why = "the packet is of no known kind";
+        *why = "packet of unknown kind";
         return TD_ERR_PROTOCOL;
     }
     *p = (struct td_packet){.kind = (enum td_packet_kind)kind};

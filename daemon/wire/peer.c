@@ -31,7 +31,7 @@ td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Peer__Greeting *m = torus__peer__greeting__unpack(&allocator, size, bytes);
     if (!m)
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "it is no greeting");
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a greeting");
     *g = (struct td_greeting){
         .major = m->major,
         .minor = m->minor,
@@ -48,7 +48,7 @@ td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire
     return TD_OK;
 }
 
-/* A form is a tree message about to be packed: the protobuf messages that it consists of. */
+/* struct form: the protobuf messages that a tree message is encoded from. */
 struct form {
     union {
 #define BODY(number, NAME, name) __typeof__(*((Torus__Peer__Tree *)0)->name) name;
@@ -155,7 +155,7 @@ static Torus__Peer__Survey *put_survey(const struct td_survey *s, Torus__Peer__S
     return m;
 }
 
-/* get_survey reads a survey that is not there as zero. */
+/* get_survey reads an absent survey as zero. */
 static void get_survey(const Torus__Peer__Survey *m, struct td_survey *s)
 {
     *s = (struct td_survey){0};
@@ -268,7 +268,7 @@ static void put_members(const struct td_message_members *f, struct form *form)
 static bool get_runs(const Torus__Peer__Members *m, struct td_wire_memory *memory,
                      struct td_message_members *f)
 {
-    struct td_member_run *run = td_wire_take(memory, f->runs * sizeof *run);
+    struct td_member_run *run = td_wire_allocate(memory, f->runs * sizeof *run);
     for (uint32_t i = 0; run && i < f->runs; i++)
         run[i] = (struct td_member_run){m->run[i]->first, m->run[i]->count, m->run[i]->node,
                                         m->run[i]->token};
@@ -712,9 +712,9 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
     Torus__Peer__Tree *m =
         size <= TD_TREE_MESSAGE_MAX ? torus__peer__tree__unpack(&allocator, size, bytes) : NULL;
     if (!m)
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "it is no tree message");
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a tree message");
     if (m->body_case == TORUS__PEER__TREE__BODY__NOT_SET)
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message of unknown kind");
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "tree message of unknown kind");
     *t = (struct td_message){.session = m->session,
                              .counts_session = m->counts_session,
                              .number = m->number,
@@ -724,7 +724,7 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
                              .sequence = m->sequence};
     if (!get_body(m, memory, t))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "a tree message of kind %d beyond its limits",
+                              "tree message of kind %d is beyond its limits",
                               (int)m->body_case - FIELD_OF_KIND);
     return TD_OK;
 }

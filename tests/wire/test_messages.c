@@ -302,6 +302,62 @@ static void every_truncation_is_read_or_refused(void **unused)
         }
 }
 
+/* only_body encodes a message without an envelope, and returns where its body is in `bytes`. */
+static size_t only_body(const struct kind *kind, struct td_message m, size_t *size)
+{
+    uint8_t head[2 * sizeof(uint64_t)];
+    struct td_message bare = {.kind = m.kind, .u = m.u};
+    *size = encode(&bare);
+    for (size_t at = 0; at <= sizeof head; at++) {
+        uint64_t field = FIELD_OF_KIND + (uint64_t)kind->kind;
+        if (put_body(head, field, LENGTH_DELIMITED, *size - at) == at)
+            return at;
+    }
+    fail_msg("%s has no body", kind->name);
+    return 0;
+}
+
+/* The length of a body may be right though its end is cut off. */
+static void every_truncation_of_a_body_is_read_or_refused(void **unused)
+{
+    (void)unused;
+    static uint8_t cut[TD_TREE_MESSAGE_MAX];
+    struct td_message back;
+    for (unsigned k = 0; k < kinds_count; k++)
+        for (enum amount amount = AMOUNT_NONE; amount <= AMOUNT_MOST; amount++) {
+            size_t size = 0, at = only_body(&kinds[k], some_fields(&kinds[k], amount), &size);
+            for (size_t left = 0; left <= size - at; left++) {
+                uint64_t field = FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+                size_t head = put_body(cut, field, LENGTH_DELIMITED, left);
+                memcpy(cut + head, bytes + at, left);
+                bool read = decode(cut, head + left, &back);
+                assert_true(read || left < size - at);
+                assert_true(!read || back.kind == kinds[k].kind);
+            }
+        }
+}
+
+/* A later minor version may add fields: they are ignored, in the envelope and in every body. */
+static void unknown_fields_are_ignored(void **unused)
+{
+    (void)unused;
+    static uint8_t more[TD_TREE_MESSAGE_MAX + 32];
+    for (unsigned k = 0; k < kinds_count; k++) {
+        struct td_message back, m = some_fields(&kinds[k], AMOUNT_SMALL);
+        m = (struct td_message){.kind = m.kind, .u = m.u};
+        uint8_t added[16];
+        size_t size = 0, at = only_body(&kinds[k], m, &size);
+        size_t extra = put_body(added, 1000, 0, UINT32_MAX); /* a varint */
+        uint64_t field = FIELD_OF_KIND + (uint64_t)kinds[k].kind;
+        size_t head = put_body(more, field, LENGTH_DELIMITED, size - at + extra);
+        memcpy(more + head, bytes + at, size - at);
+        memcpy(more + head + size - at, added, extra);
+        memcpy(more + head + size - at + extra, added, extra);
+        assert_true(decode(more, head + size - at + 2 * extra, &back));
+        same_message(&m, &back);
+    }
+}
+
 /* What is read of a message with a flipped bit is a message: written, it comes back as it is. */
 static void every_flipped_bit_is_read_or_refused(void **unused)
 {
@@ -348,6 +404,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(body_of_another_wire_type_or_length_is_refused),
         cmocka_unit_test_setup(second_of_two_bodies_counts, reseed),
         cmocka_unit_test_setup(every_truncation_is_read_or_refused, reseed),
+        cmocka_unit_test_setup(every_truncation_of_a_body_is_read_or_refused, reseed),
+        cmocka_unit_test_setup(unknown_fields_are_ignored, reseed),
         cmocka_unit_test_setup(every_flipped_bit_is_read_or_refused, reseed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
