@@ -144,7 +144,7 @@ static int leave_subgroups(torus_group *world)
         if (g->world != world->number || g == world)
             continue;
         struct td_request q = {.kind = TD_REQUEST_LEAVE};
-        q.u.operation.group = g->number;
+        q.u.leave.group = g->number;
         error = tl_send(c, &q, -1);
         tl_group_free(g);
     }
@@ -169,7 +169,7 @@ int torus_leave(torus_group *g)
             g->in_flight);
     if (!g->member && (error = leave_subgroups(g)) != TORUS_OK)
         return error;
-    q.u.operation.group = g->number;
+    q.u.leave.group = g->number;
     error = tl_call(c, &q, -1, -1, &reply);
     tl_group_free(g);
     return error;

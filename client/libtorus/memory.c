@@ -106,7 +106,7 @@ static void drop_region(torus_context *c, struct tl_region *r, bool notify)
     *link = r->next;
     if (notify && !c->lost) {
         struct td_request q = {.kind = TD_REQUEST_UNREGION};
-        q.u.region.region = r->number;
+        q.u.unregion.region = r->number;
         tl_send(c, &q, -1);
     }
     c->region_bytes -= r->bytes;

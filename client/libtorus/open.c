@@ -154,7 +154,7 @@ void torus_close(torus_context *c)
     bool ours = c->pid == getpid();
     for (torus_group *g = c->groups; ours && !c->lost && c->fd >= 0 && g; g = g->next) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE};
-        q.u.operation.group = g->number;
+        q.u.leave.group = g->number;
         tl_send(c, &q, -1);
     }
     close_fd(c->fd);
@@ -216,7 +216,7 @@ int torus_iclose(torus_context *c, torus_request **request)
     c->requests = r;
     for (torus_group *g = c->groups; g && error == TORUS_OK; g = g->next) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = r->id};
-        q.u.operation.group = g->number;
+        q.u.leave.group = g->number;
         error = tl_send(c, &q, -1);
     }
     if (error != TORUS_OK) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* message: what travels, as plain structures: requests and replies between a client and its daemon,
- * tree messages and packets between daemons. `wire` turns them into bytes and back; the core sees
- * only these. Pointers are borrowed: from the decoder for the time of one td_core_step, or from the
- * core until the next one. */
+/* message: requests and replies between a client and its daemon, tree messages and packets between
+ * daemons, as plain structs. `wire` encodes and decodes them; the core sees nothing else.
+ * Owns: nothing. Borrows: a decoded message points into the decoder's memory, valid during one
+ * td_core_step; a message of the core points into the core, valid until its next step. Pure. */
 #ifndef TD_MODEL_MESSAGE_H
 #define TD_MODEL_MESSAGE_H
 
@@ -17,65 +17,71 @@
 /* ---- client > daemon ---- */
 
 enum td_request_kind {
-    TD_REQUEST_HELLO = 1, /* first: who the client is */
-    TD_REQUEST_REGION,    /* a memfd comes along: memory the client will name */
-    TD_REQUEST_UNREGION,  /* the client is done with a region */
+    TD_REQUEST_HELLO = 1, /* the first request: names the client */
+    TD_REQUEST_REGION,    /* shares memory; its memfd travels with the request */
+    TD_REQUEST_UNREGION,  /* withdraws a region */
     TD_REQUEST_JOIN,
     TD_REQUEST_LEAVE,
-    TD_REQUEST_OPERATION, /* a collective; its call says which */
-    TD_REQUEST_UNPLAN,
-    TD_REQUEST_CANCEL, /* of an operation, a join or a plan in flight */
+    TD_REQUEST_OPERATION, /* starts a collective */
+    TD_REQUEST_UNPLAN,    /* frees a plan */
+    TD_REQUEST_CANCEL,    /* ends an operation, a join or a plan in flight */
     TD_REQUEST_STATUS,
-    TD_REQUEST_GROUP,  /* take part in a new group of ranks of a group */
-    TD_REQUEST_SHRINK, /* and of those of it that are left */
+    TD_REQUEST_GROUP,  /* takes part in a new group of ranks of a group */
+    TD_REQUEST_SHRINK, /* takes part in a new group of the survivors of a group */
 };
 
-/* struct td_place: memory of a client: bytes at an offset of one of its regions. region 0: none. */
+/* struct td_place: bytes at an offset of a client's region. */
 struct td_place {
-    uint32_t region; /* the client's own number, from 1 */
+    uint32_t region; /* the client's number of the region, from 1; 0: no memory */
     uint64_t offset, bytes;
 };
 
 struct td_request {
     enum td_request_kind kind;
-    uint64_t id; /* the client's; the reply carries it. 0: no reply is wanted */
+    uint64_t id; /* chosen by the client; the reply carries it. 0: no reply */
     union {
         struct {
             const char *program; /* name of the process, for people */
         } hello;
         struct {
             uint32_t region;  /* the client's number for it */
-            uint64_t bytes;   /* size the client says; the driver has checked the file's */
+            uint64_t bytes;   /* size that the client says; the driver has checked the file's */
             uint32_t handle;  /* set by the driver: where it mapped the file */
             td_err error;     /* set by the driver: why it refused the file, else TD_OK */
             const char *text; /* set by the driver: the sentence of `error` */
-        } region;             /* UNREGION: region alone */
+        } region;
         struct {
-            const char *name;
-            uint32_t size;
-            int64_t rank;       /* -1: any */
-            int64_t timeout_ns; /* -1: the daemon's setting */
+            uint32_t region; /* the client's number for it */
+        } unregion;
+        struct {
+            const char *name;   /* of the job */
+            uint32_t size;      /* ranks of the job */
+            int64_t rank;       /* that the process asks for; -1: any */
+            int64_t timeout_ns; /* until all ranks have joined; -1: the daemon's setting */
         } join;
         struct {
-            uint32_t group; /* the daemon's number for it, from JOINED; LEAVE: group alone */
+            uint32_t group; /* the daemon's number for it, from JOINED */
+        } leave;
+        struct {
+            uint32_t group; /* the daemon's number for it, from JOINED */
             struct td_call call;
             struct td_description description; /* of a plan to be agreed on */
             struct td_place source, destination;
-            int64_t timeout_ns; /* until all have arrived; -1: the daemon's setting */
-            /* calls this rank has made in the group before, those refused not counted: a call that
-             * was sent before the refusal of an earlier one was seen is known by it */
+            int64_t timeout_ns; /* until all ranks have arrived; -1: the daemon's setting */
+            /* number of accepted calls of this rank in the group before this one. It identifies a
+             * call that was sent before the client saw that an earlier one was refused */
             uint64_t sequence;
-            struct td_rank_counts from, to; /* of a call with parts */
+            struct td_rank_counts from, to; /* of a call whose counts differ by rank */
         } operation;
         struct {
-            uint32_t group;  /* whose ranks are the members */
-            uint64_t number; /* tells groups with the same members apart; the same at all of them */
+            uint32_t group;  /* the parent: its ranks are the members */
+            uint64_t number; /* distinguishes groups with the same members; equal at all of them */
             uint32_t members;
-            const uint64_t *member; /* ranks in `group`, in the order they have in the new one */
+            const uint64_t *member; /* ranks of the parent, in the order of the new group */
         } make;
         struct {
             uint32_t group;
-            int64_t timeout_ns; /* until all have called; -1: the daemon's setting */
+            int64_t timeout_ns; /* until all ranks have called; -1: the daemon's setting */
         } shrink;
         struct {
             uint32_t group;
@@ -86,7 +92,7 @@ struct td_request {
         } cancel;
         struct {
             uint32_t section; /* enum td_status_section */
-            uint64_t cursor;  /* 0, then `next` of the page before */
+            uint64_t cursor;  /* 0, or `next` of the page before */
         } status;
     } u;
 };

@@ -172,9 +172,11 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.program = td_wire_string(q->u.hello.program);
         break;
     case TD_REQUEST_REGION:
-    case TD_REQUEST_UNREGION:
         m.region = q->u.region.region;
         m.bytes = q->u.region.bytes;
+        break;
+    case TD_REQUEST_UNREGION:
+        m.region = q->u.unregion.region;
         break;
     case TD_REQUEST_JOIN:
         m.name = td_wire_string(q->u.join.name);
@@ -183,7 +185,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.timeout_ns = q->u.join.timeout_ns;
         break;
     case TD_REQUEST_LEAVE:
-        m.group = q->u.operation.group;
+        m.group = q->u.leave.group;
         break;
     case TD_REQUEST_OPERATION:
         m.group = q->u.operation.group;
@@ -308,9 +310,11 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         q->u.hello.program = m->program;
         break;
     case TD_REQUEST_REGION:
-    case TD_REQUEST_UNREGION:
         q->u.region.region = m->region;
         q->u.region.bytes = m->bytes;
+        break;
+    case TD_REQUEST_UNREGION:
+        q->u.unregion.region = m->region;
         break;
     case TD_REQUEST_JOIN:
         q->u.join.name = m->name;
@@ -319,7 +323,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         q->u.join.timeout_ns = m->timeout_ns;
         break;
     case TD_REQUEST_LEAVE:
-        q->u.operation.group = m->group;
+        q->u.leave.group = m->group;
         break;
     case TD_REQUEST_OPERATION:
         if (!get_operation(m, q))

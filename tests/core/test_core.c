@@ -207,7 +207,7 @@ static void leaving_is_named_as_leaving(void **state)
     (void)state;
     two_ranks();
     struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = 5};
-    q.u.operation.group = reply[1].u.joined.group;
+    q.u.leave.group = reply[1].u.joined.group;
     ask(1, q);
     assert_int_equal(reply[1].kind, TD_REPLY_DONE);
     barrier(0, 11);
@@ -321,7 +321,7 @@ static struct td_request shared_allreduce(void)
 static void take_back(void)
 {
     struct td_request r = {.kind = TD_REQUEST_UNREGION};
-    r.u.region.region = 1;
+    r.u.unregion.region = 1;
     ask(0, r);
 }
 

@@ -113,7 +113,7 @@ static void play_event(const struct event *e)
         return;
     case LEAVE:
         q.kind = TD_REQUEST_LEAVE;
-        q.u.operation.group = r->group;
+        q.u.leave.group = r->group;
         if (is_answered(e->rank) && r->calls == OPERATIONS) /* it has been served */
             td_sim_request(game.job.sim, r->client, &q);
         return;

@@ -457,7 +457,7 @@ static void leave(struct party *p)
 {
     for (uint32_t i = 0; i < p->size; i++) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE};
-        q.u.operation.group = p->number[i];
+        q.u.leave.group = p->number[i];
         td_sim_request(play.sim, play.job.rank[p->world_rank[i]].client, &q);
     }
     CHECK(td_sim_settle(play.sim, SECOND));

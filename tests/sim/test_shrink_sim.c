@@ -333,7 +333,7 @@ static void leave_the_old(struct play *p, bool *left)
         if (!r || r->error != TD_OK)
             continue;
         struct td_request q = {.kind = TD_REQUEST_LEAVE};
-        q.u.operation.group = p->job.rank[i].group;
+        q.u.leave.group = p->job.rank[i].group;
         td_sim_request(p->sim, p->job.rank[i].client, &q);
         left[i] = true;
     }

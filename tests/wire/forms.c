@@ -122,7 +122,7 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.region.region = wide32();
         break;
     case TD_REQUEST_UNREGION:
-        q.u.region.region = wide32();
+        q.u.unregion.region = wide32();
         break;
     case TD_REQUEST_JOIN:
         q.u.join.name = text(TD_NAME_MAX - 1);
@@ -131,7 +131,7 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.join.timeout_ns = wide_signed();
         break;
     case TD_REQUEST_LEAVE:
-        q.u.operation.group = wide32();
+        q.u.leave.group = wide32();
         break;
     case TD_REQUEST_OPERATION:
         q.u.operation.group = wide32();

@@ -88,9 +88,11 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         SAME_TEXT(u.hello.program);
         break;
     case TD_REQUEST_REGION:
-    case TD_REQUEST_UNREGION:
         SAME(u.region.region);
         SAME(u.region.bytes);
+        break;
+    case TD_REQUEST_UNREGION:
+        SAME(u.unregion.region);
         break;
     case TD_REQUEST_JOIN:
         SAME_TEXT(u.join.name);
@@ -110,7 +112,7 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         same_counts(&a->u.operation.to, &b->u.operation.to);
         break;
     case TD_REQUEST_LEAVE:
-        SAME(u.operation.group);
+        SAME(u.leave.group);
         break;
     case TD_REQUEST_UNPLAN:
         SAME(u.unplan.group);

@@ -150,7 +150,7 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
 {
     for (struct td_region **link = &c->regions; *link; link = &(*link)->next) {
         struct td_region *r = *link;
-        if (r->number != q->u.region.region)
+        if (r->number != q->u.unregion.region)
             continue;
         *link = r->next;
         r->orphan = true; /* what still uses it releases it: a cancelled call on record does */

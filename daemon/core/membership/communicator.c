@@ -444,7 +444,7 @@ void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *q)
 {
     struct td_communicator *c = NULL;
-    struct td_seat *seat = td_communicator_seat(core, client, q->u.operation.group, &c);
+    struct td_seat *seat = td_communicator_seat(core, client, q->u.leave.group, &c);
     if (!seat) {
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
                        "this process has no such group: it has not joined, or has left");
