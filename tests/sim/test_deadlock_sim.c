@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "torus-sim/measure.h"
+#include "seeds.h"
 
 static char why[512]; /* the last one did not */
 
@@ -36,17 +37,18 @@ static bool finishes(const char *shape, uint64_t seed, bool bubble, bool adaptiv
     return done;
 }
 
+static void expect_to_finish(uint64_t seed)
+{
+    static const char *const shapes[] = {"4x4", "5", "3x5", "2x3x4m", "4x4x2", "6m", "2x2x2x2"};
+    if (!finishes(shapes[seed % 7], seed, true, seed % 3))
+        fail_msg("%s: %s; repeat it with TORUS_TEST_CASE=%llu test_deadlock_sim", shapes[seed % 7],
+                 why, (unsigned long long)seed);
+}
+
 static void the_bubble_keeps_every_ring_moving(void **unused)
 {
     (void)unused;
-    static const char *const shapes[] = {"4x4", "5", "3x5", "2x3x4m", "4x4x2", "6m", "2x2x2x2"};
-    const char *wanted = getenv("TORUS_TEST_LONG");
-    uint64_t seeds = wanted && *wanted == '1' ? 10000 : 500;
-    const char *one = getenv("TORUS_TEST_CASE");
-    uint64_t first = one ? strtoull(one, NULL, 10) : 1;
-    for (uint64_t seed = first; seed <= (one ? first : seeds); seed++)
-        if (!finishes(shapes[seed % 7], seed, true, seed % 3))
-            fail_msg("%s, seed %llu: %s", shapes[seed % 7], (unsigned long long)seed, why);
+    seeds_run(expect_to_finish, 500, 60, 10000);
 }
 
 static void without_it_a_ring_fills_up(void **unused)

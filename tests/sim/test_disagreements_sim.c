@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that do not call alike: every one of them is told who differs from whom, and in what; and
- * the group goes on. TORUS_TEST_SEED=N plays one seed. */
+ * the group goes on. TORUS_TEST_CASE=SEED plays one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "job.h"
+#include "seeds.h"
 
 enum { SIZE = 7, BYTES = 1 << 16 };
 
@@ -19,14 +20,12 @@ static uint64_t seed_now;
 static void with_worlds(const char *name, void (*test)(struct job *))
 {
     static const char *const shapes[] = {"1", "2", "2x2", "3x3m", "7"};
-    const char *one = getenv("TORUS_TEST_SEED");
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    uint64_t one = 0, count = seeds_one(&one) ? one : seeds_count(30, 10, 30);
+    for (uint64_t seed = one ? one : 1; seed <= count; seed++) {
         struct job job;
         uint32_t nodes[SIZE];
-        if (one && strtoull(one, NULL, 10) != seed)
-            continue;
         seed_now = seed;
-        job_case("TORUS_TEST_SEED=%llu test_disagreements_sim (%s)", (unsigned long long)seed,
+        job_case("TORUS_TEST_CASE=%llu test_disagreements_sim (%s)", (unsigned long long)seed,
                  name);
         struct td_sim *sim = job_world(shapes[seed / 2 % 5], seed, NULL);
         job_spread(sim, SIZE, nodes);

@@ -12,10 +12,10 @@
 #include "base/arena.h"
 #include "job.h"
 #include "transforms.h"
+#include "seeds.h"
 
 enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
-static bool long_run;
 static uint64_t relay_bytes; /* of a node: few, so that moves by way of others come in segments */
 static bool barriers_of_all; /* in phased ones */
 
@@ -101,17 +101,11 @@ static void random_case(uint64_t seed)
 static void any_array_is_transformed_between_any_layouts(void **unused)
 {
     (void)unused;
-    const char *one = getenv("TORUS_TEST_CASE");
-    uint64_t cases = long_run ? 4000 : 400;
-    for (uint64_t seed = 1; seed <= cases && !one; seed++)
-        random_case(seed);
-    if (one)
-        random_case(strtoull(one, NULL, 10));
+    seeds_run(random_case, 400, 100, 4000);
 }
 
 int main(void)
 {
-    long_run = getenv("TORUS_TEST_LONG") != NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_array_is_transformed_between_any_layouts),
     };

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "job.h"
+#include "seeds.h"
 
 enum { OPERATIONS = 3, EVENTS_MAX = JOB_RANKS_MAX * OPERATIONS + 4 };
 
@@ -211,14 +212,16 @@ static void play(const char *shape, uint64_t seed, int mishap)
     job_world_end(sim);
 }
 
+static void play_seed(uint64_t seed)
+{
+    static const char *const shapes[] = {"2", "3", "5", "2x2", "3x3", "4x2", "2x2x2", "3x4"};
+    play(shapes[seed % 8], seed, (int)(seed / 8 % 5));
+}
+
 static void all_hear_the_same_whatever_comes_between(void **unused)
 {
     (void)unused;
-    static const char *const shapes[] = {"2", "3", "5", "2x2", "3x3", "4x2", "2x2x2", "3x4"};
-    const char *wanted = getenv("TORUS_TEST_LONG");
-    uint64_t games = wanted && *wanted && strcmp(wanted, "0") != 0 ? 40000 : 1200;
-    for (uint64_t seed = 1; seed <= games; seed++)
-        play(shapes[seed % 8], seed, (int)(seed / 8 % 5));
+    seeds_run(play_seed, 1200, 160, 40000);
 }
 
 int main(void)

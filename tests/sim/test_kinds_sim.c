@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kind of call, many at a time, in several groups whose ranks overlap, against what one can
  * compute alone. Ranks call in orders of their own: only calls of one group have one order.
- * TORUS_TEST_SEED=N runs one world; TORUS_TEST_LONG=1 runs many more. */
+ * TORUS_TEST_CASE=SEED runs one world; TORUS_TEST_LONG=1 runs many more. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "compute/combine.h"
 #include "job.h"
+#include "seeds.h"
 
 enum { RANKS_MAX = 16, GROUPS_MAX = 5, CALLS_MAX = 14, GUARD = 64, GUARD_BYTE = 0x5a };
 
@@ -478,7 +479,7 @@ static void world_of(uint64_t seed)
 {
     static const char *const shapes[] = {"1", "2", "3", "2x2", "3x3m", "2x2x2", "3x2", "5"};
     uint32_t nodes[RANKS_MAX];
-    job_case("TORUS_TEST_SEED=%llu test_kinds_sim", (unsigned long long)seed);
+    job_case("TORUS_TEST_CASE=%llu test_kinds_sim", (unsigned long long)seed);
     play.sim = job_world(shapes[seed / 2 % 8], seed, tune);
     uint32_t size = 1 + (uint32_t)draw(RANKS_MAX), spread = (uint32_t)draw(3);
     job_spread(play.sim, size, nodes);
@@ -508,14 +509,7 @@ static void world_of(uint64_t seed)
 static void overlapping_operations_of_several_groups_agree_with_a_serial_reference(void **unused)
 {
     (void)unused;
-    const char *one = getenv("TORUS_TEST_SEED"), *wanted = getenv("TORUS_TEST_LONG");
-    bool long_run = wanted && *wanted && strcmp(wanted, "0") != 0;
-    if (one) {
-        world_of(strtoull(one, NULL, 10));
-        return;
-    }
-    for (uint64_t seed = 1; seed <= (long_run ? 20000 : 600); seed++)
-        world_of(seed);
+    seeds_run(world_of, 600, 60, 20000);
 }
 
 int main(void)

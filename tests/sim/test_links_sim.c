@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "job.h"
+#include "seeds.h"
 
 enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4 }; /* elements a pair */
 
@@ -244,31 +245,22 @@ static void run_hole(uint64_t seed)
     job_world_end(sim);
 }
 
-static uint64_t seeds(void)
-{
-    const char *wanted = getenv("TORUS_TEST_LONG");
-    return wanted && *wanted && strcmp(wanted, "0") != 0 ? 20000 : 250;
-}
-
 static void many_cuts_lose_nothing(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 1; seed <= seeds(); seed++)
-        run_cuts(seed);
+    seeds_run(run_cuts, 250, 25, 20000);
 }
 
 static void a_dead_node_is_named_or_not_needed(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 1; seed <= seeds(); seed++)
-        run_death(seed);
+    seeds_run(run_death, 250, 25, 20000);
 }
 
 static void a_hole_is_named_before_anybody_waits_long(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 1; seed <= seeds() / 4; seed++)
-        run_hole(seed);
+    seeds_run(run_hole, 60, 10, 5000);
 }
 
 int main(void)
@@ -280,11 +272,11 @@ int main(void)
         cmocka_unit_test(a_dead_node_is_named_or_not_needed),
         cmocka_unit_test(a_hole_is_named_before_anybody_waits_long),
     };
-    const char *one = getenv("TORUS_TEST_CASE");
-    if (!one)
+    uint64_t one;
+    if (!seeds_one(&one))
         return cmocka_run_group_tests(tests, NULL, NULL);
-    run_cuts(strtoull(one, NULL, 10));
-    run_death(strtoull(one, NULL, 10));
-    run_hole(strtoull(one, NULL, 10));
+    run_cuts(one);
+    run_death(one);
+    run_hole(one);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "job.h"
+#include "seeds.h"
 
 enum { COUNT = 3000 }; /* elements: beyond what rides with an arrival */
 
@@ -495,10 +496,7 @@ static void run_seed(uint64_t seed)
 static void whatever_happens_all_are_answered_truly(void **unused)
 {
     (void)unused;
-    const char *wanted_long = getenv("TORUS_TEST_LONG");
-    bool long_run = wanted_long && *wanted_long && strcmp(wanted_long, "0") != 0;
-    for (uint64_t seed = 1; seed <= (long_run ? 20000 : 500); seed++)
-        run_seed(seed);
+    seeds_run(run_seed, 500, 100, 20000);
 }
 
 int main(void)
@@ -514,9 +512,9 @@ int main(void)
         cmocka_unit_test(hundreds_of_idle_links_stay_alive),
         cmocka_unit_test(whatever_happens_all_are_answered_truly),
     };
-    const char *one = getenv("TORUS_TEST_CASE");
-    if (!one)
+    uint64_t one;
+    if (!seeds_one(&one))
         return cmocka_run_group_tests(tests, NULL, NULL);
-    run_seed(strtoull(one, NULL, 10));
+    run_seed(one);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "job.h"
 #include "moves.h"
+#include "seeds.h"
 
 enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
@@ -87,12 +88,7 @@ static void random_case(uint64_t seed)
 static void any_layout_becomes_any_other(void **unused)
 {
     (void)unused;
-    const char *one = getenv("TORUS_TEST_CASE");
-    uint64_t cases = long_run ? 3000 : 250;
-    for (uint64_t seed = 1; seed <= cases && !one; seed++)
-        random_case(seed);
-    if (one)
-        random_case(strtoull(one, NULL, 10));
+    seeds_run(random_case, 250, 80, 3000);
 }
 
 /* ---- block-cyclic, all P and Q ---- */
@@ -247,7 +243,7 @@ static void different_descriptions_are_a_mismatch(void **unused)
 
 int main(void)
 {
-    long_run = getenv("TORUS_TEST_LONG") != NULL;
+    long_run = seeds_long();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_layout_becomes_any_other),
         cmocka_unit_test(block_cyclic_arrays_change_hands),

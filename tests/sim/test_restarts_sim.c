@@ -15,6 +15,7 @@
 
 #include "core/net/router.h"
 #include "job.h"
+#include "seeds.h"
 
 enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4, SLOTS = 2, NODES_MAX = 32 };
 
@@ -342,31 +343,22 @@ static void run_storm(uint64_t seed)
     all_is_well(&m);
 }
 
-static uint64_t seeds(void)
-{
-    const char *wanted = getenv("TORUS_TEST_LONG");
-    return wanted && *wanted && strcmp(wanted, "0") != 0 ? 5000 : 120;
-}
-
 static void a_daemon_that_is_started_anew_is_part_of_the_machine_again(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 1; seed <= seeds(); seed++)
-        run_restart(seed);
+    seeds_run(run_restart, 120, 20, 5000);
 }
 
 static void two_neighbours_lost_at_once_are_named_and_come_back(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 1; seed <= seeds(); seed++)
-        run_two(seed);
+    seeds_run(run_two, 120, 20, 5000);
 }
 
 static void after_any_storm_all_is_well(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 1; seed <= seeds(); seed++)
-        run_storm(seed);
+    seeds_run(run_storm, 120, 20, 5000);
 }
 
 int main(void)
@@ -376,11 +368,11 @@ int main(void)
         cmocka_unit_test(two_neighbours_lost_at_once_are_named_and_come_back),
         cmocka_unit_test(after_any_storm_all_is_well),
     };
-    const char *one = getenv("TORUS_TEST_CASE");
-    if (!one)
+    uint64_t one;
+    if (!seeds_one(&one))
         return cmocka_run_group_tests(tests, NULL, NULL);
-    run_restart(strtoull(one, NULL, 10));
-    run_two(strtoull(one, NULL, 10));
-    run_storm(strtoull(one, NULL, 10));
+    run_restart(one);
+    run_two(one);
+    run_storm(one);
     return 0;
 }
