@@ -35,6 +35,14 @@ static inline uint64_t seeds_count(uint64_t usual, uint64_t sanitized, uint64_t 
     return count;
 }
 
+/* seeds_pick returns true if case `number` of an exhaustive test is to run: all of them, but under
+ * a sanitizer each `step`th. The step shares no factor with the lengths of the loops that number
+ * the cases, so that all values of each loop occur. */
+static inline bool seeds_pick(uint64_t number, uint64_t step)
+{
+    return seeds_long() || !SEEDS_SANITIZED || number % step == 0;
+}
+
 /* seeds_one returns true if the environment names one case: TORUS_TEST_CASE=SEED. */
 static inline bool seeds_one(uint64_t *seed)
 {

@@ -12,6 +12,7 @@
 
 #include "collectives/select.h"
 #include "groups.h"
+#include "seeds.h"
 
 static bool long_run;
 
@@ -58,9 +59,12 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static void for_all_groups(void (*test)(const struct groups_placed *))
 {
     struct groups_placed g;
+    uint64_t number = 0;
     for (int s = 0; s < SHAPES; s++)
         for (int form = 0; form < GROUPS_FORMS; form++)
             for (uint32_t per_node = 1; per_node <= 3; per_node++) {
+                if (!seeds_pick(number++, 7))
+                    continue;
                 groups_place(&g, shapes[s], (enum groups_form)form, per_node);
                 test(&g);
             }
@@ -338,11 +342,11 @@ enum { NODES = 27 };
 static void for_shapes(uint32_t dimensions, bool mesh)
 {
     uint32_t size[4] = {2, 2, 2, 2};
-    for (;;) {
+    for (uint64_t number = 0;;) {
         uint32_t nodes = 1;
         for (uint32_t d = 0; d < dimensions; d++)
             nodes *= size[d];
-        if (nodes <= NODES) {
+        if (nodes <= NODES && seeds_pick(number++, 7)) {
             char shape[64] = "";
             for (uint32_t d = 0; d < dimensions; d++)
                 snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%u%s",
@@ -370,7 +374,7 @@ static void some_nodes_of_a_large_machine_are_served(void **unused)
 {
     (void)unused;
     static const char *const machines[] = {"8x8", "16mx4", "4x4x4", "8x8x8", "3x5x7m", "4x4x4x4"};
-    for (int i = 0; i < (long_run ? 600 : 60); i++) {
+    for (uint64_t i = 0, machines_count = seeds_count(60, 12, 600); i < machines_count; i++) {
         struct groups_placed g;
         groups_pick(&g, machines[i % 6], 1 + (uint32_t)groups_draw(40));
         by_every_method(&g);
@@ -453,8 +457,7 @@ int main(void)
         cmocka_unit_test(every_shape_of_up_to_27_nodes_is_served),
         cmocka_unit_test(some_nodes_of_a_large_machine_are_served),
     };
-    const char *wanted = getenv("TORUS_TEST_LONG");
-    long_run = wanted && *wanted && strcmp(wanted, "0") != 0;
+    long_run = seeds_long();
     /* each case takes and gives back megabytes: keep them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);

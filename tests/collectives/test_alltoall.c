@@ -11,6 +11,7 @@
 
 #include "collectives/select.h"
 #include "groups.h"
+#include "seeds.h"
 
 static const char *const shapes[] = {
     "1x1", "2",    "2m",  "3",     "4",     "5",     "7m",      "8",      "2x2",     "3x3",
@@ -78,9 +79,12 @@ static void tune(const struct groups_placed *g, struct symbolic_case *c)
 static void for_all(void (*test)(const struct groups_placed *))
 {
     struct groups_placed g;
+    uint64_t number = 0;
     for (int s = 0; s < SHAPES; s++)
         for (int form = 0; form < GROUPS_FORMS; form++)
             for (uint32_t per_node = 1; per_node <= 3; per_node++) {
+                if (!seeds_pick(number++, 7))
+                    continue;
                 groups_place(&g, shapes[s], (enum groups_form)form, per_node);
                 test(&g);
             }

@@ -11,6 +11,7 @@
 #include "collectives/select.h"
 #include "groups.h"
 #include "common/node_set.h"
+#include "seeds.h"
 
 static bool long_run;
 
@@ -180,6 +181,6 @@ int main(void)
         cmocka_unit_test(reduce_keeps_no_more_of_a_longer_vector),
         cmocka_unit_test(gather_keeps_within_relay_bytes),
     };
-    long_run = getenv("TORUS_TEST_LONG");
+    long_run = seeds_long();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

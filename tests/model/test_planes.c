@@ -13,6 +13,7 @@
 #include "model/planes.h"
 #include "model/planes_call.h"
 #include "common/node_set.h"
+#include "seeds.h"
 
 enum { NONE = UINT32_MAX, ARENA_BYTES = 4 << 20 };
 
@@ -486,7 +487,7 @@ int main(void)
         cmocka_unit_test(heaps_are_trees_too),
         cmocka_unit_test(without_memory_there_is_an_error_and_nothing_is_kept),
     };
-    if (getenv("TORUS_TEST_LONG"))
+    if (seeds_long())
         seeds = 1000;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
