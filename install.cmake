@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# install: everything where a distribution would put it.
+# install: all files, in the folders of a distribution.
 include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/torus)
 
 install(TARGETS torusd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS torusctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# The header's folder is its own include path here; other trees get it from the package.
+# Include path of the header: in this tree, and in the installed package.
 set_target_properties(torus PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/client>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 install(TARGETS torus EXPORT torus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES client/torus/torus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/torus)
 
-# find_package(torus) gives torus::torus.
+# find_package(torus) defines torus::torus.
 file(WRITE ${CMAKE_BINARY_DIR}/torus-config.cmake
     "include(\${CMAKE_CURRENT_LIST_DIR}/torus-targets.cmake)\n")
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/torus-config-version.cmake
@@ -33,10 +33,10 @@ if(SCDOC)
     endforeach()
     add_custom_target(man ALL DEPENDS ${pages})
 else()
-    message(STATUS "scdoc is not there: no man pages")
+    message(STATUS "scdoc not found: the man pages are not built")
 endif()
 
-# Configuration, units, torus.pc and man pages name each other by the prefix of the installation.
+# Configuration, units, torus.pc and man pages contain paths below the prefix of the installation.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/placed)
 install(CODE "
     set(source [==[${CMAKE_SOURCE_DIR}]==])

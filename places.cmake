@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# places: files that name other installed files. `cmake --install --prefix` may choose another prefix
-# than the build was configured with, so this runs when they are installed: install.cmake sets source,
-# binary, and the folders' names as GNUInstallDirs has them.
+# places: files that contain paths of other installed files. `cmake --install --prefix` may use another
+# prefix than the build. Therefore this script runs during the installation. install.cmake sets source,
+# binary, and the folder names of GNUInstallDirs.
 cmake_policy(VERSION 3.25)
 
-# As GNUInstallDirs, but with /etc for /usr/local too. td_config_default has the same rule.
+# As GNUInstallDirs, but with /etc for /usr/local too. td_config_default applies the same rule.
 if(IS_ABSOLUTE "${sysconfdir}")
     set(configuration "${sysconfdir}/torusd")
 elseif(sysconfdir STREQUAL "etc" AND CMAKE_INSTALL_PREFIX MATCHES "^(/|/usr|/usr/local)/?$")
@@ -20,7 +20,7 @@ foreach(name sbindir libdir includedir mandir)
     cmake_path(ABSOLUTE_PATH ${name}_full BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" NORMALIZE)
 endforeach()
 
-# place FILE with the places it names, as FOLDER/NAME.
+# place installs FILE as FOLDER/NAME, with the paths of this installation.
 function(place file folder name)
     file(READ "${file}" text)
     string(REPLACE "/usr/sbin/" "${sbindir_full}/" text "${text}")
@@ -35,7 +35,7 @@ function(place file folder name)
     set(CMAKE_INSTALL_MANIFEST_FILES "${CMAKE_INSTALL_MANIFEST_FILES}" PARENT_SCOPE)
 endfunction()
 
-set(lib "${CMAKE_INSTALL_PREFIX}/lib") # where systemd looks, whatever libdir is
+set(lib "${CMAKE_INSTALL_PREFIX}/lib") # systemd reads this folder, whatever libdir is
 place("${source}/systemd/torusd.service" "${lib}/systemd/system" torusd.service)
 place("${source}/systemd/torusd@.service" "${lib}/systemd/system" torusd@.service)
 place("${source}/systemd/torusd.sysusers" "${lib}/sysusers.d" torusd.conf)

@@ -18,22 +18,21 @@
 static const char usage[] =
     "usage: collectives [options]\n"
     "\n"
-    "time barrier, broadcast, allreduce, scan and all-to-all of torusd beside those of Open MPI\n"
+    "compare barrier, broadcast, allreduce, scan and all-to-all of torusd and Open MPI\n"
     "\n"
-    "  --quick           fewer samples and sizes: some 3 minutes\n"
-    "  --json FILE       write the results to FILE too\n"
-    "  --setting NAME    1x2, 1x4, 1x8, 4x2 or 8x1 (nodes x ranks a node); may be repeated\n"
+    "  --quick           fewer samples and sizes: about 3 minutes\n"
+    "  --json FILE       also write the results to FILE\n"
+    "  --setting NAME    1x2, 1x4, 1x8, 4x2 or 8x1 (nodes x ranks per node); may be repeated\n"
     "  --operation NAME  barrier, broadcast, allreduce, scan or alltoall; may be repeated\n"
     "  --size BYTES      8, 1KiB, 64KiB, 1MiB or 16MiB; may be repeated\n"
-    "  --load NAME       idle or busy: two processes beside that never wait\n"
-    "  --samples N       at most, of each\n"
+    "  --load NAME       idle, or busy: with two processes that compute all the time\n"
+    "  --samples N       largest number of samples of each\n"
     "\n"
-    "Sizes are of a rank's vector; of an all-to-all what one rank has for another, but 16 MiB is\n"
-    "what a rank has for all. A sample is some calls, one after the other; its time is from the\n"
-    "first rank's begin to the last one's end, divided by the calls. Broadcasts and scans, where "
-    "a\n"
-    "rank may go before the last has come, have a barrier before each call; their time is that of\n"
-    "the slowest rank.\n";
+    "A size is that of a rank's vector; in an all-to-all, that of the message per pair, but 16 "
+    "MiB\n"
+    "are per rank. A sample is several consecutive calls; its time is from the first rank's begin\n"
+    "to the last rank's end, divided by the calls. Ranks may leave a broadcast or a scan early;\n"
+    "therefore a barrier precedes each call, and the time is that of the slowest rank.\n";
 
 static const struct setting settings[] = {
     {"1x2", 1, 2}, {"1x4", 1, 4}, {"1x8", 1, 8}, {"4x2", 4, 2}, {"8x1", 8, 1}};

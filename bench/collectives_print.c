@@ -43,8 +43,8 @@ static const char *size_of(const struct result *r, char *text, size_t size)
     td_quantity_print(r->bytes, quantity, sizeof quantity);
     snprintf(text, size, "%s%s", quantity,
              r->operation != ALLTOALL ? ""
-             : r->bytes_of_rank       ? " a rank"
-                                      : " a pair");
+             : r->bytes_of_rank       ? " per rank"
+                                      : " per pair");
     return text;
 }
 
@@ -88,7 +88,7 @@ void print_table(const struct result *results, size_t count)
         scols_line_set_data(line, 7, r->aim > 0 ? text : "");
         scols_line_set_data(line, 8, verdict(r));
     }
-    printf("\n== %u node%s x %u rank%s, %s (others took %.1f processors)\n",
+    printf("\n== %u node%s x %u rank%s, %s (other programs used %.1f processors)\n",
            results->setting->nodes, results->setting->nodes == 1 ? "" : "s",
            results->setting->ranks_per_node, results->setting->ranks_per_node == 1 ? "" : "s",
            results->busy ? "two busy processes beside" : "idle", results->others);
@@ -105,10 +105,10 @@ void print_aims(const struct result *results, size_t count)
         all += r->aim > 0;
         met += r->aim > 0 && ratio_of(r) <= r->aim;
     }
-    printf("\n%u of %u aims are met%s\n", met, all, met < all ? "; these are not:" : "");
+    printf("\n%u of %u targets met%s\n", met, all, met < all ? "; missed:" : "");
     for (const struct result *r = results; r < results + count; r++)
         if (r->aim > 0 && ratio_of(r) > r->aim)
-            printf("  %s, %s: %s %s: %.2f of Open MPI's time, not %.1f\n", r->setting->name,
+            printf("  %s, %s: %s %s: %.2f of Open MPI's time, target %.1f\n", r->setting->name,
                    r->busy ? "busy" : "idle", names[r->operation], size_of(r, text, sizeof text),
                    ratio_of(r), r->aim);
 }

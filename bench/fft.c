@@ -17,21 +17,21 @@
 static const char usage[] =
     "usage: bench_fft [options]\n"
     "\n"
-    "time complex transforms of torusd beside those of FFTW-MPI (FFTW_MEASURE), and check both\n"
-    "against FFTW in one process\n"
+    "compare complex transforms of torusd and FFTW-MPI (FFTW_MEASURE), and check both against\n"
+    "FFTW in one process\n"
     "\n"
     "  --quick          1024x1024 and 64x64x64 in three settings, few samples\n"
-    "  --json FILE      write the results to FILE too\n"
-    "  --setting NAME   1x1, 1x4, 1x8, 1x9, 4x1, 8x1 or 9x1 (nodes x ranks a node); may be "
-    "repeated\n"
+    "  --json FILE      also write the results to FILE\n"
+    "  --setting NAME   1x1, 1x4, 1x8, 1x9, 4x1, 8x1 or 9x1 (nodes x ranks per node);\n"
+    "                   may be repeated\n"
     "  --array NAME     1024x1024, 2048x2048, 4096x4096, 128x128x128, 256x256x256 or 64x64x64;\n"
     "                   may be repeated\n"
-    "  --samples N      of each, 9\n"
+    "  --samples N      samples of each, 9\n"
     "\n"
-    "PLAN is what planning keeps the caller waiting, FIRST the first execution, STEADY the median\n"
-    "of those when torusd has measured its plans in the background, GFLOPS 5 N log2 N / STEADY,\n"
-    "RATIO torusd's time by FFTW-MPI's, MEMORY that of ranks and daemons at the most, ERROR the\n"
-    "largest by the largest value, OTHERS how many processors others took just before STEADY.\n";
+    "PLAN: time of planning. FIRST: time of the first execution. STEADY: median of the executions\n"
+    "after torusd has measured its plans in the background. GFLOPS: 5 N log2 N / STEADY. RATIO:\n"
+    "time of torusd over FFTW-MPI's. MEMORY: peak of ranks and daemons. ERROR: largest error over\n"
+    "largest value. OTHERS: processors busy with other programs just before STEADY.\n";
 
 static const struct setting settings[] = {{"1x1", 1, 1}, {"1x4", 1, 4}, {"1x8", 1, 8},
                                           {"1x9", 1, 9}, {"4x1", 4, 1}, {"8x1", 8, 1},

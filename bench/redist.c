@@ -174,7 +174,7 @@ static json_t *worst_of(void)
                 worst = r;
             }
         }
-    puts("the slowest of P = Q = 64 and K up to 128, either way:");
+    puts("slowest of P = Q = 64 and K up to 128, both ways:");
     return time_row(&worst);
 }
 

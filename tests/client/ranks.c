@@ -23,7 +23,8 @@ void join_ranks(uint32_t count, bool blocks)
 {
     static unsigned jobs;
     torus_request *r[RANKS_MAX];
-    char name[16]; /* another one each time: node 0 may not know yet that all have left the last */
+    char name[16]; /* a new name each time: node 0 may not know yet that all ranks have left the
+                      last job */
     snprintf(name, sizeof name, "job %u", jobs++);
     size = count;
     for (uint32_t i = 0; i < count; i++) {

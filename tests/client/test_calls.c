@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How collectives may be called, and how not: what differs between ranks is named, wrong arguments
- * are errors and no more, operators and persistent calls live as long as torus.h says. */
+/* Arguments of collectives. An error names the difference between calls of ranks. Wrong arguments
+ * are errors without side effects. Operators and persistent calls have the lifetimes of torus.h. */
 #include "daemons.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@ static void close_both(void)
     stop();
 }
 
-/* assert_mismatch waits for both ranks, whose calls differ, and looks for two parts of the reason.
- */
+/* assert_mismatch waits for both ranks, whose calls differ, and checks that the error contains
+ * `one` and `two`. */
 static void assert_mismatch(torus_request *request[2], const char *one, const char *two)
 {
     for (int rank = 0; rank < 2; rank++) {
@@ -41,7 +41,7 @@ static void add(const void *in, void *inout, size_t count, void *user)
         y[i] += x[i];
 }
 
-static int added; /* calls of it */
+static int added; /* number of its calls */
 
 static int op_of(int rank, const char *name)
 {
@@ -162,7 +162,7 @@ static void wrong_calls_are_refused_and_not_made(void **state)
     assert_null(p);
     REFUSED(torus_barrier_init(g, NULL), "NULL");
     assert_int_equal(torus_persistent_start(NULL, NULL), TORUS_ERR_INVALID);
-    barrier_all(world, 2); /* none of them counts */
+    barrier_all(world, 2); /* refused calls have no sequence number */
     close_both();
 }
 
@@ -181,7 +181,7 @@ static void operators_run_when_the_request_completes_and_are_kept_until_then(voi
         torus_ibarrier(world[i], &barrier[i]);
     for (int i = 0; i < 2; i++)
         assert_int_equal(torus_wait(barrier[i], 20 * (int64_t)SECOND), TORUS_OK);
-    assert_int_equal(added, 0); /* it is complete, but nobody has asked */
+    assert_int_equal(added, 0); /* complete in the daemon, not yet waited for */
     assert_int_equal(torus_op_free(context[0], op[0]), TORUS_ERR_BUSY);
     assert_int_equal(torus_free(context[0], shared), TORUS_ERR_BUSY);
     for (int i = 0; i < 2; i++)
@@ -223,10 +223,10 @@ static void a_persistent_call_is_in_flight_once_at_a_time(void **state)
     }
     assert_int_equal(torus_persistent_free(p[0]), TORUS_OK);
     assert_int_equal(torus_persistent_free(NULL), TORUS_OK);
-    close_both(); /* frees the other */
+    close_both(); /* frees the other persistent call */
 }
 
-/* A group of one, so that the forms that wait can stand after each other. */
+/* A group of one rank, so that blocking calls can follow each other. */
 static void the_forms_that_wait_do_the_same(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective of torus.h, by real daemons, against what can be computed alone: in place and
- * not, with plain pointers and torus_alloc, counts of zero, gaps between parts, operators of the
- * caller's own, persistent calls. All ranks are in this process. */
+/* Every collective of torus.h on real daemons, compared with a local computation: in place and out
+ * of place, with plain memory and torus_alloc, counts of zero, gaps between parts, user-defined
+ * operators, and persistent calls. All ranks are in this process. */
 #include "daemons.h"
 
 #include <stdio.h>
@@ -58,9 +58,9 @@ static const char *const names[KINDS] = {"barrier",
 static torus_context *context[RANKS_MAX];
 static torus_group *world[RANKS_MAX];
 static uint32_t size;
-static int affine[RANKS_MAX]; /* the operator, at each rank */
+static int affine[RANKS_MAX]; /* the operator on each rank */
 
-/* struct trial: one collective of one group, as all its ranks call it. */
+/* struct trial: one collective of one group. */
 struct trial {
     enum kind kind;
     size_t count;
@@ -69,10 +69,10 @@ struct trial {
     struct torus_grid grid;
 };
 
-/* struct part: what one rank of it has. */
+/* struct part: the buffers of one rank. */
 struct part {
     size_t froms, tos;               /* elements */
-    uint64_t *from, *start, *expect; /* the source; the destination before and afterwards */
+    uint64_t *from, *start, *expect; /* source; destination before and after */
     uint64_t *source, *destination;  /* the buffers of the call */
     size_t count[2][RANKS_MAX], at[2][RANKS_MAX];
     torus_request *request;
@@ -90,7 +90,7 @@ static uint64_t value(uint32_t rank, size_t i)
     return x ^ x >> 29;
 }
 
-/* compose: x and y are maps a * v + b of 32 bits; first x, then y. It does not commute. */
+/* compose composes maps a * v + b of 32 bits: first x, then y. It is not commutative. */
 static uint64_t compose(uint64_t x, uint64_t y)
 {
     uint32_t a = (uint32_t)(x >> 32), b = (uint32_t)x, c = (uint32_t)(y >> 32), d = (uint32_t)y;
@@ -115,16 +115,17 @@ static uint64_t fold(const struct trial *t, size_t i, uint32_t last)
     return x;
 }
 
-/* vary returns a count near `count`, and zero at times. */
+/* vary returns a count near `count`, sometimes zero. */
 static size_t vary(size_t count, uint32_t salt)
 {
     return count ? (count + salt * 5) % (2 * count) : 0;
 }
 
-/* ---- what each rank has, and should have ---- */
+/* ---- inputs and expected results ---- */
 
-/* lay_out places parts: one after the other, or from the last to the first with gaps between; it
- * returns the extent. */
+/* lay_out sets the places of parts: contiguous, or in reverse order with gaps. It returns the
+ * extent.
+ */
 static size_t lay_out(const struct trial *t, const size_t *count, uint32_t parts, size_t *at)
 {
     size_t next = 0;
@@ -141,7 +142,7 @@ static size_t pair(const struct trial *t, uint32_t sender, uint32_t receiver)
     return vary(t->count, t->in_place ? sender + receiver : 3 * sender + receiver);
 }
 
-/* beside returns who is on side b of a rank of a grid, or -1. */
+/* beside returns the neighbour in direction b of a rank of a grid, or -1. */
 static int beside(const struct torus_grid *g, uint32_t rank, uint32_t b)
 {
     int64_t at[TORUS_DIMENSIONS_MAX], there = 0;
@@ -159,7 +160,7 @@ static int beside(const struct torus_grid *g, uint32_t rank, uint32_t b)
     return (int)there;
 }
 
-/* sides fills the counts and places of a rank's blocks for (0), or from (1), its neighbours. */
+/* sides fills in the counts and places of a rank's blocks to (0) or from (1) its neighbours. */
 static size_t sides(const struct trial *t, uint32_t rank, int which, size_t *count, size_t *at)
 {
     uint32_t n = 2 * t->grid.dimensions;
@@ -190,7 +191,7 @@ static void expect_sides(const struct trial *t, uint32_t rank, struct part *p)
     }
 }
 
-/* counts_of fills in a rank's lists and the lengths of its buffers. */
+/* counts_of fills in the lists of a rank and the lengths of its buffers. */
 static void counts_of(const struct trial *t, uint32_t rank, struct part *p)
 {
     bool root = rank == t->root;
@@ -264,7 +265,7 @@ static void counts_of(const struct trial *t, uint32_t rank, struct part *p)
     }
 }
 
-/* from_rank expects `count` elements at `to`, which rank has at `at`. */
+/* from_rank sets the expected result at `to`: `count` elements of `rank` from `at`. */
 static void from_rank(struct part *p, size_t to, uint32_t rank, size_t at, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -323,7 +324,7 @@ static void expect_folded(const struct trial *t, uint32_t rank, struct part *p)
         p->expect[i] = ANY;
 }
 
-/* put_in_place puts the input where a call in place wants it. */
+/* put_in_place copies the input to its position for a call in place. */
 static void put_in_place(const struct trial *t, uint32_t rank, struct part *p)
 {
     size_t at = 0;
@@ -499,7 +500,8 @@ static void run(const struct trial *t)
     for (uint32_t rank = 0; rank < size; rank++) {
         prepare_part(t, rank, buffer[rank]);
         must(rank, call(t, world[rank], &part[rank], t->user ? affine[rank] : TORUS_SUM));
-        memset(part[rank].count, 0xff, sizeof part[rank].count); /* the lists are the caller's */
+        memset(part[rank].count, 0xff,
+               sizeof part[rank].count); /* the library keeps its own copy of the lists */
     }
     for (int round = 0; round < (t->kept ? 2 : 1); round++) {
         for (uint32_t rank = 0; t->kept && rank < size; rank++) {
@@ -524,7 +526,7 @@ static void run(const struct trial *t)
 
 /* ---- sweeps ---- */
 
-/* grid_of returns a grid of `size` ranks; `turn` varies its form and its ends. */
+/* grid_of returns a grid of `size` ranks; `turn` varies its shape and its periodicity. */
 static struct torus_grid grid_of(unsigned turn)
 {
     struct torus_grid g = {.size = sizeof g, .dimensions = 1 + turn % 3};
@@ -542,7 +544,8 @@ static void join(uint32_t count, bool blocks)
 {
     static unsigned jobs;
     torus_request *r[RANKS_MAX];
-    char name[16]; /* another one each time: node 0 may not know yet that all have left the last */
+    char name[16]; /* a new name each time: node 0 may not know yet that all ranks have left the
+                      last job */
     snprintf(name, sizeof name, "job %u", jobs++);
     size = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -557,7 +560,8 @@ static void join(uint32_t count, bool blocks)
     }
 }
 
-/* sweep runs every collective with every count, in place and not; the rest varies along. */
+/* sweep runs every collective with every count, in place and out of place; other parameters vary.
+ */
 static void sweep(uint32_t ranks, bool blocks, const size_t *counts, unsigned turn)
 {
     join(ranks, blocks);
@@ -626,7 +630,7 @@ static void every_collective_is_right_in_the_routed_fabric(void **state)
     stop();
 }
 
-/* few: for a sanitizer that makes every check of an element ten times as long. */
+/* few runs a subset, for a sanitizer that slows every check down ten times. */
 static void every_collective_is_right_with_few_ranks(void **state)
 {
     (void)state;

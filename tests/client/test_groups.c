@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups made of ranks of a group: who is in them and in what order, that their operations overlap,
- * and how they end. */
+/* Groups of ranks of a group: members and their order, overlapping operations, and release. */
 #include "daemons.h"
 
 #include <signal.h>
@@ -25,8 +24,8 @@ static void must_wait(uint32_t rank, torus_request *request)
     must(rank, torus_wait(request, 20 * (int64_t)SECOND));
 }
 
-/* members gathers the ranks that are in the group, as the world calls them, at its rank 0, and
- * compares; each member calls it at the same time. */
+/* members gathers the world ranks of all members at rank 0 of the group and compares them. All
+ * members call it at the same time. */
 static void assert_members(torus_group *const *made, const uint32_t *expected, uint32_t count)
 {
     torus_request *request[MANY];
@@ -99,9 +98,9 @@ static void split_makes_groups_by_colour_in_the_order_of_keys(void **state)
     assert_members(made, two, 2);
     assert_null(made[7]);
     assert_int_equal(torus_translate(world[0], 1, made[0]), TORUS_UNDEFINED);
-    split_all(world, MANY, same, same, again); /* equal keys: by rank */
+    split_all(world, MANY, same, same, again); /* equal keys: ordered by rank */
     assert_members(again, all, MANY);
-    assert_members(made, one, 2); /* the groups from before still are */
+    assert_members(made, one, 2); /* the earlier groups still exist */
     assert_int_equal(torus_isplit(world[0], -2, 0, &made[0], &request), TORUS_ERR_INVALID);
     assert_says(context[0], "colour");
     close_all(context, MANY);
@@ -124,7 +123,7 @@ static void duplicates_and_groups_of_one_stand_for_themselves(void **state)
             must_wait(i, request[i]);
         assert_members(made, all, 4);
     }
-    for (uint32_t i = 0; i < 4; i++) { /* nobody else takes part: the form that waits will do */
+    for (uint32_t i = 0; i < 4; i++) { /* no other rank takes part: a blocking call suffices */
         must(i, torus_group_create(world[i], &i, 1, &own));
         must(i, torus_allreduce(own, &value, &sum, 1, TORUS_INT64, TORUS_SUM));
         assert_int_equal(sum, 42);
@@ -138,7 +137,7 @@ static void duplicates_and_groups_of_one_stand_for_themselves(void **state)
     stop();
 }
 
-/* create_all makes groups of the same list at its members. */
+/* create_all creates a group from one list on all its members. */
 static void create_all(const uint32_t *list, uint32_t count, torus_group **made)
 {
     torus_request *request[MANY];
@@ -159,11 +158,11 @@ static void groups_of_the_same_list_are_different_groups(void **state)
     start(4, "");
     join_all(context, world, MANY);
     create_all(list, 3, first);
-    create_all(other, 2, third); /* rank 0 knows nothing of it */
+    create_all(other, 2, third); /* without rank 0 */
     create_all(list, 3, second);
     assert_members(first, list, 3);
     assert_members(third, other, 2);
-    /* each rank starts in another order */
+    /* each rank starts its operations in another order */
     for (uint32_t i = 0; i < 3; i++)
         for (uint32_t k = 0; k < 2; k++) {
             uint32_t which = (i + k) % 2, rank = list[i];
@@ -181,8 +180,8 @@ static void groups_of_the_same_list_are_different_groups(void **state)
     stop();
 }
 
-/* Rows, columns and the world; every rank starts its operations in an order of its own, where only
- * those of one group keep theirs. */
+/* Rows, columns and the world. Every rank starts its operations in its own order; only the
+ * operations of one group keep their order. */
 static void operations_of_several_groups_overlap_in_any_order(void **state)
 {
     (void)state;
@@ -303,13 +302,13 @@ static void a_freed_group_ends_for_those_that_are_left_and_no_other_does(void **
     assert_members(kept, pair, 2);
     must(1, torus_group_free(made[1]));
     barrier_all(world, 3);
-    must(2, torus_leave(world[2])); /* and with it the groups made of it */
+    must(2, torus_leave(world[2])); /* this leaves the groups created from it too */
     assert_int_equal(torus_barrier(kept[1]), TORUS_ERR_RANK_FAILED);
     close_all(context, 3);
     stop();
 }
 
-/* Rank 0 is through with the old group before rank 1 has even asked for the new one. */
+/* Rank 0 has finished with the old group before rank 1 requests the new one. */
 static void who_has_gone_on_to_a_new_group_is_not_lost_to_it(void **state)
 {
     (void)state;
@@ -343,9 +342,9 @@ static void the_limits_of_a_group_are_those_it_was_made_with(void **state)
     stop();
 }
 
-/* ---- those that are left ---- */
+/* ---- survivors ---- */
 
-/* shrink_all has the listed ranks, as the world calls them, shrink their groups. */
+/* shrink_all makes the listed world ranks shrink their groups. */
 static void shrink_all(torus_group *const *from, const uint32_t *list, uint32_t count,
                        torus_group **made)
 {
@@ -371,8 +370,8 @@ static void assert_sum(torus_group *const *g, const uint32_t *list, uint32_t cou
     }
 }
 
-/* join_beside makes a job of `count` ranks, rank i at node i % nodes, of which rank `other` is a
- * process of its own, which is returned. */
+/* join_beside makes a job of `count` ranks, rank i on node i % nodes. Rank `other` is a process of
+ * its own; its pid is returned. */
 static pid_t join_beside(uint32_t count, uint32_t other)
 {
     torus_request *request[MANY];
@@ -416,7 +415,7 @@ static void those_that_a_killed_process_leaves_go_on(void **state)
     assert_int_equal(torus_translate(world[0], 2, made[0]), TORUS_UNDEFINED);
     assert_int_equal(torus_barrier(world[0]), TORUS_ERR_RANK_FAILED);
     assert_says(context[0], "rank 2");
-    must(7, torus_group_free(made[7])); /* which leaves it as a death would */
+    must(7, torus_group_free(made[7])); /* leaves the group, as its death would */
     shrink_all(made, left, 6, again);
     assert_members(again, left, 6);
     for (uint32_t i = 0; i < 7; i++)
@@ -487,10 +486,11 @@ static void ranks_that_do_not_shrink_are_named_to_all(void **state)
         assert_says(context[i], "ranks 2-3");
         torus_set_timeout(world[i], -1);
     }
-    assert_int_equal(torus_shrink(world[2], &made[2]), TORUS_ERR_TIMEOUT); /* they are told too */
+    assert_int_equal(torus_shrink(world[2], &made[2]),
+                     TORUS_ERR_TIMEOUT); /* these ranks get the error too */
     assert_int_equal(torus_shrink(world[3], &made[3]), TORUS_ERR_TIMEOUT);
     assert_null(made[3]);
-    shrink_all(world, all, 4, made); /* nobody is lost */
+    shrink_all(world, all, 4, made); /* no rank is lost */
     assert_members(made, all, 4);
     barrier_all(world, 4);
     must(0, torus_ishrink(made[0], &never, &request[0]));

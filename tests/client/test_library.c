@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What torus.h promises beside results: how much may be in flight, what memory may be given, what a
- * callback may do, and that a wrong call is an error and no more. */
+/* Promises of torus.h beside results: limit of operations in flight, accepted memory, allowed
+ * actions of callbacks, and wrong calls, which are errors without side effects. */
 #include "daemons.h"
 
 #include <poll.h>
@@ -53,8 +53,8 @@ static void sum_with(torus_group *g, double *value, int k)
     assert_true(*value == 2 * k);
 }
 
-/* The daemon has records for 16 operations; one rank starts 40 at a time, and starts those that are
- * refused again. */
+/* The daemon has records for 16 operations. One rank starts 40 at a time and repeats those that are
+ * refused. */
 static void refused_calls_shift_no_results(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void refused_calls_shift_no_results(void **state)
             sum_with(g[1], &other, theirs++);
         for (int k = done; k < end; k++) {
             int error = torus_wait(r[k], k < theirs ? 20 * (int64_t)SECOND : SECOND / 10);
-            if (error == TORUS_PENDING) { /* there was room for more than 16 after all */
+            if (error == TORUS_PENDING) { /* the daemon accepted more than 16 */
                 sum_with(g[1], &other, theirs++);
                 error = torus_wait(r[k], 20 * (int64_t)SECOND);
             }
@@ -146,7 +146,7 @@ static void buffers_that_run_out_of_their_memory_are_refused(void **state)
     stop();
 }
 
-/* ---- callbacks, and ends ---- */
+/* ---- callbacks and shutdown ---- */
 
 static torus_context *closed_by_callback;
 
@@ -213,7 +213,7 @@ static void iclose_waits_for_nothing_and_takes_nothing_away(void **state)
     stop();
 }
 
-/* The library reads answers at every 64th request number, so that must not be the one it closes by.
+/* The library reads replies at every 64th request number; this test shifts the number of the close.
  */
 static void iclose_leaves_many_groups(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds of transforms where no reference fits: they are linear, and turn a shift into phases,
- * and an impulse. After FFTW's own tests (Ergun, Testing multivariate linear functions, 1995). */
+/* Properties of transforms that are too large for a reference: linearity, shift and impulse. After
+ * FFTW's own tests (Ergun, Testing multivariate linear functions, 1995). */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -9,19 +9,20 @@
 
 enum { AXES = 3, LINE_MAX = 256, ARRAYS = 3 };
 static const uint64_t cube[AXES] = {256, 256, 64};
-static const uint64_t place[AXES] = {3, 101, 17}; /* of the impulse, and how far is shifted */
+static const uint64_t place[AXES] = {3, 101,
+                                     17}; /* position of the impulse; distance of the shift */
 static const double complex weight = 2 - 3 * I;
 
-/* struct piece: what one rank has of some arrays. */
+/* struct piece: one rank's parts of some arrays. */
 struct piece {
     torus_plan *plan;
     torus_request *request;
     uint64_t count[2][AXES], index[2][AXES][LINE_MAX];
-    double complex *array[ARRAYS]; /* each with room for either side */
+    double complex *array[ARRAYS]; /* each with room for input and output */
 };
 static struct piece piece[RANKS_MAX];
 
-/* value returns what an array has at some index, both parts between -1 and 1. */
+/* value returns the element of an array at an index; both parts are between -1 and 1. */
 static double complex value(const uint64_t *index, uint64_t seed)
 {
     uint64_t h = seed;
@@ -59,7 +60,7 @@ static double complex impulse(const uint64_t *index)
     return memcmp(index, place, sizeof place) == 0;
 }
 
-/* each calls for every element of a rank's part, in the order of its memory. */
+/* each calls a function for every element of a rank's part, in memory order. */
 static void each(const struct piece *p, unsigned side,
                  void (*call)(void *me, uint64_t at, const uint64_t *index), void *me)
 {
@@ -84,7 +85,7 @@ static void put_one(void *me, uint64_t at, const uint64_t *index)
     f->to[at] = f->is(index);
 }
 
-/* spectrum makes array `a` of all ranks the transform of what `is` tells. */
+/* spectrum sets array `a` of all ranks to the transform of the function `is`. */
 static void spectrum(unsigned a, double complex (*is)(const uint64_t *index))
 {
     for (uint32_t r = 0; r < size; r++) {
@@ -97,10 +98,10 @@ static void spectrum(unsigned a, double complex (*is)(const uint64_t *index))
         finish(r, piece[r].request);
 }
 
-/* struct comparing: of a rank's arrays with what the property says; sums of squares. */
+/* struct comparing: sums of squares of the differences from the property. */
 struct comparing {
     double complex *const *array;
-    double complex turn[AXES][LINE_MAX]; /* of a shift by `place` */
+    double complex turn[AXES][LINE_MAX]; /* phases of a shift by `place` */
     double difference, length;
 };
 
@@ -158,7 +159,7 @@ static void expect_close(const char *what, void (*compare)(void *, uint64_t, con
         fail_msg("%s: off by %g, more than %g", what, error, most);
 }
 
-/* obtain_piece asks the plan which elements a rank has. */
+/* obtain_piece reads the elements of a rank from the plan. */
 static void obtain_piece(uint32_t rank, struct piece *p)
 {
     uint64_t bytes = torus_plan_bytes(p->plan, 0), after = torus_plan_bytes(p->plan, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redistributions by real daemons: random layouts, any element, in place and not, with plain
- * pointers and torus_alloc, several plans in flight and each executed again; what is wrong is a
- * sentence; a rank that dies. All ranks but those that die are in this process.
- * TORUS_TEST_CASE=SEED runs one random case on one fabric after the other. */
+/* Redistributions on real daemons: random layouts, all element sizes, in place and out of place,
+ * plain memory and torus_alloc, several plans in flight, repeated executions, sentences of errors,
+ * and a rank that dies. All ranks except those that die are in this process. TORUS_TEST_CASE=SEED
+ * runs one random case on both fabrics. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 
 enum { PLANS = 3, GUARD = 64, GUARD_BYTE = 0x5a, SHIFT_MAX = 16 };
 
-/* struct trial: a plan, and how it is executed. */
+/* struct trial: a plan and the parameters of its execution. */
 struct trial {
     struct move move;
     bool in_place, plain;
-    uint64_t shift; /* of the buffers from where memory begins */
+    uint64_t shift; /* offset of the buffers in their memory */
 };
 
-/* struct part: what one rank has of it. */
+/* struct part: the buffers of one rank. */
 struct part {
     torus_plan *plan;
     torus_request *request;
@@ -33,7 +33,7 @@ struct part {
 
 static struct trial trial[PLANS];
 static struct part part[PLANS][RANKS_MAX];
-static uint64_t seed; /* of the random case */
+static uint64_t seed; /* seed of the random case */
 
 /* ---- plans ---- */
 
@@ -53,7 +53,7 @@ static struct torus_redist_desc describe(const struct move *m)
     return d;
 }
 
-/* expect_part: the plan says of a rank's part what its layout says. */
+/* expect_part checks that the plan and the layout give the same part of a rank. */
 static void expect_part(const struct trial *t, uint32_t rank, unsigned side)
 {
     const struct td_layout *l = &t->move.layout[side];
@@ -96,7 +96,7 @@ static uint8_t *buffer(const struct trial *t, const struct part *p, unsigned sid
     return p->memory[side] + GUARD + t->shift;
 }
 
-/* plan agrees on trial i and makes the buffers of all ranks. */
+/* plan creates the plan of trial i and the buffers of all ranks. */
 static void plan(unsigned i)
 {
     struct trial *t = &trial[i];
@@ -210,7 +210,7 @@ static void any_layout_becomes_any_other_on_the_routed_fabric(void **state)
     cases_on_the_routed_fabric(random_case);
 }
 
-/* What does not fit into a chunk or a packet: half a megabyte a rank. */
+/* Half a megabyte per rank: more than a chunk or a packet. */
 static void long_arrays_change_hands(void **state)
 {
     static const char *const layouts[][2] = {{"(block, *)", "(*, block)"},
@@ -244,9 +244,9 @@ static void long_arrays_change_hands(void **state)
     }
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
-/* refused: every rank is told why at once, and there is no plan. */
+/* refused checks that every rank gets the sentence at once, and no plan. */
 static void refused(const struct torus_redist_desc *d, const char *words)
 {
     for (uint32_t r = 0; r < size; r++) {
@@ -291,7 +291,7 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(size, 8, "torus_redist_desc.size");
     assert_int_equal(torus_plan_redist(world[0], &d, NULL), TORUS_ERR_INVALID);
     assert_int_equal(torus_start(NULL, NULL, NULL, NULL), TORUS_ERR_INVALID);
-    barrier_all(world, size); /* none of them counts */
+    barrier_all(world, size); /* refused calls have no sequence number */
     close_all(context, size);
     stop();
 }
@@ -319,7 +319,7 @@ static void descriptions_that_differ_are_a_mismatch(void **state)
     stop();
 }
 
-/* A call that a rank cannot make moves nothing, and the plan is as good as before. */
+/* A call that fails on a rank moves nothing, and the plan stays usable. */
 static void memory_that_is_missing_is_refused(void **state)
 {
     (void)state;
@@ -330,7 +330,7 @@ static void memory_that_is_missing_is_refused(void **state)
     join_ranks(1, false);
     struct torus_redist_desc d = {.size = sizeof d, .dimensions = 1, .element_bytes = 8};
     d.shape[0] = 1;
-    must(0, torus_plan_redist(world[0], &d, &p)); /* layouts that are not named */
+    must(0, torus_plan_redist(world[0], &d, &p)); /* default layouts */
     memset(some, 7, sizeof some);
     assert_int_equal(torus_start(p, some, none, &request), TORUS_ERR_INVALID);
     assert_int_equal(torus_start(p, none, some, &request), TORUS_ERR_INVALID);
@@ -357,7 +357,7 @@ static struct torus_redist_desc doomed(void)
     return d;
 }
 
-/* value is what the element at `index` is. */
+/* value returns the element at `index`. */
 static uint32_t value(uint64_t index)
 {
     return (uint32_t)(index * 2654435761u | 1);
@@ -369,7 +369,8 @@ static void put_values(const torus_plan *p, uint32_t *to)
         to[i] = value((uint64_t)torus_plan_index(p, TORUS_SIDE_INPUT, 0, i));
 }
 
-/* last_rank is rank 3: it plans, tells, calls if it should, tells, and waits to be killed. */
+/* last_rank is rank 3: it plans and reports, executes if it should and reports, and waits until it
+ * is killed. */
 static pid_t last_rank(int tell, bool calls)
 {
     pid_t child = fork();
@@ -393,7 +394,7 @@ static pid_t last_rank(int tell, bool calls)
     _exit(0);
 }
 
-/* comes waits for the first element of rank 3 at rank 0. */
+/* comes waits until the first element of rank 3 is at rank 0. */
 static void comes(const uint32_t *destination)
 {
     const volatile uint32_t *first = destination + 3 * DEALT;
@@ -435,7 +436,7 @@ static void with_a_death(bool calls)
         comes(b[0]);
     kill(child, SIGKILL);
     for (uint32_t i = 0; i < 3; i++) {
-        if (calls) { /* what has begun has all its data, and goes on */
+        if (calls) { /* an operation that has begun has all data and completes */
             finish(i, r[i]);
             for (uint64_t k = 0; k < LENGTH / 4; k++)
                 if (b[i][k] != value(i * LENGTH / 4 + k))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are threads of one process: contexts are independent of each other, so each may be
- * used by a thread of its own at the same time as the others. */
+/* Ranks as threads of one process: contexts are independent, so several threads may each use their
+ * own context at the same time. */
 #include "daemons.h"
 
 #include <pthread.h>
@@ -14,12 +14,12 @@ struct player {
     pthread_t thread;
     torus_context *context;
     torus_group *world;
-    const char *wrong; /* what did not hold, or NULL */
+    const char *wrong; /* failed condition, or NULL */
     char sentence[400];
 };
 
-/* HOLDS leaves the thread's play when something does not hold: cmocka's assertions are for the
- * thread of the test. */
+/* HOLDS returns from the thread's function if a condition fails, because cmocka's assertions work
+ * in the main thread only. */
 #define HOLDS(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -49,7 +49,7 @@ static void open_and_join(struct player *p)
     WELL(torus_join(p->context, &j, &p->world));
 }
 
-/* reduce_some: of plain memory, of shared memory and by a function of its own. */
+/* reduce_some reduces plain memory, shared memory, and with a user-defined operator. */
 static void reduce_some(struct player *p, int round)
 {
     static const int32_t ranks = THREADS * (THREADS - 1) / 2;
@@ -69,7 +69,7 @@ static void reduce_some(struct player *p, int round)
     WELL(torus_free(p->context, shared));
 }
 
-/* regroup: a half, its duplicate, and what is left of that when nobody is lost. */
+/* regroup creates a half, its duplicate, and the survivors of that without losses. */
 static void regroup(struct player *p, int round)
 {
     torus_group *half = NULL, *same = NULL, *left = NULL;
@@ -82,13 +82,13 @@ static void regroup(struct player *p, int round)
     WELL(torus_allgather(left, &own, all, 1, TORUS_INT32));
     for (uint32_t i = 0; i < count; i++)
         HOLDS(all[i] == (int32_t)(2 * i + p->rank % 2));
-    WELL(torus_barrier(p->world)); /* who frees a group leaves it to those that still use it */
+    WELL(torus_barrier(p->world)); /* no rank may leave the group while others use it */
     WELL(torus_group_free(left));
     WELL(torus_group_free(same));
     WELL(torus_group_free(half));
 }
 
-/* overlap: several in flight, completed by waiting and by dispatching. */
+/* overlap has several operations in flight and completes them by waiting and by dispatching. */
 static void overlap(struct player *p)
 {
     torus_request *request[8];
@@ -117,7 +117,7 @@ static void *play(void *argument)
     }
     if (p->wrong && p->context)
         snprintf(p->sentence, sizeof p->sentence, "%s", torus_last_error(p->context));
-    torus_close(p->context); /* so that nobody waits for who has failed */
+    torus_close(p->context); /* other ranks must not wait for a failed one */
     return NULL;
 }
 

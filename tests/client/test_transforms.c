@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms by real daemons: random arrays, kinds and layouts, in place and not, with plain
- * pointers and torus_alloc, several plans in flight and each executed again, against FFTW; what is
- * wrong is a sentence. TORUS_TEST_CASE=SEED runs one random case on one fabric after the other. */
+/* Transforms on real daemons, compared with FFTW: random arrays, kinds and layouts, in place and
+ * out of place, plain memory and torus_alloc, several plans in flight, repeated executions, and
+ * sentences of errors. TORUS_TEST_CASE=SEED runs one random case on both fabrics. */
 #include <math.h>
 #include <time.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@
 
 enum { PLANS = 3, GUARD = 64, GUARD_BYTE = 0x5a, SHIFT_MAX = 16 };
 
-/* struct trial: a plan, and how it is executed. */
+/* struct trial: a plan and the parameters of its execution. */
 struct trial {
     struct transform transform;
     bool in_place, plain;
-    uint64_t shift; /* of the buffers from where memory begins */
+    uint64_t shift; /* offset of the buffers in their memory */
 };
 
-/* struct part: what one rank has of it. */
+/* struct part: the buffers of one rank. */
 struct part {
     torus_plan *plan;
     torus_request *request;
@@ -56,7 +56,7 @@ static uint8_t *buffer(const struct trial *t, const struct part *p, unsigned sid
     return p->memory[side] + GUARD + t->shift;
 }
 
-/* prepare_part makes a rank's buffers: in place, the destination has room for either side. */
+/* prepare_part allocates a rank's buffers; in place, the destination has room for both sides. */
 static void prepare_part(const struct trial *t, uint32_t rank, struct part *p)
 {
     for (unsigned side = 0; side < 2; side++)
@@ -176,9 +176,9 @@ static void any_array_is_transformed_on_the_routed_fabric(void **state)
     cases_on_the_routed_fabric(random_case);
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
-/* refused: every rank is told why at once, and there is no plan. */
+/* refused checks that every rank gets the sentence at once, and no plan. */
 static void refused(const struct torus_fft_desc *d, const char *words)
 {
     for (uint32_t r = 0; r < size; r++) {
@@ -216,7 +216,7 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(to, "(block, *) @0-4", "rank 4 is not in the group of 4 ranks");
     WRONG(from, "boxes 0:10,0:5 0:10,4:9 @0,1", "the boxes of ranks 0 and 1 overlap");
     WRONG(to, "boxes 0:10,0:5 @3", "no box covers 40 of the array's 90 elements");
-    WRONG_OF(real, to, "boxes 0:10,0:9 @3", "6"); /* of ten real numbers come six */
+    WRONG_OF(real, to, "boxes 0:10,0:9 @3", "6"); /* ten real numbers give six complex numbers */
     WRONG(shape[0], 0, "at least one point");
     WRONG(shape[1], (uint64_t)INT32_MAX + 1, "at most 2147483647 points");
     WRONG(shape[1], UINT64_MAX, "at most 2147483647 points");
@@ -247,12 +247,12 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     refused(&huge, "overflows");
     assert_int_equal(torus_plan_fft(world[0], &d, NULL), TORUS_ERR_INVALID);
     assert_int_equal(torus_plan_fft(world[0], NULL, (torus_plan *[]){NULL}), TORUS_ERR_INVALID);
-    barrier_all(world, size); /* none of them counts */
+    barrier_all(world, size); /* refused calls have no sequence number */
     close_all(context, size);
     stop();
 }
 
-/* differs: rank 2 describes another transform, which all are told. */
+/* differs checks that all ranks get an error if rank 2 describes another transform. */
 static void differs(const struct torus_fft_desc *d, const struct torus_fft_desc *other)
 {
     torus_request *r[4];
@@ -286,7 +286,7 @@ static void ranks_that_disagree_are_a_mismatch(void **state)
     DIFFERS(sign, TORUS_BACKWARD);
     DIFFERS(scale, TORUS_SCALE_ORTHO);
     DIFFERS(type, TORUS_COMPLEX_FLOAT);
-    DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX); /* that axis alone */
+    DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX); /* only that axis */
     DIFFERS(to, "(*, block)");
     DIFFERS(grid[0], 2);
     DIFFERS(method, TORUS_TRANSPOSE_PAIRWISE);
@@ -295,7 +295,7 @@ static void ranks_that_disagree_are_a_mismatch(void **state)
     stop();
 }
 
-/* A call that a rank cannot make moves nothing, and the plan is as good as before. */
+/* A call that fails on a rank moves nothing, and the plan stays usable. */
 static void memory_that_is_missing_is_refused(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void memory_that_is_missing_is_refused(void **state)
     struct torus_fft_desc d = {
         .size = sizeof d, .dimensions = 1, .type = TORUS_COMPLEX_FLOAT, .sign = TORUS_FORWARD};
     d.shape[0] = 8;
-    must(0, torus_plan_fft(world[0], &d, &p)); /* layouts that are not named */
+    must(0, torus_plan_fft(world[0], &d, &p)); /* default layouts */
     for (int i = 0; i < 16; i++)
         some[i] = i == 0;
     assert_int_equal(torus_start(p, some, none, &request), TORUS_ERR_INVALID);
@@ -320,7 +320,8 @@ static void memory_that_is_missing_is_refused(void **state)
     stop();
 }
 
-/* What there is no scratch for fails at every rank with the node's name, and the group goes on. */
+/* A plan without enough scratch memory fails on every rank with the node's name; the group stays
+ * usable. */
 static void scratch_that_is_missing_is_named(void **state)
 {
     static float array[4][2 * 512 * 256];
@@ -355,9 +356,9 @@ static void scratch_that_is_missing_is_named(void **state)
     stop();
 }
 
-/* ---- one call for all ---- */
+/* ---- plan and execution in one call ---- */
 
-/* A wave of one wavenumber has a spectrum of one line, of as many as there are points. */
+/* The spectrum of a wave of one wavenumber is one line; its value is the number of points. */
 static void one_call_plans_executes_and_frees(void **state)
 {
     static const uint64_t shape[3] = {6, 5, 4};
@@ -367,7 +368,7 @@ static void one_call_plans_executes_and_frees(void **state)
     start(1, "");
     join_ranks(1, false);
     for (int axes = 2; axes <= 3; axes++)
-        for (int round = 0; round < 300; round++) { /* more than there may be plans */
+        for (int round = 0; round < 300; round++) { /* more than the limit of plans */
             int depth = axes == 3 ? 4 : 1, points = 30 * depth,
                 at = (2 * 5 + 3) * depth + depth / 2;
             for (int i = 0; i < points; i++) {
@@ -398,7 +399,7 @@ static void one_call_plans_executes_and_frees(void **state)
 
 enum { LINES = 6, ROWS = 5, DEEP = 4, EACH = 2, LOCAL = 2 * EACH * ROWS * DEEP };
 
-/* fill makes a rank's lines of a wave of one wavenumber. */
+/* fill writes a rank's lines of a wave of one wavenumber. */
 static void fill(uint32_t rank, int deep, float *wave)
 {
     const double turn = 2 * acos(-1);
@@ -419,8 +420,8 @@ static void check_line(uint32_t rank, int deep, const float *line)
     }
 }
 
-/* complete waits for requests of all ranks, which go on in each of them; returns the outcome of the
- * last. */
+/* complete waits for the requests of all ranks, which proceed in each of them. It returns the
+ * outcome of the last one. */
 static int complete(torus_request **r, uint32_t count)
 {
     uint32_t left = count;
@@ -449,7 +450,7 @@ static void one_call_need_not_wait(void **state)
     start(4, "");
     join_ranks(4, false);
     for (int round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < 4; i++) { /* calls of the group behind them need not wait */
+        for (uint32_t i = 0; i < 4; i++) { /* later calls of the group do not wait for them */
             fill(i, DEEP, wave[0][i]);
             fill(i, 1, wave[1][i]);
             must(i, torus_ifft3(world[i], wave[0][i], line[0][i], shape, TORUS_COMPLEX_FLOAT,
@@ -460,7 +461,7 @@ static void one_call_need_not_wait(void **state)
                                 TORUS_FORWARD, TORUS_SCALE_NONE, &r[1][i]));
         }
         assert_int_equal(complete(&r[0][0], 12), TORUS_OK);
-        for (uint32_t i = 0; i < 3; i++) { /* the fourth has no lines */
+        for (uint32_t i = 0; i < 3; i++) { /* rank 3 has no lines */
             check_line(i, DEEP, line[0][i]);
             check_line(i, 1, line[1][i]);
         }
@@ -505,11 +506,11 @@ static void what_is_wrong_with_one_call_is_a_sentence(void **state)
         must(i, torus_ifft3(world[i], wave[i], line[i], i == 2 ? other : shape, TORUS_COMPLEX_FLOAT,
                             TORUS_FORWARD, 0, &r[i]));
     assert_int_equal(complete(r, 4), TORUS_ERR_MISMATCH);
-    for (uint32_t i = 0; i < 4; i++) /* and the group goes on */
+    for (uint32_t i = 0; i < 4; i++) /* the group stays usable */
         must(i, torus_ifft3(world[i], wave[i], line[i], shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD,
                             0, &r[i]));
     assert_int_equal(complete(r, 4), TORUS_OK);
-    for (uint32_t i = 0; i < 4; i++) /* closed in the middle of it */
+    for (uint32_t i = 0; i < 4; i++) /* close during the transform */
         must(i, torus_ifft3(world[i], wave[i], line[i], shape, TORUS_COMPLEX_FLOAT, TORUS_FORWARD,
                             0, &r[i]));
     close_all(context, 4);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install.sh SOURCE CMAKE BUILD CC: what is installed under a prefix agrees with it, and works.
+# install.sh SOURCE CMAKE BUILD CC: check that files installed under a prefix name it, and that they work.
 set -eu
 source=$1 cmake=$2 build=$3 cc=$4
 folder=$(mktemp -d)
@@ -43,7 +43,7 @@ echo '# mine' >>"$prefix/etc/torusd/torusd.conf"
 "$cmake" --install "$build" --prefix "$prefix" >/dev/null
 grep -q '^# mine' "$prefix/etc/torusd/torusd.conf" || complain "a configuration was overwritten"
 
-# the ten lines of C of the README, as it says
+# the C program of the README, built as the README says
 export PATH="$prefix/bin:$PATH" PKG_CONFIG_PATH="$(dirname "$(find "$prefix" -name torus.pc)")"
 export LD_LIBRARY_PATH="$(dirname "$PKG_CONFIG_PATH")"
 cd "$folder"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late: rank 0 joins its job, says where its daemon is, and makes its calls only when its standard
- * input ends; the others have made them at once. */
+/* late: rank 0 joins its job, prints the socket of its daemon, and makes its calls when its
+ * standard input ends. The other ranks make their calls at once. */
 #include <stdio.h>
 #include <stdlib.h>
 

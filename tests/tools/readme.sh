@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# readme.sh SOURCE BUILD: the README's programs, compiled and run by its own lines, print what it says.
+# readme.sh SOURCE BUILD: compile and run the README's programs by its own lines, and compare their output.
 set -eu
 source=$1 build=$2
 folder=$(mktemp -d)
@@ -9,7 +9,7 @@ cd "$folder"
 ln -s "$source/client" client
 ln -s "$build" build
 
-# block FENCE FIRST: the block of this fence that begins with this line
+# block FENCE FIRST: print the block with this fence whose first line begins with FIRST
 block() {
     awk -v fence="$1" -v first="$2" '
         $0 == "```" { inside = 0 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl emulate: placement, output, exit codes, and that nothing is left behind."""
+"""torusctl emulate: placement, output, exit codes and cleanup."""
 import json
 import os
 import re
@@ -34,7 +34,7 @@ def descendants(pid):
 
 
 class Running:
-    """An emulation whose ranks have all come to the point where their script says $READY."""
+    """An emulation in which all ranks have reached $READY in their script."""
 
     def __init__(self, test, shape, ranks, script, *options):
         self.test = test
@@ -75,7 +75,7 @@ class Running:
 
 
 class Gate:
-    """A pipe in the file system that ranks wait at until the `with` ends."""
+    """A named pipe that ranks wait for until the `with` block ends."""
 
     def __init__(self, test):
         folder = tempfile.TemporaryDirectory()
@@ -182,14 +182,14 @@ class Emulation(unittest.TestCase):
         running.check_nothing_is_left()
 
     def test_nothing_is_left_after_kill_9(self):
-        # children of ranks, and ranks that ignore what can be ignored
+        # children of ranks, and ranks that ignore signals
         running = Running(self, "2x2", 4, "trap '' TERM HUP INT; sleep 1000 & $READY; wait")
         running.process.kill()
         running.process.wait(DEADLINE_S)
         running.check_nothing_is_left()
 
     def test_nothing_is_left_after_kill_9_of_what_ranks_have_hidden(self):
-        # strays in sessions and with environments of their own, whichever process is killed
+        # orphans in their own sessions and with their own environments, whichever process is killed
         script = ("setsid env -i /bin/sleep 1000 & (setsid sh -c 'trap \"\" TERM; sleep 1000; :' &); "
                   "$READY; sleep 1000")
         for name in ("janitor", "keeper"):
@@ -299,14 +299,14 @@ class Emulation(unittest.TestCase):
         self.assertIn("link_latency = long: expected a duration", done.stderr)
 
     def queues_after(self, shape, count, *options):
-        """What every node's router says after an all-to-all of `count` integers a pair."""
+        """Returns the queues of every node after an all-to-all of `count` integers per pair."""
         done = emulate(shape, "--fabric", "routed", *options, "--", "sh", "-c",
                        f"{CHECK} alltoall {count} && {CTL} queues --json | tr -d '\\n'; echo")
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line.split("] ", 1)[1]) for line in done.stdout.splitlines()]
 
     def test_queues_stay_within_their_bounds_whatever_the_size(self):
-        # small credits; 64 KiB and 1 MiB a pair
+        # few credits; 64 KiB and 1 MiB per pair
         options = ("--set", "torus.slots=2", "--set", "network.packet=16 KiB", "--set",
                    "torus.fifo_slots=2", "--set", "torus.queue_slots=2")
         sent = {}
@@ -320,11 +320,11 @@ class Emulation(unittest.TestCase):
                 self.assertLessEqual(node["fifo_max"], 2)
                 self.assertLessEqual(node["queued_max"], 2)
                 self.assertEqual(node["queued"] + sum(l["fifo"] for l in node["links"]), 0)
-            # and the bounds were felt
+            # and a queue has been full
             self.assertEqual(max(max(n["held_max"]) for n in nodes), 2)
             self.assertEqual(max(n["fifo_max"] for n in nodes), 2)
             sent[count] = sum(l["bytes"] for n in nodes for l in n["links"])
-        # 16 x 15 pairs, 32 hops from each node to all others, besides what all the small calls took
+        # 16 x 15 pairs, 32 hops from each node to all others; the small calls come on top
         self.assertEqual(sent[1 << 18] - sent[1 << 14], 16 * 32 * ((1 << 20) - (1 << 16)))
 
     def test_links_carry_their_rate_and_no_more(self):
@@ -338,7 +338,7 @@ class Emulation(unittest.TestCase):
         for line in done.stdout.splitlines():
             rank, text = line.split(" ", 1)
             ranks.setdefault(rank, []).append(json.loads(text))
-        # the busiest link takes about a second; processes start and end besides
+        # the busiest link takes about one second; processes start and end in addition
         least = max(link["bytes"] for rank in ranks.values() for link in rank[2]["links"]) / rate
         taken = max(rank[1] for rank in ranks.values()) - min(rank[0] for rank in ranks.values())
         self.assertGreater(least, 0.9)

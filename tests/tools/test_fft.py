@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl fft under real daemons: files in, files out, against NumPy."""
+"""torusctl fft with real daemons: output files compared with NumPy."""
 import fcntl
 import json
 import os
@@ -30,7 +30,7 @@ def error_of(result, reference):
 
 
 def real_transform(kind, n):
-    """The matrix of a real transform of n numbers, as FFTW defines it."""
+    """Returns the matrix of a real-to-real transform of n numbers, as FFTW defines it."""
     k, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
     if kind == "dct1":
         inner = 2 * np.cos(np.pi * j * k / max(1, n - 1))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host lists: what they stand for, and where they are wrong. */
+/* Host lists: expansion, and positions of errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

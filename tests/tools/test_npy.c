@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .npy files: every element type, order and version is read, what is written can be read, and what
- * is wrong is refused with the file's name. */
+/* .npy files: reading of every element type, order and version; reading of written files; errors
+ * with the name of the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void put_type(const char *type, const void *data, size_t bytes, unsigned 
     put(1, header, data, bytes);
 }
 
-/* reads: one element of `type` made of these bytes is re + im i. */
+/* reads checks that one element of `type` with these bytes is re + im i. */
 static void reads(const char *type, const void *data, size_t bytes, double re, double im)
 {
     put_type(type, data, bytes, 1);
@@ -143,7 +143,7 @@ static void a_part_is_read_alone(void **state)
 
 static void what_is_written_can_be_read(void **state)
 {
-    enum { COUNT = 5 * 4001 }; /* more than one piece */
+    enum { COUNT = 5 * 4001 }; /* more than one window */
     static float in[2 * COUNT];
     (void)state;
     for (int i = 0; i < 2 * COUNT; i++)
@@ -168,7 +168,7 @@ static void what_is_written_can_be_read(void **state)
     }
 }
 
-/* sized: an element of `type` has so many bytes, and is written as it was. */
+/* sized checks the size of an element of `type`, and that the type is written unchanged. */
 static void sized(const char *type, size_t bytes)
 {
     char header[512], again[64];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl ops, on daemons whose ranks wait for one of them."""
+"""torusctl ops with ranks that wait for one rank."""
 import json
 import os
 import subprocess
@@ -16,7 +16,7 @@ CALLS = ["allreduce(sum, double, 1)", "scan(sum, double, 1000)", "gather(double,
 
 class Operations(unittest.TestCase):
     def waiting(self, shape, ranks, fabric):
-        """Runs ranks of which 0 is late, and returns the process and the daemons' sockets."""
+        """Starts ranks of which rank 0 is late; returns the process and the socket of its daemon."""
         process = subprocess.Popen([CTL, "emulate", shape, "--ranks", str(ranks), "--fabric", fabric,
                                     "--", LATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    text=True)
@@ -33,11 +33,11 @@ class Operations(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def until(self, socket, wanted):
+    def until(self, socket, condition):
         until = time.monotonic() + DEADLINE_S
         while time.monotonic() < until:
             found = json.loads(self.ops(socket, "--json"))["operations"]
-            if wanted(found):
+            if condition(found):
                 return found
         self.fail(f"still {found}")
 
@@ -45,7 +45,7 @@ class Operations(unittest.TestCase):
         for shape, ranks, fabric in [("1x3", 5, "direct"), ("2x2", 4, "routed")]:
             process, socket = self.waiting(shape, ranks, fabric)
             others = list(range(1, ranks))
-            # the root of the tree of the routed fabric is node 0, too: it knows of all
+            # node 0 is also the root of the tree on the routed fabric: it knows all arrivals
             found = self.until(socket, lambda all: len(all) == 4 and
                                {tuple(o["missing"]) for o in all} == {(0,)})
             self.assertEqual([o["kind"] for o in found], CALLS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl plans, on a daemon that measures in the background."""
+"""torusctl plans with a daemon that measures in the background."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ import numpy as np
 
 CTL = os.path.abspath(sys.argv.pop(1))
 DEADLINE_S = 90
-# waits until no plan is an estimate any more
+# waits until no plan is an estimate
 WAIT = f"while {CTL} plans --json | grep -Eq '\"(estimate|measuring)\"'; do :; done"
 
 

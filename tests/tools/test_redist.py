@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl redist under real daemons: the output is the input, or its transpose, whatever the
-layouts; what each rank has is what the layout says."""
+"""torusctl redist with real daemons: the output is the input or its transpose for all layouts; the
+part of each rank is that of the layout."""
 import json
 import os
 import subprocess
@@ -21,7 +21,7 @@ def emulate(shape, *arguments, ranks=None):
 
 
 def cyclic(n, block, parts, part):
-    """The indices of a part of an axis of n."""
+    """Returns the indices of a part of an axis of n."""
     return [i for i in range(n) if i // block % parts == part]
 
 
@@ -40,7 +40,7 @@ class Redistributions(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def some(self, shape, dtype="f8"):
-        """An array in which no two elements near each other are alike."""
+        """Returns an array in which neighbouring elements differ."""
         count = int(np.prod(shape))
         raw = self.random.bytes(count * np.dtype(dtype).itemsize)
         return np.frombuffer(raw, dtype=dtype).reshape(shape)

@@ -41,7 +41,7 @@ static int numbers(const char *value, char between, long least, long *out)
     }
 }
 
-static const char *take_axes(struct fft_options *o, const char *value)
+static const char *parse_axes(struct fft_options *o, const char *value)
 {
     long axis[TORUS_DIMENSIONS_MAX];
     o->axes = numbers(value, ',', -TORUS_DIMENSIONS_MAX, axis);
@@ -50,7 +50,7 @@ static const char *take_axes(struct fft_options *o, const char *value)
     return o->axes ? NULL : "--axes needs a list such as 0,2; -1 is the last axis";
 }
 
-static const char *take_grid(struct fft_options *o, const char *value)
+static const char *parse_grid(struct fft_options *o, const char *value)
 {
     long extent[TORUS_DIMENSIONS_MAX];
     int count = numbers(value, 'x', 1, extent);
@@ -59,19 +59,19 @@ static const char *take_grid(struct fft_options *o, const char *value)
     return count ? NULL : "--grid needs numbers of nodes, such as 4x2";
 }
 
-static const char *take_norm(struct fft_options *o, const char *value)
+static const char *parse_norm(struct fft_options *o, const char *value)
 {
     static const char *const names[] = {"backward", "ortho", "forward"};
     o->norm = choice(value, names, 3);
     return o->norm < 0 ? "--norm must be backward, ortho or forward" : NULL;
 }
 
-static const char *take_method(struct fft_options *o, const char *value)
+static const char *parse_method(struct fft_options *o, const char *value)
 {
     return fft_method_read(value, &o->method);
 }
 
-static const char *take_kinds(struct fft_options *o, const char *value)
+static const char *parse_kinds(struct fft_options *o, const char *value)
 {
     o->kinds = fft_kinds_read(value, o->kind);
     bool good = o->kinds > 0;
@@ -82,7 +82,7 @@ static const char *take_kinds(struct fft_options *o, const char *value)
                   "each transformed axis, such as dct2,dst1";
 }
 
-static const char *take_precision(struct fft_options *o, const char *value)
+static const char *parse_precision(struct fft_options *o, const char *value)
 {
     static const char *const names[] = {"single", "double"};
     int which = choice(value, names, 2);
@@ -90,7 +90,7 @@ static const char *take_precision(struct fft_options *o, const char *value)
     return which < 0 ? "--precision must be single or double" : NULL;
 }
 
-static const char *take_last(struct fft_options *o, const char *value)
+static const char *parse_last(struct fft_options *o, const char *value)
 {
     long last = 0;
     int count = numbers(value, ',', 1, &last);
@@ -98,13 +98,13 @@ static const char *take_last(struct fft_options *o, const char *value)
     return count == 1 ? NULL : "--last needs the number of real numbers along the last axis";
 }
 
-static const char *take_from(struct fft_options *o, const char *value)
+static const char *parse_from(struct fft_options *o, const char *value)
 {
     o->layout[0] = value;
     return NULL;
 }
 
-static const char *take_to(struct fft_options *o, const char *value)
+static const char *parse_to(struct fft_options *o, const char *value)
 {
     o->layout[1] = value;
     return NULL;
@@ -117,9 +117,9 @@ static bool option(struct fft_options *o, const char *name, const char *value, c
         const char *name;
         const char *(*take)(struct fft_options *, const char *value);
     } options[] = {
-        {"--axes", take_axes}, {"--grid", take_grid},     {"--norm", take_norm},
-        {"--from", take_from}, {"--method", take_method}, {"--precision", take_precision},
-        {"--last", take_last}, {"--to", take_to},         {"--kinds", take_kinds}};
+        {"--axes", parse_axes}, {"--grid", parse_grid},     {"--norm", parse_norm},
+        {"--from", parse_from}, {"--method", parse_method}, {"--precision", parse_precision},
+        {"--last", parse_last}, {"--to", parse_to},         {"--kinds", parse_kinds}};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         if (strcmp(name, options[i].name) == 0) {
             *wrong = value ? options[i].take(o, value) : ctl_no_option(name);
@@ -193,8 +193,7 @@ static bool choose_axes(const struct fft_options *o, const struct npy *in, struc
     for (int i = 0; i < o->axes; i++) {
         int axis = o->axis[i] < 0 ? o->axis[i] + in->axes : o->axis[i];
         if (axis < 0 || axis >= in->axes)
-            return refuse(job, "--axes: there is no axis %d in an array of %d", o->axis[i],
-                          in->axes);
+            return refuse(job, "--axes: no axis %d in an array of %d axes", o->axis[i], in->axes);
         if (job->desc.transform[axis])
             return refuse(job, "--axes names axis %d twice", axis);
         job->desc.transform[axis] = TORUS_TRANSFORM_COMPLEX;

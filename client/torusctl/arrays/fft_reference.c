@@ -107,9 +107,9 @@ static double apart(const struct fft_options *o, const struct fft_job *job, cons
 {
     double factor = factor_of(&job->desc), off = 0, norm = 0;
     for (uint64_t i = 0; i < 2 * elements; i++) {
-        double wanted = i % 2 && o->real_part ? 0 : factor * want[i];
-        off += (got[i] - wanted) * (got[i] - wanted);
-        norm += wanted * wanted;
+        double reference = i % 2 && o->real_part ? 0 : factor * want[i];
+        off += (got[i] - reference) * (got[i] - reference);
+        norm += reference * reference;
     }
     return sqrt(norm > 0 ? off / norm : off);
 }

@@ -64,18 +64,18 @@ static bool read_shard(struct team *t, const char *option, const char *text, con
     struct td_layout layout;
     struct td_layout_wrong wrong;
     uint32_t ranks = torus_size(t->world);
-    bool tells = torus_rank(t->world) == 0;
+    bool reports = torus_rank(t->world) == 0;
     char why[300];
     if (!td_layout_parse(&layout, arena, text, (uint32_t)n->axes, n->shape, ranks, &wrong)) {
-        if (tells)
+        if (reports)
             team_complain(t, "--%s, character %zu: %s\n  %.300s\n  %*s", option, wrong.at + 1,
                           wrong.text, text, wrong.at < 300 ? (int)wrong.at + 1 : 1, "^");
         return false;
     }
-    const char *not = td_layout_check(&layout, ranks, bytes, why, sizeof why);
-    if (not &&tells)
-        team_complain(t, "--%s %.200s: %s", option, text, not );
-    if (!not )
+    const char *unfit = td_layout_check(&layout, ranks, bytes, why, sizeof why);
+    if (unfit && reports)
+        team_complain(t, "--%s %.200s: %s", option, text, unfit);
+    if (!unfit)
         *shard = shard_of(&layout, torus_rank(t->world));
     td_layout_free(&layout, arena);
     return !not ;

@@ -83,8 +83,8 @@ void janitor_clean_up(const struct janitor *j)
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     double begin = ctl_seconds(), passed = 0;
-    /* A child that ends leaves us its own children, so look until there is none. What cannot be
-     * killed, such as another user's process, is not waited for for ever. */
+    /* The children of a child that ends become children of this process, so repeat until none is
+     * left. A process that cannot be killed, such as another user's, is given up after a while. */
     while (kill_children(j, passed < GRACE_SECONDS) && passed < 2 * GRACE_SECONDS) {
         bool ended = false;
         while (waitpid(-1, NULL, WNOHANG) > 0)
