@@ -78,7 +78,7 @@ static bool read_shard(struct team *t, const char *option, const char *text, con
     if (!unfit)
         *shard = shard_of(&layout, torus_rank(t->world));
     td_layout_free(&layout, arena);
-    return !not ;
+    return !unfit;
 }
 
 bool team_shard(struct team *t, const char *option, const char *text, const struct npy *npy,
