@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action: all that a core can ask of its driver. The driver executes the actions of a step in
- * order; what they point to is valid until the next step. */
+/* action: everything that a core can ask of its driver. The driver executes the actions of a step
+ * in order. Their pointers are valid until the next step. */
 #ifndef TD_CORE_ACTION_H
 #define TD_CORE_ACTION_H
 
@@ -12,18 +12,19 @@ enum td_action_kind {
     TD_ACTION_SEND_TREE,   /* send a tree message to a node, or connect when the link is down. One
                               with a number is kept, as encoded, until FORGET_TREE */
     TD_ACTION_REPEAT_TREE, /* send kept messages again, in order */
-    TD_ACTION_FORGET_TREE, /* they have been received, or never will be */
+    TD_ACTION_FORGET_TREE, /* drop kept messages: they are acknowledged, or their session has ended
+                            */
     TD_ACTION_SEND_PACKET, /* send a bulk packet to a node; then SENT, with its handle. It may come
                               again with the same handle, even before SENT: one SENT for each */
     TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows. It may come
                                  again: the buffer stays until RELEASE_BUFFER */
     TD_ACTION_REPLY,          /* to a client */
-    TD_ACTION_CLOSE_CLIENT,   /* after what was replied to it; CLIENT_CLOSED does not follow */
+    TD_ACTION_CLOSE_CLIENT,   /* after its replies are sent; CLIENT_CLOSED does not follow */
     TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
     TD_ACTION_RELEASE_BUFFER, /* of a received packet */
     TD_ACTION_RELEASE_REGION, /* unmap: nothing refers to it any more */
-    TD_ACTION_DROP_LINK,      /* the far end broke the rules: end the session; LINK_DOWN follows */
-    TD_ACTION_STOPPED,        /* after STOP: nothing is left to do */
+    TD_ACTION_DROP_LINK, /* the far end broke the protocol: end the session; LINK_DOWN follows */
+    TD_ACTION_STOPPED,   /* after STOP: nothing is left to do */
 };
 
 struct td_action {

@@ -39,7 +39,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->random = options->seed;
     core->alarm = core->links_expire_at = TD_TIME_NEVER;
     core->work_last = &core->work;
-    /* tokens of another life of this daemon may still be on record at others */
+    /* other nodes may still have tokens of an earlier run of this daemon */
     core->next_token = options->incarnation << 32 | 1;
     core->next_communicator = 1;
     core->stop_task.advance = stop_advance;
@@ -49,7 +49,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     if (core->arena)
         core->link =
             td_arena_alloc_lines(core->arena, options->topology.nodes * sizeof *core->link);
-    /* zeroed pages that nobody has touched cost nothing: most links never go down */
+    /* untouched zeroed pages cost nothing: most links never go down */
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
     if (!core->arena || !core->pad || !core->link || !core->link_text || !td_inflight_init(core)) {
         td_core_destroy(core);
@@ -117,7 +117,7 @@ const struct td_router *td_core_router(const struct td_core *core)
 
 /* ---- stopping ---- */
 
-/* stop_advance refuses, drains, and at last says so. */
+/* stop_advance refuses new work, drains what runs, and emits STOPPED. */
 static bool stop_advance(struct td_core *core, struct td_task *task)
 {
     (void)task;
@@ -171,7 +171,7 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_NEIGHBOUR_BACK:
         core->fabric->neighbour_lost(core, from, m);
         return;
-    case TD_MESSAGE_RESUME: /* the link has dealt with it */
+    case TD_MESSAGE_RESUME: /* the session has handled it */
         return;
     case TD_MESSAGE_SHRINK_ASK:
     case TD_MESSAGE_SHRINK_VOTE:
@@ -288,7 +288,7 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
     case TD_REQUEST_UNREGION: /* td_client_request has handled them */
         break;
     }
-    td_client_expel(core, id, TD_ERR_PROTOCOL, "the request is of no known kind");
+    td_client_expel(core, id, TD_ERR_PROTOCOL, "unknown kind of request");
 }
 
 /* ---- events ---- */
@@ -339,8 +339,8 @@ static void handle_event(struct td_core *core, const struct td_event *e)
     }
 }
 
-/* fetch has memory come that an event will need, while those before it are handled: what is
- * acknowledged, and the link to a far node. */
+/* fetch prefetches memory that an event will need, while the events before it are handled: the
+ * acknowledged packets, and the link to a far node. */
 static void fetch(const struct td_core *core, const struct td_event *e)
 {
     if (e->kind == TD_EVENT_PACKET) {
@@ -354,7 +354,7 @@ static void fetch(const struct td_core *core, const struct td_event *e)
     }
 }
 
-/* look_at_timers runs what is due and finds out when to look again. */
+/* look_at_timers runs the timers that are due, and sets the next alarm. */
 static void look_at_timers(struct td_core *core)
 {
     if (core->now < core->alarm)
@@ -386,7 +386,7 @@ static void pump(struct td_core *core)
             core->work_last = &core->work;
         task->queued = false;
         if (!task->advance(core, task))
-            td_core_queue(core, task); /* for lack of room: at the next step */
+            td_core_queue(core, task); /* there was no room: it goes on in the next step */
     }
     if (core->stopping && !core->stopped && td_core_room(core))
         stop_advance(core, &core->stop_task);

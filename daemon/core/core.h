@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core: the whole of a node's decisions as one state machine: events and the time go in, actions
- * come out. See docs/architecture.md.
+/* core: all decisions of a node as one state machine. Events and the time go in, actions come out.
+ * See docs/architecture.md.
  * Owns: an arena of settings.arena_bytes. Borrows: nothing.
  * Pure: no I/O, clock, threads or globals; randomness comes from options.seed alone. After create
  * it cannot fail: our own bug asserts, a peer's or client's fault becomes an action. */
@@ -15,24 +15,22 @@
 
 struct td_core;
 
-/* td_core_create: on TD_ERR_NO_MEMORY *core is NULL. The core starts with every link down. */
+/* td_core_create creates a core with all links down. On TD_ERR_NO_MEMORY *core is NULL. */
 td_err td_core_create(struct td_core **core, const struct td_core_options *options);
-/* td_core_step takes one event at time `now`, which never runs backwards, and appends to *actions,
- * whose count it resets first. */
+/* td_core_step handles one event at time `now`, which never decreases, and fills in *actions. */
 void td_core_step(struct td_core *core, td_time now, const struct td_event *event,
                   struct td_actions *actions);
-/* td_core_steps takes events of one moment, in order, and lets begin what follows from them when it
- * has taken them all. It returns how many it took: at least one, and all if there was room for
- * their actions. */
+/* td_core_steps handles events of the same time, in order, and runs the work list after the last.
+ * It returns the number of events handled: at least one, and all if their actions fit. */
 uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event *const *event,
                        uint32_t count, struct td_actions *actions);
-/* td_core_landing says where the payload of a packet that is coming in from a node would be
- * unpacked if it were all here: step.to, offset, bytes and view of *landing. False: nowhere, or
- * something else is next on that link. For as long as this is said again, nothing else writes there
- * or reads from it, so a driver may let the bytes come in there at once. */
+/* td_core_landing fills in where the payload of an incoming packet from a node would be unpacked:
+ * step.to, offset, bytes and view of *landing. It returns false if no step expects the packet, or
+ * it is not the next packet of that link. While it returns the same place, nothing else reads or
+ * writes that memory, so the driver may receive the bytes there directly. */
 bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
                      struct td_compute *landing);
-/* td_core_deadline returns when the core wants WAKE; a time that has come when work is waiting. */
+/* td_core_deadline returns when the core needs a WAKE; at most `now` while work is waiting. */
 td_time td_core_deadline(const struct td_core *core);
 void td_core_destroy(struct td_core *core);
 
@@ -45,8 +43,8 @@ const struct td_router *td_core_router(const struct td_core *core);
 enum { TD_SPANS_MAX = 2 + TD_ROUTER_SPANS + 2 * TD_DIRECTIONS_MAX };
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans);
 
-/* struct td_usage: what is held at this moment; all zero but the fixed ones when idle. For tests
- * and status. */
+/* struct td_usage: what the core holds now, for tests and status. An idle core holds nothing but
+ * arena memory. */
 struct td_usage {
     uint64_t clients, regions, jobs, groups, operations, plans;
     uint64_t arena_used, scratch_used, packets_unacknowledged, computing;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state: what the modules of the core share: the core itself, its work list, and how a module asks
- * for actions. Only files of this folder include it.
+/* core_internal: the state that the modules of the core share. Only files below core include it.
  *
- * An event is handled in two halves. The handler changes state and puts what now has something to
- * do on the work list; it emits at most a handful of actions itself. The pump then lets each task
- * emit while there is room, so a fan-out of any size is cut into steps. */
+ * An event is handled in two halves. The handler changes state and puts tasks on the work list; it
+ * emits at most a handful of actions itself. The pump then lets each task emit while there is room,
+ * so a fan-out of any size is cut into steps. */
 #ifndef TD_CORE_CORE_INTERNAL_H
 #define TD_CORE_CORE_INTERNAL_H
 
@@ -17,9 +16,10 @@
 #include "model/group.h"
 #include "notices.h"
 #include "options.h"
+#include "scheduler.h"
 
-/* struct td_task: an entry of the work list, the first member of what it stands for. advance
- * returns true when it is done for now, false when it needs more room. */
+/* struct td_task: an entry of the work list, the first member of the record that it advances.
+ * advance returns false when it needs more room for actions. */
 struct td_task {
     struct td_task *next;
     bool queued;
@@ -42,17 +42,17 @@ enum { TD_CLIENT_BUCKETS = 256, TD_GONE_MAX = 256 };
 
 enum {
     TD_PAD_BYTES = 1 << 20,
-    /* a handler or one turn of a task emits at most so much; the pump stops before */
+    /* a handler, or one turn of a task, emits at most so much; the pump stops before */
     TD_ACTIONS_SPARE = 64,
     TD_PAD_SPARE = 1 << 18,
 };
 
 /* The first fields are what nearly every step needs: td_core_spans. */
 struct td_core {
-    struct td_actions *actions; /* of the step under way */
+    struct td_actions *actions; /* of the current step */
     size_t pad_used;
     td_time now;
-    td_time alarm; /* when a timer next wants to be looked at */
+    td_time alarm; /* when the next timer is due */
     td_time heartbeat_at;
     struct td_task *work, **work_last;
     struct td_link *link; /* [nodes] */
@@ -71,9 +71,9 @@ struct td_core {
     struct td_core_options options;
     struct td_settings settings;
     uint64_t random;
-    uint8_t *held_memory;           /* the allocation that `held` lies in */
-    uint8_t *pad;                   /* [TD_PAD_BYTES] what the actions of this step point to */
-    struct td_region *dead_regions; /* to be released by the driver */
+    uint8_t *held_memory; /* the allocation that `held` lies in */
+    uint8_t *pad;         /* [TD_PAD_BYTES] memory that the actions of this step point to */
+    struct td_region *dead_regions; /* still to be released by the driver */
     struct td_task dead_task;
     char *link_text;            /* [nodes][TD_LINK_TEXT_MAX] */
     struct td_join *joins;      /* of local clients, not answered yet */
@@ -88,22 +88,21 @@ struct td_core {
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
     struct td_client *client[TD_CLIENT_BUCKETS];
-    uint64_t gone[TD_GONE_MAX]; /* made groups that are over here: a ring of instances */
+    uint64_t gone[TD_GONE_MAX]; /* subgroups that are over here: a ring of instances */
     uint32_t next_gone;
     struct td_ranges scratch;
 };
 
 /* ---- emitting ---- */
 
-/* td_core_room: whether a task may emit a few more actions. */
+/* td_core_room returns true if a task may emit a few more actions. */
 static inline bool td_core_room(const struct td_core *core)
 {
     return core->actions->count + TD_ACTIONS_SPARE <= TD_ACTIONS_MAX &&
            core->pad_used + TD_PAD_SPARE <= TD_PAD_BYTES;
 }
-struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind);
-/* td_core_act_bare is for actions that are emitted all the time: all that is used of one is to be
- * assigned. */
+/* td_core_act_bare appends an action whose union is not cleared: the caller assigns every field
+ * that is used. It is for frequent actions. */
 static inline struct td_action *td_core_act_bare(struct td_core *core, enum td_action_kind kind)
 {
     assert(core->actions->count < TD_ACTIONS_MAX);
@@ -115,35 +114,5 @@ static inline void td_core_release_buffer(struct td_core *core, uint32_t buffer)
 {
     td_core_act_bare(core, TD_ACTION_RELEASE_BUFFER)->u.buffer.buffer = buffer;
 }
-/* td_core_pad returns memory that lives until the next step, NULL when there is none left. */
-void *td_core_pad(struct td_core *core, size_t bytes);
-/* td_core_format prints into such memory. */
-const char *td_core_format(struct td_core *core, const char *format, ...)
-    __attribute__((format(printf, 2, 3), cold));
-/* td_core_queue puts a task on the work list, once. */
-void td_core_queue(struct td_core *core, struct td_task *task);
-/* td_core_unqueue takes it off: before what it stands for is freed. */
-void td_core_unqueue(struct td_core *core, struct td_task *task);
-/* td_core_alarm: timers are to be looked at no later than `at`. */
-void td_core_alarm(struct td_core *core, td_time at);
-uint64_t td_core_random(struct td_core *core);
-/* td_core_after returns now + ns, TD_TIME_NEVER for a negative ns. */
-td_time td_core_after(const struct td_core *core, int64_t ns);
-/* td_core_send sends a tree message to a node; to this node itself it is handled at once. */
-void td_core_send(struct td_core *core, uint32_t node, const struct td_message *message);
-/* td_core_node_name returns "node 3 (1,0)" in memory that lives until the next step. */
-const char *td_core_node_name(struct td_core *core, uint32_t node);
-
-/* ---- replies ---- */
-
-/* td_reply_refused: the call was not made, and may be made again. */
-void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
-                      const char *text);
-void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err error,
-                    const char *text);
-void td_reply_done(struct td_core *core, uint32_t client, uint64_t id);
-/* td_reply_new returns a reply to fill in, already in the action list. */
-struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,
-                              enum td_reply_kind kind);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event: all that can happen to a core. The driver fills one in and calls td_core_step. */
+/* event: everything that can happen to a core. The driver fills one in and calls td_core_step. */
 #ifndef TD_CORE_EVENT_H
 #define TD_CORE_EVENT_H
 
@@ -9,15 +9,15 @@ enum td_event_kind {
     TD_EVENT_WAKE,           /* the deadline has come, or more work is waiting */
     TD_EVENT_PACKET,         /* a bulk packet from a neighbour on a link */
     TD_EVENT_TREE_MESSAGE,   /* a tree message from another node */
-    TD_EVENT_LINK_UP,        /* a node can be reached: tree and bulk */
-    TD_EVENT_LINK_DOWN,      /* it cannot, or no more: what is on its way may be lost or come */
+    TD_EVENT_LINK_UP,        /* both connections to a node are up */
+    TD_EVENT_LINK_DOWN,      /* link down; data in flight may still arrive */
     TD_EVENT_SENT,           /* the driver no longer reads the bytes of a packet it was given */
     TD_EVENT_CLIENT_OPENED,  /* a process has connected */
-    TD_EVENT_CLIENT_REQUEST, /* it asks for something */
-    TD_EVENT_CLIENT_INVALID, /* it sent what is no request */
-    TD_EVENT_CLIENT_CLOSED,  /* its socket is closed, or the process dead */
+    TD_EVENT_CLIENT_REQUEST, /* a client has sent a request */
+    TD_EVENT_CLIENT_INVALID, /* a client has sent a malformed request */
+    TD_EVENT_CLIENT_CLOSED,  /* a client has closed its socket or died */
     TD_EVENT_COMPUTED,       /* a COMPUTE is done */
-    TD_EVENT_REGION_FAILED,  /* memory of a client cannot be read (SIGBUS) */
+    TD_EVENT_REGION_FAILED,  /* the bytes of a region are lost (SIGBUS) */
     TD_EVENT_STOP,           /* the daemon is asked to stop: refuse the new, drain the old */
 };
 
@@ -38,7 +38,7 @@ struct td_event {
             uint32_t node;
             uint64_t incarnation; /* UP: of the far daemon */
             const char *text;     /* DOWN: why, for people */
-            bool refused;         /* DOWN: its host says that nobody is there */
+            bool refused;         /* DOWN: connection refused: no daemon runs there */
         } link;
         struct {
             uint64_t handle; /* as in the SEND_PACKET action */

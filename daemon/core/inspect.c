@@ -14,7 +14,7 @@
 #include "core/net/router.h"
 #include "core/net/health.h"
 
-/* struct page: rows from `cursor` on go into the reply until it is full. */
+/* struct page: the reply, which takes rows from number `cursor` on until it is full. */
 struct page {
     struct td_core *core;
     struct td_reply *reply;
@@ -22,7 +22,7 @@ struct page {
     bool full;
 };
 
-/* next_row returns the row to fill in, or NULL when this one is not of the page. */
+/* next_row returns the next row to fill in, or NULL if the row is not on the page. */
 static struct td_status_row *next_row(struct page *p)
 {
     uint64_t at = p->at++;
@@ -113,7 +113,7 @@ static struct td_status_row *job_row(struct page *p, const char *name, uint64_t 
     return row;
 }
 
-/* Node 0 knows all jobs; elsewhere, those with ranks or joins here. */
+/* list_jobs lists all jobs on node 0, and jobs with local ranks or joins on the others. */
 static void list_jobs(struct page *p)
 {
     struct td_core *core = p->core;
@@ -142,7 +142,7 @@ static void list_jobs(struct page *p)
     for (const struct td_join *j = core->joins; j; j = j->next) {
         if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
-        row->joined = 1; /* that it knows of */
+        row->joined = 1; /* this node knows of one */
         if (j->rank != UINT32_MAX)
             td_bit_set(bits, j->rank);
     }
@@ -314,6 +314,6 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
     default:
         reply->kind = TD_REPLY_ERROR;
         reply->error = TD_ERR_INVALID;
-        reply->text = "status has no such section";
+        reply->text = "unknown section of status";
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How modules ask for actions, and what the actions of one step point to. */
+#include "scheduler.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>

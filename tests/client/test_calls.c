@@ -61,7 +61,7 @@ static void what_differs_between_ranks_is_named(void **state)
     open_both("");
     for (int i = 0; i < 2; i++)
         torus_ialltoallv(world[i], a[i], give[i], NULL, b[i], take[i], NULL, TORUS_INT32, &r[i]);
-    assert_mismatch(r, "rank 0 has 4 bytes more for rank 1", "alltoallv");
+    assert_mismatch(r, "rank 0 sends 4 bytes more to rank 1", "alltoallv");
     for (uint32_t i = 0; i < 2; i++)
         torus_igather(world[i], a[i], b[i], 1, TORUS_INT32, i, &r[i]);
     assert_mismatch(r, "root 0", "root 1");

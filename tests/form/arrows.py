@@ -55,7 +55,7 @@ RULES = {
 ACYCLIC = ["client/libtorus"]
 # Headers of a folder that every file below that folder may include.
 SHARED = {
-    "daemon/core": ["event.h", "action.h", "options.h", "notices.h", "core_internal.h"],
+    "daemon/core": ["event.h", "action.h", "options.h", "notices.h", "scheduler.h", "core_internal.h"],
     "daemon/collectives": ["collectives.h", "method.h", "grid.h"],
 }
 

@@ -201,7 +201,7 @@ static void shares(struct job *job)
     call_with_parts(job, victim, TD_KIND_REDUCE_SCATTERV, true);
     job_settle(job);
     char text[160];
-    snprintf(text, sizeof text, "rank 5 has 8 bytes more for rank %u", victim);
+    snprintf(text, sizeof text, "rank 5 sends 8 bytes more to rank %u", victim);
     job_expect_all(job, victim == 5 ? TD_OK : TD_ERR_MISMATCH, victim == 5 ? NULL : text);
     td_sim_forget(job->sim);
     goes_on(job);

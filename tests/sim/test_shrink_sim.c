@@ -236,7 +236,7 @@ static void who_does_not_call_is_named_to_all(void **unused)
         td_sim_run(p.sim, 5 * SECOND);
         for (uint32_t i = 0; i < 7; i++)
             if (alive(&p, i))
-                job_expect(&p.job, i, TD_ERR_TIMEOUT, "2 of 8 ranks that live had not called");
+                job_expect(&p.job, i, TD_ERR_TIMEOUT, "2 of 8 live ranks did not call");
         for (uint32_t i = 0; i < 7; i++)
             if (alive(&p, i))
                 job_expect(&p.job, i, TD_ERR_TIMEOUT, "ranks 7-8");

@@ -21,7 +21,7 @@ static uint32_t count_clients(const struct td_core *core)
     return count;
 }
 
-/* refuse answers a client that the core does not keep. */
+/* refuse sends an error to a client, and closes its connection. */
 static void refuse(struct td_core *core, uint32_t id, uint64_t request, td_err error,
                    const char *text)
 {
@@ -36,8 +36,7 @@ void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pi
         refuse(core, id, 0, TD_ERR_SHUTDOWN, "the daemon is stopping");
     else if (count_clients(core) >= core->settings.clients_max)
         refuse(core, id, 0, TD_ERR_BUSY,
-               td_core_format(core,
-                              "the daemon serves its most, %u clients: raise [limits] clients",
+               td_core_format(core, "client limit reached (%u): raise [limits] clients",
                               core->settings.clients_max));
     else if (!(c = td_arena_alloc(core->arena, sizeof *c)))
         refuse(core, id, 0, TD_ERR_NO_MEMORY,
@@ -102,10 +101,12 @@ td_err td_region_use(struct td_core *core, struct td_client *client, const struc
     }
     if (place->bytes < need_bytes || place->offset > r->bytes ||
         need_bytes > r->bytes - place->offset) {
-        *text = td_core_format(
-            core, "the %s needs %llu bytes, but %llu at offset %llu of a region of %llu were given",
-            what, (unsigned long long)need_bytes, (unsigned long long)place->bytes,
-            (unsigned long long)place->offset, (unsigned long long)r->bytes);
+        *text =
+            td_core_format(core,
+                           "the %s needs %llu bytes, but the request gives %llu at offset %llu of "
+                           "a region of %llu",
+                           what, (unsigned long long)need_bytes, (unsigned long long)place->bytes,
+                           (unsigned long long)place->offset, (unsigned long long)r->bytes);
         return TD_ERR_INVALID;
     }
     if (r->failed) {
@@ -153,7 +154,7 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
         if (r->number != q->u.unregion.region)
             continue;
         *link = r->next;
-        r->orphan = true; /* what still uses it releases it: a cancelled call on record does */
+        r->orphan = true; /* the last operation that uses it releases it */
         if (r->uses == 0)
             queue_release(core, r);
         td_reply_done(core, c->id, q->id);
@@ -175,7 +176,7 @@ void td_client_region_failed(struct td_core *core, uint32_t handle)
 
 /* ---- coming and going ---- */
 
-/* forget takes the client out of everything; the driver already knows. */
+/* forget removes a client and its ranks. The driver knows that the client is gone. */
 static void forget(struct td_core *core, uint32_t id)
 {
     struct td_client **link = &core->client[id % TD_CLIENT_BUCKETS];
@@ -221,7 +222,7 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
 }
 
-/* unmap releases the memory that came with a request which is not carried out. */
+/* unmap releases the memory that came with a request that is not carried out. */
 static void unmap(struct td_core *core, const struct td_request *q)
 {
     if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)

@@ -31,7 +31,7 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_arena_free(core->arena, c->member);
 }
 
-/* find_place builds the group and finds this node's place in it and in its tree. */
+/* find_place builds the group and its tree, and finds this node's place in both. */
 static bool find_place(struct td_core *core, struct td_communicator *c, const uint32_t *rank_node,
                        uint32_t size)
 {
@@ -230,8 +230,8 @@ void td_communicator_hold(struct td_plan *plan, uint32_t local)
     plan->holders++;
 }
 
-/* release_plan: a local rank holds the plan no more; the last one's leave ends it. False: it did
- * not. */
+/* release_plan ends a local rank's hold on a plan; the last one frees the plan. It returns false if
+ * the rank does not hold the plan. */
 static bool release_plan(struct td_core *core, struct td_communicator *c, struct td_plan *plan,
                          uint32_t local)
 {
@@ -263,7 +263,7 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
     td_reply_done(core, client->id, q->id);
 }
 
-/* ---- who is lost ---- */
+/* ---- losses ---- */
 
 /* break_up ends the operations of a group that has lost a rank or a node. */
 static void break_up(struct td_core *core, struct td_communicator *c,
@@ -321,7 +321,7 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
         return;
     c->lost = rank;
     c->notice_down = true;
-    /* a group whose making a lost rank did not live to see has nobody else to tell of it */
+    /* a rank that died before it made a subgroup cannot announce its death there */
     for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
         if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
             td_communicator_rank_lost(core, d, rank_of(d, rank), error, text);
@@ -333,7 +333,8 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
     rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, rank, error, text);
 }
 
-/* node_lost takes the notice from tree neighbour `from` (or from here: UINT32_MAX). */
+/* node_lost breaks the group since a node is lost. from: the tree neighbour that sent the notice,
+ * or UINT32_MAX. */
 static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
                       const char *text)
 {
@@ -381,7 +382,7 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         return;
     }
     const struct td_message_rank_lost *lost = &m->u.rank_lost;
-    /* at the root it is only a request: the list is the root's to make */
+    /* only the root makes the list */
     bool listed = c->has_parent && lost->good.bytes == sizeof c->good &&
                   c->state != TD_COMMUNICATOR_LOST_RANK_SETTLED;
     if (listed) {
@@ -471,10 +472,10 @@ void td_communicator_stop(struct td_core *core)
                                      td_core_node_name(core, core->node)));
 }
 
-/* ---- passing on ---- */
+/* ---- messages to the tree neighbours ---- */
 
-/* send_members sends the membership to all neighbours in the tree but that from which it came, in
- * pieces; false when there is no room. */
+/* send_members sends the membership to all tree neighbours except members_from, in pieces. It
+ * returns false when there is no room for more actions. */
 static bool send_members(struct td_core *core, struct td_communicator *c)
 {
     uint32_t size = c->group.size, to[TD_TREE_CHILDREN_MAX + 1], count = 0;
@@ -504,7 +505,7 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
-/* welcome answers the joins of the local ranks; false when there is no room. */
+/* welcome answers the joins of the local ranks. It returns false when there is no room. */
 static bool welcome(struct td_core *core, struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++) {
@@ -513,7 +514,7 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
             continue;
         if (!td_core_room(core))
             return false;
-        if (!seat->client) { /* it went away while the membership was on its way */
+        if (!seat->client) { /* it left before the membership came */
             td_communicator_seat_lost(core, c, seat, true);
             continue;
         }
@@ -527,7 +528,7 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
-/* start_notice writes the notice that is passed on. */
+/* start_notice fills in the notice of the loss. */
 static void start_notice(const struct td_communicator *c, struct td_message *m)
 {
     *m = (struct td_message){.instance = c->instance, .group = c->index};

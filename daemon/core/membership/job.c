@@ -45,7 +45,7 @@ static void drop_join(struct td_core *core, struct td_join *j)
     td_arena_free(core->arena, j);
 }
 
-/* check_join returns NULL, or what is wrong with the request. */
+/* check_join returns NULL, or a sentence on the fault of the request. */
 static const char *check_join(struct td_core *core, const struct td_client *client,
                               const struct td_request *q, td_err *error)
 {
@@ -166,8 +166,8 @@ static void handle_refusal(struct td_core *core, const struct td_message_refuse 
         }
 }
 
-/* seat_local gives the local ranks of a new communicator to the joins they came from; the
- * communicator answers them. */
+/* seat_local assigns the seats of a new communicator to the joins that they came from. The
+ * communicator answers the joins. */
 static void seat_local(struct td_core *core, struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++) {
@@ -178,14 +178,14 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
             j = j->next;
         td_seat_transition(seat, TD_SEAT_ASSIGN);
         if (!j)
-            continue; /* it went away while the membership was on its way */
+            continue; /* it left before the membership came */
         seat->client = td_client_find(core, j->client);
         seat->join = j->request;
         drop_join(core, j);
     }
 }
 
-/* struct td_forming: a membership that comes in pieces. */
+/* struct td_forming: a membership whose pieces have not all come. */
 struct td_forming {
     struct td_forming *next;
     uint64_t instance;

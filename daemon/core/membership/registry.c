@@ -35,8 +35,9 @@ static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err e
 
 /* ---- forming ---- */
 
-/* assign_ranks numbers the entries: those that asked keep theirs, the others fill what is free,
- * node by node, so that ranks fill nodes in consecutive blocks. Entries end up in rank order. */
+/* assign_ranks gives each entry its rank: the rank that it asked for, or the next unassigned one.
+ * The latter go node by node, so that each node has consecutive ranks. It sorts the entries by
+ * rank, and returns false if there is no memory. */
 static bool assign_ranks(struct td_core *core, struct td_job *job)
 {
     struct td_entry *sorted = td_arena_alloc(core->arena, job->size * sizeof *sorted);
@@ -134,7 +135,7 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     return NULL;
 }
 
-/* holder finds the entry that has a rank in a job, forming or formed. */
+/* holder returns the entry that has a rank, in a job that forms or has formed, or NULL. */
 static const struct td_entry *holder(const struct td_job *job, uint32_t rank)
 {
     for (uint32_t i = 0; i < job->joined; i++)
@@ -149,7 +150,7 @@ static bool named(const struct td_job *job, const struct td_message_join *m)
     return job->uid == m->uid && strcmp(job->name, m->name) == 0;
 }
 
-/* admissible returns NULL or why the join is refused. */
+/* admissible returns NULL, or a sentence on why the join is refused. */
 static const char *admissible(struct td_core *core, const struct td_message_join *m,
                               struct td_job **forming, td_err *error)
 {
@@ -173,7 +174,8 @@ static const char *admissible(struct td_core *core, const struct td_message_join
     }
     if (*forming && (*forming)->size != m->size) {
         *error = TD_ERR_MISMATCH;
-        return td_core_format(core, "job %s has %u ranks for those who came first, but %u for you",
+        return td_core_format(core,
+                              "job %s has size %u; this process asked for size %u (TORUS_SIZE)",
                               m->name, (*forming)->size, m->size);
     }
     return NULL;
@@ -181,8 +183,8 @@ static const char *admissible(struct td_core *core, const struct td_message_join
 
 static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);
 
-/* repeat_join: a join of an entry. It waits for the others, or for the membership, unless that went
- * to a daemon that is not there any more. */
+/* repeat_join handles a repeated JOIN. Its entry waits for the other ranks or for the membership.
+ * If the membership was lost with a daemon, the join is refused. */
 static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
 {
     const struct td_entry *e = &job->entry[i];
@@ -206,7 +208,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
                 return;
             }
     if (m->is_reminder)
-        return; /* it has been refused: the answer is on its way */
+        return; /* it was refused, and the answer is on its way */
     const char *wrong = admissible(core, m, &job, &error);
     if (!wrong && !job && !(job = start_job(core, m))) {
         error = TD_ERR_NO_MEMORY;
@@ -230,7 +232,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         form(core, job);
 }
 
-/* ---- going ---- */
+/* ---- leaving ---- */
 
 static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
 {
@@ -251,7 +253,7 @@ static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
         free_job(core, job);
 }
 
-/* rank_left takes the entry of a rank out of a job that has formed. */
+/* rank_left removes the entry of a rank from a job that has formed. */
 static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, uint32_t rank)
 {
     for (struct td_job *job = core->jobs; job; job = job->next)
@@ -264,7 +266,7 @@ static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, ui
         }
 }
 
-/* unjoin takes the entry of a join out of a job that has not formed. */
+/* unjoin removes the entry of a join from a job that has not formed. */
 static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
 {
     for (struct td_job *job = core->jobs; job; job = job->next)
@@ -338,7 +340,7 @@ void td_registry_timers(struct td_core *core)
                                    job->joined, job->size)
                   : td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s",
                                    job->name, asked, job->size, asked == 1 ? "" : "s", missing);
-        /* one at a time, as room allows; the job goes with the last */
+        /* as room allows; the removal of the last entry frees the job */
         while (job->joined && td_core_room(core)) {
             const struct td_entry e = job->entry[job->joined - 1];
             bool last = job->joined == 1;

@@ -22,13 +22,13 @@ bool td_shrink_has_rank_besides(const struct td_communicator *c, uint32_t slot, 
     return false;
 }
 
-/* lives: whether a rank on the slot's node is not known to be lost. */
+/* lives returns true if a rank of the slot is not known to be lost. */
 static bool lives(const struct td_communicator *c, uint32_t slot)
 {
     return td_shrink_has_rank_besides(c, slot, c->lost_rank);
 }
 
-/* find_coordinator returns the slot that leads, UINT32_MAX when nobody lives. */
+/* find_coordinator returns the slot of the coordinator, UINT32_MAX if no rank lives. */
 static uint32_t find_coordinator(const struct td_communicator *c)
 {
     uint32_t slot = 0;
@@ -50,8 +50,8 @@ uint32_t td_shrink_round(const struct td_communicator *c)
     return 1 + td_shrink_count_lost(c);
 }
 
-/* name_of is equal for equal views, and for others hardly. */
-static uint64_t name_of(const struct td_communicator *c)
+/* view_hash returns a hash of the view. */
+static uint64_t view_hash(const struct td_communicator *c)
 {
     uint64_t h = TD_HASH_START;
     for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
@@ -59,7 +59,7 @@ static uint64_t name_of(const struct td_communicator *c)
     return h;
 }
 
-/* begin_round forgets the votes of the round before. */
+/* begin_round begins the round of a new view, without votes. */
 static void begin_round(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
@@ -72,7 +72,7 @@ static void begin_round(struct td_core *core, struct td_shrink *s)
     td_core_queue(core, &s->task);
 }
 
-/* lose adds to the view; whether it is news. */
+/* lose adds a rank to the view. It returns false if the rank was in it. */
 static bool lose(struct td_communicator *c, uint32_t rank)
 {
     bool news = !td_bit(c->lost_rank, rank);
@@ -93,7 +93,7 @@ static bool learn(struct td_communicator *c, const struct td_bitmap *lost)
     bool news = false;
     if (lost->bytes == td_bit_bytes(c->group.size) &&
         memcmp(lost->bits, c->lost_rank, lost->bytes) == 0)
-        return false; /* the common case, found early */
+        return false; /* the common case */
     for (uint32_t rank = 0; rank < c->group.size && rank / 8 < lost->bytes; rank++)
         if (td_bit(lost->bits, rank))
             news |= lose(c, rank);
@@ -195,7 +195,7 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
         s->call[i].waits = false;
     }
     begin_round(core, s);
-    s->announcing = find_coordinator(c) == c->slot; /* others may have voted here */
+    s->announcing = find_coordinator(c) == c->slot; /* other nodes may have voted here */
     s->announced = 0;
 }
 
@@ -218,7 +218,8 @@ static void start_message(const struct td_shrink *s, enum td_message_kind kind,
         .kind = kind, .instance = s->communicator->instance, .group = s->communicator->index};
 }
 
-/* put_bitmap: a copy, since the group may go before the message does; false: no memory. */
+/* put_bitmap fills in a copy of a set, since the group may be freed before the message is sent. It
+ * returns false if there is no memory. */
 static bool put_bitmap(struct td_core *core, const struct td_shrink *s, const uint8_t *bits,
                        struct td_bitmap *bitmap)
 {
@@ -262,13 +263,13 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
         m.u.shrink_accepted_before = (struct td_message_shrink_accepted_before){
             .shrink = s->number, .round = s->accepted_round};
         if (!put_ending(core, s, &s->accepted, &m.u.shrink_accepted_before.outcome))
-            return; /* no vote goes without it */
+            return; /* a vote without it is not sent */
         td_core_send(core, node, &m);
     }
     start_message(s, TD_MESSAGE_SHRINK_VOTE, &m);
     m.u.shrink_vote =
         (struct td_message_shrink_vote){.shrink = s->number,
-                                        .view = name_of(s->communicator),
+                                        .view = view_hash(s->communicator),
                                         .error = s->appeal_error,
                                         .text = td_core_format(core, "%s", s->appeal_text)};
     if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_vote.lost))
@@ -283,7 +284,7 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
     struct td_message m;
     start_message(s, TD_MESSAGE_SHRINK_ASK, &m);
     m.u.shrink_ask = (struct td_message_shrink_ask){.shrink = s->number,
-                                                    .view = name_of(s->communicator),
+                                                    .view = view_hash(s->communicator),
                                                     .is_last_call = s->asked_again,
                                                     .gave_up_receiver = gave_up_receiver};
     if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
@@ -295,7 +296,7 @@ void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
     struct td_message m;
     start_message(s, TD_MESSAGE_SHRINK_PROPOSE, &m);
     m.u.shrink_propose =
-        (struct td_message_shrink_propose){.shrink = s->number, .view = name_of(s->communicator)};
+        (struct td_message_shrink_propose){.shrink = s->number, .view = view_hash(s->communicator)};
     if (put_ending(core, s, &s->accepted, &m.u.shrink_propose.outcome))
         td_core_send(core, node, &m);
 }
@@ -310,7 +311,7 @@ void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t 
         td_core_send(core, node, &m);
 }
 
-/* shrink_of returns which shrink of the group a message is about. */
+/* shrink_of returns the number of the shrink that a message is about. */
 static uint64_t shrink_of(const struct td_message *m)
 {
     return m->u.shrink_nobody.shrink; /* all kinds begin with it */
@@ -325,7 +326,7 @@ static void send_nobody(struct td_core *core, uint32_t node, const struct td_mes
     td_core_send(core, node, &m);
 }
 
-/* send_gone: of a group that this node was to have a part in, but its ranks are gone. */
+/* send_gone tells a node that all local ranks of a new group are gone. */
 static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
 {
     struct td_message m = {.kind = TD_MESSAGE_NODE_LOST,
@@ -337,7 +338,8 @@ static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
     td_core_send(core, node, &m);
 }
 
-/* handle_unknown: there is no such group here, not any more or not yet. */
+/* handle_unknown handles a message of a group that does not exist here: not yet, or not any more.
+ */
 static void handle_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     bool asks = m->kind == TD_MESSAGE_SHRINK_ASK || m->kind == TD_MESSAGE_SHRINK_VOTE;
@@ -352,7 +354,7 @@ static void handle_unknown(struct td_core *core, uint32_t from, const struct td_
         send_gone(core, from, m->u.shrink_decided.made);
 }
 
-/* handle_view takes ASK and VOTE. */
+/* handle_view handles SHRINK_ASK and SHRINK_VOTE. */
 static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot,
                         const struct td_message *m)
 {
@@ -360,14 +362,15 @@ static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot
     uint32_t from = c->group.node[slot];
     bool asks = m->kind == TD_MESSAGE_SHRINK_ASK;
     bool gave_us_up = asks && m->u.shrink_ask.gave_up_receiver;
-    if (!lives(c, slot)) { /* given up here, as it shall know, but not what it thinks of others */
+    if (!lives(c, slot)) { /* tell the node that it is given up; ignore its view */
         if (!gave_us_up)
             td_shrink_ask(core, s, from, true);
         return;
     }
     if (learn(c, asks ? &m->u.shrink_ask.lost : &m->u.shrink_vote.lost))
         begin_round(core, s);
-    if (shrink_of(m) > s->number) { /* it has what was decided before, and tells who votes */
+    if (shrink_of(m) >
+        s->number) { /* it knows an outcome that this node lacks, and answers a vote with it */
         s->number_seen = shrink_of(m);
         send_vote(core, s, from);
         return;
@@ -375,16 +378,16 @@ static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot
     activate(core, s);
     if (asks) {
         s->vote_due = s->vote_due || !gave_us_up;
-    } else if (m->u.shrink_vote.view == name_of(c)) {
+    } else if (m->u.shrink_vote.view == view_hash(c)) {
         td_shrink_coordinator_vote(core, s, slot, &m->u.shrink_vote);
     } else {
-        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST; /* is asked again */
+        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST; /* it is asked again */
         s->next = 0;
     }
     td_core_queue(core, &s->task);
 }
 
-/* takes_outcome: whether the outcome of a message is one of this group. */
+/* takes_outcome returns true if the outcome in a message has the size of this group. */
 static bool takes_outcome(const struct td_communicator *c, const struct td_outcome *o)
 {
     return o->lost.bytes == td_bit_bytes(c->group.size);
@@ -395,7 +398,7 @@ static void accept_outcome(struct td_shrink *s, uint32_t round, const struct td_
     td_shrink_accept(s, round, o->error, o->lost.bits, o->text);
 }
 
-/* handle_ending takes ACCEPTED_BEFORE, PROPOSE and DECIDED of the shrink under way. */
+/* handle_ending handles ACCEPTED_BEFORE, PROPOSE and DECIDED of the shrink under way. */
 static void handle_ending(struct td_core *core, struct td_shrink *s, uint32_t slot,
                           const struct td_message *m)
 {
@@ -410,7 +413,7 @@ static void handle_ending(struct td_core *core, struct td_shrink *s, uint32_t sl
         if (before->round > s->accepted_round && !s->proposing)
             accept_outcome(s, before->round, &before->outcome);
     } else if (m->kind == TD_MESSAGE_SHRINK_PROPOSE && takes_outcome(c, &proposal->outcome) &&
-               proposal->view == name_of(c) && slot == find_coordinator(c)) {
+               proposal->view == view_hash(c) && slot == find_coordinator(c)) {
         accept_outcome(s, td_shrink_round(c), &proposal->outcome);
         activate(core, s);
         s->accept_due = true;
@@ -430,7 +433,7 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
     struct td_shrink *s = slot == UINT32_MAX ? NULL : obtain(core, c);
     if (slot == UINT32_MAX)
         return;
-    if (!s) { /* it cannot take part: as if its ranks were lost */
+    if (!s) { /* without memory it takes no part, as if its ranks were lost */
         lose_slot(c, c->slot);
         if (speaks)
             send_nobody(core, from, m);
@@ -447,14 +450,14 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
         return;
     } else if (m->kind != TD_MESSAGE_SHRINK_ACCEPT) {
         handle_ending(core, s, slot, m);
-    } else if (s->proposing && m->u.shrink_accept.view == name_of(c) &&
+    } else if (s->proposing && m->u.shrink_accept.view == view_hash(c) &&
                s->vote[slot] != TD_VOTE_LOST) {
         s->vote[slot] = TD_VOTE_ACCEPTED;
         td_core_queue(core, &s->task);
     }
 }
 
-/* ---- at all ---- */
+/* ---- replies ---- */
 
 static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t local)
 {
@@ -464,7 +467,7 @@ static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t
                    left ? TD_ERR_RANK_FAILED : TD_ERR_NODE_FAILED,
                    td_core_format(core,
                                   left ? "rank %u of job %s has left the group"
-                                       : "rank %u of job %s was given up by the others",
+                                       : "the other nodes have given up rank %u of job %s",
                                   c->seat[local].rank, c->name));
 }
 
@@ -500,7 +503,8 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
     }
 }
 
-/* answer_all answers calls that are decided, and those of ranks that others think lost. */
+/* answer_all answers calls whose shrink is decided, and calls of ranks that other nodes have given
+ * up. It returns false when there is no room. */
 static bool answer_all(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
@@ -536,12 +540,12 @@ static bool advance(struct td_core *core, struct td_task *task)
         if (s->vote_due)
             send_vote(core, s, c->group.node[head]);
         start_message(s, TD_MESSAGE_SHRINK_ACCEPT, &m);
-        m.u.shrink_accept = (struct td_message_shrink_accept){s->number, name_of(c)};
+        m.u.shrink_accept = (struct td_message_shrink_accept){s->number, view_hash(c)};
         if (s->accept_due)
             td_core_send(core, c->group.node[head], &m);
         s->vote_due = s->accept_due = false;
     }
-    td_core_queue(core, &c->task); /* it may have been what kept the group */
+    td_core_queue(core, &c->task); /* the group may have stayed for this shrink only */
     return true;
 }
 
@@ -568,13 +572,14 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     }
     struct td_shrink_call *call = &s->call[seat - c->seat];
     if (call->waits || call->answer_due) {
-        td_reply_error(core, client->id, q->id, TD_ERR_BUSY,
-                       td_core_format(core, "rank %u shrinks this group already", seat->rank));
+        td_reply_error(
+            core, client->id, q->id, TD_ERR_BUSY,
+            td_core_format(core, "rank %u has called a shrink of this group already", seat->rank));
         return;
     }
     call->client = client->id;
     call->request = q->id;
-    if (call->next++ < s->number) { /* it was ended without this rank */
+    if (call->next++ < s->number) { /* the shrink was decided without this rank */
         call->answer_due = true;
     } else {
         activate(core, s);

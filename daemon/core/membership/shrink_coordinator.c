@@ -25,7 +25,7 @@ void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint3
     td_core_queue(core, &s->task);
 }
 
-/* propose finds an ending when all have voted; false: it is not time. */
+/* propose finds the outcome to propose. It returns false if votes are missing. */
 static bool propose(struct td_core *core, struct td_shrink *s)
 {
     struct td_communicator *c = s->communicator;
@@ -44,7 +44,7 @@ static bool propose(struct td_core *core, struct td_shrink *s)
     } else if (s->appeal_error == TD_OK) {
         return false;
     } else if (s->appeal_error == TD_ERR_TIMEOUT && !s->asked_again) {
-        /* some may have called since: asked once more, so that nobody is accused falsely */
+        /* ask once more, so that no rank that has called meanwhile is named */
         s->asked_again = true;
         s->next = 0;
         for (uint32_t slot = 0; slot < c->group.slots; slot++)
@@ -54,13 +54,12 @@ static bool propose(struct td_core *core, struct td_shrink *s)
         return false;
     } else if (s->appeal_error == TD_ERR_TIMEOUT) {
         uint32_t count = td_bits_print(s->missing, c->group.size, true, missing, sizeof missing);
-        td_shrink_accept(
-            s, round, TD_ERR_TIMEOUT, NULL,
-            td_core_format(core,
-                           "shrink of job %s: %u of %u ranks that live had not called it in "
-                           "time: rank%s %s",
-                           c->name, count, c->group.size - td_shrink_count_lost(c),
-                           count == 1 ? "" : "s", missing));
+        td_shrink_accept(s, round, TD_ERR_TIMEOUT, NULL,
+                         td_core_format(core,
+                                        "shrink of job %s: %u of %u live ranks did not call it in "
+                                        "time: rank%s %s",
+                                        c->name, count, c->group.size - td_shrink_count_lost(c),
+                                        count == 1 ? "" : "s", missing));
     } else {
         td_shrink_accept(s, round, s->appeal_error, NULL, s->appeal_text);
     }
@@ -90,7 +89,7 @@ static bool all_accepted(const struct td_shrink *s)
     return true;
 }
 
-/* ask_all and propose_all go on where there was no more room. */
+/* ask_all and propose_all go on where there was no room before. */
 static bool ask_all(struct td_core *core, struct td_shrink *s)
 {
     const struct td_group *g = &s->communicator->group;

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "shrink.h"
 
-/* check_lost returns NULL, or which member the job is known to have lost. Who has only left the
- * group that the new one is made of is none: it may have made the new one before. */
+/* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
+ * left the parent group is allowed: it may have made the new group before. */
 static const char *check_lost(struct td_core *core, const struct td_communicator *parent,
                               const struct td_request *q)
 {
@@ -20,7 +20,8 @@ static const char *check_lost(struct td_core *core, const struct td_communicator
     return NULL;
 }
 
-/* check_members returns NULL or what is wrong with the list; *own is where the caller is in it. */
+/* check_members returns NULL, or a sentence on the fault of the list. *own is the caller's rank in
+ * the new group. */
 static const char *check_members(struct td_core *core, const struct td_communicator *parent,
                                  const struct td_seat *seat, const struct td_request *q,
                                  uint32_t *own)
@@ -28,13 +29,13 @@ static const char *check_members(struct td_core *core, const struct td_communica
     uint32_t size = parent->group.size, bytes = td_bit_bytes(size);
     uint8_t *seen = td_core_pad(core, bytes);
     if (!seen)
-        return "there is no room for the list of ranks";
+        return "the daemon has no memory for the list of ranks";
     memset(seen, 0, bytes);
     *own = UINT32_MAX;
     for (uint32_t i = 0; i < q->u.make.members; i++) {
         uint64_t rank = q->u.make.member[i];
         if (rank >= size)
-            return td_core_format(core, "rank %llu is not one of the group, which has %u",
+            return td_core_format(core, "rank %llu is not in the group, which has %u ranks",
                                   (unsigned long long)rank, size);
         if (td_bit(seen, (uint32_t)rank))
             return td_core_format(core, "rank %llu is in the list twice", (unsigned long long)rank);
@@ -47,9 +48,9 @@ static const char *check_members(struct td_core *core, const struct td_communica
     return check_lost(core, parent, q);
 }
 
-/* sit gives the local members the seats they have in the group they come from. */
-static void sit(struct td_core *core, struct td_communicator *c,
-                const struct td_communicator *parent, const uint64_t *members)
+/* inherit_seats gives the local members the clients that they have in the parent group. */
+static void inherit_seats(struct td_core *core, struct td_communicator *c,
+                          const struct td_communicator *parent, const uint64_t *members)
 {
     for (uint32_t i = 0; i < c->ranks; i++) {
         uint32_t slot = 0, local = 0;
@@ -86,11 +87,11 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
         return NULL;
     }
     td_arena_free(core->arena, c->rank_node);
-    c->rank_node = NULL; /* nobody is to be told: every member has the list */
+    c->rank_node = NULL; /* every member has the list: it is not sent */
     c->index = TD_GROUP_MADE;
     c->world = parent->world;
     c->member = member;
-    sit(core, c, parent, members);
+    inherit_seats(core, c, parent, members);
     return c;
 }
 
@@ -111,7 +112,7 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
     if (!c && core->settings.tuning.flood && td_communicator_is_gone(core, instance)) {
         td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
-                       "the group was given up before it was made here");
+                       "the other ranks gave up the group before this node made it");
         return;
     }
     if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {
@@ -129,7 +130,7 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     r->u.joined.instance = c->instance;
 }
 
-/* ---- what is left of a group ---- */
+/* ---- survivors ---- */
 
 uint64_t td_subgroup_survivors_instance(const struct td_communicator *c, uint64_t number,
                                         const uint8_t *lost)
@@ -154,7 +155,8 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
     if (here && !td_communicator_find(core, instance, TD_GROUP_MADE)) {
         struct td_communicator *c = members ? make(core, parent, instance, members, left) : NULL;
         if (!c)
-            td_communicator_note_gone(core, instance); /* the others hear that nobody is here */
+            td_communicator_note_gone(core,
+                                      instance); /* the other nodes hear that no rank is here */
         for (uint32_t slot = 0; c && slot < parent->group.slots; slot++) {
             uint32_t node = parent->group.node[slot];
             if (td_bit(parent->lost_slot, slot) && td_group_slot(&c->group, node) != UINT32_MAX)
@@ -169,11 +171,11 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
     bool over = m->group != TD_GROUP_MADE || td_communicator_is_gone(core, m->instance);
-    /* its sender has waited for long */
+    /* its sender has waited until a time limit */
     bool late = m->kind == TD_MESSAGE_APPEAL || m->kind == TD_MESSAGE_RANK_GONE;
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
         core->settings.tuning.flood) {
-        /* nobody here has told anything of the group, and from now on nobody will */
+        /* this node has not flooded anything in the group, and never will */
         td_communicator_note_gone(core, m->instance);
         answer.kind = TD_MESSAGE_APPEAL;
         answer.u.appeal =

@@ -26,7 +26,7 @@ static struct td_tuning tuning_of(const struct td_core *core)
     return tuning;
 }
 
-/* make_stages makes what the programs of a plan will need. */
+/* make_stages makes the stages of a plan, which its programs need. */
 static bool make_stages(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
@@ -40,7 +40,7 @@ static bool make_stages(struct td_core *core, struct td_operation *o)
            core->options.planner.make(&input, core->arena, &o->plan->stages);
 }
 
-/* compile makes the program and its counters; false after an appeal. */
+/* compile makes the program and its counters. It returns false after an appeal. */
 static bool compile(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
@@ -61,7 +61,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .tuning = &tuning};
     core->options.compile(&input, &o->program);
     o->scratch_bytes = (uint64_t)o->program.scratch_bytes;
-    if (td_admission_rides(o)) /* the result, then what the children sent */
+    if (td_admission_rides(o)) /* the result, then the payload of each child */
         o->scratch_bytes =
             (uint64_t)td_program_ride(&o->program) +
             ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
@@ -88,7 +88,8 @@ static struct td_slice ride_slice(const struct td_operation *o, uint64_t place)
                        o->program.ride_bytes);
 }
 
-/* ride_compute emits a computation on the payload; the operation goes on when it is done. */
+/* ride_compute emits a computation on the payload; its end queues the operation. It returns NULL if
+ * there is no free in-flight record. */
 static struct td_compute *ride_compute(struct td_core *core, struct td_operation *o,
                                        enum td_compute_kind kind, enum td_step_kind step)
 {
@@ -120,7 +121,7 @@ static bool ride_load(struct td_core *core, struct td_operation *o, const uint8_
     return true;
 }
 
-/* gather_run copies what the ranks of a run bring to their places in the result. */
+/* gather_run copies the shares of the ranks of a run to their places in the result. */
 static bool gather_run(struct td_core *core, struct td_operation *o, const struct td_run *run)
 {
     int64_t share = o->program.ride_bytes / o->communicator->group.size;
@@ -136,8 +137,8 @@ static bool gather_run(struct td_core *core, struct td_operation *o, const struc
     return true;
 }
 
-/* gather makes the payload of all below: everybody's share in rank order, and zeros where a share
- * is not from below, so that the children's payloads are merged by "or". Loads happen at once. */
+/* gather makes the payload of all ranks below: each rank's share in rank order, and zeros for the
+ * other ranks. So the payloads of the children merge by "or". The driver loads data at once. */
 static bool gather(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
@@ -158,8 +159,8 @@ static bool gather(struct td_core *core, struct td_operation *o)
     return true;
 }
 
-/* fold makes the payload of all below in the result's place: the local ranks' in rank order, then
- * the children's in slot order. */
+/* fold combines the payload of all ranks below in the result's place: of the local ranks in rank
+ * order, then of the children in slot order. */
 static bool fold(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
@@ -194,7 +195,7 @@ static bool fold(struct td_core *core, struct td_operation *o)
     return true;
 }
 
-/* carries_up: whether the announcement has a payload. */
+/* carries_up returns true if the announcement has a payload. */
 static bool carries_up(const struct td_operation *o)
 {
     if (o->program.ride == TD_RIDE_COMBINE || o->program.ride == TD_RIDE_GATHER)
@@ -211,7 +212,7 @@ static bool carries_up(const struct td_operation *o)
     return false;
 }
 
-/* refuse_parts ends a call whose receivers do not take what the senders have. */
+/* refuse_parts ends a call whose senders and receivers disagree on sizes. */
 static bool refuse_parts(struct td_core *core, struct td_operation *o,
                          const struct td_survey *survey)
 {
@@ -223,21 +224,22 @@ static bool refuse_parts(struct td_core *core, struct td_operation *o,
     const char *what = td_operation_describe(core, o);
     td_operation_verdict(
         core, o, TD_ERR_MISMATCH,
-        single ? td_core_format(core,
-                                "%s: rank %u has %lld bytes %s for rank %u than that takes from it",
-                                what, sender, (long long)(more < 0 ? -more : more),
-                                more < 0 ? "fewer" : "more", receiver)
-               : td_core_format(core,
-                                "%s: several ranks take another number of bytes than those that "
-                                "send have for them: compare the counts of both sides",
-                                what));
+        single
+            ? td_core_format(
+                  core, "%s: rank %u sends %lld bytes %s to rank %u than rank %u receives from it",
+                  what, sender, (long long)(more < 0 ? -more : more), more < 0 ? "fewer" : "more",
+                  receiver, receiver)
+            : td_core_format(core,
+                             "%s: several pairs of ranks disagree on the bytes between them: "
+                             "compare the counts of senders and receivers",
+                             what));
     return true;
 }
 
 static void announce(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    struct td_survey survey = o->survey; /* of what is below, and of this node */
+    struct td_survey survey = o->survey; /* of the ranks below and here */
     if (o->parts.part && !o->survey_complete)
         td_survey_collect(&survey, &o->parts);
     if (td_operation_at_root(o)) {
@@ -282,8 +284,7 @@ static uint32_t all_children(const struct td_communicator *c)
     return (1u << c->children) - 1;
 }
 
-/* floods returns true if the operation, all of whose ranks here have called, goes without the tree.
- */
+/* floods returns true if the operation goes without the tree. All local ranks have called. */
 static bool floods(struct td_core *core, struct td_operation *o)
 {
     if (!td_operation_compiled(o) &&
@@ -318,7 +319,8 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
     }
     if (td_admission_rides(o) && o->state == TD_OPERATION_PREPARING && !o->scratch_lacking) {
         if (!fold(core, o)) {
-            td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+            td_operation_fail(core, o, TD_ERR_NO_MEMORY,
+                              "too many computations at once on this node");
             return;
         }
         td_operation_transition(o, TD_OPERATION_COMBINE);
@@ -342,7 +344,7 @@ bool td_admission_deliver(struct td_core *core, struct td_operation *o)
     if (!td_operation_at_root(o)) {
         if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
             td_operation_fail(core, o, TD_ERR_PROTOCOL,
-                              "the release came with a result of another size");
+                              "the release carries a result of the wrong size");
             return true;
         }
         return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&

@@ -72,16 +72,17 @@ static bool may_start(const struct td_operation *o, unsigned family, uint64_t in
     return true;
 }
 
-/* touched returns about how many bytes a computation reads and writes. */
+/* touched returns the approximate number of bytes that a computation reads and writes. */
 static uint64_t touched(const struct td_step *step)
 {
     uint64_t to = (uint64_t)td_slice_bytes(&step->to), from = (uint64_t)td_slice_bytes(&step->from);
     if (step->kind == TD_TRANSFORM)
-        return 8 * from; /* log2 n passes in cache, and they are not cheap */
+        return 8 * from; /* log2 n passes in cache, at some cost */
     return to * step->to_lanes.count + from * (step->from_lanes.count + step->with_lanes.count + 1);
 }
 
-/* start begins a step; false when there is no room for it now. A step without bytes is done. */
+/* start starts a step. It returns false if there is no room for it now. A step without bytes is
+ * done at once. */
 static bool start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index)
 {
     struct td_expanded *expanded = &o->engine.expanded;
@@ -127,7 +128,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     return true;
 }
 
-/* arrived_empty: a RECV without bytes has no packet; it is done from the start. */
+/* settle_empty_receives ends RECV steps without bytes, for which no packet comes. */
 static void settle_empty_receives(struct td_core *core, struct td_operation *o)
 {
     if (o->program.whole)
@@ -190,8 +191,8 @@ struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence
     return o && o->scratch_held && o->state < TD_OPERATION_ENDING ? o : NULL;
 }
 
-/* find_receive finds the step that a packet is for; returns how long its message is, 0: no step
- * of the operation expects it. */
+/* find_receive fills in the RECV step that a packet is for, and returns the bytes of its message.
+ * It returns 0 if no step of the operation expects the packet. */
 static uint64_t find_receive(const struct td_core *core, const struct td_operation *o,
                              uint32_t node, const struct td_packet *packet, struct td_step *step)
 {

@@ -19,8 +19,8 @@ static uint32_t neighbour(const struct td_operation *o, uint32_t ring, uint32_t 
     return c->group.node[td_ring_along(&o->program.ring[ring], c->slot, sign, 1)];
 }
 
-/* copy copies the block around a slot from what is there to `out`, or from `in` to there; returns
- * its bytes. */
+/* copy copies the block around a slot from flood->all to `out`, or from `in` to flood->all. It
+ * returns the bytes of the block. */
 static uint32_t copy(struct td_operation *o, uint32_t ring, uint32_t slot, const uint8_t *in,
                      uint8_t *out)
 {
@@ -54,7 +54,7 @@ static struct td_flood *obtain(struct td_core *core, struct td_operation *o)
     return o->flood;
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t from,
                       const struct td_message_flood *m)
@@ -104,8 +104,8 @@ void td_flood_refused(struct td_operation *o, uint32_t node)
             }
 }
 
-/* apply_next takes a block whose turn it is; false when there is none. What came twice is dropped.
- */
+/* apply_next applies a block whose turn it is, and drops duplicates. It returns false if no block
+ * can be applied. */
 static bool apply_next(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
@@ -123,7 +123,8 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
             uint32_t slot = td_ring_along(ring, o->communicator->slot, 1 - h->sign, h->hop);
             if (h->hop > td_ring_hops(ring, h->sign) ||
                 copy(o, f->ring, slot, NULL, NULL) != h->bytes)
-                td_operation_appeal(core, o, TD_ERR_PROTOCOL, "a node told what does not fit");
+                td_operation_appeal(core, o, TD_ERR_PROTOCOL,
+                                    "a node sent a block of the wrong size or hop count");
             else
                 (void)copy(o, f->ring, slot, h->payload, NULL);
             f->received[h->sign]++;
@@ -140,9 +141,9 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
     return false;
 }
 
-/* ---- telling ---- */
+/* ---- sending ---- */
 
-/* due returns how many blocks may have been told to the next in a ring by now. */
+/* due returns how many blocks the next node of a ring should have by now. */
 static uint32_t due(const struct td_operation *o, uint32_t ring, uint32_t sign)
 {
     const struct td_flood *f = o->flood;
@@ -174,7 +175,7 @@ static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ri
     return true;
 }
 
-/* send_due tells what is due; false when there is no room for it. */
+/* send_due sends the blocks that are due. It returns false if there is no room for more actions. */
 static bool send_due(struct td_core *core, struct td_operation *o)
 {
     for (uint32_t r = 0; r < o->program.rings; r++)
@@ -185,7 +186,7 @@ static bool send_due(struct td_core *core, struct td_operation *o)
     return true;
 }
 
-/* load_own asks for what the ranks here bring; true when it is there. */
+/* load_own starts the copy of the local shares. It returns true when they are here. */
 static bool load_own(struct td_core *core, struct td_operation *o)
 {
     struct td_flood *f = o->flood;
@@ -195,7 +196,7 @@ static bool load_own(struct td_core *core, struct td_operation *o)
         return o->flights == 0;
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_RIDE, o);
     if (!flight) {
-        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at once on this node");
         return false;
     }
     struct td_compute *store = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;
@@ -211,7 +212,7 @@ static bool load_own(struct td_core *core, struct td_operation *o)
     return false;
 }
 
-/* finish lets the program run when there is memory for it: nobody waits for that. */
+/* finish releases the operation when its scratch memory is free. No other node waits for that. */
 static void finish(struct td_core *core, struct td_operation *o)
 {
     if (!o->scratch_held) {

@@ -28,7 +28,7 @@ static void learn(struct td_core *core, struct td_operation *o, const struct td_
         o->known[i] |= arrived->bits[i];
 }
 
-/* handle_arrive takes an ARRIVE or a REPORT. */
+/* handle_arrive handles ARRIVE and REPORT. */
 static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t from,
                           const struct td_message *m)
 {
@@ -70,7 +70,7 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
     td_core_queue(core, &o->task);
 }
 
-/* begin_again makes all below announce once more; what this node holds is given back. */
+/* begin_again makes all nodes below announce once more, and releases scratch memory. */
 static void begin_again(struct td_core *core, struct td_operation *o,
                         const struct td_message_announce_again *why)
 {
@@ -108,7 +108,7 @@ void td_gate_survey(struct td_core *core, struct td_operation *o, const struct t
     td_core_queue(core, &o->task);
 }
 
-/* handle_release takes a RELEASE, a VERDICT or an ANNOUNCE_AGAIN. */
+/* handle_release handles RELEASE, VERDICT and ANNOUNCE_AGAIN. */
 static void handle_release(struct td_core *core, struct td_operation *o, uint32_t from,
                            const struct td_message *m)
 {
@@ -166,7 +166,8 @@ static uint32_t count_bits(const uint8_t *bits, uint32_t size)
     return count;
 }
 
-/* report tells the parent (or, at the root, the children) who has arrived, if that is news. */
+/* report sends the set of arrived ranks to the parent (at the root: to the children) if it has
+ * grown since the last report, or if it was asked for. */
 static void report(struct td_core *core, struct td_operation *o, bool asked)
 {
     uint32_t size = o->communicator->group.size, bytes = td_bit_bytes(size);
@@ -189,7 +190,7 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
     td_core_send(core, o->communicator->parent, &m);
 }
 
-/* send_veto is not of a record: there may be none. */
+/* send_veto sends a veto for an operation that may have no record here. */
 static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t sequence)
 {
     struct td_message m = {.kind = TD_MESSAGE_APPEAL,
@@ -269,18 +270,19 @@ static void handle_appeal(struct td_core *core, struct td_operation *o,
     } else if (m->error != TD_ERR_TIMEOUT) {
         grant(core, o, m->error, m->text);
     } else if (o->verdict_at == TD_TIME_NEVER) {
-        /* ask all who has arrived, so that the verdict accuses nobody falsely */
+        /* ask all nodes once more which ranks have arrived, so that the verdict names none falsely
+         */
         o->verdict_at = core->now + VERDICT_NS;
         if (td_communicator_may_flood(core,
-                                      o->communicator)) /* no arrival that tells of all below */
+                                      o->communicator)) /* reports climb the tree hop by hop */
             o->verdict_at += TD_REPORT_NS * (uint64_t)o->communicator->tree.hops;
         td_core_alarm(core, o->verdict_at);
         send_waiting(core, o, true);
     }
 }
 
-/* no_record takes a message of an operation that is over, or that there is no room for. Appeals are
- * repeated by themselves; reports lose nothing that the next does not say. */
+/* no_record handles a message of an operation that is over, or that there is no memory for. The
+ * senders repeat appeals and reports by themselves. */
 static void no_record(struct td_core *core, struct td_communicator *c, uint32_t from,
                       const struct td_message *m)
 {
@@ -296,7 +298,8 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
         td_core_send(core, from, &told);
     } else if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
                td_communicator_may_flood(core, c)) {
-        c->ended_unrecorded[place] = (uint8_t)-TD_ERR_TIMEOUT; /* a promise */
+        c->ended_unrecorded[place] =
+            (uint8_t)-TD_ERR_TIMEOUT; /* this node must not flood it any more */
         send_veto(core, c, m->sequence);
     } else if (m->kind == TD_MESSAGE_VERDICT) {
         c->ended_unrecorded[place] = (uint8_t)-m->u.verdict.error;
@@ -386,7 +389,7 @@ static void expire(struct td_core *core, struct td_operation *o)
     td_gate_arrived(o, bits);
     uint32_t count = td_bits_print(bits, c->group.size, false, missing, sizeof missing);
     if (!td_gate_settled(core, o)) {
-        o->verdict_at = TD_TIME_NEVER; /* who waits will appeal again */
+        o->verdict_at = TD_TIME_NEVER; /* the nodes that wait appeal again */
         return;
     }
     if (count == 0) {
@@ -438,7 +441,7 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
             td_core_alarm(core, o->retry_at);
         return;
     }
-    /* a node that is silent is noticed as such before those that wait behind it are blamed */
+    /* a silent node is detected first, before the nodes that wait for it are blamed */
     uint64_t limit =
         (uint64_t)core->settings.progress_timeout_ns + 3 * (uint64_t)core->settings.heartbeat_ns;
     if (o->state >= TD_OPERATION_ENDING)

@@ -91,11 +91,12 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     }
     c->operation[place] = o;
     if (c->ended_unrecorded[place]) {
-        td_operation_verdict(core, o, (td_err) - (int)c->ended_unrecorded[place],
-                             td_core_format(core,
-                                            "it ended while node %u had no room to note why: raise "
-                                            "[limits] operations or memory",
-                                            core->node));
+        td_operation_verdict(
+            core, o, (td_err) - (int)c->ended_unrecorded[place],
+            td_core_format(core,
+                           "it ended while node %u had no memory to record why: raise "
+                           "[limits] operations or memory",
+                           core->node));
         c->ended_unrecorded[place] = 0;
     }
     return o;
@@ -141,7 +142,7 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
     o->flights--;
     bool goes_on = core->fabric->queues_sends && o->state == TD_OPERATION_RUNNING && o->flights &&
                    !o->engine.starved;
-    if (!goes_on) /* else nothing waits for that alone; what is done queues it by itself */
+    if (!goes_on) /* else a step that is done queues the operation */
         td_core_queue(core, &o->task);
 }
 
@@ -241,7 +242,8 @@ void td_operation_witness(struct td_core *core, struct td_operation *o, const st
                        o->communicator->name));
 }
 
-/* need_bytes returns what a rank's buffers must hold; of calls with parts those say. */
+/* need_bytes returns the bytes that a rank's source and destination must hold. Calls with parts are
+ * checked by record_parts. */
 static void need_bytes(const struct td_communicator *c, const struct td_seat *seat,
                        const struct td_call *call, const struct td_plan *plan, uint64_t need[2])
 {
@@ -251,8 +253,8 @@ static void need_bytes(const struct td_communicator *c, const struct td_seat *se
         need[side] = td_plan_bytes(plan, side, seat->rank, &box);
 }
 
-/* check_call: of a plan to be agreed on it makes *made and fills in the digest; of one that is
- * executed it finds *plan. On an error *text says what is wrong. */
+/* check_call checks a call. For a call that agrees on a plan it makes *made and fills in the
+ * digest. For a call that executes a plan it finds *plan. On an error *text is a sentence. */
 static td_err check_call(struct td_core *core, struct td_communicator *c,
                          const struct td_request *q, struct td_call *call, struct td_plan **made,
                          struct td_plan **plan, const char **text)
@@ -284,7 +286,7 @@ static struct td_memory memory_of(const struct td_region *region, const struct t
     return (struct td_memory){region->handle, place->offset, place->bytes};
 }
 
-/* answer replies to one local rank with the operation's ending. */
+/* answer sends a local rank the result of the operation. */
 static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
 {
     struct td_arrival *a = &o->arrival[local];
@@ -303,13 +305,13 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     }
 }
 
-/* struct buffers: what a rank's request names, checked and held. */
+/* struct buffers: the regions that a rank's request names, checked and in use. */
 struct buffers {
     struct td_region *source, *destination;
     uint64_t need[2];
 };
 
-/* hold_buffers holds the regions of a request; on an error *text says what is wrong with it. */
+/* hold_buffers takes the regions of a request into use. On an error *text is a sentence. */
 static td_err hold_buffers(struct td_core *core, struct td_client *client,
                            const struct td_request *q, size_t alignment, struct buffers *b,
                            const char **text)
@@ -325,8 +327,8 @@ static td_err hold_buffers(struct td_core *core, struct td_client *client,
     return error;
 }
 
-/* has_one_share: of a reduce-scatter, a rank's share is one place of one length, whoever it is
- * folded from. What the pairs say of each other does not tell. */
+/* has_one_share returns true if a rank of a reduce-scatter receives the same number of bytes, at
+ * the same place, from every rank. The survey of pairs does not detect that. */
 static bool has_one_share(const struct td_counts *p, uint32_t local)
 {
     const struct td_part *of = p->part + (size_t)(p->ranks + local) * p->group->size;
@@ -336,7 +338,7 @@ static bool has_one_share(const struct td_counts *p, uint32_t local)
     return true;
 }
 
-/* record_parts notes the parts of a local rank; what its buffers need is known then. */
+/* record_parts records the counts of a local rank, and returns the bytes that its buffers need. */
 static td_err record_parts(struct td_core *core, struct td_operation *o, uint32_t local,
                            const struct td_request *q, uint64_t need[2], const char **text)
 {
@@ -352,12 +354,13 @@ static td_err record_parts(struct td_core *core, struct td_operation *o, uint32_
         *text = td_counts_set(&o->parts, local, true, &q->u.operation.to, element, &need[1]);
     if (!*text && q->u.operation.call.kind == TD_KIND_REDUCE_SCATTERV &&
         !has_one_share(&o->parts, local))
-        *text = "a rank takes the same number of elements, to the same place, from every rank";
+        *text = "a rank must receive the same number of elements, at the same place, from every "
+                "rank";
     return *text ? TD_ERR_INVALID : TD_OK;
 }
 
-/* admit checks a rank's request and finds its operation; on an error nothing has changed but that
- * there may be a new record, which waits as one does that others have arrived at. */
+/* admit checks a rank's request and finds its operation. On an error nothing has changed, except
+ * that the operation may have a new record, as if another rank had arrived first. */
 static td_err admit(struct td_core *core, struct td_client *client, struct td_communicator *c,
                     const struct td_seat *seat, const struct td_request *q,
                     const struct td_call *call, const struct td_plan *plan, struct buffers *b,
@@ -453,7 +456,7 @@ void td_operation_request(struct td_core *core, struct td_client *client,
     uint64_t sequence = q->u.operation.sequence;
     if (sequence < seat->next_sequence) {
         td_client_expel(core, client->id, TD_ERR_PROTOCOL,
-                        "a call was numbered like one that was made before");
+                        "the sequence number of the call was used before");
         return;
     }
     if (sequence > seat->next_sequence && !td_communicator_broken(c)) {
@@ -517,9 +520,8 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
         struct td_operation *o = c->operation[i];
         bool pending = o && td_flood_sent(o) && o->state < TD_OPERATION_RELEASED && !running_too &&
                        error == TD_ERR_RANK_FAILED;
-        if (pending &&
-            c->state != TD_COMMUNICATOR_LOST_RANK_SETTLED) { /* the root's word is to come, if there
-                                                                is a root */
+        bool listed = c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
+        if (pending && !listed) { /* the root's list is still to come, if the root lives */
             o->appeal_error = error;
             o->appeal_at = core->now;
             td_core_alarm(core, core->now);
@@ -529,7 +531,7 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
                               running_too ? text : c->text);
         }
         if (o)
-            td_core_queue(core, &o->task); /* late ranks are answered by the communicator now */
+            td_core_queue(core, &o->task); /* a broken group answers late ranks by itself */
     }
 }
 
@@ -591,7 +593,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
 static void begin(struct td_core *core, struct td_operation *o)
 {
     if (td_admission_rides(o) && !td_admission_deliver(core, o)) {
-        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at a time");
+        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at once on this node");
         return;
     }
     if (o->state != TD_OPERATION_RELEASED)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync.h"
 
-/* What is noted of a step: rounds heard (bit r), rounds told (a number), whether it has started. */
+/* The state of a step: a bit for each round in which it was signalled, the number of rounds in
+ * which it has signalled, and whether it has started. */
 enum { HEARD_BITS = 32, SIGNALLED_SHIFT = 32, STARTED_SHIFT = 63 };
 
 static unsigned rounds_among(uint32_t count)
@@ -17,7 +18,7 @@ static unsigned signalled(uint64_t state)
     return (unsigned)(state >> SIGNALLED_SHIFT & 0xff);
 }
 
-/* tell goes on as far as it has been heard: round r + 1 after r was heard. */
+/* signal_next signals in every round that it may: in round r + 1 after round r was received. */
 static void signal_next(struct td_core *core, struct td_operation *o, unsigned family,
                         uint64_t index, const struct td_among *among)
 {
