@@ -76,7 +76,7 @@ static void what_differs_between_ranks_is_named(void **state)
     assert_mismatch(r, "same placement", "any placement");
     torus_igatherv(world[0], a[0], 1, b[0], take[1], NULL, TORUS_INT32, 0, &r[0]);
     torus_igatherv(world[1], a[1], 1, NULL, NULL, NULL, TORUS_INT32, 0, &r[1]);
-    assert_mismatch(r, "gatherv", "several ranks");
+    assert_mismatch(r, "gatherv", "several pairs of ranks");
     torus_isplit(world[0], 0, 0, &made, &r[0]);
     torus_iallgather(world[1], a[1], b[1], 2, TORUS_INT32, &r[1]);
     assert_mismatch(r, "split(", "allgather(");

@@ -138,7 +138,7 @@ static void one_pair(struct job *job)
     for (uint32_t i = 0; i < SIZE; i++)
         call_with_parts(job, i, TD_KIND_ALLTOALLV, false);
     job_settle(job);
-    snprintf(text, sizeof text, "rank %u has 12 bytes %s for rank %u", sender,
+    snprintf(text, sizeof text, "rank %u sends 12 bytes %s to rank %u", sender,
              more ? "more" : "fewer", receiver);
     job_expect_all(job, TD_ERR_MISMATCH, text);
     td_sim_forget(job->sim);
@@ -233,7 +233,7 @@ static void lists(struct job *job)
     td_sim_run(job->sim, SECOND);
     job_expect(job, 1, TD_ERR_INVALID, "rank 1 asks for a group that it is not in");
     job_expect(job, 2, TD_ERR_INVALID, "rank 2 is in the list twice");
-    job_expect(job, 3, TD_ERR_INVALID, "rank 7 is not one of the group");
+    job_expect(job, 3, TD_ERR_INVALID, "rank 7 is not in the group");
     td_sim_forget(job->sim);
     goes_on(job);
 }
