@@ -7,7 +7,7 @@
 
 enum { REFUSED_NS = 1000000 };
 
-/* arrival returns when a message that leaves at `sent` comes: after those sent before it. */
+/* arrival returns the arrival time of a message sent at `sent`: after those sent before it. */
 static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
 {
     if (sim->options.modelled)
@@ -22,7 +22,8 @@ static td_time arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, 
     return at;
 }
 
-/* is_up: whether the link is up at this end; when it is down for good, the core hears so. */
+/* is_up returns true if the link is up at this end. If the far daemon is dead, the core is notified
+ * once. */
 static bool is_up(struct td_sim *sim, uint32_t from, uint32_t to)
 {
     struct end *e = &sim->node[from].end[to];
@@ -52,7 +53,7 @@ static uint32_t epoch(const struct td_sim *sim, uint32_t node, uint32_t to)
     return end ? end[to].epoch : 0;
 }
 
-/* put_message lets a tree message arrive; NULL: it does not. */
+/* put_message queues the arrival of a tree message. It returns NULL if the link is down. */
 static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to)
 {
     if (!reachable(sim, node, to))
@@ -102,7 +103,7 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
     if (ride > 0)
         td_message_load(&m, payload, (uint32_t)ride);
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
-    assert(size > 0); /* it fits */
+    assert(size > 0); /* it is at most TD_TREE_MESSAGE_MAX */
     sim_trace(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
     bool answers = m.kind == TD_MESSAGE_RELEASE || m.kind == TD_MESSAGE_ANNOUNCE_AGAIN;
     if (answers && sim->options.observer.release)
@@ -131,8 +132,8 @@ static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_actio
         put_encoded(sim, node, to, m->bytes, m->size);
 }
 
-/* put_landing lets the first bytes of a payload be where they are to be at some time before the
- * packet has come, as a driver does that reads them there. */
+/* put_landing stores the first bytes of a payload at their destination some time before the packet
+ * arrives, like a driver that reads them to their place. */
 static void put_landing(struct td_sim *sim, const struct event *packet, td_time sent)
 {
     struct parcel *parcel = packet->thing;
@@ -142,13 +143,13 @@ static void put_landing(struct td_sim *sim, const struct event *packet, td_time 
     struct event *e = queue_put(&sim->queue, at, LANDING, packet->node);
     e->from = packet->from;
     e->epoch = packet->epoch;
-    e->handle = 1 + td_sim_random(sim, packet->size); /* bytes that have come */
+    e->handle = 1 + td_sim_random(sim, packet->size); /* bytes that have arrived */
     e->thing = parcel;
     parcel->holders++;
 }
 
-/* put_packet lets a packet, that leaves at `sent`, arrive. Where all there is of it is its header
- * there is no parcel. */
+/* put_packet queues the arrival of a packet that leaves at `sent`. A packet that is only a header
+ * has no parcel. */
 static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_packet *p,
                        struct parcel *parcel, td_time sent)
 {
@@ -171,14 +172,14 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const str
     put_landing(sim, e, sent);
 }
 
-/* on_link returns how long a packet is on its way; one without payload takes as long as a full one:
- * it is told by the next. */
+/* on_link returns the time of a packet on the link. A packet without payload takes as long as a
+ * full one, because the next packet carries its counts. */
 static td_time on_link(const struct td_sim *sim, const struct td_packet *p)
 {
     const struct td_settings *s = &sim->options.settings;
     td_time latency = (td_time)s->link_latency_ns;
     if (p->bytes == 0 || p->bytes == s->packet_bytes)
-        return sim->packet_ns + latency; /* a division saved at nearly every packet */
+        return sim->packet_ns + latency; /* saves a division for nearly every packet */
     return td_settings_link_time(s, p->bytes) + latency;
 }
 
@@ -203,7 +204,7 @@ static struct parcel *new_parcel(const struct td_sim *sim, const struct td_packe
     return parcel;
 }
 
-/* read_bytes lets the bytes of a packet be read; returns when they have been. */
+/* read_bytes queues the reading of a packet's bytes and returns the time when it is done. */
 static td_time read_bytes(struct td_sim *sim, uint32_t node, const struct td_action *a,
                           struct parcel *parcel)
 {

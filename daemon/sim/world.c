@@ -26,7 +26,7 @@ void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_
     o->settings.link_credits = 4;
 }
 
-/* ---- small things ---- */
+/* ---- queries ---- */
 
 uint64_t td_sim_random(struct td_sim *sim, uint64_t below)
 {
@@ -102,8 +102,7 @@ static int longest_first(const void *a, const void *b)
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* find_spans finds what a node's core nearly always needs; what follows on each other is one span.
- */
+/* find_spans finds the memory that a node's core nearly always needs. Adjacent spans become one. */
 static void find_spans(struct node *n)
 {
     struct td_span *span = n->span;
@@ -180,7 +179,7 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
         made = (sim->node = calloc(sim->topology.nodes, sizeof *sim->node)) != NULL;
     for (uint8_t d = 0; d < TD_DIRECTIONS_MAX; d++)
         sim->cable[d] = sim->topology.size[d / 2] == 2 ? d / 2 * 2 : d;
-    /* nothing takes no time between nodes */
+    /* by node only if each message between nodes takes time */
     queue_init(&sim->queue, sim->topology.nodes,
                options->modelled && options->control_ns > 0 && sim->packet_ns > 0);
     for (uint32_t i = 0; made && i < sim->topology.nodes; i++)
@@ -226,7 +225,8 @@ void td_sim_destroy(struct td_sim *sim)
 
 /* ---- links ---- */
 
-/* need_ends: from now on the node's links are not all up. */
+/* need_ends records the state of each link of the node, because not all of its links are up any
+ * more. */
 static void need_ends(const struct td_sim *sim, struct node *n)
 {
     if (n->end)
@@ -251,7 +251,7 @@ void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
     uint32_t epoch = ++sim->epoch;
     for (int i = 0; i < 2; i++) {
         need_ends(sim, &sim->node[ends[i][0]]);
-        /* it hears of it before or after what is still on its way */
+        /* the notice arrives before or after messages in flight */
         td_time down = sim_delay(sim, sim->options.latency_ns_max);
         struct event *e = queue_put(&sim->queue, down, LINK_DOWN, ends[i][0]);
         e->from = ends[i][1];
@@ -311,11 +311,11 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
             put_link_up(sim, at, i, node, sim->epoch);
             continue;
         }
-        struct event *e = queue_put(&sim->queue, at, LINK_DOWN, node); /* whom it does not find */
+        struct event *e = queue_put(&sim->queue, at, LINK_DOWN, node); /* unreachable node */
         e->from = i;
         e->epoch = sim->epoch;
         e->refused = !sim->node[i].alive;
-        e->text = e->refused ? "no daemon answers there" : "it does not answer";
+        e->text = e->refused ? "connection refused" : "no answer";
     }
 }
 
@@ -323,7 +323,7 @@ void sim_link_up(struct td_sim *sim, const struct event *e)
 {
     struct end *end = sim->node[e->node].end ? &sim->node[e->node].end[e->from] : NULL;
     if ((end && end->epoch > e->epoch) || !sim_lives(&sim->node[e->from]))
-        return; /* it was torn again */
+        return; /* the link was cut again */
     if (end) {
         end->up = true;
         end->refused = false;
@@ -340,7 +340,7 @@ void sim_link_down(struct td_sim *sim, const struct event *e)
 {
     struct end *end = &sim->node[e->node].end[e->from];
     if (e->epoch < end->epoch && end->up)
-        return; /* it was refused, but has come up since */
+        return; /* refused, but it has come up since */
     end->up = end->refused = false;
     end->epoch = e->epoch > end->epoch ? e->epoch : end->epoch;
     sim_trace(sim, e->node, '>', "link to %u is down: %s", e->from, e->text);
@@ -350,7 +350,7 @@ void sim_link_down(struct td_sim *sim, const struct event *e)
                            .u.link = {.node = e->from, .text = e->text, .refused = e->refused}});
 }
 
-/* ---- judging ---- */
+/* ---- checks ---- */
 
 const char *td_sim_leftovers(struct td_sim *sim)
 {

@@ -12,7 +12,7 @@
  * Messages, requests, replies and packet headers pass through td_wire, as on sockets.
  *
  * With `modelled` links nothing is random: a packet takes the time of the settings' link rate, a
- * tree message a fixed time per hop, and all else no time. If memory is hollow too, no heartbeats
+ * tree message a fixed time per hop, and all else no time. If memory is `hollow` too, no heartbeats
  * travel down the tree while no link was cut. This is the torus of torus-sim.
  *
  * Owns: cores, clients and their memory. A world's history is a function of its options and of the

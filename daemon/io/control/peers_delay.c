@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes a packet to pass a link with a rate and a latency. The core spaces packets
- * (link_rate); here each is held back until its last byte would be at the other end, as a real link
- * does it, and the next ones run behind it in order. A packet without payload stands for counts
- * that ride on the next one with it, and takes as long as a full one, as in torus-sim. Tree
- * messages pass at once. The credits bound what is held; when the link ends it is dropped, and the
- * session sends it again. */
+/* peers_delay: emulation of a link's rate and latency. The core spaces packets (link_rate). This
+ * file holds each packet until its last byte would reach the other end, and delivers packets in
+ * order. A packet without payload carries counts that ride on the next packet, and takes as long as
+ * a full one, as in torus-sim. Tree messages are not delayed. Credits bound the held packets. When
+ * the link ends they are dropped, and the session retransmits them. */
 #include "peers_internal.h"
 
 #include <stdlib.h>
