@@ -4,7 +4,7 @@
 #ifndef TD_TORUS_SIM_LOAD_H
 #define TD_TORUS_SIM_LOAD_H
 
-#include "collectives/fft/transform_plan.h"
+#include "collectives/redist/transform_plan.h"
 
 /* td_load_each calls `each` for every two nodes of which the first has something for the second,
  * which may be the same. False: no memory. */

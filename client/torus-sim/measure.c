@@ -243,7 +243,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
                                       .tuning = &o->world.settings.tuning};
         bool has_parts = td_call_has_parts(o->call.kind);
         if (has_parts && (good = td_counts_build(&parts, arena, &group, 0))) {
-            in.parts = &parts;
+            in.counts = &parts;
             in.survey = &survey;
         }
         struct td_program program;
@@ -251,7 +251,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
             td_select_compile(&in, &program);
         m->rides = good && program.ride != TD_RIDE_NONE;
         bool alltoall = o->call.kind == TD_KIND_ALLTOALL || has_parts;
-        m->method = alltoall && good ? td_alltoall_name((enum td_alltoall)program.tuning.alltoall)
+        m->method = alltoall && good ? td_alltoall_name(td_method_alltoall(program.method))
                     : good           ? program.method->name
                                      : "";
         if (good)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collectives/select.h"
-#include "collectives/fft/transform_plan.h"
+#include "collectives/fft/fft_plan.h"
 #include "base/arena.h"
 #include "common/load.h"
 
@@ -30,13 +30,16 @@ bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
     p->method = "fft";
     struct td_plan_input in = {
         .plan = p->plan, .group = &p->group, .topology = topology, .tuning = tuning};
-    if (!td_select_planner.make(&in, p->arena, &p->plan->stages)) {
-        snprintf(why, size, "no memory for the stages");
+    bool good = td_select_planner.make(&in, p->arena);
+    if (good && !p->plan->transform_plan) /* the method keeps none: for the bound of its moves */
+        good = td_fft_plan(&in, p->arena, &p->plan->transform_plan);
+    if (!good) {
+        snprintf(why, size, "no memory for the transform plan");
         return false;
     }
-    p->steps = p->plan->stages->moves;
+    p->steps = p->plan->transform_plan->moves;
     if (kind == TD_KIND_REDIST) {
-        const struct td_schedule *s = td_select_schedule(p->plan);
+        const struct td_schedule *s = &p->plan->transform_plan->move[0].schedule;
         p->method = td_schedule_name(s->kind);
         p->steps = s->steps;
     }
@@ -79,7 +82,7 @@ bool td_measured_plan_agree(struct td_measured_plan *p, struct td_sim *sim,
 double td_measured_plan_bound(const struct td_measured_plan *p, const struct td_topology *t,
                               uint32_t packet_bytes, double *in_turn)
 {
-    const struct td_transform_plan *s = p->plan->stages;
+    const struct td_transform_plan *s = p->plan->transform_plan;
     *in_turn = 0;
     for (unsigned i = 0; i < s->moves; i++)
         *in_turn += td_load_bound(&s->move[i], 1, t, &p->group) / packet_bytes;

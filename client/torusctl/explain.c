@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/cost/bound.h"
-#include "collectives/cost/predict.h"
-#include "collectives/select.h"
 #include "base/arena.h"
+#include "collectives/alltoall/alltoall_phased.h"
+#include "collectives/cost/alltoall_model.h"
+#include "collectives/cost/bound.h"
+#include "collectives/select.h"
 #include "model/group.h"
 #include "explain.h"
+#include "explain_candidates.h"
 #include "explain_fft.h"
 #include "explain_group.h"
 #include "explain_redist.h"
@@ -34,6 +36,7 @@ struct explain {
     struct explain_totals totals;
     struct td_arena *arena;
     char reason[300];
+    struct explain_candidates candidates;
     double bound, predicted; /* slots; predicted 0: unknown */
 };
 
@@ -84,30 +87,31 @@ static const char *take(void *me, const char *name, const char *value)
 /* predict sets the time in slots where a model knows it. */
 static void predict(struct explain *x)
 {
-    struct td_prediction predicted;
+    struct td_query q;
     const struct td_tuning *t = &x->machine.settings.tuning;
     const struct td_topology *shape = &x->machine.topology;
     double sum = 0, packets = (double)x->call.count / t->packet_bytes;
     x->bound = (double)td_alltoall_bound(shape, x->call.count) / 2 / t->packet_bytes;
     if (t->fabric != TD_FABRIC_ROUTED || x->group.slots == 1)
         return;
-    td_predict_alltoall(&x->program, &predicted);
+    td_query_begin(&q, &x->program, true);
+    struct td_alltoall_model m = td_alltoall_model_of(&q);
     switch (x->plan.method) {
     case TD_ALLTOALL_RANDOM:
-        x->predicted = (double)predicted.random;
+        x->predicted = (double)(m.bound * 1000 / m.random);
         return;
     case TD_ALLTOALL_TWO_PHASE:
-        x->predicted = (double)predicted.two_phase;
+        x->predicted = (double)(m.longest_bound * 1000 / m.two_phase);
         return;
     case TD_ALLTOALL_PHASED: /* one part loads one dimension after the other */
         for (uint32_t d = 0; d < shape->dimensions; d++)
             sum += (double)td_bound_load2(shape, d) / 2 * packets;
-        x->predicted = (double)predicted.phased;
+        x->predicted = (double)td_alltoall_phased_slots(&q, &m);
         if (x->plan.parts < x->plan.phases)
             x->predicted += sum - x->bound;
         return;
     case TD_ALLTOALL_PAIRWISE:
-        x->predicted = (double)explain_pairwise_slots(&x->plan, predicted.packets);
+        x->predicted = (double)explain_pairwise_slots(&x->plan, m.packets);
         return;
     case TD_ALLTOALL_AUTO:
     case TD_ALLTOALLS:
@@ -135,7 +139,8 @@ static bool compile(struct explain *x)
                                   .tuning = &x->machine.settings.tuning};
     td_select_compile(&in, &x->program);
     td_select_explain(&in, x->reason, sizeof x->reason);
-    x->plan = explain_plan_of(&x->program, (enum td_alltoall)x->program.tuning.alltoall);
+    explain_candidates_of(&in, &x->candidates);
+    x->plan = explain_plan_of(&x->program, td_method_alltoall(x->program.method));
     x->totals = explain_total(&x->plan);
     predict(x);
     return true;
@@ -226,6 +231,7 @@ static void print_json(const struct explain *x)
                                   "barriers", (json_int_t)t->barriers, "hops_max", (int)t->hops_max,
                                   "byte_hops", hops));
     json_object_set_new(all, "rounds", rounds);
+    json_object_set_new(all, "candidates", explain_candidates_json(&x->candidates));
     json_dumpf(all, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(all);
@@ -532,6 +538,7 @@ static int explain_alltoall(int argc, char **argv)
         print_json(&x);
     } else {
         print_head(&x);
+        explain_candidates_print(&x.candidates);
         print_picture(&x);
         print_rounds(&x);
     }

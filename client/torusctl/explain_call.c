@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "base/hash.h"
 #include "explain.h"
+#include "explain_candidates.h"
 #include "explain_flood.h"
 #include "explain_traffic.h"
 #include "torusctl.h"
@@ -46,6 +47,7 @@ struct question {
     struct explain_traffic traffic;
     struct link busiest;
     char reason[300];
+    struct explain_candidates candidates;
     double bound; /* slots */
 };
 
@@ -103,7 +105,7 @@ static const char *take_method(struct question *q, const char *value)
     static const char *const alltoall[] = {"auto",     "random",    "phased",
                                            "pairwise", "two-phase", NULL};
     static const char *const prefix[] = {"auto", "stream", "gather", "round-trips", NULL};
-    static const char *const spread[] = {"auto", "links", "planes", "binary", "binomial", NULL};
+    static const char *const tree[] = {"auto", "links", "planes", "binary", "binomial", NULL};
     static const char *const rings[] = {"auto", "bucket", "swing", "swing-whole", NULL};
     struct td_tuning *t = &q->machine.settings.tuning;
     t->flood = strcmp(value, "flood") == 0;
@@ -129,7 +131,7 @@ static const char *take_method(struct question *q, const char *value)
     case TD_KIND_REDUCE:
     case TD_KIND_GATHER:
     case TD_KIND_SCATTER:
-        return explain_word(value, spread, &t->spread)
+        return explain_word(value, tree, &t->rooted_tree)
                    ? NULL
                    : "--method of a rooted call is auto, links, planes, binary or binomial";
     default:
@@ -262,12 +264,14 @@ static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *pa
                                   .tree = &q->tree,
                                   .slot = slot,
                                   .topology = &q->machine.topology,
-                                  .parts = has_parts ? parts : NULL,
+                                  .counts = has_parts ? parts : NULL,
                                   .survey = has_parts ? &q->survey : NULL,
                                   .tuning = &q->machine.settings.tuning};
     td_select_compile(&in, out);
-    if (reason)
+    if (reason) {
         td_select_explain(&in, reason, room);
+        explain_candidates_of(&in, &q->candidates);
+    }
     return true;
 }
 
@@ -346,10 +350,8 @@ static bool compile(struct question *q)
 
 static const char *method_name(const struct question *q)
 {
-    enum td_alltoall method = (enum td_alltoall)q->program.tuning.alltoall;
-    if (q->call.kind != TD_KIND_ALLTOALLV || q->program.ride != TD_RIDE_NONE)
-        return q->program.method->name;
-    return td_alltoall_name(method == TD_ALLTOALL_AUTO ? TD_ALLTOALL_RANDOM : method);
+    enum td_alltoall method = td_method_alltoall(q->program.method);
+    return method == TD_ALLTOALL_AUTO ? q->program.method->name : td_alltoall_name(method);
 }
 
 static const char *const rides[] = {
@@ -427,6 +429,7 @@ static void print_json(const struct question *q)
                                         "dimension", (int)q->busiest.dimension, "sign",
                                         q->busiest.sign, "bytes", (json_int_t)q->busiest.bytes)
                             : json_null());
+    json_object_set_new(all, "candidates", explain_candidates_json(&q->candidates));
     json_object_set_new(all, "families", families_json(q));
     json_object_set_new(all, "sends", explain_way_json(&q->machine, &q->program, &q->traffic.sent));
     json_object_set_new(all, "receives",
@@ -572,6 +575,7 @@ int explain_call(int argc, char **argv)
         print_json(&q);
     } else {
         print_head(&q);
+        explain_candidates_print(&q.candidates);
         if (floods)
             explain_flood_print(&q.machine, &q.program);
         print_families(&q);

@@ -179,7 +179,7 @@ static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
                          struct explain_pass *out)
 {
     const struct td_array *a = p->from;
-    bool points = td_tangle_is(p); /* each is a line by itself */
+    bool points = td_real_split_is(p); /* each is a line by itself */
     uint64_t *lines = calloc(x->group.slots, sizeof *lines), all = 0;
     double n = (double)p->length, each = 5 * n * log2(n);
     if (points)
@@ -206,7 +206,7 @@ static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
 
 static bool measure(struct explain_fft *x)
 {
-    const struct td_transform_plan *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->transform_plan;
     const struct td_compile_input in = {.call = &(struct td_call){.kind = TD_KIND_FFT},
                                         .plan = x->plan,
                                         .seed = x->machine.seed,
@@ -214,9 +214,9 @@ static bool measure(struct explain_fft *x)
                                         .slot = td_group_slot(&x->group, x->machine.node),
                                         .topology = &x->machine.topology,
                                         .tuning = &x->machine.settings.tuning};
-    x->rows = td_select_rows(&(struct td_plan_input){
-        .plan = x->plan, .group = &x->group, .slot = in.slot, .tuning = in.tuning});
-    x->plan->rows = false;
+    explain_candidates_of(&in, &x->candidates);
+    x->rows = x->plan->method == &td_method_fft_rows;
+    x->plan->method = &td_method_fft; /* its families are those of the moves that are shown */
     td_select_compile(&in, &x->program);
     bool good = true;
     for (x->passes = 0; good && x->passes < s->passes; x->passes++)

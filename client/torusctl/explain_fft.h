@@ -4,8 +4,9 @@
 #ifndef TORUSCTL_EXPLAIN_FFT_H
 #define TORUSCTL_EXPLAIN_FFT_H
 
-#include "collectives/fft/transform_plan.h"
+#include "collectives/redist/transform_plan.h"
 #include "explain.h"
+#include "explain_candidates.h"
 #include "explain_traffic.h"
 
 /* struct explain_move: slots are what a full packet takes on a link; 0 on the direct fabric, which
@@ -66,6 +67,7 @@ struct explain_fft {
     struct explain_grid chosen, grid[EXPLAIN_GRIDS_MAX];
     unsigned grids;
     char reason[200];
+    struct explain_candidates candidates; /* for the plan's executions */
 };
 
 /* explain_fft is `torusctl explain fft`. */

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/redist/move_relay.h"
-#include "collectives/cost/predict.h"
-#include "collectives/select.h"
 #include "base/arena.h"
+#include "collectives/alltoall/alltoall_phased.h"
+#include "collectives/cost/alltoall_model.h"
+#include "collectives/fft/fft_plan.h"
+#include "collectives/redist/move_relay.h"
+#include "collectives/select.h"
 #include "explain_fft.h"
 #include "explain_steps.h"
 #include "common/load.h"
@@ -110,13 +112,15 @@ static void model(const struct explain_fft *x, const struct td_group *group, uin
                                  .call = {.kind = TD_KIND_ALLTOALL,
                                           .type = TD_TYPE_BYTE,
                                           .count = (bytes + pairs - 1) / pairs}};
-    struct td_prediction all;
-    td_predict_alltoall(&p, &all);
-    out->by[TD_ALLTOALL_RANDOM] = out->bound * 1000 / all.random_efficiency;
-    if (all.grid.box) /* phased: what barriers and the last packets add */
-        out->by[TD_ALLTOALL_PHASED] = out->bound + (double)(all.phased - all.bound);
-    if (all.grid.box && all.grid.shape.dimensions > 1)
-        out->by[TD_ALLTOALL_TWO_PHASE] = out->bound * 1000 / all.two_phase_efficiency;
+    struct td_query q;
+    td_query_begin(&q, &p, true);
+    struct td_alltoall_model all = td_alltoall_model_of(&q);
+    out->by[TD_ALLTOALL_RANDOM] = out->bound * 1000 / all.random;
+    if (q.grid.box) /* phased: barriers and the last packets come besides */
+        out->by[TD_ALLTOALL_PHASED] =
+            out->bound + (double)(td_alltoall_phased_slots(&q, &all) - all.bound);
+    if (q.grid.box && q.grid.shape.dimensions > 1)
+        out->by[TD_ALLTOALL_TWO_PHASE] = out->bound * 1000 / all.two_phase;
 }
 
 /* predict looks at the nodes that exchange most with each other. Nothing takes fewer slots than the
@@ -143,19 +147,11 @@ static bool predict(const struct explain_fft *x, const struct meetings *m, struc
     return good;
 }
 
-/* method_of tells by which method a move is: a relay's by its program. */
+/* method_of returns the method of a move: of a relay, its program's. */
 static enum td_alltoall method_of(const struct td_array_move *m)
 {
-    static const char *const methods[TD_ALLTOALLS] = {
-        [TD_ALLTOALL_AUTO] = "",
-        [TD_ALLTOALL_RANDOM] = "alltoall_random",
-        [TD_ALLTOALL_PHASED] = "alltoall_phased",
-        [TD_ALLTOALL_PAIRWISE] = "alltoall_pairwise",
-        [TD_ALLTOALL_TWO_PHASE] = "alltoall_two_phase",
-    };
-    for (enum td_alltoall a = TD_ALLTOALL_RANDOM; m->relay && a < TD_ALLTOALLS; a++)
-        if (strcmp(m->relay->program.method->name, methods[a]) == 0)
-            return a;
+    if (m->relay)
+        return td_method_alltoall(m->relay->program.method);
     return m->in_turn ? TD_ALLTOALL_PAIRWISE : TD_ALLTOALL_RANDOM;
 }
 
@@ -177,7 +173,7 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
                       bool others, struct explain_move *out)
 {
     const struct td_topology *t = &x->machine.topology;
-    const struct td_array_move *move = &plan->stages->move[i];
+    const struct td_array_move *move = &plan->transform_plan->move[i];
     size_t links = (size_t)t->nodes * t->dimensions * 2;
     struct meetings m = {.topology = t,
                          .root = calloc(t->nodes, sizeof *m.root),
@@ -208,7 +204,7 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
 
 bool explain_fft_traffic(const struct explain_fft *x, struct explain_move *out)
 {
-    const struct td_transform_plan *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->transform_plan;
     unsigned i = 0;
     while (!s->phase[i].moves || &s->move[s->phase[i].index] != out->move)
         i++;
@@ -231,17 +227,16 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
     *plan = td_plan_make(arena, TD_KIND_PLAN_FFT, &d, x->group.size, &error, why, size);
     if (!*plan)
         return error;
-    bool rows = (*plan)->rows;
-    (*plan)->rows = false; /* its stages are the same, but not kept */
     const struct td_plan_input in = {.plan = *plan,
                                      .group = &x->group,
                                      .slot = td_group_slot(&x->group, x->machine.node),
                                      .topology = &x->machine.topology,
                                      .tuning = &x->machine.settings.tuning};
-    bool good = td_select_planner.make(&in, arena, &(*plan)->stages);
+    bool good = td_select_planner.make(&in, arena);
+    if (good && !(*plan)->transform_plan) /* fft_rows has these moves, too, but keeps no plan */
+        good = td_fft_plan(&in, arena, &(*plan)->transform_plan);
     if (!good)
         snprintf(why, size, "there is no memory for such a plan");
-    (*plan)->rows = rows;
     return good ? TD_OK : TD_ERR_NO_MEMORY;
 }
 
@@ -265,7 +260,7 @@ static bool consider(const struct explain_fft *x, struct explain_grid *grid)
     struct td_plan *plan = NULL;
     struct td_arena *arena = td_arena_create((size_t)256 << 20);
     bool good = arena && explain_fft_plan(x, arena, grid, &plan, why, sizeof why) == TD_OK;
-    grid->moves = good ? plan->stages->moves : 0;
+    grid->moves = good ? plan->transform_plan->moves : 0;
     for (unsigned i = 0; good && i < grid->moves; i++) {
         struct explain_move move;
         good = explain_fft_move(x, plan, i, false, &move);
@@ -292,7 +287,7 @@ static int by_time(const void *a, const void *b)
 
 static const char *why_chosen(const struct explain_fft *x)
 {
-    switch (x->chosen.factors ? (enum td_grid_reason)x->plan->stages->grid : TD_GRID_NONE) {
+    switch (x->chosen.factors ? (enum td_grid_reason)x->plan->transform_plan->grid : TD_GRID_NONE) {
     case TD_GRID_NONE:
         return "between the layouts before and after there is no other";
     case TD_GRID_ASKED:
@@ -337,7 +332,7 @@ bool explain_fft_grids(struct explain_fft *x)
     uint32_t nodes = x->group.slots, most = x->asked.fft.dimensions - 1;
     uint64_t pairs = (uint64_t)nodes * nodes;
     bool good = true;
-    x->chosen = grid_of(x->plan->stages);
+    x->chosen = grid_of(x->plan->transform_plan);
     snprintf(x->reason, sizeof x->reason, "%s", why_chosen(x));
     if (!x->chosen.factors)
         return true;

@@ -206,7 +206,7 @@ static unsigned most_rows(const struct td_transform_plan *s)
 bool explain_fft_plot(const void *me, FILE *f)
 {
     const struct explain_fft *x = me;
-    const struct td_transform_plan *stages = x->plan->stages;
+    const struct td_transform_plan *stages = x->plan->transform_plan;
     struct sheet s = {.x = x, .f = f};
     char shape[64];
     unsigned panel = 0, row = 0;

@@ -66,7 +66,7 @@ static void print_kinds(const struct td_fft *f)
 static void print_head(const struct explain_fft *x)
 {
     char shape[64], sizes[NAMES], packet[32], all[32], scratch[32], place[80];
-    const struct td_transform_plan *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->transform_plan;
     const struct td_layout *before = &x->plan->from;
     const uint64_t element = x->plan->element[0];
     uint64_t elements = 1;
@@ -125,7 +125,7 @@ static void print_pass(const struct explain_fft *x, const struct explain_pass *e
     char size[32], operations[32];
     const struct td_pass *p = e->pass;
     td_quantity_print(e->bytes, size, sizeof size);
-    if (td_tangle_is(p))
+    if (td_real_split_is(p))
         printf(
             "%s: between the spectra of %llu real numbers and of these in pairs: %llu point%s, %s",
             fft_pass_name(p->kind), (unsigned long long)p->length, (unsigned long long)e->lines,
@@ -167,7 +167,7 @@ static bool chases(const struct td_transform_plan *s, const struct td_array_move
 
 static void print_chunks(const struct explain_fft *x, const struct td_array_move *m)
 {
-    const struct td_transform_plan *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->transform_plan;
     const char *next = next_pass(s, m) ? "the next transform begins" : "it ends";
     if (x->rows)
         return;
@@ -288,8 +288,9 @@ static void print_totals(const struct explain_fft *x)
 void explain_fft_print(const struct explain_fft *x)
 {
     char text[TEXT];
-    const struct td_transform_plan *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->transform_plan;
     print_head(x);
+    explain_candidates_print(&x->candidates);
     print_grids(x);
     printf("\nStages, from %s\n", explain_array_text(&s->array[0], text, sizeof text));
     for (unsigned i = 0; i < s->phases; i++) {
@@ -366,7 +367,7 @@ static json_t *move_json(const struct explain_fft *x, const struct explain_move 
         (json_int_t)e->traffic.sent.bytes, "messages", (json_int_t)e->traffic.sent.messages,
         "packets", (json_int_t)e->traffic.sent.packets, "stays", (json_int_t)e->stays, "hops_max",
         (int)e->traffic.hops_max, "chunks", (json_int_t)m->chunks, "next_begins_with_first_chunk",
-        chases(x->plan->stages, m), "byte_hops", hops, "from", array_json(m->from), "to",
+        chases(x->plan->transform_plan, m), "byte_hops", hops, "from", array_json(m->from), "to",
         array_json(m->to), "sends", explain_way_json(&x->machine, &x->program, &e->traffic.sent));
     json_object_set_new(o, "receives",
                         explain_way_json(&x->machine, &x->program, &e->traffic.received));
@@ -388,7 +389,7 @@ static json_t *move_json(const struct explain_fft *x, const struct explain_move 
 void explain_fft_json(const struct explain_fft *x)
 {
     char shape[64], sizes[NAMES];
-    const struct td_transform_plan *s = x->plan->stages;
+    const struct td_transform_plan *s = x->plan->transform_plan;
     struct explain_fft_totals t = explain_fft_total(x);
     json_t *stages = json_array(), *kinds = json_array();
     for (unsigned i = 0; i < s->phases; i++)
@@ -406,6 +407,7 @@ void explain_fft_json(const struct explain_fft *x)
         explain_coordinates(&x->machine.topology, x->machine.node), "reason", x->reason, "grid",
         grid_json(&x->chosen), "scratch_bytes", (json_int_t)s->scratch_bytes, "grids",
         grids_json(x));
+    json_object_set_new(all, "candidates", explain_candidates_json(&x->candidates));
     json_object_set_new(all, "stages", stages);
     json_object_set_new(all, "totals",
                         json_pack("{s:o s:o s:o s:f s:f s:o s:o}", "t_min_slots",

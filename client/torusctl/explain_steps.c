@@ -39,12 +39,12 @@ struct explain_plan explain_plan_of(const struct td_program *p, enum td_alltoall
     if (method == TD_ALLTOALL_RANDOM)
         x.rounds = p->family[family_at(p, TD_SEND, 0)].count / others;
     if (method == TD_ALLTOALL_TWO_PHASE || method == TD_ALLTOALL_PHASED)
-        x.rounds = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
+        x.rounds = (uint64_t)td_relay_of(p)->segments;
     if (method == TD_ALLTOALL_TWO_PHASE)
         x.phases = 2;
     if (method == TD_ALLTOALL_PHASED) {
         x.phases = x.grid.shape.dimensions;
-        x.parts = (uint32_t)p->parameter[TD_RELAY_PARTS];
+        x.parts = (uint32_t)td_relay_of(p)->parts;
     }
     return x;
 }
@@ -74,7 +74,7 @@ static void send_at(const struct explain_plan *x, unsigned family, uint64_t inde
     const struct td_program *p = x->program;
     uint64_t packet = p->tuning.packet_bytes;
     struct td_step step;
-    p->method->expand(p, family, index, &step);
+    p->step_at(p, family, index, &step);
     e.bytes = (uint64_t)td_step_bytes(&step);
     if (e.bytes == 0)
         return;
@@ -90,7 +90,7 @@ static void barrier_at(const struct explain_plan *x, unsigned family, uint64_t i
 {
     const struct td_program *p = x->program;
     struct td_step step;
-    p->method->expand(p, family, index, &step);
+    p->step_at(p, family, index, &step);
     e.barrier = true;
     e.among = step.among;
     if (e.among.count > 1)

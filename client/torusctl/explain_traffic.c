@@ -71,7 +71,7 @@ bool explain_traffic_among(const struct td_program *p, unsigned first, unsigned 
         bool moves = kind == TD_SEND || kind == TD_RECV;
         for (uint64_t i = 0; (moves || kind == TD_SYNC) && i < p->family[f].count; i++) {
             struct td_step step = {0};
-            p->method->expand(p, f, i, &step);
+            p->step_at(p, f, i, &step);
             uint64_t bytes = moves ? (uint64_t)td_step_bytes(&step) : 0;
             traffic->barriers += kind == TD_SYNC && step.among.count > 1;
             if (bytes == 0)
@@ -106,7 +106,7 @@ void explain_load(const struct td_program *p, uint64_t *load2)
     for (unsigned f = 0; f < p->families; f++)
         for (uint64_t i = 0; p->family[f].kind == TD_SEND && i < p->family[f].count; i++) {
             struct td_step step = {0};
-            p->method->expand(p, f, i, &step);
+            p->step_at(p, f, i, &step);
             uint64_t bytes = (uint64_t)td_step_bytes(&step);
             if (bytes)
                 explain_pass(p->topology, p->group->node[p->slot], step.peer, step.sign, bytes,

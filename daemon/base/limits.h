@@ -34,7 +34,6 @@ enum {
     TD_FAMILIES_MAX = 64,          /* step families of a program */
     TD_DEPENDENCIES_MAX = 6,       /* dependencies of a family: one per dimension */
     TD_LEVELS_MAX = 5,             /* loop levels of a slice */
-    TD_PARAMETERS_MAX = 24,        /* parameters that a method stores in its program */
 
     TD_ACTIONS_MAX = 256,     /* actions of one step of the core */
     TD_OPERATIONS_MAX = 4096, /* operations on record at a node */

@@ -42,24 +42,12 @@ void td_grid_of(const struct td_group *g, const struct td_topology *t, struct td
     shape->wrap[0] = true;
 }
 
-void td_grid_keep(struct td_program *p, unsigned at, const struct td_grid *grid)
+bool td_grid_is_torus(const struct td_grid *grid)
 {
-    const struct td_topology *shape = &grid->shape;
-    p->parameter[at] = shape->dimensions * 2 + grid->box;
-    for (uint32_t d = 0; d < shape->dimensions; d++)
-        p->parameter[at + 1 + d] = (int64_t)shape->size[d] * 2 + shape->wrap[d];
-}
-
-struct td_grid td_grid_kept(const struct td_program *p, unsigned at)
-{
-    struct td_grid grid = {.box = p->parameter[at] % 2};
-    grid.shape.nodes = p->group->slots;
-    grid.shape.dimensions = (uint32_t)(p->parameter[at] / 2);
-    for (uint32_t d = 0; d < grid.shape.dimensions; d++) {
-        grid.shape.size[d] = (uint32_t)(p->parameter[at + 1 + d] / 2);
-        grid.shape.wrap[d] = p->parameter[at + 1 + d] % 2;
-    }
-    return grid;
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++)
+        if (!grid->shape.wrap[d] || !grid->box || grid->shape.size[d] < 2)
+            return false;
+    return true;
 }
 
 static uint32_t stride_of(const struct td_grid *grid, uint32_t dimension)

@@ -19,13 +19,10 @@ struct td_grid {
     bool box;                 /* hops of the grid are hops of the machine */
 };
 
-enum { TD_GRID_PARAMETERS = 1 + TD_DIMENSIONS_MAX };
-
 void td_grid_of(const struct td_group *g, const struct td_topology *t, struct td_grid *grid);
-/* td_grid_keep stores the grid in TD_GRID_PARAMETERS parameters of a program from `at` on, which
- * td_grid_kept reads. */
-void td_grid_keep(struct td_program *p, unsigned at, const struct td_grid *grid);
-struct td_grid td_grid_kept(const struct td_program *p, unsigned at);
+/* td_grid_is_torus returns true if the grid is a box of the machine, and each of its rings a ring of
+ * at least two nodes there. */
+bool td_grid_is_torus(const struct td_grid *grid);
 
 /* td_grid_hops returns the highest hop count of a dimension. */
 uint32_t td_grid_hops(const struct td_grid *grid, uint32_t dimension);

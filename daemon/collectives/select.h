@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select: which method serves a call. Reads only what is the same on every node. */
+/* select: the choice of a method: of those in the registry that apply, the cheapest. It reads only
+ * values that are the same on every node. Pure: no I/O, clock, or globals. */
 #ifndef TD_COLLECTIVES_SELECT_H
 #define TD_COLLECTIVES_SELECT_H
 
-#include "model/plan.h"
-#include "model/program.h"
-#include "collectives/redist/redist_schedule.h"
+#include "registry.h"
 
-/* td_select_compile is the td_compile_fn of both drivers. Of an all-to-all, the program's tuning
- * names the method it is by, never AUTO. */
+/* td_select_compile is the td_compile_fn of both drivers. A call that executes a plan goes by the
+ * plan's method. */
 td_compile_fn td_select_compile;
-/* td_select_planner makes what the programs of plans need, for both drivers. */
+/* td_select_planner is the planner of both drivers. */
 extern const struct td_planner td_select_planner;
-/* td_select_rows: whether a plan is executed by the program for rows and columns, which keeps
- * nothing: among a few nodes of the direct fabric. Among 8 the moves of any array took 0.65 to 0.85
- * of its time, and on a torus they use the links better. */
-bool td_select_rows(const struct td_plan_input *in);
-/* td_select_schedule returns the schedule of a redistribution whose stages have been made. */
-const struct td_schedule *td_select_schedule(const struct td_plan *plan);
-/* td_select_explain writes the method that td_select_compile takes and the reason, in a sentence;
- * returns its length. */
-int td_select_explain(const struct td_compile_input *input, char *text, size_t size);
-/* td_alltoall_name returns e.g. "two-phase", as it is asked for. */
+/* td_select_method returns the cheapest method that applies; a method that was asked for comes
+ * before all others. */
+const struct td_method *td_select_method(struct td_query *q);
+
+/* struct td_candidate: a method that serves calls of the kind. */
+struct td_candidate {
+    const struct td_method *method;
+    bool applies, chosen;
+    uint64_t cost;      /* if it applies: td_method_cost */
+    const char *reason; /* why it was chosen or not: a clause, static */
+};
+/* td_select_candidates writes all methods that serve calls of the kind, the chosen one first, and
+ * then those that apply, the cheapest first. Returns how many. */
+unsigned td_select_candidates(const struct td_compile_input *in,
+                              struct td_candidate candidate[TD_METHODS_MAX]);
+/* td_select_explain writes the method of a call and the reason, in a sentence; returns the length. */
+int td_select_explain(const struct td_compile_input *in, char *text, size_t size);
+/* td_alltoall_name returns the name of a value of the setting `alltoall`, e.g. "two-phase". */
 const char *td_alltoall_name(enum td_alltoall method);
 
 #endif

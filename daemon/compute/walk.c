@@ -11,7 +11,7 @@
 static const struct td_part *pair(const struct td_walk *w, uint32_t *local)
 {
     const struct td_slice *s = w->slice;
-    return td_counts_pair(s->parts, s->space == TD_SPACE_DESTINATION, s->slot, w->pair, local);
+    return td_counts_pair(s->counts, s->space == TD_SPACE_DESTINATION, s->slot, w->pair, local);
 }
 
 /* next_pair advances to a pair that has bytes left. */
@@ -97,7 +97,7 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
         w->over = td_overlap_left(&w->cursor) == 0;
         return;
     }
-    if (slice->parts) {
+    if (slice->counts) {
         start_unit(w, (uint64_t)slice->offset + skip, bytes - skip);
         return;
     }
@@ -115,14 +115,14 @@ int64_t td_walk_left(const struct td_walk *w)
         return 0;
     if (w->slice->overlap)
         return (int64_t)td_overlap_left(&w->cursor);
-    return w->slice->parts ? unit_left(w) : w->slice->run - w->used;
+    return w->slice->counts ? unit_left(w) : w->slice->run - w->used;
 }
 
 uint32_t td_walk_rank(const struct td_walk *w)
 {
     const struct td_slice *s = w->slice;
     uint32_t local = 0;
-    if (s->parts) {
+    if (s->counts) {
         (void)pair(w, &local);
         return local;
     }
@@ -150,7 +150,7 @@ uint8_t *td_walk_piece(struct td_walk *w, int64_t most, int64_t *bytes)
 {
     if (w->over)
         return NULL;
-    if (w->slice->parts)
+    if (w->slice->counts)
         return unit_piece(w, most, bytes);
     if (w->slice->overlap)
         return overlap_piece(w, most, bytes);

@@ -73,7 +73,7 @@ struct td_slice td_counts_slice(const struct td_counts *counts, bool destination
 {
     struct td_slice s = td_slice_at(destination ? TD_SPACE_DESTINATION : TD_SPACE_SOURCE, 0,
                                     (int64_t)begin, (int64_t)bytes);
-    s.parts = counts;
+    s.counts = counts;
     s.slot = slot;
     return s;
 }

@@ -334,8 +334,8 @@ void td_plan_free(struct td_plan *plan, struct td_arena *arena, const struct td_
 {
     if (!plan || --plan->users > 0)
         return;
-    if (plan->stages)
-        planner->free(plan->stages, arena);
+    if (plan->transform_plan)
+        planner->free(plan->transform_plan, arena);
     td_layout_free(&plan->from, arena);
     td_layout_free(&plan->to, arena);
     td_arena_free(arena, plan);

@@ -3,9 +3,9 @@
  * from one layout to another.
  *
  * All ranks describe the same plan; its digest is what the gate compares. What a method wants to
- * keep for its programs (who has what for whom, in which step) hangs on the plan as `stages`, which
- * the driver's planner makes once, when all have agreed.
- * Owns: the layouts and stages, in the arena. Pure: no I/O, clock, or globals. */
+ * keep for its programs (who has what for whom, in which step) is the plan's transform plan. The
+ * driver's planner chooses the method and makes the transform plan once, when all have agreed.
+ * Owns: the layouts and the transform plan, in the arena. Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_PLAN_H
 #define TD_MODEL_PLAN_H
 
@@ -14,6 +14,7 @@
 #include "layout.h"
 
 struct td_group;
+struct td_method;
 struct td_transform_plan;
 struct td_topology;
 struct td_tuning;
@@ -66,26 +67,26 @@ struct td_plan {
     uint64_t element[2];       /* bytes, before and after */
     uint64_t digest;
     bool rows; /* FFT: complex, of two axes, in rows before and after: with a program of its own */
-    struct td_transform_plan *stages;    /* NULL: its method keeps nothing */
+    const struct td_method *method;           /* of its executions; the planner chooses it */
+    struct td_transform_plan *transform_plan; /* NULL: the method keeps nothing */
     uint32_t holders;                    /* local ranks that have not freed it, */
     uint8_t held[TD_NODE_RANKS_MAX / 8]; /* a bit each */
     uint32_t users; /* operations, and the list of plans: freed with the last */
 };
 
-/* struct td_plan_input: what stages are made from: the same on every node but for `slot`. */
+/* struct td_plan_input: a plan and its surroundings: the same on every node but for `slot`. */
 struct td_plan_input {
-    const struct td_plan *plan;
+    struct td_plan *plan;
     const struct td_group *group;
     uint32_t slot;
     const struct td_topology *topology;
     const struct td_tuning *tuning;
 };
-/* struct td_planner: the driver hands it to the core. `make` sets *stages, NULL where none are
- * needed; false: no memory. */
+/* struct td_planner: the driver hands it to the core. `make` chooses the plan's method and sets
+ * its transform plan; it returns false when the arena is full. */
 struct td_planner {
-    bool (*make)(const struct td_plan_input *input, struct td_arena *arena,
-                 struct td_transform_plan **stages);
-    void (*free)(struct td_transform_plan *stages, struct td_arena *arena);
+    bool (*make)(const struct td_plan_input *input, struct td_arena *arena);
+    void (*free)(struct td_transform_plan *transform_plan, struct td_arena *arena);
 };
 
 /* td_plan_make reads a description for a group of `ranks`. NULL: *error, and why in text. */

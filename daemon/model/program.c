@@ -75,7 +75,7 @@ static int print_slice(const struct td_slice *s, char *text, size_t size)
     long long bytes = td_slice_bytes(s), offset = s->offset;
     if (s->space == TD_SPACE_SCRATCH)
         return snprintf(text, size, "%lld bytes of scratch at %lld", bytes, offset);
-    if (s->parts)
+    if (s->counts)
         return snprintf(text, size, "%lld bytes, from %lld on, of the ranks' %s slot %u", bytes,
                         offset, s->space == TD_SPACE_SOURCE ? "sources for" : "destinations from",
                         s->slot);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program: what one node does in one collective, as a short list of step families.
  *
- * A family is `count` steps of one kind. Its steps are not stored: the method that compiled the
- * program computes step i when it is asked (`expand`), so the program of an all-to-all among
- * thousands of nodes is some kilobytes. Dependencies are counters: step i of a family may
- * start when the first need(i) steps of another family are done.
+ * A family is `count` steps of one kind. Steps are not stored: `step_at` computes step i of a family
+ * on request, so the program of an all-to-all among thousands of nodes takes some kilobytes.
+ * Dependencies are counters: step i of a family may start when the first need(i) steps of another
+ * family are done.
  *
- * Owns: nothing but its own numbers. Borrows: the group it was compiled for.
- * Invariant: expand is a pure function of (program, family, index).
+ * Owns: its own numbers. Borrows: the group it was compiled for.
+ * Invariant: step_at is a pure function of (program, family, index).
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_PROGRAM_H
 #define TD_MODEL_PROGRAM_H
@@ -21,10 +21,10 @@
 #include "overlap.h"
 
 struct td_group;
-struct td_move_relay;
 struct td_counts;
+struct td_method;
 struct td_plan;
-struct td_transform_plan;
+struct td_relay_units;
 struct td_topology;
 struct td_tree;
 
@@ -52,7 +52,7 @@ struct td_slice {
     uint8_t levels;
     uint32_t rank; /* local rank the slice starts in; 0 in scratch */
     /* not NULL: bytes [offset, offset + run) of the unit for, or from, `slot`; no levels */
-    const struct td_counts *parts;
+    const struct td_counts *counts;
     uint32_t slot;
     /* not NULL: bytes [offset, offset + run) of what owner pair[0] has for pair[1] in a range, as
      * they lie in the array of pair[side], which begins at `base`; no levels (overlap.h) */
@@ -66,15 +66,15 @@ struct td_slice {
     struct td_level level[TD_LEVELS_MAX];
 };
 
-/* td_slice_set makes a slice without levels; what only parts or an overlap have is left as it is.
- */
+/* td_slice_set makes a slice without levels; it leaves the fields of units and overlaps
+ * as they are. */
 static inline void td_slice_set(struct td_slice *s, enum td_space space, uint32_t rank,
                                 int64_t offset, int64_t bytes)
 {
     s->space = (uint8_t)space;
     s->levels = 0;
     s->rank = rank;
-    s->parts = NULL;
+    s->counts = NULL;
     s->overlap = NULL;
     s->offset = offset;
     s->run = bytes;
@@ -247,7 +247,7 @@ struct td_tuning {
     uint8_t fabric;        /* enum td_fabric_kind */
     uint8_t alltoall;      /* enum td_alltoall; AUTO: by predicted cost */
     uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
-    uint8_t spread;        /* enum td_rooted_tree */
+    uint8_t rooted_tree;   /* enum td_rooted_tree */
     uint8_t rings;         /* enum td_rings; AUTO: by predicted cost */
     bool flood;            /* short operations on a torus do without the tree */
     uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
@@ -272,14 +272,15 @@ struct td_survey {
     uint64_t difference, by_sender, by_receiver, by_pair;
 };
 
-/* struct td_method: one algorithm. Static and constant. */
-struct td_method {
-    const char *name;
-    void (*expand)(const struct td_program *, unsigned family, uint64_t index, struct td_step *);
-};
+/* td_step_fn writes step `index` of a family of the program. */
+typedef void td_step_fn(const struct td_program *program, unsigned family, uint64_t index,
+                        struct td_step *step);
+
+enum { TD_PARAMETERS_BYTES = 192 };
 
 struct td_program {
-    const struct td_method *method;
+    const struct td_method *method; /* collectives/method.h */
+    td_step_fn *step_at;            /* the method's */
     const struct td_group *group;
     const struct td_topology *topology;
     struct td_tuning tuning;
@@ -298,15 +299,16 @@ struct td_program {
         uint32_t size, stride;
     } ring[TD_DIMENSIONS_MAX];
     uint32_t rings;
-    const struct td_counts *parts;     /* of a call with parts, else NULL */
-    const struct td_move_relay *relay; /* of an all-to-all that is a plan's move, else NULL */
-    struct td_survey survey;           /* of the sizes of either */
-    bool wants_survey;                 /* this is no program yet: compile again with the survey */
+    const struct td_counts *counts;     /* of a call whose counts differ by rank, else NULL */
+    const struct td_relay_units *units; /* of an all-to-all that is a plan's move, else NULL */
+    struct td_survey survey;            /* of the sizes of either */
+    bool survey_pending;                /* compile again when the survey is known */
     int64_t scratch_bytes;
     bool whole; /* every RECV has bytes: none is done from the start */
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];
-    int64_t parameter[TD_PARAMETERS_MAX]; /* the method's own */
+    /* the method's own, by name in its file (TD_PARAMETERS of collectives/method.h) */
+    _Alignas(int64_t) unsigned char parameters[TD_PARAMETERS_BYTES];
 };
 
 /* struct td_compile_input: what a program is compiled from: the same on every node but for `slot`.
@@ -320,7 +322,7 @@ struct td_compile_input {
                                    go along it */
     uint32_t slot;
     const struct td_topology *topology;
-    const struct td_counts *parts;  /* of a call with parts, else NULL */
+    const struct td_counts *counts; /* of a call whose counts differ by rank, else NULL */
     const struct td_survey *survey; /* NULL: not known yet */
     const struct td_tuning *tuning;
 };

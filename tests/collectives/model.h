@@ -44,7 +44,7 @@ struct model {
     uint32_t base[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX]; /* a family's first instance */
     uint32_t steps;
     struct instance *instance;
-    struct td_counts *parts; /* [slots]; NULL: a call without */
+    struct td_counts *counts; /* [slots]; NULL: a call without */
     uint64_t (*need)[2];     /* [size] with parts: bytes of source and destination */
     int64_t element;         /* bytes; of calls that only move, and may cut numbers, 1 */
     uint64_t count;          /* the call's, in those */

@@ -73,7 +73,7 @@ static struct td_part part_of(const struct model *m, uint32_t rank, bool destina
 {
     uint32_t slot = 0, local = 0;
     td_group_locate(&m->group, rank, &slot, &local);
-    const struct td_counts *p = &m->parts[slot];
+    const struct td_counts *p = &m->counts[slot];
     struct td_part part = p->part[((size_t)destination * p->ranks + local) * m->group.size + other];
     return (struct td_part){part.at / (uint64_t)m->element, part.bytes / (uint64_t)m->element};
 }
@@ -97,9 +97,9 @@ static void fill_source(const struct model *m, uint32_t rank, struct tag *source
     uint64_t elements = 0, other = 0;
     promise_sizes(m, rank, &elements, &other);
     memset(source, 0xff, elements * sizeof *source);
-    if (m->parts)
+    if (m->counts)
         fill_parts(m, rank, source);
-    for (uint64_t i = 0; !m->parts && i < elements; i++)
+    for (uint64_t i = 0; !m->counts && i < elements; i++)
         source[i] = first(m, rank, i);
 }
 
@@ -281,9 +281,9 @@ void promise_verify(struct model *m)
         uint64_t source = 0, destination = 0;
         promise_sizes(m, r, &source, &destination);
         bool unspecified = m->c->call.kind == TD_KIND_EXSCAN && r == 0;
-        for (uint64_t i = 0; i < destination && !m->parts; i++)
+        for (uint64_t i = 0; i < destination && !m->counts; i++)
             m->want[i] = unspecified ? destination_of(m, r)[i] : last(m, r, i);
-        if (m->parts)
+        if (m->counts)
             last_parts(m, r, destination, m->want);
         compare(m, r, destination_of(m, r), m->want, destination, "the destination");
         if (m->in_place && destination)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/registry.h"
 #include "model/layout.h"
 #include "model.h"
 
@@ -87,11 +88,11 @@ static bool next_part(struct cursor *k, struct model *m, uint32_t *memory, uint6
                       uint64_t *count)
 {
     const struct td_slice *s = &k->slice;
-    const struct td_counts *parts = &m->parts[k->slot];
+    const struct td_counts *parts = &m->counts[k->slot];
     bool destination = s->space == TD_SPACE_DESTINATION;
     const struct td_part *part = NULL;
     uint32_t local = 0;
-    if (s->parts != parts || s->levels || s->space == TD_SPACE_SCRATCH || s->slot >= m->group.slots)
+    if (s->counts != parts || s->levels || s->space == TD_SPACE_SCRATCH || s->slot >= m->group.slots)
         model_fail(m, "not this node's parts: %s", model_describe(m, k->step));
     for (;; k->skip -= part->bytes, k->pair++) {
         if (k->pair >= td_counts_pairs(parts, s->slot))
@@ -120,7 +121,7 @@ bool cursor_next(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *
 {
     if (k->over)
         return false;
-    if (k->slice.parts)
+    if (k->slice.counts)
         return next_part(k, m, memory, begin, count);
     const struct td_slice *s = &k->slice;
     int64_t offset = s->offset, rank = s->rank;
@@ -200,10 +201,10 @@ static void take_parts(struct model *m)
 {
     const struct symbolic_case *c = m->c;
     const uint64_t *count[2] = {c->from_count, c->to_count}, *at[2] = {c->from_at, c->to_at};
-    m->parts = model_obtain(m, m->group.slots, sizeof *m->parts);
+    m->counts = model_obtain(m, m->group.slots, sizeof *m->counts);
     m->need = model_obtain(m, c->size, sizeof *m->need);
     for (uint32_t s = 0; s < m->group.slots; s++)
-        if (!td_counts_build(&m->parts[s], m->arena, &m->group, s))
+        if (!td_counts_build(&m->counts[s], m->arena, &m->group, s))
             model_fail(m, "no memory for the parts");
     for (uint32_t r = 0; r < c->size; r++)
         for (int side = 0; side < 2; side++) {
@@ -212,7 +213,7 @@ static void take_parts(struct model *m)
             const struct td_rank_counts counts = {count[side] + (size_t)r * c->size,
                                                   at[side] ? at[side] + (size_t)r * c->size : NULL,
                                                   c->size, at[side] ? c->size : 0};
-            const char *wrong = td_counts_set(&m->parts[slot], local, side, &counts,
+            const char *wrong = td_counts_set(&m->counts[slot], local, side, &counts,
                                               td_type_bytes(c->call.type), &m->need[r][side]);
             if (wrong)
                 model_fail(m, "rank %u: %s", r, wrong);
@@ -224,6 +225,7 @@ static void compile_with(struct model *m, const struct td_survey *survey)
     const struct symbolic_case *c = m->c;
     m->plan.fft = c->fft;
     m->plan.rows = true;
+    m->plan.method = &td_method_fft_rows;
     for (uint32_t s = 0; s < m->group.slots; s++) {
         const struct td_compile_input input = {.call = &c->call,
                                                .plan = &m->plan,
@@ -232,14 +234,14 @@ static void compile_with(struct model *m, const struct td_survey *survey)
                                                .tree = m->tree.slots ? &m->tree : NULL,
                                                .slot = s,
                                                .topology = &c->topology,
-                                               .parts = m->parts ? &m->parts[s] : NULL,
+                                               .counts = m->counts ? &m->counts[s] : NULL,
                                                .survey = survey,
                                                .tuning = &c->tuning};
         c->compile(&input, &m->program[s]);
     }
     for (uint32_t s = 0; s < m->group.slots; s++)
-        if (m->program[s].wants_survey != m->program[0].wants_survey ||
-            (survey && m->program[s].wants_survey))
+        if (m->program[s].survey_pending != m->program[0].survey_pending ||
+            (survey && m->program[s].survey_pending))
             model_fail(m, "node %u wants another survey than others", m->group.node[s]);
 }
 
@@ -248,15 +250,15 @@ static void compile(struct model *m)
 {
     struct td_survey survey = {0};
     compile_with(m, NULL);
-    for (uint32_t s = 0; m->parts && s < m->group.slots; s++) {
+    for (uint32_t s = 0; m->counts && s < m->group.slots; s++) {
         struct td_survey own = {0};
-        td_survey_collect(&own, &m->parts[s]);
+        td_survey_collect(&own, &m->counts[s]);
         td_survey_merge(&survey, &own);
     }
-    if (m->parts &&
+    if (m->counts &&
         !td_survey_agrees(&survey, &(bool){0}, &(uint32_t){0}, &(uint32_t){0}, &(int64_t){0}))
         model_fail(m, "the case's counts do not agree");
-    if (m->program[0].wants_survey)
+    if (m->program[0].survey_pending)
         compile_with(m, &survey);
 }
 
@@ -281,7 +283,7 @@ static void expand(struct model *m)
             for (uint64_t i = 0; i < m->program[s].family[f].count; i++) {
                 struct instance *n = &m->instance[m->base[s][f] + i];
                 *n = (struct instance){.slot = s, .family = f, .index = i, .partner = NO_STEP};
-                m->program[s].method->expand(&m->program[s], f, i, &n->step);
+                m->program[s].step_at(&m->program[s], f, i, &n->step);
                 if (n->step.kind != m->program[s].family[f].kind)
                     model_fail(m, "a step is not of its family's kind");
                 n->elements = td_step_bytes(&n->step) / m->element;

@@ -134,7 +134,7 @@ static void add_up(enum td_alltoall method, unsigned parts)
             memset(m.taken, 0, sizeof m.taken);
             for (uint32_t n = 0; n < nodes; n++) {
                 struct td_step step;
-                program[n].method->expand(&program[n], f, i, &step);
+                program[n].step_at(&program[n], f, i, &step);
                 if (td_step_bytes(&step) == 0)
                     continue;
                 travel(rank_node[n], &step, method == TD_ALLTOALL_PHASED);

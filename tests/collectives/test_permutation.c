@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collectives/collectives.h"
+#include "collectives/permutation.h"
 
 static void permutation_visits_each_place_once_and_depends_on_the_seed(void **state)
 {

@@ -304,12 +304,12 @@ static void a_missing_dependency_is_found(void **unused)
 /* A method that is wrong in one step; which wrong is chosen by `fault`. */
 enum fault { NO_PEER, SHORT_SEND, OUTSIDE, WRONG_ELEMENT, FAULTS };
 static enum fault fault;
-static const struct td_method *right;
+static td_step_fn *right;
 
-static void expand_wrongly(const struct td_program *p, unsigned family, uint64_t index,
-                           struct td_step *step)
+static void step_wrongly(const struct td_program *p, unsigned family, uint64_t index,
+                         struct td_step *step)
 {
-    right->expand(p, family, index, step);
+    right(p, family, index, step);
     if (step->kind != TD_SEND || p->slot != 0 || index != 0)
         return;
     if (fault == NO_PEER)
@@ -324,10 +324,9 @@ static void expand_wrongly(const struct td_program *p, unsigned family, uint64_t
 
 static void compile_wrongly(const struct td_compile_input *input, struct td_program *p)
 {
-    static const struct td_method wrong = {"wrong", expand_wrongly};
     td_select_compile(input, p);
-    right = p->method;
-    p->method = &wrong;
+    right = p->step_at;
+    p->step_at = step_wrongly;
 }
 
 static void a_wrong_step_is_found(void **unused)
@@ -347,7 +346,7 @@ static void a_wrong_step_is_found(void **unused)
 }
 
 /* in_a_ring makes each node wait for its predecessor before it sends. */
-static void expand_ring(const struct td_program *p, unsigned family, uint64_t index,
+static void ring_step(const struct td_program *p, unsigned family, uint64_t index,
                         struct td_step *step)
 {
     (void)index;
@@ -365,8 +364,9 @@ static void expand_ring(const struct td_program *p, unsigned family, uint64_t in
 
 static void compile_ring(const struct td_compile_input *input, struct td_program *p)
 {
-    static const struct td_method ring = {"ring", expand_ring};
+    static const struct td_method ring = {.name = "ring", .step_at = ring_step};
     *p = (struct td_program){.method = &ring,
+                             .step_at = ring_step,
                              .group = input->group,
                              .slot = input->slot,
                              .call = *input->call,

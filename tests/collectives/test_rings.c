@@ -262,7 +262,7 @@ static void no_two_trees_share_a_link(void **unused)
             for (unsigned f = 0; f < p.families; f++)
                 for (uint64_t i = 0; p.family[f].kind == TD_SEND && i < p.family[f].count; i++) {
                     struct td_step step;
-                    p.method->expand(&p, f, i, &step);
+                    p.step_at(&p, f, i, &step);
                     assert_int_equal(td_topology_distance(&w.topology, slot, step.peer), 1);
                     load[slot][step.peer][step.sign < 0] += (uint64_t)td_step_bytes(&step);
                     total += (uint64_t)td_step_bytes(&step);

@@ -56,7 +56,7 @@ static void check(const struct gaps *g, struct symbolic_case c, struct symbolic_
         td_topology_print(&g->topology, shape, sizeof shape);
         td_call_print(&c.call, call, sizeof call);
         fail_msg("%s from %u on %s, %u ranks, spread %d: %s", call, c.call.root, shape, g->size,
-                 c.tuning.spread, wrong);
+                 c.tuning.rooted_tree, wrong);
     }
 }
 
@@ -100,7 +100,7 @@ static void rooted_calls(enum td_kind kind, enum td_rooted_tree spread)
             place_gaps(&g, machines[m].shape, machines[m].who, seed, 1 + (uint32_t)(seed % 3));
             uint64_t count = counts[groups_draw(7)];
             struct symbolic_case c = make(kind, count);
-            c.tuning.spread = (uint8_t)spread;
+            c.tuning.rooted_tree = (uint8_t)spread;
             for (uint32_t root = 0; root < g.size; root++) {
                 if (!long_run && root > 1 && root + 1 < g.size)
                     continue;
@@ -144,7 +144,7 @@ static void reduce_keeps_no_more_of_a_longer_vector(void **unused)
         place_gaps(&g, "4x4", "random:0.6", 3, 1);
         struct symbolic_case c = make(TD_KIND_REDUCE, longer ? 4000 : 1000);
         c.tuning.packet_bytes = 64;
-        c.tuning.spread = TD_ROOTED_TREE_PLANES;
+        c.tuning.rooted_tree = TD_ROOTED_TREE_PLANES;
         check(&g, c, &stats);
         for (uint32_t s = 0; s < stats.slots; s++)
             scratch[longer] += stats.scratch[s];

@@ -227,7 +227,7 @@ static void assert_in_buffer_of(const struct unit *u, uint32_t rank, size_t wher
     uint8_t *const *base = u->slice.space == TD_SPACE_SOURCE ? b->source : b->destination;
     const uint8_t *byte = u->node->memory + where;
     assert_true(base[rank] && base[rank] <= byte);
-    for (uint32_t i = 0; i < u->slice.parts->ranks; i++)
+    for (uint32_t i = 0; i < u->slice.counts->ranks; i++)
         assert_false(base[i] > base[rank] && base[i] <= byte);
 }
 

@@ -57,8 +57,8 @@ static uint32_t shifted(const struct td_topology *t, uint32_t node, uint32_t s, 
 enum { RECV, SEND, SYNC };
 
 /* expand: step i is shift i + 1. */
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
+                    struct td_step *step)
 {
     int64_t bytes = (int64_t)p->call.count;
     *step = (struct td_step){.kind = p->family[family].kind};
@@ -77,7 +77,7 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-static const struct td_method method = {"shifts", expand};
+static const struct td_method method = {.name = "shifts", .step_at = step_at};
 
 td_compile_fn __wrap_td_select_compile;
 
@@ -85,6 +85,7 @@ void __wrap_td_select_compile(const struct td_compile_input *in, struct td_progr
 {
     uint64_t shifts = in->group->slots - 1;
     *out = (struct td_program){.method = &method,
+                               .step_at = step_at,
                                .group = in->group,
                                .topology = in->topology,
                                .tuning = *in->tuning,

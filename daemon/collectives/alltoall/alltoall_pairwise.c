@@ -3,10 +3,14 @@
  * the number of slots is a power of two, else it sends to own + s and receives from own - s. The
  * next step begins when both are over. What the ranks of one run of this node have for those of one
  * run there is a message; every step has as many as two nodes can have, and some may be empty. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
+#include "local_blocks.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
-enum { P_RUNS }; /* of a node, the most */
+struct TD_STORED parameters {
+    uint64_t runs; /* of the node with the most */
+};
+TD_PARAMETERS(struct parameters)
 
 /* partner_at returns the slot that step s (from 1) sends to, or receives from. */
 static uint32_t partner_at(const struct td_program *p, uint64_t s, bool sends)
@@ -24,11 +28,11 @@ static const struct td_run *run_at(const struct td_group *g, uint32_t slot, uint
     return at < g->slot_run[slot + 1] ? &g->run[at] : NULL;
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     const struct td_group *g = p->group;
-    uint64_t runs = (uint64_t)p->parameter[P_RUNS], place = index % (runs * runs);
+    uint64_t runs = parameters(p)->runs, place = index % (runs * runs);
     int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
     *step = (struct td_step){.kind = p->family[family].kind};
     if (family == FAMILY_COPY) {
@@ -58,21 +62,39 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-static const struct td_method method = {"alltoall_pairwise", expand};
-
-void td_alltoall_pairwise_compile(struct td_program *p)
+static bool applies(struct td_query *q)
 {
+    if (q->program->call.count == 0)
+        return td_query_refuse(q, "no rank has anything for another");
+    return q->program->group->slots > 1 || td_query_refuse(q, "all ranks are on one node");
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     const struct td_group *g = p->group;
     uint32_t runs = 1;
     for (uint32_t slot = 0; slot < g->slots; slot++)
         if (g->slot_run[slot + 1] - g->slot_run[slot] > runs)
             runs = g->slot_run[slot + 1] - g->slot_run[slot];
     uint64_t messages = (uint64_t)runs * runs;
-    p->method = &method;
-    p->parameter[P_RUNS] = runs;
+    set(p)->runs = runs;
     td_program_add(p, TD_RECV, (g->slots - 1) * messages, "blocks from a partner");
     td_program_add(p, TD_SEND, (g->slots - 1) * messages, "blocks to one partner at a time");
     td_program_add(p, TD_COPY, td_alltoall_locals(p), "blocks of local ranks");
     td_program_need(p, FAMILY_SEND, FAMILY_RECV, messages, messages, 0);
     td_program_need(p, FAMILY_SEND, FAMILY_SEND, messages, messages, 0);
 }
+
+const struct td_method td_method_alltoall_pairwise = {
+    .name = "alltoall_pairwise",
+    .why = "a node exchanges with one partner at a time, for comparison",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL),
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ALLTOALL,
+    .values = TD_VALUE_BIT(TD_ALLTOALL_PAIRWISE),
+    .on_request = true,
+    .applies = applies,
+    .compile = compile,
+    .step_at = step_at,
+};

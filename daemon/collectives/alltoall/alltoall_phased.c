@@ -16,12 +16,16 @@
  *
  * Segments use the same buffers one after the other: FREE is a barrier along a ring after which its
  * nodes may send each other the next segment. */
-#include "collectives/grid.h"
+#include "alltoall_phased.h"
+
 #include "relay.h"
 
 enum role { RECV, SYNC, FREE, LOCAL, PACK, UNPACK, SEND, ROLES };
-enum { P_GRID = TD_RELAY_PARAMETERS };
-_Static_assert(P_GRID + TD_GRID_PARAMETERS <= TD_PARAMETERS_MAX, "all are kept");
+struct TD_STORED parameters {
+    struct td_relay relay; /* first: td_relay_of */
+    struct td_grid grid;
+};
+TD_PARAMETERS(struct parameters)
 _Static_assert(ROLES <= TD_FAMILIES_MAX / TD_DIMENSIONS_MAX, "a family of each for a dimension");
 
 /* struct move: what a dimension does in one phase of one segment. */
@@ -38,7 +42,7 @@ static struct move move_at(const struct td_program *p, const struct td_grid *gri
     uint32_t dimensions = grid->shape.dimensions;
     struct move m = {.dimension = dimension, .phase = (uint32_t)(turn % dimensions)};
     m.part = (dimension + m.phase) % dimensions;
-    m.idle = m.part >= p->parameter[TD_RELAY_PARTS];
+    m.idle = m.part >= parameters(p)->relay.parts;
     if (m.idle)
         return m;
     m.unit = td_relay_unit(p, td_relay_piece(p, turn / dimensions, m.part));
@@ -81,7 +85,7 @@ static struct td_range half(const struct td_grid *grid, const struct move *m, ui
     return sign > 0 ? (struct td_range){0, plus} : (struct td_range){plus, unit - plus};
 }
 
-static void expand_block(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+static void block_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
                          uint64_t index, struct td_step *step)
 {
     uint32_t per_turn = hops(p, grid, dimension), h = (uint32_t)(index / 2 % per_turn) + 1;
@@ -114,7 +118,7 @@ static void expand_block(const struct td_program *p, const struct td_grid *grid,
 }
 
 /* What is for a node's own coordinate stays, and moves to its place for the next phase. */
-static void expand_local(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+static void local_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
                          uint64_t turn, struct td_step *step)
 {
     struct move m = move_at(p, grid, dimension, turn);
@@ -143,7 +147,7 @@ static int64_t place(const struct td_grid *grid, uint32_t part, uint32_t slot)
     return at;
 }
 
-static void expand_sync(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
+static void sync_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
                         uint64_t index, struct td_step *step)
 {
     uint64_t per_turn = p->tuning.barriers == TD_BARRIERS_PHASE ? 1 : td_grid_hops(grid, dimension);
@@ -155,29 +159,29 @@ static void expand_sync(const struct td_program *p, const struct td_grid *grid, 
         step->among = td_grid_line(grid, p->slot, dimension);
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t of = family % grid.shape.dimensions; /* a dimension, or a part */
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
-    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    uint64_t packs = (uint64_t)parameters(p)->relay.packs;
+    uint64_t unpacks = (uint64_t)parameters(p)->relay.unpacks;
     struct td_range piece;
     uint32_t slot = 0;
     *step = (struct td_step){.kind = p->family[family].kind};
     switch ((enum role)(family / grid.shape.dimensions)) {
     case RECV:
     case SEND:
-        expand_block(p, &grid, of, index, step);
+        block_step(p, &grid, of, index, step);
         return;
     case SYNC:
-        expand_sync(p, &grid, of, index, step);
+        sync_step(p, &grid, of, index, step);
         return;
     case FREE:
         step->among = td_grid_line(&grid, p->slot, of);
         return;
     case LOCAL:
-        expand_local(p, &grid, of, index, step);
+        local_step(p, &grid, of, index, step);
         return;
     case PACK:
         piece = td_relay_piece(p, index / packs, of);
@@ -197,14 +201,12 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-static const struct td_method method = {"alltoall_phased", expand};
-
 static void add_families(struct td_program *p, const struct td_grid *grid)
 {
-    uint64_t segments = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
-    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
-    uint32_t dimensions = grid->shape.dimensions, parts = (uint32_t)p->parameter[TD_RELAY_PARTS];
+    uint64_t segments = (uint64_t)parameters(p)->relay.segments;
+    uint64_t packs = (uint64_t)parameters(p)->relay.packs;
+    uint64_t unpacks = (uint64_t)parameters(p)->relay.unpacks;
+    uint32_t dimensions = grid->shape.dimensions, parts = (uint32_t)parameters(p)->relay.parts;
     uint64_t turns = segments * dimensions;
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_RECV, turns * 2 * hops(p, grid, e), "blocks along a ring");
@@ -239,21 +241,54 @@ static void add_barriers(struct td_program *p, const struct td_grid *grid, uint3
     td_program_need(p, SEND * dimensions + e, sync, by_hop ? 2 : per_turn, 1, 0);
 }
 
-void td_alltoall_phased_compile(struct td_program *p)
+/* barrier_slots returns the slots of a barrier along a ring: in round r a message goes 2^r places. */
+static uint64_t barrier_slots(uint32_t k)
 {
-    struct td_grid grid;
-    td_grid_of(p->group, p->topology, &grid);
+    uint64_t slots = 0;
+    for (uint64_t places = 1; places < k; places *= 2)
+        slots += 1 + (places < k - places ? places : k - places);
+    return slots;
+}
+
+/* pauses returns the slots of a ring's chain of barriers, and of the last packets before each. */
+static uint64_t pauses(const struct td_grid *grid, uint32_t d)
+{
+    uint64_t most = td_grid_hops(grid, d);
+    return grid->shape.dimensions *
+           (most * barrier_slots(grid->shape.size[d]) + most * (most + 1) / 2);
+}
+
+/* td_alltoall_phased_slots: barriers come once a segment; the number of segments is estimated from
+ * above. */
+uint64_t td_alltoall_phased_slots(struct td_query *q, const struct td_alltoall_model *m)
+{
+    const struct td_program *p = q->program;
+    uint64_t most = 0, packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
+    uint64_t unit = p->tuning.relay_bytes / (p->group->slots * 7u) + 1;
+    for (uint32_t d = 0; d < q->grid.shape.dimensions; d++)
+        most = pauses(&q->grid, d) > most ? pauses(&q->grid, d) : most;
+    return m->longest_bound + most * (1 + m->packets * packet / unit);
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    struct td_alltoall_model m = td_alltoall_model_of(q);
+    return td_cost_slots(td_alltoall_phased_slots(q, &m));
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    const struct td_grid grid = *td_query_grid(q);
     uint32_t dimensions = grid.shape.dimensions, parts = p->tuning.parts;
     parts = parts && parts < dimensions ? parts : dimensions;
-    p->method = &method;
-    td_grid_keep(p, P_GRID, &grid);
-    td_relay_plan(p, parts, dimensions + 1);
-    p->parameter[TD_RELAY_PACKERS] = PACK * dimensions;
-    p->parameter[TD_RELAY_UNPACKERS] = UNPACK * dimensions;
+    set(p)->grid = grid;
+    td_relay_plan(p, &set(p)->relay, parts, dimensions + 1);
+    set(p)->relay.packers = PACK * dimensions;
+    set(p)->relay.unpackers = UNPACK * dimensions;
     add_families(p, &grid);
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
-    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
-    bool reuses = p->parameter[TD_RELAY_SEGMENTS] > 1;
+    uint64_t packs = (uint64_t)parameters(p)->relay.packs;
+    uint64_t unpacks = (uint64_t)parameters(p)->relay.unpacks;
+    bool reuses = parameters(p)->relay.segments > 1;
     for (uint32_t e = 0; e < dimensions; e++) {
         uint32_t next = (e + 1) % dimensions;
         uint32_t recv = RECV * dimensions, send = SEND * dimensions, local = LOCAL * dimensions;
@@ -283,3 +318,17 @@ void td_alltoall_phased_compile(struct td_program *p)
         add_barriers(p, &grid, e);
     }
 }
+
+const struct td_method td_method_alltoall_phased = {
+    .name = "alltoall_phased",
+    .why = "packets of one hop count never meet; barriers keep hop counts apart",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL) | TD_KINDS_WITH_COUNTS,
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ALLTOALL,
+    .values = TD_VALUE_BIT(TD_ALLTOALL_PHASED),
+    .on_request = true, /* where it was measured, others came as near to the bound with less */
+    .applies = td_relay_applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

@@ -6,10 +6,17 @@
  *
  * In the routed fabric the order is walked several times, a burst of packets for each destination
  * at a time: iteration t moves the t-th piece of every rank pair's message. */
-#include "collectives/collectives.h"
+#include "collectives/cost/alltoall_model.h"
+#include "collectives/permutation.h"
+#include "local_blocks.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
-enum { P_ITERATIONS, P_BURST_BYTES, P_PIECE, P_MESSAGES };
+struct TD_STORED parameters {
+    uint64_t iterations;
+    uint64_t burst_bytes, piece; /* that an iteration moves: at most, and of one pair of ranks */
+    uint64_t messages;           /* of an iteration */
+};
+TD_PARAMETERS(struct parameters)
 enum { TURNS_MAX = 1 << 16, ALIGNMENT = 16 };
 
 /* runs_of returns how many runs a slot has, from *first on. */
@@ -42,11 +49,6 @@ static uint64_t parts(uint64_t a, uint64_t b, uint64_t *rest)
     return (uint32_t)a / (uint32_t)b;
 }
 
-static uint64_t message_bytes(const struct td_program *p)
-{
-    return p->call.count * td_type_bytes(p->call.type);
-}
-
 static uint64_t turns_for(uint64_t total, uint64_t each)
 {
     return total / each + (total % each != 0);
@@ -55,8 +57,8 @@ static uint64_t turns_for(uint64_t total, uint64_t each)
 /* piece_max returns what one iteration moves of each rank pair's message, of so many pairs. */
 static uint64_t piece_max(const struct td_program *p, uint64_t pairs)
 {
-    uint64_t burst = (uint64_t)p->parameter[P_BURST_BYTES] / pairs;
-    uint64_t least = turns_for(message_bytes(p), (uint64_t)p->parameter[P_ITERATIONS]);
+    uint64_t burst = parameters(p)->burst_bytes / pairs;
+    uint64_t least = turns_for(td_program_bytes(p), parameters(p)->iterations);
     if (pairs > 1 && burst > ALIGNMENT)
         burst -= burst % ALIGNMENT;
     return burst > least ? burst : least;
@@ -65,8 +67,8 @@ static uint64_t piece_max(const struct td_program *p, uint64_t pairs)
 static struct td_range piece_at(const struct td_program *p, const struct td_run *a,
                                 const struct td_run *b, uint64_t iteration)
 {
-    uint64_t bytes = message_bytes(p), pairs = (uint64_t)a->count * b->count;
-    uint64_t each = pairs == 1 ? (uint64_t)p->parameter[P_PIECE] : piece_max(p, pairs);
+    uint64_t bytes = td_program_bytes(p), pairs = (uint64_t)a->count * b->count;
+    uint64_t each = pairs == 1 ? parameters(p)->piece : piece_max(p, pairs);
     uint64_t begin = iteration * each < bytes ? iteration * each : bytes;
     return (struct td_range){begin, bytes - begin < each ? bytes - begin : each};
 }
@@ -81,11 +83,11 @@ static const struct td_run *destination_at(const struct td_program *p, uint64_t 
                                            : td_permutation_at(seed, others, i));
 }
 
-static void expand_send(const struct td_program *p, uint64_t iteration, uint64_t place,
+static void send_step(const struct td_program *p, uint64_t iteration, uint64_t place,
                         struct td_step *step)
 {
     const struct td_group *g = p->group;
-    int64_t bytes = (int64_t)message_bytes(p);
+    int64_t bytes = (int64_t)td_program_bytes(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
     uint64_t which = 0;
     const struct td_run *to = destination_at(p, parts(place, here, &which));
@@ -107,11 +109,11 @@ static void expand_send(const struct td_program *p, uint64_t iteration, uint64_t
     td_slice_simplify(&step->from);
 }
 
-static void expand_recv(const struct td_program *p, uint64_t iteration, uint64_t place,
+static void recv_step(const struct td_program *p, uint64_t iteration, uint64_t place,
                         struct td_step *step)
 {
     const struct td_group *g = p->group;
-    int64_t bytes = (int64_t)message_bytes(p);
+    int64_t bytes = (int64_t)td_program_bytes(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
     uint64_t which = 0;
     const struct td_run *from = other_run(p, parts(place, here, &which));
@@ -128,30 +130,7 @@ static void expand_recv(const struct td_program *p, uint64_t iteration, uint64_t
     td_slice_simplify(&step->to);
 }
 
-void td_alltoall_local(const struct td_program *p, uint64_t index, struct td_step *step)
-{
-    const struct td_group *g = p->group;
-    int64_t bytes = (int64_t)message_bytes(p);
-    uint32_t first = 0, here = runs_of(g, p->slot, &first);
-    const struct td_run *own = &g->run[first + index % here];
-    uint32_t local = (uint32_t)(index / here);
-    step->from =
-        td_slice_at(TD_SPACE_SOURCE, own->local, td_group_rank(g, p->slot, local) * bytes, bytes);
-    td_slice_loop(&step->from, own->count, 0, 1);
-    td_slice_simplify(&step->from);
-    step->to = td_slice_at(TD_SPACE_DESTINATION, local, own->first * bytes, bytes);
-    td_slice_loop(&step->to, own->count, own->step * bytes, 0);
-    td_slice_simplify(&step->to);
-    step->to_lanes = (struct td_lanes){1, 0, 0};
-}
-
-uint64_t td_alltoall_locals(const struct td_program *p)
-{
-    uint32_t first = 0;
-    return (uint64_t)td_ranks_here(p) * runs_of(p->group, p->slot, &first);
-}
-
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     td_step_begin(step, p->family[family].kind);
@@ -159,44 +138,71 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         td_alltoall_local(p, index, step);
         return;
     }
-    uint64_t place = 0, iteration = parts(index, (uint64_t)p->parameter[P_MESSAGES], &place);
+    uint64_t place = 0, iteration = parts(index, parameters(p)->messages, &place);
     if (family == FAMILY_SEND)
-        expand_send(p, iteration, place, step);
+        send_step(p, iteration, place, step);
     else
-        expand_recv(p, iteration, place, step);
+        recv_step(p, iteration, place, step);
 }
-
-static const struct td_method method = {"alltoall_random", expand};
 
 /* plan_iterations is the same on all nodes: as many as the largest message needs, but that the
  * steps stay countable. */
 static void plan_iterations(struct td_program *p)
 {
     const struct td_group *g = p->group;
-    uint64_t bytes = message_bytes(p), most = 1, turns_max = TURNS_MAX / g->runs;
+    uint64_t bytes = td_program_bytes(p), most = 1, turns_max = TURNS_MAX / g->runs;
     uint64_t burst = (uint64_t)p->tuning.packet_bytes * (p->tuning.burst ? p->tuning.burst : 1);
     bool whole = p->tuning.fabric != TD_FABRIC_ROUTED || burst == 0;
     for (uint32_t r = 0; r < g->runs; r++)
         most = g->run[r].count > most ? g->run[r].count : most;
-    p->parameter[P_ITERATIONS] = 1;
-    p->parameter[P_BURST_BYTES] = p->parameter[P_PIECE] = (int64_t)(whole ? bytes : burst);
+    set(p)->iterations = 1;
+    set(p)->burst_bytes = set(p)->piece = (whole ? bytes : burst);
     if (whole)
         return;
-    p->parameter[P_ITERATIONS] = (int64_t)(turns_max ? turns_max : 1);
-    p->parameter[P_ITERATIONS] = (int64_t)turns_for(bytes, piece_max(p, most * most));
-    p->parameter[P_PIECE] = (int64_t)piece_max(p, 1);
+    set(p)->iterations = (turns_max ? turns_max : 1);
+    set(p)->iterations = turns_for(bytes, piece_max(p, most * most));
+    set(p)->piece = piece_max(p, 1);
     p->whole = most == 1 && bytes > 0;
 }
 
-void td_alltoall_random_compile(struct td_program *p)
+/* applies: an all-to-all of nothing rides, or is no all-to-all of messages. */
+static bool applies(struct td_query *q)
 {
+    return q->program->call.count > 0 || td_query_refuse(q, "no rank has anything for another");
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    if (!td_program_is_routed(q->program))
+        return 0;
+    struct td_alltoall_model m = td_alltoall_model_of(q);
+    return td_cost_slots(m.bound * 1000 / m.random);
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     uint32_t first = 0, here = runs_of(p->group, p->slot, &first);
-    p->method = &method;
     plan_iterations(p);
     uint64_t messages = (uint64_t)(p->group->runs - here) * here;
-    uint64_t iterations = (uint64_t)p->parameter[P_ITERATIONS];
-    p->parameter[P_MESSAGES] = (int64_t)messages;
+    uint64_t iterations = parameters(p)->iterations;
+    set(p)->messages = messages;
     td_program_add(p, TD_RECV, iterations * messages, "blocks from the others");
     td_program_add(p, TD_SEND, iterations * messages, "blocks to the others, in random order");
     td_program_add(p, TD_COPY, td_alltoall_locals(p), "blocks of local ranks");
 }
+
+const struct td_method td_method_alltoall_random = {
+    .name = "alltoall_random",
+    .why = "each node visits the others in its own random order, which spreads the traffic over all "
+           "links",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL),
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ALLTOALL,
+    .values = TD_VALUE_BIT(TD_ALLTOALL_RANDOM),
+    .fallback = true,
+    .applies = applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

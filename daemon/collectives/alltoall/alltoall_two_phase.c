@@ -12,21 +12,24 @@
  * Three buffers have a unit for every node, a node being (place in the plane, coordinate):
  * A [coordinate][place] of the destination as packed, B [place of the destination][coordinate of
  * the origin] at the relay, C [place][coordinate] of the origin at the destination. */
+#include "collectives/cost/alltoall_model.h"
 #include "collectives/cost/bound.h"
-#include "collectives/grid.h"
+#include "collectives/permutation.h"
 #include "relay.h"
 
 /* In the order in which the engine looks at them: what is to be passed on comes before what begins
  * here, lest relays wait for the queues that their own data fills. */
 enum { RECV_RING, RECV_PLANE, LOCAL, PACK, UNPACK, FREE, SEND_PLANE, SEND_RING };
 enum { A, B, C, BUFFERS };
-enum {
-    P_K = TD_RELAY_PARAMETERS, /* nodes of a ring */
-    P_STRIDE,                  /* slots between neighbours on it */
-    P_PLACES,                  /* of a plane */
-    P_GROUP,                   /* of them in a turn */
-    P_SHARES,                  /* of a unit; 1 unless P_GROUP is 1 */
+struct TD_STORED parameters {
+    struct td_relay relay; /* first: td_relay_of */
+    int64_t ring;          /* nodes of a ring */
+    int64_t stride;        /* slots between neighbours on it */
+    int64_t places;        /* of a plane */
+    int64_t group;         /* of them in a turn */
+    int64_t shares;        /* of a unit; 1 unless `group` is 1 */
 };
+TD_PARAMETERS(struct parameters)
 enum { SHARES_MAX = 1 << 16 };
 
 /* struct turn: what one step of an iteration moves. */
@@ -38,34 +41,34 @@ struct turn {
 
 static int64_t k_of(const struct td_program *p)
 {
-    return p->parameter[P_K];
+    return parameters(p)->ring;
 }
 
 static uint64_t groups_of(const struct td_program *p)
 {
-    return (uint64_t)((p->parameter[P_PLACES] + p->parameter[P_GROUP] - 1) / p->parameter[P_GROUP]);
+    return (uint64_t)((parameters(p)->places + parameters(p)->group - 1) / parameters(p)->group);
 }
 
 static int64_t coordinate_of(const struct td_program *p, uint32_t slot)
 {
-    return slot / p->parameter[P_STRIDE] % k_of(p);
+    return slot / parameters(p)->stride % k_of(p);
 }
 
 static int64_t place_of(const struct td_program *p, uint32_t slot)
 {
-    int64_t stride = p->parameter[P_STRIDE];
+    int64_t stride = parameters(p)->stride;
     return slot / (stride * k_of(p)) * stride + slot % stride;
 }
 
 static uint32_t slot_at(const struct td_program *p, int64_t place, int64_t coordinate)
 {
-    int64_t stride = p->parameter[P_STRIDE];
+    int64_t stride = parameters(p)->stride;
     return (uint32_t)(place / stride * stride * k_of(p) + coordinate * stride + place % stride);
 }
 
 static struct turn turn_at(const struct td_program *p, uint64_t i)
 {
-    uint64_t groups = groups_of(p), shares = (uint64_t)p->parameter[P_SHARES];
+    uint64_t groups = groups_of(p), shares = (uint64_t)parameters(p)->shares;
     struct turn t = {
         .segment = i / groups / shares, .share = i / groups % shares, .number = i % groups};
     t.unit = td_relay_unit(p, td_relay_piece(p, t.segment, 0));
@@ -79,7 +82,7 @@ static int64_t first_place(const struct td_program *p, const struct turn *t, int
 {
     uint64_t relay = (uint64_t)(place * k_of(p) + coordinate) + 1;
     uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * relay;
-    return (int64_t)td_permutation_at(seed, groups_of(p), t->number) * p->parameter[P_GROUP];
+    return (int64_t)td_permutation_at(seed, groups_of(p), t->number) * parameters(p)->group;
 }
 
 static struct td_slice units(const struct td_program *p, const struct turn *t, int buffer,
@@ -95,9 +98,9 @@ static struct td_slice units(const struct td_program *p, const struct turn *t, i
 }
 
 /* Along the ring: step j of a turn is to, or from, one of the ring's other nodes. */
-static void expand_ring(const struct td_program *p, uint64_t index, struct td_step *step)
+static void ring_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
-    int64_t k = k_of(p), places = p->parameter[P_PLACES];
+    int64_t k = k_of(p), places = parameters(p)->places;
     uint64_t others = (uint64_t)k - 1, j = index % others;
     int64_t own = coordinate_of(p, p->slot), place = place_of(p, p->slot);
     struct turn t = turn_at(p, index / others);
@@ -106,7 +109,7 @@ static void expand_ring(const struct td_program *p, uint64_t index, struct td_st
         j = td_permutation_at(p->seed ^ (p->slot + (uint64_t)1) << 32, others, j);
     int64_t other = (own + 1 + (int64_t)j) % k, relay = sends ? other : own;
     int64_t first = first_place(p, &t, place, relay);
-    int64_t count = places - first < p->parameter[P_GROUP] ? places - first : p->parameter[P_GROUP];
+    int64_t count = places - first < parameters(p)->group ? places - first : parameters(p)->group;
     step->peer = p->group->node[slot_at(p, place, other)];
     if (sends) {
         step->peer_family = RECV_RING;
@@ -118,10 +121,10 @@ static void expand_ring(const struct td_program *p, uint64_t index, struct td_st
     }
 }
 
-/* expand_send_plane: step j of a turn passes on to one of its places what the ring has for it. */
-static void expand_send_plane(const struct td_program *p, uint64_t index, struct td_step *step)
+/* send_plane_step: step j of a turn passes on to one of its places what the ring has for it. */
+static void send_plane_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
-    uint64_t group = (uint64_t)p->parameter[P_GROUP], places = (uint64_t)p->parameter[P_PLACES];
+    uint64_t group = (uint64_t)parameters(p)->group, places = (uint64_t)parameters(p)->places;
     int64_t own = coordinate_of(p, p->slot), place = place_of(p, p->slot);
     struct turn t = turn_at(p, index / group);
     int64_t to = first_place(p, &t, place, own) + (int64_t)(index % group);
@@ -132,13 +135,13 @@ static void expand_send_plane(const struct td_program *p, uint64_t index, struct
     step->peer = p->group->node[slot_at(p, to, own)];
     step->peer_family = RECV_PLANE;
     step->peer_index =
-        (t.segment * (uint64_t)p->parameter[P_SHARES] + t.share) * places + (uint64_t)place;
+        (t.segment * (uint64_t)parameters(p)->shares + t.share) * places + (uint64_t)place;
     step->from = units(p, &t, B, to * k_of(p), k_of(p), 1);
 }
 
-static void expand_recv_plane(const struct td_program *p, uint64_t index, struct td_step *step)
+static void recv_plane_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
-    uint64_t places = (uint64_t)p->parameter[P_PLACES];
+    uint64_t places = (uint64_t)parameters(p)->places;
     struct turn t = turn_at(p, index / places * groups_of(p));
     int64_t from = (int64_t)(index % places);
     step->peer = p->group->node[slot_at(p, from, coordinate_of(p, p->slot))];
@@ -147,10 +150,10 @@ static void expand_recv_plane(const struct td_program *p, uint64_t index, struct
         step->to = units(p, &t, C, from * k_of(p), k_of(p), 1);
 }
 
-/* expand_local: this node is its own relay for what is for its plane. */
-static void expand_local(const struct td_program *p, uint64_t segment, struct td_step *step)
+/* local_step: this node is its own relay for what is for its plane. */
+static void local_step(const struct td_program *p, uint64_t segment, struct td_step *step)
 {
-    int64_t own = coordinate_of(p, p->slot), places = p->parameter[P_PLACES];
+    int64_t own = coordinate_of(p, p->slot), places = parameters(p)->places;
     struct turn t = {.unit = td_relay_unit(p, td_relay_piece(p, segment, 0))};
     t.bytes.count = (uint64_t)t.unit;
     step->from = units(p, &t, A, own * places, places, 1);
@@ -158,19 +161,19 @@ static void expand_local(const struct td_program *p, uint64_t segment, struct td
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
-static void expand_pack(const struct td_program *p, uint64_t index, struct td_step *step)
+static void pack_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
+    uint64_t packs = (uint64_t)parameters(p)->relay.packs;
     struct td_range piece = td_relay_piece(p, index / packs, 0);
     uint32_t slot = td_relay_pack(p, index % packs, piece, step);
-    int64_t at = coordinate_of(p, slot) * p->parameter[P_PLACES] + place_of(p, slot);
+    int64_t at = coordinate_of(p, slot) * parameters(p)->places + place_of(p, slot);
     step->to.offset += td_relay_buffer(p, A, 0) + at * td_relay_unit(p, piece);
 }
 
-/* expand_unpack: what came along the own ring for this very node is still in B. */
-static void expand_unpack(const struct td_program *p, uint64_t index, struct td_step *step)
+/* unpack_step: what came along the own ring for this very node is still in B. */
+static void unpack_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
-    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
+    uint64_t unpacks = (uint64_t)parameters(p)->relay.unpacks;
     struct td_range piece = td_relay_piece(p, index / unpacks, 0);
     uint32_t slot = td_relay_unpack(p, index % unpacks, piece, step);
     int64_t at = place_of(p, slot) * k_of(p) + coordinate_of(p, slot);
@@ -179,42 +182,40 @@ static void expand_unpack(const struct td_program *p, uint64_t index, struct td_
         step->from.offset += td_relay_buffer(p, ring ? B : C, 0) + at * td_relay_unit(p, piece);
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     *step = (struct td_step){.kind = p->family[family].kind};
     switch (family) {
     case RECV_RING:
     case SEND_RING:
-        expand_ring(p, index, step);
+        ring_step(p, index, step);
         return;
     case RECV_PLANE:
-        expand_recv_plane(p, index, step);
+        recv_plane_step(p, index, step);
         return;
     case SEND_PLANE:
-        expand_send_plane(p, index, step);
+        send_plane_step(p, index, step);
         return;
     case LOCAL:
-        expand_local(p, index, step);
+        local_step(p, index, step);
         return;
     case PACK:
-        expand_pack(p, index, step);
+        pack_step(p, index, step);
         return;
     case UNPACK:
-        expand_unpack(p, index, step);
+        unpack_step(p, index, step);
         return;
     default:
         step->among = (struct td_among){0, p->group->slots, 1};
     }
 }
 
-static const struct td_method method = {"alltoall_two_phase", expand};
-
 /* plan_turns: a turn is about a burst for every node of a ring; in the direct fabric, where a
  * message has its own way, all of a plane. */
 static void plan_turns(struct td_program *p)
 {
-    uint64_t places = (uint64_t)p->parameter[P_PLACES], group = places, shares = 1;
+    uint64_t places = (uint64_t)parameters(p)->places, group = places, shares = 1;
     uint64_t burst = (uint64_t)p->tuning.packet_bytes * (p->tuning.burst ? p->tuning.burst : 1);
     uint64_t unit = (uint64_t)td_relay_unit(p, td_relay_piece(p, 0, 0));
     uint64_t most = SHARES_MAX / p->group->slots;
@@ -223,30 +224,43 @@ static void plan_turns(struct td_program *p)
         shares = unit / burst + (unit % burst != 0);
         shares = shares < most ? shares : most;
     }
-    p->parameter[P_GROUP] = group ? (int64_t)group : 1;
-    p->parameter[P_SHARES] = shares ? (int64_t)shares : 1;
+    set(p)->group = group ? (int64_t)group : 1;
+    set(p)->shares = shares ? (int64_t)shares : 1;
 }
 
-void td_alltoall_two_phase_compile(struct td_program *p)
+static uint64_t cost(struct td_query *q)
 {
-    struct td_grid grid;
-    td_grid_of(p->group, p->topology, &grid);
+    if (!td_program_is_routed(q->program))
+        return td_query_last(q, "on the direct fabric a message needs no other node's help");
+    if (!td_query_grid(q)->box)
+        return td_query_last(q, "the group's nodes are not a whole box of the machine, so phases "
+                                "along its rings are not short ways");
+    if (q->grid.shape.dimensions < 2)
+        return td_query_last(q, "in one dimension there is nothing to relay");
+    struct td_alltoall_model m = td_alltoall_model_of(q);
+    if (m.packets < 2)
+        return td_query_last(q, "one packet a pair is too short for relays");
+    return td_cost_slots(m.longest_bound * 1000 / m.two_phase);
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    const struct td_grid grid = *td_query_grid(q);
     uint32_t longest = td_bound_longest(&grid.shape);
-    p->method = &method;
-    td_relay_plan(p, 1, BUFFERS);
-    p->parameter[TD_RELAY_PACKERS] = PACK;
-    p->parameter[TD_RELAY_UNPACKERS] = UNPACK;
-    p->parameter[P_K] = grid.shape.size[longest];
-    p->parameter[P_STRIDE] = td_grid_line(&grid, 0, longest).stride;
-    p->parameter[P_PLACES] = grid.shape.nodes / grid.shape.size[longest];
+    td_relay_plan(p, &set(p)->relay, 1, BUFFERS);
+    set(p)->relay.packers = PACK;
+    set(p)->relay.unpackers = UNPACK;
+    set(p)->ring = grid.shape.size[longest];
+    set(p)->stride = td_grid_line(&grid, 0, longest).stride;
+    set(p)->places = grid.shape.nodes / grid.shape.size[longest];
     plan_turns(p);
 
-    uint64_t segments = (uint64_t)p->parameter[TD_RELAY_SEGMENTS];
-    uint64_t shares = (uint64_t)p->parameter[P_SHARES], group = (uint64_t)p->parameter[P_GROUP];
+    uint64_t segments = (uint64_t)parameters(p)->relay.segments;
+    uint64_t shares = (uint64_t)parameters(p)->shares, group = (uint64_t)parameters(p)->group;
     uint64_t turns = shares * groups_of(p), others = (uint64_t)k_of(p) - 1; /* of a segment */
-    uint64_t packs = (uint64_t)p->parameter[TD_RELAY_PACKS];
-    uint64_t unpacks = (uint64_t)p->parameter[TD_RELAY_UNPACKS];
-    uint64_t planes = shares * (uint64_t)p->parameter[P_PLACES];
+    uint64_t packs = (uint64_t)parameters(p)->relay.packs;
+    uint64_t unpacks = (uint64_t)parameters(p)->relay.unpacks;
+    uint64_t planes = shares * (uint64_t)parameters(p)->places;
     td_program_add(p, TD_RECV, segments * turns * others, "blocks along the ring");
     td_program_add(p, TD_RECV, segments * planes, "blocks from the plane's relays");
     td_program_add(p, TD_COPY, segments, "what is for the own plane");
@@ -268,3 +282,16 @@ void td_alltoall_two_phase_compile(struct td_program *p)
         td_program_need(p, PACK, FREE, packs, 1, 0);
     }
 }
+
+const struct td_method td_method_alltoall_two_phase = {
+    .name = "alltoall_two_phase",
+    .why = "one dimension is so long that random order would leave many of its links idle",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL) | TD_KINDS_WITH_COUNTS,
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ALLTOALL,
+    .values = TD_VALUE_BIT(TD_ALLTOALL_TWO_PHASE),
+    .applies = td_relay_applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

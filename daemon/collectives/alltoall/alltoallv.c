@@ -6,11 +6,16 @@
  * A message is a unit: what the ranks of one node have for those of another. In the routed fabric
  * the order is walked several times, a burst of packets at a time, as often as the largest unit
  * needs: therefore a survey of the sizes comes first. */
-#include "collectives/collectives.h"
+#include "collectives/cost/alltoall_model.h"
+#include "collectives/permutation.h"
 #include "model/counts.h"
 
 enum { RECV, SEND, COPY };
-enum { P_ITERATIONS, P_PIECE, P_PAIRWISE };
+struct TD_STORED parameters {
+    uint64_t iterations, piece; /* bytes that an iteration moves of a unit */
+    bool pairwise;              /* one partner at a time */
+};
+TD_PARAMETERS(struct parameters)
 enum { TURNS_MAX = 1 << 16 };
 
 /* other_at returns slot i among those of all other nodes. */
@@ -38,7 +43,7 @@ static uint32_t destination_at(const struct td_program *p, uint64_t i)
 {
     uint64_t others = p->group->slots - 1;
     uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
-    if (p->parameter[P_PAIRWISE])
+    if (parameters(p)->pairwise)
         return partner_at(p, i, true);
     return other_at(p, p->tuning.in_order ? (p->slot + i) % others
                                           : td_permutation_at(seed, others, i));
@@ -48,40 +53,38 @@ static uint32_t destination_at(const struct td_program *p, uint64_t i)
 static struct td_slice piece(const struct td_program *p, bool destination, uint32_t slot,
                              uint64_t turn)
 {
-    uint64_t unit = td_counts_unit(p->parts, destination, slot);
-    uint64_t each = (uint64_t)p->parameter[P_PIECE];
-    bool last = turn + 1 == (uint64_t)p->parameter[P_ITERATIONS];
+    uint64_t unit = td_counts_unit(p->counts, destination, slot);
+    uint64_t each = parameters(p)->piece;
+    bool last = turn + 1 == parameters(p)->iterations;
     uint64_t begin = turn * each < unit ? turn * each : unit, left = unit - begin;
-    return td_counts_slice(p->parts, destination, slot, begin, last || left < each ? left : each);
+    return td_counts_slice(p->counts, destination, slot, begin, last || left < each ? left : each);
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     uint64_t others = p->group->slots - 1;
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
     if (family == COPY) {
-        uint64_t bytes = td_counts_unit(p->parts, false, p->slot);
-        step->from = td_counts_slice(p->parts, false, p->slot, 0, bytes);
-        step->to = td_counts_slice(p->parts, true, p->slot, 0, bytes);
+        uint64_t bytes = td_counts_unit(p->counts, false, p->slot);
+        step->from = td_counts_slice(p->counts, false, p->slot, 0, bytes);
+        step->to = td_counts_slice(p->counts, true, p->slot, 0, bytes);
         return;
     }
     uint64_t turn = index / others, i = index % others;
     if (family == SEND) {
         uint32_t to = destination_at(p, i);
         step->peer = p->group->node[to];
-        step->peer_index = turn * others + (p->parameter[P_PAIRWISE] ? i : place_of(p->slot, to));
+        step->peer_index = turn * others + (parameters(p)->pairwise ? i : place_of(p->slot, to));
         step->from = piece(p, false, to, turn);
     } else {
-        uint32_t from = p->parameter[P_PAIRWISE] ? partner_at(p, i, false) : other_at(p, i);
+        uint32_t from = parameters(p)->pairwise ? partner_at(p, i, false) : other_at(p, i);
         step->peer = p->group->node[from];
         step->to = piece(p, true, from, turn);
     }
 }
 
-static const struct td_method method = {"alltoallv", expand};
-
-void td_alltoallv_compile(struct td_program *p, bool pairwise)
+static void compile(struct td_program *p, bool pairwise)
 {
     const struct td_group *g = p->group;
     uint64_t others = g->slots - 1, most = p->survey.most, iterations = 1;
@@ -93,10 +96,9 @@ void td_alltoallv_compile(struct td_program *p, bool pairwise)
         iterations = iterations < turns_max ? iterations : turns_max;
         burst = (most + iterations - 1) / iterations;
     }
-    p->method = &method;
-    p->parameter[P_ITERATIONS] = (int64_t)iterations;
-    p->parameter[P_PIECE] = (int64_t)burst;
-    p->parameter[P_PAIRWISE] = pairwise;
+    set(p)->iterations = iterations;
+    set(p)->piece = burst;
+    set(p)->pairwise = pairwise;
     td_program_add(p, TD_RECV, iterations * others, "units from the others");
     td_program_add(p, TD_SEND, iterations * others,
                    pairwise ? "units to one partner at a time"
@@ -107,3 +109,68 @@ void td_alltoallv_compile(struct td_program *p, bool pairwise)
         td_program_need(p, SEND, SEND, 1, 1, 0);
     }
 }
+
+static void compile_random(struct td_query *q, struct td_program *p)
+{
+    (void)q;
+    compile(p, false);
+}
+
+static void compile_pairwise(struct td_query *q, struct td_program *p)
+{
+    (void)q;
+    compile(p, true);
+}
+
+/* is_known returns true if messages can be cut alike at both ends: the routed fabric needs the
+ * survey for that. */
+static bool is_known(struct td_query *q)
+{
+    return q->surveyed || !td_program_is_routed(q->program) ||
+           td_query_refuse(q, "the sizes of all messages are not known yet");
+}
+
+static bool pairwise_applies(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    if (!is_known(q))
+        return false;
+    return !q->surveyed || p->survey.most > 0 || !td_program_is_routed(p) ||
+           td_query_refuse(q, "no rank has anything for another node");
+}
+
+/* random_cost: a plan's move, too, goes straight if that is sooner than by relays. */
+static uint64_t random_cost(struct td_query *q)
+{
+    if (!td_program_is_routed(q->program))
+        return 0;
+    struct td_alltoall_model m = td_alltoall_model_of(q);
+    return td_cost_slots(m.bound * 1000 / m.random);
+}
+
+const struct td_method td_method_alltoallv = {
+    .name = "alltoallv",
+    .why = "messages go straight from node to node, in each node's own random order",
+    .kinds = TD_KINDS_WITH_COUNTS,
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ALLTOALL,
+    .values = TD_VALUE_BIT(TD_ALLTOALL_RANDOM),
+    .fallback = true,
+    .applies = is_known,
+    .cost = random_cost,
+    .compile = compile_random,
+    .step_at = step_at,
+};
+
+const struct td_method td_method_alltoallv_pairwise = {
+    .name = "alltoallv_pairwise",
+    .why = "a node exchanges with one partner at a time, for comparison",
+    .kinds = TD_KINDS_WITH_COUNTS,
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ALLTOALL,
+    .values = TD_VALUE_BIT(TD_ALLTOALL_PAIRWISE),
+    .on_request = true,
+    .applies = pairwise_applies,
+    .compile = compile_pairwise,
+    .step_at = step_at,
+};

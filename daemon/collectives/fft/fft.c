@@ -1,227 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: a transform of any array between any layouts, by the passes and moves that fft_stages.c has
+/* fft: a transform of any array between any layouts, by the passes and moves that fft_plan.c has
  * laid out. A chunk is sent when it is transformed; what arrives is transformed when its chunk is
  * complete, where the lines of a chunk are the same on both sides, and else when all is there. */
 #include <assert.h>
 
-#include "collectives/collectives.h"
+#include "fft_plan.h"
+#include "pass.h"
 #include "real_split.h"
 
-/* ---- loops of a pass ---- */
-
-struct loop {
-    uint64_t count, from, to; /* elements from one to the next */
-};
-
-/* struct loops: the lines of a chunk: two loops that a step takes, and what is left. */
-struct loops {
-    uint64_t stride, to_stride;
-    uint64_t batch, distance, to_distance;
-    uint64_t batch2, distance2, to_distance2;
-    uint64_t offset, to_offset; /* of the chunk; all in elements */
-    uint64_t parts;             /* turns of the rest; 0: no lines */
-    unsigned rests;
-    struct loop rest[TD_DIMENSIONS_MAX];
-};
-
-/* merge sorts loops from the widest to the tightest, and makes one of two where the inner one ends
- * where the outer goes on. */
-static unsigned merge(struct loop *loop, unsigned count)
+/* pass_step writes one of the transforms of a pass. */
+static void pass_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
+                      struct td_step *step)
 {
-    for (unsigned i = 1; i < count; i++)
-        for (unsigned j = i; j > 0 && loop[j].from > loop[j - 1].from; j--) {
-            struct loop t = loop[j];
-            loop[j] = loop[j - 1];
-            loop[j - 1] = t;
-        }
-    unsigned kept = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (loop[i].count == 1)
-            continue;
-        if (kept && loop[kept - 1].from == loop[i].count * loop[i].from &&
-            loop[kept - 1].to == loop[i].count * loop[i].to)
-            loop[kept - 1] =
-                (struct loop){loop[kept - 1].count * loop[i].count, loop[i].from, loop[i].to};
-        else
-            loop[kept++] = loop[i];
-    }
-    return kept;
-}
-
-/* take_longest removes the longest loop. */
-static struct loop take_longest(struct loop *loop, unsigned *count)
-{
-    unsigned best = 0;
-    if (*count == 0)
-        return (struct loop){1, 0, 0};
-    for (unsigned i = 1; i < *count; i++)
-        if (loop[i].count >= loop[best].count)
-            best = i;
-    struct loop longest = loop[best];
-    for (unsigned i = best; i + 1 < *count; i++)
-        loop[i] = loop[i + 1];
-    (*count)--;
-    return longest;
-}
-
-/* find_loops finds those of an owner. */
-static void find_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk, struct loops *out)
-{
-    const struct td_layout *l = &p->from->layout;
-    uint64_t count[TD_DIMENSIONS_MAX], from[TD_DIMENSIONS_MAX], to[TD_DIMENSIONS_MAX];
-    struct loop loop[TD_DIMENSIONS_MAX];
-    unsigned loops = 0;
-    td_layout_local(l, owner, count);
-    td_layout_strides(l, owner, from);
-    td_layout_strides(&p->to->layout, owner, to);
-    *out = (struct loops){.stride = from[p->axis], .to_stride = to[p->axis]};
-    if (p->along != p->axis) {
-        uint64_t begin = chunk * p->lines;
-        out->offset = begin * from[p->along];
-        out->to_offset = begin * to[p->along];
-        uint64_t rest = begin < count[p->along] ? count[p->along] - begin : 0;
-        count[p->along] = rest < p->lines ? rest : p->lines;
-    }
-    bool some = count[p->axis] > 0;
-    for (uint32_t d = 0; d < l->dimensions; d++) {
-        some = some && count[d] > 0;
-        if (d != p->axis)
-            loop[loops++] = (struct loop){count[d], from[d], to[d]};
-    }
-    if (!some)
-        return;
-    loops = merge(loop, loops);
-    struct loop a = take_longest(loop, &loops), b = take_longest(loop, &loops);
-    out->batch = a.count;
-    out->distance = a.from;
-    out->to_distance = a.to;
-    out->batch2 = b.count;
-    out->distance2 = b.from;
-    out->to_distance2 = b.to;
-    out->parts = 1;
-    for (unsigned i = loops; i-- > 0;) {
-        out->rest[out->rests++] = loop[i];
-        out->parts *= loop[i].count;
-    }
-}
-
-void td_pass_split(struct td_pass *p)
-{
-    p->parts = 1;
-    for (uint32_t i = 0; i < p->from->there[p->from->own]; i++) {
-        struct loops loops;
-        find_loops(p, p->from->here[i], 0, &loops);
-        p->parts = loops.parts > p->parts ? loops.parts : p->parts;
-    }
-}
-
-enum { CHUNKS_MAX = 64 };
-
-void td_pass_cut(struct td_pass *p, uint32_t along, uint64_t bytes)
-{
-    const struct td_array *a = p->from;
-    uint64_t count[TD_DIMENSIONS_MAX], elements = 1;
-    td_layout_most(&a->layout, count);
-    for (uint32_t d = 0; d < a->layout.dimensions; d++)
-        elements *= count[d];
-    uint64_t all = count[along] ? count[along] : 1;
-    uint64_t line = elements * a->element / all, least = (all + CHUNKS_MAX - 1) / CHUNKS_MAX;
-    p->along = (uint8_t)along;
-    p->lines = along == p->axis ? all : bytes / (line ? line : 1);
-    p->lines = p->lines < least ? least : p->lines > all ? all : p->lines;
-    p->chunks = (all + p->lines - 1) / p->lines;
-    td_pass_split(p);
-}
-
-/* ---- steps ---- */
-
-static void expand_pass(const struct td_program *p, const struct td_pass *pass, uint64_t index,
-                        struct td_step *step)
-{
-    const struct td_array *from = pass->from, *to = pass->to;
     *step = (struct td_step){.kind = TD_TRANSFORM, .type = (uint8_t)p->plan->fft.type};
     step->to_lanes = (struct td_lanes){1, 0, 0};
-    if (td_tangle_is(pass)) {
-        td_tangle_expand(p, pass, index, step);
-        return;
-    }
-    uint64_t here = from->there[p->slot], part = index % pass->parts;
-    uint32_t place = (uint32_t)(index / pass->parts % here);
-    struct loops loops;
-    find_loops(pass, from->here[place], index / pass->parts / here, &loops);
-    if (part >= loops.parts)
-        return;
-    for (unsigned i = 0; i < loops.rests; i++) {
-        uint64_t turn = part % loops.rest[i].count;
-        part /= loops.rest[i].count;
-        loops.offset += turn * loops.rest[i].from;
-        loops.to_offset += turn * loops.rest[i].to;
-    }
-    /* where the first element is, and how many bytes there are; they need not be adjacent */
-    int64_t bytes = (int64_t)(loops.batch * loops.batch2 * pass->length * from->element);
-    step->from = td_slice_at(from->space, from->local[place],
-                             from->base[place] + (int64_t)(loops.offset * from->element), bytes);
-    step->to = td_slice_at(to->space, to->local[place],
-                           to->base[place] + (int64_t)(loops.to_offset * to->element), bytes);
-    struct td_transform *t = &step->transform;
-    t->kind = pass->kind;
-    t->type = (uint8_t)p->plan->fft.type;
-    t->sign = (int8_t)p->plan->fft.sign;
-    t->length = (int64_t)pass->length;
-    t->batch = (int64_t)loops.batch;
-    t->batch2 = (int64_t)loops.batch2;
-    t->stride = (int64_t)loops.stride;
-    t->distance = (int64_t)loops.distance;
-    t->distance2 = (int64_t)loops.distance2;
-    t->to_stride = (int64_t)loops.to_stride;
-    t->to_distance = (int64_t)loops.to_distance;
-    t->to_distance2 = (int64_t)loops.to_distance2;
-    t->factor = pass->factor;
-    if (pass->twiddle) {
-        uint32_t across = !pass->axis; /* of two axes: whose index the twiddles go by */
-        struct td_owned owned = td_layout_owned(
-            &from->layout, across, td_layout_coordinate(&from->layout, from->here[place], across));
-        t->twiddle = (int64_t)pass->twiddle;
-        t->twiddle_first = (int64_t)td_owned_at(&owned, index / pass->parts / here * pass->lines);
-    }
-}
-
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
-{
-    const struct td_transform_plan *s = p->plan->stages;
-    unsigned i = s->phases - 1;
-    while (s->phase[i].family > family)
-        i--;
-    const struct td_phase *phase = &s->phase[i];
-    if (phase->moves)
-        td_array_move_expand(p, &s->move[phase->index], phase->family, family - phase->family,
-                             index, step);
+    if (td_real_split_is(pass))
+        td_real_split_step(p, pass, index, step);
     else
-        expand_pass(p, &s->pass[phase->index], index, step);
+        td_pass_step(p, pass, index, step);
 }
 
-static const struct td_method method = {"fft", expand};
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
+                    struct td_step *step)
+{
+    const struct td_transform_plan *t = p->plan->transform_plan;
+    unsigned i = t->phases - 1;
+    while (t->phase[i].family > family)
+        i--;
+    const struct td_phase *phase = &t->phase[i];
+    if (phase->moves)
+        td_array_move_step(p, &t->move[phase->index], phase->family, family - phase->family, index,
+                           step);
+    else
+        pass_step(p, &t->pass[phase->index], index, step);
+}
 
 /* ---- families ---- */
 
 /* steps_of returns how many steps a chunk has. */
 static uint64_t steps_of(const struct td_program *p, const struct td_pass *pass)
 {
-    return td_tangle_is(pass) ? pass->parts : pass->from->there[p->slot] * pass->parts;
+    return td_real_split_is(pass) ? pass->parts : pass->from->there[p->slot] * pass->parts;
 }
 
 /* add_pass: chunk by chunk after the same chunk of what came before, if that is cut likewise. */
 static void add_pass(struct td_program *p, const struct td_pass *pass,
                      const struct td_phase *before)
 {
-    const struct td_transform_plan *s = p->plan->stages;
+    const struct td_transform_plan *t = p->plan->transform_plan;
     uint64_t here = pass->from->there[p->slot], each = steps_of(p, pass);
     unsigned f = td_program_add(p, TD_TRANSFORM, pass->chunks * each, "transform an axis");
     if (!before)
         return;
     if (!before->moves) {
-        const struct td_pass *last = &s->pass[before->index];
+        const struct td_pass *last = &t->pass[before->index];
         if (last->along == pass->along && last->chunks == pass->chunks &&
             last->lines == pass->lines && pass->along != pass->axis && last->along != last->axis)
             td_program_need(p, f, before->family, each, steps_of(p, last), 1);
@@ -229,7 +61,7 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
             td_program_need_all(p, f, before->family);
         return;
     }
-    const struct td_array_move *m = &s->move[before->index];
+    const struct td_array_move *m = &t->move[before->index];
     uint64_t from = m->from->there[p->slot];
     if (m->alike && m->along == pass->along && m->chunks == pass->chunks &&
         m->lines == pass->lines && pass->along != pass->axis) {
@@ -245,7 +77,7 @@ static void add_pass(struct td_program *p, const struct td_pass *pass,
 static void need_phase(struct td_program *p, unsigned f, const struct td_phase *phase)
 {
     if (phase->moves)
-        td_array_move_needed(p, &p->plan->stages->move[phase->index], phase->family, f);
+        td_array_move_needed(p, &p->plan->transform_plan->move[phase->index], phase->family, f);
     else
         td_program_need_all(p, f, phase->family);
 }
@@ -267,25 +99,43 @@ static void add_move(struct td_program *p, const struct td_array_move *m,
                 need_phase(p, f, before);
         return;
     }
-    const struct td_pass *last = &p->plan->stages->pass[before->index];
+    const struct td_pass *last = &p->plan->transform_plan->pass[before->index];
     uint64_t steps = steps_of(p, last);
     td_program_need(p, send, before->family, m->bursts * td_array_move_turns(m) * from, steps, 1);
     td_program_need(p, copy, before->family, from * to * m->pieces, steps, 1);
 }
 
-void td_fft_compile(struct td_program *p)
+static void compile(struct td_query *q, struct td_program *p)
 {
-    const struct td_transform_plan *s = p->plan->stages;
+    (void)q;
+    const struct td_transform_plan *t = p->plan->transform_plan;
     const struct td_phase *before = NULL;
-    p->method = &method;
-    p->scratch_bytes = s->scratch_bytes;
-    for (unsigned i = 0; i < s->phases; i++) {
-        const struct td_phase *phase = &s->phase[i];
+    p->scratch_bytes = t->scratch_bytes;
+    for (unsigned i = 0; i < t->phases; i++) {
+        const struct td_phase *phase = &t->phase[i];
         assert(phase->family == p->families);
         if (phase->moves)
-            add_move(p, &s->move[phase->index], before);
+            add_move(p, &t->move[phase->index], before);
         else
-            add_pass(p, &s->pass[phase->index], before);
+            add_pass(p, &t->pass[phase->index], before);
         before = phase;
     }
 }
+
+/* cost: the other method, where it applies, takes less. */
+static uint64_t cost(struct td_query *q)
+{
+    (void)q;
+    return TD_COST_UNKNOWN;
+}
+
+const struct td_method td_method_fft = {
+    .name = "fft",
+    .why = "axis by axis, each where it is whole",
+    .kinds = TD_KIND_BIT(TD_KIND_FFT),
+    .class = TD_COST_STRAIGHT,
+    .cost = cost,
+    .compile = compile,
+    .plan = td_fft_plan,
+    .step_at = step_at,
+};

@@ -8,10 +8,12 @@
  * view of the memory; where the application has other blocks, a move before or after makes them.
  *
  * n real numbers are n / 2 complex ones, in pairs, whose spectrum is taken to that of the real ones
- * afterwards, or made from it before (fft_tangle.h). Where blocks are of whole pairs that, too, is
+ * afterwards, or made from it before (real_split.h). Where blocks are of whole pairs that, too, is
  * another view. */
-#include "collectives/collectives.h"
+#include "fft_long.h"
+
 #include "base/arena.h"
+#include "pass.h"
 #include "real_split.h"
 
 struct split {
@@ -203,7 +205,7 @@ static const struct td_array *as_matrix(struct maker *m, const struct td_layout 
 static const struct td_array *tangled(struct maker *m, uint64_t size, const struct td_array *view)
 {
     struct td_layout l;
-    if (m->failed || !td_tangle_layout(&l, m->arena, size, m->points, m->in->group->slots)) {
+    if (m->failed || !td_real_split_layout(&l, m->arena, size, m->points, m->in->group->slots)) {
         m->failed = true;
         return NULL;
     }
@@ -254,7 +256,7 @@ static const struct td_array *before(struct maker *m)
         move(m, application(m, 0), spectrum, NULL);
         if (m->failed)
             return NULL;
-        const struct td_pass tangle = td_tangle_pass(spectrum, of_pairs, spectrum);
+        const struct td_pass tangle = td_real_split_pass(spectrum, of_pairs, spectrum);
         points = line(m, m->points, block, point_bytes(m), NULL);
         move(m, of_pairs, points, add_pass(m, &tangle));
     } else if (m->from) {
@@ -288,7 +290,7 @@ static void after(struct maker *m, const struct td_array *by_row, const struct t
         move(m, line(m, m->points, block, point_bytes(m), turned), of_pairs, NULL);
         if (m->failed)
             return;
-        const struct td_pass untangle = td_tangle_pass(of_pairs, spectrum, spectrum);
+        const struct td_pass untangle = td_real_split_pass(of_pairs, spectrum, spectrum);
         move(m, spectrum, application(m, 1), add_pass(m, &untangle));
     } else if (m->to) {
         move(m, line(m, m->points, block, point_bytes(m), turned),
@@ -302,13 +304,13 @@ static void after(struct maker *m, const struct td_array *by_row, const struct t
 }
 
 bool td_fft_long_make(const struct td_plan_input *in, struct td_arena *arena,
-                      struct td_transform_plan *stages)
+                      struct td_transform_plan *out)
 {
     struct maker m;
     (void)begin(&m, in);
     m.arena = arena;
-    m.s = stages;
-    stages->grid = TD_GRID_MATRIX;
+    m.s = out;
+    out->grid = TD_GRID_MATRIX;
     const uint64_t n1 = m.split.n1, n2 = m.split.n2, nodes = in->group->slots;
     m.rows = (n1 + nodes - 1) / nodes;
     m.columns = (n2 + nodes - 1) / nodes;

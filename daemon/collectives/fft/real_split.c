@@ -21,7 +21,7 @@ static void set_box(struct td_layout *l, uint32_t owner, uint32_t node, uint64_t
     l->box[owner] = (struct td_box){.dimensions = 1, .begin = {begin}, .count = {count}};
 }
 
-bool td_tangle_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
+bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
                       uint32_t nodes)
 {
     if (!td_layout_init(l, arena, 1, &size, 2 * nodes + 2, true))
@@ -38,7 +38,7 @@ bool td_tangle_layout(struct td_layout *l, struct td_arena *arena, uint64_t size
     return true;
 }
 
-struct td_pass td_tangle_pass(const struct td_array *from, const struct td_array *to,
+struct td_pass td_real_split_pass(const struct td_array *from, const struct td_array *to,
                               const struct td_array *spectrum)
 {
     const struct td_layout *l = &spectrum->layout;
@@ -53,7 +53,7 @@ struct td_pass td_tangle_pass(const struct td_array *from, const struct td_array
                             .parts = 2 + count * spectrum->element / TD_COMPUTE_BYTES + 1};
 }
 
-bool td_tangle_is(const struct td_pass *pass)
+bool td_real_split_is(const struct td_pass *pass)
 {
     return pass->kind >= TD_TRANSFORM_KINDS;
 }
@@ -67,7 +67,7 @@ static struct td_slice element(const struct td_array *a, uint32_t owner, uint64_
 }
 
 /* Steps: elements 0 and m; the one that is its own partner; the pairs, piece by piece. */
-void td_tangle_expand(const struct td_program *p, const struct td_pass *pass, uint64_t index,
+void td_real_split_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
                       struct td_step *step)
 {
     const struct td_array *a = pass->kind == TD_TRANSFORM_UNTANGLE ? pass->to : pass->from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_tangle: between the spectrum X of n real numbers, n even, and the spectrum Z of the m = n / 2
+/* real_split: between the spectrum X of n real numbers, n even, and the spectrum Z of the m = n / 2
  * complex numbers that they are in pairs: X[k] and X[m - k] are of Z[k] and Z[m - k] alone (the
  * real split of Cooley, Lewis and Welch, 1970). So a node has both of each pair: the array lies in
  * boxes, some of its lower half and the same of its upper half, counted from the end. Pure: no I/O,
@@ -7,18 +7,18 @@
 #ifndef TD_COLLECTIVES_FFT_REAL_SPLIT_H
 #define TD_COLLECTIVES_FFT_REAL_SPLIT_H
 
-#include "transform_plan.h"
+#include "collectives/redist/transform_plan.h"
 
-/* td_tangle_layout makes the layout, over `nodes`, of X (`size` is m + 1) or Z (m); where both are,
+/* td_real_split_layout makes the layout, over `nodes`, of X (`size` is m + 1) or Z (m); where both are,
  * elements have the same places. False: no memory. */
-bool td_tangle_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
+bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
                       uint32_t nodes);
-/* td_tangle_pass makes the pass from one to the other, in place; `spectrum` is the array of X. */
-struct td_pass td_tangle_pass(const struct td_array *from, const struct td_array *to,
+/* td_real_split_pass makes the pass from one to the other, in place; `spectrum` is the array of X. */
+struct td_pass td_real_split_pass(const struct td_array *from, const struct td_array *to,
                               const struct td_array *spectrum);
-/* td_tangle_is tells such a pass. td_tangle_expand makes one of its `parts` steps. */
-bool td_tangle_is(const struct td_pass *pass);
-void td_tangle_expand(const struct td_program *p, const struct td_pass *pass, uint64_t index,
+/* td_real_split_is tells such a pass. td_real_split_step makes one of its `parts` steps. */
+bool td_real_split_is(const struct td_pass *pass);
+void td_real_split_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
                       struct td_step *step);
 
 #endif

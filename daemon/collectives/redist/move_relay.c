@@ -3,17 +3,15 @@
 
 #include <string.h>
 
-#include "collectives/collectives.h"
 #include "base/arena.h"
-#include "collectives/cost/predict.h"
-#include "collectives/alltoall/relay.h"
+#include "collectives/select.h"
 
 /* ---- who exchanges with whom ---- */
 
 /* struct meetings: of all slots of the plan's group. */
 struct meetings {
     uint32_t slots;
-    uint32_t *root;       /* [slots] exchange.h */
+    uint32_t *root;       /* [slots] traffic_matrix.h */
     uint64_t most, total; /* bytes of units between two slots */
 };
 
@@ -68,8 +66,10 @@ static bool tiles(struct meetings *x, const struct td_grid *grid, uint32_t own, 
 
 /* ---- the group of its own ---- */
 
+/* make_group makes the group of the slots that exchange with this node's, and sets this node's slot
+ * in it. */
 static bool make_group(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
-                       struct td_arena *arena)
+                       struct td_arena *arena, uint32_t *slot_in)
 {
     uint32_t *node = td_arena_alloc(arena, x->slots * sizeof *node), members = 0;
     r->outer = td_arena_alloc(arena, x->slots * sizeof *r->outer);
@@ -81,7 +81,7 @@ static bool make_group(struct td_move_relay *r, struct meetings *x, const struct
         if (root_of(x, slot) != root_of(x, in->slot))
             continue;
         if (slot == in->slot)
-            r->program.slot = members;
+            *slot_in = members;
         node[members] = in->group->node[slot];
         r->outer[members++] = slot;
     }
@@ -90,97 +90,22 @@ static bool make_group(struct td_move_relay *r, struct meetings *x, const struct
     return error == TD_OK;
 }
 
-static enum td_alltoall choose(const struct td_move_relay *r, const struct td_plan_input *in)
-{
-    struct td_prediction predicted;
-    if (in->plan->fft.method != TD_ALLTOALL_AUTO)
-        return (enum td_alltoall)in->plan->fft.method;
-    td_predict_alltoall(&r->program, &predicted);
-    return td_predict_best(&predicted);
-}
-
-/* compile makes the program; false: it is not to be, or cannot. */
+/* compile makes the program; false if the move goes straight, or has no such program. */
 static bool compile(struct td_move_relay *r, const struct td_plan_input *in, unsigned room)
 {
     struct td_program *p = &r->program;
-    enum td_alltoall method = choose(r, in);
-    if (method == TD_ALLTOALL_PHASED)
-        td_alltoall_phased_compile(p);
-    else if (method == TD_ALLTOALL_TWO_PHASE)
-        td_alltoall_two_phase_compile(p);
-    else
+    struct td_query q;
+    td_query_begin(&q, p, true);
+    const struct td_method *method = td_select_method(&q);
+    enum td_alltoall way = td_method_alltoall(method);
+    if (way != TD_ALLTOALL_PHASED && way != TD_ALLTOALL_TWO_PHASE)
         return false;
+    td_method_compile(method, &q, p);
     /* where all nodes of the group meet, they may be no progression of the plan's slots */
-    bool meets = method == TD_ALLTOALL_TWO_PHASE
-                     ? p->parameter[TD_RELAY_SEGMENTS] > 1
+    bool meets = way == TD_ALLTOALL_TWO_PHASE
+                     ? td_relay_of(p)->segments > 1
                      : p->tuning.barriers_of_all && p->tuning.barriers != TD_BARRIERS_NONE;
     return p->families <= room && (!meets || r->group.slots == in->group->slots);
-}
-
-/* begin lays out what the compilation starts from, of a machine's tile. False: no memory. */
-static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
-                  struct td_arena *arena, uint32_t count)
-{
-    struct td_program *p = &r->program;
-    *p = (struct td_program){.topology = in->topology, .tuning = *in->tuning, .relay = r};
-    p->call.kind = TD_KIND_ALLTOALLV;
-    p->seed = in->plan->digest;
-    p->survey.most = x->most;
-    p->survey.total = x->total / count;
-    if (!make_group(r, x, in, arena))
-        return false;
-    p->group = &r->group;
-    return true;
-}
-
-/* PAIRS_MAX: of owners that are looked at, and of their blocks: some hundredths of a second.
- * UNIT_PAIRS_MAX: of a unit, each of which adds up those before. */
-enum { PAIRS_MAX = 1 << 20, UNIT_PAIRS_MAX = 64 };
-
-static bool considers(const struct td_array_move *m, const struct td_plan_input *in)
-{
-    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
-    unsigned method = in->plan->fft.method;
-    bool asked = method == TD_ALLTOALL_PHASED || method == TD_ALLTOALL_TWO_PHASE;
-    bool open = method == TD_ALLTOALL_AUTO && in->tuning->fabric == TD_FABRIC_ROUTED;
-    return in->plan->kind == TD_KIND_FFT && (asked || open) && !from->box && !to->box &&
-           in->group->slots > 1 && (uint64_t)from->owners * to->owners <= PAIRS_MAX &&
-           td_overlap_work(from, to) <= PAIRS_MAX;
-}
-
-bool td_move_relay_make(struct td_array_move *m, const struct td_plan_input *in,
-                        struct td_arena *arena, unsigned room, int64_t *scratch)
-{
-    struct td_grid grid;
-    uint32_t count = 0;
-    if (!considers(m, in))
-        return true;
-    td_grid_of(in->group, in->topology, &grid);
-    if (!grid.box)
-        return true;
-    struct td_move_relay *r = td_arena_alloc(arena, sizeof *r);
-    struct meetings x = {.slots = in->group->slots};
-    if (!r)
-        return false;
-    r->move = m;
-    x.root = td_arena_alloc(arena, x.slots * sizeof *x.root);
-    bool good = x.root && td_tenants_find(&r->tenants[0], m->from, x.slots, arena) &&
-                td_tenants_find(&r->tenants[1], m->to, x.slots, arena);
-    if (good && r->tenants[0].most * r->tenants[1].most <= UNIT_PAIRS_MAX) {
-        td_traffic_apart(x.root, x.slots);
-        good = td_traffic_each(m, x.slots, arena, meet, &x);
-        if (good && x.most && tiles(&x, &grid, in->slot, &count) &&
-            (good = begin(r, &x, in, arena, count)) && compile(r, in, room))
-            m->relay = r;
-    }
-    td_arena_free(arena, x.root);
-    if (!m->relay)
-        td_move_relay_free(r, arena);
-    else {
-        r->base = (*scratch + 63) & ~(int64_t)63;
-        *scratch = r->base + r->program.scratch_bytes;
-    }
-    return good;
 }
 
 void td_move_relay_free(struct td_move_relay *r, struct td_arena *arena)
@@ -208,19 +133,23 @@ unsigned td_move_relay_add(const struct td_move_relay *r, struct td_program *p)
     return first;
 }
 
+unsigned td_move_relay_families(const struct td_move_relay *r)
+{
+    return r->program.families;
+}
+
 bool td_move_relay_packs_in(const struct td_move_relay *r, unsigned family)
 {
-    const int64_t *parameter = r->program.parameter;
-    return family >= parameter[TD_RELAY_PACKERS] &&
-           family < parameter[TD_RELAY_PACKERS] + parameter[TD_RELAY_PARTS];
+    const struct td_relay *relay = td_relay_of(&r->program);
+    return family >= relay->packers && family < relay->packers + relay->parts;
 }
 
 void td_move_relay_needed(const struct td_move_relay *r, struct td_program *p, unsigned first,
                           unsigned f)
 {
-    const int64_t *parameter = r->program.parameter;
-    for (int64_t i = 0; i < parameter[TD_RELAY_PARTS]; i++)
-        td_program_need_all(p, f, first + (unsigned)(parameter[TD_RELAY_UNPACKERS] + i));
+    const struct td_relay *relay = td_relay_of(&r->program);
+    for (int64_t i = 0; i < relay->parts; i++)
+        td_program_need_all(p, f, first + (unsigned)(relay->unpackers + i));
 }
 
 /* shift: buffers of the all-to-all begin further on; those of arrays are where they are. */
@@ -230,10 +159,10 @@ static void shift(const struct td_move_relay *r, struct td_slice *s)
         s->offset += r->base;
 }
 
-void td_move_relay_expand(const struct td_move_relay *r, unsigned first, unsigned family,
+void td_move_relay_step(const struct td_move_relay *r, unsigned first, unsigned family,
                           uint64_t index, struct td_step *step)
 {
-    r->program.method->expand(&r->program, family, index, step);
+    r->program.step_at(&r->program, family, index, step);
     step->peer_family += first;
     shift(r, &step->from);
     shift(r, &step->to);
@@ -294,15 +223,23 @@ static struct td_slice of_array(const struct td_move_relay *r, enum td_overlap_s
     return s;
 }
 
-uint64_t td_move_relay_packs(const struct td_move_relay *r)
+/* relay_of returns the relay whose first member `units` is. */
+static const struct td_move_relay *relay_of(const struct td_relay_units *units)
 {
+    return (const struct td_move_relay *)(const void *)units;
+}
+
+static uint64_t count_packs(const struct td_relay_units *units)
+{
+    const struct td_move_relay *r = relay_of(units);
     uint32_t own = r->outer[r->program.slot];
     uint64_t pairs = (uint64_t)td_tenants_on(&r->tenants[0], own) * r->tenants[1].most;
     return r->group.slots * (pairs + 1);
 }
 
-uint64_t td_move_relay_unpacks(const struct td_move_relay *r)
+static uint64_t count_unpacks(const struct td_relay_units *units)
 {
+    const struct td_move_relay *r = relay_of(units);
     uint32_t own = r->outer[r->program.slot];
     return (uint64_t)r->group.slots * td_tenants_on(&r->tenants[1], own) * r->tenants[0].most;
 }
@@ -319,9 +256,10 @@ static uint64_t unit(const struct td_move_relay *r, uint32_t a, uint32_t b)
 }
 
 /* The last step of a unit fills it up with zeros. */
-uint32_t td_move_relay_pack(const struct td_move_relay *r, uint64_t i, struct td_range piece,
-                            struct td_step *step)
+static uint32_t pack(const struct td_relay_units *units, uint64_t i, struct td_range piece,
+                     struct td_step *step)
 {
+    const struct td_move_relay *r = relay_of(units);
     uint32_t own = r->outer[r->program.slot];
     uint64_t there = r->tenants[1].most, pairs = td_tenants_on(&r->tenants[0], own) * there;
     uint32_t slot = (uint32_t)(i / (pairs + 1)), to = r->outer[slot];
@@ -343,9 +281,10 @@ uint32_t td_move_relay_pack(const struct td_move_relay *r, uint64_t i, struct td
     return slot;
 }
 
-uint32_t td_move_relay_unpack(const struct td_move_relay *r, uint64_t i, struct td_range piece,
-                              struct td_step *step)
+static uint32_t unpack(const struct td_relay_units *units, uint64_t i, struct td_range piece,
+                       struct td_step *step)
 {
+    const struct td_move_relay *r = relay_of(units);
     uint32_t own = r->outer[r->program.slot], here = td_tenants_on(&r->tenants[1], own);
     uint64_t pairs = (uint64_t)here * r->tenants[0].most;
     uint32_t slot = (uint32_t)(i / pairs), from = r->outer[slot];
@@ -364,4 +303,81 @@ uint32_t td_move_relay_unpack(const struct td_move_relay *r, uint64_t i, struct 
     step->from = td_slice_at(TD_SPACE_SCRATCH, 0, at, (int64_t)bytes.count);
     step->to = of_array(r, TD_OVERLAP_TO, &x, bytes);
     return slot;
+}
+
+/* ---- the relay of a move ---- */
+
+/* begin fills in what the program of a tile of the machine is compiled from. False: the arena is
+ * full. */
+static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
+                  struct td_arena *arena, uint32_t count)
+{
+    const struct td_call call = {.kind = TD_KIND_ALLTOALLV};
+    const struct td_survey survey = {.most = x->most, .total = x->total / count};
+    struct td_tuning tuning = *in->tuning;
+    uint32_t slot = 0;
+    tuning.alltoall = in->plan->fft.method;
+    if (!make_group(r, x, in, arena, &slot))
+        return false;
+    r->units = (struct td_relay_units){count_packs, count_unpacks, pack, unpack};
+    td_program_begin(&(struct td_compile_input){.call = &call,
+                                                .seed = in->plan->digest,
+                                                .group = &r->group,
+                                                .slot = slot,
+                                                .topology = in->topology,
+                                                .survey = &survey,
+                                                .tuning = &tuning},
+                     &r->program);
+    r->program.units = &r->units;
+    return true;
+}
+
+/* PAIRS_MAX: of owners that are looked at, and of their blocks: some hundredths of a second.
+ * UNIT_PAIRS_MAX: of a unit, each of which adds up those before. */
+enum { PAIRS_MAX = 1 << 20, UNIT_PAIRS_MAX = 64 };
+
+static bool considers(const struct td_array_move *m, const struct td_plan_input *in)
+{
+    const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
+    unsigned method = in->plan->fft.method;
+    bool asked = method == TD_ALLTOALL_PHASED || method == TD_ALLTOALL_TWO_PHASE;
+    bool open = method == TD_ALLTOALL_AUTO && in->tuning->fabric == TD_FABRIC_ROUTED;
+    return in->plan->kind == TD_KIND_FFT && (asked || open) && !from->box && !to->box &&
+           in->group->slots > 1 && (uint64_t)from->owners * to->owners <= PAIRS_MAX &&
+           td_overlap_work(from, to) <= PAIRS_MAX;
+}
+
+bool td_move_relay_make(struct td_array_move *m, const struct td_plan_input *in,
+                        struct td_arena *arena, unsigned room, int64_t *scratch)
+{
+    struct td_grid grid;
+    uint32_t count = 0;
+    if (!considers(m, in))
+        return true;
+    td_grid_of(in->group, in->topology, &grid);
+    if (!grid.box)
+        return true;
+    struct td_move_relay *r = td_arena_alloc(arena, sizeof *r);
+    struct meetings x = {.slots = in->group->slots};
+    if (!r)
+        return false;
+    r->move = m;
+    x.root = td_arena_alloc(arena, x.slots * sizeof *x.root);
+    bool good = x.root && td_tenants_find(&r->tenants[0], m->from, x.slots, arena) &&
+                td_tenants_find(&r->tenants[1], m->to, x.slots, arena);
+    if (good && r->tenants[0].most * r->tenants[1].most <= UNIT_PAIRS_MAX) {
+        td_traffic_apart(x.root, x.slots);
+        good = td_traffic_each(m, x.slots, arena, meet, &x);
+        if (good && x.most && tiles(&x, &grid, in->slot, &count) &&
+            (good = begin(r, &x, in, arena, count)) && compile(r, in, room))
+            m->relay = r;
+    }
+    td_arena_free(arena, x.root);
+    if (!m->relay)
+        td_move_relay_free(r, arena);
+    else {
+        r->base = (*scratch + 63) & ~(int64_t)63;
+        *scratch = r->base + r->program.scratch_bytes;
+    }
+    return good;
 }

@@ -11,9 +11,11 @@
 #ifndef TD_COLLECTIVES_REDIST_MOVE_RELAY_H
 #define TD_COLLECTIVES_REDIST_MOVE_RELAY_H
 
+#include "collectives/alltoall/relay.h"
 #include "traffic_matrix.h"
 
 struct td_move_relay {
+    struct td_relay_units units; /* first: the program's */
     const struct td_array_move *move;
     struct td_group group;        /* the nodes that exchange with each other, this one among them */
     uint32_t *outer;              /* [group.slots] their slots in the plan's group */
@@ -22,29 +24,23 @@ struct td_move_relay {
     struct td_program program;
 };
 
-/* td_move_relay_make makes one where the plan's method, or AUTO's prediction, wants it and it can
- * be; else move->relay stays NULL. `room` are the families it may have. Its buffers begin at
- * *scratch, which goes on behind them. False: no memory. */
+/* td_move_relay_make makes move->relay if an all-to-all by relays is the method of the move (select.h)
+ * and the move has such a form; else it stays NULL. The program has at most `room` families. Its
+ * buffers begin at *scratch, which is moved behind them. False: the arena is full. */
 bool td_move_relay_make(struct td_array_move *move, const struct td_plan_input *in,
                         struct td_arena *arena, unsigned room, int64_t *scratch);
 void td_move_relay_free(struct td_move_relay *relay, struct td_arena *arena);
 
 /* td_move_relay_add adds its families to a plan's program and returns the first. */
 unsigned td_move_relay_add(const struct td_move_relay *relay, struct td_program *p);
-/* td_move_relay_packs_in: whether such a family reads the array before. */
+/* td_move_relay_families returns how many those are. */
+unsigned td_move_relay_families(const struct td_move_relay *relay);
+/* td_move_relay_packs_in returns true if such a family reads the array before the move. */
 bool td_move_relay_packs_in(const struct td_move_relay *relay, unsigned family);
-/* td_move_relay_needed makes a family wait for all that writes the array after. */
+/* td_move_relay_needed makes a family wait for all families that write the array after the move. */
 void td_move_relay_needed(const struct td_move_relay *relay, struct td_program *p, unsigned first,
                           unsigned f);
-void td_move_relay_expand(const struct td_move_relay *relay, unsigned first, unsigned family,
+void td_move_relay_step(const struct td_move_relay *relay, unsigned first, unsigned family,
                           uint64_t index, struct td_step *step);
-
-/* What relay.h asks of the units of a move; as td_relay_pack and td_relay_unpack. */
-uint64_t td_move_relay_packs(const struct td_move_relay *relay);
-uint64_t td_move_relay_unpacks(const struct td_move_relay *relay);
-uint32_t td_move_relay_pack(const struct td_move_relay *relay, uint64_t i, struct td_range piece,
-                            struct td_step *step);
-uint32_t td_move_relay_unpack(const struct td_move_relay *relay, uint64_t i, struct td_range piece,
-                              struct td_step *step);
 
 #endif

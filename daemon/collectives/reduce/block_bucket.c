@@ -13,8 +13,8 @@
  * In scratch the sums of a piece are in the order of its dimensions, the first outermost: a bucket
  * is one run. Long blocks go in segments, two of which have scratch; after a barrier all nodes may
  * begin with the segment after next. */
-#include "collectives/collectives.h"
-#include "collectives/grid.h"
+#include "collectives/method.h"
+#include "rings_cost.h"
 
 enum { AHEAD = 2, CHUNKS = 2, CHUNK_MIN = 4096, WHOLE = 1 << 16 };
 /* Families of each piece, role by role: of sums, and of blocks. */
@@ -23,18 +23,16 @@ enum { RECV, FOLD, COMBINE, SEND, ROLES };
 enum { AG_RECV, AG_SEND, AG_ROLES };
 enum { DIMENSIONS_MAX = TD_LEVELS_MAX - 1 };
 _Static_assert((ROLES + 1) * 2 * DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
-enum {
-    P_GRID,
-    P_SEGMENT = TD_GRID_PARAMETERS, /* bytes of a block */
-    P_SEGMENTS,
-    P_CHUNKS, /* of a piece */
-    P_STEPS,  /* of a phase: k - 1 of the longest dimension */
-    P_AREA,   /* bytes of scratch for each of a segment's AREAS */
-    P_BY_SLOT,
-    P_BY_LOCAL, /* rank = P_BY_SLOT * slot + P_BY_LOCAL * local rank */
-    P_SHARES,   /* of the pieces that begin in dimension d, in 1 / WHOLE of all */
+struct TD_STORED parameters {
+    struct td_grid grid;
+    int64_t segment, segments; /* bytes of a block; how many */
+    int64_t chunks;            /* of a piece */
+    int64_t steps;             /* of a phase: k - 1 of the longest dimension */
+    int64_t area;              /* bytes of scratch for each of a segment's AREAS */
+    int64_t by_slot, by_local; /* rank = by_slot * slot + by_local * local rank */
+    int64_t shares[TD_DIMENSIONS_MAX]; /* of the pieces that begin in dimension d, of WHOLE */
 };
-_Static_assert((int)P_SHARES + (int)DIMENSIONS_MAX <= (int)TD_PARAMETERS_MAX, "all are kept");
+TD_PARAMETERS(struct parameters)
 /* Of a segment: the sums; what comes in the pieces' first rings, and in the later ones. */
 enum { SUMS, FIRST, LATER, AREAS };
 
@@ -51,7 +49,7 @@ struct turn {
 static struct turn turn_at(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                            uint64_t i, bool gathers)
 {
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], steps = (uint64_t)p->parameter[P_STEPS];
+    uint64_t chunks = (uint64_t)parameters(p)->chunks, steps = (uint64_t)parameters(p)->steps;
     uint32_t dimensions = grid->shape.dimensions;
     uint64_t g = i / chunks % (steps * dimensions);
     struct turn t = {.segment = i / chunks / (steps * dimensions),
@@ -89,13 +87,13 @@ static struct td_range range(const struct td_program *p, uint32_t pieces, uint64
                              uint32_t piece, uint64_t chunk)
 {
     uint64_t element = td_type_bytes(p->call.type), bytes = p->call.count * element;
-    uint64_t size = (uint64_t)p->parameter[P_SEGMENT], begin = segment * size, before = 0;
+    uint64_t size = (uint64_t)parameters(p)->segment, begin = segment * size, before = 0;
     uint64_t n = (bytes - begin < size ? bytes - begin : size) / element;
     for (uint32_t i = 0; i < piece; i++)
-        before += (uint64_t)p->parameter[P_SHARES + i / 2];
-    uint64_t to = before + (uint64_t)p->parameter[P_SHARES + piece / 2];
+        before += (uint64_t)parameters(p)->shares[i / 2];
+    uint64_t to = before + (uint64_t)parameters(p)->shares[piece / 2];
     uint64_t first = n * before / WHOLE, end = piece + 1 == pieces ? n : n * to / WHOLE;
-    struct td_range c = td_share(end - first, (uint64_t)p->parameter[P_CHUNKS], chunk);
+    struct td_range c = td_share(end - first, (uint64_t)parameters(p)->chunks, chunk);
     return (struct td_range){begin + (first + c.begin) * element, c.count * element};
 }
 
@@ -125,14 +123,14 @@ static struct td_slice blocks(const struct td_program *p, const struct td_grid *
         slot = td_grid_moved(grid, slot, (g->piece / 2 + f) % dimensions,
                              f == g->fixed ? g->bucket : 0);
     struct td_slice s = td_slice_at(
-        space, 0, (int64_t)r.begin + slot * p->parameter[P_BY_SLOT] * block, (int64_t)r.count);
+        space, 0, (int64_t)r.begin + slot * parameters(p)->by_slot * block, (int64_t)r.count);
     for (uint32_t f = g->fixed + 1; f < dimensions; f++) {
         uint32_t d = (g->piece / 2 + f) % dimensions;
         td_slice_loop(&s, grid->shape.size[d],
-                      td_grid_line(grid, 0, d).stride * p->parameter[P_BY_SLOT] * block, 0);
+                      td_grid_line(grid, 0, d).stride * parameters(p)->by_slot * block, 0);
     }
     if (ranks > 1)
-        td_slice_loop(&s, ranks, p->parameter[P_BY_LOCAL] * block, 0);
+        td_slice_loop(&s, ranks, parameters(p)->by_local * block, 0);
     td_slice_simplify(&s);
     return s;
 }
@@ -150,8 +148,8 @@ static struct td_slice scratch(const struct td_program *p, const struct td_grid 
     }
     for (uint32_t f = 1; area == LATER && f < g->fixed; f++)
         place += volume(grid, g->piece, f);
-    uint64_t ranks = td_ranks_here(p), size = (uint64_t)p->parameter[P_SEGMENT];
-    uint64_t at = (segment % AHEAD * AREAS + (uint64_t)area) * (uint64_t)p->parameter[P_AREA];
+    uint64_t ranks = td_ranks_here(p), size = (uint64_t)parameters(p)->segment;
+    uint64_t at = (segment % AHEAD * AREAS + (uint64_t)area) * (uint64_t)parameters(p)->area;
     uint64_t chunk = (r.begin - segment * size) * ranks * p->group->slots;
     return td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)(at + chunk + place * ranks * r.count),
                        (int64_t)(slots * ranks * r.count));
@@ -167,11 +165,11 @@ static struct td_slice own(const struct td_program *p, enum td_space space, stru
 
 /* ---- sums ---- */
 
-/* expand_fold: the local ranks' values of a chunk, for one bucket of the first ring. */
-static void expand_fold(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+/* fold_step: the local ranks' values of a chunk, for one bucket of the first ring. */
+static void fold_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                         uint64_t index, struct td_step *step)
 {
-    uint64_t k = grid->shape.size[piece / 2], chunks = (uint64_t)p->parameter[P_CHUNKS];
+    uint64_t k = grid->shape.size[piece / 2], chunks = (uint64_t)parameters(p)->chunks;
     uint64_t segment = index / (k * chunks), chunk = index / k % chunks;
     struct td_range r = range(p, 2 * grid->shape.dimensions, segment, piece, chunk);
     const struct region g = {piece, 0, (uint32_t)(index % k)};
@@ -180,10 +178,10 @@ static void expand_fold(const struct td_program *p, const struct td_grid *grid, 
     step->to = scratch(p, grid, segment, SUMS, &g, r);
 }
 
-static void expand_sums(const struct td_program *p, unsigned family, uint64_t index,
+static void sums_step(const struct td_program *p, unsigned family, uint64_t index,
                         struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
     *step = (struct td_step){.kind = p->family[family].kind,
                              .type = p->call.type,
@@ -194,7 +192,7 @@ static void expand_sums(const struct td_program *p, unsigned family, uint64_t in
         return;
     }
     if (role == FOLD) {
-        expand_fold(p, &grid, piece, index, step);
+        fold_step(p, &grid, piece, index, step);
         return;
     }
     struct turn t = turn_at(p, &grid, piece, index, false);
@@ -223,14 +221,12 @@ static void expand_sums(const struct td_program *p, unsigned family, uint64_t in
     step->to = last ? own(p, TD_SPACE_DESTINATION, r) : sums;
 }
 
-static const struct td_method scatter_method = {"reduce_scatter_bucket", expand_sums};
-
 /* ---- blocks ---- */
 
-static void expand_blocks(const struct td_program *p, unsigned family, uint64_t index,
+static void blocks_step(const struct td_program *p, unsigned family, uint64_t index,
                           struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {td_ranks_here(p), 0, 1}};
     if (role == AG_ROLES) {
@@ -258,61 +254,78 @@ static void expand_blocks(const struct td_program *p, unsigned family, uint64_t 
     step->from = s;
 }
 
-static const struct td_method gather_method = {"allgather_bucket", expand_blocks};
-
 /* ---- compiling ---- */
 
-/* is_regular: every node has as many ranks, and their numbers follow from slot and place. */
-static bool is_regular(struct td_program *p)
+/* by_slot and by_local return the distances of ranks on neighbouring slots, and on one slot. */
+static int64_t by_slot(const struct td_group *g)
 {
-    const struct td_group *g = p->group;
-    uint32_t ranks = td_ranks_here(p), zero = td_group_rank(g, 0, 0);
-    int64_t by_slot = g->slots > 1 ? (int64_t)td_group_rank(g, 1, 0) - zero : 0;
-    int64_t by_local = td_group_slot_ranks(g, 0) > 1 ? (int64_t)td_group_rank(g, 0, 1) - zero : 0;
+    return g->slots > 1 ? (int64_t)td_group_rank(g, 1, 0) - td_group_rank(g, 0, 0) : 0;
+}
+
+static int64_t by_local(const struct td_group *g)
+{
+    return td_group_slot_ranks(g, 0) > 1
+               ? (int64_t)td_group_rank(g, 0, 1) - td_group_rank(g, 0, 0)
+               : 0;
+}
+
+/* is_regular returns true if every node has as many ranks, and their numbers follow from slot and
+ * place. */
+static bool is_regular(const struct td_group *g, uint32_t ranks)
+{
+    int64_t slot_stride = by_slot(g), local_stride = by_local(g);
     for (uint32_t slot = 0; slot < g->slots; slot++) {
-        if (zero != 0 || td_group_slot_ranks(g, slot) != ranks)
+        if (td_group_rank(g, 0, 0) != 0 || td_group_slot_ranks(g, slot) != ranks)
             return false;
         for (uint32_t local = 0; local < ranks; local++)
-            if ((int64_t)td_group_rank(g, slot, local) != slot * by_slot + local * by_local)
+            if ((int64_t)td_group_rank(g, slot, local) !=
+                slot * slot_stride + local * local_stride)
                 return false;
     }
-    p->parameter[P_BY_SLOT] = by_slot;
-    p->parameter[P_BY_LOCAL] = by_local;
     return true;
 }
 
-/* plan keeps what all steps need to know; false where the group is no torus, or irregular. */
-static bool plan(struct td_program *p, struct td_grid *grid)
+static bool applies(struct td_query *q)
 {
-    td_grid_of(p->group, p->topology, grid);
+    const struct td_program *p = q->program;
+    if (!td_rings_applies(q, DIMENSIONS_MAX))
+        return false;
+    return is_regular(p->group, td_ranks_here(p)) ||
+           td_query_refuse(q, "ranks are not spread over the nodes regularly");
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    return td_rings_cost(q).bucket;
+}
+
+/* plan keeps what all steps need to know. */
+static void plan(struct td_program *p, const struct td_grid *grid)
+{
     uint32_t dimensions = grid->shape.dimensions;
     uint64_t steps = 0, weight[TD_DIMENSIONS_MAX], total = 0;
     for (uint32_t d = 0; d < dimensions; d++) {
         uint32_t k = grid->shape.size[d];
-        if (!grid->shape.wrap[d] || !grid->box || k < 2)
-            return false;
         steps = k - 1 > steps ? k - 1 : steps;
         total += weight[d] = (uint64_t)WHOLE * k / (k - 1);
     }
-    if (dimensions > DIMENSIONS_MAX || !is_regular(p))
-        return false;
     for (uint32_t d = 0; d < dimensions; d++) /* the last piece has what is left */
-        p->parameter[P_SHARES + d] = (int64_t)(weight[d] * WHOLE / 2 / total);
-    td_grid_keep(p, P_GRID, grid);
-    uint64_t bytes = p->call.count * td_type_bytes(p->call.type) * p->group->size;
+        set(p)->shares[d] = (int64_t)(weight[d] * WHOLE / 2 / total);
+    uint64_t block = td_program_bytes(p), bytes = block * p->group->size;
     uint64_t chunks = bytes / (2 * dimensions) / CHUNK_MIN;
-    p->parameter[P_CHUNKS] = (int64_t)(chunks < 1 ? 1 : chunks > CHUNKS ? CHUNKS : chunks);
-    p->parameter[P_STEPS] = (int64_t)steps;
-    p->parameter[P_SEGMENT] = (int64_t)(p->call.count * td_type_bytes(p->call.type));
-    p->parameter[P_SEGMENTS] = 1;
-    return true;
+    set(p)->grid = *grid;
+    set(p)->by_slot = by_slot(p->group);
+    set(p)->by_local = by_local(p->group);
+    set(p)->chunks = (int64_t)(chunks < 1 ? 1 : chunks > CHUNKS ? CHUNKS : chunks);
+    set(p)->steps = (int64_t)steps;
+    set(p)->segment = (int64_t)block;
+    set(p)->segments = 1;
 }
 
-bool td_reduce_scatter_bucket_compile(struct td_program *p)
+static void compile_sums(struct td_query *q, struct td_program *p)
 {
-    struct td_grid grid;
-    if (!plan(p, &grid))
-        return false;
+    const struct td_grid grid = *td_query_grid(q);
+    plan(p, &grid);
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t element = td_type_bytes(p->call.type), bytes = p->call.count * element;
     uint64_t most = p->tuning.relay_bytes / (AREAS * AHEAD) / p->group->size;
@@ -320,13 +333,12 @@ bool td_reduce_scatter_bucket_compile(struct td_program *p)
     segment = segment ? segment : element;
     uint64_t segments = (bytes + segment - 1) / segment;
     uint64_t areas = segments < AHEAD ? segments : AHEAD;
-    p->method = &scatter_method;
-    p->parameter[P_SEGMENT] = (int64_t)segment;
-    p->parameter[P_SEGMENTS] = (int64_t)segments;
-    p->parameter[P_AREA] = (int64_t)(segment * p->group->size + 63) & ~(int64_t)63;
-    p->scratch_bytes = (int64_t)areas * AREAS * p->parameter[P_AREA];
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS];
-    uint64_t phase = (uint64_t)p->parameter[P_STEPS] * chunks;
+    set(p)->segment = (int64_t)segment;
+    set(p)->segments = (int64_t)segments;
+    set(p)->area = (int64_t)(segment * p->group->size + 63) & ~(int64_t)63;
+    p->scratch_bytes = (int64_t)areas * AREAS * parameters(p)->area;
+    uint64_t chunks = (uint64_t)parameters(p)->chunks;
+    uint64_t phase = (uint64_t)parameters(p)->steps * chunks;
     uint64_t each = phase * grid.shape.dimensions;
     td_program_add_each(p, pieces, TD_RECV, segments * each, "sums along a ring");
     for (uint32_t i = 0; i < pieces; i++)
@@ -356,19 +368,16 @@ bool td_reduce_scatter_bucket_compile(struct td_program *p)
     for (uint32_t d = 1; d < grid.shape.dimensions; d++)
         td_program_need(p, done + d, done + d - 1, 1, 1, 1);
     td_program_need(p, again, again - 1, 1, 1, 1);
-    return true;
 }
 
-bool td_allgather_bucket_compile(struct td_program *p)
+static void compile_blocks(struct td_query *q, struct td_program *p)
 {
-    struct td_grid grid;
-    if (!plan(p, &grid))
-        return false;
+    const struct td_grid grid = *td_query_grid(q);
+    plan(p, &grid);
     uint32_t pieces = 2 * grid.shape.dimensions;
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS];
-    uint64_t phase = (uint64_t)p->parameter[P_STEPS] * chunks;
+    uint64_t chunks = (uint64_t)parameters(p)->chunks;
+    uint64_t phase = (uint64_t)parameters(p)->steps * chunks;
     uint64_t each = phase * grid.shape.dimensions;
-    p->method = &gather_method;
     td_program_add_each(p, pieces, TD_RECV, each, "blocks along a ring");
     td_program_add_each(p, pieces, TD_SEND, each, "blocks to the next");
     unsigned copy = td_program_add(p, TD_COPY, 1, "blocks of local ranks");
@@ -380,5 +389,32 @@ bool td_allgather_bucket_compile(struct td_program *p)
         td_program_need(p, send, AG_RECV * pieces + i, 1, 1, 1 - (int)chunks);
         td_program_need(p, send, AG_SEND * pieces + (i + pieces - 2) % pieces, phase, phase, 0);
     }
-    return true;
 }
+
+const struct td_method td_method_reduce_scatter_bucket = {
+    .name = "reduce_scatter_bucket",
+    .why = "the group is a torus, and every link carries a part of the data",
+    .kinds = TD_KIND_BIT(TD_KIND_REDUCE_SCATTER),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_BUCKET),
+    .fallback = true,
+    .applies = applies,
+    .cost = cost,
+    .compile = compile_sums,
+    .step_at = sums_step,
+};
+
+const struct td_method td_method_allgather_bucket = {
+    .name = "allgather_bucket",
+    .why = "the group is a torus, and every link carries a part of the data",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLGATHER),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_BUCKET),
+    .fallback = true,
+    .applies = applies,
+    .cost = cost,
+    .compile = compile_blocks,
+    .step_at = blocks_step,
+};

@@ -5,19 +5,21 @@
  * Every block is cut into 2 D pieces. In scratch the slots' parts of a piece are in the order of
  * their labels, so those that a node and its partner still have to do with are one run, and each
  * has a half of it. So blocks are put in order first, or last: a step a slot and piece. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
+#include "rings_cost.h"
 #include "swing.h"
 
 /* Families of each piece, role by role: of sums, and of blocks. */
 enum { RECV, FOLD, COMBINE, SEND, ROLES };
 enum { AG_RECV, AG_IN, AG_SEND, AG_OUT };
 _Static_assert((int)ROLES * 2 * (int)TD_DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
-enum {
-    P_GRID,
-    P_STEPS = TD_GRID_PARAMETERS,
-    P_AREA,  /* bytes of all blocks; of sums, what comes has as many besides */
-    P_LOCAL, /* local ranks' numbers are so far apart */
+struct TD_STORED parameters {
+    struct td_grid grid;
+    int64_t steps;
+    int64_t area;  /* bytes of all blocks; of sums, what comes has as many besides */
+    int64_t local; /* local ranks' numbers are so far apart */
 };
+TD_PARAMETERS(struct parameters)
 
 /* range returns which bytes of a block are a piece. */
 static struct td_range range(const struct td_program *p, uint32_t pieces, uint32_t piece)
@@ -34,7 +36,7 @@ static struct td_slice blocks(const struct td_program *p, enum td_space space, u
     int64_t block = (int64_t)(p->call.count * td_type_bytes(p->call.type));
     int64_t first = td_group_rank(p->group, slot, 0);
     struct td_slice s = td_slice_at(space, 0, first * block + (int64_t)r.begin, (int64_t)r.count);
-    td_slice_loop(&s, td_ranks_here(p), p->parameter[P_LOCAL] * block, 0);
+    td_slice_loop(&s, td_ranks_here(p), parameters(p)->local * block, 0);
     td_slice_simplify(&s);
     return s;
 }
@@ -45,7 +47,7 @@ static struct td_slice scratch(const struct td_program *p, int64_t area, struct 
 {
     uint64_t ranks = td_ranks_here(p), each = ranks * r.count;
     return td_slice_at(TD_SPACE_SCRATCH, 0,
-                       area * p->parameter[P_AREA] +
+                       area * parameters(p)->area +
                            (int64_t)(r.begin * ranks * p->group->slots + place * each),
                        (int64_t)(places * each));
 }
@@ -84,10 +86,10 @@ static void address(const struct td_program *p, const struct td_traffic *x, unsi
     step->sign = (int8_t)x->sign;
 }
 
-static void expand_sums(const struct td_program *p, unsigned family, uint64_t index,
+static void sums_step(const struct td_program *p, unsigned family, uint64_t index,
                         struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
     struct td_range r = range(p, pieces, piece);
     *step = (struct td_step){.kind = p->family[family].kind,
@@ -116,10 +118,10 @@ static void expand_sums(const struct td_program *p, unsigned family, uint64_t in
     }
 }
 
-static void expand_blocks(const struct td_program *p, unsigned family, uint64_t index,
+static void blocks_step(const struct td_program *p, unsigned family, uint64_t index,
                           struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
     struct td_range r = range(p, pieces, piece);
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
@@ -135,7 +137,7 @@ static void expand_blocks(const struct td_program *p, unsigned family, uint64_t 
         return;
     }
     struct halves h =
-        halves_of(p, &grid, piece, (uint32_t)p->parameter[P_STEPS] - 1 - (uint32_t)index);
+        halves_of(p, &grid, piece, (uint32_t)parameters(p)->steps - 1 - (uint32_t)index);
     address(p, &h.x, AG_RECV * pieces + piece, index, step);
     if (role == AG_RECV)
         step->to = scratch(p, 0, r, h.other, h.slots);
@@ -143,10 +145,8 @@ static void expand_blocks(const struct td_program *p, unsigned family, uint64_t 
         step->from = scratch(p, 0, r, h.mine, h.slots);
 }
 
-static const struct td_method scatter_method = {"reduce_scatter_swing", expand_sums};
-static const struct td_method gather_method = {"allgather_swing", expand_blocks};
-
-/* is_regular: every node has as many ranks, whose numbers are as far apart. */
+/* is_regular returns true if every node has as many ranks, and their numbers are as far apart:
+ * *local. */
 static bool is_regular(const struct td_program *p, int64_t *local)
 {
     const struct td_group *g = p->group;
@@ -166,31 +166,52 @@ static bool is_regular(const struct td_program *p, int64_t *local)
     return true;
 }
 
-/* plan keeps what all steps need to know; false where it cannot be done this way. */
-static bool plan(struct td_program *p, struct td_grid *grid, uint64_t areas)
+/* areas_of returns how many areas the scratch has: blocks, and of sums what comes besides. */
+static uint64_t areas_of(const struct td_program *p)
 {
-    int64_t local = 0;
-    uint64_t block = p->call.count * td_type_bytes(p->call.type);
-    td_grid_of(p->group, p->topology, grid);
-    if (!td_swing_fits(grid) || !is_regular(p, &local) ||
-        block > p->tuning.relay_bytes / areas / p->group->size)
-        return false;
-    td_grid_keep(p, P_GRID, grid);
-    p->parameter[P_STEPS] = td_swing_steps(grid);
-    p->parameter[P_AREA] = (int64_t)((block * p->group->size + 63) & ~(uint64_t)63);
-    p->parameter[P_LOCAL] = local;
-    p->scratch_bytes = (int64_t)areas * p->parameter[P_AREA];
-    return true;
+    return p->call.kind == TD_KIND_REDUCE_SCATTER ? 2 : 1;
 }
 
-bool td_reduce_scatter_swing_compile(struct td_program *p)
+static bool applies(struct td_query *q)
 {
-    struct td_grid grid;
-    if (!plan(p, &grid, 2))
+    const struct td_program *p = q->program;
+    int64_t local = 0;
+    if (!td_rings_applies(q, TD_DIMENSIONS_MAX) || !td_swing_applies(q))
         return false;
+    if (!is_regular(p, &local))
+        return td_query_refuse(q, "ranks are not spread over the nodes regularly");
+    return td_program_bytes(p) <= p->tuning.relay_bytes / areas_of(p) / p->group->size ||
+           td_query_refuse(q, "the blocks are too long for the scratch ([torus] relay)");
+}
+
+/* cost: blocks that would go round the rings sooner, but lie too irregularly for that, go straight. */
+static uint64_t cost(struct td_query *q)
+{
+    struct td_rings_cost cost = td_rings_cost(q);
+    if (cost.bucket < cost.halves)
+        return td_query_last(q, "the blocks are so long that bytes count, and not steps");
+    return cost.halves;
+}
+
+/* plan keeps what all steps need to know. */
+static void plan(struct td_program *p, const struct td_grid *grid)
+{
+    set(p)->grid = *grid;
+    set(p)->steps = td_swing_steps(grid);
+    set(p)->area =
+        (int64_t)((td_program_bytes(p) * p->group->size + 63) & ~(uint64_t)63);
+    int64_t local = 0;
+    (void)is_regular(p, &local);
+    set(p)->local = local;
+    p->scratch_bytes = (int64_t)areas_of(p) * parameters(p)->area;
+}
+
+static void compile_sums(struct td_query *q, struct td_program *p)
+{
+    const struct td_grid grid = *td_query_grid(q);
+    plan(p, &grid);
     uint32_t pieces = 2 * grid.shape.dimensions;
-    uint64_t steps = (uint64_t)p->parameter[P_STEPS];
-    p->method = &scatter_method;
+    uint64_t steps = (uint64_t)parameters(p)->steps;
     td_program_add_each(p, pieces, TD_RECV, steps, "sums of a partner");
     td_program_add_each(p, pieces, TD_COMBINE, p->group->slots, "local ranks");
     td_program_add_each(p, pieces, TD_COMBINE, steps, "what came, and own");
@@ -199,17 +220,14 @@ bool td_reduce_scatter_swing_compile(struct td_program *p)
         td_swing_chain(p, FOLD * pieces + i, RECV * pieces + i, COMBINE * pieces + i,
                        SEND * pieces + i);
     }
-    return true;
 }
 
-bool td_allgather_swing_compile(struct td_program *p)
+static void compile_blocks(struct td_query *q, struct td_program *p)
 {
-    struct td_grid grid;
-    if (!plan(p, &grid, 1))
-        return false;
+    const struct td_grid grid = *td_query_grid(q);
+    plan(p, &grid);
     uint32_t pieces = 2 * grid.shape.dimensions;
-    uint64_t steps = (uint64_t)p->parameter[P_STEPS];
-    p->method = &gather_method;
+    uint64_t steps = (uint64_t)parameters(p)->steps;
     td_program_add_each(p, pieces, TD_RECV, steps, "blocks of a partner's");
     td_program_add_each(p, pieces, TD_COPY, 1, "blocks of local ranks");
     td_program_add_each(p, pieces, TD_SEND, steps, "blocks to a partner");
@@ -221,5 +239,30 @@ bool td_allgather_swing_compile(struct td_program *p)
         td_program_need_all(p, out, AG_IN * pieces + i);
         td_program_need_all(p, out, AG_RECV * pieces + i);
     }
-    return true;
 }
+
+const struct td_method td_method_reduce_scatter_swing = {
+    .name = "reduce_scatter_swing",
+    .why = "halving with near partners takes fewer steps than the rings have nodes",
+    .kinds = TD_KIND_BIT(TD_KIND_REDUCE_SCATTER),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_SWING) | TD_VALUE_BIT(TD_RINGS_WHOLE),
+    .applies = applies,
+    .cost = cost,
+    .compile = compile_sums,
+    .step_at = sums_step,
+};
+
+const struct td_method td_method_allgather_swing = {
+    .name = "allgather_swing",
+    .why = "doubling with near partners takes fewer steps than the rings have nodes",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLGATHER),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_SWING) | TD_VALUE_BIT(TD_RINGS_WHOLE),
+    .applies = applies,
+    .cost = cost,
+    .compile = compile_blocks,
+    .step_at = blocks_step,
+};

@@ -13,25 +13,24 @@
  * step g + 1 of any. Long vectors go in segments, two of which have scratch: a node that has all
  * results of a segment knows that the others have done with its sums, since they are made of them.
  */
-#include "collectives/collectives.h"
-#include "collectives/grid.h"
+#include "collectives/method.h"
+#include "rings_cost.h"
 
 enum { AHEAD = 2, CHUNKS = 2, CHUNK_MIN = 4096, LONG_PACKETS = 24 };
 /* Families of each piece, role by role. */
 enum { RECV, AG_RECV, FOLD, COMBINE, SEND, AG_SEND, ROLES };
 enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
-enum {
-    P_GRID,
-    P_ELEMENT = TD_GRID_PARAMETERS,
-    P_PACKET,  /* elements */
-    P_SEGMENT, /* elements */
-    P_SEGMENTS,
-    P_CHUNKS, /* of a piece */
-    P_STEPS,  /* of a phase: k - 1 of the longest dimension */
-    P_AREA,   /* bytes of scratch for each of a segment's AREAS */
-    P_SHARES, /* of the pieces that begin in dimension d, in 1 / WHOLE of all */
+struct TD_STORED parameters {
+    struct td_grid grid;
+    int64_t element;           /* bytes */
+    int64_t packet;            /* elements */
+    int64_t segment, segments; /* elements of a segment; how many */
+    int64_t chunks;            /* of a piece */
+    int64_t steps;             /* of a phase: k - 1 of the longest dimension */
+    int64_t area;              /* bytes of scratch for each of a segment's AREAS */
+    int64_t shares[TD_DIMENSIONS_MAX]; /* of the pieces that begin in dimension d, of WHOLE */
 };
-_Static_assert(P_SHARES + TD_DIMENSIONS_MAX <= TD_PARAMETERS_MAX, "all are kept");
+TD_PARAMETERS(struct parameters)
 enum { WHOLE = 1 << 16 };
 /* Of a segment: the sums; what comes in the pieces' first rings, and in the later ones. */
 enum { SUMS, FIRST, LATER, AREAS };
@@ -47,7 +46,7 @@ struct stage {
 static struct stage stage_at(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                              uint64_t g, bool results)
 {
-    uint32_t dimensions = grid->shape.dimensions, steps = (uint32_t)p->parameter[P_STEPS];
+    uint32_t dimensions = grid->shape.dimensions, steps = (uint32_t)parameters(p)->steps;
     struct stage s = {.phase = (uint32_t)(g / steps), .sign = piece % 2 ? -1 : 1};
     if (results) /* rings in the opposite order */
         s.phase = dimensions - 1 - s.phase;
@@ -63,7 +62,7 @@ static struct stage stage_at(const struct td_program *p, const struct td_grid *g
 static struct td_range cut(const struct td_program *p, struct td_range r, uint64_t parts,
                            uint64_t part)
 {
-    uint64_t packet = (uint64_t)p->parameter[P_PACKET];
+    uint64_t packet = (uint64_t)parameters(p)->packet;
     uint64_t unit = r.count / parts >= LONG_PACKETS * packet ? packet : 1;
     struct td_range c = td_share(r.count / unit + (r.count % unit != 0), parts, part);
     uint64_t begin = c.begin * unit, most = begin < r.count ? r.count - begin : 0;
@@ -74,15 +73,15 @@ static struct td_range cut(const struct td_program *p, struct td_range r, uint64
 static struct td_range share(const struct td_program *p, uint32_t pieces, uint64_t segment,
                              uint32_t piece)
 {
-    uint64_t size = (uint64_t)p->parameter[P_SEGMENT], begin = segment * size;
+    uint64_t size = (uint64_t)parameters(p)->segment, begin = segment * size;
     uint64_t left = p->call.count - begin, n = left < size ? left : size;
     uint64_t before = 0;
     for (uint32_t i = 0; i < piece; i++)
-        before += (uint64_t)p->parameter[P_SHARES + i / 2];
-    uint64_t to = before + (uint64_t)p->parameter[P_SHARES + piece / 2];
+        before += (uint64_t)parameters(p)->shares[i / 2];
+    uint64_t to = before + (uint64_t)parameters(p)->shares[piece / 2];
     bool last = piece + 1 == pieces;
     /* products stay below 2^63: a segment has at most 2^46 elements (plan) */
-    uint64_t packet = (uint64_t)p->parameter[P_PACKET];
+    uint64_t packet = (uint64_t)parameters(p)->packet;
     uint64_t first = n * before / WHOLE / packet * packet;
     uint64_t end = last ? n : n * to / WHOLE / packet * packet;
     return (struct td_range){begin + first, end - first};
@@ -100,7 +99,7 @@ static struct narrowed narrow(const struct td_program *p, const struct td_grid *
 {
     uint32_t dimensions = grid->shape.dimensions;
     struct td_range all = share(p, 2 * dimensions, segment, piece);
-    struct narrowed n = {.chunk = cut(p, all, (uint64_t)p->parameter[P_CHUNKS], chunk)};
+    struct narrowed n = {.chunk = cut(p, all, (uint64_t)parameters(p)->chunks, chunk)};
     n.own = n.chunk;
     /* a piece has the same place in all segments, though the last is shorter: what was there before
      * is then its own */
@@ -138,7 +137,7 @@ static uint32_t neighbour(const struct td_program *p, const struct td_grid *grid
 
 static struct td_slice in(const struct td_program *p, enum td_space space, struct td_range r)
 {
-    int64_t element = p->parameter[P_ELEMENT];
+    int64_t element = parameters(p)->element;
     return td_slice_at(space, 0, (int64_t)r.begin * element, (int64_t)r.count * element);
 }
 
@@ -146,8 +145,8 @@ static struct td_slice in(const struct td_program *p, enum td_space space, struc
 static struct td_slice scratch(const struct td_program *p, uint64_t segment, int area,
                                uint64_t begin, uint64_t count)
 {
-    int64_t element = p->parameter[P_ELEMENT];
-    int64_t at = ((int64_t)(segment % AHEAD) * AREAS + area) * p->parameter[P_AREA];
+    int64_t element = parameters(p)->element;
+    int64_t at = ((int64_t)(segment % AHEAD) * AREAS + area) * parameters(p)->area;
     return td_slice_at(TD_SPACE_SCRATCH, 0, at + (int64_t)begin * element,
                        (int64_t)count * element);
 }
@@ -167,7 +166,7 @@ static struct td_slice coming(const struct td_program *p, const struct td_grid *
     if (phase == 0)
         return scratch(p, segment, FIRST, n->place + r.begin, r.count);
     uint64_t at = n->place + n->chunk.begin +
-                  number * grid->shape.dimensions * (uint64_t)p->parameter[P_PACKET] + n->before;
+                  number * grid->shape.dimensions * (uint64_t)parameters(p)->packet + n->before;
     return scratch(p, segment, LATER, at + r.begin - n->own.begin, r.count);
 }
 
@@ -178,12 +177,12 @@ struct turn {
 
 static struct turn turn_at(const struct td_program *p, const struct td_grid *grid, uint64_t i)
 {
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS];
-    uint64_t steps = (uint64_t)p->parameter[P_STEPS] * grid->shape.dimensions;
+    uint64_t chunks = (uint64_t)parameters(p)->chunks;
+    uint64_t steps = (uint64_t)parameters(p)->steps * grid->shape.dimensions;
     return (struct turn){i / chunks / steps, i / chunks % steps, i % chunks};
 }
 
-static void expand_sums(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+static void sums_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                         uint32_t role, uint64_t index, struct td_step *step)
 {
     struct turn t = turn_at(p, grid, index);
@@ -195,7 +194,7 @@ static void expand_sums(const struct td_program *p, const struct td_grid *grid, 
         return;
     struct narrowed n = narrow(p, grid, t.segment, piece, t.chunk, s.phase);
     struct td_range r = cut(p, n.own, s.k, number_of(p, grid, &s, false, comes));
-    uint64_t number = piece * (uint64_t)p->parameter[P_CHUNKS] + t.chunk;
+    uint64_t number = piece * (uint64_t)parameters(p)->chunks + t.chunk;
     if (role == SEND) {
         step->sign = (int8_t)s.sign;
         step->peer_family = RECV * 2 * grid->shape.dimensions + piece;
@@ -213,7 +212,7 @@ static void expand_sums(const struct td_program *p, const struct td_grid *grid, 
     }
 }
 
-static void expand_results(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+static void results_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                            uint32_t role, uint64_t index, struct td_step *step)
 {
     struct turn t = turn_at(p, grid, index);
@@ -235,11 +234,11 @@ static void expand_results(const struct td_program *p, const struct td_grid *gri
     step->from = in(p, TD_SPACE_DESTINATION, r);
 }
 
-/* expand_fold: the local ranks' values of a chunk. */
-static void expand_fold(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+/* fold_step: the local ranks' values of a chunk. */
+static void fold_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                         uint64_t index, struct td_step *step)
 {
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], segment = index / chunks;
+    uint64_t chunks = (uint64_t)parameters(p)->chunks, segment = index / chunks;
     struct narrowed n = narrow(p, grid, segment, piece, index % chunks, 0);
     step->from = in(p, TD_SPACE_SOURCE, n.chunk);
     step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
@@ -247,22 +246,20 @@ static void expand_fold(const struct td_program *p, const struct td_grid *grid, 
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
     *step =
         (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
     if (role == FOLD)
-        expand_fold(p, &grid, piece, index, step);
+        fold_step(p, &grid, piece, index, step);
     else if (role == AG_RECV || role == AG_SEND)
-        expand_results(p, &grid, piece, role, index, step);
+        results_step(p, &grid, piece, role, index, step);
     else
-        expand_sums(p, &grid, piece, role, index, step);
+        sums_step(p, &grid, piece, role, index, step);
 }
-
-static const struct td_method method = {"reduce_bucket", expand};
 
 /* balance chooses the shares of the pieces that begin in each dimension, so that their first rings,
  * in which (k - 1) / k of them pass every link, end together. */
@@ -272,7 +269,7 @@ static void balance(struct td_program *p, const struct td_grid *grid)
     for (uint32_t d = 0; d < grid->shape.dimensions; d++)
         total += weight[d] = (uint64_t)WHOLE * grid->shape.size[d] / (grid->shape.size[d] - 1);
     for (uint32_t d = 0; d < grid->shape.dimensions; d++) /* the last piece has what is left */
-        p->parameter[P_SHARES + d] = (int64_t)(weight[d] * WHOLE / 2 / total);
+        set(p)->shares[d] = (int64_t)(weight[d] * WHOLE / 2 / total);
 }
 
 static void plan(struct td_program *p, const struct td_grid *grid)
@@ -288,34 +285,37 @@ static void plan(struct td_program *p, const struct td_grid *grid)
         steps = grid->shape.size[d] - 1 > steps ? grid->shape.size[d] - 1 : steps;
     uint64_t chunks = segment * element / pieces / CHUNK_MIN;
     chunks = chunks < 1 ? 1 : chunks > CHUNKS ? CHUNKS : chunks;
-    td_grid_keep(p, P_GRID, grid);
+    set(p)->grid = *grid;
     balance(p, grid);
-    p->parameter[P_ELEMENT] = (int64_t)element;
-    p->parameter[P_PACKET] = (int64_t)packet;
-    p->parameter[P_SEGMENT] = (int64_t)segment;
-    p->parameter[P_SEGMENTS] = (int64_t)((p->call.count + segment - 1) / segment);
-    p->parameter[P_CHUNKS] = (int64_t)chunks;
-    p->parameter[P_STEPS] = (int64_t)steps;
+    set(p)->element = (int64_t)element;
+    set(p)->packet = (int64_t)packet;
+    set(p)->segment = (int64_t)segment;
+    set(p)->segments = (int64_t)((p->call.count + segment - 1) / segment);
+    set(p)->chunks = (int64_t)chunks;
+    set(p)->steps = (int64_t)steps;
     uint64_t spare = pieces * chunks * grid->shape.dimensions * packet; /* of LATER */
-    p->parameter[P_AREA] = ((int64_t)((segment + spare) * element) + 63) & ~(int64_t)63;
-    int64_t areas = p->parameter[P_SEGMENTS] < AHEAD ? p->parameter[P_SEGMENTS] : AHEAD;
-    p->scratch_bytes = areas * AREAS * p->parameter[P_AREA];
+    set(p)->area = ((int64_t)((segment + spare) * element) + 63) & ~(int64_t)63;
+    int64_t areas = parameters(p)->segments < AHEAD ? parameters(p)->segments : AHEAD;
+    p->scratch_bytes = areas * AREAS * parameters(p)->area;
 }
 
-bool td_reduce_bucket_compile(struct td_program *p)
+static bool applies(struct td_query *q)
 {
-    struct td_grid grid;
-    td_grid_of(p->group, p->topology, &grid);
-    for (uint32_t d = 0; d < grid.shape.dimensions; d++)
-        if (!grid.shape.wrap[d] || !grid.box || grid.shape.size[d] < 2)
-            return false;
-    if (grid.shape.dimensions > DIMENSIONS_MAX)
-        return false;
-    p->method = &method;
+    return td_rings_applies(q, DIMENSIONS_MAX);
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    return td_rings_cost(q).bucket;
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    const struct td_grid grid = *td_query_grid(q);
     plan(p, &grid);
     uint32_t pieces = 2 * grid.shape.dimensions;
-    uint64_t segments = (uint64_t)p->parameter[P_SEGMENTS];
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], steps = (uint64_t)p->parameter[P_STEPS];
+    uint64_t segments = (uint64_t)parameters(p)->segments;
+    uint64_t chunks = (uint64_t)parameters(p)->chunks, steps = (uint64_t)parameters(p)->steps;
     uint64_t phase = steps * chunks, each = phase * grid.shape.dimensions;
     static const struct {
         enum td_step_kind kind;
@@ -345,5 +345,18 @@ bool td_reduce_bucket_compile(struct td_program *p)
         td_program_need(p, send, SEND * pieces + before, phase, phase, 0);
         td_program_need(p, pass, AG_SEND * pieces + after, phase, phase, 0);
     }
-    return true;
 }
+
+const struct td_method td_method_reduce_bucket = {
+    .name = "reduce_bucket",
+    .why = "the group is a torus, and every link carries a part of the data",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_BUCKET),
+    .fallback = true,
+    .applies = applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

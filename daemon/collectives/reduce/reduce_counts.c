@@ -2,11 +2,14 @@
 /* reduce_parts: reduce-scatter where ranks get shares of different length. Every node sends the
  * others what their ranks are to fold; here lie the rows of all ranks, in rank order, each with the
  * shares of the ranks here one after the other. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
 #include "model/counts.h"
 
 enum { RECV, SEND, COPY, COMBINE };
-enum { P_ROW, P_RUNS };
+struct TD_STORED parameters {
+    int64_t row, runs; /* bytes of a rank's row; runs of the node with the most */
+};
+TD_PARAMETERS(struct parameters)
 
 static const struct td_run *run_at(const struct td_group *g, uint32_t slot, uint64_t i)
 {
@@ -17,13 +20,13 @@ static const struct td_run *run_at(const struct td_group *g, uint32_t slot, uint
 /* sent names what the ranks of a run here have for a slot: of the unit, the run's senders' rows. */
 static struct td_slice sent(const struct td_program *p, const struct td_run *from, uint32_t slot)
 {
-    uint64_t row = td_counts_unit(p->parts, false, slot) / td_ranks_here(p);
-    return td_counts_slice(p->parts, false, slot, from->local * row, from->count * row);
+    uint64_t row = td_counts_unit(p->counts, false, slot) / td_ranks_here(p);
+    return td_counts_slice(p->counts, false, slot, from->local * row, from->count * row);
 }
 
 static struct td_slice rows(const struct td_program *p, const struct td_run *from)
 {
-    int64_t row = p->parameter[P_ROW];
+    int64_t row = parameters(p)->row;
     struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, from->first * row, row);
     td_slice_loop(&s, from->count, from->step * row, 0);
     td_slice_simplify(&s);
@@ -33,26 +36,26 @@ static struct td_slice rows(const struct td_program *p, const struct td_run *fro
 /* share returns what a rank here gets: what it takes from any rank, say the first. */
 static struct td_part share(const struct td_program *p, uint32_t local)
 {
-    return p->parts->part[((size_t)p->parts->ranks + local) * p->group->size];
+    return p->counts->part[((size_t)p->counts->ranks + local) * p->group->size];
 }
 
-static void expand_combine(const struct td_program *p, uint64_t local, struct td_step *step)
+static void combine_step(const struct td_program *p, uint64_t local, struct td_step *step)
 {
     struct td_part own = share(p, (uint32_t)local);
     int64_t at = 0;
     for (uint32_t i = 0; i < local; i++)
         at += (int64_t)share(p, i).bytes;
     step->from = td_slice_at(TD_SPACE_SCRATCH, 0, at, (int64_t)own.bytes);
-    step->from_lanes = (struct td_lanes){p->group->size, p->parameter[P_ROW], 0};
+    step->from_lanes = (struct td_lanes){p->group->size, parameters(p)->row, 0};
     step->to =
         td_slice_at(TD_SPACE_DESTINATION, (uint32_t)local, (int64_t)own.at, (int64_t)own.bytes);
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     const struct td_group *g = p->group;
-    uint64_t runs = (uint64_t)p->parameter[P_RUNS];
+    uint64_t runs = (uint64_t)parameters(p)->runs;
     uint32_t peer = (uint32_t)((p->slot + 1 + index / runs) % g->slots);
     const struct td_run *run = NULL;
     *step = (struct td_step){.kind = p->family[family].kind,
@@ -77,14 +80,13 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         step->to = rows(p, run);
         return;
     default:
-        expand_combine(p, index, step);
+        combine_step(p, index, step);
     }
 }
 
-static const struct td_method method = {"reduce_parts", expand};
-
-void td_reduce_parts_compile(struct td_program *p)
+static void compile(struct td_query *q, struct td_program *p)
 {
+    (void)q;
     const struct td_group *g = p->group;
     uint64_t peers = g->slots - 1, runs = 1;
     for (uint32_t slot = 0; slot < g->slots; slot++)
@@ -93,9 +95,8 @@ void td_reduce_parts_compile(struct td_program *p)
     int64_t row = 0;
     for (uint32_t i = 0; i < td_ranks_here(p); i++)
         row += (int64_t)share(p, i).bytes;
-    p->method = &method;
-    p->parameter[P_ROW] = row;
-    p->parameter[P_RUNS] = (int64_t)runs;
+    set(p)->row = row;
+    set(p)->runs = (int64_t)runs;
     p->scratch_bytes = row * g->size;
     td_program_add(p, TD_RECV, peers * runs, "shares to fold");
     td_program_add(p, TD_SEND, peers * runs, "shares to their nodes");
@@ -105,3 +106,12 @@ void td_reduce_parts_compile(struct td_program *p)
     td_program_need_all(p, COMBINE, RECV);
     td_program_need_all(p, COMBINE, COPY);
 }
+
+const struct td_method td_method_reduce_parts = {
+    .name = "reduce_parts",
+    .why = "each node folds the shares of its ranks",
+    .kinds = TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV),
+    .class = TD_COST_STRAIGHT,
+    .compile = compile,
+    .step_at = step_at,
+};

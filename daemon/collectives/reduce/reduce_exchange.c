@@ -12,11 +12,18 @@
  *
  * On a single node only the combining is left: each element is read once and written once a rank.
  */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
 
 enum { AHEAD = 2 /* blocks under way */, SEGMENT_MIN = 32768 };
-enum { P_ELEMENT, P_BLOCKS, P_BLOCK_COUNT, P_SLOT_BYTES, P_OWNERS }; /* that have segments */
-enum { P_FOLD = 8, P_SEND, P_RECV, P_COMBINE, P_RESULT_SEND, P_RESULT_RECV };
+/* The numbers of the families; -1: the program has no such family. */
+struct TD_STORED parameters {
+    int64_t element;     /* bytes */
+    int64_t block_count; /* elements of a block */
+    int64_t slot_bytes;  /* of a segment in scratch */
+    int64_t owners;      /* nodes that have segments */
+    int64_t fold, send, recv, combine, result_send, result_recv;
+};
+TD_PARAMETERS(struct parameters)
 
 /* The peers of a node are visited from its successor on, so that not all send to one. */
 static uint32_t peer_at(const struct td_program *p, uint64_t j)
@@ -33,9 +40,9 @@ static uint64_t place_of(const struct td_program *p, uint32_t slot, uint32_t pee
 /* segment returns the elements of a block that a slot combines. */
 static struct td_range segment(const struct td_program *p, uint64_t block, uint32_t slot)
 {
-    uint64_t per_block = (uint64_t)p->parameter[P_BLOCK_COUNT], begin = block * per_block;
+    uint64_t per_block = (uint64_t)parameters(p)->block_count, begin = block * per_block;
     uint64_t left = p->call.count - begin, slots = p->group->slots;
-    uint64_t owners = (uint64_t)p->parameter[P_OWNERS], i = (slot * owners + slots - 1) / slots;
+    uint64_t owners = (uint64_t)parameters(p)->owners, i = (slot * owners + slots - 1) / slots;
     if (i * slots / owners != slot) /* owner i is this slot */
         return (struct td_range){begin, 0};
     struct td_range r = td_block(left < per_block ? left : per_block, owners, i);
@@ -45,7 +52,7 @@ static struct td_range segment(const struct td_program *p, uint64_t block, uint3
 
 static struct td_slice elements(const struct td_program *p, enum td_space space, struct td_range r)
 {
-    int64_t element = p->parameter[P_ELEMENT];
+    int64_t element = parameters(p)->element;
     return td_slice_at(space, 0, (int64_t)r.begin * element, (int64_t)r.count * element);
 }
 
@@ -55,11 +62,11 @@ static struct td_slice scratch(const struct td_program *p, int area, uint64_t bl
 {
     int64_t peers = (int64_t)p->group->slots - 1;
     int64_t place = (area * AHEAD + (int64_t)(block % AHEAD)) * peers + (int64_t)j;
-    return td_slice_at(TD_SPACE_SCRATCH, 0, place * p->parameter[P_SLOT_BYTES],
-                       (int64_t)r.count * p->parameter[P_ELEMENT]);
+    return td_slice_at(TD_SPACE_SCRATCH, 0, place * parameters(p)->slot_bytes,
+                       (int64_t)r.count * parameters(p)->element);
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     const struct td_group *g = p->group;
@@ -68,13 +75,13 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     int64_t f = family;
     *step =
         (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
-    if (f == p->parameter[P_COMBINE]) {
+    if (f == parameters(p)->combine) {
         struct td_range own = segment(p, index, p->slot);
         step->from = elements(p, TD_SPACE_SOURCE, own);
         step->from_lanes = (struct td_lanes){ranks, 0, 1};
         if (peers) {
             step->with = scratch(p, 0, index, 0, own);
-            step->with_lanes = (struct td_lanes){(uint32_t)peers, p->parameter[P_SLOT_BYTES], 0};
+            step->with_lanes = (struct td_lanes){(uint32_t)peers, parameters(p)->slot_bytes, 0};
         }
         step->to = elements(p, TD_SPACE_DESTINATION, own);
         step->to_lanes = (struct td_lanes){ranks, 0, 1};
@@ -86,19 +93,19 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     step->peer = g->node[peer];
     /* a message's index at the peer: the same block, and my place among its peers */
     step->peer_index = block * peers + place_of(p, p->slot, peer);
-    if (f == p->parameter[P_FOLD]) {
+    if (f == parameters(p)->fold) {
         step->from = elements(p, TD_SPACE_SOURCE, theirs);
         step->from_lanes = (struct td_lanes){ranks, 0, 1};
         step->to = scratch(p, 1, block, j, theirs);
         step->to_lanes = (struct td_lanes){1, 0, 0};
-    } else if (f == p->parameter[P_SEND]) {
+    } else if (f == parameters(p)->send) {
         step->from =
             ranks > 1 ? scratch(p, 1, block, j, theirs) : elements(p, TD_SPACE_SOURCE, theirs);
         step->peer_family = 0;
-    } else if (f == p->parameter[P_RECV]) {
+    } else if (f == parameters(p)->recv) {
         step->to = scratch(p, 0, block, j, own);
         step->to_lanes = (struct td_lanes){1, 0, 0};
-    } else if (f == p->parameter[P_RESULT_SEND]) {
+    } else if (f == parameters(p)->result_send) {
         step->from = elements(p, TD_SPACE_DESTINATION, own);
         step->peer_family = 1;
     } else {
@@ -107,29 +114,32 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-static const struct td_method method = {"reduce_exchange", expand};
-
-void td_reduce_exchange_compile(struct td_program *p)
+static bool applies(struct td_query *q)
 {
+    return !td_program_brackets_any(q->program) ||
+           td_query_refuse(q, "values must be folded from the first rank to the last");
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     uint64_t slots = p->group->slots, peers = slots - 1;
     uint64_t element = td_type_bytes(p->call.type);
     uint64_t per_slot = TD_COMPUTE_BYTES / element, per_block = per_slot * slots;
     uint64_t blocks = p->call.count / per_block + (p->call.count % per_block != 0);
-    p->method = &method;
-    p->parameter[P_ELEMENT] = (int64_t)element;
-    p->parameter[P_BLOCKS] = (int64_t)blocks;
-    p->parameter[P_BLOCK_COUNT] = (int64_t)per_block;
-    p->parameter[P_SLOT_BYTES] = TD_COMPUTE_BYTES;
+    set(p)->element = (int64_t)element;
+    set(p)->block_count = (int64_t)per_block;
+    set(p)->slot_bytes = TD_COMPUTE_BYTES;
     uint64_t owners = p->call.count * element / SEGMENT_MIN;
-    p->parameter[P_OWNERS] = (int64_t)(owners < 1 ? 1 : owners < slots ? owners : slots);
-    for (int i = P_FOLD; i <= P_RESULT_RECV; i++)
-        p->parameter[i] = -1;
+    set(p)->owners = (int64_t)(owners < 1 ? 1 : owners < slots ? owners : slots);
+    set(p)->fold = set(p)->send = set(p)->recv = -1;
+    set(p)->combine = set(p)->result_send = set(p)->result_recv = -1;
     if (peers == 0) {
-        p->parameter[P_COMBINE] = td_program_add(p, TD_COMBINE, blocks, "combine");
+        set(p)->combine = td_program_add(p, TD_COMBINE, blocks, "combine");
         return;
     }
     bool folds = td_ranks_here(p) > 1;
-    p->scratch_bytes = (folds ? 2 : 1) * AHEAD * (int64_t)peers * p->parameter[P_SLOT_BYTES];
+    p->scratch_bytes = (folds ? 2 : 1) * AHEAD * (int64_t)peers * parameters(p)->slot_bytes;
 
     /* The receiving families come first: peers name them by number. */
     unsigned recv = td_program_add(p, TD_RECV, blocks * peers, "segments to combine");
@@ -141,14 +151,24 @@ void td_reduce_exchange_compile(struct td_program *p)
     if (folds) {
         td_program_need(p, fold, send, peers, peers, 1 - AHEAD);
         td_program_need(p, send, fold, 1, 1, 1);
-        p->parameter[P_FOLD] = fold;
+        set(p)->fold = fold;
     }
     td_program_need(p, send, result_recv, peers, peers, 1 - AHEAD);
     td_program_need(p, combine, recv, 1, peers, 1);
     td_program_need(p, result_send, combine, peers, 1, 1);
-    p->parameter[P_SEND] = send;
-    p->parameter[P_RECV] = recv;
-    p->parameter[P_COMBINE] = combine;
-    p->parameter[P_RESULT_SEND] = result_send;
-    p->parameter[P_RESULT_RECV] = result_recv;
+    set(p)->send = send;
+    set(p)->recv = recv;
+    set(p)->combine = combine;
+    set(p)->result_send = result_send;
+    set(p)->result_recv = result_recv;
 }
+
+const struct td_method td_method_reduce_exchange = {
+    .name = "reduce_exchange",
+    .why = "each node combines a segment of all, and sends it to all",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
+    .class = TD_COST_STRAIGHT,
+    .applies = applies,
+    .compile = compile,
+    .step_at = step_at,
+};

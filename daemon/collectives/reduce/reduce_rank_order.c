@@ -11,18 +11,19 @@
  * Two blocks are under way at a time: scratch has rows for two, a row being what one rank has for
  * one block's segment here. Results take the place of what they are made of, and FREE is a barrier
  * after which all nodes may send the block after next. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
+#include "collectives/cost/scan_cost.h"
 
 enum { AHEAD = 2, ROWS_BYTES = 1 << 22, ROW_MIN = 1024 };
 enum { RECV, RESULT_RECV, COPY, SEND, COMBINE, RESULT_COPY, RESULT_SEND, FREE };
-enum {
-    P_ELEMENT,
-    P_BLOCKS,
-    P_PIECE, /* elements of a segment, at most; of a share's piece */
-    P_RANKS, /* of the node with the most */
-    P_ROW,   /* bytes */
-    P_RUNS,  /* of the node with the most */
+struct TD_STORED parameters {
+    int64_t element; /* bytes */
+    int64_t blocks;
+    int64_t piece;   /* elements of a segment, at most; of a share's piece */
+    int64_t row;     /* bytes */
+    int64_t runs;    /* of the node with the most */
 };
+TD_PARAMETERS(struct parameters)
 
 static bool scatters(const struct td_program *p)
 {
@@ -39,7 +40,7 @@ static uint32_t shares(const struct td_program *p, uint32_t slot)
  */
 static struct td_range segment(const struct td_program *p, uint64_t block, uint32_t slot)
 {
-    uint64_t piece = (uint64_t)p->parameter[P_PIECE], slots = scatters(p) ? 1 : p->group->slots;
+    uint64_t piece = (uint64_t)parameters(p)->piece, slots = scatters(p) ? 1 : p->group->slots;
     uint64_t per_block = piece * slots, begin = block * per_block, left = p->call.count - begin;
     struct td_range r = td_block(left < per_block ? left : per_block, slots, slots == 1 ? 0 : slot);
     r.begin += begin;
@@ -56,7 +57,7 @@ static const struct td_run *runs_of(const struct td_group *g, uint32_t slot, uin
 static struct td_slice bytes_at(const struct td_program *p, enum td_space space, uint32_t rank,
                                 struct td_range r)
 {
-    int64_t element = p->parameter[P_ELEMENT];
+    int64_t element = parameters(p)->element;
     return td_slice_at(space, rank, (int64_t)r.begin * element, (int64_t)r.count * element);
 }
 
@@ -66,7 +67,7 @@ static struct td_slice sent(const struct td_program *p, uint64_t block, const st
                             uint32_t slot, const struct td_run *to)
 {
     struct td_slice s = bytes_at(p, TD_SPACE_SOURCE, from->local, segment(p, block, slot));
-    int64_t share = (int64_t)p->call.count * p->parameter[P_ELEMENT];
+    int64_t share = (int64_t)p->call.count * parameters(p)->element;
     td_slice_loop(&s, from->count, 0, 1);
     if (scatters(p)) {
         s.offset += to->first * share;
@@ -80,14 +81,14 @@ static struct td_slice sent(const struct td_program *p, uint64_t block, const st
 static struct td_slice rows(const struct td_program *p, uint64_t block, const struct td_run *from,
                             const struct td_run *own)
 {
-    int64_t row = p->parameter[P_ROW], element = p->parameter[P_ELEMENT];
+    int64_t row = parameters(p)->row, element = parameters(p)->element;
     int64_t bytes = (int64_t)segment(p, block, p->slot).count * element;
     int64_t area = (int64_t)(block % AHEAD) * p->group->size * row;
     struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, area + from->first * row, bytes);
     td_slice_loop(&s, from->count, from->step * row, 0);
     if (scatters(p)) {
-        s.offset += own->local * p->parameter[P_PIECE] * element;
-        td_slice_loop(&s, own->count, p->parameter[P_PIECE] * element, 0);
+        s.offset += own->local * parameters(p)->piece * element;
+        td_slice_loop(&s, own->count, parameters(p)->piece * element, 0);
     }
     td_slice_simplify(&s);
     return s;
@@ -104,8 +105,8 @@ static bool running(const struct td_program *p)
  * rows. */
 static struct td_slice result(const struct td_program *p, uint64_t block, const struct td_run *to)
 {
-    int64_t row = p->parameter[P_ROW];
-    int64_t bytes = (int64_t)segment(p, block, p->slot).count * p->parameter[P_ELEMENT];
+    int64_t row = parameters(p)->row;
+    int64_t bytes = (int64_t)segment(p, block, p->slot).count * parameters(p)->element;
     int64_t area = (int64_t)(block % AHEAD) * p->group->size * row;
     struct td_slice s = td_slice_at(TD_SPACE_SCRATCH, 0, area, bytes);
     if (running(p)) {
@@ -134,7 +135,7 @@ static void put(const struct td_program *p, uint64_t block, uint32_t slot, const
         return;
     }
     if (p->call.kind == TD_KIND_PREFIX)
-        td_slice_loop(&step->to, p->group->size, (int64_t)p->call.count * p->parameter[P_ELEMENT],
+        td_slice_loop(&step->to, p->group->size, (int64_t)p->call.count * parameters(p)->element,
                       0);
     if (p->call.kind != TD_KIND_REDUCE)
         step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
@@ -165,7 +166,7 @@ struct exchange {
 static struct exchange exchange_at(const struct td_program *p, uint64_t index, bool sends)
 {
     const struct td_group *g = p->group;
-    uint64_t most = (uint64_t)p->parameter[P_RUNS], peers = g->slots - 1,
+    uint64_t most = (uint64_t)parameters(p)->runs, peers = g->slots - 1,
              pair = index % (most * most);
     uint64_t j = index / (most * most) % peers;
     struct exchange e = {.block = index / (most * most) / peers};
@@ -181,7 +182,7 @@ static struct exchange exchange_at(const struct td_program *p, uint64_t index, b
     return e;
 }
 
-static void expand_result(const struct td_program *p, unsigned family, uint64_t index,
+static void result_step(const struct td_program *p, unsigned family, uint64_t index,
                           struct td_step *step)
 {
     const struct td_group *g = p->group;
@@ -191,8 +192,8 @@ static void expand_result(const struct td_program *p, unsigned family, uint64_t 
     step->peer_family = RESULT_RECV;
     step->peer_index = e.peer_index;
     step->to_lanes = (struct td_lanes){1, 0, 0};
-    if (index % (uint64_t)(p->parameter[P_RUNS] * p->parameter[P_RUNS]) >=
-            (uint64_t)p->parameter[P_RUNS] || /* one for each run of the receiver */
+    if (index % (uint64_t)(parameters(p)->runs * parameters(p)->runs) >=
+            (uint64_t)parameters(p)->runs || /* one for each run of the receiver */
         !e.to ||
         !is_sent(p, sends ? e.peer : p->slot, e.to_run))
         return;
@@ -202,7 +203,7 @@ static void expand_result(const struct td_program *p, unsigned family, uint64_t 
         put(p, e.block, e.peer, e.to, step);
 }
 
-static void expand_data(const struct td_program *p, unsigned family, uint64_t index,
+static void data_step(const struct td_program *p, unsigned family, uint64_t index,
                         struct td_step *step)
 {
     struct exchange e = exchange_at(p, index, family == SEND);
@@ -218,15 +219,15 @@ static void expand_data(const struct td_program *p, unsigned family, uint64_t in
         step->to = rows(p, e.block, e.from, e.to);
 }
 
-/* expand_combine folds share `index % shares` of a block. */
-static void expand_combine(const struct td_program *p, uint64_t index, struct td_step *step)
+/* combine_step folds share `index % shares` of a block. */
+static void combine_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
     uint32_t parts = shares(p, p->slot);
     uint64_t block = index / parts, share = index % parts;
-    int64_t row = p->parameter[P_ROW], element = p->parameter[P_ELEMENT];
+    int64_t row = parameters(p)->row, element = parameters(p)->element;
     struct td_range own = segment(p, block, p->slot);
     int64_t at = (int64_t)(block % AHEAD) * p->group->size * row +
-                 (int64_t)share * p->parameter[P_PIECE] * element;
+                 (int64_t)share * parameters(p)->piece * element;
     step->from = td_slice_at(TD_SPACE_SCRATCH, 0, at, (int64_t)own.count * element);
     step->from_lanes = (struct td_lanes){p->group->size, row, 0};
     step->to = step->from;
@@ -240,10 +241,10 @@ static void expand_combine(const struct td_program *p, uint64_t index, struct td
     }
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    uint64_t runs = (uint64_t)p->parameter[P_RUNS];
+    uint64_t runs = (uint64_t)parameters(p)->runs;
     uint32_t here = 0;
     const struct td_run *own = runs_of(p->group, p->slot, &here);
     *step =
@@ -252,11 +253,11 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     switch (family) {
     case RECV:
     case SEND:
-        expand_data(p, family, index, step);
+        data_step(p, family, index, step);
         return;
     case RESULT_RECV:
     case RESULT_SEND:
-        expand_result(p, family, index, step);
+        result_step(p, family, index, step);
         return;
     case COPY:
         step->to_lanes = (struct td_lanes){1, 0, 0};
@@ -266,7 +267,7 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         step->to = rows(p, index / runs / runs, own + from, own + to);
         return;
     case COMBINE:
-        expand_combine(p, index, step);
+        combine_step(p, index, step);
         return;
     case FREE:
         step->among = (struct td_among){0, p->group->slots, 1};
@@ -280,8 +281,6 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         return;
     }
 }
-
-static const struct td_method method = {"reduce_rank_order", expand};
 
 static void plan(struct td_program *p)
 {
@@ -297,23 +296,32 @@ static void plan(struct td_program *p)
     uint64_t piece = (bytes > ROW_MIN ? bytes : ROW_MIN) / element;
     uint64_t owners = scatters(p) ? 1 : g->slots, whole = (p->call.count + owners - 1) / owners;
     piece = piece < whole ? piece : whole;
-    p->parameter[P_ELEMENT] = (int64_t)element;
-    p->parameter[P_PIECE] = (int64_t)piece;
-    p->parameter[P_RANKS] = (int64_t)ranks;
-    p->parameter[P_RUNS] = (int64_t)runs;
-    p->parameter[P_ROW] = ((int64_t)(per_row * piece * element) + 15) & ~(int64_t)15;
-    p->parameter[P_BLOCKS] = (int64_t)((p->call.count + piece * owners - 1) / (piece * owners));
-    p->scratch_bytes = AHEAD * (int64_t)g->size * p->parameter[P_ROW];
+    set(p)->element = (int64_t)element;
+    set(p)->piece = (int64_t)piece;
+    set(p)->runs = (int64_t)runs;
+    set(p)->row = ((int64_t)(per_row * piece * element) + 15) & ~(int64_t)15;
+    set(p)->blocks = (int64_t)((p->call.count + piece * owners - 1) / (piece * owners));
+    p->scratch_bytes = AHEAD * (int64_t)g->size * parameters(p)->row;
 }
 
-void td_reduce_rank_order_compile(struct td_program *p)
+/* cost: of a scan, two exchanges in which every node folds a segment of all vectors. */
+static uint64_t cost(struct td_query *q)
 {
+    unsigned kind = q->program->call.kind;
+    if (kind == TD_KIND_ALLREDUCE && !td_program_brackets_any(q->program))
+        return td_query_last(q, "any bracketing will do, and partial sums are shorter");
+    return running(q->program) && td_scan_is_predicted(q) ? td_scan_exchanges_cost(q)
+                                                          : TD_COST_UNKNOWN;
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     plan(p);
-    p->method = &method;
-    uint64_t blocks = (uint64_t)p->parameter[P_BLOCKS], peers = p->group->slots - 1;
-    uint64_t pairs = (uint64_t)(p->parameter[P_RUNS] * p->parameter[P_RUNS]),
+    uint64_t blocks = (uint64_t)parameters(p)->blocks, peers = p->group->slots - 1;
+    uint64_t pairs = (uint64_t)(parameters(p)->runs * parameters(p)->runs),
              parts = shares(p, p->slot);
-    uint64_t messages = peers * pairs, runs = (uint64_t)p->parameter[P_RUNS];
+    uint64_t messages = peers * pairs, runs = (uint64_t)parameters(p)->runs;
     uint64_t results = scatters(p) ? 0 : blocks * messages;
     td_program_add(p, TD_RECV, blocks * messages, "segments to fold");
     td_program_add(p, TD_RECV, results, "results");
@@ -337,3 +345,15 @@ void td_reduce_rank_order_compile(struct td_program *p)
     td_program_need(p, SEND, FREE, messages, 1, 1 - AHEAD);
     td_program_need(p, COPY, FREE, pairs, 1, 1 - AHEAD);
 }
+
+const struct td_method td_method_reduce_rank_order = {
+    .name = "reduce_rank_order",
+    .why = "values are folded from the first rank to the last, a segment a node",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE) | TD_KIND_BIT(TD_KIND_REDUCE) |
+             TD_KIND_BIT(TD_KIND_REDUCE_SCATTER) | TD_KIND_BIT(TD_KIND_SCAN) |
+             TD_KIND_BIT(TD_KIND_EXSCAN) | TD_KIND_BIT(TD_KIND_PREFIX),
+    .class = TD_COST_STRAIGHT,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

@@ -13,22 +13,20 @@
  *
  * Every piece's exchanges wait for each other. What comes has room of its own in each, since a
  * partner may be some exchanges ahead. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
+#include "rings_cost.h"
 #include "swing.h"
 
 /* Families of each piece, role by role; WHOLE has the first four. */
 enum { RECV, FOLD, COMBINE, SEND, AG_RECV, AG_SEND, ROLES };
 enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
-enum {
-    P_GRID,
-    P_STEPS = TD_GRID_PARAMETERS,
-    P_AREA, /* bytes of scratch for one vector */
+struct TD_STORED parameters {
+    struct td_grid grid;
+    int64_t steps;
+    int64_t area; /* bytes of scratch for one vector */
+    bool whole;   /* partners exchange all they have */
 };
-
-static bool is_whole(const struct td_program *p)
-{
-    return p->tuning.rings == TD_RINGS_WHOLE;
-}
+TD_PARAMETERS(struct parameters)
 
 static uint64_t element_of(const struct td_program *p)
 {
@@ -78,12 +76,12 @@ static struct td_slice scratch(const struct td_program *p, uint64_t area, uint64
 {
     uint64_t element = element_of(p);
     return td_slice_at(TD_SPACE_SCRATCH, 0,
-                       (int64_t)(area * (uint64_t)p->parameter[P_AREA] + begin * element),
+                       (int64_t)(area * (uint64_t)parameters(p)->area + begin * element),
                        (int64_t)(count * element));
 }
 
-/* expand_fold: the local ranks' values of a piece. */
-static void expand_fold(const struct td_program *p, struct td_range r, struct td_step *step)
+/* fold_step: the local ranks' values of a piece. */
+static void fold_step(const struct td_program *p, struct td_range r, struct td_step *step)
 {
     step->from = in(p, TD_SPACE_SOURCE, r);
     step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
@@ -103,12 +101,12 @@ static void join(const struct td_program *p, const struct td_slice *first,
     step->to_lanes = (struct td_lanes){last ? td_ranks_here(p) : 1, 0, last};
 }
 
-/* expand_whole: exchange `index` of whole pieces. Area 2 i has the sums before it, area 2 i + 1
+/* whole_step: exchange `index` of whole pieces. Area 2 i has the sums before it, area 2 i + 1
  * what comes. */
-static void expand_whole(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+static void whole_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                          uint32_t role, uint64_t index, struct td_step *step)
 {
-    uint32_t last = (uint32_t)p->parameter[P_STEPS] - 1;
+    uint32_t last = (uint32_t)parameters(p)->steps - 1;
     struct td_traffic x = td_swing_exchange(grid, p->slot, piece, last - (uint32_t)index);
     struct td_range r = piece_of(p, grid, piece);
     struct td_slice sums = scratch(p, 2 * index, r.begin, r.count);
@@ -128,14 +126,14 @@ static void expand_whole(const struct td_program *p, const struct td_grid *grid,
     }
 }
 
-/* expand_sums: halving `index`. Area 0 has the sums, area 1 what comes, one after the other. */
-static void expand_sums(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+/* sums_step: halving `index`. Area 0 has the sums, area 1 what comes, one after the other. */
+static void sums_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                         uint32_t role, uint64_t index, struct td_step *step)
 {
     struct td_traffic x = td_swing_exchange(grid, p->slot, piece, (uint32_t)index);
     struct part part = part_after(p, grid, piece, (uint32_t)index);
     struct td_range keep = half(part.own, x.bit), give = half(part.own, !x.bit);
-    uint64_t place = piece_of(p, grid, piece).begin + piece * (uint64_t)p->parameter[P_STEPS];
+    uint64_t place = piece_of(p, grid, piece).begin + piece * (uint64_t)parameters(p)->steps;
     struct td_slice coming = scratch(p, 1, place + part.came, keep.count);
     step->peer = p->group->node[x.partner];
     if (role == SEND) {
@@ -148,16 +146,16 @@ static void expand_sums(const struct td_program *p, const struct td_grid *grid, 
         step->to_lanes = (struct td_lanes){1, 0, 0};
     } else {
         struct td_slice sums = scratch(p, 0, keep.begin, keep.count);
-        bool last = index + 1 == (uint64_t)p->parameter[P_STEPS];
+        bool last = index + 1 == (uint64_t)parameters(p)->steps;
         join(p, &sums, &coming, &sums, last, keep, step);
     }
 }
 
-/* expand_results: halving taken back, the last first. */
-static void expand_results(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
+/* results_step: halving taken back, the last first. */
+static void results_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                            uint32_t role, uint64_t index, struct td_step *step)
 {
-    uint32_t s = (uint32_t)p->parameter[P_STEPS] - 1 - (uint32_t)index;
+    uint32_t s = (uint32_t)parameters(p)->steps - 1 - (uint32_t)index;
     struct td_traffic x = td_swing_exchange(grid, p->slot, piece, s);
     struct td_range both = part_after(p, grid, piece, s).own;
     step->peer = p->group->node[x.partner];
@@ -172,45 +170,72 @@ static void expand_results(const struct td_program *p, const struct td_grid *gri
     step->from = in(p, TD_SPACE_DESTINATION, half(both, x.bit));
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
     *step =
         (struct td_step){.kind = p->family[family].kind, .type = p->call.type, .op = p->call.op};
     if (role == FOLD)
-        expand_fold(p, piece_of(p, &grid, piece), step);
+        fold_step(p, piece_of(p, &grid, piece), step);
     else if (role == AG_RECV || role == AG_SEND)
-        expand_results(p, &grid, piece, role, index, step);
-    else if (is_whole(p))
-        expand_whole(p, &grid, piece, role, index, step);
+        results_step(p, &grid, piece, role, index, step);
+    else if (parameters(p)->whole)
+        whole_step(p, &grid, piece, role, index, step);
     else
-        expand_sums(p, &grid, piece, role, index, step);
+        sums_step(p, &grid, piece, role, index, step);
 }
 
-static const struct td_method halves_method = {"reduce_swing", expand};
-static const struct td_method whole_method = {"reduce_swing_whole", expand};
-
-bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings)
+static bool fits(struct td_query *q, uint64_t areas)
 {
-    struct td_grid grid;
-    td_grid_of(p->group, p->topology, &grid);
-    if (!td_swing_fits(&grid) || grid.shape.dimensions > DIMENSIONS_MAX)
-        return false;
-    bool whole = rings == TD_RINGS_WHOLE;
+    const struct td_program *p = q->program;
+    return p->call.count <= p->tuning.relay_bytes / areas / element_of(p) ||
+           td_query_refuse(q, "the vector is too long for the scratch ([torus] relay)");
+}
+
+static bool halves_applies(struct td_query *q)
+{
+    return td_rings_applies(q, DIMENSIONS_MAX) && td_swing_applies(q) && fits(q, 2);
+}
+
+static bool whole_applies(struct td_query *q)
+{
+    return td_rings_applies(q, DIMENSIONS_MAX) && td_swing_applies(q) &&
+           fits(q, 2 * td_swing_steps(td_query_grid(q)));
+}
+
+/* halves_cost: vectors so short that they go whole, but too long for that method's scratch, go by
+ * the rings. */
+static uint64_t halves_cost(struct td_query *q)
+{
+    struct td_rings_cost cost = td_rings_cost(q);
+    if (cost.whole < cost.halves)
+        return td_query_last(q, "the vector is so short that it goes whole");
+    return cost.halves;
+}
+
+/* whole_cost: it is a choice only where halving is better than the rings. */
+static uint64_t whole_cost(struct td_query *q)
+{
+    struct td_rings_cost cost = td_rings_cost(q);
+    if (cost.bucket < cost.halves)
+        return td_query_last(q, "the vector is so long that bytes count, and not steps");
+    return cost.whole;
+}
+
+static void compile(struct td_program *p, const struct td_grid *on, bool whole)
+{
+    const struct td_grid grid = *on;
     uint64_t steps = td_swing_steps(&grid), element = element_of(p);
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t areas = whole ? 2 * steps : 2;
-    if (p->call.count > p->tuning.relay_bytes / areas / element)
-        return false;
-    p->tuning.rings = (uint8_t)rings;
-    p->method = whole ? &whole_method : &halves_method;
-    td_grid_keep(p, P_GRID, &grid);
-    p->parameter[P_STEPS] = (int64_t)steps;
-    p->parameter[P_AREA] =
+    set(p)->whole = whole;
+    set(p)->grid = grid;
+    set(p)->steps = (int64_t)steps;
+    set(p)->area =
         (int64_t)(((p->call.count + pieces * steps) * element + 63) & ~(uint64_t)63);
-    p->scratch_bytes = (int64_t)areas * p->parameter[P_AREA];
+    p->scratch_bytes = (int64_t)areas * parameters(p)->area;
     static const struct {
         enum td_step_kind kind;
         const char *label;
@@ -228,5 +253,40 @@ bool td_reduce_swing_compile(struct td_program *p, enum td_rings rings)
         td_program_need_all(p, AG_SEND * pieces + i, combine);
         td_program_need(p, AG_SEND * pieces + i, AG_RECV * pieces + i, 1, 1, 0);
     }
-    return true;
 }
+
+static void compile_halves(struct td_query *q, struct td_program *p)
+{
+    compile(p, td_query_grid(q), false);
+}
+
+static void compile_whole(struct td_query *q, struct td_program *p)
+{
+    compile(p, td_query_grid(q), true);
+}
+
+const struct td_method td_method_reduce_swing = {
+    .name = "reduce_swing",
+    .why = "halving with near partners takes fewer steps than the rings have nodes",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_SWING),
+    .applies = halves_applies,
+    .cost = halves_cost,
+    .compile = compile_halves,
+    .step_at = step_at,
+};
+
+const struct td_method td_method_reduce_swing_whole = {
+    .name = "reduce_swing_whole",
+    .why = "the vector is so short that steps count, and not bytes",
+    .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_RINGS,
+    .values = TD_VALUE_BIT(TD_RINGS_WHOLE),
+    .applies = whole_applies,
+    .cost = whole_cost,
+    .compile = compile_whole,
+    .step_at = step_at,
+};

@@ -6,7 +6,7 @@
  *
  * Chunks follow each other. Long vectors go in segments, two of which have scratch; after a barrier
  * all nodes may begin with the segment after next. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
 #include "collectives/rooted/edge_disjoint_trees.h"
 
 enum { AHEAD = 2, CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12, DIMENSIONS_MAX = 6 };
@@ -15,21 +15,21 @@ enum { AHEAD = 2, CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12, DIMENSIONS_MAX = 6 };
 enum { RECV, COMBINE, SEND, ROLES };
 _Static_assert((ROLES + 1) * 2 * DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
 _Static_assert((int)DIMENSIONS_MAX >= (int)TD_DIMENSIONS_MAX, "any torus will do");
-enum {
-    P_GRID,
-    P_CHUNK = TD_GRID_PARAMETERS, /* elements */
-    P_CHUNKS,                     /* of a piece of a segment */
-    P_SEGMENTS,
-    P_ROOT,
-    P_LOCAL,
-    P_ROOM, /* bytes of a chunk in scratch */
+struct TD_STORED parameters {
+    struct td_grid grid;
+    int64_t chunk;        /* elements */
+    int64_t chunks;       /* of a piece of a segment */
+    int64_t segments;
+    uint32_t root, local; /* the root's slot, and its number among the ranks there */
+    int64_t room;         /* bytes of a chunk in scratch */
 };
+TD_PARAMETERS(struct parameters)
 
 static struct td_edge_disjoint_trees_place place_of(const struct td_program *p,
                                                     const struct td_grid *grid, uint32_t piece)
 {
     struct td_edge_disjoint_trees_place at;
-    td_edge_disjoint_trees_place(grid, (uint32_t)p->parameter[P_ROOT], piece, p->slot, &at);
+    td_edge_disjoint_trees_place(grid, parameters(p)->root, piece, p->slot, &at);
     return at;
 }
 
@@ -49,7 +49,7 @@ static uint32_t pieces_of(const struct td_grid *grid)
 static struct td_slice chunk(const struct td_program *p, uint32_t pieces, enum td_space space,
                              uint32_t rank, uint32_t piece, uint64_t index)
 {
-    uint64_t element = td_type_bytes(p->call.type), each = (uint64_t)p->parameter[P_CHUNK];
+    uint64_t element = td_type_bytes(p->call.type), each = (uint64_t)parameters(p)->chunk;
     struct td_range all = td_share(p->call.count, pieces, piece);
     uint64_t begin = index * each, left = begin < all.count ? all.count - begin : 0;
     return td_slice_at(space, rank, (int64_t)((all.begin + begin) * element),
@@ -60,7 +60,7 @@ static struct td_slice chunk(const struct td_program *p, uint32_t pieces, enum t
 static struct td_slice room(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                             uint32_t lane, uint64_t index)
 {
-    uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS], lanes = 0, before = 0;
+    uint64_t chunks = (uint64_t)parameters(p)->chunks, lanes = 0, before = 0;
     for (uint32_t i = 0; i < pieces_of(grid); i++) {
         struct td_edge_disjoint_trees_place at = place_of(p, grid, i);
         before += i < piece ? rooms(&at) : 0;
@@ -70,7 +70,7 @@ static struct td_slice room(const struct td_program *p, const struct td_grid *gr
     struct td_edge_disjoint_trees_place at = place_of(p, grid, piece);
     uint64_t place = index / chunks % AHEAD * lanes * chunks + before * chunks +
                      index % chunks * rooms(&at) + lane;
-    s.offset = (int64_t)place * p->parameter[P_ROOM];
+    s.offset = (int64_t)place * parameters(p)->room;
     return s;
 }
 
@@ -86,17 +86,17 @@ static uint32_t index_among(const struct td_program *p, const struct td_grid *gr
 {
     struct td_edge_disjoint_trees_place above;
     uint32_t i = 0;
-    td_edge_disjoint_trees_place(grid, (uint32_t)p->parameter[P_ROOT], piece, parent, &above);
+    td_edge_disjoint_trees_place(grid, parameters(p)->root, piece, parent, &above);
     while (above.child[i] != p->slot)
         i++;
     *siblings = above.children;
     return i;
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = pieces_of(&grid), role = family / pieces, piece = family % pieces;
     struct td_edge_disjoint_trees_place at = place_of(p, &grid, piece);
     *step = (struct td_step){.kind = p->family[family].kind,
@@ -119,17 +119,15 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
                                        : room(p, &grid, piece, at.children, index);
     } else {
         bool ends = at.parent == p->slot;
-        uint32_t local = (uint32_t)p->parameter[P_LOCAL];
+        uint32_t local = parameters(p)->local;
         step->from = chunk(p, pieces, TD_SPACE_SOURCE, 0, piece, index);
         step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
         step->with = room(p, &grid, piece, 0, index);
-        step->with_lanes = (struct td_lanes){at.children, p->parameter[P_ROOM], 0};
+        step->with_lanes = (struct td_lanes){at.children, parameters(p)->room, 0};
         step->to = ends ? chunk(p, pieces, TD_SPACE_DESTINATION, local, piece, index)
                         : room(p, &grid, piece, at.children, index);
     }
 }
-
-static const struct td_method method = {"reduce_trees", expand};
 
 /* plan keeps what all steps need to know; returns how many segments there are. */
 static uint64_t plan(struct td_program *p, const struct td_grid *grid)
@@ -148,10 +146,10 @@ static uint64_t plan(struct td_program *p, const struct td_grid *grid)
     most = most ? most : 1;
     uint64_t per_segment = chunks < most ? chunks : most;
     uint64_t segments = (chunks + per_segment - 1) / per_segment;
-    p->parameter[P_CHUNK] = (int64_t)each;
-    p->parameter[P_CHUNKS] = (int64_t)per_segment;
-    p->parameter[P_SEGMENTS] = (int64_t)segments;
-    p->parameter[P_ROOM] = (int64_t)room_bytes;
+    set(p)->chunk = (int64_t)each;
+    set(p)->chunks = (int64_t)per_segment;
+    set(p)->segments = (int64_t)segments;
+    set(p)->room = (int64_t)room_bytes;
     for (uint32_t i = 0; i < pieces; i++) {
         struct td_edge_disjoint_trees_place at = place_of(p, grid, i);
         lanes += rooms(&at);
@@ -161,18 +159,30 @@ static uint64_t plan(struct td_program *p, const struct td_grid *grid)
     return segments;
 }
 
-bool td_reduce_trees_compile(struct td_program *p)
+static bool applies(struct td_query *q)
 {
-    struct td_grid grid;
+    if (td_program_brackets_any(q->program))
+        return td_query_refuse(q, "values must be folded from the first rank to the last");
+    return td_edge_disjoint_trees_applies(q);
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    const struct td_topology *shape = &td_query_grid(q)->shape;
+    uint64_t piece = td_program_bytes(p) / (2 * shape->dimensions);
+    return td_cost_slots(td_program_packets(p, piece) + td_topology_diameter(shape));
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    const struct td_grid grid = *td_query_grid(q);
     uint32_t root = 0, local = 0;
-    if (!td_edge_disjoint_trees_grid(p, &grid))
-        return false;
     td_group_locate(p->group, p->call.root, &root, &local);
-    p->method = &method;
-    td_grid_keep(p, P_GRID, &grid);
-    p->parameter[P_ROOT] = root;
-    p->parameter[P_LOCAL] = local;
-    uint64_t segments = plan(p, &grid), chunks = (uint64_t)p->parameter[P_CHUNKS];
+    set(p)->grid = grid;
+    set(p)->root = root;
+    set(p)->local = local;
+    uint64_t segments = plan(p, &grid), chunks = (uint64_t)parameters(p)->chunks;
     uint32_t pieces = pieces_of(&grid);
     uint64_t all = segments * chunks, ahead = segments > AHEAD ? segments - AHEAD : 0;
     for (unsigned role = 0; role < ROLES; role++)
@@ -203,5 +213,17 @@ bool td_reduce_trees_compile(struct td_program *p)
     for (uint32_t d = 1; d < grid.shape.dimensions; d++)
         td_program_need(p, done + d, done + d - 1, 1, 1, 1);
     td_program_need(p, again, again - 1, 1, 1, 1);
-    return true;
 }
+
+const struct td_method td_method_reduce_trees = {
+    .name = "reduce_trees",
+    .why = "the group is a torus, and every link carries a part of the data",
+    .kinds = TD_KIND_BIT(TD_KIND_REDUCE),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_ROOTED_TREE,
+    .values = TD_VALUE_BIT(TD_ROOTED_TREE_LINKS),
+    .applies = applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

@@ -20,6 +20,12 @@ bool td_swing_fits(const struct td_grid *grid)
     return fits;
 }
 
+bool td_swing_applies(struct td_query *q)
+{
+    return td_swing_fits(td_query_grid(q)) ||
+           td_query_refuse(q, "a ring has no power of two of nodes");
+}
+
 uint32_t td_swing_steps(const struct td_grid *grid)
 {
     uint32_t steps = 0;

@@ -18,13 +18,15 @@
 #ifndef TD_COLLECTIVES_REDUCE_SWING_H
 #define TD_COLLECTIVES_REDUCE_SWING_H
 
-#include "collectives/grid.h"
+#include "collectives/method.h"
 
 enum { TD_SWING_STEPS_MAX = 12 };
 _Static_assert(TD_NODES_MAX <= 1 << TD_SWING_STEPS_MAX, "a step doubles");
 
-/* td_swing_fits: whether a grid is a torus with rings of powers of two. */
+/* td_swing_fits returns true if a grid is a torus whose rings have a power of two of nodes.
+ * td_swing_applies asks that of a call's grid (method.h). */
 bool td_swing_fits(const struct td_grid *grid);
+bool td_swing_applies(struct td_query *q);
 /* td_swing_steps returns how many exchanges halve a vector down to a node's part. */
 uint32_t td_swing_steps(const struct td_grid *grid);
 

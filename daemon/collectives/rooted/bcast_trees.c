@@ -4,17 +4,23 @@
  * same direction, so every link carries one piece: n / (2 D) bytes.
  *
  * Chunks follow each other down a tree. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
 #include "edge_disjoint_trees.h"
 
 enum { CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12 };
-enum { P_GRID, P_BYTES = TD_GRID_PARAMETERS, P_CHUNK, P_CHUNKS, P_ROOT, P_LOCAL };
+struct TD_STORED parameters {
+    struct td_grid grid;
+    uint64_t bytes, chunk;  /* of the buffer, of a chunk */
+    uint64_t chunks;        /* of a piece */
+    uint32_t root, local;   /* the root's slot, and its number among the ranks there */
+};
+TD_PARAMETERS(struct parameters)
 
 static struct td_edge_disjoint_trees_place place_of(const struct td_program *p,
                                                     const struct td_grid *grid, uint32_t piece)
 {
     struct td_edge_disjoint_trees_place at;
-    td_edge_disjoint_trees_place(grid, (uint32_t)p->parameter[P_ROOT], piece, p->slot, &at);
+    td_edge_disjoint_trees_place(grid, parameters(p)->root, piece, p->slot, &at);
     return at;
 }
 
@@ -22,23 +28,23 @@ static struct td_edge_disjoint_trees_place place_of(const struct td_program *p,
 static struct td_slice chunk(const struct td_program *p, uint32_t pieces, enum td_space space,
                              uint32_t rank, uint32_t piece, uint64_t index)
 {
-    struct td_range all = td_share((uint64_t)p->parameter[P_BYTES], pieces, piece);
-    uint64_t each = (uint64_t)p->parameter[P_CHUNK], begin = index * each;
+    struct td_range all = td_share(parameters(p)->bytes, pieces, piece);
+    uint64_t each = parameters(p)->chunk, begin = index * each;
     uint64_t left = begin < all.count ? all.count - begin : 0;
     return td_slice_at(space, rank, (int64_t)(all.begin + begin),
                        (int64_t)(left < each ? left : each));
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    struct td_grid grid = td_grid_kept(p, P_GRID);
+    struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, ranks = td_ranks_here(p);
-    uint32_t local = (uint32_t)p->parameter[P_LOCAL];
-    bool at_root = p->slot == (uint32_t)p->parameter[P_ROOT];
+    uint32_t local = parameters(p)->local;
+    bool at_root = p->slot == parameters(p)->root;
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {ranks, 0, 1}};
     if (family == 2 * pieces) { /* to the root's neighbours on its node, those below it and above */
-        uint64_t chunks = (uint64_t)p->parameter[P_CHUNKS];
+        uint64_t chunks = parameters(p)->chunks;
         bool above = index >= chunks * pieces;
         uint32_t piece = (uint32_t)(index / chunks % pieces);
         step->from = chunk(p, pieces, TD_SPACE_SOURCE, local, piece, index % chunks);
@@ -62,14 +68,18 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
                          : chunk(p, pieces, TD_SPACE_DESTINATION, 0, piece, step->peer_index);
 }
 
-static const struct td_method method = {"bcast_trees", expand};
-
-bool td_bcast_trees_compile(struct td_program *p)
+static uint64_t cost(struct td_query *q)
 {
-    struct td_grid grid;
+    const struct td_program *p = q->program;
+    const struct td_topology *shape = &td_query_grid(q)->shape;
+    uint64_t piece = td_program_bytes(p) / (2 * shape->dimensions);
+    return td_cost_slots(td_program_packets(p, piece) + td_topology_diameter(shape));
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    const struct td_grid grid = *td_query_grid(q);
     uint32_t root = 0, local = 0;
-    if (!td_edge_disjoint_trees_grid(p, &grid))
-        return false;
     td_group_locate(p->group, p->call.root, &root, &local);
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t bytes = p->call.count * td_type_bytes(p->call.type);
@@ -77,13 +87,12 @@ bool td_bcast_trees_compile(struct td_program *p)
     uint64_t longest = (bytes + pieces - 1) / pieces;
     each = each > CHUNK_MIN ? each : CHUNK_MIN;
     uint64_t chunks = (longest + each - 1) / each;
-    p->method = &method;
-    td_grid_keep(p, P_GRID, &grid);
-    p->parameter[P_BYTES] = (int64_t)bytes;
-    p->parameter[P_CHUNK] = (int64_t)each;
-    p->parameter[P_CHUNKS] = (int64_t)chunks;
-    p->parameter[P_ROOT] = root;
-    p->parameter[P_LOCAL] = local;
+    set(p)->grid = grid;
+    set(p)->bytes = bytes;
+    set(p)->chunk = each;
+    set(p)->chunks = chunks;
+    set(p)->root = root;
+    set(p)->local = local;
     bool at_root = p->slot == root;
     for (uint32_t i = 0; i < pieces; i++)
         td_program_add(p, TD_RECV, at_root ? 0 : chunks, "chunks of a piece");
@@ -94,5 +103,17 @@ bool td_bcast_trees_compile(struct td_program *p)
             td_program_need(p, send, i, at.children, 1, 1);
     }
     td_program_add(p, TD_COPY, at_root ? 2 * pieces * chunks : 0, "to local ranks");
-    return true;
 }
+
+const struct td_method td_method_bcast_trees = {
+    .name = "bcast_trees",
+    .why = "the group is a torus, and every link carries a part of the data",
+    .kinds = TD_KIND_BIT(TD_KIND_BROADCAST),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_ROOTED_TREE,
+    .values = TD_VALUE_BIT(TD_ROOTED_TREE_LINKS),
+    .applies = td_edge_disjoint_trees_applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "edge_disjoint_trees.h"
 
-bool td_edge_disjoint_trees_grid(const struct td_program *p, struct td_grid *grid)
+bool td_edge_disjoint_trees_applies(struct td_query *q)
 {
-    td_grid_of(p->group, p->topology, grid);
-    for (uint32_t d = 0; d < grid->shape.dimensions; d++)
-        if (!grid->shape.wrap[d] || !grid->box || grid->shape.size[d] < 2)
-            return false;
-    return true;
+    if (!td_program_is_routed(q->program))
+        return td_query_refuse(q, "data does not take links of a torus here");
+    return td_grid_is_torus(td_query_grid(q)) ||
+           td_query_refuse(q, "the group is no torus by itself");
 }
 
 /* struct walker: coordinates relative to the root, so that the piece goes "up" in each. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trees: 2 D spanning trees of a torus from one root, of which no two use a link in the same
+/* edge_disjoint_trees: 2 D spanning trees of a torus from one root, of which no two use a link in the same
  * direction; those of piece 2 p and 2 p + 1 begin in dimension p.
  *
  * The tree of piece 2 p, with the root at the origin: along p from the root; from all nodes of
@@ -11,15 +11,16 @@
 #ifndef TD_COLLECTIVES_ROOTED_EDGE_DISJOINT_TREES_H
 #define TD_COLLECTIVES_ROOTED_EDGE_DISJOINT_TREES_H
 
-#include "collectives/grid.h"
+#include "collectives/method.h"
 
 struct td_edge_disjoint_trees_place {
     uint32_t parent;                                 /* slot; its own at the root */
     uint32_t children, child[TD_DIMENSIONS_MAX + 1]; /* slots */
 };
 
-/* td_edge_disjoint_trees_grid finds the grid of a program's group; false where it is no torus. */
-bool td_edge_disjoint_trees_grid(const struct td_program *p, struct td_grid *grid);
+/* td_edge_disjoint_trees_applies returns true if the call's group is a torus with such trees
+ * (method.h). */
+bool td_edge_disjoint_trees_applies(struct td_query *q);
 /* td_edge_disjoint_trees_place finds where a slot is in the tree of a piece. A child's link from
  * its parent goes up in its dimension for even pieces, down for odd ones. */
 void td_edge_disjoint_trees_place(const struct td_grid *grid, uint32_t root, uint32_t piece,

@@ -3,7 +3,9 @@
  * that all nodes gather, each to fold them alone. What the ranks of one run
  * of a node bring, or get, is a message between that node and the one at the other end; with block
  * or round-robin placement there is one run a node. */
-#include "collectives/collectives.h"
+#include "collectives/cost/bound.h"
+#include "collectives/method.h"
+#include "collectives/permutation.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY, FAMILY_FOLD };
 
@@ -89,7 +91,7 @@ static uint32_t peer_at(const struct td_program *p, uint64_t i)
     return (uint32_t)((p->slot + 1 + td_permutation_at(seed, others, i)) % p->group->slots);
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     const struct td_group *g = p->group;
@@ -129,10 +131,31 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-static const struct td_method method = {"gather", expand};
-
-void td_gather_compile(struct td_program *p)
+/* applies: of a prefix, every node keeps all values. */
+static bool applies(struct td_query *q)
 {
+    const struct td_program *p = q->program;
+    if (p->call.kind == TD_KIND_ALLTOALL && p->call.count > 0)
+        return td_query_refuse(q, "messages are not the same for all ranks");
+    if (p->call.kind != TD_KIND_PREFIX)
+        return true;
+    if (p->tuning.fabric != TD_FABRIC_ROUTED)
+        return td_query_refuse(q, "values do not take links of a torus here");
+    return td_program_bytes(p) * p->group->size <= p->tuning.relay_bytes ||
+           td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
+}
+
+/* cost: when all nodes gather all values, a link carries as much as in an all-to-all. */
+static uint64_t cost(struct td_query *q)
+{
+    if (q->program->call.kind != TD_KIND_PREFIX)
+        return 0;
+    return td_cost_slots(td_alltoall_bound(&td_query_grid(q)->shape, 1) / 2);
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     const struct td_group *g = p->group;
     struct end e = end_of(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
@@ -143,7 +166,6 @@ void td_gather_compile(struct td_program *p)
     uint64_t send = scatters ? (root ? others : 0) : root ? 0 : here;
     if (all)
         send = (uint64_t)(g->slots - 1) * here;
-    p->method = &method;
     td_program_add(p, TD_RECV, recv, scatters ? "blocks from the root" : "blocks of others");
     td_program_add(p, TD_SEND, send, scatters ? "blocks to their ranks" : "own blocks");
     td_program_add(p, TD_COPY, root ? here : 0, "blocks of local ranks");
@@ -154,3 +176,19 @@ void td_gather_compile(struct td_program *p)
     td_program_need_all(p, FAMILY_FOLD, FAMILY_RECV);
     td_program_need_all(p, FAMILY_FOLD, FAMILY_COPY);
 }
+
+const struct td_method td_method_gather = {
+    .name = "gather",
+    .why = "blocks go straight from node to node",
+    .kinds = TD_KIND_BIT(TD_KIND_GATHER) | TD_KIND_BIT(TD_KIND_SCATTER) |
+             TD_KIND_BIT(TD_KIND_ALLGATHER) | TD_KIND_BIT(TD_KIND_PREFIX) |
+             TD_KIND_BIT(TD_KIND_ALLTOALL),
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_PREFIX,
+    .values = TD_VALUE_BIT(TD_PREFIX_GATHER),
+    .fallback = true,
+    .applies = applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

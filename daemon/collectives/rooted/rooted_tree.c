@@ -17,29 +17,29 @@ static uint32_t lowest_bit(uint32_t v)
     return v ? v & (0u - v) : 1u << 31;
 }
 
-static uint32_t parent_of(const struct td_program *p, enum td_rooted_tree spread, uint32_t root,
+static uint32_t parent_of(const struct td_program *p, enum td_rooted_tree tree, uint32_t root,
                           uint32_t slot)
 {
     uint32_t v = turned(p, root, slot);
-    if (spread == TD_ROOTED_TREE_PLANES)
+    if (tree == TD_ROOTED_TREE_PLANES)
         return td_tree_towards(p->tree, slot, root);
     uint32_t above = v == 0                            ? 0
-                     : spread == TD_ROOTED_TREE_BINARY ? (v - 1) / ARITY
+                     : tree == TD_ROOTED_TREE_BINARY ? (v - 1) / ARITY
                                                        : v - lowest_bit(v);
     return (above + root) % p->group->slots;
 }
 
 /* children_of writes the children: those with most below them first. */
-static uint32_t children_of(const struct td_program *p, enum td_rooted_tree spread, uint32_t root,
+static uint32_t children_of(const struct td_program *p, enum td_rooted_tree tree, uint32_t root,
                             uint32_t slot, uint32_t child[TD_ROOTED_TREE_CHILDREN_MAX])
 {
     uint32_t slots = p->group->slots, v = turned(p, root, slot), children = 0;
-    if (spread == TD_ROOTED_TREE_PLANES)
+    if (tree == TD_ROOTED_TREE_PLANES)
         return td_tree_away(p->tree, slot, root, child);
-    if (spread == TD_ROOTED_TREE_BINARY)
+    if (tree == TD_ROOTED_TREE_BINARY)
         for (uint32_t c = v * ARITY + 1; c <= v * ARITY + ARITY && c < slots; c++)
             child[children++] = (c + root) % slots;
-    for (uint32_t bit = 1u << 30; spread == TD_ROOTED_TREE_BINOMIAL && bit > 0; bit /= 2)
+    for (uint32_t bit = 1u << 30; tree == TD_ROOTED_TREE_BINOMIAL && bit > 0; bit /= 2)
         if (bit < lowest_bit(v) && bit < slots && v + bit < slots)
             child[children++] = (v + bit + root) % slots;
     return children;
@@ -47,36 +47,36 @@ static uint32_t children_of(const struct td_program *p, enum td_rooted_tree spre
 
 _Static_assert(TD_NODES_MAX <= 1 << TD_ROOTED_TREE_CHILDREN_MAX, "a child for each bit");
 
-void td_rooted_tree_place(const struct td_program *p, enum td_rooted_tree spread, uint32_t root,
+void td_rooted_tree_place(const struct td_program *p, enum td_rooted_tree tree, uint32_t root,
                           uint32_t slot, struct td_place *place)
 {
     uint32_t sibling[TD_ROOTED_TREE_CHILDREN_MAX];
-    *place = (struct td_place){.parent = parent_of(p, spread, root, slot)};
-    place->children = children_of(p, spread, root, slot, place->child);
+    *place = (struct td_place){.parent = parent_of(p, tree, root, slot)};
+    place->children = children_of(p, tree, root, slot, place->child);
     if (slot == root)
         return;
-    place->siblings = children_of(p, spread, root, place->parent, sibling);
+    place->siblings = children_of(p, tree, root, place->parent, sibling);
     while (sibling[place->index] != slot)
         place->index++;
 }
 
-uint32_t td_rooted_tree_depth(const struct td_program *p, enum td_rooted_tree spread, uint32_t root,
+uint32_t td_rooted_tree_depth(const struct td_program *p, enum td_rooted_tree tree, uint32_t root,
                               uint32_t slot)
 {
     uint32_t depth = 0;
-    for (; slot != root; slot = parent_of(p, spread, root, slot))
+    for (; slot != root; slot = parent_of(p, tree, root, slot))
         depth++;
     return depth;
 }
 
 /* A chunk waits at every node until all of it is there, and each costs about as much as a packet
  * besides: with n packets and h hops, n + h c + n / c is least at c = sqrt(n / h). */
-uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree spread,
+uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tree,
                               uint64_t bytes)
 {
-    if (spread == TD_ROOTED_TREE_BINOMIAL)
+    if (tree == TD_ROOTED_TREE_BINOMIAL)
         return bytes > 64 ? (bytes + 63) & ~(uint64_t)63 : 64; /* in one piece */
-    if (spread == TD_ROOTED_TREE_BINARY)
+    if (tree == TD_ROOTED_TREE_BINARY)
         return TD_COMPUTE_BYTES;
     uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
     uint64_t packets = bytes / packet / (p->tree->hops + 1), many = 1;
@@ -84,4 +84,18 @@ uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree sp
            (many + 1) * packet <= CHUNK_MAX)
         many++;
     return (many * packet + 63) & ~(uint64_t)63; /* no number is cut */
+}
+
+bool td_rooted_tree_applies(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    if (!td_program_is_routed(p))
+        return td_query_refuse(q, "data does not take links of a torus here");
+    return p->tree || td_query_refuse(q, "the group has no tree of neighbours");
+}
+
+bool td_rooted_binomial_applies(struct td_query *q)
+{
+    return td_program_is_routed(q->program) ||
+           td_query_refuse(q, "data does not take links of a torus here");
 }

@@ -3,8 +3,13 @@
  * sweep up the combining tree and one down (us7752421). What needs every rank's values by itself
  * (scans, gathers, and reductions whose bracketing must not depend on where ranks are) gathers them
  * on the way up; every node then has all of them, and finishes alone. */
-#include "collectives/collectives.h"
-#include "collectives/grid.h"
+#include "collectives/method.h"
+#include "model/tree.h"
+
+/* KINDS_OF_PROGRAMS: the kinds that never ride. */
+#define KINDS_OF_PROGRAMS                                                                         \
+    (TD_KIND_BIT(TD_KIND_FFT) | TD_KIND_BIT(TD_KIND_REDIST) |                                     \
+     TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV))
 
 /* copy_to makes `step` the COPY of what is at `place` of the ride to local ranks. */
 static void copy_to(const struct td_program *p, struct td_step *step, uint32_t rank, uint32_t ranks)
@@ -58,7 +63,7 @@ static void scan(const struct td_program *p, struct td_step *step, const struct 
     step->to_lanes = (struct td_lanes){run->count, 0, 1};
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     const struct td_group *g = p->group;
@@ -111,9 +116,6 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         return;
     }
 }
-
-static const struct td_method method = {"tree_combine", expand};
-static const struct td_method flood = {"flood", expand};
 
 /* struct ride: how a call's payload rides, and what is done with it afterwards. */
 struct ride {
@@ -175,55 +177,149 @@ static bool scattered(const struct td_group *g)
     return false;
 }
 
-/* flooded: whether a call goes from neighbour to neighbour without the tree (core/flood.h), as
- * nothing or as everybody's values; the longest ring comes last, so that blocks are short. */
-static bool flooded(struct td_program *p, const struct ride *r)
+/* rings_of writes the rings of the call's grid: the longest ring comes last, so that blocks are
+ * short. Returns false if the grid is no torus. */
+static bool rings_of(struct td_query *q, struct td_ring ring[TD_DIMENSIONS_MAX])
 {
-    struct td_grid grid;
-    td_grid_of(p->group, p->topology, &grid);
-    uint32_t dimensions = grid.shape.dimensions, most = 0;
-    bool gathers = r->ride == TD_RIDE_GATHER && r->bytes > 0 && r->bytes <= TD_FLOOD_BYTES_MAX;
-    if (!p->tuning.flood || p->tuning.fabric != TD_FABRIC_ROUTED || p->group->slots == 1 ||
-        !(gathers || p->call.kind == TD_KIND_BARRIER))
-        return false;
-    for (uint32_t d = 0; d < dimensions; d++) {
-        if (!grid.shape.wrap[d] || !grid.box)
+    const struct td_grid *grid = td_query_grid(q);
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++) {
+        if (!grid->shape.wrap[d] || !grid->box)
             return false;
-        struct td_ring ring = {grid.shape.size[d], td_grid_line(&grid, 0, d).stride};
+        struct td_ring next = {grid->shape.size[d], td_grid_line(grid, 0, d).stride};
         uint32_t at = d;
-        for (; at > 0 && p->ring[at - 1].size > ring.size; at--)
-            p->ring[at] = p->ring[at - 1];
-        p->ring[at] = ring;
+        for (; at > 0 && ring[at - 1].size > next.size; at--)
+            ring[at] = ring[at - 1];
+        ring[at] = next;
     }
-    for (uint32_t slot = 0; slot < p->group->slots; slot++)
-        if (td_group_slot_ranks(p->group, slot) > most)
-            most = td_group_slot_ranks(p->group, slot);
-    uint64_t block = r->bytes / p->group->size * most * p->group->slots;
-    if (block / p->ring[dimensions - 1].size > TD_RIDE_BYTES_MAX)
-        return false;
-    p->rings = dimensions;
-    p->method = &flood;
-    p->ride = TD_RIDE_FLOOD;
-    p->ride_bytes = (int64_t)r->bytes;
-    p->ride_stays = r->bytes > 0;
-    if (p->ride_stays)
-        td_program_add(p, r->step, r->steps, "finish alone");
     return true;
 }
 
-bool td_tree_combine_compile(struct td_program *p)
+/* block_bytes returns the most bytes that the flood passes on at once. */
+static uint64_t block_bytes(const struct td_program *p, const struct ride *r,
+                            const struct td_ring *longest)
+{
+    uint32_t most = 0;
+    for (uint32_t slot = 0; slot < p->group->slots; slot++)
+        if (td_group_slot_ranks(p->group, slot) > most)
+            most = td_group_slot_ranks(p->group, slot);
+    return r->bytes / p->group->size * most * p->group->slots / longest->size;
+}
+
+/* may_ride returns true if the tuning leaves it open how the call goes. On the direct fabric a short
+ * all-to-all rides, because a message to every node takes longer; on the routed fabric it never
+ * does, and on one node nothing needs to travel. */
+static bool may_ride(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    if (q->asked)
+        return td_query_refuse(q, "another method was asked for");
+    if (p->call.kind != TD_KIND_ALLTOALL || p->call.count == 0)
+        return true;
+    if (p->group->slots == 1)
+        return td_query_refuse(q, "all ranks are on one node");
+    return p->tuning.fabric == TD_FABRIC_DIRECT ||
+           td_query_refuse(q, "an all-to-all does not travel with the gate on the routed fabric");
+}
+
+static bool flood_applies(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    struct td_ring ring[TD_DIMENSIONS_MAX];
+    if (!p->tuning.flood || !td_program_is_routed(p))
+        return td_query_refuse(q, "short operations go by the tree here ([torus] flood)");
+    if (!may_ride(q))
+        return false;
+    struct ride r = ride_of(p, true);
+    bool gathers = r.ride == TD_RIDE_GATHER && r.bytes > 0;
+    if (!gathers && p->call.kind != TD_KIND_BARRIER)
+        return td_query_refuse(q, "only barriers and values of all ranks go without the tree");
+    if (r.bytes > TD_FLOOD_BYTES_MAX)
+        return td_query_refuse(q, "the values of all ranks are more than 16 KiB");
+    if (!rings_of(q, ring))
+        return td_query_refuse(q, "the group is no torus by itself");
+    return block_bytes(p, &r, &ring[q->grid.shape.dimensions - 1]) <= TD_RIDE_BYTES_MAX ||
+           td_query_refuse(q, "a block of the longest ring is more than 2 KiB");
+}
+
+static uint64_t flood_cost(struct td_query *q)
+{
+    return td_cost_slots(td_topology_diameter(&td_query_grid(q)->shape));
+}
+
+static void flood_compile(struct td_query *q, struct td_program *p)
 {
     struct ride r = ride_of(p, true);
-    if (flooded(p, &r))
-        return true;
-    r = ride_of(p, false);
-    if (r.bytes > TD_RIDE_BYTES_MAX || (r.ride == TD_RIDE_GATHER && scattered(p->group)))
+    (void)rings_of(q, p->ring);
+    p->rings = q->grid.shape.dimensions;
+    p->ride = TD_RIDE_FLOOD;
+    p->ride_bytes = (int64_t)r.bytes;
+    p->ride_stays = r.bytes > 0;
+    if (p->ride_stays)
+        td_program_add(p, r.step, r.steps, "finish alone");
+}
+
+const struct td_method td_method_flood = {
+    .name = "flood",
+    .why = "it is short enough to go from neighbour to neighbour, without the tree",
+    .kinds = ~TD_KINDS_WITH_COUNTS & ~KINDS_OF_PROGRAMS,
+    .class = TD_COST_GATE,
+    .applies = flood_applies,
+    .cost = flood_cost,
+    .compile = flood_compile,
+    .step_at = step_at,
+};
+
+/* surveys returns true if an all-to-all whose counts differ must know all sizes first. Straight
+ * messages of the direct fabric need no survey: the two ends of a unit know its size. */
+static bool surveys(const struct td_query *q)
+{
+    const struct td_tuning *t = &q->program->tuning;
+    bool straight = t->alltoall == TD_ALLTOALL_AUTO || t->alltoall == TD_ALLTOALL_RANDOM ||
+                    t->alltoall == TD_ALLTOALL_PAIRWISE;
+    return !q->surveyed && q->program->group->slots > 1 &&
+           !(straight && t->fabric != TD_FABRIC_ROUTED);
+}
+
+static bool tree_applies(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    if (p->counts || p->units)
+        return surveys(q) || td_query_refuse(q, "nothing but sizes travels with the gate");
+    if (!may_ride(q))
         return false;
-    p->method = &method;
+    struct ride r = ride_of(p, false);
+    if (r.bytes > TD_RIDE_BYTES_MAX)
+        return td_query_refuse(q, "more than 2 KiB would travel with the gate");
+    return r.ride != TD_RIDE_GATHER || !scattered(p->group) ||
+           td_query_refuse(q, "ranks of a node are in too many runs to be gathered");
+}
+
+/* tree_cost: up and down the tree. */
+static uint64_t tree_cost(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    return td_cost_slots(2 * (uint64_t)(p->tree ? p->tree->hops : p->group->slots));
+}
+
+static void tree_compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
+    struct ride r = ride_of(p, false);
+    p->survey_pending = p->counts != NULL;
     p->ride = r.bytes ? r.ride : TD_RIDE_EMPTY;
     p->ride_bytes = (int64_t)r.bytes;
     p->ride_stays = r.stays && r.bytes;
     if (p->ride_stays)
         td_program_add(p, r.step, r.steps, "finish alone");
-    return true;
 }
+
+const struct td_method td_method_tree_combine = {
+    .name = "tree_combine",
+    .why = "it is short enough to travel with the gate",
+    .kinds = ~KINDS_OF_PROGRAMS,
+    .class = TD_COST_GATE,
+    .applies = tree_applies,
+    .cost = tree_cost,
+    .compile = tree_compile,
+    .step_at = step_at,
+};

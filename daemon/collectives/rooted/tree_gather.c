@@ -5,12 +5,19 @@
  *
  * A message is a chunk of the blocks of a run of ranks (group.h); all slots count as having as many
  * runs as the one with the most, and what is not there has no bytes. */
-#include "collectives/collectives.h"
+#include "collectives/method.h"
+#include "rooted_tree.h"
 
 /* families: a RECV and a SEND for each child, for what is from or for its side, and those of this
  * node's own ranks */
 enum { MANY = TD_ROOTED_TREE_CHILDREN_MAX, RECV = 0, SEND = MANY, OWN = 2 * MANY, COPY };
-enum { P_ROOT, P_LOCAL, P_BYTES, P_CHUNK, P_CHUNKS, P_RUNS, P_ROOM };
+struct TD_STORED parameters {
+    uint32_t root, local;  /* the root's slot, and its number among the ranks there */
+    int64_t bytes, chunk;  /* of a rank's block, of a chunk of it */
+    int64_t chunks, runs;  /* of a block; of the slot with the most */
+    int64_t room;          /* bytes of a message in scratch */
+};
+TD_PARAMETERS(struct parameters)
 enum { CHUNKS_MAX = 16 };
 
 /* struct message: of a stream. */
@@ -23,14 +30,14 @@ struct message {
 static struct td_place place_of(const struct td_program *p, uint32_t slot)
 {
     struct td_place place;
-    td_rooted_tree_place(p, TD_ROOTED_TREE_PLANES, (uint32_t)p->parameter[P_ROOT], slot, &place);
+    td_rooted_tree_place(p, TD_ROOTED_TREE_PLANES, parameters(p)->root, slot, &place);
     return place;
 }
 
 /* side returns how many slots are on a slot's side of the edge to its parent, and the first. */
 static uint32_t side(const struct td_program *p, uint32_t slot, uint32_t *first)
 {
-    uint32_t up = td_tree_towards(p->tree, slot, (uint32_t)p->parameter[P_ROOT]);
+    uint32_t up = td_tree_towards(p->tree, slot, parameters(p)->root);
     return td_tree_side(p->tree, slot, up, first);
 }
 
@@ -51,15 +58,15 @@ static bool has(const struct td_program *p, uint32_t of, uint32_t slot)
 
 static uint64_t per_slot(const struct td_program *p)
 {
-    return (uint64_t)(p->parameter[P_RUNS] * p->parameter[P_CHUNKS]);
+    return (uint64_t)(parameters(p)->runs * parameters(p)->chunks);
 }
 
 /* message_at returns message `index` of a slot's own stream, or of that of its side. */
 static struct message message_at(const struct td_program *p, uint32_t of, bool own, uint64_t index)
 {
     const struct td_group *g = p->group;
-    uint32_t first = 0, run = (uint32_t)(index % per_slot(p) / (uint64_t)p->parameter[P_CHUNKS]);
-    struct message m = {.slot = of, .chunk = index % (uint64_t)p->parameter[P_CHUNKS]};
+    uint32_t first = 0, run = (uint32_t)(index % per_slot(p) / (uint64_t)parameters(p)->chunks);
+    struct message m = {.slot = of, .chunk = index % (uint64_t)parameters(p)->chunks};
     (void)side(p, of, &first);
     if (!own)
         m.slot = p->tree->order[(first + index / per_slot(p)) % g->slots];
@@ -71,7 +78,7 @@ static struct message message_at(const struct td_program *p, uint32_t of, bool o
 /* piece returns the bytes of each rank's block that a chunk has. */
 static struct td_range piece(const struct td_program *p, uint64_t chunk)
 {
-    uint64_t each = (uint64_t)p->parameter[P_CHUNK], all = (uint64_t)p->parameter[P_BYTES];
+    uint64_t each = (uint64_t)parameters(p)->chunk, all = (uint64_t)parameters(p)->bytes;
     struct td_range r = {.begin = chunk * each};
     r.count = all - r.begin < each ? all - r.begin : each;
     return r;
@@ -83,10 +90,10 @@ static struct td_slice at_root(const struct td_program *p, enum td_space space,
                                const struct message *m)
 {
     struct td_range r = piece(p, m->chunk);
-    int64_t all = p->parameter[P_BYTES];
+    int64_t all = parameters(p)->bytes;
     if (!m->run)
         return (struct td_slice){0};
-    struct td_slice s = td_slice_at(space, (uint32_t)p->parameter[P_LOCAL],
+    struct td_slice s = td_slice_at(space, parameters(p)->local,
                                     m->run->first * all + (int64_t)r.begin, (int64_t)r.count);
     td_slice_loop(&s, m->run->count, m->run->step * all, 0);
     td_slice_simplify(&s);
@@ -112,8 +119,8 @@ static struct td_slice kept(const struct td_program *p, const struct message *m)
         return (struct td_slice){.space = TD_SPACE_SCRATCH};
     uint64_t run = (uint64_t)(m->run - g->run) - g->slot_run[m->slot];
     uint64_t number = offset_in(p, p->slot, m->slot) * per_slot(p) +
-                      run * (uint64_t)p->parameter[P_CHUNKS] + m->chunk;
-    return td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)number * p->parameter[P_ROOM],
+                      run * (uint64_t)parameters(p)->chunks + m->chunk;
+    return td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)number * parameters(p)->room,
                        (int64_t)piece(p, m->chunk).count * m->run->count);
 }
 
@@ -128,7 +135,7 @@ static uint64_t number(const struct td_program *p, uint32_t of, uint32_t slot, u
  */
 static void down(const struct td_program *p, unsigned family, uint64_t index, struct td_step *step)
 {
-    bool root = p->slot == (uint32_t)p->parameter[P_ROOT], own = family >= OWN;
+    bool root = p->slot == parameters(p)->root, own = family >= OWN;
     struct td_place place = place_of(p, p->slot);
     uint32_t of = own ? p->slot : place.child[family % MANY], first = 0;
     if (root && !own) {
@@ -161,7 +168,7 @@ static void down(const struct td_program *p, unsigned family, uint64_t index, st
 
 static void up(const struct td_program *p, unsigned family, uint64_t index, struct td_step *step)
 {
-    bool root = p->slot == (uint32_t)p->parameter[P_ROOT], own = family >= OWN;
+    bool root = p->slot == parameters(p)->root, own = family >= OWN;
     struct td_place place = place_of(p, p->slot);
     uint32_t of = own ? p->slot : place.child[family % MANY];
     struct message m = message_at(p, of, own, index);
@@ -179,18 +186,16 @@ static void up(const struct td_program *p, unsigned family, uint64_t index, stru
     }
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
     (p->call.kind == TD_KIND_SCATTER ? down : up)(p, family, index, step);
 }
 
-static const struct td_method method = {"tree_gather", expand};
-
 /* plan cuts blocks so that messages of the longest run are about as long as chunks of all that
  * passes the root's busiest edge are best. */
-static void plan(struct td_program *p)
+static struct parameters plan(const struct td_program *p)
 {
     const struct td_group *g = p->group;
     uint32_t longest = 1, runs = 1;
@@ -204,25 +209,44 @@ static void plan(struct td_program *p)
              each = best / longest;
     each = each > bytes / CHUNKS_MAX + 1 ? each : bytes / CHUNKS_MAX + 1;
     each = each < bytes ? (each + 63) & ~(uint64_t)63 : bytes;
-    p->parameter[P_BYTES] = (int64_t)bytes;
-    p->parameter[P_CHUNK] = (int64_t)each;
-    p->parameter[P_CHUNKS] = (int64_t)(each ? (bytes + each - 1) / each : 0);
-    p->parameter[P_RUNS] = runs;
-    p->parameter[P_ROOM] = (int64_t)((each * longest + 63) & ~(uint64_t)63);
+    struct parameters k = {0};
+    k.bytes = (int64_t)bytes;
+    k.chunk = (int64_t)each;
+    k.chunks = (int64_t)(each ? (bytes + each - 1) / each : 0);
+    k.runs = runs;
+    k.room = (int64_t)((each * longest + 63) & ~(uint64_t)63);
+    return k;
 }
 
-bool td_tree_gather_compile(struct td_program *p)
+/* applies: the node next to the root may have to keep all messages. */
+static bool applies(struct td_query *q)
 {
+    const struct td_program *p = q->program;
+    if (!td_rooted_tree_applies(q))
+        return false;
+    const struct parameters k = plan(p);
+    uint64_t messages = p->group->slots * (uint64_t)(k.runs * k.chunks);
+    return k.room == 0 || messages <= p->tuning.relay_bytes / (uint64_t)k.room ||
+           td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
+}
+
+static uint64_t cost(struct td_query *q)
+{
+    if (td_grid_is_torus(td_query_grid(q)))
+        return td_query_last(q, "the group is a torus, where blocks go straight");
+    return 0;
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     bool scatters = p->call.kind == TD_KIND_SCATTER;
     uint32_t root = 0, local = 0;
     td_group_locate(p->group, p->call.root, &root, &local);
-    plan(p);
-    uint64_t room = (uint64_t)p->parameter[P_ROOM];
-    if (room > 0 && p->group->slots * per_slot(p) > p->tuning.relay_bytes / room)
-        return false;
-    p->method = &method;
-    p->parameter[P_ROOT] = root;
-    p->parameter[P_LOCAL] = local;
+    *set(p) = plan(p);
+    uint64_t room = (uint64_t)parameters(p)->room;
+    set(p)->root = root;
+    set(p)->local = local;
     struct td_place place = place_of(p, p->slot);
     uint64_t count[MANY] = {0}, own = per_slot(p), most = 0;
     uint32_t first = 0;
@@ -245,5 +269,17 @@ bool td_tree_gather_compile(struct td_program *p)
     td_program_add(p, TD_COPY, at_top ? own : 0, "blocks of local ranks");
     for (uint32_t j = 0; j < place.children && !at_top; j++)
         td_program_need(p, SEND + j, RECV + j, 1, 1, 1);
-    return true;
 }
+
+const struct td_method td_method_tree_gather = {
+    .name = "tree_gather",
+    .why = "blocks stay on links of the group's own nodes",
+    .kinds = TD_KIND_BIT(TD_KIND_GATHER) | TD_KIND_BIT(TD_KIND_SCATTER),
+    .class = TD_COST_TORUS,
+    .setting = TD_SETTING_ROOTED_TREE,
+    .values = TD_VALUE_BIT(TD_ROOTED_TREE_PLANES),
+    .applies = applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

@@ -7,16 +7,26 @@
  *
  * A node sends nothing for positions to which nothing below it contributes. Children come in the
  * order of their lowest rank, so for any position those that have sent are the first ones. */
-#include "prefix_stream.h"
-
-#include "collectives/collectives.h"
+#include "collectives/cost/bound.h"
+#include "collectives/method.h"
 
 enum { RECV_UP, RECV_DOWN, COMBINE, SEND_UP, SEND_DOWN };
-enum { P_BYTES, P_PARENT, P_LOWEST, P_PLACE, P_SIBLINGS, P_CHILDREN, P_CHILD };
 enum { CHILDREN_MAX = 2 * TD_DIMENSIONS_MAX };
-/* P_LOWEST: rank here or below; P_PLACE: among the parent's children, P_SIBLINGS of them;
- * P_CHILD + i: slot * 2^32 + the lowest rank below, of child i */
-_Static_assert((int)P_CHILD + (int)CHILDREN_MAX <= (int)TD_PARAMETERS_MAX, "all are kept");
+
+/* struct child: a child in the tree, and the lowest rank in its subtree. */
+struct child {
+    uint32_t slot, lowest;
+};
+
+struct TD_STORED parameters {
+    int64_t bytes;   /* of a position */
+    uint32_t parent; /* slot; its own at the root */
+    uint32_t lowest; /* rank in the subtree of this node */
+    uint32_t place, siblings; /* among the parent's children, and how many */
+    uint32_t children;
+    struct child child[CHILDREN_MAX];
+};
+TD_PARAMETERS(struct parameters)
 
 /* ---- the tree: depth is the diameter; a node's way to the root undoes its last coordinate first
  */
@@ -60,7 +70,7 @@ static bool below(const struct td_grid *grid, uint32_t slot, uint32_t top)
 /* children_of finds the children of a slot, ordered by the lowest rank below each, and the lowest
  * of the slot and all of them. */
 static uint32_t children_of(const struct td_group *g, const struct td_grid *grid, uint32_t slot,
-                            int64_t child[CHILDREN_MAX], uint32_t *all)
+                            struct child child[CHILDREN_MAX], uint32_t *all)
 {
     uint32_t lowest[CHILDREN_MAX], slot_of[CHILDREN_MAX], children = 0;
     *all = lowest_rank(g, slot);
@@ -79,33 +89,22 @@ static uint32_t children_of(const struct td_group *g, const struct td_grid *grid
         uint32_t place = 0;
         for (uint32_t j = 0; j < children; j++)
             place += lowest[j] < lowest[i];
-        child[place] = (int64_t)((uint64_t)slot_of[i] << 32 | lowest[i]);
+        child[place] = (struct child){slot_of[i], lowest[i]};
     }
     return children;
 }
 
-static uint32_t slot_in(int64_t kept)
-{
-    return (uint32_t)((uint64_t)kept >> 32);
-}
-
-static uint32_t rank_in(int64_t kept)
-{
-    return (uint32_t)kept;
-}
-
 static void keep(struct td_program *p, const struct td_grid *grid)
 {
-    int64_t sibling[CHILDREN_MAX];
+    struct child sibling[CHILDREN_MAX];
     uint32_t lowest = 0, parent = parent_of(grid, p->slot), unused = 0;
-    p->parameter[P_CHILDREN] =
-        children_of(p->group, grid, p->slot, &p->parameter[P_CHILD], &lowest);
-    p->parameter[P_LOWEST] = lowest;
-    p->parameter[P_PARENT] = parent;
-    p->parameter[P_SIBLINGS] = children_of(p->group, grid, parent, sibling, &unused);
-    for (int64_t i = 0; i < p->parameter[P_SIBLINGS]; i++)
-        if (slot_in(sibling[i]) == p->slot)
-            p->parameter[P_PLACE] = i;
+    set(p)->children = children_of(p->group, grid, p->slot, set(p)->child, &lowest);
+    set(p)->lowest = lowest;
+    set(p)->parent = parent;
+    set(p)->siblings = children_of(p->group, grid, parent, sibling, &unused);
+    for (uint32_t i = 0; i < parameters(p)->siblings; i++)
+        if (sibling[i].slot == p->slot)
+            set(p)->place = i;
 }
 
 /* ---- steps ---- */
@@ -113,13 +112,13 @@ static void keep(struct td_program *p, const struct td_grid *grid)
 /* brought names what child i sends for a position; scratch has a row for each position. */
 static struct td_slice brought(const struct td_program *p, uint64_t position, uint32_t i)
 {
-    int64_t bytes = p->parameter[P_BYTES], row = (p->parameter[P_CHILDREN] + 1) * bytes;
+    int64_t bytes = parameters(p)->bytes, row = (parameters(p)->children + 1) * bytes;
     return td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)position * row + i * bytes, bytes);
 }
 
 static struct td_slice result(const struct td_program *p, uint64_t position)
 {
-    int64_t bytes = p->parameter[P_BYTES];
+    int64_t bytes = parameters(p)->bytes;
     return td_slice_at(TD_SPACE_DESTINATION, 0, (int64_t)position * bytes, bytes);
 }
 
@@ -132,13 +131,13 @@ static uint32_t local_ranks_up_to(const struct td_program *p, uint64_t rank)
     return count;
 }
 
-static void expand_combine(const struct td_program *p, uint64_t position, struct td_step *step)
+static void combine_step(const struct td_program *p, uint64_t position, struct td_step *step)
 {
-    uint32_t children = (uint32_t)p->parameter[P_CHILDREN], come = 0;
+    uint32_t children = parameters(p)->children, come = 0;
     uint32_t own = local_ranks_up_to(p, position);
-    bool root = (uint32_t)p->parameter[P_PARENT] == p->slot;
-    int64_t bytes = p->parameter[P_BYTES];
-    while (come < children && rank_in(p->parameter[P_CHILD + come]) <= position)
+    bool root = parameters(p)->parent == p->slot;
+    int64_t bytes = parameters(p)->bytes;
+    while (come < children && parameters(p)->child[come].lowest <= position)
         come++;
     if (own + come == 0)
         return;
@@ -153,21 +152,21 @@ static void expand_combine(const struct td_program *p, uint64_t position, struct
     step->to_lanes = (struct td_lanes){root ? td_ranks_here(p) : 1, 0, root};
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
-    uint32_t children = (uint32_t)p->parameter[P_CHILDREN];
-    uint32_t parent = (uint32_t)p->parameter[P_PARENT];
+    uint32_t children = parameters(p)->children;
+    uint32_t parent = parameters(p)->parent;
     uint64_t position = family == RECV_UP || family == SEND_DOWN ? index / children : index;
-    int64_t child = children ? p->parameter[P_CHILD + index % children] : 0;
+    const struct child *child = &parameters(p)->child[children ? index % children : 0];
     *step = (struct td_step){.kind = p->family[family].kind,
                              .type = p->call.type,
                              .op = p->call.op,
                              .to_lanes = {1, 0, 0}};
     switch (family) {
     case RECV_UP:
-        step->peer = p->group->node[slot_in(child)];
-        if (rank_in(child) <= position)
+        step->peer = p->group->node[child->slot];
+        if (child->lowest <= position)
             step->to = brought(p, position, (uint32_t)(index % children));
         return;
     case RECV_DOWN:
@@ -176,37 +175,39 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
         step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
         return;
     case COMBINE:
-        expand_combine(p, position, step);
+        combine_step(p, position, step);
         return;
     case SEND_UP:
         step->peer = p->group->node[parent];
         step->peer_family = RECV_UP;
         step->peer_index =
-            position * (uint64_t)p->parameter[P_SIBLINGS] + (uint64_t)p->parameter[P_PLACE];
-        if ((uint64_t)p->parameter[P_LOWEST] <= position)
+            position * (uint64_t)parameters(p)->siblings + (uint64_t)parameters(p)->place;
+        if ((uint64_t)parameters(p)->lowest <= position)
             step->from = brought(p, position, children);
         return;
     default:
-        step->peer = p->group->node[slot_in(child)];
+        step->peer = p->group->node[child->slot];
         step->peer_family = RECV_DOWN;
         step->peer_index = position;
         step->from = result(p, position);
     }
 }
 
-static const struct td_method method = {"prefix_stream", expand};
-static const struct td_method round_trips = {"prefix_round_trips", expand};
+/* scratch_of returns the most scratch bytes that a node may need. */
+static int64_t scratch_of(const struct td_program *p, const struct td_grid *grid)
+{
+    return (2 * (int64_t)grid->shape.dimensions + 1) * (int64_t)td_program_bytes(p) *
+           p->group->size;
+}
 
-void td_prefix_stream_compile(struct td_program *p, const struct td_grid *grid)
+static void compile(struct td_program *p, const struct td_grid *grid, bool streams)
 {
     uint64_t positions = p->group->size;
-    bool naive = p->tuning.prefix == TD_PREFIX_ROUND_TRIPS;
-    p->method = naive ? &round_trips : &method;
-    p->parameter[P_BYTES] = (int64_t)(p->call.count * td_type_bytes(p->call.type));
+    set(p)->bytes = (int64_t)td_program_bytes(p);
     keep(p, grid);
-    uint64_t children = (uint64_t)p->parameter[P_CHILDREN];
-    bool root = (uint32_t)p->parameter[P_PARENT] == p->slot;
-    p->scratch_bytes = td_prefix_stream_scratch(p, grid);
+    uint64_t children = parameters(p)->children;
+    bool root = parameters(p)->parent == p->slot;
+    p->scratch_bytes = scratch_of(p, grid);
     td_program_add(p, TD_RECV, positions * children, "values from below");
     td_program_add(p, TD_RECV, root ? 0 : positions, "results from above");
     td_program_add(p, TD_COMBINE, positions, "own value and those from below");
@@ -215,12 +216,68 @@ void td_prefix_stream_compile(struct td_program *p, const struct td_grid *grid)
     td_program_need(p, COMBINE, RECV_UP, 1, children, 1);
     td_program_need(p, SEND_UP, COMBINE, 1, 1, 1);
     td_program_need(p, SEND_DOWN, root ? COMBINE : RECV_DOWN, children, 1, 1);
-    if (naive && !root) /* what a position is worth, and beside it what streaming is */
+    if (!streams && !root)
         td_program_need(p, COMBINE, RECV_DOWN, 1, 1, 0);
 }
 
-int64_t td_prefix_stream_scratch(const struct td_program *p, const struct td_grid *grid)
+static void compile_stream(struct td_query *q, struct td_program *p)
 {
-    int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
-    return (2 * (int64_t)grid->shape.dimensions + 1) * bytes * p->group->size;
+    compile(p, td_query_grid(q), true);
 }
+
+static void compile_round_trips(struct td_query *q, struct td_program *p)
+{
+    compile(p, td_query_grid(q), false);
+}
+
+static bool applies(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    if (!td_program_is_routed(p))
+        return td_query_refuse(q, "values do not take links of a torus here");
+    if (td_program_brackets_any(p))
+        return td_query_refuse(q, "values must be folded from the first rank to the last");
+    if (!td_query_grid(q)->box)
+        return td_query_refuse(q, "the group's nodes are not a whole box of the machine");
+    return (uint64_t)scratch_of(p, &q->grid) <= p->tuning.relay_bytes ||
+           td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
+}
+
+/* cost: down a tree every link carries all positions; when all nodes gather all values, a link
+ * carries what it does in an all-to-all. */
+static uint64_t cost(struct td_query *q)
+{
+    const struct td_topology *shape = &td_query_grid(q)->shape;
+    uint64_t slots = 2 * (uint64_t)td_topology_diameter(shape) + q->program->group->size - 1;
+    if (slots >= td_alltoall_bound(shape, 1) / 2)
+        return td_query_last(q, "all nodes gather all values sooner");
+    return td_cost_slots(slots);
+}
+
+const struct td_method td_method_prefix_stream = {
+    .name = "prefix_stream",
+    .why = "positions follow each other, and a tree carries them sooner than all nodes could gather "
+           "all values",
+    .kinds = TD_KIND_BIT(TD_KIND_PREFIX),
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_PREFIX,
+    .values = TD_VALUE_BIT(TD_PREFIX_STREAM),
+    .applies = applies,
+    .cost = cost,
+    .compile = compile_stream,
+    .step_at = step_at,
+};
+
+/* One position after the other: to show the worth of streaming. */
+const struct td_method td_method_prefix_round_trips = {
+    .name = "prefix_round_trips",
+    .why = "each position is over before the next begins, for comparison",
+    .kinds = TD_KIND_BIT(TD_KIND_PREFIX),
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_PREFIX,
+    .values = TD_VALUE_BIT(TD_PREFIX_ROUND_TRIPS),
+    .on_request = true,
+    .applies = applies,
+    .compile = compile_round_trips,
+    .step_at = step_at,
+};

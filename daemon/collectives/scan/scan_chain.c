@@ -11,12 +11,17 @@
  * What comes lies in scratch, which has room for two windows of chunks. FREE is a barrier after
  * which all nodes may send the window after next. On the routed fabric, where chains are long and a
  * packet is there soon, chunks are some packets, and a window is as long as the chain twice. */
-#include "collectives/collectives.h"
+#include "collectives/cost/bound.h"
+#include "collectives/cost/scan_cost.h"
+#include "collectives/method.h"
 
 enum { AHEAD = 2, WINDOW_MIN = 8, CHUNK_MAX = TD_COMPUTE_BYTES / 2 };
 enum { RECV, TOTAL, FOLD, SEND, FREE };
-/* Bytes of the vector; of a chunk; of its place in scratch, and how many. */
-enum { P_BYTES, P_CHUNK, P_PLACE, P_PLACES };
+struct TD_STORED parameters {
+    int64_t bytes, chunk;  /* of the vector, of a chunk */
+    int64_t place, places; /* bytes of a chunk's place in scratch, and how many places */
+};
+TD_PARAMETERS(struct parameters)
 
 static bool is_last(const struct td_program *p)
 {
@@ -38,8 +43,8 @@ static bool in_order(const struct td_group *g)
 static struct td_slice chunk(const struct td_program *p, enum td_space space, uint32_t rank,
                              uint64_t index)
 {
-    int64_t each = p->parameter[P_CHUNK], begin = (int64_t)index * each;
-    int64_t left = p->parameter[P_BYTES] - begin;
+    int64_t each = parameters(p)->chunk, begin = (int64_t)index * each;
+    int64_t left = parameters(p)->bytes - begin;
     return td_slice_at(space, rank, begin, left < each ? left : each);
 }
 
@@ -47,8 +52,8 @@ static struct td_slice chunk(const struct td_program *p, enum td_space space, ui
 static struct td_slice in_scratch(const struct td_program *p, int64_t area, uint64_t index)
 {
     struct td_slice s = chunk(p, TD_SPACE_SCRATCH, 0, index);
-    int64_t places = p->parameter[P_PLACES], first = p->slot == 0 ? 0 : area * places;
-    s.offset = (first + (int64_t)index % places) * p->parameter[P_PLACE];
+    int64_t places = parameters(p)->places, first = p->slot == 0 ? 0 : area * places;
+    s.offset = (first + (int64_t)index % places) * parameters(p)->place;
     return s;
 }
 
@@ -65,7 +70,7 @@ static void operands(const struct td_program *p, uint64_t index, struct td_step 
     step->from_lanes = (struct td_lanes){1, 0, 0};
 }
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                    struct td_step *step)
 {
     const struct td_group *g = p->group;
@@ -104,11 +109,9 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-static const struct td_method method = {"scan_chain", expand};
-
-/* With n packets, N nodes, and a slot that a chunk costs besides, n + N c + n / c is least at the
- * square root of n / N. */
-uint64_t td_scan_chain_chunk(const struct td_program *p)
+/* chunk_of returns the bytes of a chunk. With n packets, N nodes, and a slot that a chunk costs
+ * besides, n + N c + n / c is least at the square root of n / N. */
+static uint64_t chunk_of(const struct td_program *p)
 {
     uint64_t packet = p->tuning.packet_bytes, many = 1;
     if (p->tuning.fabric != TD_FABRIC_ROUTED || packet == 0 || packet >= CHUNK_MAX)
@@ -129,23 +132,41 @@ static uint64_t window_of(const struct td_program *p, uint64_t chunk)
     return window > WINDOW_MIN ? window : WINDOW_MIN;
 }
 
-bool td_scan_chain_compile(struct td_program *p)
+static bool applies(struct td_query *q)
 {
-    if (!in_order(p->group))
-        return false;
+    return in_order(q->program->group) ||
+           td_query_refuse(q, "ranks are not numbered node by node");
+}
+
+/* cost: the chunks of all nodes but two follow those of the vector. */
+static uint64_t cost(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    uint64_t nodes = p->group->slots, packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
+    if (!td_scan_is_predicted(q))
+        return 0;
+    uint64_t n = td_program_packets(p, td_program_bytes(p)), chunk = chunk_of(p) / packet + 1;
+    uint64_t slots = n + (nodes - 2) * (n < chunk ? n : chunk);
+    if (q->grid.shape.dimensions > 2) /* ways from where rows end, and planes, meet on some links */
+        slots += n * q->grid.shape.size[td_bound_longest(&q->grid.shape)];
+    return td_cost_slots(slots);
+}
+
+static void compile(struct td_query *q, struct td_program *p)
+{
+    (void)q;
     bool scans = p->call.kind == TD_KIND_SCAN;
     int64_t bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type));
-    int64_t each = (int64_t)td_scan_chain_chunk(p);
+    int64_t each = (int64_t)chunk_of(p);
     uint64_t chunks = (uint64_t)(bytes / each + (bytes % each != 0));
     uint64_t window = window_of(p, (uint64_t)each), windows = (chunks + window - 1) / window;
     uint64_t comes = p->slot > 0 ? chunks : 0, goes = is_last(p) ? 0 : chunks;
-    p->method = &method;
-    p->parameter[P_BYTES] = bytes;
-    p->parameter[P_CHUNK] = each;
-    p->parameter[P_PLACE] = bytes < each ? (bytes + 15) & ~(int64_t)15 : each;
-    p->parameter[P_PLACES] = (int64_t)(chunks < AHEAD * window ? chunks : AHEAD * window);
+    set(p)->bytes = bytes;
+    set(p)->chunk = each;
+    set(p)->place = bytes < each ? (bytes + 15) & ~(int64_t)15 : each;
+    set(p)->places = (int64_t)(chunks < AHEAD * window ? chunks : AHEAD * window);
     int64_t areas = (comes > 0) + (goes > 0 && !scans);
-    p->scratch_bytes = areas * p->parameter[P_PLACES] * p->parameter[P_PLACE];
+    p->scratch_bytes = areas * parameters(p)->places * parameters(p)->place;
     td_program_add(p, TD_RECV, comes, "of the ranks before");
     td_program_add(p, TD_COMBINE, scans ? 0 : goes, "of the ranks up to the last here");
     td_program_add(p, TD_COMBINE, chunks, "results of the ranks here");
@@ -163,5 +184,15 @@ bool td_scan_chain_compile(struct td_program *p)
     td_program_need(p, FREE, SEND, 1, window, 1);
     td_program_need(p, SEND, FREE, window, 1, 1 - AHEAD);
     td_program_need(p, TOTAL, FREE, window, 1, 1 - AHEAD);
-    return true;
 }
+
+const struct td_method td_method_scan_chain = {
+    .name = "scan_chain",
+    .why = "ranks are numbered node by node, and each byte crosses a node once",
+    .kinds = TD_KIND_BIT(TD_KIND_SCAN) | TD_KIND_BIT(TD_KIND_EXSCAN),
+    .class = TD_COST_STRAIGHT,
+    .applies = applies,
+    .cost = cost,
+    .compile = compile,
+    .step_at = step_at,
+};

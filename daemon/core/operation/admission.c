@@ -26,8 +26,8 @@ static struct td_tuning tuning_of(const struct td_core *core)
     return tuning;
 }
 
-/* make_stages makes the stages of a plan, which its programs need. */
-static bool make_stages(struct td_core *core, struct td_operation *o)
+/* make_transform_plan chooses the method of a plan, and makes its transform plan. */
+static bool make_transform_plan(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_tuning tuning = tuning_of(core);
@@ -37,7 +37,7 @@ static bool make_stages(struct td_core *core, struct td_operation *o)
                                         .topology = &core->options.topology,
                                         .tuning = &tuning};
     return !td_call_plans(o->least.call.kind) ||
-           core->options.planner.make(&input, core->arena, &o->plan->stages);
+           core->options.planner.make(&input, core->arena);
 }
 
 /* compile makes the program and its counters. It returns false after an appeal. */
@@ -55,7 +55,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .tree = o->tree ? &o->tree->tree : &c->tree,
                                            .slot = c->slot,
                                            .topology = &core->options.topology,
-                                           .parts =
+                                           .counts =
                                                td_call_has_parts(call->kind) ? &o->parts : NULL,
                                            .survey = o->survey_complete ? &o->survey : NULL,
                                            .tuning = &tuning};
@@ -66,7 +66,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
             (uint64_t)td_program_ride(&o->program) +
             ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
     bool fits = o->scratch_bytes <= core->scratch.bytes;
-    if (fits && grown && td_engine_init(core, o) && make_stages(core, o))
+    if (fits && grown && td_engine_init(core, o) && make_transform_plan(core, o))
         return true;
     td_operation_transition(o, TD_OPERATION_REFUSE);
     td_operation_appeal(
@@ -245,7 +245,7 @@ static void announce(struct td_core *core, struct td_operation *o)
     if (td_operation_at_root(o)) {
         if (refuse_parts(core, o, &survey))
             return;
-        if (o->program.wants_survey) {
+        if (o->program.survey_pending) {
             td_gate_survey(core, o, &survey);
         } else if (!o->scratch_lacking) {
             td_operation_transition(o, TD_OPERATION_RELEASE);
@@ -312,7 +312,7 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
         return;
     if (o->program.ride == TD_RIDE_FLOOD)
         return;
-    if (!o->scratch_held && !o->scratch_lacking && !o->program.wants_survey) {
+    if (!o->scratch_held && !o->scratch_lacking && !o->program.survey_pending) {
         o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
         o->scratch_held = o->scratch_offset != UINT64_MAX;
         o->scratch_lacking = !o->scratch_held;

@@ -88,7 +88,7 @@ static bool start(struct td_core *core, struct td_operation *o, unsigned family,
     struct td_expanded *expanded = &o->engine.expanded;
     const struct td_step *step = &expanded->step;
     if (!expanded->kept || expanded->family != family || expanded->index != index)
-        o->program.method->expand(&o->program, family, index, &expanded->step);
+        o->program.step_at(&o->program, family, index, &expanded->step);
     expanded->kept = false;
     if (step->kind == TD_SYNC) {
         o->engine.family[family].next++;
@@ -140,7 +140,7 @@ static void settle_empty_receives(struct td_core *core, struct td_operation *o)
         while (e->prefix < o->program.family[f].count && e->settled <= e->prefix) {
             struct td_step step;
             e->settled = e->prefix + 1;
-            o->program.method->expand(&o->program, f, e->prefix, &step);
+            o->program.step_at(&o->program, f, e->prefix, &step);
             if (td_slice_bytes(&step.to) != 0)
                 break;
             done(core, o, f, e->prefix);
@@ -200,7 +200,7 @@ static uint64_t find_receive(const struct td_core *core, const struct td_operati
         o->program.family[packet->family].kind != TD_RECV ||
         packet->index >= o->program.family[packet->family].count)
         return 0;
-    o->program.method->expand(&o->program, packet->family, packet->index, step);
+    o->program.step_at(&o->program, packet->family, packet->index, step);
     uint64_t message_bytes = (uint64_t)td_slice_bytes(&step->to);
     const struct td_engine_family *e = &o->engine.family[packet->family];
     /* packets of a message come in order on a link, so each begins where the last one ended;
@@ -315,7 +315,7 @@ uint32_t td_engine_owed_by(const struct td_operation *o)
         if (e->prefix == e->next || (kind != TD_RECV && kind != TD_SEND))
             continue;
         struct td_step step;
-        o->program.method->expand(&o->program, f, e->prefix, &step);
+        o->program.step_at(&o->program, f, e->prefix, &step);
         return step.peer;
     }
     return UINT32_MAX;

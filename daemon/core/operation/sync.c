@@ -61,7 +61,7 @@ void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t f
         return;
     struct td_step step;
     uint64_t *state = &o->engine.family[sync->family].received[sync->step_index];
-    o->program.method->expand(&o->program, sync->family, sync->step_index, &step);
+    o->program.step_at(&o->program, sync->family, sync->step_index, &step);
     uint32_t place = (o->communicator->slot - step.among.first) / step.among.stride;
     uint32_t count = step.among.count;
     uint32_t before = (uint32_t)((place + count - ((uint64_t)1 << sync->round) % count) % count);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transform_plan.h"
+#include "array_move.h"
 
-#include "collectives/collectives.h"
 #include "base/arena.h"
-#include "collectives/redist/move_relay.h"
-#include "collectives/redist/redist_torus.h"
+#include "collectives/permutation.h"
+#include "move_relay.h"
+#include "redist_torus.h"
 
 /* ---- arrays ---- */
 
-/* part_bytes returns the size of an owner's part. */
+/* part_bytes returns the bytes of an owner's part. */
 static uint64_t part_bytes(const struct td_array *a, uint32_t owner)
 {
     uint64_t count[TD_DIMENSIONS_MAX];
@@ -53,7 +53,7 @@ bool td_array_make(struct td_array *a, const struct td_plan_input *in, struct td
     return true;
 }
 
-static void free_array(struct td_array *a, struct td_arena *arena)
+void td_array_free(struct td_array *a, struct td_arena *arena)
 {
     td_arena_free(arena, a->slot);
     td_arena_free(arena, a->place);
@@ -132,7 +132,7 @@ static uint64_t most_here(const struct td_array_move *m, uint32_t slot)
     return most * m->from->element;
 }
 
-static void free_move(struct td_array_move *m, struct td_arena *arena)
+void td_array_move_free(struct td_array_move *m, struct td_arena *arena)
 {
     td_overlap_free(&m->overlap, arena);
     td_schedule_free(&m->schedule, arena);
@@ -164,30 +164,16 @@ bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32
            (x->parts == 1 || (x->block == y->block && x->offset == y->offset));
 }
 
-/* room returns how many families a move by relays may have, so that those that may follow have room
- * as well: a transform of one axis has 3 passes and 6 moves at most (fft_long.c), others a pass an
- * axis and two moves more. */
-static unsigned room(const struct td_transform_plan *s, const struct td_fft *fft)
+bool td_array_move_make(struct td_array_move *m, const struct td_plan_input *in,
+                        struct td_arena *arena, const struct td_array *from,
+                        const struct td_array *to, const struct td_move_chunks *last, unsigned room,
+                        int64_t *scratch)
 {
-    unsigned axes = fft->dimensions, passes = axes == 1 ? 3 : axes,
-             moves = axes == 1 ? 6 : axes + 2;
-    unsigned taken = passes + (moves > s->moves ? moves - s->moves : 0) * TD_MOVE_FAMILIES;
-    for (unsigned i = 0; i + 1 < s->moves; i++)
-        taken += td_array_move_families(&s->move[i]);
-    return taken < TD_FAMILIES_MAX ? TD_FAMILIES_MAX - taken : 0;
-}
-
-bool td_transform_plan_move(struct td_transform_plan *s, const struct td_plan_input *in,
-                            struct td_arena *arena, const struct td_array *from,
-                            const struct td_array *to, const struct td_pass *last)
-{
-    struct td_array_move *m = &s->move[s->moves];
-    s->phase[s->phases++] = (struct td_phase){.moves = true, .index = (uint8_t)s->moves++};
     *m = (struct td_array_move){.from = from, .to = to, .chunks = 1, .bursts = 1};
     if (!td_overlap_init(&m->overlap, arena, &from->layout, &to->layout, from->element, NULL,
                          is_here, m))
         return false;
-    if (!td_move_relay_make(m, in, arena, room(s, &in->plan->fft), &s->scratch_bytes))
+    if (!td_move_relay_make(m, in, arena, room, scratch))
         return false;
     if (last && !m->relay) {
         m->chunks = last->chunks;
@@ -210,7 +196,7 @@ uint64_t td_array_move_turns(const struct td_array_move *m)
 
 unsigned td_array_move_families(const struct td_array_move *m)
 {
-    return m->relay ? m->relay->program.families : (unsigned)TD_MOVE_FAMILIES;
+    return m->relay ? td_move_relay_families(m->relay) : (unsigned)TD_MOVE_FAMILIES;
 }
 
 bool td_array_move_reads(const struct td_array_move *m, unsigned family)
@@ -287,7 +273,7 @@ static bool partner(const struct td_program *p, const struct td_array_move *m, u
     return m->to->slot[*to] != p->slot;
 }
 
-static void expand_copy(const struct td_program *p, const struct td_array_move *m, uint64_t index,
+static void copy_step(const struct td_program *p, const struct td_array_move *m, uint64_t index,
                         struct td_step *step)
 {
     uint64_t to = m->to->there[p->slot], from = m->from->there[p->slot];
@@ -299,19 +285,19 @@ static void expand_copy(const struct td_program *p, const struct td_array_move *
     share(&step->to, m->from->element, m->pieces, piece);
 }
 
-void td_array_move_expand(const struct td_program *p, const struct td_array_move *m, unsigned first,
+void td_array_move_step(const struct td_program *p, const struct td_array_move *m, unsigned first,
                           unsigned family, uint64_t index, struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t senders = m->from->layout.owners;
     if (m->relay) {
-        td_move_relay_expand(m->relay, first, family, index, step);
+        td_move_relay_step(m->relay, first, family, index, step);
         return;
     }
     *step = (struct td_step){.kind = p->family[first + family].kind, .to_lanes = {1, 0, 0}};
     step->peer = g->node[p->slot];
     if (family == TD_MOVE_COPY) {
-        expand_copy(p, m, index, step);
+        copy_step(p, m, index, step);
     } else if (family == TD_MOVE_SEND) {
         uint64_t here = m->from->there[p->slot], turns = td_array_move_turns(m);
         uint64_t burst = index / here / turns, chunk = burst / m->bursts;
@@ -334,15 +320,4 @@ void td_array_move_expand(const struct td_program *p, const struct td_array_move
         step->to = td_array_move_slice(m, TD_OVERLAP_TO, from, to, burst / m->bursts);
         share(&step->to, m->from->element, m->bursts, burst % m->bursts);
     }
-}
-
-/* ---- */
-
-void td_transform_plan_free(struct td_transform_plan *s, struct td_arena *arena)
-{
-    for (unsigned i = 0; i < s->moves; i++)
-        free_move(&s->move[i], arena);
-    for (unsigned i = 0; i < s->arrays; i++)
-        free_array(&s->array[i], arena);
-    td_arena_free(arena, s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_stages: how the data of a transform travel (us8095585). An axis is transformed where it is
+/* fft_plan: how the data of a transform travel (us8095585). An axis is transformed where it is
  * whole: first those that are whole as the application has them; then, stage by stage, in scratch
  * of the nodes, as many as a process grid of nodes leaves whole; at last in the layout that the
  * application wants. Every stage begins with one move, so the first and the last redistribution are
@@ -9,11 +9,14 @@
  * gives every node something, else two-dimensional, and so on. Between stages an axis of the grid
  * takes another axis of the array only if it must: then a node exchanges with its own row of the
  * grid alone. */
+#include "fft_plan.h"
+
 #include <string.h>
 
-#include "collectives/collectives.h"
 #include "base/arena.h"
 #include "collectives/grid.h"
+#include "fft_long.h"
+#include "pass.h"
 
 struct builder {
     const struct td_plan_input *in;
@@ -430,15 +433,15 @@ static void build(struct builder *b)
         add_move(b, add_array(b, b->to, false, TD_SPACE_DESTINATION));
 }
 
-bool td_fft_stages(const struct td_plan_input *in, struct td_arena *arena,
-                   struct td_transform_plan **stages)
+bool td_fft_plan(const struct td_plan_input *in, struct td_arena *arena,
+                 struct td_transform_plan **out)
 {
     struct builder b = {.in = in,
                         .arena = arena,
                         .fft = &in->plan->fft,
                         .element = in->plan->element[0],
                         .to = &in->plan->to};
-    b.s = *stages = td_arena_alloc(arena, sizeof *b.s);
+    b.s = *out = td_arena_alloc(arena, sizeof *b.s);
     if (!b.s)
         return false;
     for (uint32_t d = 0; d < b.fft->dimensions; d++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A permutation without a table: a four-round Feistel network on the least even number of bits that
- * holds n, walked until it lands below n (at most 4 tries on average). */
-#include "collectives/collectives.h"
+#include "permutation.h"
+
 #include "base/hash.h"
 
+/* A Feistel network of four rounds permutes the least even number of bits that holds n. Values of n
+ * and more are permuted again until one is below n: at most 4 tries on average. */
 uint64_t td_permutation_at(uint64_t seed, uint64_t n, uint64_t i)
 {
     unsigned half = 1;
@@ -20,9 +21,4 @@ uint64_t td_permutation_at(uint64_t seed, uint64_t n, uint64_t i)
         i = left << half | right;
     } while (i >= n);
     return i;
-}
-
-uint32_t td_ranks_here(const struct td_program *p)
-{
-    return td_group_slot_ranks(p->group, p->slot);
 }

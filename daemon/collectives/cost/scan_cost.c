@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scan_cost.h"
+
+#include "bound.h"
+
+bool td_scan_is_predicted(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    return p->tuning.fabric == TD_FABRIC_ROUTED && p->group->slots >= 3 && td_query_grid(q)->box;
+}
+
+uint64_t td_scan_exchanges_cost(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    uint64_t nodes = p->group->slots, n = td_program_packets(p, td_program_bytes(p));
+    uint64_t each = (n + nodes - 1) / nodes;
+    uint64_t ranks = (p->group->size + nodes - 1) / nodes; /* all nodes must predict the same */
+    /* twice the load of the links, and half of that again: pieces are short */
+    return td_cost_slots(3 * td_alltoall_bound(&td_query_grid(q)->shape, each * ranks) / 2);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* permutation: a permutation without a table. Pure: no I/O, clock, or globals. */
+#ifndef TD_COLLECTIVES_PERMUTATION_H
+#define TD_COLLECTIVES_PERMUTATION_H
+
+#include <stdint.h>
+
+/* td_permutation_at returns place i of a permutation of 0 .. n - 1 that the seed alone determines.
+ */
+uint64_t td_permutation_at(uint64_t seed, uint64_t n, uint64_t i);
+
+#endif
