@@ -16,8 +16,8 @@ struct explain_candidates {
 
 void explain_candidates_of(const struct td_compile_input *in, struct explain_candidates *out);
 /* explain_candidates_print writes a table for people. explain_candidates_json returns an array of
- * {method, applies, cost, class, slots, chosen, reason}: slots are null where there is no prediction,
- * cost and class where the method does not apply. */
+ * {method, applies, cost, class, slots, chosen, reason}: slots are null where there is no
+ * prediction, cost and class where the method does not apply. */
 void explain_candidates_print(const struct explain_candidates *c);
 json_t *explain_candidates_json(const struct explain_candidates *c);
 

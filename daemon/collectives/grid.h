@@ -20,8 +20,8 @@ struct td_grid {
 };
 
 void td_grid_of(const struct td_group *g, const struct td_topology *t, struct td_grid *grid);
-/* td_grid_is_torus returns true if the grid is a box of the machine, and each of its rings a ring of
- * at least two nodes there. */
+/* td_grid_is_torus returns true if the grid is a box of the machine, and each of its rings a ring
+ * of at least two nodes there. */
 bool td_grid_is_torus(const struct td_grid *grid);
 
 /* td_grid_hops returns the highest hop count of a dimension. */

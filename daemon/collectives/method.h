@@ -48,13 +48,13 @@ struct td_query {
 /* struct td_method: static and constant. Functions may be NULL unless noted. */
 struct td_method {
     const char *name;
-    const char *why;      /* a clause: its advantage where it is the cheapest */
-    uint32_t kinds;       /* TD_KIND_BIT of each kind of call that it serves */
-    uint8_t class;        /* enum td_cost_class of its costs below TD_COST_LAST */
-    uint8_t setting;      /* enum td_setting, and the values that ask for the method (TD_VALUE_BIT) */
+    const char *why; /* a clause: its advantage where it is the cheapest */
+    uint32_t kinds;  /* TD_KIND_BIT of each kind of call that it serves */
+    uint8_t class;   /* enum td_cost_class of its costs below TD_COST_LAST */
+    uint8_t setting; /* enum td_setting, and the values that ask for the method (TD_VALUE_BIT) */
     uint8_t values;
-    bool on_request;      /* it is taken only when it is asked for */
-    bool fallback;        /* it is also taken where another method was asked for that cannot be */
+    bool on_request; /* it is taken only when it is asked for */
+    bool fallback;   /* it is also taken where another method was asked for that cannot be */
     /* applies returns false with q->reason if the call cannot be done so; NULL: it always can. */
     bool (*applies)(struct td_query *q);
     /* cost returns slots times TD_COST_SLOT, TD_COST_UNKNOWN, or TD_COST_LAST with q->reason; NULL:
@@ -73,7 +73,7 @@ struct td_method {
 _Static_assert(TD_KIND_MAX <= 32 && TD_ALLTOALLS <= 8 && TD_ROOTED_TREES <= 8, "bits are enough");
 
 /* TD_KINDS_WITH_COUNTS: the all-to-alls whose counts differ by rank. */
-#define TD_KINDS_WITH_COUNTS                                                                      \
+#define TD_KINDS_WITH_COUNTS                                                                       \
     (TD_KIND_BIT(TD_KIND_ALLTOALLV) | TD_KIND_BIT(TD_KIND_GATHERV) |                               \
      TD_KIND_BIT(TD_KIND_SCATTERV) | TD_KIND_BIT(TD_KIND_ALLGATHERV) |                             \
      TD_KIND_BIT(TD_KIND_NEIGHBOUR_ALLTOALLV))
@@ -82,16 +82,16 @@ _Static_assert(TD_KIND_MAX <= 32 && TD_ALLTOALLS <= 8 && TD_ROOTED_TREES <= 8, "
  * program, set(p) gives access to write them. `type` is the method's own struct, defined with
  * TD_STORED: it lies in bytes of the program, so accesses to it may alias others. */
 #define TD_STORED __attribute__((may_alias))
-#define TD_PARAMETERS(type)                                                                       \
+#define TD_PARAMETERS(type)                                                                        \
     _Static_assert(sizeof(type) <= TD_PARAMETERS_BYTES && _Alignof(type) <= _Alignof(int64_t),     \
-                   "the parameters have room in a program");                                      \
-    static inline const type *parameters(const struct td_program *p)                              \
-    {                                                                                             \
-        return (const type *)(const void *)p->parameters;                                         \
-    }                                                                                             \
-    static inline type *set(struct td_program *p)                                                 \
-    {                                                                                             \
-        return (type *)(void *)p->parameters;                                                     \
+                   "the parameters have room in a program");                                       \
+    static inline const type *parameters(const struct td_program *p)                               \
+    {                                                                                              \
+        return (const type *)(const void *)p->parameters;                                          \
+    }                                                                                              \
+    static inline type *set(struct td_program *p)                                                  \
+    {                                                                                              \
+        return (type *)(void *)p->parameters;                                                      \
     }
 
 /* td_program_begin fills in what a program is compiled from; td_query_begin asks for a method for
@@ -124,7 +124,8 @@ uint64_t td_cost_slots(uint64_t slots);
 uint64_t td_program_bytes(const struct td_program *p);
 /* td_program_packets returns how many packets carry `bytes`. */
 uint64_t td_program_packets(const struct td_program *p, uint64_t bytes);
-/* td_program_is_routed returns true if packets take links of a torus, and there are several nodes. */
+/* td_program_is_routed returns true if packets take links of a torus, and there are several nodes.
+ */
 bool td_program_is_routed(const struct td_program *p);
 /* td_program_brackets_any returns true if the result must not depend on where ranks are. */
 bool td_program_brackets_any(const struct td_program *p);

@@ -39,7 +39,7 @@ const struct td_method *td_select_method(struct td_query *q)
             best_asked = asked;
         }
     }
-    assert(best); /* every kind of call has a method that always applies */
+    assert(best); /* each kind of call has a method that always applies */
     return best;
 }
 
@@ -88,15 +88,23 @@ const struct td_planner td_select_planner = {make_plan, td_transform_plan_free};
 
 /* ---- explanations ---- */
 
-static struct td_candidate judge(const struct td_method *m, struct td_query *q, bool chosen)
+static const char ASKED_FOR[] = "it was asked for", OTHER_ASKED_FOR[] = "another was asked for";
+
+/* judge looks at one method; `by_request`: the chosen one was asked for. */
+static struct td_candidate judge(const struct td_method *m, struct td_query *q,
+                                 const struct td_method *chosen, bool by_request)
 {
-    struct td_candidate c = {.method = m, .chosen = chosen};
+    struct td_candidate c = {.method = m, .chosen = m == chosen};
     bool asked = false;
     c.applies = td_method_allowed(m, q, &asked) && applies(m, q);
     if (c.applies)
         c.cost = td_method_cost(m, q);
-    c.reason = chosen ? (asked ? "it was asked for" : m->why)
-                      : (q->reason ? q->reason : "it costs more");
+    if (c.chosen)
+        c.reason = by_request ? ASKED_FOR : m->why;
+    else if (q->reason)
+        c.reason = q->reason;
+    else
+        c.reason = by_request ? OTHER_ASKED_FOR : "it costs more";
     return c;
 }
 
@@ -118,10 +126,12 @@ unsigned td_select_candidates(const struct td_compile_input *in,
     td_program_begin(in, &p);
     td_query_begin(&q, &p, in->survey != NULL);
     const struct td_method *chosen = method_of(in, &q);
+    bool by_request = false;
+    (void)td_method_allowed(chosen, &q, &by_request);
     for (unsigned i = 0; i < count; i++) {
         if (!serves(table[i], &q))
             continue;
-        struct td_candidate next = judge(table[i], &q, table[i] == chosen);
+        struct td_candidate next = judge(table[i], &q, chosen, by_request);
         unsigned at = found++;
         for (; at > 0 && comes_first(&next, &candidate[at - 1]); at--)
             candidate[at] = candidate[at - 1];
@@ -138,7 +148,12 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
     enum td_alltoall alltoall = td_method_alltoall(candidate[0].method);
     const char *name =
         alltoall == TD_ALLTOALL_AUTO ? candidate[0].method->name : td_alltoall_name(alltoall);
-    return snprintf(text, size, "%s: %s", name, candidate[0].reason);
+    uint64_t slots = (candidate[0].cost & TD_COST_UNKNOWN) / TD_COST_SLOT;
+    bool known = slots > 0 && slots < TD_COST_UNKNOWN / TD_COST_SLOT;
+    if (candidate[0].reason == ASKED_FOR || candidate[0].cost >= TD_COST_LAST || !known)
+        return snprintf(text, size, "%s: %s", name, candidate[0].reason);
+    return snprintf(text, size, "%s: %s (predicted %llu slots)", name, candidate[0].reason,
+                    (unsigned long long)slots);
 }
 
 const char *td_alltoall_name(enum td_alltoall method)

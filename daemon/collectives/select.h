@@ -26,7 +26,8 @@ struct td_candidate {
  * then those that apply, the cheapest first. Returns how many. */
 unsigned td_select_candidates(const struct td_compile_input *in,
                               struct td_candidate candidate[TD_METHODS_MAX]);
-/* td_select_explain writes the method of a call and the reason, in a sentence; returns the length. */
+/* td_select_explain writes the method of a call and the reason, in a sentence; returns the length.
+ */
 int td_select_explain(const struct td_compile_input *in, char *text, size_t size);
 /* td_alltoall_name returns the name of a value of the setting `alltoall`, e.g. "two-phase". */
 const char *td_alltoall_name(enum td_alltoall method);

@@ -69,8 +69,8 @@ struct td_plan {
     bool rows; /* FFT: complex, of two axes, in rows before and after: with a program of its own */
     const struct td_method *method;           /* of its executions; the planner chooses it */
     struct td_transform_plan *transform_plan; /* NULL: the method keeps nothing */
-    uint32_t holders;                    /* local ranks that have not freed it, */
-    uint8_t held[TD_NODE_RANKS_MAX / 8]; /* a bit each */
+    uint32_t holders;                         /* local ranks that have not freed it, */
+    uint8_t held[TD_NODE_RANKS_MAX / 8];      /* a bit each */
     uint32_t users; /* operations, and the list of plans: freed with the last */
 };
 

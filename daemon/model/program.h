@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program: what one node does in one collective, as a short list of step families.
  *
- * A family is `count` steps of one kind. Steps are not stored: `step_at` computes step i of a family
- * on request, so the program of an all-to-all among thousands of nodes takes some kilobytes.
+ * A family is `count` steps of one kind. Steps are not stored: `step_at` computes step i of a
+ * family on request, so the program of an all-to-all among thousands of nodes takes some kilobytes.
  * Dependencies are counters: step i of a family may start when the first need(i) steps of another
  * family are done.
  *

@@ -40,12 +40,13 @@ static uint8_t pick(uint64_t count)
 static void draw_group(struct drawn_call *c, uint32_t most)
 {
     static const char *const shapes[] = {
-        "1",   "2",     "4",     "5",     "8",     "3m",    "16",    "2x2",   "3x3",     "4x4",
-        "4x4m", "8x2",  "2x2x2", "2x3x4", "4x4x4", "4x4x8", "8mx4",  "4x16",  "2x2x2x2", "3x3x9",
-        "8x8", "2x2x8", "2x2x2x2x2x2",    "4x2x2x2x2"};
+        "1",    "2",    "4",       "5",     "8",     "3m",    "16",          "2x2",
+        "3x3",  "4x4",  "4x4m",    "8x2",   "2x2x2", "2x3x4", "4x4x4",       "4x4x8",
+        "8mx4", "4x16", "2x2x2x2", "3x3x9", "8x8",   "2x2x8", "2x2x2x2x2x2", "4x2x2x2x2"};
     uint32_t rank_node[RANKS_MAX], node[RANKS_MAX], nodes = 0, size = 0;
     do
-        assert_int_equal(td_topology_parse(&c->topology, shapes[draw(sizeof shapes / sizeof *shapes)],
+        assert_int_equal(td_topology_parse(&c->topology,
+                                           shapes[draw(sizeof shapes / sizeof *shapes)],
                                            &(size_t){0}, &(const char *){0}),
                          TD_OK);
     while (c->topology.nodes > most);
@@ -232,10 +233,10 @@ void calls_draw(struct drawn_call *c, uint64_t number, const struct td_planner *
                                       .topology = &c->topology,
                                       .tuning = &c->tuning};
     bool routed = c->tuning.fabric == TD_FABRIC_ROUTED;
-    assert_int_equal(
-        routed ? td_planes_of_call(&c->tree, c->arena, &c->topology, &c->group, &c->call)
-               : td_tree_heap(&c->tree, c->arena, c->group.slots),
-        TD_OK);
+    assert_int_equal(routed
+                         ? td_planes_of_call(&c->tree, c->arena, &c->topology, &c->group, &c->call)
+                         : td_tree_heap(&c->tree, c->arena, c->group.slots),
+                     TD_OK);
     if (often(95))
         c->in.tree = &c->tree;
     if (counted) {
@@ -266,9 +267,9 @@ const char *calls_print(const struct drawn_call *c, char *text, size_t size)
              "%s mode %u on %s %s, %u ranks on %u nodes, alltoall %u prefix %u rooted %u rings %u "
              "flood %d packet %u relay %llu%s%s",
              call, c->call.mode, shape, t->fabric == TD_FABRIC_ROUTED ? "routed" : "direct",
-             c->group.size, c->group.slots, t->alltoall, t->prefix, t->rooted_tree, t->rings, t->flood,
-             t->packet_bytes, (unsigned long long)t->relay_bytes, c->in.survey ? ", surveyed" : "",
-             c->in.tree ? "" : ", no tree");
+             c->group.size, c->group.slots, t->alltoall, t->prefix, t->rooted_tree, t->rings,
+             t->flood, t->packet_bytes, (unsigned long long)t->relay_bytes,
+             c->in.survey ? ", surveyed" : "", c->in.tree ? "" : ", no tree");
     return text;
 }
 

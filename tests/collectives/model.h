@@ -45,9 +45,9 @@ struct model {
     uint32_t steps;
     struct instance *instance;
     struct td_counts *counts; /* [slots]; NULL: a call without */
-    uint64_t (*need)[2];     /* [size] with parts: bytes of source and destination */
-    int64_t element;         /* bytes; of calls that only move, and may cut numbers, 1 */
-    uint64_t count;          /* the call's, in those */
+    uint64_t (*need)[2];      /* [size] with parts: bytes of source and destination */
+    int64_t element;          /* bytes; of calls that only move, and may cut numbers, 1 */
+    uint64_t count;           /* the call's, in those */
     bool in_place;
     bool ordered; /* operands must be folded in rank order, one by one */
     /* memories: scratch of slot s is s; source of rank r is slots + r; its destination slots + size

@@ -92,7 +92,8 @@ static bool next_part(struct cursor *k, struct model *m, uint32_t *memory, uint6
     bool destination = s->space == TD_SPACE_DESTINATION;
     const struct td_part *part = NULL;
     uint32_t local = 0;
-    if (s->counts != parts || s->levels || s->space == TD_SPACE_SCRATCH || s->slot >= m->group.slots)
+    if (s->counts != parts || s->levels || s->space == TD_SPACE_SCRATCH ||
+        s->slot >= m->group.slots)
         model_fail(m, "not this node's parts: %s", model_describe(m, k->step));
     for (;; k->skip -= part->bytes, k->pair++) {
         if (k->pair >= td_counts_pairs(parts, s->slot))

@@ -264,8 +264,21 @@ static void bounds_are_those_of_the_table(void **unused)
 
 /* ---- selection ---- */
 
+/* reason_of returns why a candidate was, or was not, chosen. */
+static const char *reason_of(const struct td_compile_input *input, const char *method)
+{
+    struct td_candidate candidate[TD_METHODS_MAX];
+    unsigned count = td_select_candidates(input, candidate);
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(candidate[i].method->name, method) == 0)
+            return candidate[i].reason;
+    fail_msg("%s is no candidate", method);
+    return "";
+}
+
+/* expect_choice: the explanation begins with `chosen`, and that of two-phase with `reason`. */
 static void expect_choice(const char *shape, enum td_fabric_kind fabric, uint32_t left_out,
-                          uint64_t packets, const char *sentence)
+                          uint64_t packets, const char *chosen, const char *reason)
 {
     static uint32_t rank_node[TD_NODES_MAX];
     struct td_arena *arena = td_arena_create(1 << 22);
@@ -289,8 +302,11 @@ static void expect_choice(const char *shape, enum td_fabric_kind fabric, uint32_
             .call = &call, .group = &group, .slot = slot, .topology = &t, .tuning = &tuning};
         int length = td_select_explain(&input, text, sizeof text);
         assert_int_equal(length, strlen(text));
-        if (strncmp(text, sentence, strlen(sentence)) != 0)
+        if (strncmp(text, chosen, strlen(chosen)) != 0)
             fail_msg("%s, %llu packets: %s", shape, (unsigned long long)packets, text);
+        if (strncmp(reason_of(&input, "alltoall_two_phase"), reason, strlen(reason)) != 0)
+            fail_msg("%s, %llu packets: two-phase: %s", shape, (unsigned long long)packets,
+                     reason_of(&input, "alltoall_two_phase"));
     }
     td_group_free(&group, arena);
     td_arena_destroy(arena);
@@ -301,21 +317,22 @@ static void the_method_is_chosen_by_shape_and_size(void **unused)
     (void)unused;
     enum td_fabric_kind direct = TD_FABRIC_DIRECT, routed = TD_FABRIC_ROUTED;
     uint32_t all = UINT32_MAX;
-    expect_choice("8x8x8", direct, all, 16, "random: in the direct fabric");
-    expect_choice("1x1", routed, all, 16, "random: all ranks are on one node");
-    expect_choice("8", routed, all, 16, "random: in one dimension, 8,");
-    expect_choice("4x4", routed, 5, 16, "random: the group's nodes are no whole box");
-    expect_choice("4x4", routed, all, 16, "random: 4x4 is not too long in one dimension");
-    expect_choice("8x8x8", routed, all, 2, "random: 8x8x8 is not too long in one dimension");
-    expect_choice("4x4x8", routed, all, 1, "random: one packet a pair");
-    expect_choice("4x4x8", routed, all, 4, "random: 4x4x8 is not too long");
-    expect_choice("6x6x9", routed, all, 4, "random: 6x6x9 is not too long");
-    expect_choice("8x8x12", routed, all, 4, "two-phase: 8x8x12 is long in dimension 2");
-    expect_choice("8x8x16", routed, all, 4,
-                  "two-phase: 8x8x16 is long in dimension 2 (random order would reach 0.70 of");
-    expect_choice("8x8x8", routed, all, 100, "random: 8x8x8 is not too long");
-    expect_choice("8x8mx8", routed, all, 4, "random: 8x8mx8 is not too long");
-    expect_choice("4x8mx4", routed, all, 4, "two-phase: 4x8mx4 is long in dimension 1");
+    const char *needless = "on the direct fabric", *scattered = "the group's nodes are not a whole";
+    const char *dearer = "it costs more", *longer = "one dimension is so long";
+    expect_choice("8x8x8", direct, all, 16, "random: ", needless);
+    expect_choice("1x1", routed, all, 16, "random: ", "all ranks are on one node");
+    expect_choice("8", routed, all, 16, "random: ", "in one dimension there is nothing to relay");
+    expect_choice("4x4", routed, 5, 16, "random: ", scattered);
+    expect_choice("4x4", routed, all, 16, "random: ", dearer);
+    expect_choice("8x8x8", routed, all, 2, "random: ", dearer);
+    expect_choice("4x4x8", routed, all, 1, "random: ", "one packet a pair is too short");
+    expect_choice("4x4x8", routed, all, 4, "random: ", dearer);
+    expect_choice("6x6x9", routed, all, 4, "random: ", dearer);
+    expect_choice("8x8x12", routed, all, 4, "two-phase: one dimension", longer);
+    expect_choice("8x8x16", routed, all, 4, "two-phase: one dimension", longer);
+    expect_choice("8x8x8", routed, all, 100, "random: ", dearer);
+    expect_choice("8x8mx8", routed, all, 4, "random: ", dearer);
+    expect_choice("4x8mx4", routed, all, 4, "two-phase: one dimension", longer);
 }
 
 int main(void)

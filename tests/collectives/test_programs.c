@@ -347,7 +347,7 @@ static void a_wrong_step_is_found(void **unused)
 
 /* in_a_ring makes each node wait for its predecessor before it sends. */
 static void ring_step(const struct td_program *p, unsigned family, uint64_t index,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     (void)index;
     const struct td_group *g = p->group;

@@ -167,7 +167,7 @@ class Explain(unittest.TestCase):
     def test_the_choice_and_its_reason_are_told(self):
         found = program("8x8x16")
         self.assertEqual(found["method"], "two-phase")
-        self.assertIn("long in dimension 2", found["reason"])
+        self.assertIn("one dimension is so long", found["reason"])
 
     def test_wrong_usage_is_refused_with_a_sentence(self):
         for options, words in [(["--method", "best"], "--method is"), (["--bytes", "0"], "--bytes"),

@@ -29,7 +29,7 @@ static const struct td_run *run_at(const struct td_group *g, uint32_t slot, uint
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t runs = parameters(p)->runs, place = index % (runs * runs);

@@ -86,7 +86,7 @@ static struct td_range half(const struct td_grid *grid, const struct move *m, ui
 }
 
 static void block_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
-                         uint64_t index, struct td_step *step)
+                       uint64_t index, struct td_step *step)
 {
     uint32_t per_turn = hops(p, grid, dimension), h = (uint32_t)(index / 2 % per_turn) + 1;
     int sign = index % 2 ? -1 : 1; /* the way the block goes */
@@ -119,7 +119,7 @@ static void block_step(const struct td_program *p, const struct td_grid *grid, u
 
 /* What is for a node's own coordinate stays, and moves to its place for the next phase. */
 static void local_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
-                         uint64_t turn, struct td_step *step)
+                       uint64_t turn, struct td_step *step)
 {
     struct move m = move_at(p, grid, dimension, turn);
     int64_t own = td_grid_coordinate(grid, p->slot, dimension);
@@ -148,7 +148,7 @@ static int64_t place(const struct td_grid *grid, uint32_t part, uint32_t slot)
 }
 
 static void sync_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
-                        uint64_t index, struct td_step *step)
+                      uint64_t index, struct td_step *step)
 {
     uint64_t per_turn = p->tuning.barriers == TD_BARRIERS_PHASE ? 1 : td_grid_hops(grid, dimension);
     if (lockstep(p))
@@ -160,7 +160,7 @@ static void sync_step(const struct td_program *p, const struct td_grid *grid, ui
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t of = family % grid.shape.dimensions; /* a dimension, or a part */
@@ -241,7 +241,8 @@ static void add_barriers(struct td_program *p, const struct td_grid *grid, uint3
     td_program_need(p, SEND * dimensions + e, sync, by_hop ? 2 : per_turn, 1, 0);
 }
 
-/* barrier_slots returns the slots of a barrier along a ring: in round r a message goes 2^r places. */
+/* barrier_slots returns the slots of a barrier along a ring: in round r a message goes 2^r places.
+ */
 static uint64_t barrier_slots(uint32_t k)
 {
     uint64_t slots = 0;

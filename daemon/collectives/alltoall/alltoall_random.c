@@ -84,7 +84,7 @@ static const struct td_run *destination_at(const struct td_program *p, uint64_t 
 }
 
 static void send_step(const struct td_program *p, uint64_t iteration, uint64_t place,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     const struct td_group *g = p->group;
     int64_t bytes = (int64_t)td_program_bytes(p);
@@ -110,7 +110,7 @@ static void send_step(const struct td_program *p, uint64_t iteration, uint64_t p
 }
 
 static void recv_step(const struct td_program *p, uint64_t iteration, uint64_t place,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     const struct td_group *g = p->group;
     int64_t bytes = (int64_t)td_program_bytes(p);
@@ -131,7 +131,7 @@ static void recv_step(const struct td_program *p, uint64_t iteration, uint64_t p
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     td_step_begin(step, p->family[family].kind);
     if (family == FAMILY_COPY) {
@@ -194,8 +194,9 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_alltoall_random = {
     .name = "alltoall_random",
-    .why = "each node visits the others in its own random order, which spreads the traffic over all "
-           "links",
+    .why =
+        "each node visits the others in its own random order, which spreads the traffic over all "
+        "links",
     .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL),
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_ALLTOALL,

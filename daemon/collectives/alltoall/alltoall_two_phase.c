@@ -183,7 +183,7 @@ static void unpack_step(const struct td_program *p, uint64_t index, struct td_st
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     *step = (struct td_step){.kind = p->family[family].kind};
     switch (family) {

@@ -61,7 +61,7 @@ static struct td_slice piece(const struct td_program *p, bool destination, uint3
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     uint64_t others = p->group->slots - 1;
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};

@@ -27,8 +27,7 @@ static uint64_t segment_for(const struct td_program *p, const struct td_relay *r
                             uint32_t parts, uint32_t buffers)
 {
     uint64_t bytes = (uint64_t)relay->bytes;
-    uint64_t segment =
-        p->tuning.relay_bytes / ((uint64_t)pairs(relay) * p->group->slots * buffers);
+    uint64_t segment = p->tuning.relay_bytes / ((uint64_t)pairs(relay) * p->group->slots * buffers);
     if (segment >= bytes)
         return bytes;
     if (segment >= parts * ALIGNMENT)
@@ -128,7 +127,7 @@ static uint64_t meet(const struct td_program *p, bool destination, uint32_t slot
 /* pack_counts: an even step copies what there is of a unit, an odd one fills up with zeros. The own
  * unit, which may be longer than any other, goes no such way (unpack_own). */
 static uint32_t pack_counts(const struct td_program *p, uint64_t i, struct td_range piece,
-                           struct td_step *step)
+                            struct td_step *step)
 {
     uint32_t slot = (uint32_t)(i / 2);
     uint64_t bytes = slot == p->slot ? 0 : meet(p, false, slot, piece);

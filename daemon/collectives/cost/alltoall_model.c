@@ -34,17 +34,15 @@ static uint64_t ratio2_of(const struct td_topology *t, uint32_t longest)
     return next ? 2 * td_bound_load2(t, longest) / next : 2;
 }
 
-/* estimate sets the efficiencies. They were measured as random and two-phase, with 4 to 16 packets a
- * pair, in a model of slots in which control messages and credits take no time (torus-sim is within
- * 0.02 where docs/network.md has the case):
- *   balanced  8x8x8 0.987 0.631   4x4x4 0.973 0.693   8mx8m 0.822 0.626
- *   x 1.5     6x6x9 0.913 0.909   8x8x12 0.801 0.913
- *   x 2       4x4x8 0.985 0.987   5x5x10 0.846 0.962  6x6x12 0.773 0.970  8x8x16 0.695 0.981
- *   more      4x4x12 0.742 0.987  4x4x16 0.685 0.990  8x32 0.632 0.981
- *   lines     8x8mx8 0.911 0.792  4x8mx4 0.894 0.946
- *   two       4x16 0.974 0.982  8x16 0.979 0.935  4x32 0.976 0.982  8x24 0.700  2x2x16 0.962
- * Random order loses efficiency with the length of a ring that is longer than the others, but not
- * where few nodes are beside that ring. */
+/* estimate sets the efficiencies. They were measured as random and two-phase, with 4 to 16 packets
+ * a pair, in a model of slots in which control messages and credits take no time (torus-sim is
+ * within 0.02 where docs/network.md has the case): balanced  8x8x8 0.987 0.631   4x4x4 0.973 0.693
+ * 8mx8m 0.822 0.626 x 1.5     6x6x9 0.913 0.909   8x8x12 0.801 0.913 x 2       4x4x8 0.985 0.987
+ * 5x5x10 0.846 0.962  6x6x12 0.773 0.970  8x8x16 0.695 0.981 more      4x4x12 0.742 0.987  4x4x16
+ * 0.685 0.990  8x32 0.632 0.981 lines     8x8mx8 0.911 0.792  4x8mx4 0.894 0.946 two       4x16
+ * 0.974 0.982  8x16 0.979 0.935  4x32 0.976 0.982  8x24 0.700  2x2x16 0.962 Random order loses
+ * efficiency with the length of a ring that is longer than the others, but not where few nodes are
+ * beside that ring. */
 static void estimate(const struct td_topology *t, struct td_alltoall_model *out)
 {
     uint64_t ratio2 = ratio2_of(t, out->longest);

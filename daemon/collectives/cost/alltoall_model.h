@@ -9,10 +9,10 @@
 #include "collectives/method.h"
 
 struct td_alltoall_model {
-    uint32_t longest;        /* the dimension whose links carry most: it has the bound */
-    uint64_t packets;        /* of one node for another: the mean */
-    uint64_t bound;          /* slots: no routing takes less */
-    uint64_t longest_bound;  /* slots, if all units were as long as the longest: relays fill up */
+    uint32_t longest;       /* the dimension whose links carry most: it has the bound */
+    uint64_t packets;       /* of one node for another: the mean */
+    uint64_t bound;         /* slots: no routing takes less */
+    uint64_t longest_bound; /* slots, if all units were as long as the longest: relays fill up */
     unsigned random, two_phase; /* efficiencies: thousandths of the bound's rate */
 };
 

@@ -6,8 +6,8 @@
 
 #include "collectives/method.h"
 
-/* td_scan_is_predicted returns true where the time of a scan can be predicted: on a whole box of the
- * routed fabric with at least three nodes. It makes the query's grid. */
+/* td_scan_is_predicted returns true where the time of a scan can be predicted: on a whole box of
+ * the routed fabric with at least three nodes. It makes the query's grid. */
 bool td_scan_is_predicted(struct td_query *q);
 /* td_scan_exchanges_cost returns the cost of two exchanges of all vectors among all nodes. */
 uint64_t td_scan_exchanges_cost(struct td_query *q);

@@ -119,7 +119,7 @@ static void other_rank(const struct td_program *p, uint64_t i, uint32_t *slot, u
 
 /* there: the way from rows to columns. */
 static void there_step(const struct td_program *p, unsigned family, uint64_t index,
-                         struct td_step *step)
+                       struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t chunks = (uint64_t)parameters(p)->chunks, peers = g->slots - 1;
@@ -172,7 +172,7 @@ static void there_step(const struct td_program *p, unsigned family, uint64_t ind
 
 /* back: the way from columns to rows. */
 static void back_step(const struct td_program *p, unsigned family, uint64_t index,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t here = td_ranks_here(p), others = g->size - here;
@@ -223,7 +223,7 @@ static void back_step(const struct td_program *p, unsigned family, uint64_t inde
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     *step = (struct td_step){.kind = p->family[family].kind, .type = (uint8_t)p->plan->fft.type};
     step->transform.type = (uint8_t)p->plan->fft.type;
@@ -261,8 +261,8 @@ static int64_t chunk_lines(uint64_t line, uint64_t lines)
     return (int64_t)(chunk < lines ? chunk : lines);
 }
 
-/* NODES_MAX: measured. Among 8 nodes the moves of any array took 0.65 to 0.85 of this method's time,
- * and on a torus they use the links better. */
+/* NODES_MAX: measured. Among 8 nodes the moves of any array took 0.65 to 0.85 of this method's
+ * time, and on a torus they use the links better. */
 enum { NODES_MAX = 7 };
 
 static bool applies(struct td_query *q)

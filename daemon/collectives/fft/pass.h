@@ -6,8 +6,8 @@
 
 #include "collectives/redist/transform_plan.h"
 
-/* td_pass_cut cuts a pass into chunks of about `bytes` along an axis. td_pass_split counts the steps
- * of a chunk, when the chunks are set. */
+/* td_pass_cut cuts a pass into chunks of about `bytes` along an axis. td_pass_split counts the
+ * steps of a chunk, when the chunks are set. */
 void td_pass_cut(struct td_pass *p, uint32_t along, uint64_t bytes);
 void td_pass_split(struct td_pass *p);
 /* td_pass_step adds the transforms of step `index` to a TRANSFORM that has none yet. */

@@ -22,7 +22,7 @@ static void set_box(struct td_layout *l, uint32_t owner, uint32_t node, uint64_t
 }
 
 bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
-                      uint32_t nodes)
+                          uint32_t nodes)
 {
     if (!td_layout_init(l, arena, 1, &size, 2 * nodes + 2, true))
         return false;
@@ -39,7 +39,7 @@ bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t 
 }
 
 struct td_pass td_real_split_pass(const struct td_array *from, const struct td_array *to,
-                              const struct td_array *spectrum)
+                                  const struct td_array *spectrum)
 {
     const struct td_layout *l = &spectrum->layout;
     uint64_t m = l->size[0] - 1, count = l->box[lower_of(spectrum->own)].count[0];
@@ -68,7 +68,7 @@ static struct td_slice element(const struct td_array *a, uint32_t owner, uint64_
 
 /* Steps: elements 0 and m; the one that is its own partner; the pairs, piece by piece. */
 void td_real_split_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
-                      struct td_step *step)
+                        struct td_step *step)
 {
     const struct td_array *a = pass->kind == TD_TRANSFORM_UNTANGLE ? pass->to : pass->from;
     const struct td_layout *l = &a->layout;

@@ -9,16 +9,17 @@
 
 #include "collectives/redist/transform_plan.h"
 
-/* td_real_split_layout makes the layout, over `nodes`, of X (`size` is m + 1) or Z (m); where both are,
- * elements have the same places. False: no memory. */
+/* td_real_split_layout makes the layout, over `nodes`, of X (`size` is m + 1) or Z (m); where both
+ * are, elements have the same places. False: no memory. */
 bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
-                      uint32_t nodes);
-/* td_real_split_pass makes the pass from one to the other, in place; `spectrum` is the array of X. */
+                          uint32_t nodes);
+/* td_real_split_pass makes the pass from one to the other, in place; `spectrum` is the array of X.
+ */
 struct td_pass td_real_split_pass(const struct td_array *from, const struct td_array *to,
-                              const struct td_array *spectrum);
+                                  const struct td_array *spectrum);
 /* td_real_split_is tells such a pass. td_real_split_step makes one of its `parts` steps. */
 bool td_real_split_is(const struct td_pass *pass);
 void td_real_split_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
-                      struct td_step *step);
+                        struct td_step *step);
 
 #endif

@@ -274,7 +274,7 @@ static bool partner(const struct td_program *p, const struct td_array_move *m, u
 }
 
 static void copy_step(const struct td_program *p, const struct td_array_move *m, uint64_t index,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     uint64_t to = m->to->there[p->slot], from = m->from->there[p->slot];
     uint64_t piece = index % m->pieces, pair = index / m->pieces, i = pair / to % from;
@@ -286,7 +286,7 @@ static void copy_step(const struct td_program *p, const struct td_array_move *m,
 }
 
 void td_array_move_step(const struct td_program *p, const struct td_array_move *m, unsigned first,
-                          unsigned family, uint64_t index, struct td_step *step)
+                        unsigned family, uint64_t index, struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t senders = m->from->layout.owners;

@@ -2,10 +2,10 @@
 /* array_move: an array that lies with owners, and its move to other owners.
  *
  * Owners are ranks, with their buffers, or nodes, with scratch. A move takes every element from its
- * owner in one array to its owner in the next: a message from each owner to each other. Messages are
- * cut into chunks along an axis, so that a chunk can be sent when it is computed.
- * Owns: its tables, in the arena it was made in. Borrows: the plan and its group.
- * Pure: no I/O, clock, or globals. */
+ * owner in one array to its owner in the next: a message from each owner to each other. Messages
+ * are cut into chunks along an axis, so that a chunk can be sent when it is computed. Owns: its
+ * tables, in the arena it was made in. Borrows: the plan and its group. Pure: no I/O, clock, or
+ * globals. */
 #ifndef TD_COLLECTIVES_REDIST_ARRAY_MOVE_H
 #define TD_COLLECTIVES_REDIST_ARRAY_MOVE_H
 
@@ -60,15 +60,15 @@ struct td_move_chunks {
 };
 
 /* td_array_move_make makes a move, in the chunks of the pass before it (NULL: in one chunk). If it
- * goes by relays it has at most `room` families, and its buffers begin at *scratch. False: the arena
- * is full. */
+ * goes by relays it has at most `room` families, and its buffers begin at *scratch. False: the
+ * arena is full. */
 bool td_array_move_make(struct td_array_move *m, const struct td_plan_input *in,
                         struct td_arena *arena, const struct td_array *from,
                         const struct td_array *to, const struct td_move_chunks *last, unsigned room,
                         int64_t *scratch);
 void td_array_move_free(struct td_array_move *m, struct td_arena *arena);
-/* td_dealt_alike returns true if an axis is dealt out alike in two layouts: then its lines are, chunk
- * by chunk, the same. */
+/* td_dealt_alike returns true if an axis is dealt out alike in two layouts: then its lines are,
+ * chunk by chunk, the same. */
 bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis);
 
 /* Families of a move without a relay, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
@@ -80,10 +80,12 @@ unsigned td_array_move_add(struct td_program *p, const struct td_array_move *m);
 unsigned td_array_move_families(const struct td_array_move *m);
 /* td_array_move_reads returns true if such a family reads the array before the move. */
 bool td_array_move_reads(const struct td_array_move *m, unsigned family);
-/* td_array_move_needed makes a family wait for all data of a move, whose first family is `first`. */
+/* td_array_move_needed makes a family wait for all data of a move, whose first family is `first`.
+ */
 void td_array_move_needed(struct td_program *p, const struct td_array_move *m, unsigned first,
                           unsigned f);
-/* td_array_move_slice names chunk `chunk` of the elements of `from` for `to`, on one of the sides. */
+/* td_array_move_slice names chunk `chunk` of the elements of `from` for `to`, on one of the sides.
+ */
 struct td_slice td_array_move_slice(const struct td_array_move *m, enum td_overlap_side side,
                                     uint32_t from, uint32_t to, uint64_t chunk);
 /* td_array_move_step writes step `index` of family first + `family`. */

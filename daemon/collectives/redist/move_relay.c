@@ -160,7 +160,7 @@ static void shift(const struct td_move_relay *r, struct td_slice *s)
 }
 
 void td_move_relay_step(const struct td_move_relay *r, unsigned first, unsigned family,
-                          uint64_t index, struct td_step *step)
+                        uint64_t index, struct td_step *step)
 {
     r->program.step_at(&r->program, family, index, step);
     step->peer_family += first;

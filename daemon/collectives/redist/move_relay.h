@@ -24,9 +24,9 @@ struct td_move_relay {
     struct td_program program;
 };
 
-/* td_move_relay_make makes move->relay if an all-to-all by relays is the method of the move (select.h)
- * and the move has such a form; else it stays NULL. The program has at most `room` families. Its
- * buffers begin at *scratch, which is moved behind them. False: the arena is full. */
+/* td_move_relay_make makes move->relay if an all-to-all by relays is the method of the move
+ * (select.h) and the move has such a form; else it stays NULL. The program has at most `room`
+ * families. Its buffers begin at *scratch, which is moved behind them. False: the arena is full. */
 bool td_move_relay_make(struct td_array_move *move, const struct td_plan_input *in,
                         struct td_arena *arena, unsigned room, int64_t *scratch);
 void td_move_relay_free(struct td_move_relay *relay, struct td_arena *arena);
@@ -41,6 +41,6 @@ bool td_move_relay_packs_in(const struct td_move_relay *relay, unsigned family);
 void td_move_relay_needed(const struct td_move_relay *relay, struct td_program *p, unsigned first,
                           unsigned f);
 void td_move_relay_step(const struct td_move_relay *relay, unsigned first, unsigned family,
-                          uint64_t index, struct td_step *step);
+                        uint64_t index, struct td_step *step);
 
 #endif

@@ -29,7 +29,8 @@ bool td_traffic_each(const struct td_array_move *move, uint32_t slots, struct td
 size_t td_traffic_memory(const struct td_array_move *move, uint32_t slots);
 
 /* Slots that exchange, directly or through others, form a set with one root (union-find): [slots]
- * numbers. td_traffic_apart makes each slot a set; td_traffic_join joins two and returns the root. */
+ * numbers. td_traffic_apart makes each slot a set; td_traffic_join joins two and returns the root.
+ */
 void td_traffic_apart(uint32_t *root, uint32_t slots);
 uint32_t td_traffic_root(uint32_t *root, uint32_t slot);
 uint32_t td_traffic_join(uint32_t *root, uint32_t a, uint32_t b);

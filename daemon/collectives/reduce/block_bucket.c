@@ -25,11 +25,11 @@ enum { DIMENSIONS_MAX = TD_LEVELS_MAX - 1 };
 _Static_assert((ROLES + 1) * 2 * DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
 struct TD_STORED parameters {
     struct td_grid grid;
-    int64_t segment, segments; /* bytes of a block; how many */
-    int64_t chunks;            /* of a piece */
-    int64_t steps;             /* of a phase: k - 1 of the longest dimension */
-    int64_t area;              /* bytes of scratch for each of a segment's AREAS */
-    int64_t by_slot, by_local; /* rank = by_slot * slot + by_local * local rank */
+    int64_t segment, segments;         /* bytes of a block; how many */
+    int64_t chunks;                    /* of a piece */
+    int64_t steps;                     /* of a phase: k - 1 of the longest dimension */
+    int64_t area;                      /* bytes of scratch for each of a segment's AREAS */
+    int64_t by_slot, by_local;         /* rank = by_slot * slot + by_local * local rank */
     int64_t shares[TD_DIMENSIONS_MAX]; /* of the pieces that begin in dimension d, of WHOLE */
 };
 TD_PARAMETERS(struct parameters)
@@ -167,7 +167,7 @@ static struct td_slice own(const struct td_program *p, enum td_space space, stru
 
 /* fold_step: the local ranks' values of a chunk, for one bucket of the first ring. */
 static void fold_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                        uint64_t index, struct td_step *step)
+                      uint64_t index, struct td_step *step)
 {
     uint64_t k = grid->shape.size[piece / 2], chunks = (uint64_t)parameters(p)->chunks;
     uint64_t segment = index / (k * chunks), chunk = index / k % chunks;
@@ -179,7 +179,7 @@ static void fold_step(const struct td_program *p, const struct td_grid *grid, ui
 }
 
 static void sums_step(const struct td_program *p, unsigned family, uint64_t index,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
@@ -224,7 +224,7 @@ static void sums_step(const struct td_program *p, unsigned family, uint64_t inde
 /* ---- blocks ---- */
 
 static void blocks_step(const struct td_program *p, unsigned family, uint64_t index,
-                          struct td_step *step)
+                        struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
@@ -264,9 +264,8 @@ static int64_t by_slot(const struct td_group *g)
 
 static int64_t by_local(const struct td_group *g)
 {
-    return td_group_slot_ranks(g, 0) > 1
-               ? (int64_t)td_group_rank(g, 0, 1) - td_group_rank(g, 0, 0)
-               : 0;
+    return td_group_slot_ranks(g, 0) > 1 ? (int64_t)td_group_rank(g, 0, 1) - td_group_rank(g, 0, 0)
+                                         : 0;
 }
 
 /* is_regular returns true if every node has as many ranks, and their numbers follow from slot and
@@ -278,8 +277,7 @@ static bool is_regular(const struct td_group *g, uint32_t ranks)
         if (td_group_rank(g, 0, 0) != 0 || td_group_slot_ranks(g, slot) != ranks)
             return false;
         for (uint32_t local = 0; local < ranks; local++)
-            if ((int64_t)td_group_rank(g, slot, local) !=
-                slot * slot_stride + local * local_stride)
+            if ((int64_t)td_group_rank(g, slot, local) != slot * slot_stride + local * local_stride)
                 return false;
     }
     return true;

@@ -87,7 +87,7 @@ static void address(const struct td_program *p, const struct td_traffic *x, unsi
 }
 
 static void sums_step(const struct td_program *p, unsigned family, uint64_t index,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
@@ -119,7 +119,7 @@ static void sums_step(const struct td_program *p, unsigned family, uint64_t inde
 }
 
 static void blocks_step(const struct td_program *p, unsigned family, uint64_t index,
-                          struct td_step *step)
+                        struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
@@ -184,7 +184,8 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "the blocks are too long for the scratch ([torus] relay)");
 }
 
-/* cost: blocks that would go round the rings sooner, but lie too irregularly for that, go straight. */
+/* cost: blocks that would go round the rings sooner, but lie too irregularly for that, go straight.
+ */
 static uint64_t cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);
@@ -198,8 +199,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
 {
     set(p)->grid = *grid;
     set(p)->steps = td_swing_steps(grid);
-    set(p)->area =
-        (int64_t)((td_program_bytes(p) * p->group->size + 63) & ~(uint64_t)63);
+    set(p)->area = (int64_t)((td_program_bytes(p) * p->group->size + 63) & ~(uint64_t)63);
     int64_t local = 0;
     (void)is_regular(p, &local);
     set(p)->local = local;

@@ -22,12 +22,12 @@ enum { RECV, AG_RECV, FOLD, COMBINE, SEND, AG_SEND, ROLES };
 enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
 struct TD_STORED parameters {
     struct td_grid grid;
-    int64_t element;           /* bytes */
-    int64_t packet;            /* elements */
-    int64_t segment, segments; /* elements of a segment; how many */
-    int64_t chunks;            /* of a piece */
-    int64_t steps;             /* of a phase: k - 1 of the longest dimension */
-    int64_t area;              /* bytes of scratch for each of a segment's AREAS */
+    int64_t element;                   /* bytes */
+    int64_t packet;                    /* elements */
+    int64_t segment, segments;         /* elements of a segment; how many */
+    int64_t chunks;                    /* of a piece */
+    int64_t steps;                     /* of a phase: k - 1 of the longest dimension */
+    int64_t area;                      /* bytes of scratch for each of a segment's AREAS */
     int64_t shares[TD_DIMENSIONS_MAX]; /* of the pieces that begin in dimension d, of WHOLE */
 };
 TD_PARAMETERS(struct parameters)
@@ -183,7 +183,7 @@ static struct turn turn_at(const struct td_program *p, const struct td_grid *gri
 }
 
 static void sums_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                        uint32_t role, uint64_t index, struct td_step *step)
+                      uint32_t role, uint64_t index, struct td_step *step)
 {
     struct turn t = turn_at(p, grid, index);
     struct stage s = stage_at(p, grid, piece, t.g, false);
@@ -213,7 +213,7 @@ static void sums_step(const struct td_program *p, const struct td_grid *grid, ui
 }
 
 static void results_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                           uint32_t role, uint64_t index, struct td_step *step)
+                         uint32_t role, uint64_t index, struct td_step *step)
 {
     struct turn t = turn_at(p, grid, index);
     struct stage s = stage_at(p, grid, piece, t.g, true);
@@ -236,7 +236,7 @@ static void results_step(const struct td_program *p, const struct td_grid *grid,
 
 /* fold_step: the local ranks' values of a chunk. */
 static void fold_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                        uint64_t index, struct td_step *step)
+                      uint64_t index, struct td_step *step)
 {
     uint64_t chunks = (uint64_t)parameters(p)->chunks, segment = index / chunks;
     struct narrowed n = narrow(p, grid, segment, piece, index % chunks, 0);
@@ -247,7 +247,7 @@ static void fold_step(const struct td_program *p, const struct td_grid *grid, ui
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;

@@ -52,7 +52,7 @@ static void combine_step(const struct td_program *p, uint64_t local, struct td_s
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint64_t runs = (uint64_t)parameters(p)->runs;

@@ -67,7 +67,7 @@ static struct td_slice scratch(const struct td_program *p, int area, uint64_t bl
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint32_t ranks = td_ranks_here(p);

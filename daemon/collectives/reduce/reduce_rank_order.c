@@ -19,9 +19,9 @@ enum { RECV, RESULT_RECV, COPY, SEND, COMBINE, RESULT_COPY, RESULT_SEND, FREE };
 struct TD_STORED parameters {
     int64_t element; /* bytes */
     int64_t blocks;
-    int64_t piece;   /* elements of a segment, at most; of a share's piece */
-    int64_t row;     /* bytes */
-    int64_t runs;    /* of the node with the most */
+    int64_t piece; /* elements of a segment, at most; of a share's piece */
+    int64_t row;   /* bytes */
+    int64_t runs;  /* of the node with the most */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -183,7 +183,7 @@ static struct exchange exchange_at(const struct td_program *p, uint64_t index, b
 }
 
 static void result_step(const struct td_program *p, unsigned family, uint64_t index,
-                          struct td_step *step)
+                        struct td_step *step)
 {
     const struct td_group *g = p->group;
     bool sends = family == RESULT_SEND;
@@ -204,7 +204,7 @@ static void result_step(const struct td_program *p, unsigned family, uint64_t in
 }
 
 static void data_step(const struct td_program *p, unsigned family, uint64_t index,
-                        struct td_step *step)
+                      struct td_step *step)
 {
     struct exchange e = exchange_at(p, index, family == SEND);
     step->peer = p->group->node[e.peer];
@@ -242,7 +242,7 @@ static void combine_step(const struct td_program *p, uint64_t index, struct td_s
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     uint64_t runs = (uint64_t)parameters(p)->runs;
     uint32_t here = 0;

@@ -104,7 +104,7 @@ static void join(const struct td_program *p, const struct td_slice *first,
 /* whole_step: exchange `index` of whole pieces. Area 2 i has the sums before it, area 2 i + 1
  * what comes. */
 static void whole_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                         uint32_t role, uint64_t index, struct td_step *step)
+                       uint32_t role, uint64_t index, struct td_step *step)
 {
     uint32_t last = (uint32_t)parameters(p)->steps - 1;
     struct td_traffic x = td_swing_exchange(grid, p->slot, piece, last - (uint32_t)index);
@@ -128,7 +128,7 @@ static void whole_step(const struct td_program *p, const struct td_grid *grid, u
 
 /* sums_step: halving `index`. Area 0 has the sums, area 1 what comes, one after the other. */
 static void sums_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                        uint32_t role, uint64_t index, struct td_step *step)
+                      uint32_t role, uint64_t index, struct td_step *step)
 {
     struct td_traffic x = td_swing_exchange(grid, p->slot, piece, (uint32_t)index);
     struct part part = part_after(p, grid, piece, (uint32_t)index);
@@ -153,7 +153,7 @@ static void sums_step(const struct td_program *p, const struct td_grid *grid, ui
 
 /* results_step: halving taken back, the last first. */
 static void results_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
-                           uint32_t role, uint64_t index, struct td_step *step)
+                         uint32_t role, uint64_t index, struct td_step *step)
 {
     uint32_t s = (uint32_t)parameters(p)->steps - 1 - (uint32_t)index;
     struct td_traffic x = td_swing_exchange(grid, p->slot, piece, s);
@@ -171,7 +171,7 @@ static void results_step(const struct td_program *p, const struct td_grid *grid,
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, role = family / pieces, piece = family % pieces;
@@ -233,8 +233,7 @@ static void compile(struct td_program *p, const struct td_grid *on, bool whole)
     set(p)->whole = whole;
     set(p)->grid = grid;
     set(p)->steps = (int64_t)steps;
-    set(p)->area =
-        (int64_t)(((p->call.count + pieces * steps) * element + 63) & ~(uint64_t)63);
+    set(p)->area = (int64_t)(((p->call.count + pieces * steps) * element + 63) & ~(uint64_t)63);
     p->scratch_bytes = (int64_t)areas * parameters(p)->area;
     static const struct {
         enum td_step_kind kind;

@@ -17,8 +17,8 @@ _Static_assert((ROLES + 1) * 2 * DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all ha
 _Static_assert((int)DIMENSIONS_MAX >= (int)TD_DIMENSIONS_MAX, "any torus will do");
 struct TD_STORED parameters {
     struct td_grid grid;
-    int64_t chunk;        /* elements */
-    int64_t chunks;       /* of a piece of a segment */
+    int64_t chunk;  /* elements */
+    int64_t chunks; /* of a piece of a segment */
     int64_t segments;
     uint32_t root, local; /* the root's slot, and its number among the ranks there */
     int64_t room;         /* bytes of a chunk in scratch */
@@ -94,7 +94,7 @@ static uint32_t index_among(const struct td_program *p, const struct td_grid *gr
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = pieces_of(&grid), role = family / pieces, piece = family % pieces;

@@ -27,8 +27,8 @@ static struct load bucket_load(const struct td_grid *grid)
     return (struct load){2 * load.hops, 2 * load.carried};
 }
 
-/* swing_load: when all nodes of a ring exchange over h hops, as both pieces along the ring do, every
- * link carries h messages. */
+/* swing_load: when all nodes of a ring exchange over h hops, as both pieces along the ring do,
+ * every link carries h messages. */
 static struct load swing_load(const struct td_grid *grid, bool whole)
 {
     struct load load = {0, 0};

@@ -6,9 +6,9 @@
 
 enum { RECV, SEND, COPY_BELOW, COPY_ABOVE };
 struct TD_STORED parameters {
-    int64_t chunk, bytes;          /* bytes of a chunk, and of all */
-    uint32_t parent, root_slot;    /* slots */
-    uint32_t root_local;           /* the root among the ranks of its node */
+    int64_t chunk, bytes;       /* bytes of a chunk, and of all */
+    uint32_t parent, root_slot; /* slots */
+    uint32_t root_local;        /* the root among the ranks of its node */
     uint32_t children, child[TD_ROOTED_TREE_CHILDREN_MAX]; /* slots */
 };
 TD_PARAMETERS(struct parameters)
@@ -22,7 +22,7 @@ static struct td_slice chunk(const struct td_program *p, enum td_space space, ui
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint32_t root_local = parameters(p)->root_local, ranks = td_ranks_here(p);

@@ -10,9 +10,9 @@
 enum { CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12 };
 struct TD_STORED parameters {
     struct td_grid grid;
-    uint64_t bytes, chunk;  /* of the buffer, of a chunk */
-    uint64_t chunks;        /* of a piece */
-    uint32_t root, local;   /* the root's slot, and its number among the ranks there */
+    uint64_t bytes, chunk; /* of the buffer, of a chunk */
+    uint64_t chunks;       /* of a piece */
+    uint32_t root, local;  /* the root's slot, and its number among the ranks there */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -36,7 +36,7 @@ static struct td_slice chunk(const struct td_program *p, uint32_t pieces, enum t
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     struct td_grid grid = parameters(p)->grid;
     uint32_t pieces = 2 * grid.shape.dimensions, ranks = td_ranks_here(p);

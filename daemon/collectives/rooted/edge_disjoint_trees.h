@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edge_disjoint_trees: 2 D spanning trees of a torus from one root, of which no two use a link in the same
- * direction; those of piece 2 p and 2 p + 1 begin in dimension p.
+/* edge_disjoint_trees: 2 D spanning trees of a torus from one root, of which no two use a link in
+ * the same direction; those of piece 2 p and 2 p + 1 begin in dimension p.
  *
  * The tree of piece 2 p, with the root at the origin: along p from the root; from all nodes of
  * that line but the root along p + 1; from all of those along p + 2, and so on; and what is left,

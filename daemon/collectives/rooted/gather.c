@@ -92,7 +92,7 @@ static uint32_t peer_at(const struct td_program *p, uint64_t i)
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     struct end e = end_of(p);

@@ -23,9 +23,9 @@ static uint32_t parent_of(const struct td_program *p, enum td_rooted_tree tree, 
     uint32_t v = turned(p, root, slot);
     if (tree == TD_ROOTED_TREE_PLANES)
         return td_tree_towards(p->tree, slot, root);
-    uint32_t above = v == 0                            ? 0
+    uint32_t above = v == 0                          ? 0
                      : tree == TD_ROOTED_TREE_BINARY ? (v - 1) / ARITY
-                                                       : v - lowest_bit(v);
+                                                     : v - lowest_bit(v);
     return (above + root) % p->group->slots;
 }
 
@@ -71,8 +71,7 @@ uint32_t td_rooted_tree_depth(const struct td_program *p, enum td_rooted_tree tr
 
 /* A chunk waits at every node until all of it is there, and each costs about as much as a packet
  * besides: with n packets and h hops, n + h c + n / c is least at c = sqrt(n / h). */
-uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tree,
-                              uint64_t bytes)
+uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tree, uint64_t bytes)
 {
     if (tree == TD_ROOTED_TREE_BINOMIAL)
         return bytes > 64 ? (bytes + 63) & ~(uint64_t)63 : 64; /* in one piece */

@@ -27,8 +27,7 @@ uint32_t td_rooted_tree_depth(const struct td_program *p, enum td_rooted_tree tr
                               uint32_t slot);
 /* td_rooted_tree_chunk returns the bytes of a chunk with which `bytes` pass the tree soonest: whole
  * packets, fewer in a deeper tree. */
-uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tree,
-                              uint64_t bytes);
+uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tree, uint64_t bytes);
 /* td_rooted_tree_applies returns true if a call may go along the group's tree of neighbours, and
  * td_rooted_binomial_applies if it may go down a binomial tree (method.h). */
 bool td_rooted_tree_applies(struct td_query *q);

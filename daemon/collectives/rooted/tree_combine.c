@@ -7,9 +7,8 @@
 #include "model/tree.h"
 
 /* KINDS_OF_PROGRAMS: the kinds that never ride. */
-#define KINDS_OF_PROGRAMS                                                                         \
-    (TD_KIND_BIT(TD_KIND_FFT) | TD_KIND_BIT(TD_KIND_REDIST) |                                     \
-     TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV))
+#define KINDS_OF_PROGRAMS                                                                          \
+    (TD_KIND_BIT(TD_KIND_FFT) | TD_KIND_BIT(TD_KIND_REDIST) | TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV))
 
 /* copy_to makes `step` the COPY of what is at `place` of the ride to local ranks. */
 static void copy_to(const struct td_program *p, struct td_step *step, uint32_t rank, uint32_t ranks)
@@ -64,7 +63,7 @@ static void scan(const struct td_program *p, struct td_step *step, const struct 
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint32_t ranks = td_ranks_here(p), slot = 0, local = 0;
@@ -205,14 +204,14 @@ static uint64_t block_bytes(const struct td_program *p, const struct ride *r,
     return r->bytes / p->group->size * most * p->group->slots / longest->size;
 }
 
-/* may_ride returns true if the tuning leaves it open how the call goes. On the direct fabric a short
- * all-to-all rides, because a message to every node takes longer; on the routed fabric it never
- * does, and on one node nothing needs to travel. */
+/* may_ride returns true if the tuning leaves it open how the call goes. On the direct fabric a
+ * short all-to-all rides, because a message to every node takes longer; on the routed fabric it
+ * never does, and on one node nothing needs to travel. */
 static bool may_ride(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (q->asked)
-        return td_query_refuse(q, "another method was asked for");
+        return td_query_refuse(q, "another was asked for");
     if (p->call.kind != TD_KIND_ALLTOALL || p->call.count == 0)
         return true;
     if (p->group->slots == 1)

@@ -12,10 +12,10 @@
  * node's own ranks */
 enum { MANY = TD_ROOTED_TREE_CHILDREN_MAX, RECV = 0, SEND = MANY, OWN = 2 * MANY, COPY };
 struct TD_STORED parameters {
-    uint32_t root, local;  /* the root's slot, and its number among the ranks there */
-    int64_t bytes, chunk;  /* of a rank's block, of a chunk of it */
-    int64_t chunks, runs;  /* of a block; of the slot with the most */
-    int64_t room;          /* bytes of a message in scratch */
+    uint32_t root, local; /* the root's slot, and its number among the ranks there */
+    int64_t bytes, chunk; /* of a rank's block, of a chunk of it */
+    int64_t chunks, runs; /* of a block; of the slot with the most */
+    int64_t room;         /* bytes of a message in scratch */
 };
 TD_PARAMETERS(struct parameters)
 enum { CHUNKS_MAX = 16 };
@@ -187,7 +187,7 @@ static void up(const struct td_program *p, unsigned family, uint64_t index, stru
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {1, 0, 0}};
     (p->call.kind == TD_KIND_SCATTER ? down : up)(p, family, index, step);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_reduce: a reduction to one rank along a tree (rooted_tree.h). Chunks flow up it; a node folds
- * what its own ranks have, in rank order, and what its children sent, in their order, so with the
- * same placement the bits are always the same.
+/* tree_reduce: a reduction to one rank along a tree (rooted_tree.h). Chunks flow up it; a node
+ * folds what its own ranks have, in rank order, and what its children sent, in their order, so with
+ * the same placement the bits are always the same.
  *
  * A node has room for two blocks of chunks from each child, and for as many results that are on
  * their way up. When it has folded a block it says so by a SYNC with each child, and the child goes
@@ -13,11 +13,11 @@
 enum { RECV, COMBINE, SEND, SYNC };
 enum { BLOCK = 8, WINDOW = 2 * BLOCK }; /* chunks */
 struct TD_STORED parameters {
-    int64_t chunk, bytes;            /* bytes of a chunk, and of the vector */
-    uint32_t parent;                 /* slot; its own at the root */
-    uint32_t index, siblings;        /* its place among the parent's children, and how many */
-    bool odd;                        /* an odd number of edges from the root */
-    uint32_t local;                  /* the root among the ranks of its node */
+    int64_t chunk, bytes;     /* bytes of a chunk, and of the vector */
+    uint32_t parent;          /* slot; its own at the root */
+    uint32_t index, siblings; /* its place among the parent's children, and how many */
+    bool odd;                 /* an odd number of edges from the root */
+    uint32_t local;           /* the root among the ranks of its node */
     uint32_t children, child[TD_ROOTED_TREE_CHILDREN_MAX]; /* slots */
 };
 TD_PARAMETERS(struct parameters)
@@ -71,7 +71,7 @@ static void sync_step(const struct td_program *p, unsigned family, struct td_ste
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     uint64_t children = (uint64_t)parameters(p)->children;
     *step = (struct td_step){.kind = p->family[family].kind,
@@ -92,9 +92,8 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         step->from_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
         step->with = room(p, 0, index);
         step->with_lanes = (struct td_lanes){(uint32_t)children, parameters(p)->chunk, 0};
-        step->to = at_root(p)
-                       ? chunk(p, TD_SPACE_DESTINATION, parameters(p)->local, index)
-                       : room(p, children, index);
+        step->to = at_root(p) ? chunk(p, TD_SPACE_DESTINATION, parameters(p)->local, index)
+                              : room(p, children, index);
     } else {
         sync_step(p, family, step);
     }
@@ -106,8 +105,7 @@ static void add_syncs(struct td_program *p, uint64_t chunks)
     unsigned up = at_root(p) ? 0 : sync_family(p, (uint64_t)parameters(p)->index, true);
     for (unsigned f = SYNC; f < SYNC + 2 * TD_ROOTED_TREE_CHILDREN_MAX; f++) {
         uint32_t index = (f - SYNC) % TD_ROOTED_TREE_CHILDREN_MAX;
-        bool child =
-            index < parameters(p)->children && f == sync_family(p, index, false);
+        bool child = index < parameters(p)->children && f == sync_family(p, index, false);
         td_program_add(p, TD_SYNC, child || f == up ? syncs : 0, "a block is folded");
         if (child)
             td_program_need(p, f, COMBINE, 1, BLOCK, 1);

@@ -19,9 +19,9 @@ struct child {
 };
 
 struct TD_STORED parameters {
-    int64_t bytes;   /* of a position */
-    uint32_t parent; /* slot; its own at the root */
-    uint32_t lowest; /* rank in the subtree of this node */
+    int64_t bytes;            /* of a position */
+    uint32_t parent;          /* slot; its own at the root */
+    uint32_t lowest;          /* rank in the subtree of this node */
     uint32_t place, siblings; /* among the parent's children, and how many */
     uint32_t children;
     struct child child[CHILDREN_MAX];
@@ -153,7 +153,7 @@ static void combine_step(const struct td_program *p, uint64_t position, struct t
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     uint32_t children = parameters(p)->children;
     uint32_t parent = parameters(p)->parent;
@@ -256,8 +256,9 @@ static uint64_t cost(struct td_query *q)
 
 const struct td_method td_method_prefix_stream = {
     .name = "prefix_stream",
-    .why = "positions follow each other, and a tree carries them sooner than all nodes could gather "
-           "all values",
+    .why =
+        "positions follow each other, and a tree carries them sooner than all nodes could gather "
+        "all values",
     .kinds = TD_KIND_BIT(TD_KIND_PREFIX),
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_PREFIX,

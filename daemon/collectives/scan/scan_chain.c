@@ -71,7 +71,7 @@ static void operands(const struct td_program *p, uint64_t index, struct td_step 
 }
 
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+                    struct td_step *step)
 {
     const struct td_group *g = p->group;
     uint32_t ranks = td_ranks_here(p);
@@ -134,8 +134,7 @@ static uint64_t window_of(const struct td_program *p, uint64_t chunk)
 
 static bool applies(struct td_query *q)
 {
-    return in_order(q->program->group) ||
-           td_query_refuse(q, "ranks are not numbered node by node");
+    return in_order(q->program->group) || td_query_refuse(q, "ranks are not numbered node by node");
 }
 
 /* cost: the chunks of all nodes but two follow those of the vector. */

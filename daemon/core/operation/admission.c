@@ -36,8 +36,7 @@ static bool make_transform_plan(struct td_core *core, struct td_operation *o)
                                         .slot = c->slot,
                                         .topology = &core->options.topology,
                                         .tuning = &tuning};
-    return !td_call_plans(o->least.call.kind) ||
-           core->options.planner.make(&input, core->arena);
+    return !td_call_plans(o->least.call.kind) || core->options.planner.make(&input, core->arena);
 }
 
 /* compile makes the program and its counters. It returns false after an appeal. */
