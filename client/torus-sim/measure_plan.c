@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collectives/planner.h"
 #include "collectives/select.h"
 #include "collectives/fft/fft_plan.h"
 #include "base/arena.h"
@@ -30,7 +31,7 @@ bool td_measured_plan_read(struct td_measured_plan *p, unsigned kind,
     p->method = "fft";
     struct td_plan_input in = {
         .plan = p->plan, .group = &p->group, .topology = topology, .tuning = tuning};
-    bool good = td_select_planner.make(&in, p->arena);
+    bool good = td_collectives_planner.make(&in, p->arena);
     if (good && !p->plan->transform_plan) /* the method keeps none: for the bound of its moves */
         good = td_fft_plan(&in, p->arena, &p->plan->transform_plan);
     if (!good) {

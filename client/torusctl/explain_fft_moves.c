@@ -11,6 +11,7 @@
 #include "collectives/cost/alltoall_model.h"
 #include "collectives/fft/fft_plan.h"
 #include "collectives/redist/move_relay.h"
+#include "collectives/planner.h"
 #include "collectives/select.h"
 #include "explain_fft.h"
 #include "explain_steps.h"
@@ -232,7 +233,7 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
                                      .slot = td_group_slot(&x->group, x->machine.node),
                                      .topology = &x->machine.topology,
                                      .tuning = &x->machine.settings.tuning};
-    bool good = td_select_planner.make(&in, arena);
+    bool good = td_collectives_planner.make(&in, arena);
     if (good && !(*plan)->transform_plan) /* fft_rows has these moves, too, but keeps no plan */
         good = td_fft_plan(&in, arena, &(*plan)->transform_plan);
     if (!good)

@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "collectives/redist/transform_plan.h"
-
 static bool serves(const struct td_method *m, const struct td_query *q)
 {
     return m->kinds & TD_KIND_BIT(q->program->call.kind);
@@ -56,35 +54,6 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
     td_query_begin(&q, out, in->survey != NULL);
     td_method_compile(method_of(in, &q), &q, out);
 }
-
-/* ---- plans ---- */
-
-/* begin_plan asks for the method of a plan's executions. */
-static void begin_plan(const struct td_plan_input *in, struct td_program *p, struct td_query *q)
-{
-    const struct td_call call = {.kind = in->plan->kind};
-    td_program_begin(&(struct td_compile_input){.call = &call,
-                                                .plan = in->plan,
-                                                .group = in->group,
-                                                .slot = in->slot,
-                                                .topology = in->topology,
-                                                .tuning = in->tuning},
-                     p);
-    td_query_begin(q, p, false);
-}
-
-static bool make_plan(const struct td_plan_input *in, struct td_arena *arena)
-{
-    struct td_program p;
-    struct td_query q;
-    struct td_plan *plan = in->plan;
-    begin_plan(in, &p, &q);
-    plan->method = td_select_method(&q);
-    plan->transform_plan = NULL;
-    return !plan->method->plan || plan->method->plan(in, arena, &plan->transform_plan);
-}
-
-const struct td_planner td_select_planner = {make_plan, td_transform_plan_free};
 
 /* ---- explanations ---- */
 

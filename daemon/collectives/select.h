@@ -9,8 +9,6 @@
 /* td_select_compile is the td_compile_fn of both drivers. A call that executes a plan goes by the
  * plan's method. */
 td_compile_fn td_select_compile;
-/* td_select_planner is the planner of both drivers. */
-extern const struct td_planner td_select_planner;
 /* td_select_method returns the cheapest method that applies; a method that was asked for comes
  * before all others. */
 const struct td_method *td_select_method(struct td_query *q);

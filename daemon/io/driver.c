@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "collectives/planner.h"
 #include "collectives/select.h"
 #include "compute/fft/fft.h"
 #include "io/clients/clients.h"
@@ -207,7 +208,7 @@ static bool start_core(struct td_loop *loop)
                                       .seed = td_loop_random(),
                                       .settings = c->settings,
                                       .compile = td_select_compile,
-                                      .planner = td_select_planner,
+                                      .planner = td_collectives_planner,
                                       .endpoints = (const char *const *)c->endpoints,
                                       .uid = getuid(),
                                       .plan_row = td_plans_row};

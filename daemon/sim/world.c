@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/planner.h"
 #include "collectives/select.h"
 #include "base/hash.h"
 #include "sim.h"
@@ -137,7 +138,7 @@ static bool start_node(struct td_sim *sim, uint32_t number)
                                 .seed = td_sim_random(sim, UINT64_MAX),
                                 .settings = sim->options.settings,
                                 .compile = td_select_compile,
-                                .planner = td_select_planner};
+                                .planner = td_collectives_planner};
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;

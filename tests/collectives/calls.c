@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "model/planes.h"
+#include "model/planes_call.h"
 
 enum { RANKS_MAX = 192, COUNTED_RANKS_MAX = 24 };
 
@@ -113,7 +113,7 @@ static uint64_t draw_count(void)
 
 static bool takes(const struct td_call *call)
 {
-    return !td_call_reduces(call->kind) || td_op_takes(call->op, call->type);
+    return !td_call_reduces(call->kind) || td_op_accepts(call->op, call->type);
 }
 
 static void draw_call(struct drawn_call *c)
@@ -155,8 +155,8 @@ static void draw_counts(struct drawn_call *c)
                 assert_null(td_counts_set(&counts, local, side, &own, element, &need));
             }
         struct td_survey survey = {0};
-        td_survey_take(&survey, &counts);
-        td_survey_add(&c->survey, &survey);
+        td_survey_collect(&survey, &counts);
+        td_survey_merge(&c->survey, &survey);
         if (slot == c->in.slot)
             c->counts = counts;
         else
@@ -251,9 +251,8 @@ void calls_draw(struct drawn_call *c, uint64_t number, const struct td_planner *
     }
 }
 
-void calls_free(struct drawn_call *c, const struct td_planner *planner)
+void calls_free(struct drawn_call *c)
 {
-    (void)planner;
     td_arena_destroy(c->arena);
 }
 

@@ -28,7 +28,7 @@ struct drawn_call {
 /* calls_draw draws call number `number`; its plan, if any, is made by `planner`. Equal numbers give
  * equal calls on every machine. calls_free releases it. */
 void calls_draw(struct drawn_call *c, uint64_t number, const struct td_planner *planner);
-void calls_free(struct drawn_call *c, const struct td_planner *planner);
+void calls_free(struct drawn_call *c);
 /* calls_print writes what distinguishes a call; returns text. */
 const char *calls_print(const struct drawn_call *c, char *text, size_t size);
 /* calls_hash returns the hash of a program: how it rides, its families with their dependencies, and

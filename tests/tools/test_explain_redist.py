@@ -121,7 +121,7 @@ class Schedules(unittest.TestCase):
                 ("(block, *) on 3", ["--elements", "10"], "axes"),
                 ("(block, *) on 3", ["--elements", "10x4"], "axes"),
                 ("boxes 0:5 4:9 @0,1", ["--elements", "9"], "overlap"),
-                ("boxes 0:5 6:9 @0,1", ["--elements", "9"], "nobody"),
+                ("boxes 0:5 6:9 @0,1", ["--elements", "9"], "no box covers"),
                 ("cyclic(2)@0-2", ["--schedule", "circular"], "--schedule is"),
                 ("cyclic(2)@0-2", ["--elements", "ten"], "--elements ten: how long"),
                 ("cyclic(2)@0,0", [], "twice"),
