@@ -15,8 +15,8 @@ static struct td_communicator *c;
 static struct td_operation *o;
 static int64_t copy_bytes;
 
-static void expand(const struct td_program *p, unsigned family, uint64_t index,
-                   struct td_step *step)
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
+                    struct td_step *step)
 {
     int64_t bytes = family == COPY ? copy_bytes : BYTES;
     struct td_slice slice = td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)index * BYTES, bytes);
@@ -26,8 +26,6 @@ static void expand(const struct td_program *p, unsigned family, uint64_t index,
     step->among = (struct td_among){0, 2, 1};
 }
 
-static const struct td_method method = {.name = "four", .expand = expand};
-
 static void begin(int receives)
 {
     node_begin("4", 0, NULL);
@@ -35,7 +33,7 @@ static void begin(int receives)
     copy_bytes = BYTES;
     o = td_operation_obtain(node.core, c, 0);
     assert_non_null(o);
-    o->program = (struct td_program){.method = &method, .group = &c->group};
+    o->program = (struct td_program){.step_at = step_at, .group = &c->group};
     td_program_add(&o->program, TD_RECV, (uint64_t)receives, "from node 1");
     td_program_add(&o->program, TD_COPY, (uint64_t)receives, "what came");
     td_program_add(&o->program, TD_SEND, 1, "to node 2");
