@@ -229,7 +229,7 @@ class Plans(unittest.TestCase):
                 ("8x8", ("--inverse", "--kinds", "complex,r2c"), "goes forward"),
                 ("8x8", ("--grid", "2x2"), "fewer axes than the array"),
                 ("8x8", ("--grid", "2*2"), "--grid is"),
-                ("8x8", ("--method", "fast"), "--method is one of auto"),
+                ("8x8", ("--method", "fast"), "--method must be one of auto"),
                 ("8x8", ("--from", "(blok, *)"), "at character 2"),
                 ("8x8", ("--to", "boxes 0:4,0:8 @0"), "no box covers"),
                 ("8x8", ("--to", "(block, *) @0-99"), "layout after"),

@@ -198,9 +198,10 @@ static uint64_t block_bytes(const struct td_program *p, const struct ride *r,
                             const struct td_ring *longest)
 {
     uint32_t most = 0;
-    for (uint32_t slot = 0; slot < p->group->slots; slot++)
-        if (td_group_slot_ranks(p->group, slot) > most)
-            most = td_group_slot_ranks(p->group, slot);
+    for (uint32_t slot = 0; slot < p->group->slots; slot++) {
+        uint32_t ranks = td_group_slot_ranks(p->group, slot);
+        most = ranks > most ? ranks : most;
+    }
     return r->bytes / p->group->size * most * p->group->slots / longest->size;
 }
 
