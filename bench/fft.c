@@ -179,7 +179,7 @@ static bool want_problem(struct bench *b, const char *name)
 
 static bool any(const bool *wanted, size_t count)
 {
-    return memchr(wanted, true, count) != NULL;
+    return memchr(wanted, 1, count) != NULL;
 }
 
 static bool parse(struct bench *b, int argc, char **argv)

@@ -59,7 +59,7 @@ typedef void work_fn(const struct td_schedule_problem *problem);
 static double median(work_fn *work, const struct td_schedule_problem *problem, int samples,
                      int batch)
 {
-    double took[SAMPLES];
+    double took[SAMPLES] = {0};
     for (int i = 0; i < samples; i++) {
         double begin = now_us();
         for (int j = 0; j < batch; j++)

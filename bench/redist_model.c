@@ -3,6 +3,7 @@
  * measurements on an SP2. As theirs, arrays have 4-byte elements and whole superblocks. */
 #include "redist.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ static json_t *model_row(struct td_arena *arena, const struct row *r)
     for (uint32_t p = 0; p < r->p; p++)
         for (uint32_t q = 0; q < r->q; q++)
             superblock += td_schedule_volume(&problem, p, q) * r->x;
+    assert(superblock > 0);
     uint64_t superblocks = (r->elements + superblock / 2) / superblock;
     double block_us = (double)(superblocks * r->x * ELEMENT_BYTES) / BYTES_PER_US;
     if (!run(arena, &problem, TD_SCHEDULE_AUTO, block_us, &ours) ||

@@ -14,6 +14,7 @@
 /* random_below returns a number of 0 .. bound - 1. */
 static inline uint64_t random_below(uint64_t *state, uint64_t bound)
 {
+    assert(bound > 0);
     return td_hash_next(state) % bound;
 }
 

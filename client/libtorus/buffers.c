@@ -266,22 +266,24 @@ static const char *grid_pieces(struct tl_work *w, int which, const struct tl_cou
 {
     const struct tl_collective *what = &w->what;
     const struct torus_grid *grid = what->grid;
+    const bool uniform = what->uniform;
+    const size_t *counts = c->count;
     uint32_t directions = 2 * grid->dimensions, rank = 0;
-    size_t at[2 * TORUS_DIMENSIONS_MAX], next = 0;
+    size_t at[2 * TORUS_DIMENSIONS_MAX] = {0}, next = 0;
     const char *wrong =
-        c->count || what->uniform ? reserve(&w->buffer[which], directions) : "the counts are NULL";
+        counts || uniform ? reserve(&w->buffer[which], directions) : "the counts are NULL";
     for (uint32_t b = 0; !wrong && b < directions; b++) {
-        at[b] = what->uniform ? b * what->count : c->at ? c->at[b] : next;
-        if (what->uniform && what->count > SIZE_MAX / directions)
+        at[b] = uniform ? b * what->count : c->at ? c->at[b] : next;
+        if (uniform && what->count > SIZE_MAX / directions)
             return OVERFLOWS;
-        if (!what->uniform && neighbour(grid, what->group->rank, b, &rank))
-            next = at[b] + c->count[b];
+        if (!uniform && neighbour(grid, what->group->rank, b, &rank))
+            next = at[b] + counts[b];
     }
     for (uint32_t i = 0; !wrong && i < directions; i++) {
         uint32_t b = which == 0 ? i : i ^ 1, before = w->buffer[which].pieces;
         if (!neighbour(grid, what->group->rank, b, &rank))
             continue;
-        wrong = add_piece(w, which, rank, at[b], what->uniform ? what->count : c->count[b]);
+        wrong = add_piece(w, which, rank, at[b], uniform ? what->count : counts[b]);
         if (w->buffer[which].pieces > before)
             sort_last(&w->buffer[which], &w->buffer[which].must_stage);
     }

@@ -25,6 +25,8 @@ static int read_number(torus_context *c, const char *name, int64_t least, int64_
 {
     const char *text = getenv(name);
     char *end = NULL;
+    if (!text) /* the caller has looked; another thread may change the environment */
+        text = "";
     errno = 0;
     long long number = strtoll(text, &end, 10);
     if (!text[0] || *end || errno || number < least || number > TD_JOB_RANKS_MAX)

@@ -191,8 +191,8 @@ static struct tl_block *find(torus_context *c, const void *pointer)
 /* merge joins neighbouring unused blocks. */
 static void merge(struct tl_region *r)
 {
-    for (struct tl_block *b = r->blocks; b && b->next;) {
-        struct tl_block *next = b->next;
+    struct tl_block *b = r->blocks;
+    for (struct tl_block *next = b ? b->next : NULL; next; next = b->next) {
         if (b->used || next->used) {
             b = next;
             continue;

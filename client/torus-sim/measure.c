@@ -246,7 +246,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
             in.counts = &parts;
             in.survey = &survey;
         }
-        struct td_program program;
+        struct td_program program = {0};
         if (good)
             td_select_compile(&in, &program);
         m->rides = good && program.ride != TD_RIDE_NONE;

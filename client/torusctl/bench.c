@@ -155,7 +155,7 @@ static void bench_alltoall(struct bench *b, uint64_t bytes, int runs, bool as_js
     double *times = calloc((size_t)runs, sizeof *times);
     bool good = from && to && times;
     double first = good ? last_s(b, bytes, from, to) : -1;
-    good = first >= 0;
+    good = times && first >= 0;
     for (int i = 0; i < runs && good; i++)
         good = (times[i] = last_s(b, bytes, from, to)) >= 0;
     if (!good) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash: mixing of numbers for hashes, permutations and pseudo-random draws. The results are the same
- * on every machine. Not for secrets. Pure. */
+/* hash: mixing of numbers for hashes, permutations and pseudo-random draws. The results are the
+ * same on every machine. Not for secrets. Pure. */
 #ifndef TD_BASE_HASH_H
 #define TD_BASE_HASH_H
 

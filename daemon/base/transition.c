@@ -50,7 +50,7 @@ static uint32_t reachable(const struct td_machine *m)
 const char *td_machine_check(const struct td_machine *m)
 {
     uint64_t used = 0;
-    if (m->states > TD_MACHINE_STATES_MAX || m->events > 64)
+    if (m->states < 1 || m->states > TD_MACHINE_STATES_MAX || m->events < 1 || m->events > 64)
         return "it has more than 32 states or 64 events";
     for (uint32_t i = 0; i < m->states; i++)
         if (!m->state[i].name || !m->state[i].meaning)

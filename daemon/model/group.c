@@ -66,7 +66,7 @@ td_err td_group_build(struct td_group *g, struct td_arena *arena, const uint32_t
         sort_ranks(g, rank_node, highest, ranks_on, order);
         g->run = td_arena_alloc(arena, g->runs * sizeof *g->run);
     }
-    for (uint32_t slot = 0; g->run && slot < g->slots; slot++)
+    for (uint32_t slot = 0; g->run && g->slot_rank && g->slot_run && slot < g->slots; slot++)
         fill_runs(order + g->slot_rank[slot], td_group_slot_ranks(g, slot), slot,
                   g->run + g->slot_run[slot]);
     td_arena_free(arena, ranks_on);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layout.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,8 +111,9 @@ bool td_layout_copy(struct td_layout *to, struct td_arena *arena, const struct t
         return false;
     uint32_t *rank = to->rank;
     struct td_box *box = to->box;
+    assert(rank && from->rank);
     memcpy(rank, from->rank, from->owners * sizeof *rank);
-    if (box)
+    if (box && from->box)
         memcpy(box, from->box, from->owners * sizeof *box);
     *to = *from;
     to->rank = rank;

@@ -254,7 +254,7 @@ static void forward_packet(struct td_sim *sim, uint32_t node, const struct td_ac
               a->u.forward.node);
     if (parcel)
         parcel->packed = true;
-    if (!sim->options.hollow)
+    if (parcel && parcel->payload)
         memcpy(parcel->payload, sim->node[node].buffer[a->u.forward.buffer], p->bytes);
     if (sim->options.modelled) {
         sent += on_link(sim, p);

@@ -178,8 +178,8 @@ struct td_sim *td_sim_create(const struct td_sim_options *options)
                 td_topology_parse(&sim->topology, options->shape, &position, &why) == TD_OK;
     if (made)
         made = (sim->node = calloc(sim->topology.nodes, sizeof *sim->node)) != NULL;
-    for (uint8_t d = 0; d < TD_DIRECTIONS_MAX; d++)
-        sim->cable[d] = sim->topology.size[d / 2] == 2 ? d / 2 * 2 : d;
+    for (unsigned d = 0; d < TD_DIRECTIONS_MAX; d++)
+        sim->cable[d] = (uint8_t)(sim->topology.size[d / 2] == 2 ? d / 2 * 2 : d);
     /* by node only if each message between nodes takes time */
     queue_init(&sim->queue, sim->topology.nodes,
                options->modelled && options->control_ns > 0 && sim->packet_ns > 0);

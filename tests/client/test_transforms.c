@@ -362,7 +362,7 @@ static void scratch_that_is_missing_is_named(void **state)
 static void one_call_plans_executes_and_frees(void **state)
 {
     static const uint64_t shape[3] = {6, 5, 4};
-    float wave[2 * 6 * 5 * 4], line[sizeof wave / sizeof wave[0]];
+    float wave[2 * 6 * 5 * 4], line[sizeof wave / sizeof wave[0]] = {0};
     const double turn = 2 * acos(-1);
     (void)state;
     start(1, "");
@@ -372,8 +372,8 @@ static void one_call_plans_executes_and_frees(void **state)
             int depth = axes == 3 ? 4 : 1, points = 30 * depth,
                 at = (2 * 5 + 3) * depth + depth / 2;
             for (int i = 0; i < points; i++) {
-                double x = 2 * (double)(i / (5 * depth)) / 6 + 3 * (double)(i / depth % 5) / 5 +
-                           (double)(i % depth) / 2;
+                int row = i / (5 * depth), column = i / depth % 5;
+                double x = 2.0 * row / 6 + 3.0 * column / 5 + (double)(i % depth) / 2;
                 wave[2 * i] = (float)cos(turn * x);
                 wave[2 * i + 1] = (float)sin(turn * x);
             }

@@ -2,6 +2,7 @@
 #include "groups.h"
 #include "random.h"
 
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,6 +41,7 @@ void groups_place(struct groups_placed *g, const char *shape, enum groups_form f
         for (uint32_t k = 0; k < ranks; k++)
             g->rank_node[g->size++] = node[i];
     }
+    assert(nodes > 0);
     for (uint32_t r = 0; form == GROUPS_CYCLIC && r < g->size; r++)
         g->rank_node[r] = node[r % nodes];
     if (form == GROUPS_SHUFFLED || form == GROUPS_UNEVEN)

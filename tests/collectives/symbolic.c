@@ -501,7 +501,7 @@ const char *symbolic_check(const struct symbolic_case *c, struct symbolic_stats 
 {
     static struct model model;
     static char text[sizeof model.text];
-    struct symbolic_stats none;
+    struct symbolic_stats none = {0};
     model = (struct model){.c = c, .stats = stats ? stats : &none};
     *model.stats = (struct symbolic_stats){0};
     model.arena = td_arena_create(td_call_has_parts(c->call.kind) ? PARTS_BYTES : ARENA_BYTES);

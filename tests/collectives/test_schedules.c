@@ -2,6 +2,7 @@
 /* Schedules of redistributions, judged by what every one has to be: each step a partial
  * permutation, the two sides agreed, every pair that shares anything met once. The argument n
  * checks every n-th case only. */
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,6 +153,7 @@ static void volumes_are_those_of_a_superblock(void **unused)
         for (uint32_t p = 0; p < axis.p; p++)
             for (uint32_t q = 0; q < axis.q; q++)
                 all += td_schedule_volume(&problem, p, q);
+        assert(all > 0);
         assert_int_equal(elements % all, 0);
         for (uint32_t p = 0; p < axis.p; p++)
             for (uint32_t q = 0; q < axis.q; q++)

@@ -443,8 +443,8 @@ static void combine_carries_nan_and_wraps_integers(void **unused)
     (void)unused;
     fill_memory();
     double a[4] = {NAN, 1, NAN, 3}, b[4] = {1, NAN, NAN, 2};
-    for (uint8_t op = TD_OP_SUM; op <= TD_OP_MAX; op++) {
-        struct td_step step = {.kind = TD_COMBINE, .type = TD_TYPE_DOUBLE, .op = op};
+    for (int op = TD_OP_SUM; op <= TD_OP_MAX; op++) {
+        struct td_step step = {.kind = TD_COMBINE, .type = TD_TYPE_DOUBLE, .op = (uint8_t)op};
         step.from = td_slice_at(TD_SPACE_SOURCE, 0, 0, sizeof a);
         step.to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, sizeof a);
         step.from_lanes = (struct td_lanes){2, 0, 1};

@@ -53,7 +53,7 @@ static void random_counts(void)
 /* random_places lays a rank's parts out in any order, with gaps. */
 static void random_places(bool destination, uint32_t rank)
 {
-    uint32_t order[RANKS_MAX];
+    uint32_t order[RANKS_MAX] = {0};
     uint64_t next = draw(3);
     for (uint32_t i = 0; i < group.size; i++) {
         uint32_t other = (uint32_t)draw(i + 1);

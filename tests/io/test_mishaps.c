@@ -469,12 +469,14 @@ static int held(pid_t pid)
     DIR *d = opendir(path);
     while (d && readdir(d))
         count++;
-    closedir(d);
+    if (d)
+        closedir(d);
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof line, f))
         count += strstr(line, "memfd:torus") != NULL;
-    fclose(f);
+    if (f)
+        fclose(f);
     return count;
 }
 
@@ -678,7 +680,8 @@ static void waiting_sleeps(const char *more)
     double share = 1;
     for (int i = 0; i < WINDOWS && share >= 0.01; i++) {
         double before = used_s();
-        assert_int_equal(torus_wait(r[0], WINDOW_S * (int64_t)SECOND), TORUS_PENDING);
+        const int64_t window_ns = (int64_t)WINDOW_S * SECOND;
+        assert_int_equal(torus_wait(r[0], window_ns), TORUS_PENDING);
         share = (used_s() - before) / WINDOW_S;
         printf("nine waiting daemons and clients: %.2f %% of a core\n", 100 * share);
     }

@@ -174,12 +174,13 @@ static void the_largest_plane_is_cut_off_first(void **unused)
         begin(&w, seed % 2 ? "5x6" : "3x4mx3", "random:0.6", seed);
         uint32_t most = 0;
         for (uint32_t s = 0; s < w.slots; s++)
-            for (uint8_t a = 0; a < w.t.dimensions; a++)
-                for (uint8_t b = 0; b < w.t.dimensions; b++)
+            for (uint32_t a = 0; a < w.t.dimensions; a++)
+                for (uint32_t b = 0; b < w.t.dimensions; b++)
                     for (uint32_t wide = 1; wide <= w.t.size[a]; wide++)
                         for (uint32_t high = 1; a != b && high <= w.t.size[b]; high++) {
-                            struct td_plane plane = {
-                                .corner = w.node[s], .dimension = {a, b}, .side = {wide, high}};
+                            struct td_plane plane = {.corner = w.node[s],
+                                                     .dimension = {(uint8_t)a, (uint8_t)b},
+                                                     .side = {wide, high}};
                             uint32_t x[TD_DIMENSIONS_MAX];
                             td_topology_coordinates(&w.t, w.node[s], x);
                             bool full = (w.t.wrap[a] || x[a] + wide <= w.t.size[a]) &&

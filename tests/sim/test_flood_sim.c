@@ -133,12 +133,12 @@ static void plan(int mishap)
     uint32_t size = game.job.size;
     game.events = 0;
     memset(game.gone, 0, sizeof game.gone);
+    static const struct td_call calls[] = {
+        {.kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_INT64, .op = TD_OP_SUM, .count = 1},
+        {.kind = TD_KIND_BARRIER},
+    };
     for (uint32_t k = 0; k < OPERATIONS; k++)
-        game.call[k] = draw(2) ? (struct td_call){.kind = TD_KIND_BARRIER}
-                               : (struct td_call){.kind = TD_KIND_ALLREDUCE,
-                                                  .type = TD_TYPE_INT64,
-                                                  .op = TD_OP_SUM,
-                                                  .count = 1};
+        game.call[k] = calls[draw(2)];
     for (uint32_t i = 0; i < size; i++) {
         game.limit_ns[i] = mishap == 1 && draw(2) ? (int64_t)(1 + draw(2 * window)) : -1;
         for (uint32_t k = 0; k < OPERATIONS; k++)

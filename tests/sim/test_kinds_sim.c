@@ -386,10 +386,10 @@ static void verify(struct operation *o)
 /* make_party makes a group of some ranks of the world in any order; not all ask at once. */
 static void make_party(struct party *p, uint64_t number)
 {
-    uint64_t member[RANKS_MAX], request[RANKS_MAX];
+    uint64_t member[RANKS_MAX] = {0}, request[RANKS_MAX] = {0};
     const struct party *world = &play.party[0];
     *p = (struct party){.size = 1 + (uint32_t)draw(world->size)};
-    uint32_t rank[RANKS_MAX];
+    uint32_t rank[RANKS_MAX] = {0};
     for (uint32_t i = 0; i < world->size; i++)
         rank[i] = i;
     for (uint32_t i = 0; i < p->size; i++) {
@@ -411,7 +411,8 @@ static void make_party(struct party *p, uint64_t number)
     for (uint32_t i = 0; i < p->size; i++) {
         const struct td_reply *r =
             td_sim_reply(play.sim, play.job.rank[p->world_rank[i]].client, request[i]);
-        EXPECT(r && r->error == TD_OK, "making a group: %s", r ? r->text : "no reply");
+        CHECK(r != NULL);
+        EXPECT(r->error == TD_OK, "making a group: %s", r->text);
         CHECK(r->kind == TD_REPLY_JOINED && r->u.joined.rank == i && r->u.joined.size == p->size);
         p->number[i] = r->u.joined.group;
     }

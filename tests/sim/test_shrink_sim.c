@@ -342,7 +342,7 @@ static void leave_the_old(struct play *p, bool *left)
 
 static void one_round(struct play *p, bool leaves)
 {
-    uint32_t order[RANKS];
+    uint32_t order[RANKS] = {0};
     bool left[RANKS] = {false};
     td_sim_forget(p->sim);
     for (uint32_t i = 0; i < p->job.size; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* .npy files: reading of every element type, order and version; reading of written files; errors
  * with the name of the file. */
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,6 +60,7 @@ static void reads(const char *type, const void *data, size_t bytes, double re, d
     double *z = npy_load(file, &npy);
     if (!z)
         fail_msg("%s: %s", type, npy.text);
+    assert(z);
     if (z[0] != re || z[1] != im)
         fail_msg("%s: %.17g %.17g", type, z[0], z[1]);
     free(z);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "npy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -261,7 +262,8 @@ bool npy_is_single(const struct npy *n)
 /* number reads one real number of `item` bytes. */
 static double number(const struct npy *n, const unsigned char *at, size_t item)
 {
-    unsigned char b[8];
+    unsigned char b[8] = {0};
+    assert(item > 0);
     for (size_t i = 0; i < item; i++)
         b[i] = n->swapped ? at[item - 1 - i] : at[i];
     float f = 0;

@@ -20,7 +20,7 @@ static json_t *text_json(const char *text)
 {
     char plain[TD_TEXT_MAX] = "";
     json_t *j = json_string(text ? text : "");
-    for (size_t i = 0; !j && text[i] && i + 1 < sizeof plain; i++)
+    for (size_t i = 0; !j && text && text[i] && i + 1 < sizeof plain; i++)
         plain[i] = text[i] >= ' ' && text[i] < 127 ? text[i] : '?';
     return j ? j : json_string(plain);
 }

@@ -10,6 +10,8 @@
 #include "collectives/permutation.h"
 #include "model/counts.h"
 
+#include <assert.h>
+
 enum { RECV, SEND, COPY };
 struct TD_STORED parameters {
     uint64_t iterations, piece; /* bytes that an iteration moves of a unit */
@@ -94,6 +96,7 @@ static void compile(struct td_program *p, bool pairwise)
         uint64_t turns_max = TURNS_MAX / g->slots ? TURNS_MAX / g->slots : 1;
         iterations = (most + burst - 1) / burst;
         iterations = iterations < turns_max ? iterations : turns_max;
+        assert(iterations > 0);
         burst = (most + iterations - 1) / iterations;
     }
     set(p)->iterations = iterations;

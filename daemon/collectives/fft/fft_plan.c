@@ -179,7 +179,8 @@ static void add_pass(struct builder *b, uint32_t axis)
     if (b->left == 0)
         p->factor = td_fft_factor(b->fft);
     b->now = p->to;
-    b->s->phase[b->s->phases++] = (struct td_phase){.index = (uint8_t)b->s->passes++};
+    struct td_transform_plan *s = b->s;
+    s->phase[s->phases++] = (struct td_phase){.index = (uint8_t)s->passes++};
 }
 
 /* ---- moves ---- */

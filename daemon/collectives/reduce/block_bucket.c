@@ -16,6 +16,8 @@
 #include "collectives/method.h"
 #include "rings_cost.h"
 
+#include <assert.h>
+
 enum { AHEAD = 2, CHUNKS = 2, CHUNK_MIN = 4096, WHOLE = 1 << 16 };
 /* Families of each piece, role by role: of sums, and of blocks. */
 enum { RECV, FOLD, COMBINE, SEND, ROLES };
@@ -310,6 +312,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
     for (uint32_t d = 0; d < dimensions; d++) /* the last piece has what is left */
         set(p)->shares[d] = (int64_t)(weight[d] * WHOLE / 2 / total);
     uint64_t block = td_program_bytes(p), bytes = block * p->group->size;
+    assert(dimensions > 0);
     uint64_t chunks = bytes / (2 * dimensions) / CHUNK_MIN;
     set(p)->grid = *grid;
     set(p)->by_slot = by_slot(p->group);

@@ -16,6 +16,8 @@
 #include "collectives/method.h"
 #include "rings_cost.h"
 
+#include <assert.h>
+
 enum { AHEAD = 2, CHUNKS = 2, CHUNK_MIN = 4096, LONG_PACKETS = 24 };
 /* Families of each piece, role by role. */
 enum { RECV, AG_RECV, FOLD, COMBINE, SEND, AG_SEND, ROLES };
@@ -283,6 +285,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
     segment = segment ? segment : 1;
     for (uint32_t d = 0; d < grid->shape.dimensions; d++)
         steps = grid->shape.size[d] - 1 > steps ? grid->shape.size[d] - 1 : steps;
+    assert(pieces > 0);
     uint64_t chunks = segment * element / pieces / CHUNK_MIN;
     chunks = chunks < 1 ? 1 : chunks > CHUNKS ? CHUNKS : chunks;
     set(p)->grid = *grid;

@@ -9,6 +9,8 @@
 #include "collectives/method.h"
 #include "collectives/rooted/edge_disjoint_trees.h"
 
+#include <assert.h>
+
 enum { AHEAD = 2, CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12, DIMENSIONS_MAX = 6 };
 /* Families of each piece, role by role; then a step without bytes a dimension when a segment is
  * done with, and the barrier. */
@@ -145,6 +147,7 @@ static uint64_t plan(struct td_program *p, const struct td_grid *grid)
     uint64_t most = p->tuning.relay_bytes / (AHEAD * most_lanes * room_bytes);
     most = most ? most : 1;
     uint64_t per_segment = chunks < most ? chunks : most;
+    assert(per_segment > 0);
     uint64_t segments = (chunks + per_segment - 1) / per_segment;
     set(p)->chunk = (int64_t)each;
     set(p)->chunks = (int64_t)per_segment;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "twiddle.h"
 
+#include <assert.h>
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ td_err td_tangle(const struct td_transform *t, void *low, void *high)
         fine[i] = conj(root((uint64_t)i, n));
         coarse[i] = conj(root(first + (uint64_t)(i * step), n));
     }
+    assert(step > 0 || count == 0);
     for (int64_t i = 0; i < count; i++) {
         double complex a = read_point(t, low, i), b = read_point(t, high, count - 1 - i);
         double complex w = fine[i % step] * coarse[i / step];

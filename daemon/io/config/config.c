@@ -22,7 +22,7 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     td_settings_default(&config->settings);
     config->workers = 2;
     config->effort = TD_FFT_MEASURE;
-    config->measure_ns = 300 * 1000000000ll;
+    config->measure_ns = 300 * 1000000000LL;
     config->log_level = TD_LOG_INFO;
     strcpy(config->socket, "/run/torusd/torusd.sock");
     strcpy(config->state_directory, "/var/lib/torusd");
