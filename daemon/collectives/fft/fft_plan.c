@@ -11,6 +11,7 @@
  * grid alone. */
 #include "fft_plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -180,6 +181,7 @@ static void add_pass(struct builder *b, uint32_t axis)
         p->factor = td_fft_factor(b->fft);
     b->now = p->to;
     struct td_transform_plan *s = b->s;
+    assert(s);
     s->phase[s->phases++] = (struct td_phase){.index = (uint8_t)s->passes++};
 }
 

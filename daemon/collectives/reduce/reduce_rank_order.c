@@ -294,7 +294,7 @@ static void plan(struct td_program *p)
         ranks = there > ranks ? there : ranks;
         runs = runs_there > runs ? runs_there : runs;
     }
-    assert(ranks > 0 && g->size > 0);
+    assert(ranks > 0 && g->slots > 0);
     uint64_t per_row = scatters(p) ? ranks : 1, bytes = ROWS_BYTES / (per_row * g->size);
     uint64_t piece = (bytes > ROW_MIN ? bytes : ROW_MIN) / element;
     uint64_t owners = scatters(p) ? 1 : g->slots, whole = (p->call.count + owners - 1) / owners;
