@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -226,6 +227,7 @@ int tl_plan_bind(torus_request *r, const torus_plan *p, const void *source, void
 
 void tl_plan_address(const torus_plan *p, struct td_request *q)
 {
+    assert(p->attachment.group); /* a plan without its group is not started */
     q->u.operation.group = p->attachment.group->number;
     q->u.operation.timeout_ns = p->attachment.group->timeout_ns;
     q->u.operation.call.plan = p->number;

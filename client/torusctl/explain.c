@@ -98,9 +98,11 @@ static void predict(struct explain *x)
     struct td_alltoall_model m = td_alltoall_model_of(&q);
     switch (x->plan.method) {
     case TD_ALLTOALL_RANDOM:
+        /* NOLINTNEXTLINE(bugprone-integer-division): the nodes compare whole numbers */
         x->predicted = (double)(m.bound * 1000 / m.random);
         return;
     case TD_ALLTOALL_TWO_PHASE:
+        /* NOLINTNEXTLINE(bugprone-integer-division) */
         x->predicted = (double)(m.longest_bound * 1000 / m.two_phase);
         return;
     case TD_ALLTOALL_PHASED: /* one part loads one dimension after the other */

@@ -153,8 +153,8 @@ int explain_group(int argc, char **argv)
         wrong = "--plot draws machines of one, two or three dimensions";
     uint32_t nodes = x.machine.topology.nodes;
     x.node = wrong ? NULL : calloc(nodes, sizeof *x.node);
-    if (x.node &&
-        !td_node_set_parse(&x.machine.topology, x.who, x.machine.seed, x.node, &x.planes.slots, &why))
+    if (x.node && !td_node_set_parse(&x.machine.topology, x.who, x.machine.seed, x.node,
+                                     &x.planes.slots, &why))
         wrong = why;
     if (wrong) {
         free(x.node);

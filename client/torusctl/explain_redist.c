@@ -193,7 +193,7 @@ static double compute(const struct explain_redist *x, enum td_schedule_kind kind
                       struct td_schedule *s)
 {
     static uint32_t row[1 << 16];
-    double took[TIMES];
+    double took[TIMES] = {0};
     int times = (uint64_t)x->real.p * x->real.q > 1 << 14 ? 1 : TIMES;
     for (int i = 0; i < times; i++) {
         double begin = ctl_seconds();

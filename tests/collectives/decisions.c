@@ -7,6 +7,8 @@
 #include "collectives/rooted/rooted_tree.h"
 #include "model/tree.h"
 
+#include <assert.h>
+
 /* struct choice: a call, and the grid of its group. */
 struct choice {
     const struct td_compile_input *in;
@@ -82,6 +84,7 @@ static bool floods(const struct choice *c)
     for (uint32_t slot = 0; slot < c->slots; slot++)
         if (td_group_slot_ranks(c->p->group, slot) > most)
             most = td_group_slot_ranks(c->p->group, slot);
+    assert(longest > 0);
     return bytes / c->size * most * c->slots / longest <= TD_RIDE_BYTES_MAX;
 }
 
@@ -123,7 +126,7 @@ static void units(const struct choice *c, uint64_t *mean, uint64_t *most)
     if (!c->in->counts)
         return;
     *most = c->p->survey.most;
-    *mean = pairs ? c->p->survey.total / pairs + (c->p->survey.total % pairs != 0) : 0;
+    *mean = pairs > 0 ? c->p->survey.total / pairs + (c->p->survey.total % pairs != 0) : 0;
 }
 
 /* goes_by_relays returns true if two-phase is predicted to take less time than random order. */

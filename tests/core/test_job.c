@@ -13,7 +13,7 @@ static struct td_message join(uint64_t token, uint32_t size, uint32_t rank)
     m.u.join = (struct td_message_join){.token = token,
                                         .uid = 1000,
                                         .pid = 100 + token,
-                                        .timeout_ns = 10ll * SECOND,
+                                        .timeout_ns = 10LL * SECOND,
                                         .name = "job",
                                         .size = size,
                                         .rank = rank};
@@ -32,7 +32,7 @@ static void request(uint32_t client, uint32_t size, int64_t rank)
     q.u.join.name = "job";
     q.u.join.size = size;
     q.u.join.rank = rank;
-    q.u.join.timeout_ns = 100ll * SECOND;
+    q.u.join.timeout_ns = 100LL * SECOND;
     td_job_request(node.core, node_client(client), &q);
     node_run();
 }

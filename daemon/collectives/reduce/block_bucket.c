@@ -306,9 +306,11 @@ static void plan(struct td_program *p, const struct td_grid *grid)
     uint64_t steps = 0, weight[TD_DIMENSIONS_MAX], total = 0;
     for (uint32_t d = 0; d < dimensions; d++) {
         uint32_t k = grid->shape.size[d];
+        assert(k > 1);
         steps = k - 1 > steps ? k - 1 : steps;
         total += weight[d] = (uint64_t)WHOLE * k / (k - 1);
     }
+    assert(total > 0);
     for (uint32_t d = 0; d < dimensions; d++) /* the last piece has what is left */
         set(p)->shares[d] = (int64_t)(weight[d] * WHOLE / 2 / total);
     uint64_t block = td_program_bytes(p), bytes = block * p->group->size;

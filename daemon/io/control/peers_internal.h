@@ -48,7 +48,7 @@ struct td_peer {
     uv_timer_t retry;
     unsigned retry_ms;
     td_time up_at;
-    struct td_retransmit unacknowledged; /* tree messages, as encoded */
+    struct td_retransmit unacknowledged;        /* tree messages, as encoded */
     struct td_delayed *delayed, **delayed_last; /* packets on their way, in order */
     td_time delayed_until;                      /* when the last of them is there */
     struct td_peer *next_slow;                  /* of those that had any, ever: */
