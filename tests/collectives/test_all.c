@@ -101,8 +101,9 @@ static void plain_kinds(const struct groups_placed *g)
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             enum td_type type = groups_draw(3) ? TD_TYPE_INT32 : TD_TYPE_DOUBLE;
             bool cut = plain[k] == TD_KIND_BROADCAST; /* pieces of it may be parts of elements */
-            struct symbolic_case c =
-                make(plain[k], cut ? TD_TYPE_BYTE : type, counts[i] * (cut ? 9 : 1));
+            bool many = plain[k] == TD_KIND_ALLTOALL && g->size > 30; /* its steps have a limit */
+            uint64_t count = many && counts[i] > 150 ? 150 : counts[i] * (cut ? 9 : 1);
+            struct symbolic_case c = make(plain[k], cut ? TD_TYPE_BYTE : type, count);
             if (!long_run && groups_draw(5))
                 continue;
             c.call.mode = td_call_reduces(plain[k]) ? (uint8_t)groups_draw(TD_REPRODUCIBLES) : 0;
