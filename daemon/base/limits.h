@@ -14,6 +14,7 @@ enum {
     TD_JOB_RANKS_MAX = 16384, /* ranks of a job; their bitmap fits a tree message */
     TD_NODE_RANKS_MAX = 256,  /* ranks of one group on one node */
 
+    TD_RELAY_AVOID_MAX = 4,    /* lost nodes that a relayed message names */
     TD_TREE_ARITY = 8,         /* children of a node in the combining tree of the direct fabric */
     TD_TREE_CHILDREN_MAX = 12, /* children in any tree: as many as the neighbours of a torus node */
     TD_TREE_MESSAGE_MAX = 4096, /* bytes of an encoded tree message, payload included */

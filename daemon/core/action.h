@@ -11,6 +11,8 @@
 enum td_action_kind {
     TD_ACTION_SEND_TREE,   /* send a tree message to a node, or connect when the link is down. One
                               with a number is kept, as encoded, until FORGET_TREE */
+    TD_ACTION_FORWARD_TREE, /* send a received tree message on to a neighbour, or drop it when the
+                               connection is down or full: its sender retransmits it */
     TD_ACTION_REPEAT_TREE, /* send kept messages again, in order */
     TD_ACTION_FORGET_TREE, /* drop kept messages: they are acknowledged, or their session has ended
                             */
@@ -35,12 +37,18 @@ struct td_action {
             struct td_message message; /* ARRIVE, RELEASE: payload comes from the slice */
             struct td_slice payload;   /* in the space of `view`; no bytes: none */
             struct td_view view;
-            bool held; /* kept, but not sent before REPEAT_TREE says so */
+            uint32_t via; /* the node whose connection takes the message */
+            bool held;    /* kept, but not sent before REPEAT_TREE says so */
         } tree;
         struct {
             uint32_t node;
+            uint32_t via;    /* REPEAT_TREE: the node whose connection takes the messages */
             uint64_t number; /* REPEAT_TREE: from this one on; FORGET_TREE: up to it */
         } kept;
+        struct {
+            uint32_t node; /* a neighbour */
+            struct td_message *message; /* of the event under way; dropped if it cannot be sent */
+        } relay;
         struct {
             uint32_t node;
             uint64_t handle; /* DATA: SENT must follow; CREDIT: none */

@@ -293,6 +293,14 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
 
 /* ---- events ---- */
 
+/* handle_tree_message handles a tree message that a connection brought, if it is for this node. */
+static void handle_tree_message(struct td_core *core, uint32_t hop, struct td_message *m)
+{
+    uint32_t from = core->fabric->relay(core, hop, m);
+    if (from != UINT32_MAX && td_session_message(core, from, m))
+        handle_message(core, from, m);
+}
+
 static void handle_event(struct td_core *core, const struct td_event *e)
 {
     switch (e->kind) {
@@ -303,8 +311,7 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         td_link_packet(core, e->u.packet.node, &e->u.packet.packet, e->u.packet.buffer);
         return;
     case TD_EVENT_TREE_MESSAGE:
-        if (td_session_message(core, e->u.tree.node, e->u.tree.message))
-            handle_message(core, e->u.tree.node, e->u.tree.message);
+        handle_tree_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:
         td_session_up(core, e->u.link.node, e->u.link.incarnation);
@@ -348,9 +355,12 @@ static void fetch(const struct td_core *core, const struct td_event *e)
         if (e->u.packet.packet.destination == core->node)
             __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
-        __builtin_prefetch(&core->link[e->u.tree.node], 1);
-        if (e->u.tree.message->kind == TD_MESSAGE_DELIVERED)
-            core->fabric->prefetch_ticket(core, e->u.tree.message->u.delivered.ticket);
+        const struct td_message *m = e->u.tree.message;
+        if (m->relay.is_relayed && m->relay.destination != core->node)
+            return;
+        __builtin_prefetch(&core->link[m->relay.is_relayed ? m->relay.origin : e->u.tree.node], 1);
+        if (m->kind == TD_MESSAGE_DELIVERED)
+            core->fabric->prefetch_ticket(core, m->u.delivered.ticket);
     }
 }
 
@@ -362,6 +372,7 @@ static void look_at_timers(struct td_core *core)
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
     td_session_timers(core);
+    core->fabric->timers(core);
     td_job_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
@@ -402,6 +413,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     actions->count = 0;
     core->pad_used = 0;
     if (core->heartbeat_at == 0) {
+        core->started_at = now;
         core->heartbeat_at = now + (uint64_t)core->settings.heartbeat_ns;
         td_core_alarm(core, core->heartbeat_at);
     }

@@ -31,8 +31,8 @@ struct td_event {
             struct td_packet packet;
         } packet;
         struct {
-            uint32_t node; /* from */
-            const struct td_message *message;
+            uint32_t node;              /* the neighbour whose connection brought it */
+            struct td_message *message; /* the core counts hops in a message that it forwards */
         } tree;
         struct {
             uint32_t node;

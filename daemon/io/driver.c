@@ -42,8 +42,11 @@ static void execute(void *driver, const struct td_action *a)
     case TD_ACTION_SEND_TREE:
         td_peers_send_tree(loop->peers, a);
         return;
+    case TD_ACTION_FORWARD_TREE:
+        td_peers_forward_tree(loop->peers, a);
+        return;
     case TD_ACTION_REPEAT_TREE:
-        td_peers_repeat_tree(loop->peers, a->u.kept.node, a->u.kept.number);
+        td_peers_repeat_tree(loop->peers, a->u.kept.node, a->u.kept.via, a->u.kept.number);
         return;
     case TD_ACTION_FORGET_TREE:
         td_peers_forget_tree(loop->peers, a->u.kept.node, a->u.kept.number);

@@ -425,6 +425,7 @@ struct td_message_delivered {
 struct td_message_resume {
     uint64_t packets_received; /* in the receiver's session that the envelope names */
     bool reply_requested;      /* answer with a RESUME */
+    uint64_t uptime_ns;        /* since the sender's daemon was started */
 };
 
 /* Node > next node of a ring: a block of a flooded operation (flood.h). */
@@ -510,6 +511,17 @@ struct td_message_neighbour_back {
     uint32_t node; /* the neighbour */
 };
 
+/* struct td_relay: the way of a message between two nodes of the routed fabric that are no
+ * neighbours. It hops from neighbour to neighbour, and the session fields of its envelope are those
+ * of its two ends. */
+struct td_relay {
+    bool is_relayed; /* false: the message uses one connection, and the other fields are 0 */
+    uint8_t avoids;
+    uint16_t origin, destination; /* nodes */
+    uint16_t hops;                /* so far */
+    uint16_t avoid[TD_RELAY_AVOID_MAX]; /* [avoids] lost nodes that the message goes round */
+};
+
 /* struct td_message: an envelope, and the fields of its kind. A field of the envelope that a
  * message does not need is 0. SYNC and DELIVERED are sent far more often than the others: the
  * envelope and their fields fill one cache line. */
@@ -523,6 +535,7 @@ struct td_message {
     uint64_t received;       /* messages that the sender has received in counts_session */
     uint64_t instance;       /* of the group that the message is about */
     uint64_t sequence;       /* of the group's operation that the message is about */
+    struct td_relay relay;
     union {
 #define TD_MESSAGE_KIND_MEMBER(number, NAME, name) struct td_message_##name name;
         TD_MESSAGE_KINDS(TD_MESSAGE_KIND_MEMBER)

@@ -144,3 +144,13 @@ bool td_topology_tree(uint32_t a, uint32_t b)
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
     return low < high && (high - 1) / TD_TREE_ARITY == low;
 }
+
+uint32_t td_topology_next_hop(const struct td_topology *t, uint32_t from, uint32_t to)
+{
+    int32_t offset[TD_DIMENSIONS_MAX];
+    td_topology_offsets(t, from, to, offset);
+    for (uint32_t d = 0; d < t->dimensions; d++)
+        if (offset[d])
+            return td_topology_neighbour(t, from, d, offset[d] > 0 ? 1 : -1);
+    return from;
+}

@@ -44,6 +44,10 @@ void td_topology_offsets(const struct td_topology *t, uint32_t a, uint32_t b,
  * pairs. */
 uint32_t td_topology_distance(const struct td_topology *t, uint32_t a, uint32_t b);
 uint32_t td_topology_diameter(const struct td_topology *t);
+/* td_topology_next_hop returns the neighbour of `from` on the dimension-ordered path to another
+ * node: dimension 0 is resolved first, and half-way round a ring the path goes in the positive
+ * direction. */
+uint32_t td_topology_next_hop(const struct td_topology *t, uint32_t from, uint32_t to);
 /* td_topology_tree returns true if two nodes are parent and child in the node tree. The tree spans
  * all nodes; the children of node n are TD_TREE_ARITY n + 1 and so on. */
 bool td_topology_tree(uint32_t a, uint32_t b);

@@ -77,22 +77,34 @@ static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, const ui
     e->size = (uint32_t)size;
 }
 
+/* head_is_enough returns true for kinds of which a modelled link carries the structure's first bytes
+ * alone. */
+static bool head_is_enough(const struct td_sim *sim, enum td_message_kind kind)
+{
+    return sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC);
+}
+
+static void send_head(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_message *m)
+{
+    sim_trace(sim, node, '<', "message of kind %d to %u", (int)m->kind, to);
+    struct event *e = put_message(sim, node, to);
+    if (e)
+        memcpy(e->head, m, sizeof e->head);
+}
+
 static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     enum td_message_kind kind = a->u.tree.message.kind;
-    if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && a->u.tree.node > node &&
+    uint32_t to = a->u.tree.node, via = a->u.tree.via;
+    if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && to > node && !a->u.tree.message.relay.is_relayed &&
         !sim->node[node].end)
         return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
-    if (sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC)) {
-        sim_trace(sim, node, '<', "message of kind %d to %u", (int)kind, a->u.tree.node);
-        struct event *e = put_message(sim, node, a->u.tree.node);
-        if (e)
-            memcpy(e->head, &a->u.tree.message, sizeof e->head);
+    if (head_is_enough(sim, kind) && !a->u.tree.held) {
+        send_head(sim, node, via, &a->u.tree.message);
         return;
     }
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
     struct td_message m = a->u.tree.message;
-    uint32_t to = a->u.tree.node;
     int64_t ride = td_slice_bytes(&a->u.tree.payload);
     assert(ride <= TD_RIDE_BYTES_MAX && to != node);
     if (ride > 0 && sim->options.hollow)
@@ -113,10 +125,29 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
             td_retransmit_keep(&sim->node[node].end[to].unacknowledged, m.number, bytes, size);
         assert(kept);
     }
-    if (a->u.tree.held && sim->node[node].end) /* without ends, links need not be up */
-        reachable(sim, node, to);
-    else
-        put_encoded(sim, node, to, bytes, size);
+    if (!a->u.tree.held || !sim->node[node].end) /* without ends, links need not be up */
+        put_encoded(sim, node, via, bytes, size);
+    else if (via != UINT32_MAX)
+        reachable(sim, node, via);
+}
+
+/* forward_tree sends a received message on; the simulated network may lose it. */
+static void forward_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    const struct td_message *m = a->u.relay.message;
+    uint8_t bytes[TD_TREE_MESSAGE_MAX];
+    if (sim->options.relay_loss_permille &&
+        td_sim_random(sim, 1000) < sim->options.relay_loss_permille)
+        return;
+    if (head_is_enough(sim, m->kind)) {
+        send_head(sim, node, a->u.relay.node, m);
+        return;
+    }
+    size_t size = td_wire_encode_message(m, bytes, sizeof bytes);
+    assert(size > 0);
+    sim_trace(sim, node, '<', "message of kind %d from %u on to %u", (int)m->kind, m->relay.origin,
+              a->u.relay.node);
+    put_encoded(sim, node, a->u.relay.node, bytes, size);
 }
 
 static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -128,8 +159,8 @@ static void repeat_tree(struct td_sim *sim, uint32_t node, const struct td_actio
         return;
     const struct td_retransmit *queue = &sim->node[node].end[to].unacknowledged;
     const struct td_retransmit_message *m = td_retransmit_from(queue, a->u.kept.number);
-    for (; m; m = m->next)
-        put_encoded(sim, node, to, m->bytes, m->size);
+    for (; m && a->u.kept.via != UINT32_MAX; m = m->next)
+        put_encoded(sim, node, a->u.kept.via, m->bytes, m->size);
 }
 
 /* put_landing stores the first bytes of a payload at their destination some time before the packet
@@ -316,6 +347,9 @@ static void act(struct td_sim *sim, uint32_t node, const struct td_action *a)
         return;
     case TD_ACTION_SEND_PACKET:
         send_packet(sim, node, a);
+        return;
+    case TD_ACTION_FORWARD_TREE:
+        forward_tree(sim, node, a);
         return;
     case TD_ACTION_REPEAT_TREE:
         repeat_tree(sim, node, a);

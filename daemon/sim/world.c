@@ -148,14 +148,18 @@ static bool start_node(struct td_sim *sim, uint32_t number)
     return true;
 }
 
-/* come_up connects a node at the start. Where the torus carries the packets, its core need not be
- * told of those that are neighbours neither there nor in the tree. */
+bool td_sim_connected(const struct td_sim *sim, uint32_t a, uint32_t b)
+{
+    if (sim->options.settings.tuning.fabric != TD_FABRIC_ROUTED)
+        return a != b;
+    return td_topology_distance(&sim->topology, a, b) == 1;
+}
+
+/* come_up connects a node at the start. */
 static void come_up(struct td_sim *sim, uint32_t a)
 {
-    const struct td_topology *t = &sim->topology;
-    bool few = sim->options.modelled && sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED;
-    for (uint32_t b = 0; b < t->nodes; b++)
-        if (a != b && (!few || td_topology_tree(a, b) || td_topology_distance(t, a, b) == 1))
+    for (uint32_t b = 0; b < sim->topology.nodes; b++)
+        if (td_sim_connected(sim, a, b))
             queue_put(&sim->queue, 0, LINK_UP, a)->from = b;
 }
 
@@ -249,6 +253,8 @@ static void put_link_up(struct td_sim *sim, td_time at, uint32_t node, uint32_t 
 void sim_tear(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
 {
     uint32_t ends[2][2] = {{a, b}, {b, a}};
+    if (!td_sim_connected(sim, a, b))
+        return;
     uint32_t epoch = ++sim->epoch;
     for (int i = 0; i < 2; i++) {
         need_ends(sim, &sim->node[ends[i][0]]);
@@ -304,7 +310,7 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
         td_retransmit_acknowledge(&ends[i].unacknowledged, UINT64_MAX);
         ends[i].up = ends[i].refused = false;
         ends[i].epoch = ++sim->epoch;
-        if (i == node)
+        if (!td_sim_connected(sim, i, node))
             continue;
         td_time at = sim_delay(sim, RECONNECT_NS);
         if (sim_lives(&sim->node[i])) {

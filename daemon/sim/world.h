@@ -36,9 +36,10 @@ struct td_sim_options {
     td_time request_ns_max; /* greatest latency of a request */
     FILE *trace;            /* a line for each event; NULL: none */
     bool modelled;
-    bool hollow;         /* packets and memory have sizes, but no bytes */
-    td_time control_ns;  /* modelled: of a tree message, a hop */
-    struct td_observer { /* may be empty */
+    bool hollow;                  /* packets and memory have sizes, but no bytes */
+    td_time control_ns;           /* modelled: of a tree message, a hop */
+    uint32_t relay_loss_permille; /* not modelled: forwarded tree messages that are lost */
+    struct td_observer {          /* may be empty */
         /* modelled: a packet begins a hop, after it `waited` in a channel (hollow worlds only) */
         void (*hop)(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
                     td_time waited);
@@ -55,6 +56,9 @@ void td_sim_options_default(struct td_sim_options *options, const char *shape, u
 struct td_sim *td_sim_create(const struct td_sim_options *options);
 void td_sim_destroy(struct td_sim *sim);
 uint32_t td_sim_nodes(const struct td_sim *sim);
+/* td_sim_connected returns true if two nodes have a connection: on the routed fabric, torus
+ * neighbours. */
+bool td_sim_connected(const struct td_sim *sim, uint32_t a, uint32_t b);
 const struct td_router *td_sim_router(const struct td_sim *sim, uint32_t node);
 /* td_sim_events returns the number of events so far. */
 uint64_t td_sim_events(const struct td_sim *sim);

@@ -519,12 +519,14 @@ static void put_resume(const struct td_message_resume *f, struct form *form)
 {
     Torus__Peer__Resume *m = &form->resume;
     m->packets_received = f->packets_received;
+    m->uptime_ns = f->uptime_ns;
     m->reply_requested = f->reply_requested;
 }
 
 static bool get_resume(const Torus__Peer__Resume *m, struct td_message_resume *f)
 {
     f->packets_received = m->packets_received;
+    f->uptime_ns = m->uptime_ns;
     f->reply_requested = m->reply_requested;
     return true;
 }
@@ -657,12 +659,49 @@ enum { FIELD_OF_KIND = 16 };
 TD_MESSAGE_KINDS(SAME_NUMBER)
 #undef SAME_NUMBER
 
+static void put_relay(const struct td_relay *r, Torus__Peer__Relay *m, uint32_t *avoid)
+{
+    m->origin = r->origin;
+    m->destination = r->destination;
+    m->hops = r->hops;
+    m->n_avoid = r->avoids;
+    m->avoid = avoid;
+    for (uint32_t i = 0; i < r->avoids; i++)
+        avoid[i] = r->avoid[i];
+}
+
+static bool get_relay(const Torus__Peer__Relay *m, struct td_relay *r)
+{
+    if (!m)
+        return true;
+    if (m->origin >= TD_NODES_MAX || m->destination >= TD_NODES_MAX || m->hops > UINT16_MAX ||
+        m->n_avoid > TD_RELAY_AVOID_MAX)
+        return false;
+    *r = (struct td_relay){.is_relayed = true,
+                           .avoids = (uint8_t)m->n_avoid,
+                           .origin = (uint16_t)m->origin,
+                           .destination = (uint16_t)m->destination,
+                           .hops = (uint16_t)m->hops};
+    for (size_t i = 0; i < m->n_avoid; i++) {
+        if (m->avoid[i] >= TD_NODES_MAX)
+            return false;
+        r->avoid[i] = (uint16_t)m->avoid[i];
+    }
+    return true;
+}
+
 size_t td_wire_encode_message(const struct td_message *t, uint8_t *bytes, size_t size)
 {
     Torus__Peer__Tree m = TORUS__PEER__TREE__INIT;
     struct form form;
     if (t->kind == TD_MESSAGE_MEMBERS && t->u.members.runs > TD_MEMBERS_PER_MESSAGE)
         return 0;
+    Torus__Peer__Relay relay = TORUS__PEER__RELAY__INIT;
+    uint32_t avoid[TD_RELAY_AVOID_MAX];
+    if (t->relay.is_relayed) {
+        put_relay(&t->relay, &relay, avoid);
+        m.relay = &relay;
+    }
     m.session = t->session;
     m.counts_session = t->counts_session;
     m.number = t->number;
@@ -722,6 +761,8 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
                              .instance = m->instance,
                              .group = m->group,
                              .sequence = m->sequence};
+    if (!get_relay(m->relay, &t->relay))
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message with a malformed relay");
     if (!get_body(m, memory, t))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
                               "tree message of kind %d is beyond its limits",

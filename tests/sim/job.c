@@ -70,6 +70,23 @@ struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct
     return sim;
 }
 
+uint32_t job_reaches(const struct td_sim *sim, uint32_t from, const bool *dead, bool *reached)
+{
+    uint32_t nodes = td_sim_nodes(sim), count = !dead[from];
+    memset(reached, 0, nodes * sizeof *reached);
+    reached[from] = !dead[from];
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t a = 0; a < nodes; a++)
+            for (uint32_t b = 0; reached[a] && b < nodes; b++)
+                if (!reached[b] && !dead[b] && td_sim_connected(sim, a, b)) {
+                    more = reached[b] = true;
+                    count++;
+                }
+    }
+    return count;
+}
+
 void job_world_end(struct td_sim *sim)
 {
     uint32_t last = td_sim_open(sim, 0); /* one more: its number is how many there were */

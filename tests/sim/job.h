@@ -35,6 +35,9 @@ _Noreturn void job_fail(const char *file, int line, const char *format, ...)
 /* job_world makes a world with delays, packets and credits drawn from the seed, on the routed
  * fabric for odd seeds; TORUS_TEST_TRACE=1 prints what happens there. */
 struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct td_sim_options *));
+/* job_reaches writes true for the nodes that a node reaches over connections of nodes that are not
+ * dead; it returns how many there are. */
+uint32_t job_reaches(const struct td_sim *sim, uint32_t from, const bool *dead, bool *reached);
 /* job_world_end closes all clients and expects nothing to be left. */
 void job_world_end(struct td_sim *sim);
 

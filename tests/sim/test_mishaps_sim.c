@@ -462,8 +462,10 @@ static void life_goes_on(struct chaos *c)
     td_sim_run(c->sim, 3 * SECOND); /* whatever is silent has been given up by then */
     if (c->node_dead[0])
         return;
+    bool reached[16];
+    job_reaches(c->sim, 0, c->node_dead, reached);
     for (uint32_t n = 0; n < td_sim_nodes(c->sim); n++)
-        if (!c->node_dead[n])
+        if (reached[n])
             nodes[count++] = n;
     job_form(&job, c->sim, "after", nodes, count, 1 << 12);
     job_call_all(&job, &barrier, 0, false);

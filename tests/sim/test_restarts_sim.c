@@ -64,12 +64,27 @@ static uint32_t draw(struct machine *m, uint64_t below)
     return (uint32_t)td_sim_random(m->sim, below);
 }
 
+/* note_partition: where dead nodes cut the torus in pieces, each piece loses the nodes of the
+ * others, and names them. */
+static void note_partition(struct machine *m)
+{
+    bool reached[NODES_MAX];
+    uint32_t living = 0, first = 0;
+    for (uint32_t n = m->nodes; n-- > 0;) {
+        living += !m->dead[n];
+        first = m->dead[n] ? first : n;
+    }
+    if (living > 0 && job_reaches(m->sim, first, m->dead, reached) < living)
+        memset(m->hurt, true, m->nodes * sizeof m->hurt[0]);
+}
+
 static void down(struct machine *m, uint32_t node)
 {
     if (m->dead[node])
         return;
     m->hurt[node] = m->dead[node] = true;
     td_sim_kill_node(m->sim, node);
+    note_partition(m);
 }
 
 static void start(struct machine *m, uint32_t node)
@@ -91,8 +106,10 @@ static int32_t element(uint32_t from, uint32_t to, uint32_t i)
 static void form(struct machine *m, struct job *job, const char *name, uint32_t without)
 {
     uint32_t nodes[NODES_MAX], size = 0;
+    bool reached[NODES_MAX];
+    job_reaches(m->sim, 0, m->dead, reached);
     for (uint32_t n = 0; n < m->nodes; n++)
-        if (n != without && !m->dead[n])
+        if (n != without && reached[n])
             nodes[size++] = n;
     job_form(job, m->sim, name, nodes, size, (uint64_t)size * COUNT * 4);
 }
@@ -114,9 +131,10 @@ static void check_blame(const struct machine *m, const struct job *job, uint32_t
 static bool tries_to_form(struct machine *m, struct job *job, const char *name)
 {
     uint32_t nodes[NODES_MAX], size = 0;
-    bool all_joined = true;
+    bool all_joined = true, reached[NODES_MAX];
+    job_reaches(m->sim, 0, m->dead, reached);
     for (uint32_t n = 0; n < m->nodes; n++)
-        if (!m->dead[n])
+        if (reached[n])
             nodes[size++] = n;
     job_open(job, m->sim, name, nodes, size, (uint64_t)size * COUNT * 4);
     for (uint32_t r = 0; r < size; r++)

@@ -59,9 +59,24 @@ static void kill_rank(struct play *p, uint32_t i)
     td_sim_close(p->sim, p->job.rank[i].client);
 }
 
+/* parts returns true if the death of a node would cut the living nodes apart. Each piece would then
+ * agree on a group of its own. */
+static bool parts(struct play *p, uint32_t node)
+{
+    bool dead[NODES], reached[NODES];
+    uint32_t nodes = td_sim_nodes(p->sim), living = 0, first = 0;
+    memcpy(dead, p->node_dead, sizeof dead);
+    dead[node] = true;
+    for (uint32_t n = nodes; n-- > 0;) {
+        living += !dead[n];
+        first = dead[n] ? first : n;
+    }
+    return living > 0 && job_reaches(p->sim, first, dead, reached) < living;
+}
+
 static void kill_node(struct play *p, uint32_t node, bool silently)
 {
-    if (p->node_dead[node])
+    if (p->node_dead[node] || parts(p, node))
         return;
     p->node_dead[node] = p->any_node_dead = true;
     if (silently)

@@ -70,6 +70,21 @@ struct td_fabric {
     bool (*init)(struct td_core *core);
     /* adjacent returns true if this node has a connection of its own to a node. */
     bool (*adjacent)(const struct td_core *core, uint32_t node);
+    /* health_edge returns true if a node is the parent or a child in the tree of heartbeats. */
+    bool (*health_edge)(const struct td_core *core, uint32_t node);
+
+    /* next_hop returns the node whose connection takes messages to a node; UINT32_MAX if no route
+     * is left. */
+    uint32_t (*next_hop)(struct td_core *core, uint32_t node);
+    /* route does so for one message, whose envelope is filled in. */
+    uint32_t (*route)(struct td_core *core, struct td_message *message);
+    /* relay takes a tree message from a connection. It returns the node that sent the message, or
+     * UINT32_MAX if the message was forwarded or dropped. */
+    uint32_t (*relay)(struct td_core *core, uint32_t hop, struct td_message *message);
+    /* expect_acknowledgement: a relayed link has sent or received a message that is not
+     * acknowledged. */
+    void (*expect_acknowledgement)(struct td_core *core);
+    void (*timers)(struct td_core *core);
 
     /* send takes a SEND step; the notice `delivered` tells when it is done. It returns false if it
      * cannot take the step now: the operation is queued again when it can. */

@@ -16,6 +16,31 @@ static bool adjacent(const struct td_core *core, uint32_t node)
     return node != core->node;
 }
 
+static bool health_edge(const struct td_core *core, uint32_t node)
+{
+    return td_topology_tree(core->node, node);
+}
+
+/* ---- control messages ---- */
+
+static uint32_t next_hop(struct td_core *core, uint32_t node)
+{
+    (void)core;
+    return node;
+}
+
+static uint32_t route(struct td_core *core, struct td_message *m)
+{
+    (void)core;
+    return m->relay.destination;
+}
+
+static uint32_t relay(struct td_core *core, uint32_t hop, struct td_message *m)
+{
+    (void)core;
+    return m->relay.is_relayed ? UINT32_MAX : hop;
+}
+
 /* ---- messages ---- */
 
 static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
@@ -253,7 +278,7 @@ static void no_link_event(struct td_core *core, uint32_t node)
     (void)node;
 }
 
-static void turn(struct td_core *core)
+static void nothing(struct td_core *core)
 {
     (void)core;
 }
@@ -302,6 +327,12 @@ const struct td_fabric td_fabric_direct = {
     .counts_by_link = true,
     .init = init,
     .adjacent = adjacent,
+    .health_edge = health_edge,
+    .next_hop = next_hop,
+    .route = route,
+    .relay = relay,
+    .expect_acknowledgement = nothing,
+    .timers = nothing,
     .send = send,
     .abandon = abandon,
     .forget = forget,
@@ -316,7 +347,7 @@ const struct td_fabric td_fabric_direct = {
     .neighbour_lost = neighbour_lost,
     .link_open = no_link_event,
     .link_lost = no_link_event,
-    .turn = turn,
+    .turn = nothing,
     .wake_at = wake_at,
     .prefetch = prefetch,
     .prefetch_ticket = prefetch_ticket,

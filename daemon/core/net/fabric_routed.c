@@ -15,6 +15,14 @@ static bool adjacent(const struct td_core *core, uint32_t node)
     return td_topology_distance(&core->options.topology, core->node, node) == 1;
 }
 
+/* health_edge: heartbeats use the tree of the routes to node 0. */
+static bool health_edge(const struct td_core *core, uint32_t node)
+{
+    const struct td_topology *t = &core->options.topology;
+    return (core->node != 0 && td_topology_next_hop(t, core->node, 0) == node) ||
+           (node != 0 && td_topology_next_hop(t, node, 0) == core->node);
+}
+
 static bool init_port(struct td_core *core, unsigned direction)
 {
     const struct td_topology *t = &core->options.topology;
@@ -46,10 +54,14 @@ static bool init(struct td_core *core)
     for (uint32_t d = 0; d < t->dimensions; d++)
         routed->reach[d] = (int16_t)(t->size[d] - 1);
     routed->missing = td_arena_alloc(core->arena, t->nodes * sizeof *routed->missing);
+    routed->next_hop = td_arena_alloc(core->arena, t->nodes * sizeof *routed->next_hop);
+    routed->routes_stale = true;
+    routed->rerouting.advance = td_routed_reroute;
+    routed->tick_at = TD_TIME_NEVER;
     routed->ticket = td_arena_alloc(core->arena, TD_TICKETS * sizeof *routed->ticket);
     /* one held packet for every slot, and one for every packet that is not acknowledged */
     uint32_t held = 2 * routed->directions * TD_CHANNELS * rules->slots;
-    if (!routed->router || !routed->ticket || !routed->missing ||
+    if (!routed->router || !routed->next_hop || !routed->ticket || !routed->missing ||
         !td_inflight_init_held(core, held))
         return false;
     for (uint32_t i = 0; i < TD_TICKETS; i++)
@@ -385,14 +397,6 @@ static void unpacked(struct td_core *core, const struct td_inflight *f)
     free_slot(core, f->session, f->direction, f->channel);
 }
 
-static void received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket)
-{
-    td_core_send(core, node,
-                 &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
-                                      .instance = instance,
-                                      .u.delivered.ticket = ticket});
-}
-
 /* ---- turns ---- */
 
 /* idle_ports returns a bitmap of the directions that can take a packet now. */
@@ -473,30 +477,28 @@ static void turn(struct td_core *core)
     next_turn(core, moved);
 }
 
-/* transmit does nothing: packets go when the router's turn comes. */
-static bool transmit(struct td_core *core, struct td_link *link)
-{
-    (void)core;
-    (void)link;
-    return true;
-}
-
 const struct td_fabric td_fabric_routed = {
     .name = "routed",
     .routed = true,
     .queues_sends = true,
     .init = init,
     .adjacent = adjacent,
+    .health_edge = health_edge,
+    .next_hop = td_routed_next_hop,
+    .route = td_routed_route,
+    .relay = td_routed_relay,
+    .expect_acknowledgement = td_routed_expect_acknowledgement,
+    .timers = td_routed_timers,
     .send = send,
     .abandon = abandon,
     .forget = forget,
-    .transmit = transmit,
+    .transmit = td_routed_transmit,
     .emit = td_routed_emit,
     .settled = settled,
     .accept = accept,
     .origin = origin,
     .unpacked = unpacked,
-    .received = received,
+    .received = td_routed_received,
     .delivered = delivered,
     .neighbour_lost = td_routed_neighbour_lost,
     .link_open = td_routed_link_open,

@@ -5,6 +5,7 @@
  *
  *   fabric_routed.c         messages, packets that arrive, turns of the router
  *   fabric_routed_links.c   packets that leave, and the credits that travel with them
+ *   fabric_routed_control.c control messages: routes, forwarding, acknowledgement in time
  *   fabric_routed_losses.c  what ends when a node is lost, and how all nodes learn of it
  *
  * A message is delivered when its destination says so (DELIVERED): a neighbour's acknowledgement
@@ -54,6 +55,13 @@ struct ticket {
     uint16_t next_free;
 };
 
+/* struct td_owed: a DELIVERED that waits until its link's messages are acknowledged. */
+struct td_owed {
+    struct td_owed *next;
+    uint64_t instance;
+    uint32_t ticket, node;
+};
+
 struct td_routed {
     struct td_router *router;
     struct ticket *ticket;        /* [TD_TICKETS] */
@@ -73,6 +81,16 @@ struct td_routed {
     uint32_t missing_count;           /* nodes with a bit in `missing` */
     uint16_t *missing; /* [nodes] bitmap of the directions whose neighbour has given the node up */
     struct td_task announcements;
+
+    uint16_t *next_hop;       /* [nodes] the neighbour on the route to a node */
+    bool routes_stale;        /* next_hop is to be computed again */
+    bool look_again;          /* rerouting is to begin again */
+    struct td_task rerouting; /* gives up or restores links after routes changed */
+    uint32_t route_cursor;    /* the next link that it looks at */
+    td_time tick_at;          /* when relayed links are looked at next */
+    uint32_t tick_cursor;     /* the next one in a tick under way */
+    bool tick_again;          /* one of them must be looked at again */
+    struct td_owed *owed;
     _Alignas(64) struct port port[]; /* [directions], by outgoing direction */
 };
 
@@ -98,6 +116,29 @@ void td_routed_prefetch_move(const struct td_core *core, const struct td_move *m
 void td_routed_emit(struct td_core *core, const struct td_held *held, bool again);
 /* td_routed_send_credits sends freed counts in the directions in which nothing moved. */
 void td_routed_send_credits(struct td_core *core, uint32_t moved);
+
+/* ---- fabric_routed_control.c ---- */
+
+/* td_routed_next_hop returns the node whose connection takes messages to a node: a neighbour, or
+ * UINT32_MAX if no route is left. */
+uint32_t td_routed_next_hop(struct td_core *core, uint32_t node);
+/* td_routed_route does so for one message. */
+uint32_t td_routed_route(struct td_core *core, struct td_message *message);
+/* td_routed_routes_changed computes routes again after a loss or a return. td_routed_reroute is the
+ * task that then gives up the links of unreachable nodes and restores others. */
+void td_routed_routes_changed(struct td_core *core);
+bool td_routed_reroute(struct td_core *core, struct td_task *task);
+/* td_routed_relay takes a tree message from a neighbour. It returns the node that sent the message,
+ * or UINT32_MAX if the message was forwarded or dropped. */
+uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *message);
+/* td_routed_expect_acknowledgement has relayed links looked at soon: to acknowledge what arrived,
+ * and to notice what is not acknowledged. td_routed_timers does that. */
+void td_routed_expect_acknowledgement(struct td_core *core);
+void td_routed_timers(struct td_core *core);
+/* td_routed_received sends DELIVERED, or keeps it while the link to the origin has many messages
+ * that are not acknowledged; td_routed_transmit sends what was kept. */
+void td_routed_received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket);
+bool td_routed_transmit(struct td_core *core, struct td_link *link);
 
 /* ---- fabric_routed_losses.c ---- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric_routed.h"
+#include "session.h"
 
 /* ---- lost nodes ---- */
 
@@ -142,6 +143,7 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
     }
     routed->missing_count += !routed->missing[node];
     routed->missing[node] |= bits;
+    td_routed_routes_changed(core);
     for (uint32_t i = 0; i < TD_TICKETS; i++) {
         struct td_transfer *t = routed->ticket[i].transfer;
         if (t && !t->abandoned && between(core, t->peer, node))
@@ -159,6 +161,7 @@ static void unmark(struct td_core *core, uint32_t node, uint32_t from)
     td_link_unwatch(core, from);
     routed->missing[node] = (uint16_t)(routed->missing[node] & ~bits);
     routed->missing_count -= !routed->missing[node];
+    td_routed_routes_changed(core);
 }
 
 void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -173,6 +176,7 @@ void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct 
         return;
     }
     unmark(core, node, from);
+    td_session_check(core, &core->link[node]);
     for (uint32_t d = 0; d < core->routed->directions; d++) /* it speaks, so it is there */
         unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
 }

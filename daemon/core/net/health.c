@@ -7,6 +7,8 @@
 #include "health.h"
 #include "session.h"
 
+enum { RELAYED_SILENCES = 3 };
+
 /* collect writes the nodes that are up as far as this node knows, except from what `except` says.
  */
 static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
@@ -70,6 +72,8 @@ void td_health_tick(struct td_core *core)
         struct td_link *link = &core->link[n];
         bool untold = link->tree_received > link->tree_received_told;
         td_time quiet = core->now - link->heard_at;
+        if (link->relayed && !link->up && !link->unreachable && link->watches && td_core_room(core))
+            td_session_probe(core, link);
         if (!link->up || (!link->neighbour && link->watches == 0 && !untold && link->open))
             continue;
         if (!td_core_room(core)) {
@@ -84,7 +88,9 @@ void td_health_tick(struct td_core *core)
             beat(core, link);
         if (!link->neighbour && link->watches == 0)
             continue;
-        if (quiet > (uint64_t)silence)
+        /* The neighbours of a silent node notice it, and routes change. Other nodes may be silent
+         * on the next routes, too. */
+        if (quiet > (uint64_t)silence * (link->relayed ? RELAYED_SILENCES : 1))
             td_link_drop(core, n, "it has been silent for longer than progress_timeout");
         else if (quiet > (uint64_t)silence / 2)
             td_session_ask(core, link); /* it may not know that somebody here depends on it */

@@ -38,7 +38,9 @@ bool td_link_init(struct td_core *core)
             continue;
         if (core->fabric->adjacent(core, n))
             good = (link->lane = new_lane(core)) != NULL;
-        link->neighbour = td_topology_tree(core->node, n);
+        else
+            link->relayed = link->up = link->open = true;
+        link->neighbour = core->fabric->health_edge(core, n);
         if (!link->neighbour)
             continue;
         core->tree_neighbour[core->tree_neighbours++] = (uint16_t)n;
@@ -178,6 +180,10 @@ static bool advance(struct td_core *core, struct td_task *task)
 
 void td_link_drop(struct td_core *core, uint32_t node, const char *text)
 {
+    if (core->link[node].relayed) {
+        td_session_give_up(core, &core->link[node], text);
+        return;
+    }
     struct td_action *a = td_core_act(core, TD_ACTION_DROP_LINK);
     core->link[node].violated = true;
     a->u.drop.node = node;

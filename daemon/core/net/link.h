@@ -13,8 +13,8 @@
  * incarnation, so two daemons that meet for the first time need no RESUME (session.c).
  *
  * On the direct fabric every link has a connection of its own. On the routed fabric only the links
- * to torus neighbours do; the messages of all others are *relayed* by neighbours (route.h), and
- * such a link is up for as long as a route to its node is known.
+ * to torus neighbours do; the messages of all others are *relayed* by neighbours
+ * (fabric_routed_control.c), and such a link is up for as long as a route to its node is known.
  *
  * Owns: the held packets of its lane. Borrows: the operations that they are for.
  * Invariant: freed <= received <= sent, and on the direct fabric sent <= freed + link_credits, seen
@@ -54,7 +54,9 @@ struct td_link {
     bool counts_due : 1;      /* the packet counts are to be sent */
     bool torn : 1;            /* was up in this session, went down and has not resumed since */
     bool relayed : 1;         /* without a connection of its own: neighbours forward its messages */
-    uint8_t age : 2;          /* relayed: ticks since the oldest message has waited (route.c) */
+    bool unreachable : 1;     /* relayed: no route to its node is left */
+    bool owed : 1;            /* a DELIVERED to the node waits for acknowledgements */
+    uint8_t age : 2;          /* relayed: ticks in which nothing was acknowledged */
     uint16_t node;
     uint32_t session;    /* outgoing: a new number when the link is given up */
     uint32_t session_in; /* incoming, as the far end numbers it */
@@ -63,7 +65,10 @@ struct td_link {
     uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
     struct td_task task;
     struct td_lane *lane;
-    uint64_t incarnation;
+    union {
+        uint64_t incarnation;  /* of the far daemon; 0: it was never up. Not if relayed */
+        td_time first_sent_at; /* relayed: when the session's first message was sent */
+    };
     td_time expires_at; /* the link is down or not open, and is given up then */
     uint8_t *news;      /* neighbours in the node tree: bitmap of the nodes up on that side */
     char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" while it is up or never was */

@@ -20,6 +20,8 @@ enum {
     TREE_KEPT_MAX = 2048, /* a driver can repeat so many at once */
 };
 
+#define RESUME_NS ((td_time)20000000) /* a RESUME arrives sooner */
+
 /* first_session names the first session of a daemon. */
 static uint32_t first_session(uint64_t incarnation)
 {
@@ -61,14 +63,23 @@ void td_session_seal(struct td_core *core, struct td_action *a)
     struct td_message *m = &a->u.tree.message;
     link->spoke_at = core->now;
     fill(link, m);
-    a->u.tree.held = false;
+    m->relay = (struct td_relay){0};
+    if (link->relayed)
+        m->relay = (struct td_relay){
+            .is_relayed = true, .origin = (uint16_t)core->node, .destination = link->node};
+    a->u.tree.via = link->relayed ? core->fabric->route(core, m) : link->node;
+    a->u.tree.held = a->u.tree.via == UINT32_MAX;
     if (m->kind == TD_MESSAGE_HEARTBEAT || m->kind == TD_MESSAGE_RESUME)
         return; /* a later one says all that an earlier one did */
+    if (link->relayed && link->tree_sent == 0)
+        link->first_sent_at = core->now;
     m->number = ++link->tree_sent;
-    a->u.tree.held = !link->open;
+    a->u.tree.held = a->u.tree.held || !link->open;
+    if (link->relayed)
+        core->fabric->expect_acknowledgement(core);
     if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->violated)
         return;
-    if (link->up) {
+    if (link->up && !link->relayed) {
         td_link_drop(core, link->node, "it acknowledges no tree messages");
         return;
     }
@@ -89,6 +100,9 @@ static void take_received(struct td_core *core, struct td_link *link, const stru
         m->received > link->tree_sent)
         return;
     link->tree_acknowledged = m->received;
+    link->age = 0;
+    if (link->owed)
+        td_core_queue(core, &link->task);
     forget_tree(core, link, m->received);
 }
 
@@ -112,7 +126,8 @@ void td_session_speak(struct td_core *core, struct td_link *link)
     }
     struct td_message m = {.kind = TD_MESSAGE_RESUME,
                            .u.resume = {.packets_received = link->lane->received,
-                                        .reply_requested = link->reply_wanted}};
+                                        .reply_requested = link->reply_wanted,
+                                        .uptime_ns = core->now - core->started_at}};
     link->resume_due = link->reply_wanted = false;
     td_core_send(core, link->node, &m);
 }
@@ -161,7 +176,9 @@ void td_session_timers(struct td_core *core)
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
             struct td_link *link = &core->link[n];
             if (core->now >= link->expires_at && td_core_room(core)) {
-                lose(core, link, link->up ? "its link did not resume in time" : td_link_why(link));
+                lose(core, link,
+                     link->up && !link->relayed ? "its link did not resume in time"
+                                                : td_link_why(link));
                 if (link->up)
                     td_session_ask(core, link);
             }
@@ -183,6 +200,7 @@ static void go_on(struct td_core *core, struct td_link *link)
     if (link->tree_sent > link->tree_acknowledged) {
         struct td_action *a = td_core_act(core, TD_ACTION_REPEAT_TREE);
         a->u.kept.node = link->node;
+        a->u.kept.via = core->fabric->next_hop(core, link->node);
         a->u.kept.number = link->tree_acknowledged + 1;
     }
     lane->retransmit = lane->acknowledged < lane->sent ? lane->acknowledged + 1 : 0;
@@ -198,6 +216,15 @@ static bool untouched(const struct td_link *link)
            link->tree_acknowledged == 0;
 }
 
+/* was_for_predecessor returns true if messages of a relayed link were sent before the daemon that
+ * sends this RESUME was started, by more than a RESUME takes to arrive. */
+static bool was_for_predecessor(const struct td_core *core, const struct td_link *link,
+                                const struct td_message *m)
+{
+    return link->relayed && link->tree_sent > 0 &&
+           core->now - link->first_sent_at > m->u.resume.uptime_ns + RESUME_NS;
+}
+
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
     struct td_lane *lane = link->lane;
@@ -210,7 +237,8 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     }
     bool known = m->session == link->session_in;
     if (!known) {
-        if (link->session_in && !untouched(link))
+        bool unanswered = link->relayed && link->tree_sent > 0; /* by the daemon of that session */
+        if (link->session_in ? unanswered || !untouched(link) : was_for_predecessor(core, link, m))
             lose(core, link, "its daemon has given the link up");
         link->session_in = m->session;
         lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
@@ -237,7 +265,8 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
 /* adopts: the first frame of a daemon that has come up before we know that it has. */
 static bool adopts(struct td_core *core, struct td_link *link, uint32_t session, uint64_t number)
 {
-    if (link->session_in || link->incarnation || !never_lost(core, link) || number != 1)
+    if (link->session_in || (!link->relayed && link->incarnation) || !never_lost(core, link) ||
+        number != 1)
         return false;
     link->session_in = session;
     return true;
@@ -249,6 +278,11 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
     link->heard_at = core->now;
     if (m->kind == TD_MESSAGE_RESUME) {
         take_resume(core, link, m);
+        return false;
+    }
+    bool outdated = m->counts_session && m->counts_session != link->session;
+    if (link->relayed && outdated && (m->number == 0 || link->session_in == 0)) {
+        td_session_ask(core, link); /* it is for a session, or an incarnation, that has ended */
         return false;
     }
     if (m->number && m->session != link->session_in && !adopts(core, link, m->session, m->number)) {
@@ -265,6 +299,8 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
         return false;
     }
     link->tree_received++;
+    if (link->relayed)
+        core->fabric->expect_acknowledgement(core);
     if (link->tree_received - link->tree_received_told >= TREE_UNTOLD_MAX)
         td_core_queue(core, &link->task);
     return true;
@@ -283,6 +319,52 @@ bool td_session_is_next(struct td_core *core, struct td_link *link, const struct
     if (p->link_sequence > link->lane->received + 1)
         td_session_ask(core, link);
     return p->link_sequence == link->lane->received + 1;
+}
+
+/* ---- relayed links ---- */
+
+void td_session_give_up(struct td_core *core, struct td_link *link, const char *text)
+{
+    snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text);
+    link->violated = true;
+    link->up = link->open = false;
+    expire_at(core, link, core->now);
+}
+
+void td_session_unreachable(struct td_core *core, struct td_link *link, const char *text)
+{
+    snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text);
+    link->up = link->open = false;
+    lose(core, link, link->text);
+    td_health_changed(core, UINT32_MAX);
+}
+
+void td_session_reachable(struct td_core *core, struct td_link *link)
+{
+    link->up = true;
+    link->dead = link->open = link->asked = link->violated = false;
+    link->expires_at = TD_TIME_NEVER;
+    link->heard_at = core->now;
+    link->text[0] = '\0';
+    td_session_ask(core, link);
+    td_core_notices.node_back(core, link->node);
+}
+
+void td_session_check(struct td_core *core, struct td_link *link)
+{
+    if (!link->relayed || !link->up || (link->session_in == 0 && link->tree_sent == 0))
+        return;
+    if (link->session_in == 0)
+        lose(core, link, "its daemon was restarted");
+    td_session_ask(core, link);
+}
+
+void td_session_probe(struct td_core *core, struct td_link *link)
+{
+    struct td_message m = {
+        .kind = TD_MESSAGE_RESUME,
+        .u.resume = {.reply_requested = true, .uptime_ns = core->now - core->started_at}};
+    td_core_send(core, link->node, &m);
 }
 
 /* ---- up and down ---- */

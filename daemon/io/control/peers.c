@@ -119,8 +119,8 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
            (bind_router(peers, why, why_bytes) && listen_for_channels(peers, why, why_bytes));
 }
 
-/* start_neighbours: on the routed fabric packets go to neighbours alone, and only over links that
- * are up: nothing else would open them. */
+/* start_neighbours connects to the torus neighbours, which on the routed fabric are the only nodes
+ * that this daemon has connections to. */
 static void start_neighbours(struct td_peers *peers)
 {
     const struct td_topology *t = &peers->loop->config->topology;
@@ -138,14 +138,16 @@ static void start_neighbours(struct td_peers *peers)
 void td_peers_start(struct td_peers *peers)
 {
     uint32_t me = peers->loop->config->node;
+    if (peers->loop->config->settings.tuning.fabric == TD_FABRIC_ROUTED) {
+        start_neighbours(peers);
+        return;
+    }
     peers->peer[0].steady = true; /* processes that want to join wait for it without a word */
     for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
         if (td_topology_tree(me, n)) {
             peers->peer[n].steady = true;
             td_peer_want(&peers->peer[n]);
         }
-    if (peers->loop->config->settings.tuning.fabric == TD_FABRIC_ROUTED)
-        start_neighbours(peers);
 }
 
 void td_peers_settle(struct td_peers *peers)

@@ -24,9 +24,12 @@ void td_peers_start(struct td_peers *peers);
 void td_peers_close(struct td_peers *peers);
 void td_peers_free(struct td_peers *peers);
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
+/* td_peers_forward_tree sends a received message on to a neighbour, or drops it when the connection
+ * is down or its queue is full. */
+void td_peers_forward_tree(struct td_peers *peers, const struct td_action *action);
 /* td_peers_repeat_tree sends what is kept again, from that number on; td_peers_forget_tree keeps
  * what is up to it no longer. */
-void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint64_t number);
+void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, uint64_t number);
 void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number);
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);
 void td_peers_forward_packet(struct td_peers *peers, const struct td_action *action);

@@ -28,11 +28,12 @@ static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
         td_peer_end(p, "it does not take our messages", RETRY_MS);
 }
 
-void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint64_t number)
+void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, uint64_t number)
 {
-    struct td_peer *p = &peers->peer[node];
-    const struct td_retransmit_message *m = td_retransmit_from(&p->unacknowledged, number);
-    for (; m && p->up; m = m->next) {
+    const struct td_retransmit_message *m =
+        td_retransmit_from(&peers->peer[node].unacknowledged, number);
+    struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
+    for (; m && p && p->up; m = m->next) {
         uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
         memcpy(bytes + SESSION_BYTES, m->bytes, m->size);
         send_frame(p, bytes, m->size);
@@ -44,9 +45,23 @@ void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number
     td_retransmit_acknowledge(&peers->peer[node].unacknowledged, number);
 }
 
+void td_peers_forward_tree(struct td_peers *peers, const struct td_action *a)
+{
+    struct td_peer *p = &peers->peer[a->u.relay.node];
+    uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
+    size_t size = td_wire_encode_message(a->u.relay.message, bytes + SESSION_BYTES,
+                                         sizeof bytes - SESSION_BYTES);
+    if (size == 0 || !p->up)
+        return;
+    put_u64(bytes, p->session);
+    (void)zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
+}
+
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
 {
-    struct td_peer *p = &peers->peer[a->u.tree.node];
+    struct td_retransmit *unacknowledged = &peers->peer[a->u.tree.node].unacknowledged;
+    uint32_t via = a->u.tree.via;
+    struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
     struct td_message m = a->u.tree.message;
     uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
     int64_t ride = td_slice_bytes(&a->u.tree.payload);
@@ -61,14 +76,17 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     }
     size_t size = td_wire_encode_message(&m, bytes + SESSION_BYTES, sizeof bytes - SESSION_BYTES);
     if (size == 0) {
-        td_log(TD_LOG_ERROR, "a tree message to node %u is too large and was dropped", p->node);
+        td_log(TD_LOG_ERROR, "a tree message to node %u is too large and was dropped",
+               a->u.tree.node);
         return;
     }
     if (m.number &&
-        !td_retransmit_keep(&p->unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
-        td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", p->node);
+        !td_retransmit_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
+        td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", a->u.tree.node);
         abort(); /* as with a lost event: a restart is better than a lost message */
     }
+    if (!p)
+        return; /* no route is left */
     td_peer_want(p);
     if (!p->up)
         td_peer_hurry(p);
