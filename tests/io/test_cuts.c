@@ -4,6 +4,7 @@
  * holds meanwhile, and how long links take. The ranks live in this process.
  *
  * test_cuts METHOD SHAPE: every link is cut, under that method of all-to-all.
+ * test_cuts connections: which connections the daemons of a torus have.
  * test_cuts deaths: daemons die, or are late.
  * test_cuts memory METHOD: what daemons hold.
  * test_cuts times: links with a rate and a latency. */
@@ -452,6 +453,71 @@ static void packets_are_not_there_before_rate_and_latency_allow(void **state)
     stop();
 }
 
+/* ---- connections ---- */
+
+/* connections counts the established connections to one of a daemon's Unix sockets, as the kernel
+ * lists them. */
+static unsigned connections(uint32_t node, const char *suffix)
+{
+    char path[128], line[256];
+    unsigned count = 0;
+    snprintf(path, sizeof path, " %s/p%u%s\n", folder, node, suffix);
+    FILE *f = fopen("/proc/net/unix", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        unsigned state = 0;
+        size_t length = strlen(line), end = strlen(path);
+        bool named = length > end && strcmp(line + length - end, path) == 0;
+        if (named && sscanf(line, "%*s %*s %*s %*s %*s %u", &state) == 1)
+            count += state == 3; /* SS_CONNECTED; 1 is the listener */
+    }
+    fclose(f);
+    return count;
+}
+
+/* Whatever the traffic, a daemon of a torus has its four neighbours' connections for messages and
+ * for packets, and no others. */
+static void daemons_connect_to_torus_neighbours_only(void **state)
+{
+    static const char *const methods[] = {"random", "phased", "pairwise", "two-phase"};
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        char more[200];
+        struct job j;
+        uint32_t node[NODES_MAX];
+        torus_group *half[NODES_MAX], *left[NODES_MAX];
+        torus_request *r[NODES_MAX];
+        columns = 4;
+        snprintf(more, sizeof more, "[torus]\nfabric = routed\nalltoall = %s\n", methods[i]);
+        start(16, more);
+        for (uint32_t n = 0; n < nodes; n++)
+            node[n] = n;
+        job_join(&j, "job", node, nodes);
+        job_alloc(&j, 4096);
+        round_begin(&j);
+        round_end(&j);
+        for (uint32_t n = 0; n < nodes; n++)
+            assert_int_equal(torus_isplit(j.g[n], (int32_t)(n % 3), (int32_t)n, &half[n], &r[n]),
+                             TORUS_OK);
+        for (uint32_t n = 0; n < nodes; n++)
+            assert_int_equal(torus_wait(r[n], 20 * (int64_t)SECOND), TORUS_OK);
+        barrier_all(half, nodes);
+        torus_close(j.c[nodes - 1]);
+        for (uint32_t n = 0; n + 1 < nodes; n++)
+            assert_int_equal(torus_ishrink(j.g[n], &left[n], &r[n]), TORUS_OK);
+        for (uint32_t n = 0; n + 1 < nodes; n++)
+            assert_int_equal(torus_wait(r[n], 20 * (int64_t)SECOND), TORUS_OK);
+        barrier_all(left, nodes - 1);
+        for (uint32_t n = 0; n < nodes; n++) {
+            assert_int_equal(connections(n, ""), 4);
+            assert_int_equal(connections(n, ".bulk"), 4);
+        }
+        close_all(j.c, nodes - 1);
+        stop();
+        clean_up(NULL);
+    }
+}
+
 static int tear_down(void **state)
 {
     clean_up(state);
@@ -481,6 +547,11 @@ int main(int argc, char **argv)
         method = argv[2];
         return cmocka_run_group_tests(memory, NULL, NULL);
     }
+    const struct CMUnitTest neighbours[] = {
+        cmocka_unit_test_teardown(daemons_connect_to_torus_neighbours_only, clean_up),
+    };
+    if (argc > 1 && strcmp(argv[1], "connections") == 0)
+        return cmocka_run_group_tests(neighbours, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "deaths") == 0)
         return cmocka_run_group_tests(deaths, NULL, NULL);
     if (argc > 1)

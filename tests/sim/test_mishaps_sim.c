@@ -234,7 +234,7 @@ static void a_node_without_records_loses_nothing(void **unused)
         drain(&full_leaf);
         job_call(&misses, 1, &barrier, 0, false);
         job_settle(&misses);
-        job_expect(&misses, 1, TD_ERR_TIMEOUT, "no room");
+        job_expect(&misses, 1, TD_ERR_TIMEOUT, "no memory to record");
 
         struct job *all[] = {&full, &full_leaf, &arrives, &appeals, &misses};
         for (int k = 0; k < 5; k++) {
