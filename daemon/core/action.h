@@ -9,15 +9,15 @@
 #include "model/program.h"
 
 enum td_action_kind {
-    TD_ACTION_SEND_TREE,   /* send a tree message to a node, or connect when the link is down. One
-                              with a number is kept, as encoded, until FORGET_TREE */
+    TD_ACTION_SEND_TREE,    /* send a tree message to a node, or connect when the link is down. One
+                               with a number is kept, as encoded, until FORGET_TREE */
     TD_ACTION_FORWARD_TREE, /* send a received tree message on to a neighbour, or drop it when the
                                connection is down or full: its sender retransmits it */
-    TD_ACTION_REPEAT_TREE, /* send kept messages again, in order */
-    TD_ACTION_FORGET_TREE, /* drop kept messages: they are acknowledged, or their session has ended
-                            */
-    TD_ACTION_SEND_PACKET, /* send a bulk packet to a node; then SENT, with its handle. It may come
-                              again with the same handle, even before SENT: one SENT for each */
+    TD_ACTION_REPEAT_TREE,  /* send kept messages again, in order */
+    TD_ACTION_FORGET_TREE,  /* drop kept messages: they are acknowledged, or their session has ended
+                             */
+    TD_ACTION_SEND_PACKET,  /* send a bulk packet to a node; then SENT, with its handle. It may come
+                               again with the same handle, even before SENT: one SENT for each */
     TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows. It may come
                                  again: the buffer stays until RELEASE_BUFFER */
     TD_ACTION_REPLY,          /* to a client */
@@ -46,7 +46,7 @@ struct td_action {
             uint64_t number; /* REPEAT_TREE: from this one on; FORGET_TREE: up to it */
         } kept;
         struct {
-            uint32_t node; /* a neighbour */
+            uint32_t node;              /* a neighbour */
             struct td_message *message; /* of the event under way; dropped if it cannot be sent */
         } relay;
         struct {

@@ -85,7 +85,7 @@ struct td_core {
     uint32_t tree_neighbours;
     uint16_t tree_neighbour[TD_TREE_CHILDREN_MAX + 1]; /* parent and children in the node tree */
     uint32_t beaten;         /* nodes that a tick under way has come past */
-    td_time started_at; /* the first step */
+    td_time started_at;      /* the first step */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
     struct td_client *client[TD_CLIENT_BUCKETS];

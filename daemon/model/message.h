@@ -517,8 +517,8 @@ struct td_message_neighbour_back {
 struct td_relay {
     bool is_relayed; /* false: the message uses one connection, and the other fields are 0 */
     uint8_t avoids;
-    uint16_t origin, destination; /* nodes */
-    uint16_t hops;                /* so far */
+    uint16_t origin, destination;       /* nodes */
+    uint16_t hops;                      /* so far */
     uint16_t avoid[TD_RELAY_AVOID_MAX]; /* [avoids] lost nodes that the message goes round */
 };
 

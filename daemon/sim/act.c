@@ -77,8 +77,8 @@ static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, const ui
     e->size = (uint32_t)size;
 }
 
-/* head_is_enough returns true for kinds of which a modelled link carries the structure's first bytes
- * alone. */
+/* head_is_enough returns true for kinds of which a modelled link carries the structure's first
+ * bytes alone. */
 static bool head_is_enough(const struct td_sim *sim, enum td_message_kind kind)
 {
     return sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC);
@@ -96,8 +96,8 @@ static void send_tree(struct td_sim *sim, uint32_t node, const struct td_action 
 {
     enum td_message_kind kind = a->u.tree.message.kind;
     uint32_t to = a->u.tree.node, via = a->u.tree.via;
-    if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && to > node && !a->u.tree.message.relay.is_relayed &&
-        !sim->node[node].end)
+    if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && to > node &&
+        !a->u.tree.message.relay.is_relayed && !sim->node[node].end)
         return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
     if (head_is_enough(sim, kind) && !a->u.tree.held) {
         send_head(sim, node, via, &a->u.tree.message);

@@ -762,7 +762,8 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
                              .group = m->group,
                              .sequence = m->sequence};
     if (!get_relay(m->relay, &t->relay))
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "a tree message with a malformed relay");
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
+                              "a tree message with a malformed relay");
     if (!get_body(m, memory, t))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
                               "tree message of kind %d is beyond its limits",

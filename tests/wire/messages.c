@@ -265,6 +265,19 @@ void fill_field(struct td_message *m, const struct field *f, enum amount amount,
     }
 }
 
+/* some_relay fills in the way of a relayed message. */
+static struct td_relay some_relay(enum amount amount)
+{
+    struct td_relay r = {.is_relayed = true,
+                         .avoids = (uint8_t)(number(amount) % (TD_RELAY_AVOID_MAX + 1)),
+                         .origin = (uint16_t)(number(amount) % TD_NODES_MAX),
+                         .destination = (uint16_t)(number(amount) % TD_NODES_MAX),
+                         .hops = (uint16_t)number(amount)};
+    for (unsigned i = 0; i < r.avoids; i++)
+        r.avoid[i] = (uint16_t)(number(amount) % TD_NODES_MAX);
+    return r;
+}
+
 struct td_message some_fields(const struct kind *kind, enum amount amount)
 {
     struct td_message m = {.kind = kind->kind,
@@ -275,6 +288,8 @@ struct td_message some_fields(const struct kind *kind, enum amount amount)
                            .received = number(amount),
                            .instance = number(amount),
                            .sequence = number(amount)};
+    if (number(amount) % 2)
+        m.relay = some_relay(amount);
     pool_turn = !pool_turn;
     pool_used = 0;
     for (unsigned i = 0; i < kind->fields; i++)
@@ -360,6 +375,12 @@ static void same_field(const struct td_message *m, const struct td_message *n,
 void same_message(const struct td_message *a, const struct td_message *b)
 {
     const struct kind *kind = kind_of(a);
+    assert_int_equal(a->relay.is_relayed, b->relay.is_relayed);
+    assert_int_equal(a->relay.origin, b->relay.origin);
+    assert_int_equal(a->relay.destination, b->relay.destination);
+    assert_int_equal(a->relay.hops, b->relay.hops);
+    assert_int_equal(a->relay.avoids, b->relay.avoids);
+    assert_memory_equal(a->relay.avoid, b->relay.avoid, sizeof a->relay.avoid);
     assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->session, b->session);
     assert_int_equal(a->counts_session, b->counts_session);

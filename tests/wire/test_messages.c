@@ -18,7 +18,7 @@
 enum {
     ROUNDS = 200,
     FLIPPED = 4, /* messages of each kind of which every bit is flipped */
-    ENVELOPE_FIELDS = 7,
+    ENVELOPE_FIELDS = 8,
     FIELD_OF_KIND = 16, /* a kind's field in proto/peer.proto, less the kind */
     LENGTH_DELIMITED = 2,
 };
@@ -270,6 +270,7 @@ static void second_of_two_bodies_counts(void **unused)
         for (unsigned second = 0; second < kinds_count; second++) {
             static uint8_t two[2 * TD_TREE_MESSAGE_MAX];
             struct td_message back, a = some_fields(&kinds[first], AMOUNT_SMALL);
+            a.relay = (struct td_relay){0}; /* else it stays where the second has none */
             size_t size = encode(&a);
             memcpy(two, bytes, size);
             struct td_message b = some_fields(&kinds[second], AMOUNT_SMALL);

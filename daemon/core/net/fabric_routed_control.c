@@ -51,7 +51,8 @@ static bool route_all(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;
     struct td_routed *routed = core->routed;
-    uint32_t own[TD_DIMENSIONS_MAX], at[TD_DIMENSIONS_MAX] = {0}, offset[TD_DIMENSIONS_MAX];
+    uint32_t own[TD_DIMENSIONS_MAX] = {0}, at[TD_DIMENSIONS_MAX] = {0},
+             offset[TD_DIMENSIONS_MAX] = {0};
     uint32_t total = 0;
     for (uint32_t d = 0; d < t->dimensions; d++) {
         offset[d] = total;

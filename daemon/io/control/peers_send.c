@@ -80,8 +80,7 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
                a->u.tree.node);
         return;
     }
-    if (m.number &&
-        !td_retransmit_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
+    if (m.number && !td_retransmit_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
         td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", a->u.tree.node);
         abort(); /* as with a lost event: a restart is better than a lost message */
     }
