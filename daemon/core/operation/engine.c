@@ -244,7 +244,12 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     }
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_UNPACK, o);
     if (!flight) {
-        td_link_drop(core, node, "too many packets at a time for this daemon");
+        /* this node's own limit: the link and its other operations go on */
+        td_operation_fail(core, o, TD_ERR_NO_MEMORY,
+                          td_core_format(core,
+                                         "node %u has all of its %d in-flight records in use and "
+                                         "cannot take a packet",
+                                         core->node, TD_INFLIGHTS_MAX));
         return false;
     }
     flight->family = packet->family;
