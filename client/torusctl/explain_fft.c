@@ -270,7 +270,7 @@ static bool in_order(const struct td_layout *l)
     uint32_t last = 0;
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->grid_order[i];
-        if (l->axis[d].parts > 1 && d < last)
+        if (d < last && l->axis[d].parts > 1)
             return false;
         last = l->axis[d].parts > 1 ? d : last;
     }
