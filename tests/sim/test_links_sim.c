@@ -37,6 +37,14 @@ static void few_credits(struct td_sim_options *o)
     o->request_ns_max = 5000;
 }
 
+static uint32_t relay_loss; /* forwarded control messages that are lost, of 1,000 */
+
+static void few_credits_and_losses(struct td_sim_options *o)
+{
+    few_credits(o);
+    o->relay_loss_permille = relay_loss;
+}
+
 static int32_t element(uint32_t from, uint32_t to, uint32_t i)
 {
     return (int32_t)(from * 1000003u + to * 5003u + i);
@@ -45,7 +53,7 @@ static int32_t element(uint32_t from, uint32_t to, uint32_t i)
 static struct td_sim *begin(struct job *job, const char *shape, uint64_t seed)
 {
     uint32_t nodes[JOB_RANKS_MAX];
-    struct td_sim *sim = job_world(shape, seed, few_credits);
+    struct td_sim *sim = job_world(shape, seed, few_credits_and_losses);
     uint32_t size = td_sim_nodes(sim);
     job_spread(sim, size, nodes);
     job_form(job, sim, "job", nodes, size, (uint64_t)size * COUNT * 4);
@@ -101,6 +109,34 @@ static bool are_neighbours(const char *shape, uint32_t a, uint32_t b)
     const char *why = NULL;
     CHECK(td_topology_parse(&t, shape, &position, &why) == TD_OK);
     return td_topology_distance(&t, a, b) == 1;
+}
+
+/* Nodes on a route keep nothing, so any control message that they forward may be lost. Its two ends
+ * notice that, and no call or group knows of it. A retransmission takes 0.4 s, and progress_timeout
+ * is 1 s here: with 300 of 1,000 lost on each hop, calls do time out. */
+static void lost_control_messages_are_retransmitted(void **unused)
+{
+    static const char *const tori[] = {"4x4", "3x3x3", "8", "4mx3m"};
+    static const uint32_t losses[] = {10, 50, 100};
+    (void)unused;
+    fabric = TD_FABRIC_ROUTED;
+    method = TD_ALLTOALL_RANDOM;
+    for (unsigned i = 0; i < sizeof tori / sizeof tori[0]; i++)
+        for (unsigned k = 0; k < sizeof losses / sizeof losses[0]; k++) {
+            struct job job;
+            relay_loss = losses[k];
+            job_case("test_links_sim # %s, %u permille lost", tori[i], relay_loss);
+            struct td_sim *sim = begin(&job, tori[i], i + 1);
+            for (int round = 0; round < 3; round++) {
+                call(&job);
+                finish(&job);
+            }
+            for (uint32_t r = 0; r < job.size; r++)
+                td_sim_close(sim, job.rank[r].client);
+            td_sim_run(sim, 10 * SECOND); /* what ends the job may be lost several times */
+            job_world_end(sim);
+        }
+    relay_loss = 0;
 }
 
 static void cut_each_in_turn(const char *shape, uint64_t seed)
@@ -267,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_link_is_cut_in_turn_and_nothing_is_lost),
+        cmocka_unit_test(lost_control_messages_are_retransmitted),
         cmocka_unit_test(direct_links_resume_too),
         cmocka_unit_test(many_cuts_lose_nothing),
         cmocka_unit_test(a_dead_node_is_named_or_not_needed),

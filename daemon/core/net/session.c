@@ -154,6 +154,8 @@ static void renew(struct td_core *core, struct td_link *link)
     lane->retransmit = lane->sent = lane->acknowledged = lane->freed_there = 0;
     lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
     link->tree_sent = link->tree_acknowledged = 0;
+    if (link->owed) /* nothing is unacknowledged now */
+        td_core_queue(core, &link->task);
     link->tree_received = link->tree_received_told = 0;
     link->expires_at = TD_TIME_NEVER;
 }
