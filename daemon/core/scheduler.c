@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/net/link.h"
-#include "core/net/session.h"
 #include "base/hash.h"
 #include "core_internal.h"
 
@@ -93,20 +91,6 @@ const char *td_core_node_name(struct td_core *core, uint32_t node)
         length +=
             snprintf(place + length, sizeof place - (size_t)length, "%s%u", d ? "," : "", c[d]);
     return td_core_format(core, "node %u (%s)", node, place);
-}
-
-void td_core_send(struct td_core *core, uint32_t node, const struct td_message *m)
-{
-    if (node == core->node) {
-        td_core_notices.message(core, node, m);
-        return;
-    }
-    struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_TREE);
-    a->u.tree.node = node;
-    a->u.tree.message = *m;
-    memset(&a->u.tree.payload, 0, offsetof(struct td_slice, level));
-    memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
-    td_session_seal(core, a);
 }
 
 struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,

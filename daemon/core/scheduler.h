@@ -27,9 +27,6 @@ void td_core_alarm(struct td_core *core, td_time at);
 uint64_t td_core_random(struct td_core *core);
 /* td_core_after returns now + ns, TD_TIME_NEVER for a negative ns. */
 td_time td_core_after(const struct td_core *core, int64_t ns);
-/* td_core_send sends a tree message to a node. A message to this node is handled before it returns.
- */
-void td_core_send(struct td_core *core, uint32_t node, const struct td_message *message);
 /* td_core_node_name returns e.g. "node 3 (1,0)", valid until the next step. */
 const char *td_core_node_name(struct td_core *core, uint32_t node);
 

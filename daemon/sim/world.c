@@ -84,11 +84,6 @@ uint64_t td_sim_landings(const struct td_sim *sim)
     return sim->landings;
 }
 
-void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_usage *counts)
-{
-    td_core_usage(sim->node[node].core, counts);
-}
-
 /* ---- life ---- */
 
 static int by_address(const void *a, const void *b)

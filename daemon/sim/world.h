@@ -112,7 +112,6 @@ void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
 
 /* ---- checks ---- */
 
-void td_sim_counts(const struct td_sim *sim, uint32_t node, struct td_usage *counts);
 /* td_sim_drops returns the number of links that a core dropped. */
 uint64_t td_sim_drops(const struct td_sim *sim);
 /* td_sim_landings returns the number of packets of which some bytes were stored at their

@@ -12,6 +12,7 @@
 #include "registry.h"
 #include "shrink.h"
 #include "core/net/fabric.h"
+#include "core/net/session.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -401,7 +402,7 @@ void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
                             const struct td_message *m)
 {
     if (c->has_parent)
-        td_core_send(core, c->parent, m);
+        td_session_send(core, c->parent, m);
     else if (m->kind == TD_MESSAGE_RANK_GONE)
         td_communicator_rank_lost(core, c, m->u.rank_gone.rank, m->u.rank_gone.error,
                                   m->u.rank_gone.text);
@@ -427,10 +428,10 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
         (void)release_plan(core, c, plan, local);
     }
     if (c->index == 0)
-        td_core_send(core, 0,
-                     &(struct td_message){.kind = TD_MESSAGE_RANK_LEFT,
-                                          .instance = c->instance,
-                                          .u.rank_left.rank = seat->rank});
+        td_session_send(core, 0,
+                        &(struct td_message){.kind = TD_MESSAGE_RANK_LEFT,
+                                             .instance = c->instance,
+                                             .u.rank_left.rank = seat->rank});
     if (died)
         td_shrink_seat_gone(c, local);
     td_shrink_rank_lost(core, c, seat->rank);
@@ -497,7 +498,7 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
         c->members_sent =
             td_members_fill(core, c->rank_node, c->rank_token, c->members_sent, &m.u.members);
         for (uint32_t i = 0; i < count; i++)
-            td_core_send(core, to[i], &m);
+            td_session_send(core, to[i], &m);
         if (m.u.members.is_last_piece)
             break;
     }
@@ -563,16 +564,16 @@ static bool advance(struct td_core *core, struct td_task *task)
         if (!td_core_room(core))
             return false;
         if (c->notified != c->slot && c->group.node[c->notified] != c->lost)
-            td_core_send(core, c->group.node[c->notified], &m);
+            td_session_send(core, c->group.node[c->notified], &m);
     }
     if (!td_core_room(core))
         return false;
     for (uint32_t i = 0; c->notice_down && i < c->children; i++)
         if (c->child[i] != c->notice_from || !node)
-            td_core_send(core, c->child[i], &m);
+            td_session_send(core, c->child[i], &m);
     c->notice_down = false;
     if (c->notice_up && c->has_parent && c->parent != c->notice_from)
-        td_core_send(core, c->parent, &m);
+        td_session_send(core, c->parent, &m);
     c->notice_up = false;
     if (!has_seats(c) && !has_operations(c) && td_communicator_broken(c) && !td_shrink_keeps(c))
         destroy(core, c);

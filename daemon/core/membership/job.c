@@ -7,13 +7,14 @@
 
 #include "core/net/link.h"
 #include "registry.h"
+#include "core/net/session.h"
 
 enum { GRACE_NS = 2000000000 };
 
 static void send_unjoin(struct td_core *core, const struct td_join *j)
 {
     struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = j->token};
-    td_core_send(core, 0, &m);
+    td_session_send(core, 0, &m);
 }
 
 /* ask sends the JOIN. On node 0 the answer comes at once, and may free the join. */
@@ -31,7 +32,7 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
     td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
     td_core_alarm(core, j->again_at);
-    td_core_send(core, 0, &m);
+    td_session_send(core, 0, &m);
 }
 
 static void drop_join(struct td_core *core, struct td_join *j)

@@ -6,6 +6,7 @@
 
 #include "core/net/link.h"
 #include "members.h"
+#include "core/net/session.h"
 
 static void free_job(struct td_core *core, struct td_job *job)
 {
@@ -30,7 +31,7 @@ static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err e
 {
     struct td_message m = {.kind = TD_MESSAGE_REFUSE,
                            .u.refuse = {.token = token, .error = error, .text = text}};
-    td_core_send(core, node, &m);
+    td_session_send(core, node, &m);
 }
 
 /* ---- forming ---- */
@@ -83,7 +84,7 @@ static bool advance(struct td_core *core, struct td_task *task)
             job->rank_token = NULL;
             td_job_transition(job, TD_JOB_MEMBERS_SENT);
         }
-        td_core_send(core, job->first_node, &m);
+        td_session_send(core, job->first_node, &m);
     }
     if (job->gone == job->size)
         free_job(core, job);
@@ -355,10 +356,4 @@ void td_registry_timers(struct td_core *core)
             return;
         }
     }
-}
-
-void td_registry_fini(struct td_core *core)
-{
-    while (core->jobs)
-        free_job(core, core->jobs);
 }

@@ -40,6 +40,5 @@ void td_registry_node_lost(struct td_core *core, uint32_t node);
 void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node);
 /* td_registry_timers refuses the joins of jobs that did not form in time. */
 void td_registry_timers(struct td_core *core);
-void td_registry_fini(struct td_core *core);
 
 #endif

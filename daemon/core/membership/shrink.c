@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "shrink_coordinator.h"
 #include "subgroup.h"
+#include "core/net/session.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -264,7 +265,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
             .shrink = s->number, .round = s->accepted_round};
         if (!put_ending(core, s, &s->accepted, &m.u.shrink_accepted_before.outcome))
             return; /* a vote without it is not sent */
-        td_core_send(core, node, &m);
+        td_session_send(core, node, &m);
     }
     start_message(s, TD_MESSAGE_SHRINK_VOTE, &m);
     m.u.shrink_vote =
@@ -276,7 +277,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
         return;
     if (td_shrink_waits_here(s, waits) > 0)
         m.u.shrink_vote.missing = (struct td_bitmap){waits, bytes};
-    td_core_send(core, node, &m);
+    td_session_send(core, node, &m);
 }
 
 void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver)
@@ -288,7 +289,7 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
                                                     .is_last_call = s->asked_again,
                                                     .gave_up_receiver = gave_up_receiver};
     if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
-        td_core_send(core, node, &m);
+        td_session_send(core, node, &m);
 }
 
 void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
@@ -298,7 +299,7 @@ void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
     m.u.shrink_propose =
         (struct td_message_shrink_propose){.shrink = s->number, .view = view_hash(s->communicator)};
     if (put_ending(core, s, &s->accepted, &m.u.shrink_propose.outcome))
-        td_core_send(core, node, &m);
+        td_session_send(core, node, &m);
 }
 
 void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node)
@@ -308,7 +309,7 @@ void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t 
     m.u.shrink_decided =
         (struct td_message_shrink_decided){.shrink = s->number - 1, .made = s->decided.made};
     if (put_ending(core, s, &s->decided, &m.u.shrink_decided.outcome))
-        td_core_send(core, node, &m);
+        td_session_send(core, node, &m);
 }
 
 /* shrink_of returns the number of the shrink that a message is about. */
@@ -323,7 +324,7 @@ static void send_nobody(struct td_core *core, uint32_t node, const struct td_mes
                            .instance = to->instance,
                            .group = to->group,
                            .u.shrink_nobody.shrink = shrink_of(to)};
-    td_core_send(core, node, &m);
+    td_session_send(core, node, &m);
 }
 
 /* send_gone tells a node that all local ranks of a new group are gone. */
@@ -335,7 +336,7 @@ static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
                            .u.node_lost = {.node = core->node, .notify_all = true}};
     m.u.node_lost.text =
         td_core_format(core, "all ranks on %s are gone", td_core_node_name(core, core->node));
-    td_core_send(core, node, &m);
+    td_session_send(core, node, &m);
 }
 
 /* handle_unknown handles a message of a group that does not exist here: not yet, or not any more.
@@ -542,7 +543,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         start_message(s, TD_MESSAGE_SHRINK_ACCEPT, &m);
         m.u.shrink_accept = (struct td_message_shrink_accept){s->number, view_hash(c)};
         if (s->accept_due)
-            td_core_send(core, c->group.node[head], &m);
+            td_session_send(core, c->group.node[head], &m);
         s->vote_due = s->accept_due = false;
     }
     td_core_queue(core, &c->task); /* the group may have stayed for this shrink only */

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "shrink.h"
+#include "core/net/session.h"
 
 /* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
  * left the parent group is allowed: it may have made the new group before. */
@@ -180,7 +181,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         answer.kind = TD_MESSAGE_APPEAL;
         answer.u.appeal =
             (struct td_message_appeal){.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true};
-        td_core_send(core, from, &answer);
+        td_session_send(core, from, &answer);
         return;
     }
     bool announces = m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD;
@@ -195,10 +196,10 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         answer.u.rank_lost.text = td_core_format(
             core, over ? "all ranks on %s are gone" : "no rank on %s has made the group",
             td_core_node_name(core, core->node));
-        td_core_send(core, from, &answer);
+        td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;
         answer.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
-        td_core_send(core, from, &answer);
+        td_session_send(core, from, &answer);
     }
 }

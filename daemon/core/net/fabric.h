@@ -60,7 +60,6 @@ struct td_fabric_port {
 };
 
 struct td_fabric {
-    const char *name;
     bool routed;         /* groups use trees of torus neighbours (model/planes.h) */
     bool ordered;        /* the packets of one message arrive in the order of their offsets */
     bool queues_sends;   /* takes SEND steps ahead of TD_STEPS_AHEAD */

@@ -322,7 +322,6 @@ static void inspect(const struct td_core *core, unsigned direction, struct td_fa
 }
 
 const struct td_fabric td_fabric_direct = {
-    .name = "direct",
     .ordered = true,
     .counts_by_link = true,
     .init = init,

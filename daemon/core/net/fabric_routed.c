@@ -478,7 +478,6 @@ static void turn(struct td_core *core)
 }
 
 const struct td_fabric td_fabric_routed = {
-    .name = "routed",
     .routed = true,
     .queues_sends = true,
     .init = init,

@@ -250,7 +250,7 @@ static bool look_at(struct td_core *core, struct td_link *link)
 {
     if (link->tree_received > link->tree_received_told) {
         struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
-        td_core_send(core, link->node, &m);
+        td_session_send(core, link->node, &m);
     }
     if (link->tree_sent == link->tree_acknowledged)
         return false;
@@ -293,10 +293,10 @@ void td_routed_timers(struct td_core *core)
 
 static void send_delivered(struct td_core *core, uint32_t node, uint64_t instance, uint32_t ticket)
 {
-    td_core_send(core, node,
-                 &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
-                                      .instance = instance,
-                                      .u.delivered.ticket = ticket});
+    td_session_send(core, node,
+                    &(struct td_message){.kind = TD_MESSAGE_DELIVERED,
+                                         .instance = instance,
+                                         .u.delivered.ticket = ticket});
 }
 
 /* owe keeps a DELIVERED until the link's messages are acknowledged; false when there is no memory.

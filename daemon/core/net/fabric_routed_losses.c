@@ -112,7 +112,7 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
                 return false;
             td_bit_clear(port->announce_to, n);
             if (n != core->node && n != port->neighbour && !core->link[n].dead)
-                td_core_send(core, n, &m);
+                td_session_send(core, n, &m);
         }
     }
     return true;

@@ -36,7 +36,7 @@ static void beat(struct td_core *core, struct td_link *link)
         collect(core, link->node, bits);
         m.u.heartbeat.up = (struct td_bitmap){bits, bytes};
     }
-    td_core_send(core, link->node, &m);
+    td_session_send(core, link->node, &m);
 }
 
 void td_health_heard(struct td_core *core, uint32_t node, const struct td_message *m)

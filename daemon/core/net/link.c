@@ -60,7 +60,7 @@ void td_link_want(struct td_core *core, struct td_link *link)
         return;
     link->pending = true;
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
-    td_core_send(core, link->node, &m);
+    td_session_send(core, link->node, &m);
 }
 
 /* ---- packets on the link ---- */

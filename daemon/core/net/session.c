@@ -6,6 +6,7 @@
  *   - a RESUME that knows our session opens the way out: all that it has not received goes again;
  *   - a RESUME of a new session says that the far end has given the old ones up, so we do;
  *   - one that knows a session of ours that has been given up here is answered with the new one. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,20 @@ void td_session_seal(struct td_core *core, struct td_action *a)
     expire_at(core, link, core->now);
 }
 
+void td_session_send(struct td_core *core, uint32_t node, const struct td_message *m)
+{
+    if (node == core->node) {
+        td_core_notices.message(core, node, m);
+        return;
+    }
+    struct td_action *a = td_core_act_bare(core, TD_ACTION_SEND_TREE);
+    a->u.tree.node = node;
+    a->u.tree.message = *m;
+    memset(&a->u.tree.payload, 0, offsetof(struct td_slice, level));
+    memset(&a->u.tree.view, 0, sizeof a->u.tree.view);
+    td_session_seal(core, a);
+}
+
 static void forget_tree(struct td_core *core, struct td_link *link, uint64_t number)
 {
     struct td_action *a = td_core_act_bare(core, TD_ACTION_FORGET_TREE);
@@ -129,7 +144,7 @@ void td_session_speak(struct td_core *core, struct td_link *link)
                                         .reply_requested = link->reply_wanted,
                                         .uptime_ns = core->now - core->started_at}};
     link->resume_due = link->reply_wanted = false;
-    td_core_send(core, link->node, &m);
+    td_session_send(core, link->node, &m);
 }
 
 /* answer readies a RESUME. */
@@ -366,7 +381,7 @@ void td_session_probe(struct td_core *core, struct td_link *link)
     struct td_message m = {
         .kind = TD_MESSAGE_RESUME,
         .u.resume = {.reply_requested = true, .uptime_ns = core->now - core->started_at}};
-    td_core_send(core, link->node, &m);
+    td_session_send(core, link->node, &m);
 }
 
 /* ---- up and down ---- */

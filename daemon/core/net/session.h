@@ -26,6 +26,9 @@ void td_session_probe(struct td_core *core, struct td_link *link);
 void td_session_check(struct td_core *core, struct td_link *link);
 /* td_session_timers gives up links that have been down for too long. */
 void td_session_timers(struct td_core *core);
+/* td_session_send sends a tree message to a node. A message to this node is handled before it
+ * returns. */
+void td_session_send(struct td_core *core, uint32_t node, const struct td_message *message);
 /* td_session_seal gives a tree message that is being sent its place in the session. */
 void td_session_seal(struct td_core *core, struct td_action *action);
 /* td_session_message takes the session's part of a tree message. It returns false if the message is

@@ -5,6 +5,7 @@
 
 #include "core/net/inflight.h"
 #include "gate.h"
+#include "core/net/session.h"
 
 enum { RETRY_NS = 1000000 };
 
@@ -71,7 +72,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         struct td_message none;
         td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &none);
         none.u.announce_again = (struct td_message_announce_again){.is_surveyed = false};
-        td_core_send(core, from, &none);
+        td_session_send(core, from, &none);
         return;
     }
     held->ring = m->ring;
@@ -171,7 +172,7 @@ static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ri
                                           .hops = hop,
                                           .witness = o->least,
                                           .payload = {payload, bytes}};
-    td_core_send(core, neighbour(o, ring, sign), &m);
+    td_session_send(core, neighbour(o, ring, sign), &m);
     return true;
 }
 

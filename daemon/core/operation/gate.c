@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "flood.h"
+#include "core/net/session.h"
 
 enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
 
@@ -78,7 +79,7 @@ static void begin_again(struct td_core *core, struct td_operation *o,
     td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &m);
     m.u.announce_again = *why;
     for (uint32_t i = 0; i < o->communicator->children; i++)
-        td_core_send(core, o->communicator->child[i], &m);
+        td_session_send(core, o->communicator->child[i], &m);
     if (o->scratch_held)
         td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
     o->scratch_held = o->scratch_lacking = false;
@@ -155,7 +156,7 @@ static void send_waiting(struct td_core *core, struct td_operation *o, bool repl
     m.u.waiting.arrived = (struct td_bitmap){bits, bytes};
     m.u.waiting.reply_requested = reply_requested;
     for (uint32_t i = 0; i < o->communicator->children; i++)
-        td_core_send(core, o->communicator->child[i], &m);
+        td_session_send(core, o->communicator->child[i], &m);
 }
 
 static uint32_t count_bits(const uint8_t *bits, uint32_t size)
@@ -187,7 +188,7 @@ static void report(struct td_core *core, struct td_operation *o, bool asked)
     struct td_message m;
     td_operation_start_message(o, TD_MESSAGE_REPORT, &m);
     m.u.report.arrived = (struct td_bitmap){bits, bytes};
-    td_core_send(core, o->communicator->parent, &m);
+    td_session_send(core, o->communicator->parent, &m);
 }
 
 /* send_veto sends a veto for an operation that may have no record here. */
@@ -199,7 +200,7 @@ static void send_veto(struct td_core *core, struct td_communicator *c, uint64_t 
                            .sequence = sequence,
                            .u.appeal = {.error = TD_ERR_TIMEOUT, .text = "", .is_veto = true}};
     if (c->has_parent)
-        td_core_send(core, c->parent, &m);
+        td_session_send(core, c->parent, &m);
 }
 
 bool td_gate_veto(struct td_core *core, struct td_operation *o)
@@ -295,7 +296,7 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
     if (m->sequence < c->first_sequence || c->retired[place])
         return;
     if (m->kind == TD_MESSAGE_FLOOD || m->kind == TD_MESSAGE_ARRIVE) {
-        td_core_send(core, from, &told);
+        td_session_send(core, from, &told);
     } else if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
                td_communicator_may_flood(core, c)) {
         c->ended_unrecorded[place] =
@@ -306,7 +307,7 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
         told.kind = TD_MESSAGE_VERDICT;
         told.u.verdict = m->u.verdict;
         for (uint32_t i = 0; i < c->children; i++)
-            td_core_send(core, c->child[i], &told);
+            td_session_send(core, c->child[i], &told);
     }
 }
 

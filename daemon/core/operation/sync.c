@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync.h"
+#include "core/net/session.h"
 
 /* The state of a step: a bit for each round in which it was signalled, the number of rounds in
  * which it has signalled, and whether it has started. */
@@ -36,7 +37,7 @@ static void signal_next(struct td_core *core, struct td_operation *o, unsigned f
             .sequence = o->sequence,
             .u.sync = {.family = family, .round = signalled(*state), .step_index = index}};
         *state += (uint64_t)1 << SIGNALLED_SHIFT;
-        td_core_send(core, g->node[among->first + to * among->stride], &m);
+        td_session_send(core, g->node[among->first + to * among->stride], &m);
     }
     uint64_t all = ((uint64_t)1 << rounds) - 1;
     if (signalled(*state) == rounds && (*state & all) == all)
