@@ -179,7 +179,7 @@ static int finish(struct bench *b, int code)
     return code;
 }
 
-int ctl_bench(int argc, char **argv)
+static int run_bench(int argc, char **argv)
 {
     bool as_json = false;
     uint64_t bytes = 0;
@@ -240,3 +240,10 @@ int ctl_bench(int argc, char **argv)
     json_decref(all);
     return finish(&b, code);
 }
+
+const struct ctl_command ctl_command_bench = {
+    .name = "bench",
+    .arguments = "[--json] [--iterations N] [--alltoall BYTES]",
+    .what = "latency and bandwidth; run by every rank of a job",
+    .run = run_bench,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl: the subcommands and their common functions. ctl_NAME is the main function of subcommand
- * NAME, in NAME.c. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 no daemon. */
+/* torusctl: the form of a subcommand, and the functions that subcommands share. Exit codes: 0
+ * success, 1 failure, 2 wrong usage, 3 no daemon. */
 #ifndef TORUSCTL_H
 #define TORUSCTL_H
 
@@ -8,18 +8,18 @@
 
 enum { EXIT_WELL = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3 };
 
-int ctl_emulate(int argc, char **argv);
-int ctl_fft(int argc, char **argv);
-int ctl_redist(int argc, char **argv);
-int ctl_status(int argc, char **argv);
-int ctl_ops(int argc, char **argv);
-int ctl_queues(int argc, char **argv);
-int ctl_plans(int argc, char **argv);
-int ctl_explain(int argc, char **argv);
-int ctl_bench(int argc, char **argv);
-int ctl_compare(int argc, char **argv);
-int ctl_filter(int argc, char **argv);
-int ctl_picture(int argc, char **argv);
+/* struct ctl_command: a subcommand. Its file defines ctl_command_NAME; torusctl.c has the table. */
+struct ctl_command {
+    const char *name;
+    const char *arguments;             /* of the usage line */
+    const char *what;                  /* one line */
+    const char *options;               /* the help's lines about options; may be NULL */
+    int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit code */
+};
+extern const struct ctl_command ctl_command_status, ctl_command_ops, ctl_command_queues,
+    ctl_command_plans, ctl_command_emulate, ctl_command_explain, ctl_command_fft,
+    ctl_command_redist, ctl_command_bench, ctl_command_compare, ctl_command_filter,
+    ctl_command_picture;
 
 /* ctl_usage prints the help of a subcommand and returns the exit code. `wrong`: a usage error; then
  * it prints the usage to stderr, after that sentence. */

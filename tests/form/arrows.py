@@ -48,6 +48,10 @@ RULES = {
     "client/common": ["daemon/collectives"],
     "client/torusctl": ["client/libtorus", "client/common", "daemon/compute/fft",
                         "daemon/collectives", "daemon/wire"],
+    "client/torusctl/arrays": ["client/torusctl"],
+    "client/torusctl/emulate": ["client/torusctl"],
+    "client/torusctl/explain": ["client/torusctl/arrays"],
+    "client/torusctl/inspect": ["client/torusctl"],
     "client/torus-sim": ["client/common", "daemon/sim"],
     "client/examples": ["client/torus"],
 }

@@ -39,7 +39,7 @@ static void complain(const char *const names[2], const struct npy *a, const stru
     fputc('\n', stderr);
 }
 
-int ctl_compare(int argc, char **argv)
+static int run_compare(int argc, char **argv)
 {
     const char *names[2] = {NULL, NULL};
     bool fft = false;
@@ -87,3 +87,10 @@ int ctl_compare(int argc, char **argv)
     free(y);
     return error <= bound ? EXIT_WELL : EXIT_FAILED;
 }
+
+const struct ctl_command ctl_command_compare = {
+    .name = "compare",
+    .arguments = "A.npy B.npy [--fft]",
+    .what = "relative errors of A against B, or against the transform of B",
+    .run = run_compare,
+};

@@ -268,7 +268,7 @@ static void work(struct run *r)
         report(r);
 }
 
-int ctl_fft(int argc, char **argv)
+static int run_fft(int argc, char **argv)
 {
     static struct run r;
     int code = EXIT_WELL;
@@ -283,3 +283,29 @@ int ctl_fft(int argc, char **argv)
         close(r.fd);
     return team_end(&r.team);
 }
+
+const struct ctl_command ctl_command_fft = {
+    .name = "fft",
+    .arguments = "IN.npy OUT.npy [options]",
+    .what = "transform an array in a .npy file; run by every rank of a job",
+    .options =
+        "  --axes 0,2           transform only these axes; -1 is the last\n"
+        "  --inverse            the inverse transform\n"
+        "  --real               real to complex along the last named axis; with --inverse, "
+        "complex\n"
+        "                       to real\n"
+        "  --kinds dct2,dst1    real to real, one kind for all axes or one each: dct1 to dct4 and\n"
+        "                       dst1 to dst4, as in FFTW\n"
+        "  --last N             with --inverse --real: number of real numbers along that axis\n"
+        "  --real-part          write only the real part of the complex result\n"
+        "  --norm backward|ortho|forward   normalization, as in NumPy\n"
+        "  --precision single|double       default: the precision of the file\n"
+        "  --from, --to LAYOUT  layouts before and after, such as '(cyclic, *)'\n"
+        "  --grid 4x2           grid of nodes between the stages\n"
+        "  --method NAME        method of the transposes: auto, random, phased, pairwise, "
+        "two-phase\n"
+        "  --check              transform back and compare; up to 4 Mi elements also with FFTW\n"
+        "  --timing             print the time of each phase and the part of each rank\n"
+        "  --json               the same as one JSON object per rank\n",
+    .run = run_fft,
+};

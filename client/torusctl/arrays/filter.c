@@ -28,7 +28,7 @@ static void lowpass(double *z, const struct npy *n, double samples)
         }
 }
 
-int ctl_filter(int argc, char **argv)
+static int run_filter(int argc, char **argv)
 {
     const char *names[2] = {NULL, NULL};
     double samples = 0;
@@ -66,3 +66,10 @@ int ctl_filter(int argc, char **argv)
     free(z);
     return good ? EXIT_WELL : EXIT_FAILED;
 }
+
+const struct ctl_command ctl_command_filter = {
+    .name = "filter",
+    .arguments = "IN.npy OUT.npy --lowpass SAMPLES",
+    .what = "multiply a spectrum by a Gaussian that is 1/2 at a wavelength of SAMPLES",
+    .run = run_filter,
+};

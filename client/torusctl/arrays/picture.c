@@ -109,7 +109,7 @@ static unsigned char *paint(double *v, uint64_t rows, uint64_t columns, bool rel
     return pixels;
 }
 
-int ctl_picture(int argc, char **argv)
+static int run_picture(int argc, char **argv)
 {
     const char *names[2] = {NULL, NULL};
     bool log = false, shift = false, relief = false;
@@ -143,3 +143,10 @@ int ctl_picture(int argc, char **argv)
     free(z);
     return good ? EXIT_WELL : EXIT_FAILED;
 }
+
+const struct ctl_command ctl_command_picture = {
+    .name = "picture",
+    .arguments = "IN.npy OUT.png [--log] [--shift] [--relief]",
+    .what = "draw an array as PNG",
+    .run = run_picture,
+};

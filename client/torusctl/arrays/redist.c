@@ -263,7 +263,7 @@ static void work(struct run *r)
         report(r);
 }
 
-int ctl_redist(int argc, char **argv)
+static int run_redist(int argc, char **argv)
 {
     struct run r = {.fd = -1};
     int code = EXIT_WELL;
@@ -277,3 +277,17 @@ int ctl_redist(int argc, char **argv)
         close(r.fd);
     return team_end(&r.team);
 }
+
+const struct ctl_command ctl_command_redist = {
+    .name = "redist",
+    .arguments = "IN.npy OUT.npy --from LAYOUT --to LAYOUT [options]",
+    .what = "move an array in a .npy file to another layout; run by every rank of a job",
+    .options =
+        "  --from, --to LAYOUT  such as '(block, *)' and '(cyclic(4), cyclic) on 2x3 @0-5'\n"
+        "  --transpose 1,0      axis 0 of the result is axis 1 of the input, and so on\n"
+        "  --local-out PATTERN  also write each rank's part: 'part-%r.npy', %r is the rank\n"
+        "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
+        "  --timing             print the time of each phase and the part of each rank\n"
+        "  --json               the same as one JSON object per rank\n",
+    .run = run_redist,
+};

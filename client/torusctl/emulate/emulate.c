@@ -768,7 +768,7 @@ static bool can_carry(const struct emulation *e)
     return true;
 }
 
-int ctl_emulate(int argc, char **argv)
+static int run_emulate(int argc, char **argv)
 {
     static struct emulation e;
     const char *wrong = parse(&e, argc, argv);
@@ -800,3 +800,25 @@ int ctl_emulate(int argc, char **argv)
     free(e.rank);
     return e.code;
 }
+
+const struct ctl_command ctl_command_emulate = {
+    .name = "emulate",
+    .arguments = "SHAPE [options] -- COMMAND ...",
+    .what = "run COMMAND once per rank on an emulated torus of daemons",
+    .options =
+        "  --ranks N            number of ranks (default: one per node)\n"
+        "  --ranks-per-node R   maximum number of ranks per node\n"
+        "  --transport ipc|tcp  connections between daemons (default ipc)\n"
+        "  --fabric direct|routed   route of packets (default direct)\n"
+        "  --link-rate RATE     rate of each direction of a link, such as 5MB/s; for routed\n"
+        "  --link-latency TIME  delay of a packet on a link, such as 50us; for routed\n"
+        "  --set SECTION.KEY=VALUE  a setting of the daemons' configuration\n"
+        "  --keep-going         ignore a daemon that ends by itself in the exit code\n"
+        "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"
+        "  --verbose            show the daemons' logs\n"
+        "\n"
+        "Each rank has TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE in its\n"
+        "environment. The exit code is the first nonzero exit code of a rank. No process and no\n"
+        "file remains.\n",
+    .run = run_emulate,
+};

@@ -199,7 +199,7 @@ static json_t *collect(torus_context *c)
     return json_pack("{s:i s:o}", "version", 1, "plans", sorted(plans));
 }
 
-int ctl_plans(int argc, char **argv)
+static int run_plans(int argc, char **argv)
 {
     const char *socket = NULL;
     bool as_json = false;
@@ -229,3 +229,10 @@ int ctl_plans(int argc, char **argv)
     json_decref(all);
     return code;
 }
+
+const struct ctl_command ctl_command_plans = {
+    .name = "plans",
+    .arguments = "[--json] [--socket PATH]",
+    .what = "plans of 1-D transforms of the node: effort and execution time",
+    .run = run_plans,
+};

@@ -198,7 +198,7 @@ static bool show(torus_context *c, bool as_json, bool again)
     return fflush(stdout) == 0;
 }
 
-int ctl_queues(int argc, char **argv)
+static int run_queues(int argc, char **argv)
 {
     const char *socket = NULL;
     bool as_json = false, watch = false;
@@ -224,3 +224,11 @@ int ctl_queues(int argc, char **argv)
     torus_close(c);
     return good ? EXIT_WELL : EXIT_FAILED;
 }
+
+const struct ctl_command ctl_command_queues = {
+    .name = "queues",
+    .arguments = "[--json] [--watch] [--socket PATH]",
+    .what = "queues, channels and links of the node's router (routed fabric)",
+    .options = "  --watch              repeat every second; with --json, one object per line\n",
+    .run = run_queues,
+};

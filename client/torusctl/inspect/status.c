@@ -392,12 +392,26 @@ static int ask(const char *name, int argc, char **argv, print_fn *print)
     return code;
 }
 
-int ctl_status(int argc, char **argv)
+static int run_status(int argc, char **argv)
 {
     return ask("status", argc, argv, print_status);
 }
 
-int ctl_ops(int argc, char **argv)
+static int run_ops(int argc, char **argv)
 {
     return ask("ops", argc, argv, print_ops);
 }
+
+const struct ctl_command ctl_command_status = {
+    .name = "status",
+    .arguments = "[--json] [--socket PATH]",
+    .what = "the node, its peers, clients, jobs and operations",
+    .run = run_status,
+};
+
+const struct ctl_command ctl_command_ops = {
+    .name = "ops",
+    .arguments = "[--json] [--socket PATH]",
+    .what = "operations in flight: arrived and missing ranks, progress",
+    .run = run_ops,
+};

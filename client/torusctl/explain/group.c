@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl explain group: how a group of nodes is cut into planes, and its tree. */
+#include "group.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "model/planes.h"
-#include "explain.h"
-#include "explain_group.h"
+#include "machine.h"
+#include "group_plot.h"
 #include "common/node_set.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 enum { SHOWN = 24, ROOTS_MAX = 1024 };
 

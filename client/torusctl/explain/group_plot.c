@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a group: its nodes, coloured by plane, and the edges of its tree. */
-#include "explain_group.h"
+#include "group_plot.h"
 
 enum { CELL = 34, MARGIN = 28, TOP = 64, GAP = 30, RADIUS = 11, PER_ROW = 4 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/quantity.h"
-#include "explain.h"
-#include "torusctl.h"
+#include "torusctl/torusctl.h"
 
 void explain_machine_default(struct explain_machine *m)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "model/planes.h"
-#include "explain.h"
+#include "machine.h"
 
 struct explain_group {
     struct explain_machine machine;
@@ -23,8 +23,5 @@ struct explain_group {
 
 /* explain_group is `torusctl explain group`. */
 int explain_group(int argc, char **argv);
-/* explain_group_plot writes a picture (SVG) of a group in at most three dimensions: slices of the
- * first dimension side by side. False: it could not be written. */
-explain_draw_fn explain_group_plot;
 
 #endif

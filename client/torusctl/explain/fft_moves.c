@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the moves of a transform take: their bounds, and the times that are predicted for the
- * all-to-alls that they are, among the nodes that have something for each other. */
+#include "fft_moves.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 #include "collectives/redist/move_relay.h"
 #include "collectives/planner.h"
 #include "collectives/select.h"
-#include "explain_fft.h"
-#include "explain_steps.h"
+#include "steps.h"
 #include "common/load.h"
 
 enum {
@@ -326,6 +325,23 @@ static bool add_grid(struct explain_fft *x, uint32_t a, uint32_t b, uint32_t c)
     }
     x->grids++;
     return consider(x, grid);
+}
+
+struct explain_fft_totals explain_fft_total(const struct explain_fft *x)
+{
+    struct explain_fft_totals t = {0};
+    double packet = x->machine.settings.packet_bytes;
+    for (unsigned i = 0; i < x->moves; i++) {
+        t.bound += x->move[i].bound;
+        t.predicted += x->move[i].predicted;
+    }
+    for (unsigned i = 0; i < x->passes; i++) {
+        t.operations_all += x->pass[i].operations_all;
+        t.operations_most += x->pass[i].operations_most;
+    }
+    t.moves_s = x->link_rate ? t.predicted * packet / (double)x->link_rate : 0;
+    t.passes_s = x->gflops > 0 ? t.operations_most / x->gflops * 1e-9 : 0;
+    return t;
 }
 
 bool explain_fft_grids(struct explain_fft *x)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform's plan as a person reads it, and for machines. */
+#include "fft_print.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "collectives/fft/real_split.h"
 #include "collectives/select.h"
 #include "base/quantity.h"
-#include "explain_fft.h"
-#include "arrays/fft_names.h"
+#include "fft_text.h"
+#include "torusctl/arrays/fft_names.h"
 
 enum { GRIDS_SHOWN = 8, PEERS_SHOWN = 6, TEXT = 64, NAMES = 200 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a transform's plan: the array as it lies at each stage, cut where it is dealt out,
- * with this node's part in colour and arrows along the axes that are transformed; and bars as long
- * as the moves between take. */
+#include "fft_plot.h"
+
 #include <string.h>
 
 #include "collectives/select.h"
 #include "base/quantity.h"
-#include "explain_fft.h"
-#include "arrays/fft_names.h"
+#include "fft_text.h"
+#include "torusctl/arrays/fft_names.h"
 
 enum {
     AXES = 3, /* that are drawn */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "explain_steps.h"
+#include "steps.h"
 
 #include <stdlib.h>
 #include <string.h>

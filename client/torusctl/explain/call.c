@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl explain, of any operation: its program as one node has it, by families of steps and by
- * the nodes at the other end. */
+#include "call.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "model/planes_call.h"
 #include "base/quantity.h"
 #include "base/hash.h"
-#include "explain.h"
-#include "explain_candidates.h"
-#include "explain_flood.h"
-#include "explain_traffic.h"
-#include "torusctl.h"
+#include "machine.h"
+#include "candidates.h"
+#include "flood.h"
+#include "traffic.h"
+#include "torusctl/torusctl.h"
 
 enum {
     PEERS_SHOWN = 12,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_fft: what the parts of `torusctl explain fft` share: a transform's plan as one node has
- * it, made here as the daemons do, and what its moves load the links of the machine with. */
-#ifndef TORUSCTL_EXPLAIN_FFT_H
-#define TORUSCTL_EXPLAIN_FFT_H
+/* fft_moves: a transform's plan as one node has it, made here as the daemons do, the load that its
+ * moves put on the links of the machine, and their predicted times. */
+#ifndef TORUSCTL_EXPLAIN_FFT_MOVES_H
+#define TORUSCTL_EXPLAIN_FFT_MOVES_H
 
+#include "candidates.h"
 #include "collectives/redist/transform_plan.h"
-#include "explain.h"
-#include "explain_candidates.h"
-#include "explain_traffic.h"
+#include "machine.h"
+#include "traffic.h"
 
 /* struct explain_move: slots are what a full packet takes on a link; 0 on the direct fabric, which
  * has no such links. */
@@ -70,9 +70,6 @@ struct explain_fft {
     struct explain_candidates candidates; /* for the plan's executions */
 };
 
-/* explain_fft is `torusctl explain fft`. */
-int explain_fft(int argc, char **argv);
-
 /* explain_fft_move looks at move i of a plan; `others`: predicts the methods that it is not by as
  * well. False: no memory. */
 bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, unsigned i,
@@ -87,11 +84,6 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
 /* explain_fft_grids finds the grid of the plan, and what others would take. False: no memory. */
 bool explain_fft_grids(struct explain_fft *x);
 
-void explain_fft_print(const struct explain_fft *x);
-void explain_fft_json(const struct explain_fft *x);
-/* explain_fft_plot draws the stages (SVG). */
-explain_draw_fn explain_fft_plot;
-
 /* explain_fft_totals adds up the moves' slots and the operations of the busiest nodes. */
 struct explain_fft_totals {
     double bound, predicted; /* slots */
@@ -99,12 +91,5 @@ struct explain_fft_totals {
     double moves_s, passes_s; /* seconds; 0: not told how fast */
 };
 struct explain_fft_totals explain_fft_total(const struct explain_fft *x);
-/* explain_grid_text writes 16x4. explain_array_text writes the layout of an array, without its
- * owners where these are 0, 1, ...; "by 2,1" behind it: axis 2 is outermost in their numbers; what
- * there is no room for is left out, with "..." for it. Both return text. explain_array_size returns
- * how much room it takes. */
-const char *explain_grid_text(const struct explain_grid *grid, char *text, size_t size);
-const char *explain_array_text(const struct td_array *array, char *text, size_t size);
-size_t explain_array_size(const struct td_array *array);
 
 #endif

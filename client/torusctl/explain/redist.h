@@ -8,7 +8,7 @@
 
 #include "collectives/redist/redist_torus.h"
 #include "model/layout.h"
-#include "explain.h"
+#include "machine.h"
 
 struct explain_redist {
     const char *text[2], *elements_text, *shape_text, *plot;
@@ -40,9 +40,7 @@ struct explain_step_size explain_step_size(const struct explain_redist *x, uint3
 /* explain_meets finds whom owner p sends something to in a step; false: nobody. */
 bool explain_meets(const struct explain_redist *x, uint32_t p, uint32_t step, uint32_t *q);
 
-/* explain_redist_plot draws the steps as rows of coloured cells (SVG). False: it could not be
- * written. */
-explain_draw_fn explain_redist_plot;
+/* explain_redist is `torusctl explain redist`; it returns the exit code. */
 int explain_redist(int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "explain_flood.h"
+#include "flood.h"
 
 #include "model/group.h"
 #include "base/quantity.h"

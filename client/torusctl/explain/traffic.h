@@ -6,7 +6,7 @@
 
 #include "model/program.h"
 #include "model/topology.h"
-#include "explain.h"
+#include "machine.h"
 
 /* struct explain_peer: what goes to, or comes from, one node. */
 struct explain_peer {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torusctl explain redist: who sends to whom in which step when an array goes from one layout to
  * another, and how far that is from what cannot be beaten. */
-#include "explain_redist.h"
+#include "redist.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "model/layout_text.h"
 #include "model/overlap.h"
 #include "base/quantity.h"
-#include "explain.h"
-#include "torusctl.h"
+#include "redist_plot.h"
+#include "torusctl/torusctl.h"
 
 enum {
     LINES = 40,              /* of steps that are shown, unless all are asked for */

@@ -4,7 +4,7 @@
 #define TORUSCTL_EXPLAIN_FLOOD_H
 
 #include "model/program.h"
-#include "explain.h"
+#include "machine.h"
 
 /* explain_flood_hops returns after how many hops all nodes have heard of all. */
 uint32_t explain_flood_hops(const struct td_program *p);

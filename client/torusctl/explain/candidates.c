@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "explain_candidates.h"
+#include "candidates.h"
 
 #include <stdio.h>
 

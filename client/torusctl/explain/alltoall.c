@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl explain: the program of an all-to-all as one node has it: compiled here as the daemons
- * do, so that no daemon is needed. */
+#include "alltoall.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +12,10 @@
 #include "collectives/cost/bound.h"
 #include "collectives/select.h"
 #include "model/group.h"
-#include "explain.h"
-#include "explain_candidates.h"
-#include "explain_fft.h"
-#include "explain_group.h"
-#include "explain_redist.h"
-#include "explain_steps.h"
-#include "torusctl.h"
+#include "machine.h"
+#include "candidates.h"
+#include "steps.h"
+#include "torusctl/torusctl.h"
 #include "base/quantity.h"
 
 enum {
@@ -523,7 +520,7 @@ static void print_head(const struct explain *x)
         puts("  predicted  nothing: the direct fabric has no such links");
 }
 
-static int explain_alltoall(int argc, char **argv)
+int explain_alltoall(int argc, char **argv)
 {
     static struct explain x;
     explain_machine_default(&x.machine);
@@ -546,24 +543,4 @@ static int explain_alltoall(int argc, char **argv)
     }
     td_arena_destroy(x.arena);
     return EXIT_WELL;
-}
-
-int ctl_explain(int argc, char **argv)
-{
-    if (argc >= 2 && strcmp(argv[1], "alltoall") == 0)
-        return explain_alltoall(argc, argv);
-    if (argc >= 2 && strcmp(argv[1], "fft") == 0)
-        return explain_fft(argc, argv);
-    if (argc >= 2 && strcmp(argv[1], "group") == 0)
-        return explain_group(argc, argv);
-    if (argc >= 2 && strcmp(argv[1], "redist") == 0)
-        return explain_redist(argc, argv);
-    if (argc >= 2 && explain_call_known(argv[1]))
-        return explain_call(argc, argv);
-    static char text[200];
-    snprintf(text, sizeof text,
-             "%s%.40s%ssay what to explain, such as torusctl explain alltoall --shape 4x4",
-             argc >= 2 ? "there is no operation " : "", argc >= 2 ? argv[1] : "",
-             argc >= 2 ? ": " : "");
-    return ctl_usage("explain", text);
 }

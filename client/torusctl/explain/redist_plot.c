@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a schedule: a row a step, a column a sender; a cell has the receiver's colour and
- * number. Bars beside the rows are as long as the step's longest message. */
-#include "explain_redist.h"
+#include "redist_plot.h"
 
 enum { CELL_X = 26, CELL_Y = 20, LEFT = 46, TOP = 58, BAR = 120 };
 

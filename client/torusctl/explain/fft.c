@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl explain fft: how the data of a transform travel, stage by stage, as one node has them.
- */
-#include "explain_fft.h"
+#include "fft.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +10,12 @@
 #include "base/arena.h"
 #include "model/layout_text.h"
 #include "base/quantity.h"
-#include "arrays/fft_names.h"
+#include "torusctl/arrays/fft_names.h"
 #include "common/load.h"
-#include "torusctl.h"
+#include "fft_moves.h"
+#include "fft_plot.h"
+#include "fft_print.h"
+#include "torusctl/torusctl.h"
 
 /* ---- options ---- */
 
@@ -231,68 +232,6 @@ static bool measure(struct explain_fft *x)
         x->together = bytes / x->machine.settings.packet_bytes;
     }
     return good && explain_fft_grids(x);
-}
-
-struct explain_fft_totals explain_fft_total(const struct explain_fft *x)
-{
-    struct explain_fft_totals t = {0};
-    double packet = x->machine.settings.packet_bytes;
-    for (unsigned i = 0; i < x->moves; i++) {
-        t.bound += x->move[i].bound;
-        t.predicted += x->move[i].predicted;
-    }
-    for (unsigned i = 0; i < x->passes; i++) {
-        t.operations_all += x->pass[i].operations_all;
-        t.operations_most += x->pass[i].operations_most;
-    }
-    t.moves_s = x->link_rate ? t.predicted * packet / (double)x->link_rate : 0;
-    t.passes_s = x->gflops > 0 ? t.operations_most / x->gflops * 1e-9 : 0;
-    return t;
-}
-
-const char *explain_grid_text(const struct explain_grid *grid, char *text, size_t size)
-{
-    size_t at = 0;
-    snprintf(text, size, "none");
-    for (uint32_t f = 0; f < grid->factors && at < size; f++)
-        at += (size_t)snprintf(text + at, size - at, "%s%u", f ? "x" : "", grid->factor[f]);
-    return text;
-}
-
-size_t explain_array_size(const struct td_array *array)
-{
-    return (size_t)td_layout_print(&array->layout, NULL, 0) + 32;
-}
-
-/* in_order: whether the first of the axes that are dealt out is the outermost, and so on. */
-static bool in_order(const struct td_layout *l)
-{
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < l->dimensions; i++) {
-        uint32_t d = l->grid_order[i];
-        if (d < last && l->axis[d].parts > 1)
-            return false;
-        last = l->axis[d].parts > 1 ? d : last;
-    }
-    return true;
-}
-
-const char *explain_array_text(const struct td_array *array, char *text, size_t size)
-{
-    const struct td_layout *l = &array->layout;
-    bool all = l->box == NULL;
-    for (uint32_t o = 0; all && o < l->owners; o++)
-        all = l->rank[o] == o;
-    size_t length = (size_t)td_layout_print(l, text, size);
-    if (all)
-        text[length = strcspn(text, "@") - 1] = '\0';
-    for (uint32_t i = 0; l->box == NULL && !in_order(l) && i < l->dimensions && length < size; i++)
-        if (l->axis[l->grid_order[i]].parts > 1)
-            length += (size_t)snprintf(text + length, size - length, "%s%u",
-                                       strstr(text, "by") ? "," : " by ", l->grid_order[i]);
-    if (length >= size)
-        snprintf(text + size - 4, 4, "...");
-    return text;
 }
 
 int explain_fft(int argc, char **argv)

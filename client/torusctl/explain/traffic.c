@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "explain_traffic.h"
+#include "traffic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "model/group.h"
 #include "base/quantity.h"
-#include "explain_steps.h"
+#include "steps.h"
 
 /* struct tally: of one way, where each node is in its list; 0: not yet, else 1 more. */
 struct tally {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain: what the parts of `torusctl explain` share: the machine that is asked about, which node
- * of it, and how that is written. */
-#ifndef TORUSCTL_EXPLAIN_H
-#define TORUSCTL_EXPLAIN_H
+/* machine: the machine and the node that `torusctl explain` is asked about, the options for these,
+ * and how they are printed. */
+#ifndef TORUSCTL_EXPLAIN_MACHINE_H
+#define TORUSCTL_EXPLAIN_MACHINE_H
 
 #include <jansson.h>
 #include <stdio.h>
@@ -47,10 +47,5 @@ const char *explain_place(char *text, size_t room, const struct td_topology *t, 
  */
 typedef bool explain_draw_fn(const void *me, FILE *f);
 bool explain_plot(const char *path, explain_draw_fn *draw, const void *me);
-
-/* explain_call is `torusctl explain` of all operations but the all-to-all of equal parts. */
-int explain_call(int argc, char **argv);
-/* explain_call_known: whether there is an operation of that name. */
-bool explain_call_known(const char *name);
 
 #endif
