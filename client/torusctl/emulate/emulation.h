@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulation: the state of an emulated torus, which the files of this folder share. */
+#ifndef TORUSCTL_EMULATION_H
+#define TORUSCTL_EMULATION_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "janitor.h"
+#include "model/topology.h"
+#include "output.h"
+
+enum { SETTINGS_MAX = 64 };
+
+struct rank {
+    pid_t pid; /* 0: ended */
+    uint32_t node;
+    struct output output[2]; /* stdout and stderr */
+};
+
+struct emulation {
+    /* options */
+    struct td_topology topology;
+    uint32_t ranks, ranks_per_node;
+    bool tcp, verbose, keep_going;
+    const char *settings[SETTINGS_MAX]; /* SECTION.KEY=VALUE */
+    int settings_count;
+    char **command;
+    /* this process */
+    char folder[64], job[32];
+    struct janitor janitor;
+    int signals;     /* signalfd */
+    int interrupted; /* number of signals to end */
+    int code;        /* exit code */
+    /* daemons */
+    char daemon[PATH_MAX];
+    unsigned base_port;
+    int life[2];      /* pipe that the daemons watch */
+    int notify;       /* socket on which they report that they are ready */
+    pid_t *daemons;   /* [nodes], 0: ended; in memory shared with the janitor */
+    bool served;      /* all daemons have been ready */
+    bool daemon_lost; /* a daemon ended by itself */
+    /* ranks */
+    struct rank *rank;
+    uint32_t running;
+};
+
+#endif

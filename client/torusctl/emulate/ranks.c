@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "model/layout.h"
+#include "signals.h"
+
+static uint32_t node_of(const struct emulation *e, uint32_t rank)
+{
+    uint32_t nodes = e->topology.nodes;
+    if (e->ranks_per_node)
+        return rank / e->ranks_per_node;
+    for (uint32_t n = 0; n < nodes; n++) {
+        struct td_range r = td_share(e->ranks, nodes, n);
+        if (rank < r.begin + r.count)
+            return n;
+    }
+    return nodes - 1;
+}
+
+static void set_number(const char *name, uint32_t value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+/* run_command makes this process, a child of `parent`, rank i. out and err are the pipes for its
+ * output, or -1. It does not return. */
+static _Noreturn void run_command(const struct emulation *e, uint32_t i, pid_t parent, int out,
+                                  int err)
+{
+    char socket_path[128];
+    signals_restore();
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    if (out >= 0) {
+        dup2(out, 1);
+        dup2(err, 2);
+    }
+    int nothing = i > 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    if (nothing >= 0)
+        dup2(nothing, 0); /* only rank 0 reads standard input */
+    snprintf(socket_path, sizeof socket_path, "%s/s%u", e->folder, e->rank[i].node);
+    setenv("TORUS_SOCKET", socket_path, 1);
+    setenv("TORUS_JOB", e->job, 1);
+    set_number("TORUS_RANK", i);
+    set_number("TORUS_SIZE", e->ranks);
+    set_number("TORUS_NODE", e->rank[i].node);
+    unsetenv("NOTIFY_SOCKET");
+    execvp(e->command[0], e->command);
+    int error = errno;
+    fprintf(stderr, "torusctl: cannot run %s: %s\n", e->command[0], strerror(error));
+    _exit(error == ENOENT ? 127 : 126); /* as shells do */
+}
+
+static bool start(struct emulation *e, uint32_t i)
+{
+    struct rank *r = &e->rank[i];
+    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    bool pipes = e->ranks > 1;
+    r->node = node_of(e, i);
+    if (pipes && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0))
+        return false;
+    pid_t parent = getpid();
+    r->pid = fork();
+    if (r->pid == 0)
+        run_command(e, i, parent, out[1], err[1]);
+    r->output[0] = (struct output){.fd = out[0], .to = stdout};
+    r->output[1] = (struct output){.fd = err[0], .to = stderr};
+    if (pipes) {
+        close(out[1]);
+        close(err[1]);
+    }
+    if (r->pid < 0) {
+        r->pid = 0;
+        return false;
+    }
+    setpgid(r->pid, r->pid); /* in both processes, so that the group exists before any signal */
+    e->running++;
+    return true;
+}
+
+bool ranks_start(struct emulation *e)
+{
+    for (uint32_t i = 0; i < e->ranks; i++)
+        if (!start(e, i))
+            return false;
+    return true;
+}
+
+void ranks_end(struct emulation *e, pid_t pid, int code)
+{
+    for (uint32_t i = 0; i < e->ranks; i++) {
+        if (e->rank[i].pid != pid)
+            continue;
+        kill(-pid, SIGKILL); /* remaining children of the rank */
+        e->rank[i].pid = 0;
+        e->running--;
+        if (e->code == 0)
+            e->code = code;
+    }
+}
+
+void ranks_signal(const struct emulation *e, int number)
+{
+    for (uint32_t i = 0; i < e->ranks; i++)
+        if (e->rank[i].pid > 0)
+            kill(-e->rank[i].pid, number);
+}
