@@ -46,11 +46,11 @@ static const char *make_call(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     const torus_group *g = what->group;
-    bool parts = td_call_has_parts(what->kind);
+    bool has_counts = td_call_has_counts(what->kind);
     w->call = (struct td_call){.kind = (uint8_t)what->kind,
                                .type = narrow(what->type),
                                .root = what->root,
-                               .count = parts ? 0 : what->count};
+                               .count = has_counts ? 0 : what->count};
     if (td_call_reduces(what->kind)) {
         w->call.op = narrow(what->op);
         w->call.mode = g->mode;
@@ -164,7 +164,7 @@ static const char *rooted_parts(struct tl_work *w)
     return add_one(w, 1 - outer, what->root, in_place ? all->count[what->root] : what->count);
 }
 
-static const char *reduce_parts(struct tl_work *w)
+static const char *reduce_scatter_parts(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     const torus_group *g = what->group;
@@ -316,7 +316,7 @@ static const char *make_parts(struct tl_work *w)
     case TD_KIND_SCATTERV:
         return rooted_parts(w);
     case TD_KIND_REDUCE_SCATTERV:
-        return reduce_parts(w);
+        return reduce_scatter_parts(w);
     case TD_KIND_NEIGHBOUR_ALLTOALLV:
         return grid_parts(w);
     default:
@@ -458,7 +458,7 @@ const char *tl_buffers_make(struct tl_work *w)
     w->buffer[1] =
         (struct tl_buffer){.pointer = what->destination, .copy_out = !rank0, .must_stage = rank0};
     drop_unused_counts(w);
-    wrong = td_call_has_parts(what->kind) ? make_parts(w) : make_blocks(w);
+    wrong = td_call_has_counts(what->kind) ? make_parts(w) : make_blocks(w);
     w->buffer[1].copy_in = w->same && (what->kind != TD_KIND_BROADCAST || at_root(w));
     if (what->kind == TD_KIND_BROADCAST)
         w->buffer[1].copy_out = !at_root(w);

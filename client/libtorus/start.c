@@ -92,7 +92,7 @@ static int submit(const struct tl_work *w, torus_request *r, const struct td_pla
     q.u.operation.timeout_ns = g->timeout_ns;
     q.u.operation.source = place[0];
     q.u.operation.destination = place[1];
-    if (!td_call_has_parts(w->call.kind))
+    if (!td_call_has_counts(w->call.kind))
         return tl_request_submit(r, &q, request);
     uint64_t *number = calloc(4 * (size_t)g->size, sizeof *number);
     if (!number) {

@@ -159,8 +159,8 @@ static uint64_t part_bytes(const struct td_measure_options *o, uint64_t i, uint6
     return (uint64_t)((double)o->bytes * (1 + o->spread * (2 * at - 1)) + 0.5);
 }
 
-static void fill_parts(const struct td_measure_options *o, struct party *p, uint32_t rank,
-                       struct td_request *q, uint64_t need[2])
+static void fill_counts(const struct td_measure_options *o, struct party *p, uint32_t rank,
+                        struct td_request *q, uint64_t need[2])
 {
     need[0] = need[1] = 0;
     for (uint32_t other = 0; other < p->size; other++) {
@@ -181,8 +181,8 @@ static void all_call(struct td_sim *sim, const struct td_measure_options *o, str
     for (uint32_t r = 0; r < p->size; r++) {
         uint64_t need[2];
         td_call_bytes(&o->call, p->size, r, &need[0], &need[1]);
-        if (td_call_has_parts(o->call.kind))
-            fill_parts(o, p, r, &q, need);
+        if (td_call_has_counts(o->call.kind))
+            fill_counts(o, p, r, &q, need);
         struct td_box box;
         for (unsigned side = 0; side < 2 && p->plan.plan; side++)
             need[side] = td_plan_bytes(p->plan.plan, side, r, &box);
@@ -225,7 +225,7 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
                     struct td_measurement *m)
 {
     struct td_arena *arena = td_arena_create((size_t)m->topology.nodes * 256 + (1 << 16));
-    struct td_counts parts = {0};
+    struct td_counts counts = {0};
     struct td_group group;
     struct td_survey survey = {0};
     struct td_tree tree = {0};
@@ -241,16 +241,16 @@ static bool explain(const struct td_measure_options *o, const struct party *p,
                                       .tree = &tree,
                                       .topology = &m->topology,
                                       .tuning = &o->world.settings.tuning};
-        bool has_parts = td_call_has_parts(o->call.kind);
-        if (has_parts && (good = td_counts_build(&parts, arena, &group, 0))) {
-            in.counts = &parts;
+        bool has_counts = td_call_has_counts(o->call.kind);
+        if (has_counts && (good = td_counts_build(&counts, arena, &group, 0))) {
+            in.counts = &counts;
             in.survey = &survey;
         }
         struct td_program program = {0};
         if (good)
             td_select_compile(&in, &program);
         m->rides = good && program.ride != TD_RIDE_NONE;
-        bool alltoall = o->call.kind == TD_KIND_ALLTOALL || has_parts;
+        bool alltoall = o->call.kind == TD_KIND_ALLTOALL || has_counts;
         m->method = alltoall && good ? td_alltoall_name(td_method_alltoall(program.method))
                     : good           ? program.method->name
                                      : "";
@@ -413,7 +413,7 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
     if ((why = td_settings_check(s, &key)))
         return fail(m, why);
     struct party party;
-    o.call.count = td_call_has_parts(o.call.kind) ? 0 : o.bytes / td_type_bytes(o.call.type);
+    o.call.count = td_call_has_counts(o.call.kind) ? 0 : o.bytes / td_type_bytes(o.call.type);
     if (!assemble(&party, &o, &m->topology, &why)) {
         disband(&party);
         return fail(m, why);

@@ -396,8 +396,8 @@ static bool collective(struct command *c, const char *word)
 {
     struct td_call *call = &c->measure.call;
     for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
-        bool parts = td_call_has_parts(kind) && kind != TD_KIND_ALLTOALLV;
-        if (td_call_plans(kind) || parts || strcmp(word, td_kind_name(kind)) != 0)
+        bool has_counts = td_call_has_counts(kind) && kind != TD_KIND_ALLTOALLV;
+        if (td_call_plans(kind) || has_counts || strcmp(word, td_kind_name(kind)) != 0)
             continue;
         call->kind = (uint8_t)kind;
         call->type = td_call_reduces(kind) ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;

@@ -9,7 +9,7 @@
                 each(reduce_scatter_swing) each(reduce_scatter_bucket) each(allgather_swing)       \
                     each(allgather_bucket) each(scan_chain) each(prefix_stream)                    \
                         each(prefix_round_trips) each(gather) each(reduce_rank_order)              \
-                            each(reduce_parts) each(alltoall_random) each(alltoallv)               \
+                            each(reduce_counts) each(alltoall_random) each(alltoallv)              \
                                 each(alltoall_two_phase) each(alltoall_phased)                     \
                                     each(alltoall_pairwise) each(alltoallv_pairwise)               \
                                         each(fft_rows) each(fft) each(redist)

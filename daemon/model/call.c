@@ -93,7 +93,7 @@ bool td_call_reduces(unsigned kind)
     return kind_is(kind, REDUCES);
 }
 
-bool td_call_has_parts(unsigned kind)
+bool td_call_has_counts(unsigned kind)
 {
     return kind_is(kind, PARTS);
 }

@@ -109,10 +109,10 @@ size_t td_type_bytes(unsigned type);
 /* td_call_alignment returns the required alignment of an operation's buffers: the size of the
  * numbers it computes with, or 1 if it only moves bytes. */
 size_t td_call_alignment(unsigned kind, unsigned type);
-/* td_call_reduces returns true if the kind combines values; td_call_has_parts if its counts differ
+/* td_call_reduces returns true if the kind combines values; td_call_has_counts if its counts differ
  * by rank; td_call_rooted if it uses `root`. */
 bool td_call_reduces(unsigned kind);
-bool td_call_has_parts(unsigned kind);
+bool td_call_has_counts(unsigned kind);
 bool td_call_rooted(unsigned kind);
 /* td_call_plans returns true if the kind agrees on a plan; td_call_executes if it executes one. */
 bool td_call_plans(unsigned kind);

@@ -119,10 +119,10 @@ enum td_transform_kind {
     TD_TRANSFORM_RODFT01,
     TD_TRANSFORM_RODFT11,
     TD_TRANSFORM_KINDS,
-    /* what parts of a long real transform are made of: from the spectrum of n / 2 complex numbers
-     * to that of the n real ones that they are in pairs, and back */
-    TD_TRANSFORM_UNTANGLE = TD_TRANSFORM_KINDS,
-    TD_TRANSFORM_TANGLE
+    /* Of a long real transform: REAL_SPLIT converts the spectrum of n / 2 complex numbers to the
+     * spectrum of the n real numbers that they are made of in pairs; REAL_MERGE converts it back */
+    TD_TRANSFORM_REAL_SPLIT = TD_TRANSFORM_KINDS,
+    TD_TRANSFORM_REAL_MERGE
 };
 
 /* struct td_step: one step.
@@ -130,9 +130,9 @@ enum td_transform_kind {
  *   RECV       to <- node `peer`
  *   COPY       every lane of to = from; zeros if from has no bytes
  *   COMBINE    every lane of to = fold over lanes of from, then lanes of with (or see `running`)
- *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform. (UN)TANGLE: of a
- *              spectrum, points k = twiddle_first on in `from`, points n / 2 - k in `to`, the
- *              first one last; `batch` of them; n is `length`
+ *   TRANSFORM  1-D FFTs of `from`, in place or to `to`: see struct td_transform. For REAL_SPLIT
+ *              and REAL_MERGE: `batch` points k of a spectrum from twiddle_first on in `from`, and
+ *              the points n / 2 - k in `to`, in descending order; n is `length`
  *   SYNC       done when every node in `among` has started the same step (family, index) */
 struct td_step {
     enum td_step_kind kind;

@@ -197,7 +197,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.call = &call;
         m.source = &source;
         m.destination = &destination;
-        if (td_call_has_parts(q->u.operation.call.kind)) {
+        if (td_call_has_counts(q->u.operation.call.kind)) {
             put_counts(&q->u.operation.from, &from);
             put_counts(&q->u.operation.to, &to);
             m.from = &from;

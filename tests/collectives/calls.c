@@ -126,7 +126,7 @@ static void draw_call(struct drawn_call *c)
     } while (!takes(call));
     call->mode = td_call_reduces(call->kind) ? (uint8_t)draw(TD_REPRODUCIBLES) : 0;
     call->root = td_call_rooted(call->kind) ? (uint32_t)draw(c->group.size) : 0;
-    call->count = plain || td_call_has_parts(call->kind) ? 0 : draw_count();
+    call->count = plain || td_call_has_counts(call->kind) ? 0 : draw_count();
 }
 
 /* count_of is what rank i has for rank j: nothing, a little, or very different amounts. */
@@ -220,7 +220,7 @@ void calls_draw(struct drawn_call *c, uint64_t number, const struct td_planner *
     *c = (struct drawn_call){0};
     state = number * 0xd1342543de82ef95u + 1;
     c->call.kind = (uint8_t)(1 + draw(TD_KIND_MAX - 1));
-    bool counted = td_call_has_parts(c->call.kind), planned = td_call_executes(c->call.kind);
+    bool counted = td_call_has_counts(c->call.kind), planned = td_call_executes(c->call.kind);
     c->arena = td_arena_create(planned ? 48 << 20 : 4 << 20);
     assert_non_null(c->arena);
     draw_group(c, counted || planned ? COUNTED_RANKS_MAX : RANKS_MAX);

@@ -418,7 +418,7 @@ const char *decisions_take(const struct td_compile_input *in)
     if (td_call_executes(c.kind))
         return take_plan(&c);
     if (c.kind == TD_KIND_REDUCE_SCATTERV)
-        return "reduce_parts";
+        return "reduce_counts";
     if (in->counts)
         return take_counts(&c);
     if (c.kind == TD_KIND_ALLTOALL && c.bytes > 0) {

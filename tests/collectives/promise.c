@@ -26,7 +26,7 @@ void promise_sizes(const struct model *m, uint32_t rank, uint64_t *source, uint6
         *source = *destination = td_block(c->fft.size[0], c->size, rank).count * c->fft.size[1];
         return;
     }
-    if (td_call_has_parts(c->call.kind)) {
+    if (td_call_has_counts(c->call.kind)) {
         *source = m->need[rank][0];
         *destination = m->need[rank][1];
     } else {

@@ -88,17 +88,17 @@ static bool next_part(struct cursor *k, struct model *m, uint32_t *memory, uint6
                       uint64_t *count)
 {
     const struct td_slice *s = &k->slice;
-    const struct td_counts *parts = &m->counts[k->slot];
+    const struct td_counts *counts = &m->counts[k->slot];
     bool destination = s->space == TD_SPACE_DESTINATION;
     const struct td_part *part = NULL;
     uint32_t local = 0;
-    if (s->counts != parts || s->levels || s->space == TD_SPACE_SCRATCH ||
+    if (s->counts != counts || s->levels || s->space == TD_SPACE_SCRATCH ||
         s->slot >= m->group.slots)
         model_fail(m, "not this node's parts: %s", model_describe(m, k->step));
     for (;; k->skip -= part->bytes, k->pair++) {
-        if (k->pair >= td_counts_pairs(parts, s->slot))
+        if (k->pair >= td_counts_pairs(counts, s->slot))
             model_fail(m, "beyond the unit: %s", model_describe(m, k->step));
-        part = td_counts_pair(parts, destination, s->slot, k->pair, &local);
+        part = td_counts_pair(counts, destination, s->slot, k->pair, &local);
         if (k->skip < part->bytes)
             break;
     }
@@ -476,7 +476,7 @@ static void check(struct model *m)
         model_fail(m, "no memory for the tree");
     m->in_place = c->in_place || c->call.kind == TD_KIND_BROADCAST;
     promise_units(m);
-    if (td_call_has_parts(c->call.kind))
+    if (td_call_has_counts(c->call.kind))
         take_parts(m);
     compile(m);
     expand(m);
@@ -504,7 +504,7 @@ const char *symbolic_check(const struct symbolic_case *c, struct symbolic_stats 
     struct symbolic_stats none = {0};
     model = (struct model){.c = c, .stats = stats ? stats : &none};
     *model.stats = (struct symbolic_stats){0};
-    model.arena = td_arena_create(td_call_has_parts(c->call.kind) ? PARTS_BYTES : ARENA_BYTES);
+    model.arena = td_arena_create(td_call_has_counts(c->call.kind) ? PARTS_BYTES : ARENA_BYTES);
     text[0] = '\0';
     if (!model.arena || c->size > SYMBOLIC_RANKS_MAX)
         return "the case is too large";

@@ -27,7 +27,7 @@ static uint64_t draw(uint64_t below)
 
 /* struct node: one node's parts and buffers; everything a rank has is in one block. */
 struct node {
-    struct td_counts parts;
+    struct td_counts counts;
     struct td_bases bases;
     uint8_t *source[RANKS_MAX], *destination[RANKS_MAX];
     uint8_t *memory, *expected;
@@ -68,13 +68,13 @@ static void random_places(bool destination, uint32_t rank)
 
 static void say(struct node *n, uint32_t local, bool destination)
 {
-    uint32_t rank = td_group_rank(&group, n->parts.slot, local);
+    uint32_t rank = td_group_rank(&group, n->counts.slot, local);
     uint64_t counts[RANKS_MAX], need = 0;
     for (uint32_t i = 0; i < group.size; i++)
         counts[i] = destination ? count[i][rank] : count[rank][i];
     random_places(destination, rank);
     struct td_rank_counts c = {counts, place[destination][rank], group.size, group.size};
-    assert_null(td_counts_set(&n->parts, local, destination, &c, element, &need));
+    assert_null(td_counts_set(&n->counts, local, destination, &c, element, &need));
     assert_true(need <= BUFFER);
 }
 
@@ -89,8 +89,8 @@ static void begin(void)
     random_counts();
     for (uint32_t slot = 0; slot < group.slots; slot++) {
         struct node *n = &node[slot];
-        assert_true(td_counts_build(&n->parts, arena, &group, slot));
-        for (uint32_t local = 0; local < n->parts.ranks; local++) {
+        assert_true(td_counts_build(&n->counts, arena, &group, slot));
+        for (uint32_t local = 0; local < n->counts.ranks; local++) {
             n->source[local] = n->memory + (size_t)local * BUFFER;
             n->destination[local] = n->memory + (size_t)(RANKS_MAX + local) * BUFFER;
             say(n, local, false);
@@ -107,7 +107,7 @@ static void begin(void)
 static void end(void)
 {
     for (uint32_t slot = 0; slot < group.slots; slot++)
-        td_counts_free(&node[slot].parts, arena);
+        td_counts_free(&node[slot].counts, arena);
     td_group_free(&group, arena);
     assert_int_equal(td_arena_used(arena), 0);
 }
@@ -178,7 +178,7 @@ static struct unit random_unit(void)
         u.begin = 0;
         u.bytes = size;
     }
-    u.slice = td_counts_slice(&u.node->parts, u.destination, there, u.begin, u.bytes);
+    u.slice = td_counts_slice(&u.node->counts, u.destination, there, u.begin, u.bytes);
     assert_int_equal(td_slice_bytes(&u.slice), u.bytes);
     return u;
 }
@@ -295,7 +295,7 @@ static void units_are_copied_within_a_node(void **unused)
         assert_int_equal(td_step_run(&step, &u.node->bases), TD_OK);
         assert_memory(u.node);
 
-        uint32_t here = u.node->parts.slot;
+        uint32_t here = u.node->counts.slot;
         uint64_t bytes = list_unit(here, false, here);
         uint8_t *packed = malloc(bytes + 1);
         assert_non_null(packed);
@@ -305,8 +305,8 @@ static void units_are_copied_within_a_node(void **unused)
         for (uint64_t b = 0; b < bytes; b++)
             u.node->expected[at[b]] = packed[b];
         free(packed);
-        step.from = td_counts_slice(&u.node->parts, false, here, 0, bytes);
-        step.to = td_counts_slice(&u.node->parts, true, here, 0, bytes);
+        step.from = td_counts_slice(&u.node->counts, false, here, 0, bytes);
+        step.to = td_counts_slice(&u.node->counts, true, here, 0, bytes);
         assert_int_equal(td_step_run(&step, &u.node->bases), TD_OK);
         assert_memory(u.node);
         end();
@@ -325,10 +325,10 @@ static void units_of_two_nodes_hold_the_same_bytes_in_the_same_order(void **unus
         begin();
         for (uint32_t a = 0; a < group.slots; a++)
             for (uint32_t b = 0; b < group.slots; b++) {
-                uint64_t bytes = td_counts_unit(&node[a].parts, false, b);
-                assert_int_equal(td_counts_unit(&node[b].parts, true, a), bytes);
-                struct td_slice from = td_counts_slice(&node[a].parts, false, b, 0, bytes);
-                struct td_slice to = td_counts_slice(&node[b].parts, true, a, 0, bytes);
+                uint64_t bytes = td_counts_unit(&node[a].counts, false, b);
+                assert_int_equal(td_counts_unit(&node[b].counts, true, a), bytes);
+                struct td_slice from = td_counts_slice(&node[a].counts, false, b, 0, bytes);
+                struct td_slice to = td_counts_slice(&node[b].counts, true, a, 0, bytes);
                 for (uint64_t done = 0, piece = 0; done < bytes; done += piece) {
                     piece = 1 + draw(sizeof packet);
                     piece = piece < bytes - done ? piece : bytes - done;

@@ -231,7 +231,7 @@ static struct td_payload *lend(uint32_t bytes)
     struct td_payload *p = malloc(sizeof *p);
     uint8_t *data = malloc(bytes ? bytes : 1);
     assert_true(p && data);
-    *p = (struct td_payload){.holders = 1, .bytes = bytes, .data = data, .over = give_back};
+    *p = (struct td_payload){.holders = 1, .bytes = bytes, .data = data, .release = give_back};
     lent++;
     return p;
 }

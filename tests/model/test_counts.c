@@ -25,7 +25,7 @@ static uint64_t draw(uint64_t below)
 struct job {
     struct td_arena *arena;
     struct td_group group;
-    struct td_counts parts[RANKS_MAX];    /* by slot */
+    struct td_counts counts[RANKS_MAX];   /* by slot */
     uint64_t has[RANKS_MAX][RANKS_MAX];   /* [sender][receiver] */
     uint64_t takes[RANKS_MAX][RANKS_MAX]; /* [receiver][sender] */
     uint64_t element;
@@ -40,7 +40,7 @@ static void build(struct job *j, uint32_t size, uint32_t nodes)
     assert_non_null(j->arena);
     assert_int_equal(td_group_build(&j->group, j->arena, rank_node, size), TD_OK);
     for (uint32_t s = 0; s < j->group.slots; s++)
-        assert_true(td_counts_build(&j->parts[s], j->arena, &j->group, s));
+        assert_true(td_counts_build(&j->counts[s], j->arena, &j->group, s));
     for (uint32_t i = 0; i < size; i++)
         for (uint32_t k = 0; k < size; k++)
             j->has[i][k] = j->takes[k][i] = draw(3) ? draw(1000) : 0;
@@ -49,7 +49,7 @@ static void build(struct job *j, uint32_t size, uint32_t nodes)
 static void destroy(struct job *j)
 {
     for (uint32_t s = 0; s < j->group.slots; s++)
-        td_counts_free(&j->parts[s], j->arena);
+        td_counts_free(&j->counts[s], j->arena);
     td_group_free(&j->group, j->arena);
     assert_int_equal(td_arena_used(j->arena), 0);
     td_arena_destroy(j->arena);
@@ -64,8 +64,8 @@ static void say(struct job *j)
         struct td_rank_counts has = {.count = j->has[rank], .counts = j->group.size};
         struct td_rank_counts takes = {.count = j->takes[rank], .counts = j->group.size};
         td_group_locate(&j->group, rank, &slot, &local);
-        assert_null(td_counts_set(&j->parts[slot], local, false, &has, j->element, &need));
-        assert_null(td_counts_set(&j->parts[slot], local, true, &takes, j->element, &need));
+        assert_null(td_counts_set(&j->counts[slot], local, false, &has, j->element, &need));
+        assert_null(td_counts_set(&j->counts[slot], local, true, &takes, j->element, &need));
     }
 }
 
@@ -75,7 +75,7 @@ static struct td_survey survey(const struct job *j)
     struct td_survey sum[2] = {{0}, {0}};
     uint32_t first = (uint32_t)draw(j->group.slots);
     for (uint32_t i = 0; i < j->group.slots; i++)
-        td_survey_collect(&sum[draw(2)], &j->parts[(first + i) % j->group.slots]);
+        td_survey_collect(&sum[draw(2)], &j->counts[(first + i) % j->group.slots]);
     td_survey_merge(&sum[0], &sum[1]);
     return sum[0];
 }
@@ -88,20 +88,20 @@ static void parts_follow_each_other_where_no_places_are_given(void **state)
     build(&j, 4, 1);
     const uint64_t count[4] = {3, 0, 5, 2}, at[4] = {10, 1000, 0, 7};
     struct td_rank_counts counts = {.count = count, .counts = 4};
-    assert_null(td_counts_set(&j.parts[0], 1, false, &counts, 8, &need));
+    assert_null(td_counts_set(&j.counts[0], 1, false, &counts, 8, &need));
     assert_int_equal(need, 80);
     counts.at = at;
     counts.ats = 4;
-    assert_null(td_counts_set(&j.parts[0], 1, true, &counts, 8, &need));
+    assert_null(td_counts_set(&j.counts[0], 1, true, &counts, 8, &need));
     assert_int_equal(need, 13 * 8); /* an empty part may be said to be anywhere */
     const uint64_t follow[4] = {0, 3, 3, 8};
     for (uint32_t other = 0; other < 4; other++) {
         uint32_t local = 0;
-        const struct td_part *p = td_counts_pair(&j.parts[0], false, 0, 4 * 1 + other, &local);
+        const struct td_part *p = td_counts_pair(&j.counts[0], false, 0, 4 * 1 + other, &local);
         assert_int_equal(local, 1);
         assert_int_equal(p->at, follow[other] * 8);
         assert_int_equal(p->bytes, count[other] * 8);
-        p = td_counts_pair(&j.parts[0], true, 0, 4 * other + 1, &local); /* senders outermost */
+        p = td_counts_pair(&j.counts[0], true, 0, 4 * other + 1, &local); /* senders outermost */
         assert_int_equal(local, 1);
         assert_int_equal(p->at, at[other] * 8);
         assert_int_equal(p->bytes, count[other] * 8);
@@ -128,9 +128,9 @@ static void counts_that_make_no_sense_are_refused(void **state)
         {.count = count, .at = most, .counts = 3, .ats = 3},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_non_null(td_counts_set(&j.parts[0], 0, false, &bad[i], 8, &need));
+        assert_non_null(td_counts_set(&j.counts[0], 0, false, &bad[i], 8, &need));
     struct td_rank_counts good = {.count = most, .counts = 3};
-    assert_null(td_counts_set(&j.parts[0], 0, false, &good, 8, &need));
+    assert_null(td_counts_set(&j.counts[0], 0, false, &good, 8, &need));
     assert_true(need == (uint64_t)INT64_MAX / 8 * 8);
     destroy(&j);
 }
@@ -150,8 +150,8 @@ static void both_nodes_know_the_size_of_a_unit(void **state)
                 for (uint32_t i = 0; i < td_group_slot_ranks(g, a); i++)
                     for (uint32_t k = 0; k < td_group_slot_ranks(g, b); k++)
                         bytes += j.element * j.has[td_group_rank(g, a, i)][td_group_rank(g, b, k)];
-                assert_int_equal(td_counts_unit(&j.parts[a], false, b), bytes);
-                assert_int_equal(td_counts_unit(&j.parts[b], true, a), bytes);
+                assert_int_equal(td_counts_unit(&j.counts[a], false, b), bytes);
+                assert_int_equal(td_counts_unit(&j.counts[b], true, a), bytes);
                 total += a == b ? 0 : bytes;
                 most = a != b && bytes > most ? bytes : most;
             }

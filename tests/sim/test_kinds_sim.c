@@ -166,7 +166,7 @@ static void size_up(struct operation *o)
     uint64_t element = td_type_bytes(o->call.type);
     for (uint32_t r = 0; r < size; r++) {
         o->bytes[r][0] = o->bytes[r][1] = 0;
-        if (!td_call_has_parts(o->call.kind)) {
+        if (!td_call_has_counts(o->call.kind)) {
             if (o->call.kind != TD_KIND_BARRIER)
                 td_call_bytes(&o->call, size, r, &o->bytes[r][0], &o->bytes[r][1]);
             continue;
@@ -234,7 +234,7 @@ static void draw_operation(struct operation *o)
         o->in_place = o->call.kind == TD_KIND_BROADCAST || /* which has one buffer */
                       (may_be_in_place(o->call.kind) && draw(2));
     }
-    if (td_call_has_parts(o->call.kind))
+    if (td_call_has_counts(o->call.kind))
         draw_counts(o);
     else if (o->call.kind != TD_KIND_BARRIER)
         o->call.count = draw_elements(1200);
@@ -258,7 +258,7 @@ static void call(struct operation *o, uint32_t member)
         r->region, o->at + (o->in_place ? 0 : play.job.half_bytes), o->bytes[member][1]};
     for (uint32_t i = 0; i < p->size; i++)
         column[i] = o->count[i][member];
-    if (td_call_has_parts(o->call.kind)) {
+    if (td_call_has_counts(o->call.kind)) {
         q.u.operation.from = (struct td_rank_counts){o->count[member], NULL, p->size, 0};
         q.u.operation.to = (struct td_rank_counts){column, NULL, p->size, 0};
         if (o->call.kind == TD_KIND_ALLGATHERV) /* all get the same */
@@ -332,7 +332,7 @@ static void expect(const struct operation *o, uint32_t member, uint8_t *want)
     uint32_t size = o->party->size;
     if (td_call_reduces(o->call.kind)) {
         expect_fold(o, member, want);
-    } else if (td_call_has_parts(o->call.kind)) {
+    } else if (td_call_has_counts(o->call.kind)) {
         expect_parts(o, member, want);
     } else if (o->call.kind == TD_KIND_BROADCAST) {
         memcpy(want, o->before[o->call.root], bytes);

@@ -140,7 +140,7 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.operation.destination = some_place();
         q.u.operation.timeout_ns = wide_signed();
         q.u.operation.sequence = wide();
-        if (td_call_has_parts(q.u.operation.call.kind)) {
+        if (td_call_has_counts(q.u.operation.call.kind)) {
             q.u.operation.from = some_counts();
             q.u.operation.to = some_counts();
         }

@@ -24,9 +24,9 @@ const char *fft_kind_name(int kind)
 
 const char *fft_pass_name(unsigned kind)
 {
-    return kind == TD_TRANSFORM_UNTANGLE ? "untangle"
-           : kind == TD_TRANSFORM_TANGLE ? "tangle"
-                                         : fft_kind_name((int)kind + 1);
+    return kind == TD_TRANSFORM_REAL_SPLIT   ? "real split"
+           : kind == TD_TRANSFORM_REAL_MERGE ? "real merge"
+                                             : fft_kind_name((int)kind + 1);
 }
 
 static bool find_kind(const char *text, size_t length, int *out)

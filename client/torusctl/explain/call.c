@@ -40,9 +40,9 @@ struct question {
     struct td_arena *arena;
     struct td_group group;
     struct td_tree tree;
-    struct td_counts parts;
+    struct td_counts counts;
     struct td_survey survey;
-    uint64_t *count; /* [2][size]: of calls with parts */
+    uint64_t *count; /* [2][size]: of calls whose counts differ by rank */
     struct td_program program;
     struct explain_traffic traffic;
     struct link busiest;
@@ -57,9 +57,9 @@ struct question {
 static uint8_t kind_of(const char *name)
 {
     for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
-        bool parts = td_call_has_parts(kind) && kind != TD_KIND_ALLTOALLV;
+        bool has_counts = td_call_has_counts(kind) && kind != TD_KIND_ALLTOALLV;
         bool other = kind == TD_KIND_PLAN_FFT || kind == TD_KIND_FFT || kind == TD_KIND_ALLTOALL;
-        if (!parts && !other && strcmp(name, td_kind_name(kind)) == 0)
+        if (!has_counts && !other && strcmp(name, td_kind_name(kind)) == 0)
             return (uint8_t)kind;
     }
     return 0;
@@ -200,7 +200,7 @@ static const char *parse(struct question *q, int argc, char **argv)
     if (q->call.kind == TD_KIND_BARRIER) {
         q->call.type = TD_TYPE_NONE;
         q->bytes = 0;
-    } else if (!td_call_has_parts(q->call.kind)) {
+    } else if (!td_call_has_counts(q->call.kind)) {
         q->call.count = q->bytes / element;
     }
     return td_call_check(&q->call, q->size);
@@ -232,31 +232,31 @@ static void take_survey(struct question *q)
         }
 }
 
-static bool fill_parts(struct question *q, struct td_counts *parts, uint32_t slot)
+static bool fill_counts(struct question *q, struct td_counts *counts, uint32_t slot)
 {
     uint64_t need = 0;
-    if (!td_counts_build(parts, q->arena, &q->group, slot))
+    if (!td_counts_build(counts, q->arena, &q->group, slot))
         return false;
-    for (uint32_t local = 0; local < parts->ranks; local++)
+    for (uint32_t local = 0; local < counts->ranks; local++)
         for (unsigned destination = 0; destination < 2; destination++) {
             uint32_t rank = td_group_rank(&q->group, slot, local);
             for (uint32_t other = 0; other < q->size; other++)
                 q->count[other] =
                     destination ? part_elements(q, other, rank) : part_elements(q, rank, other);
-            struct td_rank_counts counts = {.count = q->count, .counts = q->size};
-            if (td_counts_set(parts, local, destination, &counts, td_type_bytes(q->call.type),
+            struct td_rank_counts of_rank = {.count = q->count, .counts = q->size};
+            if (td_counts_set(counts, local, destination, &of_rank, td_type_bytes(q->call.type),
                               &need))
                 return false;
         }
     return true;
 }
 
-/* compile_slot makes a node's program as its daemon would; parts are given back by the caller. */
-static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *parts,
+/* compile_slot compiles a node's program as its daemon would. The caller frees the counts. */
+static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *counts,
                          struct td_program *out, char *reason, size_t room)
 {
-    bool has_parts = td_call_has_parts(q->call.kind);
-    if (has_parts && !fill_parts(q, parts, slot))
+    bool has_counts = td_call_has_counts(q->call.kind);
+    if (has_counts && !fill_counts(q, counts, slot))
         return false;
     struct td_compile_input in = {.call = &q->call,
                                   .seed = q->machine.seed,
@@ -264,8 +264,8 @@ static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *pa
                                   .tree = &q->tree,
                                   .slot = slot,
                                   .topology = &q->machine.topology,
-                                  .counts = has_parts ? parts : NULL,
-                                  .survey = has_parts ? &q->survey : NULL,
+                                  .counts = has_counts ? counts : NULL,
+                                  .survey = has_counts ? &q->survey : NULL,
                                   .tuning = &q->machine.settings.tuning};
     td_select_compile(&in, out);
     if (reason) {
@@ -288,12 +288,12 @@ static bool load_links(struct question *q)
     uint64_t sends = 0;
     for (uint32_t slot = 0; good && slot < q->group.slots && sends <= LOAD_SENDS_MAX; slot++) {
         static struct td_program program;
-        struct td_counts parts = {0};
-        good = compile_slot(q, slot, &parts, &program, NULL, 0);
+        struct td_counts counts = {0};
+        good = compile_slot(q, slot, &counts, &program, NULL, 0);
         sends += good ? explain_sends(&program) : 0;
         if (good && sends <= LOAD_SENDS_MAX)
             explain_load(&program, load2);
-        td_counts_free(&parts, q->arena);
+        td_counts_free(&counts, q->arena);
     }
     for (size_t i = 0; good && sends <= LOAD_SENDS_MAX && i < links; i++)
         if (load2[i] / 2 > q->busiest.bytes)
@@ -326,11 +326,11 @@ static bool compile(struct question *q)
 {
     const struct td_topology *t = &q->machine.topology;
     bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
-    bool has_parts = td_call_has_parts(q->call.kind);
+    bool has_counts = td_call_has_counts(q->call.kind);
     uint32_t *rank_node = calloc(q->size, sizeof *rank_node);
-    size_t parts_bytes = has_parts ? (size_t)q->size * q->ranks_per_node * 256 : 0;
+    size_t counts_bytes = has_counts ? (size_t)q->size * q->ranks_per_node * 256 : 0;
     q->count = calloc(q->size, sizeof *q->count);
-    q->arena = td_arena_create((size_t)t->nodes * 2048 + parts_bytes + (1 << 20));
+    q->arena = td_arena_create((size_t)t->nodes * 2048 + counts_bytes + (1 << 20));
     for (uint32_t r = 0; rank_node && r < q->size; r++)
         rank_node[r] = r / q->ranks_per_node;
     bool good = rank_node && q->count && q->arena &&
@@ -339,11 +339,11 @@ static bool compile(struct question *q)
     if (!good || (routed ? td_planes_of_call(&q->tree, q->arena, t, &q->group, &q->call)
                          : td_tree_heap(&q->tree, q->arena, q->group.slots)) != TD_OK)
         return false;
-    if (has_parts)
+    if (has_counts)
         take_survey(q);
     q->bound =
         td_bound_slots(t, q->call.kind, bound_bytes(q), t->nodes, q->machine.settings.packet_bytes);
-    return compile_slot(q, td_group_slot(&q->group, q->machine.node), &q->parts, &q->program,
+    return compile_slot(q, td_group_slot(&q->group, q->machine.node), &q->counts, &q->program,
                         q->reason, sizeof q->reason) &&
            explain_traffic_of(&q->program, &q->traffic) && load_links(q);
 }

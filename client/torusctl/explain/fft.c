@@ -172,8 +172,8 @@ static bool fill_group(struct explain_fft *x)
     return good;
 }
 
-/* TANGLE_OPERATIONS: of a point, of which two take 18. */
-enum { TANGLE_OPERATIONS = 9 };
+/* REAL_SPLIT_OPERATIONS: of a point, of which two take 18. */
+enum { REAL_SPLIT_OPERATIONS = 9 };
 
 /* measure_pass counts lines, owner by owner. False: no memory. */
 static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
@@ -184,7 +184,7 @@ static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
     uint64_t *lines = calloc(x->group.slots, sizeof *lines), all = 0;
     double n = (double)p->length, each = 5 * n * log2(n);
     if (points)
-        each = TANGLE_OPERATIONS;
+        each = REAL_SPLIT_OPERATIONS;
     else if (p->kind != TD_TRANSFORM_C2C)
         each /= 2;
     *out = (struct explain_pass){.pass = p};

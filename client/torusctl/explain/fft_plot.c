@@ -205,13 +205,13 @@ static unsigned most_rows(const struct td_transform_plan *s)
 bool explain_fft_plot(const void *me, FILE *f)
 {
     const struct explain_fft *x = me;
-    const struct td_transform_plan *stages = x->plan->transform_plan;
+    const struct td_transform_plan *plan = x->plan->transform_plan;
     struct sheet s = {.x = x, .f = f};
     char shape[64];
     unsigned panel = 0, row = 0;
     int width = LEFT + (int)(x->moves + 1) * PANEL;
     choose_axes(&s);
-    s.bars = TOP + HIGH + 34 + ROW * (int)most_rows(stages);
+    s.bars = TOP + HIGH + 34 + ROW * (int)most_rows(plan);
     td_topology_print(&x->machine.topology, shape, sizeof shape);
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -222,18 +222,18 @@ bool explain_fft_plot(const void *me, FILE *f)
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text x=\"%d\" y=\"22\" font-size=\"14\">%s on %s: %u stages, %u moves; the part of "
             "node %u</text>\n",
-            width, s.bars + BAR + 20, LEFT, x->elements_text, shape, stages->phases, x->moves,
+            width, s.bars + BAR + 20, LEFT, x->elements_text, shape, plan->phases, x->moves,
             x->machine.node);
-    array(&s, 0, &stages->array[0]);
-    for (unsigned i = 0; i < stages->phases; i++) {
-        const struct td_phase *phase = &stages->phase[i];
+    array(&s, 0, &plan->array[0]);
+    for (unsigned i = 0; i < plan->phases; i++) {
+        const struct td_phase *phase = &plan->phase[i];
         if (phase->moves) {
             panel++;
             row = 0;
             array(&s, panel, x->move[phase->index].move->to);
             move(&s, panel, &x->move[phase->index]);
         } else {
-            arrow(&s, panel, row++, &stages->pass[phase->index]);
+            arrow(&s, panel, row++, &plan->pass[phase->index]);
         }
     }
     bars(&s, width - 2 * LEFT);

@@ -33,9 +33,9 @@ static const struct td_run *other_run(const struct td_program *p, uint64_t i)
     return &p->group->run[i < first ? i : i + here];
 }
 
-/* parts returns a / b and writes a % b; nearly all there is to divide is small, and then this is
+/* divide returns a / b and writes a % b; nearly all there is to divide is small, and then this is
  * quick. */
-static uint64_t parts(uint64_t a, uint64_t b, uint64_t *rest)
+static uint64_t divide(uint64_t a, uint64_t b, uint64_t *rest)
 {
     if (b == 1) {
         *rest = 0;
@@ -90,7 +90,7 @@ static void send_step(const struct td_program *p, uint64_t iteration, uint64_t p
     int64_t bytes = (int64_t)td_program_bytes(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
     uint64_t which = 0;
-    const struct td_run *to = destination_at(p, parts(place, here, &which));
+    const struct td_run *to = destination_at(p, divide(place, here, &which));
     const struct td_run *own = &g->run[first + which];
     uint32_t there_first = 0, there = runs_of(g, to->slot, &there_first);
     struct td_range piece = piece_at(p, own, to, iteration);
@@ -116,7 +116,7 @@ static void recv_step(const struct td_program *p, uint64_t iteration, uint64_t p
     int64_t bytes = (int64_t)td_program_bytes(p);
     uint32_t first = 0, here = runs_of(g, p->slot, &first);
     uint64_t which = 0;
-    const struct td_run *from = other_run(p, parts(place, here, &which));
+    const struct td_run *from = other_run(p, divide(place, here, &which));
     const struct td_run *own = &g->run[first + which];
     struct td_range piece = piece_at(p, from, own, iteration);
     step->peer = g->node[from->slot];
@@ -138,7 +138,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         td_alltoall_local(p, index, step);
         return;
     }
-    uint64_t place = 0, iteration = parts(index, parameters(p)->messages, &place);
+    uint64_t place = 0, iteration = divide(index, parameters(p)->messages, &place);
     if (family == FAMILY_SEND)
         send_step(p, iteration, place, step);
     else

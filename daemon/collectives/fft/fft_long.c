@@ -201,8 +201,9 @@ static const struct td_array *as_matrix(struct maker *m, const struct td_layout 
     return add(m, &l, false, space, point_bytes(m), NULL);
 }
 
-/* tangled makes the array of a spectrum of `size` points in which partners are on one node. */
-static const struct td_array *tangled(struct maker *m, uint64_t size, const struct td_array *view)
+/* of_partners makes the array of a spectrum of `size` points in which partners are on one node. */
+static const struct td_array *of_partners(struct maker *m, uint64_t size,
+                                          const struct td_array *view)
 {
     struct td_layout l;
     if (m->failed || !td_real_split_layout(&l, m->arena, size, m->points, m->in->group->slots)) {
@@ -251,14 +252,14 @@ static const struct td_array *before(struct maker *m)
     if (m->from && in_blocks(m->from, n2))
         return as_matrix(m, m->from, false, TD_SPACE_SOURCE);
     if (kind_of(m->in) == TD_TRANSFORM_C2R) {
-        const struct td_array *spectrum = tangled(m, m->points + 1, NULL);
-        const struct td_array *of_pairs = spectrum ? tangled(m, m->points, spectrum) : NULL;
+        const struct td_array *spectrum = of_partners(m, m->points + 1, NULL);
+        const struct td_array *of_pairs = spectrum ? of_partners(m, m->points, spectrum) : NULL;
         move(m, application(m, 0), spectrum, NULL);
         if (m->failed)
             return NULL;
-        const struct td_pass tangle = td_real_split_pass(spectrum, of_pairs, spectrum);
+        const struct td_pass real_merge = td_real_split_pass(spectrum, of_pairs, spectrum);
         points = line(m, m->points, block, point_bytes(m), NULL);
-        move(m, of_pairs, points, add_pass(m, &tangle));
+        move(m, of_pairs, points, add_pass(m, &real_merge));
     } else if (m->from) {
         points = line(m, m->points, block, point_bytes(m), NULL);
         move(m,
@@ -285,13 +286,13 @@ static void after(struct maker *m, const struct td_array *by_row, const struct t
     if (m->failed)
         return;
     if (kind_of(m->in) == TD_TRANSFORM_R2C) {
-        const struct td_array *spectrum = tangled(m, m->points + 1, NULL);
-        const struct td_array *of_pairs = spectrum ? tangled(m, m->points, spectrum) : NULL;
+        const struct td_array *spectrum = of_partners(m, m->points + 1, NULL);
+        const struct td_array *of_pairs = spectrum ? of_partners(m, m->points, spectrum) : NULL;
         move(m, line(m, m->points, block, point_bytes(m), turned), of_pairs, NULL);
         if (m->failed)
             return;
-        const struct td_pass untangle = td_real_split_pass(of_pairs, spectrum, spectrum);
-        move(m, spectrum, application(m, 1), add_pass(m, &untangle));
+        const struct td_pass real_split = td_real_split_pass(of_pairs, spectrum, spectrum);
+        move(m, spectrum, application(m, 1), add_pass(m, &real_split));
     } else if (m->to) {
         move(m, line(m, m->points, block, point_bytes(m), turned),
              m->to == &m->in->plan->to ? application(m, 1)

@@ -45,7 +45,8 @@ struct td_pass td_real_split_pass(const struct td_array *from, const struct td_a
     uint64_t m = l->size[0] - 1, count = l->box[lower_of(spectrum->own)].count[0];
     return (struct td_pass){.from = from,
                             .to = to,
-                            .kind = to == spectrum ? TD_TRANSFORM_UNTANGLE : TD_TRANSFORM_TANGLE,
+                            .kind =
+                                to == spectrum ? TD_TRANSFORM_REAL_SPLIT : TD_TRANSFORM_REAL_MERGE,
                             .length = 2 * m,
                             .factor = 1,
                             .chunks = 1,
@@ -70,7 +71,7 @@ static struct td_slice element(const struct td_array *a, uint32_t owner, uint64_
 void td_real_split_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
                         struct td_step *step)
 {
-    const struct td_array *a = pass->kind == TD_TRANSFORM_UNTANGLE ? pass->to : pass->from;
+    const struct td_array *a = pass->kind == TD_TRANSFORM_REAL_SPLIT ? pass->to : pass->from;
     const struct td_layout *l = &a->layout;
     uint32_t nodes = l->owners / 2 - 1, low = lower_of(p->slot), high = upper_of(nodes, p->slot);
     uint64_t pairs = l->box[high].count[0];

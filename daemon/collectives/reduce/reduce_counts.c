@@ -107,8 +107,8 @@ static void compile(struct td_query *q, struct td_program *p)
     td_program_need_all(p, COMBINE, COPY);
 }
 
-const struct td_method td_method_reduce_parts = {
-    .name = "reduce_parts",
+const struct td_method td_method_reduce_counts = {
+    .name = "reduce_counts",
     .why = "each node folds the shares of its ranks",
     .kinds = TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV),
     .class = TD_COST_STRAIGHT,

@@ -18,7 +18,7 @@ static td_err transform(const struct td_step *step, const struct td_bases *bases
     if (!in || !out)
         return TD_OK;
     if (step->transform.kind >= TD_TRANSFORM_KINDS)
-        return td_tangle(&step->transform, in, out);
+        return td_twiddle_real(&step->transform, in, out);
     td_err error = td_fft_run(&step->transform, in, out);
     if (error == TD_OK && step->transform.twiddle)
         error = td_twiddle(&step->transform, out);

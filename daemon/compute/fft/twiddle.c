@@ -83,11 +83,11 @@ static void write_point(const struct td_transform *t, void *to, int64_t at, doub
         ((float complex *)to)[at] = (float complex)value;
 }
 
-/* untangle computes the spectrum x of a real sequence from the spectrum z of its numbers taken in
+/* real_split computes the spectrum x of a real sequence from the spectrum z of its numbers taken in
  * pairs. z[k] = e + i o, where e and o are the spectra of the even and the odd numbers. x[k] = e +
  * w o and x[m - k] = conj(e - w o), with w = exp(-2 pi i k / n). At k = 0 both partners are the
  * same point. */
-static void untangle(double complex w, bool alone, double complex *a, double complex *b)
+static void real_split(double complex w, bool alone, double complex *a, double complex *b)
 {
     double complex other = conj(alone ? *a : *b);
     double complex e = (*a + other) / 2, o = (*a - other) / 2 * -I;
@@ -95,9 +95,9 @@ static void untangle(double complex w, bool alone, double complex *a, double com
     *b = conj(e - w * o);
 }
 
-/* tangle is the inverse of untangle times two, because FFTW scales nothing. It ignores the
+/* real_merge is the inverse of real_split times two, because FFTW scales nothing. It ignores the
  * imaginary parts of x[0] and x[m]. */
-static void tangle(double complex w, bool alone, double complex *a, double complex *b)
+static void real_merge(double complex w, bool alone, double complex *a, double complex *b)
 {
     double complex x = alone ? creal(*a) : *a, y = alone ? creal(*b) : conj(*b);
     double complex e = x + y, o = conj(w) * (x - y);
@@ -105,7 +105,7 @@ static void tangle(double complex w, bool alone, double complex *a, double compl
     *b = conj(e) + I * conj(o);
 }
 
-td_err td_tangle(const struct td_transform *t, void *low, void *high)
+td_err td_twiddle_real(const struct td_transform *t, void *low, void *high)
 {
     int64_t count = t->batch, step = (int64_t)ceil(sqrt((double)count));
     double complex *fine = malloc(2 * ((size_t)step + 1) * sizeof *fine), *coarse = fine + step + 1;
@@ -120,7 +120,8 @@ td_err td_tangle(const struct td_transform *t, void *low, void *high)
     for (int64_t i = 0; i < count; i++) {
         double complex a = read_point(t, low, i), b = read_point(t, high, count - 1 - i);
         double complex w = fine[i % step] * coarse[i / step];
-        (t->kind == TD_TRANSFORM_UNTANGLE ? untangle : tangle)(w, first + (uint64_t)i == 0, &a, &b);
+        (t->kind == TD_TRANSFORM_REAL_SPLIT ? real_split : real_merge)(w, first + (uint64_t)i == 0,
+                                                                       &a, &b);
         write_point(t, high, count - 1 - i, b);
         write_point(t, low, i, a);
     }

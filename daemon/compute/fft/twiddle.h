@@ -11,8 +11,8 @@
 /* td_twiddle multiplies the results of a transform in `out` by its twiddle factors. It returns
  * TD_OK or TD_ERR_NO_MEMORY. */
 td_err td_twiddle(const struct td_transform *t, void *out);
-/* td_tangle converts a part of one spectrum to the other, in place: kinds UNTANGLE and TANGLE
- * (program.h). It returns TD_OK or TD_ERR_NO_MEMORY. */
-td_err td_tangle(const struct td_transform *t, void *low, void *high);
+/* td_twiddle_real converts a part of one spectrum to the other, in place: kinds REAL_SPLIT and
+ * REAL_MERGE (program.h). It returns TD_OK or TD_ERR_NO_MEMORY. */
+td_err td_twiddle_real(const struct td_transform *t, void *low, void *high);
 
 #endif

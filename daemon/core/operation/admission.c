@@ -55,7 +55,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
                                            .slot = c->slot,
                                            .topology = &core->options.topology,
                                            .counts =
-                                               td_call_has_parts(call->kind) ? &o->parts : NULL,
+                                               td_call_has_counts(call->kind) ? &o->counts : NULL,
                                            .survey = o->survey_complete ? &o->survey : NULL,
                                            .tuning = &tuning};
     core->options.compile(&input, &o->program);
@@ -211,14 +211,14 @@ static bool carries_up(const struct td_operation *o)
     return false;
 }
 
-/* refuse_parts ends a call whose senders and receivers disagree on sizes. */
-static bool refuse_parts(struct td_core *core, struct td_operation *o,
-                         const struct td_survey *survey)
+/* refuse_counts ends a call whose senders and receivers disagree on sizes. */
+static bool refuse_counts(struct td_core *core, struct td_operation *o,
+                          const struct td_survey *survey)
 {
     bool single = false;
     uint32_t sender = 0, receiver = 0;
     int64_t more = 0;
-    if (!o->parts.part || td_survey_agrees(survey, &single, &sender, &receiver, &more))
+    if (!o->counts.part || td_survey_agrees(survey, &single, &sender, &receiver, &more))
         return false;
     const char *what = td_operation_describe(core, o);
     td_operation_verdict(
@@ -239,10 +239,10 @@ static void announce(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_survey survey = o->survey; /* of the ranks below and here */
-    if (o->parts.part && !o->survey_complete)
-        td_survey_collect(&survey, &o->parts);
+    if (o->counts.part && !o->survey_complete)
+        td_survey_collect(&survey, &o->counts);
     if (td_operation_at_root(o)) {
-        if (refuse_parts(core, o, &survey))
+        if (refuse_counts(core, o, &survey))
             return;
         if (o->program.survey_pending) {
             td_gate_survey(core, o, &survey);

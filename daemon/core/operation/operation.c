@@ -38,7 +38,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_arena_free(arena, o->pending_text);
     td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
-    td_counts_free(&o->parts, arena);
+    td_counts_free(&o->counts, arena);
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
@@ -242,8 +242,8 @@ void td_operation_witness(struct td_core *core, struct td_operation *o, const st
                        o->communicator->name));
 }
 
-/* need_bytes returns the bytes that a rank's source and destination must hold. Calls with parts are
- * checked by record_parts. */
+/* need_bytes returns the bytes that a rank's source and destination must hold. Calls with counts
+ * are checked by record_counts. */
 static void need_bytes(const struct td_communicator *c, const struct td_seat *seat,
                        const struct td_call *call, const struct td_plan *plan, uint64_t need[2])
 {
@@ -338,22 +338,22 @@ static bool has_one_share(const struct td_counts *p, uint32_t local)
     return true;
 }
 
-/* record_parts records the counts of a local rank, and returns the bytes that its buffers need. */
-static td_err record_parts(struct td_core *core, struct td_operation *o, uint32_t local,
-                           const struct td_request *q, uint64_t need[2], const char **text)
+/* record_counts records the counts of a local rank, and returns the bytes that its buffers need. */
+static td_err record_counts(struct td_core *core, struct td_operation *o, uint32_t local,
+                            const struct td_request *q, uint64_t need[2], const char **text)
 {
     const struct td_communicator *c = o->communicator;
     uint64_t element = td_type_bytes(q->u.operation.call.type);
-    if (!o->parts.part && !td_counts_build(&o->parts, core->arena, &c->group, c->slot)) {
+    if (!o->counts.part && !td_counts_build(&o->counts, core->arena, &c->group, c->slot)) {
         *text = td_core_format(core, "node %u has no memory for the counts: raise [limits] memory",
                                core->node);
         return TD_ERR_NO_MEMORY;
     }
-    *text = td_counts_set(&o->parts, local, false, &q->u.operation.from, element, &need[0]);
+    *text = td_counts_set(&o->counts, local, false, &q->u.operation.from, element, &need[0]);
     if (!*text)
-        *text = td_counts_set(&o->parts, local, true, &q->u.operation.to, element, &need[1]);
+        *text = td_counts_set(&o->counts, local, true, &q->u.operation.to, element, &need[1]);
     if (!*text && q->u.operation.call.kind == TD_KIND_REDUCE_SCATTERV &&
-        !has_one_share(&o->parts, local))
+        !has_one_share(&o->counts, local))
         *text = "a rank must receive the same number of elements, at the same place, from every "
                 "rank";
     return *text ? TD_ERR_INVALID : TD_OK;
@@ -372,10 +372,10 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
         return TD_ERR_BUSY;
     }
     size_t alignment = plan ? td_plan_alignment(plan) : td_call_alignment(call->kind, call->type);
-    bool parts = td_call_has_parts(call->kind);
+    bool has_counts = td_call_has_counts(call->kind);
     td_err error = TD_OK;
     need_bytes(c, seat, call, plan, b->need);
-    if (!parts && (error = hold_buffers(core, client, q, alignment, b, text)) != TD_OK)
+    if (!has_counts && (error = hold_buffers(core, client, q, alignment, b, text)) != TD_OK)
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
         *text = td_core_format(core,
@@ -384,9 +384,9 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
                                core->node, core->operations);
         return TD_ERR_NO_MEMORY;
     }
-    if (parts)
-        error = record_parts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
-    if (parts && error == TD_OK)
+    if (has_counts)
+        error = record_counts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
+    if (has_counts && error == TD_OK)
         error = hold_buffers(core, client, q, alignment, b, text);
     return error;
 }

@@ -64,8 +64,8 @@ struct td_operation {
     uint8_t *release; /* what came with the release */
     uint32_t release_bytes;
 
-    /* of a call with parts */
-    struct td_counts parts;
+    /* of a call whose counts differ by rank */
+    struct td_counts counts;
     struct td_survey survey; /* of the ranks below; if it is complete, of all ranks */
     bool survey_complete;    /* the root has sent the survey of all ranks */
 

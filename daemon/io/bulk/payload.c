@@ -56,7 +56,7 @@ struct td_payload *td_payload_new(struct td_payload_pool *pool, uint32_t bytes)
     }
     p->pool = pool;
     p->payload =
-        (struct td_payload){.holders = 1, .bytes = bytes, .data = p->bytes, .over = recycle};
+        (struct td_payload){.holders = 1, .bytes = bytes, .data = p->bytes, .release = recycle};
     return &p->payload;
 }
 
@@ -69,5 +69,5 @@ struct td_payload *td_payload_hold(struct td_payload *payload)
 void td_payload_drop(struct td_payload *payload)
 {
     if (payload && --payload->holders == 0)
-        payload->over(payload);
+        payload->release(payload);
 }

@@ -14,8 +14,8 @@
 struct td_payload {
     uint32_t holders, bytes;
     uint8_t *data;
-    /* over is called after the last td_payload_drop and frees the payload. */
-    void (*over)(struct td_payload *payload);
+    /* release is called after the last td_payload_drop and frees the payload. */
+    void (*release)(struct td_payload *payload);
 };
 
 /* struct td_payload_pool: memory of large payloads for reuse, because fresh memory costs as much as

@@ -187,7 +187,7 @@ void td_regions_hold(struct td_regions *r, uint32_t handle)
     r->region[handle].holders++;
 }
 
-void td_regions_let_go(struct td_regions *r, uint32_t handle)
+void td_regions_drop(struct td_regions *r, uint32_t handle)
 {
     r->region[handle].holders--;
     unmap_if_unused(&r->region[handle]);

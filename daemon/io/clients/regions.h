@@ -25,9 +25,9 @@ td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64
                       uint32_t *handle, const char **text);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
-/* td_regions_hold adds a holder; td_regions_let_go removes one. */
+/* td_regions_hold adds a holder; td_regions_drop removes one. */
 void td_regions_hold(struct td_regions *regions, uint32_t handle);
-void td_regions_let_go(struct td_regions *regions, uint32_t handle);
+void td_regions_drop(struct td_regions *regions, uint32_t handle);
 /* td_regions_bases fills in addresses. `addresses` is an array of 2 * view->ranks. */
 void td_regions_bases(const struct td_regions *regions, const struct td_view *view,
                       uint8_t **addresses, struct td_bases *bases);

@@ -111,7 +111,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
 bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
 {
     if (td_peers_are_slow(peers) &&
-        !td_alarm_init(&peers->delays, &peers->loop->uv, td_peers_let_go, peers)) {
+        !td_alarm_init(&peers->delays, &peers->loop->uv, td_peers_send_due, peers)) {
         snprintf(why, why_bytes, "cannot make a timer for links with a rate: %s", strerror(errno));
         return false;
     }

@@ -35,7 +35,7 @@ static void set_alarm(struct td_peers *peers)
     td_alarm_set(&peers->delays, at);
 }
 
-void td_peers_let_go(void *user)
+void td_peers_send_due(void *user)
 {
     struct td_peers *peers = user;
     td_time now = td_loop_now();

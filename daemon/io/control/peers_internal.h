@@ -138,8 +138,8 @@ bool td_peers_are_slow(const struct td_peers *peers);
 /* td_peer_delay sends a packet when it has passed the link, and takes its payload, if there is one.
  * False, without memory: nothing was done. */
 bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload);
-/* td_peers_let_go sends what is due. */
-void td_peers_let_go(void *peers);
+/* td_peers_send_due sends what is due. */
+void td_peers_send_due(void *peers);
 void td_peer_drop_delayed(struct td_peer *p);
 
 /* ---- peers_buffers.c ---- */

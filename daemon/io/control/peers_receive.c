@@ -18,7 +18,7 @@ struct landing {
 static void leave(struct td_payload *payload)
 {
     struct landing *l = (struct landing *)payload;
-    td_regions_let_go(l->regions, l->region);
+    td_regions_drop(l->regions, l->region);
     free(l);
 }
 
@@ -38,7 +38,7 @@ struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, str
     if (!l)
         return NULL;
     *l = (struct landing){
-        .payload = {.holders = 1, .bytes = packet->bytes, .data = place, .over = leave},
+        .payload = {.holders = 1, .bytes = packet->bytes, .data = place, .release = leave},
         .regions = regions,
         .region = region};
     td_regions_hold(regions, region);

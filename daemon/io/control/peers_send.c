@@ -105,7 +105,7 @@ static void give_back(struct td_payload *payload)
 {
     struct loan *loan = (struct loan *)payload;
     struct td_loop *loop = loan->peers->loop;
-    td_regions_let_go(loop->regions, loan->region);
+    td_regions_drop(loop->regions, loan->region);
     if (!loop->stopped)
         tell_sent(loan->peers, loan->handle);
     free(loan);
@@ -130,7 +130,7 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
         *loan = (struct loan){.payload = {.holders = 1,
                                           .bytes = packet->bytes,
                                           .data = (uint8_t *)(uintptr_t)piece, /* to be read */
-                                          .over = give_back},
+                                          .release = give_back},
                               .peers = peers,
                               .handle = a->u.packet.handle,
                               .region = region};
