@@ -18,6 +18,8 @@
 #include "model/planes_call.h"
 #include "base/hash.h"
 #include "measure_plan.h"
+#include "sim/clients.h"
+#include "sim/clock.h"
 
 static const td_time LIMIT_NS = (td_time)3600 * 1000000000;
 /* If nothing happens for this time, only heartbeats remain, which have longer intervals. */
@@ -29,7 +31,7 @@ void td_measure_options_default(struct td_measure_options *o, const char *shape,
     o->call = (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE};
     td_sim_options_default(&o->world, shape, seed);
     struct td_settings *s = &o->world.settings;
-    o->world.modelled = o->world.hollow = true;
+    o->world.modelled = o->world.timing_only = true;
     o->world.control_ns = TD_MEASURE_SLOT_NS;
     o->world.request_ns_max = 1;
     s->packet_bytes = 1024;

@@ -9,6 +9,8 @@
 #include "collectives/fft/fft_plan.h"
 #include "base/arena.h"
 #include "common/load.h"
+#include "sim/clients.h"
+#include "sim/clock.h"
 
 /* Room for the plan and for the state that one node derives from it. */
 enum { ARENA_BYTES = 64 << 20 };

@@ -255,7 +255,7 @@ static bool schedule(struct command *c, const char *name, const char *value)
            complain(name, value, "auto, circulant, colouring, classes, matching or caterpillar");
 }
 
-static bool take(struct command *c, int option, const char *name, const char *value)
+static bool set_option(struct command *c, int option, const char *name, const char *value)
 {
     struct td_settings *s = &c->measure.world.settings;
     uint64_t n = 0;
@@ -448,7 +448,7 @@ static bool parse(int argc, char **argv, struct command *c)
 {
     int option = 0, place = 0;
     while ((option = getopt_long(argc, argv, "", option_names, &place)) != -1)
-        if (option == '?' || !take(c, option, option_names[place].name, optarg))
+        if (option == '?' || !set_option(c, option, option_names[place].name, optarg))
             return false;
     if (optind + 1 != argc) {
         fprintf(stderr,

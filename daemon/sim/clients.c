@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "clients.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "clock.h"
+#include "cores.h"
+#include "memory.h"
+#include "trace.h"
 
 enum { SIM_UID = 1000, SIM_PID = 10000 };
 
@@ -21,7 +26,7 @@ uint32_t td_sim_open(struct td_sim *sim, uint32_t node)
     struct client *c = &sim->client[sim->clients++];
     *c = (struct client){.node = node, .open = true, .next_id = 1};
     c->closed_by_daemon = !sim->node[node].alive;
-    c->last = sim_delay(sim, sim->options.request_ns_max);
+    c->last = clock_delay(sim, sim->options.request_ns_max);
     queue_put(&sim->queue, c->last, CLIENT_OPENED, node)->from = sim->clients;
     struct td_request hello = {.kind = TD_REQUEST_HELLO};
     hello.u.hello.program = "simulated";
@@ -38,7 +43,7 @@ void td_sim_close(struct td_sim *sim, uint32_t client)
     c->open = false;
     sim->waiting -= c->waiting;
     c->waiting = 0;
-    td_time after = sim_delay(sim, sim->options.request_ns_max);
+    td_time after = clock_delay(sim, sim->options.request_ns_max);
     c->last = after > c->last ? after : c->last;
     queue_put(&sim->queue, c->last, CLIENT_CLOSED, c->node)->from = client;
 }
@@ -53,9 +58,9 @@ uint32_t td_sim_region(struct td_sim *sim, uint32_t client, uint64_t bytes)
     struct client *c = find(sim, client);
     c->region = realloc(c->region, (c->regions + 1) * sizeof *c->region);
     assert(c->region);
-    uint8_t *base = sim->options.hollow ? NULL : aligned_alloc(64, (bytes + 64) / 64 * 64);
-    assert(base || sim->options.hollow);
-    c->region[c->regions++] = (struct shared){base, bytes};
+    uint8_t *base = sim->options.timing_only ? NULL : aligned_alloc(64, (bytes + 64) / 64 * 64);
+    assert(base || sim->options.timing_only);
+    c->region[c->regions++] = (struct client_region){base, bytes};
     struct td_request q = {.kind = TD_REQUEST_REGION};
     q.u.region.region = c->regions;
     q.u.region.bytes = bytes;
@@ -81,14 +86,14 @@ uint64_t td_sim_request(struct td_sim *sim, uint32_t client, const struct td_req
     uint8_t *copy = malloc(size);
     assert(copy);
     memcpy(copy, bytes, size);
-    td_time after = sim_delay(sim, sim->options.request_ns_max);
+    td_time after = clock_delay(sim, sim->options.request_ns_max);
     c->last = after > c->last ? after : c->last;
     if (c->open && !c->closed_by_daemon)
         c->waiting++;
     sim->waiting++;
     struct event *e = queue_put(&sim->queue, c->last, CLIENT_REQUEST, c->node);
     e->from = client;
-    e->thing = copy;
+    e->object = copy;
     e->size = (uint32_t)size;
     return q.id;
 }
@@ -117,15 +122,15 @@ void td_sim_forget(struct td_sim *sim)
 
 /* ---- events ---- */
 
-void client_opened(struct td_sim *sim, uint32_t client)
+void clients_opened(struct td_sim *sim, uint32_t client)
 {
-    sim_trace(sim, find(sim, client)->node, '>', "client %u opened", client);
-    sim_feed(sim, find(sim, client)->node,
-             &(struct td_event){.kind = TD_EVENT_CLIENT_OPENED,
-                                .u.opened = {client, SIM_UID, SIM_PID + client}});
+    trace_line(sim, find(sim, client)->node, '>', "client %u opened", client);
+    cores_feed(sim, find(sim, client)->node,
+               &(struct td_event){.kind = TD_EVENT_CLIENT_OPENED,
+                                  .u.opened = {client, SIM_UID, SIM_PID + client}});
 }
 
-void client_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, size_t size)
+void clients_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, size_t size)
 {
     struct client *c = find(sim, client);
     struct td_request q;
@@ -136,29 +141,29 @@ void client_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, s
     td_err error = td_wire_decode_request(bytes, size, sim->decoded, &q, &why);
     assert(error == TD_OK);
     if (q.kind == TD_REQUEST_REGION && q.u.region.region >= 1 && q.u.region.region <= c->regions) {
-        const struct shared *s = &c->region[q.u.region.region - 1];
+        const struct client_region *s = &c->region[q.u.region.region - 1];
         q.u.region.handle = memory_map(&sim->node[c->node], s->base, s->bytes);
         q.u.region.error = TD_OK;
         q.u.region.text = "";
     }
-    sim_trace(sim, c->node, '>', "client %u request %llu of kind %d", client,
-              (unsigned long long)q.id, (int)q.kind);
-    sim_feed(sim, c->node,
-             &(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST, .u.request = {client, &q}});
+    trace_line(sim, c->node, '>', "client %u request %llu of kind %d", client,
+               (unsigned long long)q.id, (int)q.kind);
+    cores_feed(sim, c->node,
+               &(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST, .u.request = {client, &q}});
 }
 
-void client_closed(struct td_sim *sim, uint32_t client)
+void clients_closed(struct td_sim *sim, uint32_t client)
 {
     struct client *c = find(sim, client);
     if (c->closed_by_daemon)
         return;
     c->closed_by_daemon = true;
-    sim_trace(sim, c->node, '>', "client %u closed", client);
-    sim_feed(sim, c->node,
-             &(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = client});
+    trace_line(sim, c->node, '>', "client %u closed", client);
+    cores_feed(sim, c->node,
+               &(struct td_event){.kind = TD_EVENT_CLIENT_CLOSED, .u.closed.client = client});
 }
 
-void client_cut_off(struct td_sim *sim, uint32_t client)
+void clients_cut_off(struct td_sim *sim, uint32_t client)
 {
     struct client *c = find(sim, client);
     c->closed_by_daemon = true;
@@ -166,7 +171,7 @@ void client_cut_off(struct td_sim *sim, uint32_t client)
     c->waiting = 0;
 }
 
-void client_take_reply(struct td_sim *sim, uint32_t client, const struct td_reply *reply)
+void clients_receive_reply(struct td_sim *sim, uint32_t client, const struct td_reply *reply)
 {
     static uint8_t bytes[TD_DATAGRAM_MAX];
     struct client *c = find(sim, client);

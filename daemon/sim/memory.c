@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "memory.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sim.h"
+#include "checker.h"
+#include "clock.h"
+#include "compute/compute.h"
+#include "compute/fft/step.h"
+#include "cores.h"
+#include "trace.h"
 
 bool memory_init(struct td_sim *sim, struct node *n)
 {
     uint64_t bytes = sim->options.settings.scratch_bytes;
-    if (sim->options.hollow)
+    if (sim->options.timing_only)
         return memory_map(n, NULL, bytes) == TD_SCRATCH_HANDLE;
     void *scratch = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -23,7 +30,7 @@ bool memory_init(struct td_sim *sim, struct node *n)
 
 void memory_fini(struct td_sim *sim, struct node *n)
 {
-    if (n->mappings && !sim->options.hollow)
+    if (n->mappings && !sim->options.timing_only)
         munmap(n->mapping[TD_SCRATCH_HANDLE].base, sim->options.settings.scratch_bytes);
     for (uint32_t i = 0; i < n->buffers; i++)
         free(n->buffer[i]);
@@ -47,29 +54,7 @@ void memory_unmap(struct node *n, uint32_t handle)
     n->mapping[handle].mapped = false;
 }
 
-static uint8_t *address(const struct node *n, const struct td_memory *m)
-{
-    if (m->handle == TD_NO_MEMORY)
-        return NULL;
-    assert(m->handle < n->mappings && n->mapping[m->handle].mapped);
-    assert(m->offset + m->bytes <= n->mapping[m->handle].bytes);
-    return n->mapping[m->handle].base + m->offset;
-}
-
-void memory_bases(const struct node *n, const struct td_view *view, uint8_t **room,
-                  struct td_bases *bases)
-{
-    for (uint32_t i = 0; i < view->ranks; i++) {
-        room[i] = address(n, &view->source[i]);
-        room[view->ranks + i] = address(n, &view->destination[i]);
-    }
-    *bases =
-        (struct td_bases){.source = room,
-                          .destination = room + view->ranks,
-                          .scratch = n->mapping[TD_SCRATCH_HANDLE].base + view->scratch_offset};
-}
-
-uint32_t memory_take_buffer(struct node *n, uint8_t *bytes)
+uint32_t memory_store_buffer(struct node *n, uint8_t *bytes)
 {
     uint32_t i = 0;
     while (i < n->buffers && n->buffer[i])
@@ -91,52 +76,65 @@ void memory_release_buffer(struct node *n, uint32_t handle)
     n->buffers_held--;
 }
 
-/* touch marks the pages from the first to the last byte of each lane of a slice in scratch. */
-static void touch(struct node *n, const struct td_slice *s, const struct td_lanes *lanes,
-                  uint64_t scratch_offset)
+/* ---- access ---- */
+
+static uint8_t *address(const struct node *n, const struct td_memory *m)
 {
-    if (s->space != TD_SPACE_SCRATCH || td_slice_bytes(s) == 0)
-        return;
-    int64_t begin = (int64_t)scratch_offset + s->offset, end = begin + s->run;
-    for (int l = 0; l < s->levels; l++)
-        end += (s->level[l].count - 1) * s->level[l].stride;
-    for (uint32_t lane = 0; lane < lanes->count; lane++) {
-        int64_t shift = lanes->stride * lane;
-        for (int64_t page = (begin + shift) / SIM_SCRATCH_PAGE;
-             page <= (end + shift - 1) / SIM_SCRATCH_PAGE; page++) {
-            n->pages_touched += !n->touched[page];
-            n->touched[page] = 1;
-        }
-    }
+    if (m->handle == TD_NO_MEMORY)
+        return NULL;
+    assert(m->handle < n->mappings && n->mapping[m->handle].mapped);
+    assert(m->offset + m->bytes <= n->mapping[m->handle].bytes);
+    return n->mapping[m->handle].base + m->offset;
 }
 
-void memory_poison(struct td_sim *sim, struct node *n)
+/* find_bases writes the addresses of a view; room has 2 * view->ranks. */
+static void find_bases(const struct node *n, const struct td_view *view, uint8_t **room,
+                       struct td_bases *bases)
 {
-    static const uint8_t poisons[] = {0xff, 0xfb, 0x7b}; /* NaN, low, high */
-    struct td_usage counts;
-    if (n->pages_touched == 0)
-        return;
-    td_core_usage(n->core, &counts);
-    if (counts.scratch_used)
-        return;
-    int poison = poisons[td_sim_random(sim, sizeof poisons)];
-    for (uint64_t page = 0; n->pages_touched; page++) {
-        if (!n->touched[page])
-            continue;
-        memset(n->mapping[TD_SCRATCH_HANDLE].base + page * SIM_SCRATCH_PAGE, poison,
-               SIM_SCRATCH_PAGE);
-        n->touched[page] = 0;
-        n->pages_touched--;
+    for (uint32_t i = 0; i < view->ranks; i++) {
+        room[i] = address(n, &view->source[i]);
+        room[view->ranks + i] = address(n, &view->destination[i]);
     }
+    *bases =
+        (struct td_bases){.source = room,
+                          .destination = room + view->ranks,
+                          .scratch = n->mapping[TD_SCRATCH_HANDLE].base + view->scratch_offset};
 }
 
-td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *c)
+void memory_pack(const struct node *n, const struct td_slice *slice, const struct td_view *view,
+                 uint64_t offset, uint64_t bytes, uint8_t *out)
+{
+    uint8_t *room[2 * TD_NODE_RANKS_MAX];
+    struct td_bases bases;
+    find_bases(n, view, room, &bases);
+    td_compute_pack(slice, &bases, offset, bytes, out);
+}
+
+void memory_land(struct node *n, const struct td_compute *to, const uint8_t *bytes)
+{
+    static const struct td_lanes first = {.count = 1};
+    uint8_t *room[2 * TD_NODE_RANKS_MAX];
+    struct td_bases bases;
+    find_bases(n, &to->view, room, &bases);
+    checker_touch(n, &to->step.to, &first, to->view.scratch_offset);
+    td_compute_unpack(&to->step.to, &first, &bases, to->offset, to->bytes, bytes);
+}
+
+/* ---- computations ---- */
+
+struct computation {
+    struct td_compute compute;
+    bool done;
+    td_err error;
+};
+
+static td_err run_computation(struct td_sim *sim, uint32_t node, const struct td_compute *c)
 {
     struct node *n = &sim->node[node];
     uint8_t *room[2 * TD_NODE_RANKS_MAX];
     struct td_bases bases;
-    memory_bases(n, &c->view, room, &bases);
-    touch(n, &c->step.to, &c->step.to_lanes, c->view.scratch_offset);
+    find_bases(n, &c->view, room, &bases);
+    checker_touch(n, &c->step.to, &c->step.to_lanes, c->view.scratch_offset);
     switch (c->kind) {
     case TD_COMPUTE_STEP:
         return td_step_run(&c->step, &bases);
@@ -154,21 +152,45 @@ td_err memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute
     return TD_ERR_INTERNAL;
 }
 
-void memory_land(struct node *n, const struct td_compute *to, const uint8_t *bytes)
+static const char *compute_name(const struct td_compute *c)
 {
-    static const struct td_lanes first = {.count = 1};
-    uint8_t *room[2 * TD_NODE_RANKS_MAX];
-    struct td_bases bases;
-    memory_bases(n, &to->view, room, &bases);
-    touch(n, &to->step.to, &first, to->view.scratch_offset);
-    td_compute_unpack(&to->step.to, &first, &bases, to->offset, to->bytes, bytes);
+    return c->kind == TD_COMPUTE_STEP ? td_step_kind_name(c->step.kind) : "unpack, load or store";
 }
 
-void memory_pack(const struct node *n, const struct td_slice *slice, const struct td_view *view,
-                 uint64_t offset, uint64_t bytes, uint8_t *out)
+void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *c)
 {
-    uint8_t *room[2 * TD_NODE_RANKS_MAX];
-    struct td_bases bases;
-    memory_bases(n, view, room, &bases);
-    td_compute_pack(slice, &bases, offset, bytes, out);
+    if (sim->instant) {
+        trace_line(sim, node, '<', "compute %s", compute_name(c));
+        cores_complete(sim, TD_EVENT_COMPUTED, c->handle);
+        return;
+    }
+    struct computation *k = calloc(1, sizeof *k);
+    assert(k);
+    k->compute = *c;
+    bool modelled = sim->options.modelled;
+    if (sim->options.timing_only) {
+        k->done = true;
+    } else if (modelled || c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE ||
+               td_sim_random(sim, 2)) {
+        k->error = run_computation(sim, node, c);
+        k->done = true;
+    }
+    sim->node[node].under_way++;
+    trace_line(sim, node, '<', "compute %s", compute_name(c));
+    td_time end = modelled ? sim->now : clock_delay(sim, sim->options.compute_ns_max);
+    struct event *e = queue_put(&sim->queue, end, COMPUTED, node);
+    e->handle = c->handle;
+    e->object = k;
+}
+
+void memory_computed(struct td_sim *sim, const struct event *e)
+{
+    struct computation *k = e->object;
+    sim->node[e->node].under_way--;
+    if (!k->done && !sim->options.timing_only)
+        k->error = run_computation(sim, e->node, &k->compute);
+    trace_line(sim, e->node, '>', "computed");
+    cores_feed(sim, e->node,
+               &(struct td_event){.kind = TD_EVENT_COMPUTED,
+                                  .u.computed = {.handle = e->handle, .error = k->error}});
 }

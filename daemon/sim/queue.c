@@ -31,16 +31,16 @@ static void new_block(struct queue *q)
     assert(block);
     q->block[q->blocks++] = block;
     for (uint32_t i = BLOCK_EVENTS; i-- > 0;)
-        queue_give(q, &block[i]);
+        queue_release(q, &block[i]);
 }
 
 static void new_lists(const struct queue *q, struct moment *m)
 {
     size_t words = (q->lists + 63) / 64;
     m->list = calloc(q->lists, sizeof *m->list);
-    m->some = calloc(2 * words, sizeof *m->some);
-    assert(m->list && m->some);
-    m->wakes = m->some + words;
+    m->nonempty = calloc(2 * words, sizeof *m->nonempty);
+    assert(m->list && m->nonempty);
+    m->wakes = m->nonempty + words;
 }
 
 /* rehash makes room for twice as many moments. */
@@ -142,7 +142,7 @@ static struct moment *moment_at(struct queue *q, uint64_t time)
     return &q->moment[q->latest];
 }
 
-static struct event *put(struct queue *q, uint64_t time, enum happening kind, uint32_t node,
+static struct event *put(struct queue *q, uint64_t time, enum event_kind kind, uint32_t node,
                          uint32_t at)
 {
     if (!q->free)
@@ -160,11 +160,11 @@ static struct event *put(struct queue *q, uint64_t time, enum happening kind, ui
     else
         list->first = e;
     list->last = e;
-    m->some[at / 64] |= (uint64_t)1 << at % 64;
+    m->nonempty[at / 64] |= (uint64_t)1 << at % 64;
     return e;
 }
 
-struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node)
+struct event *queue_put(struct queue *q, uint64_t time, enum event_kind kind, uint32_t node)
 {
     return put(q, time, kind, node, q->by_node ? node : EVENTS);
 }
@@ -177,24 +177,24 @@ void queue_wake(struct queue *q, uint64_t time, uint32_t node)
     }
     struct moment *m = moment_at(q, time);
     m->wakes[node / 64] |= (uint64_t)1 << node % 64;
-    m->some[node / 64] |= (uint64_t)1 << node % 64;
+    m->nonempty[node / 64] |= (uint64_t)1 << node % 64;
 }
 
-void queue_give(struct queue *q, struct event *e)
+void queue_release(struct queue *q, struct event *e)
 {
     e->next = q->free;
     q->free = e;
 }
 
-/* turn_of returns the list whose turn it is from `at` on, one after the other until all are empty;
- * NONE: they are. */
-static uint32_t turn_of(const struct queue *q, const struct moment *m, uint32_t at)
+/* next_list returns the first list from `at` on, cyclically, that has events; NONE if all are
+ * empty. */
+static uint32_t next_list(const struct queue *q, const struct moment *m, uint32_t at)
 {
     uint32_t words = (q->lists + 63) / 64, word = at / 64;
-    uint64_t left = m->some[word] & ~(uint64_t)0 << at % 64;
+    uint64_t left = m->nonempty[word] & ~(uint64_t)0 << at % 64;
     for (uint32_t i = 0; !left && i < words; i++) {
         word = word + 1 < words ? word + 1 : 0;
-        left = m->some[word];
+        left = m->nonempty[word];
     }
     return left ? word * 64 + (uint32_t)__builtin_ctzll(left) : NONE;
 }
@@ -204,8 +204,8 @@ uint64_t queue_time(const struct queue *q)
     return q->heaped ? q->moment[q->heap[0]].time : UINT64_MAX;
 }
 
-/* take_one takes the first event of a list; a node that wakes is one, too. */
-static void take_one(struct queue *q, struct list *list, struct turn *turn)
+/* pop_one removes the first event of a list; the wake of a node is an event, too. */
+static void pop_one(struct queue *q, struct list *list, struct turn *turn)
 {
     struct event *e = list->first;
     list->first = e->next;
@@ -214,17 +214,17 @@ static void take_one(struct queue *q, struct list *list, struct turn *turn)
     if (!turn->wakes)
         return;
     turn->events = NULL;
-    queue_give(q, e);
+    queue_release(q, e);
 }
 
-bool queue_take(struct queue *q, struct turn *turn)
+bool queue_pop(struct queue *q, struct turn *turn)
 {
     if (!q->heaped)
         return false;
     struct moment *m = &q->moment[q->heap[0]];
     uint32_t at = q->by_node ? m->at : EVENTS;
-    if (!(m->some[at / 64] >> at % 64 & 1))
-        at = turn_of(q, m, at);
+    if (!(m->nonempty[at / 64] >> at % 64 & 1))
+        at = next_list(q, m, at);
     assert(at != NONE);
     struct list *list = &m->list[at];
     uint64_t *wakes = &m->wakes[at / 64], bit = (uint64_t)1 << at % 64;
@@ -233,18 +233,18 @@ bool queue_take(struct queue *q, struct turn *turn)
         list->first = NULL;
         *wakes &= ~bit;
     } else {
-        take_one(q, list, turn);
+        pop_one(q, list, turn);
     }
     if (list->first)
         return true;
-    m->some[at / 64] &= ~bit;
-    m->at = turn_of(q, m, at);
+    m->nonempty[at / 64] &= ~bit;
+    m->at = next_list(q, m, at);
     if (m->at == NONE)
         drop_first_moment(q);
     return true;
 }
 
-uint32_t queue_soon(const struct queue *q)
+uint32_t queue_next_node(const struct queue *q)
 {
     return q->by_node && q->heaped ? q->moment[q->heap[0]].at : NONE;
 }
@@ -258,7 +258,7 @@ void queue_fini(struct queue *q)
 {
     for (uint32_t i = 0; i < q->moments; i++) {
         free(q->moment[i].list);
-        free(q->moment[i].some); /* and wakes */
+        free(q->moment[i].nonempty); /* and wakes */
     }
     for (uint32_t i = 0; i < q->blocks; i++)
         free(q->block[i]);

@@ -17,7 +17,7 @@
 
 #include "core/event.h"
 
-enum happening {
+enum event_kind {
     MESSAGE,
     PACKET,
     LINK_UP,
@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct td_message_delivered) <= sizeof(struct td_message_s
 struct event {
     struct event *next; /* link of the queue; of popped events, the next one */
     uint64_t time;
-    enum happening kind;
+    enum event_kind kind;
     uint32_t node;  /* the node of the event */
     uint32_t from;  /* the source node or the client */
     uint32_t epoch; /* MESSAGE, PACKET, LANDING: epoch of the link at the time of sending */
@@ -49,7 +49,7 @@ struct event {
         uint64_t handle;
         const char *text; /* LINK_DOWN, static */
     };
-    void *thing; /* bytes, struct parcel or struct computation; its handler frees it */
+    void *object; /* bytes, struct parcel or struct computation; its handler frees it */
     union {
         struct td_event arrival; /* PACKET: with the packet, on modelled links */
         uint8_t head[QUEUE_MESSAGE_HEAD];
@@ -67,7 +67,7 @@ struct queue {
         struct list {
             struct event *first, *last; /* last: undefined if first is NULL */
         } * list;                       /* [lists] */
-        uint64_t *some;                 /* bit per list: it has events, or its node wakes */
+        uint64_t *nonempty;             /* bit per list: it has events, or its node wakes */
         uint64_t *wakes;                /* by node: bit per node */
         uint32_t at;                    /* the next list */
         uint32_t next_same_hash;
@@ -82,7 +82,7 @@ struct queue {
 void queue_init(struct queue *q, uint32_t nodes, bool by_node);
 /* queue_put returns a new event for the caller to fill in; all but `arrival` and `head` is zero.
  * queue_wake makes a node wake; by node, two wakes at one time are one. */
-struct event *queue_put(struct queue *q, uint64_t time, enum happening kind, uint32_t node);
+struct event *queue_put(struct queue *q, uint64_t time, enum event_kind kind, uint32_t node);
 void queue_wake(struct queue *q, uint64_t time, uint32_t node);
 /* queue_time returns the time of the first event, or UINT64_MAX. */
 uint64_t queue_time(const struct queue *q);
@@ -93,12 +93,13 @@ struct turn {
     bool wakes;
     struct event *events;
 };
-/* queue_take removes the first turn. It returns false if the queue is empty. */
-bool queue_take(struct queue *q, struct turn *turn);
-void queue_give(struct queue *q, struct event *e);
-/* queue_soon returns the node after the popped one, by node, if it is known; else QUEUE_NONE. */
+/* queue_pop removes the first turn. It returns false if the queue is empty. */
+bool queue_pop(struct queue *q, struct turn *turn);
+void queue_release(struct queue *q, struct event *e);
+/* queue_next_node returns the node after the popped one, by node, if it is known; else QUEUE_NONE.
+ */
 #define QUEUE_NONE UINT32_MAX
-uint32_t queue_soon(const struct queue *q);
+uint32_t queue_next_node(const struct queue *q);
 /* queue_first returns the first event of a node at the current moment, by node, or NULL. */
 const struct event *queue_first(const struct queue *q, uint32_t node);
 void queue_fini(struct queue *q);

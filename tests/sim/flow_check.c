@@ -56,7 +56,7 @@ static uint32_t shifted(const struct td_topology *t, uint32_t node, uint32_t s, 
 
 enum { RECV, SEND, SYNC };
 
-/* expand: step i is shift i + 1. */
+/* step_at: step i is shift i + 1. */
 static void step_at(const struct td_program *p, unsigned family, uint64_t index,
                     struct td_step *step)
 {

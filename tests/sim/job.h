@@ -4,6 +4,10 @@
 #ifndef TD_TESTS_SIM_JOB_H
 #define TD_TESTS_SIM_JOB_H
 
+#include "sim/checker.h"
+#include "sim/clients.h"
+#include "sim/clock.h"
+#include "sim/faults.h"
 #include "sim/world.h"
 
 enum { JOB_RANKS_MAX = 256 };

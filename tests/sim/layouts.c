@@ -19,13 +19,13 @@ uint64_t layouts_draw(uint64_t below)
     return random_below(&state, below);
 }
 
-static uint32_t put_some_ranks(char *text, uint32_t ranks, uint32_t wanted)
+static uint32_t put_some_ranks(char *text, uint32_t ranks, uint32_t count)
 {
-    uint32_t first = (uint32_t)layouts_draw(ranks - wanted + 1), step = 1;
-    while (layouts_draw(2) && first + wanted * (step + 1) <= ranks)
+    uint32_t first = (uint32_t)layouts_draw(ranks - count + 1), step = 1;
+    while (layouts_draw(2) && first + count * (step + 1) <= ranks)
         step++;
-    snprintf(text, LAYOUT_TEXT, " @%u-%u:%u", first, first + (wanted - 1) * step, step);
-    return wanted;
+    snprintf(text, LAYOUT_TEXT, " @%u-%u:%u", first, first + (count - 1) * step, step);
+    return count;
 }
 
 static void some_grid(char *text, uint32_t n, uint32_t ranks)

@@ -335,7 +335,7 @@ static int32_t element(uint32_t rank, uint64_t i)
     return (int32_t)(rank * 1000003u + i);
 }
 
-static int32_t wanted(const struct td_call *call, uint32_t size, uint32_t rank, uint64_t i)
+static int32_t expected(const struct td_call *call, uint32_t size, uint32_t rank, uint64_t i)
 {
     uint32_t sum = 0;
     if (call->kind == TD_KIND_BROADCAST)
@@ -352,7 +352,7 @@ static void check_result(struct chaos *c, int j, uint32_t rank, const struct td_
     const struct job *job = &c->job[j];
     const int32_t *result = job_destination(&c->job[j], rank, 0);
     for (uint64_t i = 0; call->kind != TD_KIND_BARRIER && i < elements(call, job->size); i++)
-        EXPECT(result[i] == wanted(call, job->size, rank, i),
+        EXPECT(result[i] == expected(call, job->size, rank, i),
                "job %d, rank %u was told of success, but element %llu is %d", j, rank,
                (unsigned long long)i, result[i]);
 }

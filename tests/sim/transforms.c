@@ -197,7 +197,7 @@ static void put(const struct transform *t, unsigned side, uint64_t number, uint8
     }
 }
 
-static double take(const struct transform *t, const uint8_t *at, unsigned i)
+static double value_at(const struct transform *t, const uint8_t *at, unsigned i)
 {
     double value = 0;
     float single = 0;
@@ -227,7 +227,7 @@ uint64_t transforms_compare(const struct transform *t, uint32_t rank, const uint
     for (layouts_first(&e, &t->layout[1], rank); e.valid; layouts_next(&e), bytes += element)
         for (unsigned i = 0; i < n; i++) {
             double want = t->data[1][number_of(t, 1, e.index) * n + i];
-            double off = fabs(take(t, has + e.place * element, i) - want);
+            double off = fabs(value_at(t, has + e.place * element, i) - want);
             error->difference += off * off;
             error->length += want * want;
             error->worst = off > error->worst || isnan(off) ? off : error->worst;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "faults.h"
+
+#include <assert.h>
+
+#include "clients.h"
+#include "clock.h"
+#include "links.h"
+#include "memory.h"
+
+enum { RESTART_NS = 10000000 };
+
+void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b)
+{
+    links_cut(sim, a, b, "the connection was reset");
+}
+
+void td_sim_freeze_node(struct td_sim *sim, uint32_t node)
+{
+    sim->node[node].frozen = true;
+    for (uint32_t i = 0; i < sim->clients; i++)
+        if (sim->client[i].node == node)
+            clients_cut_off(sim, i + 1);
+}
+
+void td_sim_kill_node(struct td_sim *sim, uint32_t node)
+{
+    td_sim_freeze_node(sim, node);
+    sim->node[node].alive = false;
+    sim->node[node].died_at = sim->now;
+    for (uint32_t i = 0; i < sim->topology.nodes; i++)
+        if (i != node)
+            links_cut(sim, node, i, "the connection was closed");
+}
+
+void td_sim_start_node(struct td_sim *sim, uint32_t node)
+{
+    struct node *n = &sim->node[node];
+    struct link_end *ends = n->end;
+    const struct td_sim_options *o = &sim->options;
+    td_time under_way =
+        o->compute_ns_max > o->latency_ns_max ? o->compute_ns_max : o->latency_ns_max;
+    assert(!n->alive && !o->modelled && sim->now > n->died_at + under_way);
+    td_core_destroy(n->core);
+    memory_fini(sim, n);
+    *n = (struct node){.end = ends};
+    bool made = world_start_node(sim, node);
+    assert(made);
+    for (uint32_t i = 0; i < sim->topology.nodes; i++) {
+        td_retransmit_acknowledge(&ends[i].unacknowledged, UINT64_MAX);
+        ends[i].up = ends[i].refused = false;
+        ends[i].epoch = ++sim->epoch;
+        if (!td_sim_connected(sim, i, node))
+            continue;
+        td_time at = clock_delay(sim, RESTART_NS);
+        if (node_lives(&sim->node[i])) {
+            links_put_up(sim, at, node, i, sim->epoch);
+            links_put_up(sim, at, i, node, sim->epoch);
+            continue;
+        }
+        struct event *e = queue_put(&sim->queue, at, LINK_DOWN, node); /* unreachable node */
+        e->from = i;
+        e->epoch = sim->epoch;
+        e->refused = !sim->node[i].alive;
+        e->text = e->refused ? "connection refused" : "no answer";
+    }
+}
+
+bool faults_lose_forwarded(struct td_sim *sim)
+{
+    uint32_t permille = sim->options.relay_loss_permille;
+    return permille && td_sim_random(sim, 1000) < permille;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* faults: what a test breaks: daemons, links and forwarded messages. */
+#ifndef TD_SIM_FAULTS_H
+#define TD_SIM_FAULTS_H
+
+#include "world.h"
+
+/* td_sim_kill_node kills the daemon and its clients. The links of other nodes to it go down. */
+void td_sim_kill_node(struct td_sim *sim, uint32_t node);
+/* td_sim_start_node starts a daemon where one was killed. The kill must be so long ago that none of
+ * its messages is in flight. Links to it come up within 10 ms. */
+void td_sim_start_node(struct td_sim *sim, uint32_t node);
+/* td_sim_freeze_node makes the daemon silent. Other nodes get no notice. */
+void td_sim_freeze_node(struct td_sim *sim, uint32_t node);
+/* td_sim_break_link cuts the link of two nodes. It comes up again after 10 ms. */
+void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
+
+/* ---- for the files of this folder ---- */
+
+/* faults_lose_forwarded returns true if the network loses the tree message that a node sends on. */
+bool faults_lose_forwarded(struct td_sim *sim);
+
+#endif

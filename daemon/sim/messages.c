@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "messages.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cores.h"
+#include "faults.h"
+#include "links.h"
+#include "memory.h"
+#include "trace.h"
+
+/* put_message queues the arrival of a tree message. It returns NULL if the link is down. */
+static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to)
+{
+    if (!links_usable(sim, node, to))
+        return NULL;
+    td_time at = links_arrival(sim, node, to, TREE, sim->now);
+    struct event *e = queue_put(&sim->queue, at, MESSAGE, to);
+    e->from = node;
+    e->epoch = links_epoch(sim, node, to);
+    return e;
+}
+
+static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, const uint8_t *bytes,
+                        size_t size)
+{
+    struct event *e = put_message(sim, node, to);
+    if (!e)
+        return;
+    e->object = malloc(size);
+    assert(e->object);
+    memcpy(e->object, bytes, size);
+    e->size = (uint32_t)size;
+}
+
+/* head_is_enough returns true for kinds of which a modelled link carries the structure's first
+ * bytes alone. */
+static bool head_is_enough(const struct td_sim *sim, enum td_message_kind kind)
+{
+    return sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC);
+}
+
+static void send_head(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_message *m)
+{
+    trace_line(sim, node, '<', "message of kind %d to %u", (int)m->kind, to);
+    struct event *e = put_message(sim, node, to);
+    if (e)
+        memcpy(e->head, m, sizeof e->head);
+}
+
+void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    enum td_message_kind kind = a->u.tree.message.kind;
+    uint32_t to = a->u.tree.node, via = a->u.tree.via;
+    if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && to > node &&
+        !a->u.tree.message.relay.is_relayed && !sim->node[node].end)
+        return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
+    if (head_is_enough(sim, kind) && !a->u.tree.held) {
+        send_head(sim, node, via, &a->u.tree.message);
+        return;
+    }
+    uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
+    struct td_message m = a->u.tree.message;
+    int64_t ride = td_slice_bytes(&a->u.tree.payload);
+    assert(ride <= TD_RIDE_BYTES_MAX && to != node);
+    if (ride > 0 && sim->options.timing_only)
+        memset(payload, 0, (size_t)ride);
+    else if (ride > 0)
+        memory_pack(&sim->node[node], &a->u.tree.payload, &a->u.tree.view, 0, (uint64_t)ride,
+                    payload);
+    if (ride > 0)
+        td_message_load(&m, payload, (uint32_t)ride);
+    size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
+    assert(size > 0); /* it is at most TD_TREE_MESSAGE_MAX */
+    trace_line(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
+    bool answers = m.kind == TD_MESSAGE_RELEASE || m.kind == TD_MESSAGE_ANNOUNCE_AGAIN;
+    if (answers && sim->options.observer.release)
+        sim->options.observer.release(sim->options.observer.me, sim->now);
+    if (m.number && !sim->options.modelled) { /* no modelled link loses anything */
+        bool kept =
+            td_retransmit_keep(&sim->node[node].end[to].unacknowledged, m.number, bytes, size);
+        assert(kept);
+    }
+    if (!a->u.tree.held || !sim->node[node].end) /* without ends, links need not be up */
+        put_encoded(sim, node, via, bytes, size);
+    else if (via != UINT32_MAX)
+        links_usable(sim, node, via);
+}
+
+void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    const struct td_message *m = a->u.relay.message;
+    uint8_t bytes[TD_TREE_MESSAGE_MAX];
+    if (faults_lose_forwarded(sim))
+        return;
+    if (head_is_enough(sim, m->kind)) {
+        send_head(sim, node, a->u.relay.node, m);
+        return;
+    }
+    size_t size = td_wire_encode_message(m, bytes, sizeof bytes);
+    assert(size > 0);
+    trace_line(sim, node, '<', "message of kind %d from %u on to %u", (int)m->kind, m->relay.origin,
+               a->u.relay.node);
+    put_encoded(sim, node, a->u.relay.node, bytes, size);
+}
+
+void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    uint32_t to = a->u.kept.node;
+    trace_line(sim, node, '<', "messages from %llu on again to %u",
+               (unsigned long long)a->u.kept.number, to);
+    if (!sim->node[node].end)
+        return;
+    const struct td_retransmit *queue = &sim->node[node].end[to].unacknowledged;
+    const struct td_retransmit_message *m = td_retransmit_from(queue, a->u.kept.number);
+    for (; m && a->u.kept.via != UINT32_MAX; m = m->next)
+        put_encoded(sim, node, a->u.kept.via, m->bytes, m->size);
+}
+
+void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    if (sim->node[node].end)
+        td_retransmit_acknowledge(&sim->node[node].end[a->u.kept.node].unacknowledged,
+                                  a->u.kept.number);
+}
+
+void messages_receive(struct td_sim *sim, struct event *e)
+{
+    struct td_message *m = &sim->message[sim->gathered_count];
+    const char *why = NULL;
+    if (!links_delivers(sim, e))
+        return;
+    if (e->size) {
+        sim->decoded->used = 0;
+        td_err error = td_wire_decode_message(e->object, e->size, sim->decoded, m, &why);
+        assert(error == TD_OK);
+    } else {
+        memcpy(m, e->head, sizeof e->head);
+    }
+    trace_line(sim, e->node, '>', "message of kind %d from %u, operation %llu", (int)m->kind,
+               e->from, (unsigned long long)m->sequence);
+    trace_mix(sim, (uint64_t)m->kind);
+    e->arrival.kind = TD_EVENT_TREE_MESSAGE;
+    e->arrival.u.tree.node = e->from;
+    e->arrival.u.tree.message = m;
+    if (e->size)
+        cores_feed(sim, e->node, &e->arrival); /* sim->decoded has room for one decoded message */
+    else
+        cores_gather(sim, e->node, &e->arrival);
+}
