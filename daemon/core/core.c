@@ -356,8 +356,10 @@ static void fetch(const struct td_core *core, const struct td_event *e)
             __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
         const struct td_message *m = e->u.tree.message;
-        if (m->relay.is_relayed && m->relay.destination != core->node)
+        if (m->relay.is_relayed && m->relay.destination != core->node) {
+            core->fabric->prefetch_route(core, m->relay.destination);
             return;
+        }
         __builtin_prefetch(&core->link[m->relay.is_relayed ? m->relay.origin : e->u.tree.node], 1);
         if (m->kind == TD_MESSAGE_DELIVERED)
             core->fabric->prefetch_ticket(core, m->u.delivered.ticket);

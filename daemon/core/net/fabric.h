@@ -69,7 +69,8 @@ struct td_fabric {
     bool (*init)(struct td_core *core);
     /* adjacent returns true if this node has a connection of its own to a node. */
     bool (*adjacent)(const struct td_core *core, uint32_t node);
-    /* health_edge returns true if a node is the parent or a child in the tree of heartbeats. */
+    /* health_edge returns true if an adjacent node is the parent or a child in the tree of
+     * heartbeats. */
     bool (*health_edge)(const struct td_core *core, uint32_t node);
 
     /* next_hop returns the node whose connection takes messages to a node; UINT32_MAX if no route
@@ -130,6 +131,7 @@ struct td_fabric {
     /* prefetch loads memory that a packet from a node will need. */
     void (*prefetch)(const struct td_core *core, uint32_t node);
     void (*prefetch_ticket)(const struct td_core *core, uint64_t ticket);
+    void (*prefetch_route)(const struct td_core *core, uint32_t node);
     /* spans adds memory that nearly every step reads (core.h); returns the new count. */
     unsigned (*spans)(const struct td_core *core, struct td_span *spans, unsigned count);
     /* router returns the node's router, for people; NULL if there is none. */

@@ -6,6 +6,8 @@
 
 #include "inflight.h"
 
+enum { HOPS_SPARE = 16 /* of a message, beyond twice the diameter, while routes change */ };
+
 _Static_assert(TD_TICKETS <= 1 << GENERATION_SHIFT, "a ticket has index and generation");
 
 /* ---- the fabric as a whole ---- */
@@ -55,6 +57,7 @@ static bool init(struct td_core *core)
         routed->reach[d] = (int16_t)(t->size[d] - 1);
     routed->missing = td_arena_alloc(core->arena, t->nodes * sizeof *routed->missing);
     routed->next_hop = td_arena_alloc(core->arena, t->nodes * sizeof *routed->next_hop);
+    routed->hops_max = 2 * td_topology_diameter(t) + HOPS_SPARE;
     routed->routes_stale = true;
     routed->rerouting.advance = td_routed_reroute;
     routed->tick_at = TD_TIME_NEVER;
@@ -284,6 +287,11 @@ static void prefetch_ticket(const struct td_core *core, uint64_t ticket)
     __builtin_prefetch(find(core->routed, ticket), 1);
 }
 
+static void prefetch_route(const struct td_core *core, uint32_t node)
+{
+    __builtin_prefetch(&core->routed->next_hop[node]);
+}
+
 static void delivered(struct td_core *core, uint32_t node, uint64_t ticket)
 {
     struct td_transfer *t = find(core->routed, ticket);
@@ -506,6 +514,7 @@ const struct td_fabric td_fabric_routed = {
     .wake_at = wake_at,
     .prefetch = prefetch,
     .prefetch_ticket = prefetch_ticket,
+    .prefetch_route = prefetch_route,
     .spans = spans,
     .router = router,
     .inspect = inspect,

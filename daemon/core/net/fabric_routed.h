@@ -83,6 +83,7 @@ struct td_routed {
     struct td_task announcements;
 
     uint16_t *next_hop;       /* [nodes] the neighbour on the route to a node */
+    uint32_t hops_max;        /* a message that has hopped more often is dropped */
     bool routes_stale;        /* next_hop is to be computed again */
     bool look_again;          /* rerouting is to begin again */
     struct td_task rerouting; /* gives up or restores links after routes changed */

@@ -20,7 +20,6 @@
 
 enum {
     NO_HOP = UINT16_MAX,
-    HOPS_SPARE = 16, /* hops beyond twice the diameter, while routes change */
     AGE_MAX = 3,     /* ticks without acknowledgement until the sender retransmits */
     /* unacknowledged messages on a link from which on DELIVERED waits */
     DELIVERED_WINDOW = 1024,
@@ -112,12 +111,19 @@ static bool search(struct td_core *core, const struct td_message *m, uint16_t *h
     return true;
 }
 
-static uint32_t next_hop(struct td_core *core, uint32_t node)
+static void compute_routes(struct td_core *core) __attribute__((cold));
+static void compute_routes(struct td_core *core)
+{
+    struct td_routed *routed = core->routed;
+    routed->routes_stale =
+        !(routed->missing_count ? search(core, NULL, routed->next_hop) : route_all(core));
+}
+
+static inline uint32_t next_hop(struct td_core *core, uint32_t node)
 {
     struct td_routed *routed = core->routed;
     if (routed->routes_stale)
-        routed->routes_stale =
-            !(routed->missing_count ? search(core, NULL, routed->next_hop) : route_all(core));
+        compute_routes(core);
     uint32_t hop = routed->next_hop[node];
     return hop == NO_HOP ? UINT32_MAX : hop;
 }
@@ -137,9 +143,10 @@ static void name_lost(struct td_core *core, struct td_message *m)
     }
 }
 
-/* choose returns the next hop of a relayed message: round all nodes that it names, if that is
- * possible, so that the nodes on its way agree. */
-static uint32_t choose(struct td_core *core, struct td_message *m)
+/* detour returns the next hop of a relayed message when nodes are lost: round all nodes that it
+ * names, if that is possible, so that the nodes on its way agree. */
+static uint32_t detour(struct td_core *core, struct td_message *m) __attribute__((cold));
+static uint32_t detour(struct td_core *core, struct td_message *m)
 {
     name_lost(core, m);
     if (m->relay.avoids == 0)
@@ -150,6 +157,14 @@ static uint32_t choose(struct td_core *core, struct td_message *m)
     if (hop[m->relay.destination] == NO_HOP)
         return next_hop(core, m->relay.destination);
     return hop[m->relay.destination];
+}
+
+/* choose returns the next hop of a relayed message. */
+static inline uint32_t choose(struct td_core *core, struct td_message *m)
+{
+    if (core->routed->missing_count > 0 || m->relay.avoids > 0)
+        return detour(core, m);
+    return next_hop(core, m->relay.destination);
 }
 
 uint32_t td_routed_next_hop(struct td_core *core, uint32_t node)
@@ -202,9 +217,8 @@ bool td_routed_reroute(struct td_core *core, struct td_task *task)
 
 static void forward(struct td_core *core, struct td_message *m)
 {
-    uint32_t most = 2 * td_topology_diameter(&core->options.topology) + HOPS_SPARE;
     uint32_t via = choose(core, m);
-    if (via == UINT32_MAX || !core->link[via].up || ++m->relay.hops > most)
+    if (via == UINT32_MAX || !core->link[via].up || ++m->relay.hops > core->routed->hops_max)
         return; /* its sender retransmits it */
     struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_TREE);
     a->u.relay.node = via;

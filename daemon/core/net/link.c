@@ -36,10 +36,11 @@ bool td_link_init(struct td_core *core)
         link->task.advance = advance;
         if (n == core->node)
             continue;
-        if (core->fabric->adjacent(core, n))
-            good = (link->lane = new_lane(core)) != NULL;
-        else
+        if (!core->fabric->adjacent(core, n)) {
             link->relayed = link->up = link->open = true;
+            continue;
+        }
+        good = (link->lane = new_lane(core)) != NULL;
         link->neighbour = core->fabric->health_edge(core, n);
         if (!link->neighbour)
             continue;
