@@ -190,6 +190,7 @@ static void look_at_route(struct td_core *core, struct td_link *link)
     if (!link->relayed || route != link->unreachable)
         return;
     link->unreachable = !route;
+    link->pending = false;
     if (!route && link->up)
         td_session_unreachable(core, link, "its torus neighbours have lost it");
     else if (route && !link->up)

@@ -57,7 +57,7 @@ const char *td_link_why(const struct td_link *link)
 
 void td_link_want(struct td_core *core, struct td_link *link)
 {
-    if (link->up || link->pending || link->node == core->node)
+    if (link->up || link->pending || link->unreachable || link->node == core->node)
         return;
     link->pending = true;
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};

@@ -344,7 +344,7 @@ void td_session_give_up(struct td_core *core, struct td_link *link, const char *
 {
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text);
     link->violated = true;
-    link->up = link->open = false;
+    link->up = link->pending = link->open = false;
     expire_at(core, link, core->now);
 }
 
@@ -359,7 +359,7 @@ void td_session_unreachable(struct td_core *core, struct td_link *link, const ch
 void td_session_reachable(struct td_core *core, struct td_link *link)
 {
     link->up = true;
-    link->dead = link->open = link->asked = link->violated = false;
+    link->pending = link->dead = link->open = link->asked = link->violated = false;
     link->expires_at = TD_TIME_NEVER;
     link->heard_at = core->now;
     link->text[0] = '\0';
