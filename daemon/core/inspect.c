@@ -257,7 +257,7 @@ static void list_queues(struct page *p)
             continue;
         row->node = way.neighbour;
         row->group = d;
-        row->state = core->link[way.neighbour].up ? TD_PEER_UP : TD_PEER_DOWN;
+        row->state = td_link_is_up(&core->link[way.neighbour]) ? TD_PEER_UP : TD_PEER_DOWN;
         row->numbers = TD_WAY_NUMBERS;
         row->number[TD_WAY_FIFO] = counts.fifo[d];
         row->number[TD_WAY_PACKETS] = counts.sent[d];

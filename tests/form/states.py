@@ -4,7 +4,7 @@
 
 usage: states.py SOURCE
 
-A field called `state` or `flood_state` may be assigned only in a function whose name ends in
+A field called `state` or `..._state` may be assigned only in a function whose name ends in
 `transition`. Status rows (`row->state`) are output, not states.
 """
 import os
@@ -13,7 +13,7 @@ import sys
 
 FUNCTION = re.compile(r"^(?:static )?(?:void|bool) ([a-z_]*transition)\(", re.M)
 # `->state = x` and `.state = x`, also in an initialiser: records begin as zeros, in state 0.
-ASSIGNMENT = re.compile(r"(?<!\brow)(?:->|\.)(?:flood_state|state)\s*=(?!=)")
+ASSIGNMENT = re.compile(r"(?<!\brow)(?:->|\.)(?:[a-z]+_)?state\s*=(?!=)")
 
 
 def bodies(text):
@@ -41,6 +41,7 @@ def main():
     source = sys.argv[1]
     # the check itself can fail
     assert check("x.c", "void f(void)\n{\n    o->state = A;\n}\n")[0]
+    assert check("x.c", "void f(void)\n{\n    o->session_state = A;\n}\n")[0]
     assert check("x.c", "static void transition(struct x *o)\n{\n    o->state = A;\n}\n") == ([], 1)
     found, owned = [], 0
     for folder in ("daemon/core",):

@@ -190,7 +190,7 @@ static bool counts_due(const struct td_core *core, const struct td_link *link)
 static bool transmit(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    if ((lane->queue || counts_due(core, link)) && !link->open) {
+    if ((lane->queue || counts_due(core, link)) && !td_link_is_open(link)) {
         td_link_want(core, link);
         return true; /* continues when the link opens */
     }

@@ -414,7 +414,7 @@ static uint32_t idle_ports(const struct td_core *core)
     uint32_t idle = 0;
     for (uint32_t d = 0; d < routed->directions; d++) {
         const struct port *port = &routed->port[d];
-        if (port->free_at <= core->now && port->link->open && !port->lane->retransmit)
+        if (port->free_at <= core->now && td_link_is_open(port->link) && !port->lane->retransmit)
             idle |= 1u << d;
     }
     return idle;

@@ -7,6 +7,7 @@
  *   fabric_routed_links.c   packets that leave, and the credits that travel with them
  *   fabric_routed_control.c control messages: routes, forwarding, acknowledgement in time
  *   fabric_routed_losses.c  what ends when a node is lost, and how all nodes learn of it
+ *   fabric_routed_state.c   whether a torus neighbour is lost
  *
  * A message is delivered when its destination says so (DELIVERED): a neighbour's acknowledgement
  * only says that the packet is one hop further. Packets move when the driver wakes the core, after
@@ -22,6 +23,7 @@
 #define TD_CORE_NET_FABRIC_ROUTED_H
 
 #include "fabric.h"
+#include "fabric_routed_state.h"
 #include "link.h"
 #include "router.h"
 
@@ -42,9 +44,10 @@ struct port {
                                          the opposite direction fills */
     uint32_t retries;                 /* packets retransmitted, for people */
     bool credit_late; /* counts were not sent at the last turn, although there were some */
-    /* Loss notices: bitmap of the nodes that must hear that the neighbour is lost, or is back,
-     * whichever it is now. With two cables to one neighbour, the first port has it. */
-    bool lost, announced;
+    /* The neighbour's state, and loss notices: bitmap of the nodes that must hear that the
+     * neighbour is lost, or is back, whichever it is now. With two cables to one neighbour, the
+     * first port has both. */
+    enum td_neighbour_state state : 8;
     uint8_t *announce_to;
 };
 _Static_assert(sizeof(struct port) == 64, "a cache line");

@@ -187,14 +187,12 @@ void td_routed_routes_changed(struct td_core *core)
 static void look_at_route(struct td_core *core, struct td_link *link)
 {
     bool route = next_hop(core, link->node) != UINT32_MAX;
-    if (!link->relayed || route != link->unreachable)
+    if (!link->relayed || route != (link->state == TD_LINK_UNREACHABLE))
         return;
-    link->unreachable = !route;
-    link->pending = false;
-    if (!route && link->up)
-        td_session_unreachable(core, link, "its torus neighbours have lost it");
-    else if (route && !link->up)
+    if (route)
         td_session_reachable(core, link);
+    else
+        td_session_unreachable(core, link, "its torus neighbours have lost it");
 }
 
 bool td_routed_reroute(struct td_core *core, struct td_task *task)
@@ -219,7 +217,8 @@ bool td_routed_reroute(struct td_core *core, struct td_task *task)
 static void forward(struct td_core *core, struct td_message *m)
 {
     uint32_t via = choose(core, m);
-    if (via == UINT32_MAX || !core->link[via].up || ++m->relay.hops > core->routed->hops_max)
+    if (via == UINT32_MAX || !td_link_is_up(&core->link[via]) ||
+        ++m->relay.hops > core->routed->hops_max)
         return; /* its sender retransmits it */
     struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_TREE);
     a->u.relay.node = via;
@@ -242,7 +241,7 @@ uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *
     struct td_link *link = &core->link[m->relay.origin];
     if (!link->relayed)
         return UINT32_MAX; /* a neighbour uses its own connection */
-    if (!link->up && !link->unreachable)
+    if (!td_link_is_up(link) && link->state != TD_LINK_UNREACHABLE)
         td_session_reachable(core, link);
     return m->relay.origin;
 }
@@ -273,8 +272,7 @@ static bool look_at(struct td_core *core, struct td_link *link)
         link->age = (link->age + 1u) & 3u;
     } else {
         link->age = 0;
-        link->open = link->asked = false; /* the reply opens it and retransmits */
-        td_session_ask(core, link);
+        td_session_doubt(core, link);
     }
     return true;
 }
@@ -288,7 +286,7 @@ void td_routed_timers(struct td_core *core)
     }
     for (; routed->tick_cursor < core->options.topology.nodes; routed->tick_cursor++) {
         struct td_link *link = &core->link[routed->tick_cursor];
-        if (!link->relayed || !link->up)
+        if (!link->relayed || !td_link_is_up(link))
             continue;
         if (!td_core_room(core)) {
             td_core_alarm(core, core->now);

@@ -184,7 +184,7 @@ void td_routed_send_credits(struct td_core *core, uint32_t moved)
     news = (news & 0x55555555u) << 1 | (news >> 1 & 0x55555555u);
     for (uint32_t left = (news | routed->resend_counts) & ~moved; left; left &= left - 1) {
         unsigned direction = (unsigned)__builtin_ctz(left);
-        if (routed->port[direction].link->open)
+        if (td_link_is_open(routed->port[direction].link))
             send_credit(core, direction);
     }
 }

@@ -50,7 +50,7 @@ uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *
         if (p->left[d] == 0)
             continue;
         lost = routed->port[2 * d + (p->left[d] < 0)].neighbour;
-        if (!core->link[lost].dead)
+        if (!td_link_is_given_up(&core->link[lost]))
             return UINT32_MAX;
     }
     return lost;
@@ -74,7 +74,7 @@ static bool lose_at_dead_end(void *owner, const struct td_parcel *p)
         return false;
     struct port *port = port_of(core->routed, lost);
     td_bit_set(port->announce_to, core->held[p->tag].packet.origin);
-    port->lost = port->announced = true;
+    td_neighbour_transition(port, TD_NEIGHBOUR_TELL);
     td_core_queue(core, &core->routed->announcements);
     lose_note(core, p->tag);
     return true;
@@ -102,7 +102,7 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
         struct port *port = &routed->port[d];
         struct td_message m = {.kind = TD_MESSAGE_NEIGHBOUR_LOST,
                                .u.neighbour_lost.node = port->neighbour};
-        if (!port->lost)
+        if (port->state == TD_NEIGHBOUR_THERE)
             m = (struct td_message){.kind = TD_MESSAGE_NEIGHBOUR_BACK,
                                     .u.neighbour_back.node = port->neighbour};
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
@@ -111,7 +111,7 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
             if (!td_core_room(core))
                 return false;
             td_bit_clear(port->announce_to, n);
-            if (n != core->node && n != port->neighbour && !core->link[n].dead)
+            if (n != core->node && n != port->neighbour && !td_link_is_given_up(&core->link[n]))
                 td_session_send(core, n, &m);
         }
     }
@@ -210,17 +210,16 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
     routed->purge = true;
     td_routed_wake(core, core->now);
     mark(core, node, core->node);
-    if (!core->link[node].dead) { /* it is there, anew */
+    if (!td_link_is_given_up(&core->link[node])) { /* it is there, anew */
         unmark(core, node, core->node);
         return;
     }
     /* of one that has never been there, those are told who send by way of it */
-    bool news = !first->lost && core->link[node].incarnation;
-    first->lost = routed->lost_neighbour = true;
-    if (!news)
-        return;
-    first->announced = true;
-    announce(core, first);
+    bool news = first->state == TD_NEIGHBOUR_THERE && core->link[node].incarnation;
+    td_neighbour_transition(first, news ? TD_NEIGHBOUR_TELL : TD_NEIGHBOUR_LOSE);
+    routed->lost_neighbour = true;
+    if (news)
+        announce(core, first);
 }
 
 void td_routed_link_open(struct td_core *core, uint32_t node)
@@ -230,12 +229,11 @@ void td_routed_link_open(struct td_core *core, uint32_t node)
         if (routed->port[d].neighbour == node && node != core->node)
             routed->resend_counts |= 1u << d;
     struct port *first = port_of(routed, node);
-    if (first && first->lost) {
+    if (first && first->state != TD_NEIGHBOUR_THERE) {
         unmark(core, node, core->node);
-        first->lost = false;
-        if (first->announced)
+        if (first->state == TD_NEIGHBOUR_LOST_TOLD)
             announce(core, first);
-        first->announced = false;
+        td_neighbour_transition(first, TD_NEIGHBOUR_RETURN);
     }
     td_routed_wake(core, core->now);
 }

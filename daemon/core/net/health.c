@@ -19,7 +19,7 @@ static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
     for (uint32_t i = 0; i < core->tree_neighbours; i++) {
         uint32_t n = core->tree_neighbour[i];
         const struct td_link *link = &core->link[n];
-        if (!link->up || n == except)
+        if (!td_link_is_up(link) || n == except)
             continue;
         td_bit_set(bits, n);
         for (uint32_t b = 0; b < td_bit_bytes(nodes); b++)
@@ -55,7 +55,7 @@ void td_health_changed(struct td_core *core, uint32_t except)
     for (uint32_t i = 0; i < core->tree_neighbours; i++) {
         uint32_t n = core->tree_neighbour[i];
         struct td_link *link = &core->link[n];
-        if (link->up && n != except)
+        if (td_link_is_up(link) && n != except)
             beat(core, link);
     }
 }
@@ -72,18 +72,18 @@ void td_health_tick(struct td_core *core)
         struct td_link *link = &core->link[n];
         bool untold = link->tree_received > link->tree_received_told;
         td_time quiet = core->now - link->heard_at;
-        if (link->relayed && !link->up && !link->unreachable && link->watches && td_core_room(core))
+        bool up = td_link_is_up(link), open = td_link_is_open(link);
+        if (link->relayed && !up && link->state != TD_LINK_UNREACHABLE && link->watches &&
+            td_core_room(core))
             td_session_probe(core, link);
-        if (!link->up || (!link->neighbour && link->watches == 0 && !untold && link->open))
+        if (!up || (!link->neighbour && link->watches == 0 && !untold && open))
             continue;
         if (!td_core_room(core)) {
             td_core_alarm(core, core->now); /* goes on here */
             return;
         }
-        if (!link->open || link->asked) { /* what was asked may have been lost */
-            link->asked = false;
-            td_session_ask(core, link);
-        }
+        if (link->session_state != TD_SESSION_OPEN) /* what was asked may have been lost */
+            td_session_ask_again(core, link);
         if (untold || core->now - link->spoke_at >= (uint64_t)interval)
             beat(core, link);
         if (!link->neighbour && link->watches == 0)
@@ -103,18 +103,18 @@ void td_health_tick(struct td_core *core)
 enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
 {
     const struct td_link *link = &core->link[node];
-    if (node == core->node || link->up)
+    if (node == core->node || td_link_is_up(link))
         return TD_PEER_UP;
     if (link->neighbour)
         return TD_PEER_DOWN;
     for (uint32_t i = 0; i < core->tree_neighbours; i++) {
         const struct td_link *neighbour = &core->link[core->tree_neighbour[i]];
-        if (neighbour->up && td_bit(neighbour->news, node))
+        if (td_link_is_up(neighbour) && td_bit(neighbour->news, node))
             return TD_PEER_UP;
     }
     /* with all neighbours there, somebody would have told */
     for (uint32_t i = 0; i < core->tree_neighbours; i++)
-        if (!core->link[core->tree_neighbour[i]].up)
+        if (!td_link_is_up(&core->link[core->tree_neighbour[i]]))
             return TD_PEER_UNKNOWN;
     return TD_PEER_DOWN;
 }

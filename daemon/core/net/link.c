@@ -21,6 +21,14 @@ static struct td_lane *new_lane(struct td_core *core)
     return lane;
 }
 
+/* begin_relayed: without losses there is a route to every node. */
+static void begin_relayed(struct td_link *link)
+{
+    link->relayed = true;
+    td_link_transition(link, TD_LINK_COME_UP);
+    td_session_transition(link, TD_SESSION_AGREE);
+}
+
 bool td_link_init(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;
@@ -37,7 +45,7 @@ bool td_link_init(struct td_core *core)
         if (n == core->node)
             continue;
         if (!core->fabric->adjacent(core, n)) {
-            link->relayed = link->up = link->open = true;
+            begin_relayed(link);
             continue;
         }
         good = (link->lane = new_lane(core)) != NULL;
@@ -52,14 +60,15 @@ bool td_link_init(struct td_core *core)
 
 const char *td_link_why(const struct td_link *link)
 {
-    return link->text[0] || link->up ? link->text : "not connected yet";
+    return link->text[0] || td_link_is_up(link) ? link->text : "not connected yet";
 }
 
 void td_link_want(struct td_core *core, struct td_link *link)
 {
-    if (link->up || link->pending || link->unreachable || link->node == core->node)
+    bool asks = link->state == TD_LINK_DOWN || link->state == TD_LINK_GIVEN_UP;
+    if (!asks || link->node == core->node)
         return;
-    link->pending = true;
+    td_link_transition(link, TD_LINK_WANT);
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
     td_session_send(core, link->node, &m);
 }
@@ -152,7 +161,7 @@ void td_link_acknowledge(struct td_core *core, struct td_link *link, uint64_t re
 static bool retransmit(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    if (!link->open || lane->retransmit == 0)
+    if (!td_link_is_open(link) || lane->retransmit == 0)
         return true;
     for (uint32_t i = lane->first_held; i != TD_HELD_NONE; i = core->held[i].next) {
         const struct td_held *held = &core->held[i];

@@ -16,13 +16,17 @@
  * to torus neighbours do; the messages of all others are *relayed* by neighbours
  * (fabric_routed_control.c), and such a link is up for as long as a route to its node is known.
  *
+ * Two state machines describe a link (session_state.h): the way to the node, and the session.
  * Owns: the held packets of its lane. Borrows: the operations that they are for.
- * Invariant: freed <= received <= sent, and on the direct fabric sent <= freed + link_credits, seen
- * from either end; session_in is 0 when nothing of the far end's session has arrived. */
+ * Invariant: the session is open only while the link is up; a link that is up has an open session
+ * or has asked for one; freed <= received <= sent, and on the direct fabric sent <= freed +
+ * link_credits, seen from either end; session_in is 0 when nothing of the far end's session has
+ * arrived. */
 #ifndef TD_CORE_NET_LINK_H
 #define TD_CORE_NET_LINK_H
 
 #include "core/core_internal.h"
+#include "session_state.h"
 
 enum { TD_LINK_TEXT_MAX = 160 };
 
@@ -43,20 +47,17 @@ struct td_lane {
 
 /* struct td_link: the first cache line has what nearly every message needs. */
 struct td_link {
-    bool up : 1, pending : 1; /* pending: the driver was asked to connect */
-    bool neighbour : 1;       /* parent or child in the node tree of heartbeats */
-    bool open : 1;            /* up, and both ends continue from the same place */
-    bool dead : 1;            /* given up, and not up since */
-    bool violated : 1;        /* the far end broke the protocol: given up when it goes down */
-    bool resume_due : 1;      /* a RESUME is to be sent */
-    bool reply_wanted : 1;    /* the RESUME asks for a reply */
-    bool asked : 1;           /* a reply is outstanding */
-    bool counts_due : 1;      /* the packet counts are to be sent */
-    bool torn : 1;            /* was up in this session, went down and has not resumed since */
-    bool relayed : 1;         /* without a connection of its own: neighbours forward its messages */
-    bool unreachable : 1;     /* relayed: no route to its node is left */
-    bool owed : 1;            /* a DELIVERED to the node waits for acknowledgements */
-    uint8_t age : 2;          /* relayed: ticks in which nothing was acknowledged */
+    enum td_link_state state : TD_LINK_STATE_BITS;
+    enum td_session_state session_state : TD_SESSION_STATE_BITS;
+    bool neighbour : 1;    /* parent or child in the node tree of heartbeats */
+    bool relayed : 1;      /* without a connection of its own: neighbours forward its messages */
+    bool violated : 1;     /* the far end broke the protocol: given up when it goes down */
+    bool torn : 1;         /* was up in this session, went down and has not resumed since */
+    bool resume_due : 1;   /* a RESUME is to be sent */
+    bool reply_wanted : 1; /* the RESUME asks for a reply */
+    bool counts_due : 1;   /* the packet counts are to be sent */
+    bool owed : 1;         /* a DELIVERED to the node waits for acknowledgements */
+    uint8_t age : 2;       /* relayed: ticks in which nothing was acknowledged */
     uint16_t node;
     uint32_t session;    /* outgoing: a new number when the link is given up */
     uint32_t session_in; /* incoming, as the far end numbers it */
@@ -69,13 +70,28 @@ struct td_link {
         uint64_t incarnation;  /* of the far daemon; 0: it was never up. Not if relayed */
         td_time first_sent_at; /* relayed: when the session's first message was sent */
     };
-    td_time expires_at; /* the link is down or not open, and is given up then */
+    td_time expires_at; /* the link is down or not open, and its session ends then */
     uint8_t *news;      /* neighbours in the node tree: bitmap of the nodes up on that side */
     char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" while it is up or never was */
 };
 _Static_assert(sizeof(struct td_link) == 128, "two cache lines");
 _Static_assert(TD_NODES_MAX <= UINT16_MAX, "a link has its node's number");
 
+/* td_link_is_up returns true if messages can go to the node now. */
+static inline bool td_link_is_up(const struct td_link *link)
+{
+    return link->state == TD_LINK_UP;
+}
+/* td_link_is_given_up returns true if the session has ended, and the link was not up since. */
+static inline bool td_link_is_given_up(const struct td_link *link)
+{
+    return link->state >= TD_LINK_GIVEN_UP;
+}
+/* td_link_is_open returns true if the link is up, and both ends continue from the same place. */
+static inline bool td_link_is_open(const struct td_link *link)
+{
+    return link->session_state >= TD_SESSION_OPEN;
+}
 /* td_link_init returns false when there is no memory. */
 bool td_link_init(struct td_core *core);
 /* td_link_why returns why a link is not up. */

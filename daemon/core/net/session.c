@@ -75,12 +75,12 @@ void td_session_seal(struct td_core *core, struct td_action *a)
     if (link->relayed && link->tree_sent == 0)
         link->first_sent_at = core->now;
     m->number = ++link->tree_sent;
-    a->u.tree.held = a->u.tree.held || !link->open;
+    a->u.tree.held = a->u.tree.held || !td_link_is_open(link);
     if (link->relayed)
         core->fabric->expect_acknowledgement(core);
     if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->violated)
         return;
-    if (link->up && !link->relayed) {
+    if (td_link_is_up(link) && !link->relayed) {
         td_link_drop(core, link->node, "it acknowledges no tree messages");
         return;
     }
@@ -123,19 +123,38 @@ static void take_received(struct td_core *core, struct td_link *link, const stru
 
 /* ---- asking ---- */
 
+/* answer readies a RESUME; `asks`: it asks for a reply. */
+static void answer(struct td_core *core, struct td_link *link, bool asks)
+{
+    link->resume_due = true;
+    link->reply_wanted = link->reply_wanted || asks;
+    if (asks)
+        td_session_transition(link, TD_SESSION_ASK);
+    td_core_queue(core, &link->task);
+}
+
+void td_session_ask_again(struct td_core *core, struct td_link *link)
+{
+    answer(core, link, true);
+}
+
 void td_session_ask(struct td_core *core, struct td_link *link)
 {
-    if (link->asked)
-        return;
-    link->asked = link->resume_due = link->reply_wanted = true;
-    td_core_queue(core, &link->task);
+    if (link->session_state != TD_SESSION_ASKING && link->session_state != TD_SESSION_CHECKING)
+        answer(core, link, true);
+}
+
+void td_session_doubt(struct td_core *core, struct td_link *link)
+{
+    td_session_transition(link, TD_SESSION_CLOSE);
+    answer(core, link, true);
 }
 
 void td_session_speak(struct td_core *core, struct td_link *link)
 {
     if (!link->resume_due && link->tree_received - link->tree_received_told < TREE_UNTOLD_MAX)
         return;
-    if (!link->up) { /* goes out when it is */
+    if (!td_link_is_up(link)) { /* goes out when it is */
         td_link_want(core, link);
         return;
     }
@@ -147,15 +166,6 @@ void td_session_speak(struct td_core *core, struct td_link *link)
     td_session_send(core, link->node, &m);
 }
 
-/* answer readies a RESUME. */
-static void answer(struct td_core *core, struct td_link *link, bool poll)
-{
-    link->resume_due = true;
-    link->reply_wanted = link->reply_wanted || poll;
-    link->asked = link->asked || poll;
-    td_core_queue(core, &link->task);
-}
-
 /* ---- the end of sessions ---- */
 
 /* renew forgets both sessions. What the driver still reads of packets stays until it does not. */
@@ -165,7 +175,8 @@ static void renew(struct td_core *core, struct td_link *link)
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
     link->session_in = 0;
-    link->open = link->asked = link->violated = link->torn = false;
+    td_session_transition(link, TD_SESSION_RESET);
+    link->violated = link->torn = false;
     lane->retransmit = lane->sent = lane->acknowledged = lane->freed_there = 0;
     lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
     link->tree_sent = link->tree_acknowledged = 0;
@@ -178,11 +189,11 @@ static void renew(struct td_core *core, struct td_link *link)
 static void lose(struct td_core *core, struct td_link *link, const char *text)
 {
     renew(core, link);
-    link->dead = !link->up;
+    td_link_transition(link, TD_LINK_LOSE_SESSION);
     td_core_notices.node_lost(core, link->node, text);
     td_link_settle(core, link);
     core->fabric->link_lost(core, link->node);
-    if (link->up)
+    if (td_link_is_up(link))
         td_core_notices.node_back(core, link->node);
 }
 
@@ -194,9 +205,9 @@ void td_session_timers(struct td_core *core)
             struct td_link *link = &core->link[n];
             if (core->now >= link->expires_at && td_core_room(core)) {
                 lose(core, link,
-                     link->up && !link->relayed ? "its link did not resume in time"
-                                                : td_link_why(link));
-                if (link->up)
+                     td_link_is_up(link) && !link->relayed ? "its link did not resume in time"
+                                                           : td_link_why(link));
+                if (td_link_is_up(link))
                     td_session_ask(core, link);
             }
             if (link->expires_at < core->links_expire_at)
@@ -212,7 +223,8 @@ void td_session_timers(struct td_core *core)
 static void go_on(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    link->open = link->counts_due = true;
+    td_session_transition(link, TD_SESSION_AGREE);
+    link->counts_due = true;
     link->expires_at = TD_TIME_NEVER;
     if (link->tree_sent > link->tree_acknowledged) {
         struct td_action *a = td_core_act(core, TD_ACTION_REPEAT_TREE);
@@ -262,15 +274,15 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         link->tree_received = link->tree_received_told = 0;
     }
     bool agreed = m->counts_session == link->session;
-    link->open = link->open && agreed; /* else what went out was dropped there, and goes again */
-    bool was_open = link->open;
-    link->asked = false;
+    /* else what went out was dropped there, and goes again */
+    td_session_transition(link, agreed ? TD_SESSION_HEAR : TD_SESSION_RESET);
+    bool was_open = td_link_is_open(link);
     if (agreed) {
         take_received(core, link, m);
         if (resume->packets_received > lane->acknowledged && resume->packets_received <= lane->sent)
             td_link_acknowledge(core, link, resume->packets_received);
     }
-    if (agreed && link->up && (!was_open || resume->reply_requested)) {
+    if (agreed && td_link_is_up(link) && (!was_open || resume->reply_requested)) {
         lane->resumes += known && link->torn;
         link->torn = false;
         go_on(core, link);
@@ -344,22 +356,27 @@ void td_session_give_up(struct td_core *core, struct td_link *link, const char *
 {
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text);
     link->violated = true;
-    link->up = link->pending = link->open = false;
+    td_link_transition(link, TD_LINK_GO_DOWN);
+    td_session_transition(link, TD_SESSION_CLOSE);
     expire_at(core, link, core->now);
 }
 
 void td_session_unreachable(struct td_core *core, struct td_link *link, const char *text)
 {
+    bool was_up = td_link_is_up(link);
+    td_link_transition(link, TD_LINK_LOSE_ROUTE);
+    if (!was_up)
+        return; /* its session has ended, or ends now */
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text);
-    link->up = link->open = false;
     lose(core, link, link->text);
     td_health_changed(core, UINT32_MAX);
 }
 
 void td_session_reachable(struct td_core *core, struct td_link *link)
 {
-    link->up = true;
-    link->pending = link->dead = link->open = link->asked = link->violated = false;
+    td_link_transition(link, TD_LINK_COME_UP);
+    td_session_transition(link, TD_SESSION_RESET);
+    link->violated = false;
     link->expires_at = TD_TIME_NEVER;
     link->heard_at = core->now;
     link->text[0] = '\0';
@@ -369,7 +386,7 @@ void td_session_reachable(struct td_core *core, struct td_link *link)
 
 void td_session_check(struct td_core *core, struct td_link *link)
 {
-    if (!link->relayed || !link->up || (link->session_in == 0 && link->tree_sent == 0))
+    if (!link->relayed || !td_link_is_up(link) || (link->session_in == 0 && link->tree_sent == 0))
         return;
     if (link->session_in == 0)
         lose(core, link, "its daemon was restarted");
@@ -395,8 +412,9 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
     bool had = link->incarnation && link->expires_at != TD_TIME_NEVER;
     if (!link->incarnation)
         link->expires_at = TD_TIME_NEVER; /* it was given time to come up */
-    link->up = true;
-    link->pending = link->dead = link->open = link->asked = link->violated = false;
+    td_link_transition(link, TD_LINK_COME_UP);
+    td_session_transition(link, TD_SESSION_RESET);
+    link->violated = false;
     link->incarnation = incarnation;
     link->heard_at = core->now;
     if (link->text[0])
@@ -417,17 +435,18 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
 void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused)
 {
     struct td_link *link = &core->link[node];
-    bool was_up = link->up;
+    bool was_up = td_link_is_up(link);
     bool met = link->incarnation != 0; /* else the daemon there may be starting just as well */
     uint64_t grace = (uint64_t)(refused || !met ? core->settings.heartbeat_ns
                                                 : core->settings.progress_timeout_ns);
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
-    link->up = link->pending = link->open = false;
+    td_link_transition(link, TD_LINK_GO_DOWN);
+    td_session_transition(link, TD_SESSION_CLOSE);
     link->lane->retransmit = 0;
     if (link->news)
         memset(link->news, 0, td_bit_bytes(core->options.topology.nodes));
-    if (!link->dead && !link->violated)
+    if (!td_link_is_given_up(link) && !link->violated)
         expire_at(core, link, core->now + grace);
     else
         lose(core, link, td_link_why(link));

@@ -14,8 +14,8 @@ void td_session_init(struct td_core *core, struct td_link *link);
 void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation);
 void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused);
 /* td_session_give_up ends the session of a relayed link that is silent or broke the protocol;
- * td_session_unreachable one without a route. td_session_reachable begins another one, when there
- * is a route again or the node is heard. td_session_probe asks a relayed link that is down to
+ * td_session_unreachable one that has lost its route. td_session_reachable begins another one, when
+ * there is a route again or the node is heard. td_session_probe asks a relayed link that is down to
  * resume. */
 void td_session_give_up(struct td_core *core, struct td_link *link, const char *text);
 void td_session_unreachable(struct td_core *core, struct td_link *link, const char *text);
@@ -37,8 +37,12 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
 /* td_session_is_next returns true if a packet belongs to the session and is its next one, or has
  * counts that travel alone. */
 bool td_session_is_next(struct td_core *core, struct td_link *link, const struct td_packet *packet);
-/* td_session_ask asks the far end to resume; once, until it replies. */
+/* td_session_ask asks the far end to resume; once, until it replies. td_session_ask_again asks even
+ * if a reply is outstanding. td_session_doubt closes the session of a relayed link, too: the reply
+ * opens it, and what was lost on the way is retransmitted. */
 void td_session_ask(struct td_core *core, struct td_link *link) __attribute__((cold));
+void td_session_ask_again(struct td_core *core, struct td_link *link) __attribute__((cold));
+void td_session_doubt(struct td_core *core, struct td_link *link) __attribute__((cold));
 /* td_session_speak sends the RESUME that is due. */
 void td_session_speak(struct td_core *core, struct td_link *link);
 
