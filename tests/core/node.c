@@ -19,7 +19,17 @@ static void record(void)
         const struct td_action *a = &node.actions.action[i];
         if (a->kind == TD_ACTION_SEND_TREE) {
             assert_true(node.sents < NODE_SENT_MAX);
-            node.sent[node.sents++] = (struct node_sent){a->u.tree.node, a->u.tree.message};
+            node.sent[node.sents++] =
+                (struct node_sent){a->u.tree.node, a->u.tree.held, a->u.tree.message};
+        } else if (a->kind == TD_ACTION_SEND_PACKET) {
+            assert_true(node.packets < NODE_PACKETS_MAX);
+            node.packet[node.packets++] = a->u.packet.packet;
+        } else if (a->kind == TD_ACTION_REPEAT_TREE) {
+            node.repeats =
+                (struct node_kept){node.repeats.count + 1, a->u.kept.node, a->u.kept.number};
+        } else if (a->kind == TD_ACTION_FORGET_TREE) {
+            node.forgets =
+                (struct node_kept){node.forgets.count + 1, a->u.kept.node, a->u.kept.number};
         } else if (a->kind == TD_ACTION_REPLY) {
             node.reply = *a->u.reply.reply;
             snprintf(node.text, sizeof node.text, "%s", node.reply.text);
@@ -29,6 +39,8 @@ static void record(void)
             node.handle = a->u.compute.handle;
         } else if (a->kind == TD_ACTION_DROP_LINK) {
             node.dropped_links++;
+        } else if (a->kind == TD_ACTION_RELEASE_BUFFER) {
+            node.released_buffers++;
         }
     }
     node.actions.count = 0;
@@ -71,7 +83,9 @@ void node_run(void)
 void node_forget(void)
 {
     record();
-    node.sents = node.replies = node.computes = node.dropped_links = 0;
+    node.sents = node.packets = node.replies = node.computes = 0;
+    node.dropped_links = node.released_buffers = 0;
+    node.repeats = node.forgets = (struct node_kept){0};
     node.core->pad_used = 0;
 }
 
@@ -94,12 +108,25 @@ void node_message(uint32_t from, const struct td_message *message)
     node_run();
 }
 
-const struct td_message *node_sent_to(uint32_t to, enum td_message_kind kind)
+static const struct node_sent *find_sent(uint32_t to, enum td_message_kind kind)
 {
     for (uint32_t i = 0; i < node.sents; i++)
         if (node.sent[i].to == to && node.sent[i].message.kind == kind)
-            return &node.sent[i].message;
+            return &node.sent[i];
     return NULL;
+}
+
+const struct td_message *node_sent_to(uint32_t to, enum td_message_kind kind)
+{
+    const struct node_sent *sent = find_sent(to, kind);
+    return sent ? &sent->message : NULL;
+}
+
+bool node_held(uint32_t to, enum td_message_kind kind)
+{
+    const struct node_sent *sent = find_sent(to, kind);
+    assert_non_null(sent);
+    return sent->held;
 }
 
 uint32_t node_count(enum td_message_kind kind)

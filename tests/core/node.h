@@ -18,11 +18,18 @@
 #include "core/core_internal.h"
 #include "core/membership/communicator.h"
 
-enum { NODE_SENT_MAX = 256, NODE_CLIENT = 7 };
+enum { NODE_SENT_MAX = 256, NODE_PACKETS_MAX = 32, NODE_CLIENT = 7 };
 
 struct node_sent {
     uint32_t to;
+    bool held; /* kept for a REPEAT_TREE, and not sent now */
     struct td_message message;
+};
+
+/* struct node_kept: REPEAT_TREE or FORGET_TREE actions. */
+struct node_kept {
+    uint32_t count, node; /* node, number: of the latest */
+    uint64_t number;
 };
 
 struct node {
@@ -30,7 +37,10 @@ struct node {
     struct td_actions actions;
     struct node_sent sent[NODE_SENT_MAX]; /* since node_forget */
     uint32_t sents;
-    uint32_t dropped_links, computes;
+    struct td_packet packet[NODE_PACKETS_MAX]; /* since node_forget */
+    uint32_t packets;
+    struct node_kept repeats, forgets;
+    uint32_t dropped_links, computes, released_buffers;
     uint64_t handle;       /* of the latest COMPUTE */
     struct td_reply reply; /* the latest, to any client */
     char text[TD_TEXT_MAX];
@@ -52,8 +62,10 @@ void node_forget(void);
 void node_pass(struct td_communicator *c, uint64_t ns);
 /* node_message hands over a message as if it came from a node, and runs the work list. */
 void node_message(uint32_t from, const struct td_message *message);
-/* node_sent_to returns the first recorded message of a kind to a node, or NULL. */
+/* node_sent_to returns the first recorded message of a kind to a node, or NULL. node_held returns
+ * true if that message was kept and not sent. */
 const struct td_message *node_sent_to(uint32_t to, enum td_message_kind kind);
+bool node_held(uint32_t to, enum td_message_kind kind);
 /* node_count counts the recorded messages of a kind. */
 uint32_t node_count(enum td_message_kind kind);
 /* node_client opens a client with that number. */

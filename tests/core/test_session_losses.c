@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The packets of a session, and how it ends, driven call by call: core/net/session.h. */
+#include "far.h"
+
+#include "core/operation/operation.h"
+
+enum { PACKET = 100 };
+
+static void small_packets(struct td_settings *s)
+{
+    s->packet_bytes = PACKET;
+}
+
+static void begin(void)
+{
+    far_begin(small_packets);
+}
+
+/* ---- packets ---- */
+
+static struct td_packet packet_of(uint64_t sequence)
+{
+    return (struct td_packet){.kind = TD_PACKET_DATA,
+                              .session = far.session,
+                              .counts_session = far.link->session,
+                              .link_sequence = sequence,
+                              .bytes = PACKET};
+}
+
+/* take hands over a packet for an operation that has ended here. */
+static void take(uint64_t sequence)
+{
+    struct td_packet p = packet_of(sequence);
+    td_link_packet(node.core, FAR, &p, 3);
+    node_run();
+}
+
+/* ship sends a message of three packets to the far end. */
+static struct td_operation *ship(void)
+{
+    struct td_communicator *c = node_group(2);
+    struct td_operation *o = td_operation_obtain(node.core, c, 0);
+    static struct td_sender sender;
+    struct td_slice from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, 3 * PACKET);
+    struct td_step step = {.kind = TD_SEND, .from = from, .peer = FAR};
+    assert_non_null(o);
+    sender = (struct td_sender){.operation = o};
+    assert_true(node.core->fabric->send(node.core, &sender, 0, 0, &step));
+    node_run();
+    return o;
+}
+
+static void packets_that_the_far_end_lacks_are_retransmitted_in_order(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    ship();
+    assert_int_equal(node.packets, 3);
+    assert_int_equal(node.packet[2].link_sequence, 3);
+    far_down(false);
+    far_up(DAEMON);
+    assert_int_equal(node.packets, 0); /* not before the far end has said what it has */
+    node_forget();
+    far_resume(far.link->session, far.link->tree_sent, 1, false);
+    assert_int_equal(far.link->lane->acknowledged, 1);
+    assert_int_equal(node.packet[0].link_sequence, 2);
+    assert_int_equal(node.packet[0].offset, PACKET);
+    assert_int_equal(node.packet[1].link_sequence, 3);
+    assert_int_equal(far.link->lane->retransmit, 0);
+    assert_int_equal(far.link->lane->held, 3); /* the driver still reads all of them */
+    node_end();
+}
+
+static void a_resume_tells_how_many_packets_came(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    take(1);
+    take(2);
+    assert_int_equal(far.link->lane->received, 2);
+    far_down(false);
+    far_up(DAEMON);
+    assert_int_equal(node_sent_to(FAR, TD_MESSAGE_RESUME)->u.resume.packets_received, 2);
+    node_end();
+}
+
+static void a_packet_that_came_before_is_dropped_and_a_gap_is_asked_about_once(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    take(1);
+    take(1);
+    assert_int_equal(far.link->lane->received, 1);
+    assert_int_equal(node.released_buffers, 2);
+    assert_int_equal(far_resumes(), 0);
+    take(3);
+    take(4);
+    assert_int_equal(far.link->lane->received, 1);
+    assert_int_equal(far_resumes(), 1);
+    assert_int_equal(far.link->session_state, TD_SESSION_CHECKING);
+    node_end();
+}
+
+static void counts_for_another_session_are_not_taken(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    struct td_packet p = {.kind = TD_PACKET_CREDIT, .session = far.session};
+    p.counts_session = far.link->session;
+    assert_true(td_session_is_next(node.core, far.link, &p));
+    p.counts_session += 2;
+    assert_false(td_session_is_next(node.core, far.link, &p));
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    p.session += 2;
+    assert_false(td_session_is_next(node.core, far.link, &p));
+    assert_int_equal(far.link->session_state, TD_SESSION_CHECKING);
+    node_end();
+}
+
+/* ---- ending ---- */
+
+static void a_new_incarnation_loses_the_session_and_the_operations_with_it(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    struct td_communicator *c = node_group(2);
+    node_call(c, -1);
+    assert_int_equal(node.replies, 0);
+    uint32_t session = far.link->session;
+    assert_true(far.link->tree_sent > 0);
+    far_up(ANOTHER);
+    assert_int_equal(node.replies, 1);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    assert_non_null(strstr(node.text, "started anew"));
+    assert_int_equal(far.link->session, session + 2);
+    assert_int_equal(node.forgets.number, UINT64_MAX);
+    assert_int_equal(far.link->incarnation, ANOTHER);
+    assert_int_equal(far.link->session_state,
+                     TD_SESSION_ASKING); /* its first session is not ours */
+    assert_int_equal(far_resumes(), 1);
+    node_end();
+}
+
+static void a_link_that_stays_down_is_given_up_after_progress_timeout(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    uint64_t timeout = (uint64_t)node.core->settings.progress_timeout_ns;
+    uint32_t session = far.link->session;
+    far_down(false);
+    far_pass(timeout - 1);
+    assert_int_equal(far.link->state, TD_LINK_DOWN);
+    assert_int_equal(far.link->session, session);
+    far_pass(1);
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
+    assert_int_equal(far.link->session, session + 2);
+    assert_string_equal(td_link_why(far.link), "the cable is cut");
+    far_up(DAEMON);
+    assert_int_equal(far.link->state, TD_LINK_UP);
+    assert_string_equal(td_link_why(far.link), "");
+    node_end();
+}
+
+static void a_link_whose_host_refuses_is_given_up_after_one_heartbeat(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    uint64_t beat = (uint64_t)node.core->settings.heartbeat_ns;
+    far_down(false);
+    far_down(true); /* the next try */
+    far_pass(beat - 1);
+    assert_int_equal(far.link->state, TD_LINK_DOWN);
+    far_pass(1);
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
+    node_end();
+}
+
+static void a_daemon_that_was_never_up_has_one_heartbeat_to_come_up(void **state)
+{
+    (void)state;
+    begin();
+    far_say();
+    td_link_want(node.core, far.link);
+    assert_int_equal(far.link->state, TD_LINK_CONNECTING);
+    far_down(false);
+    far_pass((uint64_t)node.core->settings.heartbeat_ns);
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
+    td_link_want(node.core, far.link);
+    assert_int_equal(far.link->state, TD_LINK_RETRYING);
+    node_end();
+}
+
+static void a_link_that_is_up_but_does_not_resume_in_time_loses_its_session(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    uint32_t session = far.link->session;
+    far_down(false);
+    far_up(DAEMON);
+    node_forget();
+    far_pass((uint64_t)node.core->settings.progress_timeout_ns);
+    assert_int_equal(far.link->session, session + 2);
+    assert_int_equal(far.link->state, TD_LINK_UP);
+    assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
+    assert_int_equal(far_resumes(), 1);
+    node_end();
+}
+
+static void a_link_that_was_given_up_is_lost_again_when_it_goes_down(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    far_down(true);
+    far_pass((uint64_t)node.core->settings.heartbeat_ns);
+    uint32_t session = far.link->session;
+    far_down(true);
+    assert_int_equal(far.link->session, session + 2); /* what was sent meanwhile is lost at once */
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packets_that_the_far_end_lacks_are_retransmitted_in_order),
+        cmocka_unit_test(a_resume_tells_how_many_packets_came),
+        cmocka_unit_test(a_packet_that_came_before_is_dropped_and_a_gap_is_asked_about_once),
+        cmocka_unit_test(counts_for_another_session_are_not_taken),
+        cmocka_unit_test(a_new_incarnation_loses_the_session_and_the_operations_with_it),
+        cmocka_unit_test(a_link_that_stays_down_is_given_up_after_progress_timeout),
+        cmocka_unit_test(a_link_whose_host_refuses_is_given_up_after_one_heartbeat),
+        cmocka_unit_test(a_daemon_that_was_never_up_has_one_heartbeat_to_come_up),
+        cmocka_unit_test(a_link_that_is_up_but_does_not_resume_in_time_loses_its_session),
+        cmocka_unit_test(a_link_that_was_given_up_is_lost_again_when_it_goes_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
