@@ -14,7 +14,6 @@
 #include "core/core.h"
 #include "model/group.h"
 #include "model/layout_text.h"
-#include "model/planes.h"
 #include "model/planes_call.h"
 #include "base/hash.h"
 #include "measure_plan.h"

@@ -2,7 +2,8 @@
 #include "planes_call.h"
 
 #include "base/arena.h"
-#include "planes.h"
+#include "planes_best.h"
+#include "planes_tree.h"
 
 enum { NONE = UINT32_MAX };
 

@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "model/planes.h"
+#include "model/planes_best.h"
+#include "model/planes_tree.h"
 #include "model/planes_call.h"
 #include "common/node_set.h"
 #include "seeds.h"

@@ -10,7 +10,6 @@
 #include "base/arena.h"
 #include "model/group.h"
 #include "model/counts.h"
-#include "model/planes.h"
 #include "model/planes_call.h"
 #include "base/quantity.h"
 #include "base/hash.h"

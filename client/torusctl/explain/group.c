@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "model/planes.h"
+#include "model/planes_best.h"
+#include "model/planes_tree.h"
 #include "machine.h"
 #include "group_plot.h"
 #include "common/node_set.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "model/planes.h"
+#include "model/tree.h"
 #include "machine.h"
 
 struct explain_group {

@@ -7,7 +7,7 @@
 
 #include "members.h"
 #include "core/net/link.h"
-#include "model/planes.h"
+#include "model/planes_best.h"
 #include "model/planes_call.h"
 #include "registry.h"
 #include "shrink.h"

@@ -3,7 +3,7 @@
  * combining tree, its operations on record, and its lost ranks.
  *
  * On the direct fabric the tree is a heap of the group's nodes (slots). On the routed fabric parent
- * and child are torus neighbours wherever the group allows it (planes.h). The root of the tree
+ * and child are torus neighbours wherever the group allows it (planes_best.h). The root of the tree
  * decides every ending. A job's membership enters at slot 0 and spreads along all edges of the
  * tree, so a node knows the group before a message of the group comes from a child.
  *

@@ -60,7 +60,7 @@ struct td_fabric_port {
 };
 
 struct td_fabric {
-    bool routed;         /* groups use trees of torus neighbours (model/planes.h) */
+    bool routed;         /* groups use trees of torus neighbours (model/planes_best.h) */
     bool ordered;        /* the packets of one message arrive in the order of their offsets */
     bool queues_sends;   /* takes SEND steps ahead of TD_STEPS_AHEAD */
     bool counts_by_link; /* freed counts of a link are its credits */
