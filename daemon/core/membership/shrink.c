@@ -4,61 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "shrink_coordinator.h"
+#include "shrink_view.h"
 #include "subgroup.h"
 #include "core/net/session.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
-/* ---- views ---- */
-
-bool td_shrink_has_rank_besides(const struct td_communicator *c, uint32_t slot, const uint8_t *bits)
-{
-    const struct td_group *g = &c->group;
-    for (uint32_t i = g->slot_run[slot]; i < g->slot_run[slot + 1]; i++)
-        for (uint32_t k = 0; k < g->run[i].count; k++)
-            if (!td_bit(bits, g->run[i].first + k * g->run[i].step))
-                return true;
-    return false;
-}
-
-/* lives returns true if a rank of the slot is not known to be lost. */
-static bool lives(const struct td_communicator *c, uint32_t slot)
-{
-    return td_shrink_has_rank_besides(c, slot, c->lost_rank);
-}
-
-/* find_coordinator returns the slot of the coordinator, UINT32_MAX if no rank lives. */
-static uint32_t find_coordinator(const struct td_communicator *c)
-{
-    uint32_t slot = 0;
-    while (slot < c->group.slots && !lives(c, slot))
-        slot++;
-    return slot < c->group.slots ? slot : UINT32_MAX;
-}
-
-uint32_t td_shrink_count_lost(const struct td_communicator *c)
-{
-    uint32_t count = 0;
-    for (uint32_t rank = 0; rank < c->group.size; rank++)
-        count += td_bit(c->lost_rank, rank);
-    return count;
-}
-
-uint32_t td_shrink_round(const struct td_communicator *c)
-{
-    return 1 + td_shrink_count_lost(c);
-}
-
-/* view_hash returns a hash of the view. */
-static uint64_t view_hash(const struct td_communicator *c)
-{
-    uint64_t h = TD_HASH_START;
-    for (uint32_t i = 0; i < td_bit_bytes(c->group.size); i++)
-        h = td_hash_byte(h, c->lost_rank[i]);
-    return h;
-}
+/* ---- rounds ---- */
 
 /* begin_round begins the round of a new view, without votes. */
 static void begin_round(struct td_core *core, struct td_shrink *s)
@@ -69,48 +22,20 @@ static void begin_round(struct td_core *core, struct td_shrink *s)
     s->next = 0;
     memset(s->missing, 0, td_bit_bytes(c->group.size));
     for (uint32_t slot = 0; slot < c->group.slots; slot++)
-        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST;
+        s->vote[slot] = td_shrink_view_lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST;
     td_core_queue(core, &s->task);
-}
-
-/* lose adds a rank to the view. It returns false if the rank was in it. */
-static bool lose(struct td_communicator *c, uint32_t rank)
-{
-    bool news = !td_bit(c->lost_rank, rank);
-    td_bit_set(c->lost_rank, rank);
-    return news;
-}
-
-static bool lose_slot(struct td_communicator *c, uint32_t slot)
-{
-    bool news = false;
-    for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++)
-        news |= lose(c, td_group_rank(&c->group, slot, i));
-    return news;
-}
-
-static bool learn(struct td_communicator *c, const struct td_bitmap *lost)
-{
-    bool news = false;
-    if (lost->bytes == td_bit_bytes(c->group.size) &&
-        memcmp(lost->bits, c->lost_rank, lost->bytes) == 0)
-        return false; /* the common case */
-    for (uint32_t rank = 0; rank < c->group.size && rank / 8 < lost->bytes; rank++)
-        if (td_bit(lost->bits, rank))
-            news |= lose(c, rank);
-    return news;
 }
 
 void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank)
 {
-    if (rank < c->group.size && lose(c, rank) && c->shrink)
+    if (rank < c->group.size && td_shrink_view_lose(c, rank) && c->shrink)
         begin_round(core, c->shrink);
 }
 
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot)
 {
     td_bit_set(c->lost_slot, slot);
-    if (lose_slot(c, slot) && c->shrink)
+    if (td_shrink_view_lose_slot(c, slot) && c->shrink)
         begin_round(core, c->shrink);
 }
 
@@ -196,7 +121,7 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
         s->call[i].waits = false;
     }
     begin_round(core, s);
-    s->announcing = find_coordinator(c) == c->slot; /* other nodes may have voted here */
+    s->announcing = td_shrink_view_coordinator(c) == c->slot; /* other nodes may have voted here */
     s->announced = 0;
 }
 
@@ -270,7 +195,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
     start_message(s, TD_MESSAGE_SHRINK_VOTE, &m);
     m.u.shrink_vote =
         (struct td_message_shrink_vote){.shrink = s->number,
-                                        .view = view_hash(s->communicator),
+                                        .view = td_shrink_view_hash(s->communicator),
                                         .error = s->appeal_error,
                                         .text = td_core_format(core, "%s", s->appeal_text)};
     if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_vote.lost))
@@ -285,7 +210,7 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
     struct td_message m;
     start_message(s, TD_MESSAGE_SHRINK_ASK, &m);
     m.u.shrink_ask = (struct td_message_shrink_ask){.shrink = s->number,
-                                                    .view = view_hash(s->communicator),
+                                                    .view = td_shrink_view_hash(s->communicator),
                                                     .is_last_call = s->asked_again,
                                                     .gave_up_receiver = gave_up_receiver};
     if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
@@ -296,8 +221,8 @@ void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
 {
     struct td_message m;
     start_message(s, TD_MESSAGE_SHRINK_PROPOSE, &m);
-    m.u.shrink_propose =
-        (struct td_message_shrink_propose){.shrink = s->number, .view = view_hash(s->communicator)};
+    m.u.shrink_propose = (struct td_message_shrink_propose){
+        .shrink = s->number, .view = td_shrink_view_hash(s->communicator)};
     if (put_ending(core, s, &s->accepted, &m.u.shrink_propose.outcome))
         td_session_send(core, node, &m);
 }
@@ -363,12 +288,12 @@ static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot
     uint32_t from = c->group.node[slot];
     bool asks = m->kind == TD_MESSAGE_SHRINK_ASK;
     bool gave_us_up = asks && m->u.shrink_ask.gave_up_receiver;
-    if (!lives(c, slot)) { /* tell the node that it is given up; ignore its view */
+    if (!td_shrink_view_lives(c, slot)) { /* tell the node that it is given up; ignore its view */
         if (!gave_us_up)
             td_shrink_ask(core, s, from, true);
         return;
     }
-    if (learn(c, asks ? &m->u.shrink_ask.lost : &m->u.shrink_vote.lost))
+    if (td_shrink_view_learn(c, asks ? &m->u.shrink_ask.lost : &m->u.shrink_vote.lost))
         begin_round(core, s);
     if (shrink_of(m) >
         s->number) { /* it knows an outcome that this node lacks, and answers a vote with it */
@@ -379,10 +304,11 @@ static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot
     activate(core, s);
     if (asks) {
         s->vote_due = s->vote_due || !gave_us_up;
-    } else if (m->u.shrink_vote.view == view_hash(c)) {
+    } else if (m->u.shrink_vote.view == td_shrink_view_hash(c)) {
         td_shrink_coordinator_vote(core, s, slot, &m->u.shrink_vote);
     } else {
-        s->vote[slot] = lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST; /* it is asked again */
+        s->vote[slot] =
+            td_shrink_view_lives(c, slot) ? TD_VOTE_NONE : TD_VOTE_LOST; /* it is asked again */
         s->next = 0;
     }
     td_core_queue(core, &s->task);
@@ -408,14 +334,14 @@ static void handle_ending(struct td_core *core, struct td_shrink *s, uint32_t sl
     const struct td_message_shrink_propose *proposal = &m->u.shrink_propose;
     const struct td_message_shrink_decided *decided = &m->u.shrink_decided;
     if (m->kind == TD_MESSAGE_SHRINK_DECIDED && takes_outcome(c, &decided->outcome)) {
-        accept_outcome(s, td_shrink_round(c), &decided->outcome);
+        accept_outcome(s, td_shrink_view_round(c), &decided->outcome);
         td_shrink_decide(core, s);
     } else if (m->kind == TD_MESSAGE_SHRINK_ACCEPTED_BEFORE && takes_outcome(c, &before->outcome)) {
         if (before->round > s->accepted_round && !s->proposing)
             accept_outcome(s, before->round, &before->outcome);
     } else if (m->kind == TD_MESSAGE_SHRINK_PROPOSE && takes_outcome(c, &proposal->outcome) &&
-               proposal->view == view_hash(c) && slot == find_coordinator(c)) {
-        accept_outcome(s, td_shrink_round(c), &proposal->outcome);
+               proposal->view == td_shrink_view_hash(c) && slot == td_shrink_view_coordinator(c)) {
+        accept_outcome(s, td_shrink_view_round(c), &proposal->outcome);
         activate(core, s);
         s->accept_due = true;
         td_core_queue(core, &s->task);
@@ -435,13 +361,13 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
     if (slot == UINT32_MAX)
         return;
     if (!s) { /* without memory it takes no part, as if its ranks were lost */
-        lose_slot(c, c->slot);
+        td_shrink_view_lose_slot(c, c->slot);
         if (speaks)
             send_nobody(core, from, m);
         return;
     }
     if (m->kind == TD_MESSAGE_SHRINK_NOBODY) {
-        if (lose_slot(c, slot))
+        if (td_shrink_view_lose_slot(c, slot))
             begin_round(core, s);
     } else if (speaks && shrink_of(m) + 1 == s->number) {
         td_shrink_tell_decided(core, s, from);
@@ -451,7 +377,7 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
         return;
     } else if (m->kind != TD_MESSAGE_SHRINK_ACCEPT) {
         handle_ending(core, s, slot, m);
-    } else if (s->proposing && m->u.shrink_accept.view == view_hash(c) &&
+    } else if (s->proposing && m->u.shrink_accept.view == td_shrink_view_hash(c) &&
                s->vote[slot] != TD_VOTE_LOST) {
         s->vote[slot] = TD_VOTE_ACCEPTED;
         td_core_queue(core, &s->task);
@@ -529,7 +455,7 @@ static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_shrink *s = (struct td_shrink *)task;
     struct td_communicator *c = s->communicator;
-    uint32_t head = find_coordinator(c);
+    uint32_t head = td_shrink_view_coordinator(c);
     if (!td_core_room(core) || !answer_all(core, s))
         return false;
     if (s->announcing && !td_shrink_coordinator_announce(core, s))
@@ -541,7 +467,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         if (s->vote_due)
             send_vote(core, s, c->group.node[head]);
         start_message(s, TD_MESSAGE_SHRINK_ACCEPT, &m);
-        m.u.shrink_accept = (struct td_message_shrink_accept){s->number, view_hash(c)};
+        m.u.shrink_accept = (struct td_message_shrink_accept){s->number, td_shrink_view_hash(c)};
         if (s->accept_due)
             td_session_send(core, c->group.node[head], &m);
         s->vote_due = s->accept_due = false;
@@ -553,7 +479,8 @@ static bool advance(struct td_core *core, struct td_task *task)
 bool td_shrink_keeps(const struct td_communicator *c)
 {
     const struct td_shrink *s = c->shrink;
-    return s && (s->task.queued || (s->accepted_round && find_coordinator(c) != UINT32_MAX));
+    return s &&
+           (s->task.queued || (s->accepted_round && td_shrink_view_coordinator(c) != UINT32_MAX));
 }
 
 /* ---- local ranks ---- */

@@ -103,13 +103,6 @@ void td_shrink_free(struct td_core *core, struct td_communicator *c);
 
 /* ---- for the coordinator's part (shrink_coordinator.h) ---- */
 
-/* td_shrink_has_rank_besides returns true if a rank of the slot is not in `bits`. */
-bool td_shrink_has_rank_besides(const struct td_communicator *c, uint32_t slot,
-                                const uint8_t *bits);
-/* td_shrink_count_lost returns the number of ranks in the view. */
-uint32_t td_shrink_count_lost(const struct td_communicator *c);
-/* td_shrink_round returns the number of the view's round: a larger view has a larger number. */
-uint32_t td_shrink_round(const struct td_communicator *c);
 /* td_shrink_waits_here writes the local ranks that live and have not called, and counts them. */
 uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits);
 /* td_shrink_ask, td_shrink_propose and td_shrink_tell_decided send a node SHRINK_ASK,

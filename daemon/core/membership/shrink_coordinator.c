@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shrink_view.h"
+
 void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
                                 const struct td_message_shrink_vote *m)
 {
@@ -36,7 +38,7 @@ static bool propose(struct td_core *core, struct td_shrink *s)
             return false;
         waits = waits || s->vote[slot] == TD_VOTE_WAITING;
     }
-    uint32_t round = td_shrink_round(c);
+    uint32_t round = td_shrink_view_round(c);
     if (s->accepted_round) {
         s->accepted_round = round;
     } else if (!waits) {
@@ -58,7 +60,8 @@ static bool propose(struct td_core *core, struct td_shrink *s)
                          td_core_format(core,
                                         "shrink of job %s: %u of %u live ranks did not call it in "
                                         "time: rank%s %s",
-                                        c->name, count, c->group.size - td_shrink_count_lost(c),
+                                        c->name, count,
+                                        c->group.size - td_shrink_view_count_lost(c),
                                         count == 1 ? "" : "s", missing));
     } else {
         td_shrink_accept(s, round, s->appeal_error, NULL, s->appeal_text);
@@ -124,7 +127,7 @@ bool td_shrink_coordinator_announce(struct td_core *core, struct td_shrink *s)
     for (; s->announced < c->group.slots; s->announced++) {
         if (s->announced == c->slot || td_bit(c->lost_slot, s->announced) ||
             (s->decided.error == TD_OK &&
-             !td_shrink_has_rank_besides(c, s->announced, s->decided.lost)))
+             !td_shrink_view_has_rank_besides(c, s->announced, s->decided.lost)))
             continue;
         if (!td_core_room(core))
             return false;
