@@ -14,6 +14,7 @@
 #include "core/net/health.h"
 #include "core/net/inflight.h"
 #include "core/net/link.h"
+#include "core/operation/arrival.h"
 #include "core/operation/engine.h"
 #include "core/operation/flood.h"
 #include "core/operation/gate.h"
@@ -263,7 +264,7 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
         td_communicator_leave(core, c, q);
         return;
     case TD_REQUEST_OPERATION:
-        td_operation_request(core, c, q);
+        td_arrival_request(core, c, q);
         return;
     case TD_REQUEST_UNPLAN:
         td_communicator_unplan(core, c, q);
@@ -271,7 +272,7 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
     case TD_REQUEST_CANCEL:
         if (!td_job_cancel(core, c, q->u.cancel.request) &&
             !td_shrink_cancel(core, c, q->u.cancel.request))
-            td_operation_cancel(core, c, q->u.cancel.request);
+            td_arrival_cancel(core, c, q->u.cancel.request);
         td_reply_done(core, c->id, q->id);
         return;
     case TD_REQUEST_STATUS:

@@ -9,7 +9,7 @@
 #include "core/membership/job.h"
 #include "core/membership/shrink.h"
 #include "core/operation/gate.h"
-#include "core/operation/operation.h"
+#include "core/operation/arrival.h"
 
 struct node node;
 
@@ -174,6 +174,6 @@ void node_call(struct td_communicator *c, int64_t timeout_ns)
     q.u.operation.call.kind = TD_KIND_BARRIER;
     q.u.operation.timeout_ns = timeout_ns;
     q.u.operation.sequence = c->seat[0].next_sequence;
-    td_operation_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    td_arrival_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
     node_run();
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arrival.h"
 #include "core/net/inflight.h"
 #include "flood.h"
 #include "gate.h"
@@ -295,7 +296,7 @@ static bool floods(struct td_core *core, struct td_operation *o)
 bool td_admission_complete(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
-    if (td_operation_mismatched(o) || !o->witnesses || o->arrived < c->ranks)
+    if (td_arrival_mismatched(o) || !o->witnesses || o->arrived < c->ranks)
         return false;
     for (uint32_t i = 0; i < c->ranks; i++)
         if (o->arrival[i].state == TD_ARRIVAL_GONE)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arrival.h"
 #include "core/net/inflight.h"
 #include "gate.h"
 #include "core/net/session.h"
@@ -91,7 +92,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
         for (uint32_t sign = 0; sign < 2; sign++)
             if (neighbour(o, r, sign) == from)
                 f->refused &= ~(1u << (2 * r + sign));
-    td_operation_witness(core, o, &m->witness);
+    td_arrival_witness(core, o, &m->witness);
     td_core_queue(core, &o->task);
 }
 
@@ -250,7 +251,7 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
         o->retry_at = TD_TIME_NEVER;
     if (!td_flood_sent(o) &&
         (o->flood_state == TD_FLOOD_VETOED || c->state == TD_COMMUNICATOR_LOSING_RANK ||
-         td_operation_mismatched(o) || !load_own(core, o)))
+         td_arrival_mismatched(o) || !load_own(core, o)))
         return true;
     if (!td_flood_sent(o)) {
         (void)copy(o, 0, c->slot, f->own, NULL);
@@ -260,7 +261,7 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
     do {
         if (!send_due(core, o))
             return false;
-    } while (!td_operation_mismatched(o) && f->ring < o->program.rings && apply_next(core, o));
+    } while (!td_arrival_mismatched(o) && f->ring < o->program.rings && apply_next(core, o));
     if (!send_due(core, o))
         return false;
     if (f->ring == o->program.rings)

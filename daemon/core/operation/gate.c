@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arrival.h"
 #include "flood.h"
 #include "core/net/session.h"
 
@@ -66,8 +67,8 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
     o->ride_bytes[child] = payload->bytes;
     if (!o->survey_complete)
         td_survey_merge(&o->survey, &arrive->survey);
-    td_operation_witness(core, o, &arrive->least);
-    td_operation_witness(core, o, &arrive->greatest);
+    td_arrival_witness(core, o, &arrive->least);
+    td_arrival_witness(core, o, &arrive->greatest);
     td_core_queue(core, &o->task);
 }
 
@@ -228,7 +229,7 @@ static void handle_waiting(struct td_core *core, struct td_operation *o, const s
 
 bool td_gate_settled(struct td_core *core, struct td_operation *o)
 {
-    if (o->flood_state != TD_FLOOD_SENT || td_operation_mismatched(o))
+    if (o->flood_state != TD_FLOOD_SENT || td_arrival_mismatched(o))
         return true;
     if (core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) {
         o->ask_at = core->now + ASK_NS;

@@ -95,23 +95,10 @@ static inline bool td_operation_compiled(const struct td_operation *o)
 }
 /* td_operation_at_root returns true if this node is the root of the group's tree. */
 bool td_operation_at_root(const struct td_operation *o);
-/* td_operation_mismatched returns true if two ranks have made different calls. */
-bool td_operation_mismatched(const struct td_operation *o);
 /* td_operation_obtain returns the record of an operation, and begins one if there is none. It
  * returns NULL if there is no memory, or if the sequence number is over or beyond the window. */
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
                                          uint64_t sequence);
-
-/* ---- requests ---- */
-
-/* td_operation_request handles the call of a local rank. */
-void td_operation_request(struct td_core *core, struct td_client *client,
-                          const struct td_request *request);
-/* td_operation_cancel appeals for the end of the operation that a request began, if it waits. */
-void td_operation_cancel(struct td_core *core, struct td_client *client, uint64_t request);
-/* td_operation_witness compares a call that a rank has made with those before it. It appeals at the
- * first mismatch. */
-void td_operation_witness(struct td_core *core, struct td_operation *o, const struct td_witness *w);
 
 /* ---- endings ---- */
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arrival: the calls of local ranks, from the request to the operation's record, and the comparison
+ * of the calls of all ranks. */
+#ifndef TD_CORE_OPERATION_ARRIVAL_H
+#define TD_CORE_OPERATION_ARRIVAL_H
+
+#include "operation.h"
+
+/* td_arrival_request handles the call of a local rank. */
+void td_arrival_request(struct td_core *core, struct td_client *client,
+                        const struct td_request *request);
+/* td_arrival_cancel appeals for the end of the operation that a request began, if it waits. */
+void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request);
+/* td_arrival_witness compares a call that a rank has made with those before it. It appeals at the
+ * first mismatch. */
+void td_arrival_witness(struct td_core *core, struct td_operation *o, const struct td_witness *w);
+/* td_arrival_mismatched returns true if two ranks have made different calls. */
+bool td_arrival_mismatched(const struct td_operation *o);
+
+#endif
