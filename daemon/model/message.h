@@ -234,7 +234,7 @@ struct td_reply {
 
 /* TD_MESSAGE_KINDS lists every kind of tree message: its number, which is also its number on the
  * wire (proto/peer.proto), its name, and the member of the union that holds its fields. A kind X
- * has `struct td_message_x` below, a codec in wire/peer.c and a row in tests/wire/forms.c; the
+ * has `struct td_message_x` below, a codec in a wire/peer_*.c and a row in tests/wire/forms.c; the
  * compiler refuses a kind that lacks one of them. Numbers are never used again. */
 #define TD_MESSAGE_KINDS(X)                                                                        \
     X(1, HEARTBEAT, heartbeat)                                                                     \

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first message on every connection between daemons. */
+#include "memory.h"
+#include "peer.pb-c.h"
+
+size_t td_wire_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size)
+{
+    Torus__Peer__Greeting m = TORUS__PEER__GREETING__INIT;
+    m.major = g->major;
+    m.minor = g->minor;
+    m.node = g->node;
+    m.incarnation = g->incarnation;
+    m.peer_incarnation = g->peer_incarnation;
+    m.session = g->session;
+    m.digest = g->digest;
+    m.bulk = g->bulk;
+    m.accepted = g->accepted;
+    m.shape = td_wire_string(g->shape);
+    m.text = td_wire_string(g->text);
+    return td_wire_pack(&m.base, bytes, size);
+}
+
+td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                               struct td_greeting *g, const char **why)
+{
+    memory->used = 0;
+    ProtobufCAllocator allocator = td_wire_allocator(memory);
+    Torus__Peer__Greeting *m = torus__peer__greeting__unpack(&allocator, size, bytes);
+    if (!m)
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a greeting");
+    *g = (struct td_greeting){
+        .major = m->major,
+        .minor = m->minor,
+        .node = m->node,
+        .incarnation = m->incarnation,
+        .peer_incarnation = m->peer_incarnation,
+        .session = m->session,
+        .digest = m->digest,
+        .bulk = m->bulk,
+        .accepted = m->accepted,
+        .shape = m->shape,
+        .text = m->text,
+    };
+    return TD_OK;
+}

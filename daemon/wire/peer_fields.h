@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer_fields: the fields that tree messages of several kinds have. A function td_wire_get_FIELD
+ * returns false if the field is beyond a limit. */
+#ifndef TD_WIRE_PEER_FIELDS_H
+#define TD_WIRE_PEER_FIELDS_H
+
+#include <stdbool.h>
+
+#include "model/message.h"
+#include "peer.pb-c.h"
+
+ProtobufCBinaryData td_wire_put_bitmap(const struct td_bitmap *bitmap);
+bool td_wire_get_bitmap(const ProtobufCBinaryData *bytes, size_t limit, struct td_bitmap *bitmap);
+ProtobufCBinaryData td_wire_put_payload(const struct td_message_payload *payload);
+bool td_wire_get_payload(const ProtobufCBinaryData *bytes, struct td_message_payload *payload);
+bool td_wire_get_name(const char *from, const char **name);
+/* td_wire_get_ending reads an error, or TD_OK, and its sentence; td_wire_get_error refuses TD_OK.
+ */
+bool td_wire_get_ending(int32_t number, const char *from, td_err *error, const char **text);
+bool td_wire_get_error(int32_t number, const char *from, td_err *error, const char **text);
+Torus__Peer__Witness *td_wire_put_witness(const struct td_witness *w, Torus__Peer__Witness *m);
+bool td_wire_get_witness(const Torus__Peer__Witness *m, struct td_witness *w);
+Torus__Peer__Survey *td_wire_put_survey(const struct td_survey *s, Torus__Peer__Survey *m);
+/* td_wire_get_survey reads an absent survey as zero. */
+void td_wire_get_survey(const Torus__Peer__Survey *m, struct td_survey *s);
+Torus__Peer__Outcome *td_wire_put_outcome(const struct td_outcome *o, Torus__Peer__Outcome *m);
+bool td_wire_get_outcome(const Torus__Peer__Outcome *m, struct td_outcome *o);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peer_jobs.h"
+
+#include "memory.h"
+#include "peer_fields.h"
+
+void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form)
+{
+    Torus__Peer__Join *m = &form->join;
+    m->token = f->token;
+    m->uid = f->uid;
+    m->pid = f->pid;
+    m->timeout_ns = f->timeout_ns;
+    m->name = td_wire_string(f->name);
+    m->size = f->size;
+    m->rank = f->rank;
+    m->is_reminder = f->is_reminder;
+}
+
+bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
+{
+    f->token = m->token;
+    f->uid = m->uid;
+    f->pid = m->pid;
+    f->timeout_ns = m->timeout_ns;
+    f->size = m->size;
+    f->rank = m->rank;
+    f->is_reminder = m->is_reminder;
+    return td_wire_get_name(m->name, &f->name);
+}
+
+void td_wire_put_unjoin(const struct td_message_unjoin *f, struct td_wire_form *form)
+{
+    Torus__Peer__Unjoin *m = &form->unjoin;
+    m->token = f->token;
+}
+
+bool td_wire_get_unjoin(const Torus__Peer__Unjoin *m, struct td_message_unjoin *f)
+{
+    f->token = m->token;
+    return true;
+}
+
+void td_wire_put_refuse(const struct td_message_refuse *f, struct td_wire_form *form)
+{
+    Torus__Peer__Refuse *m = &form->refuse;
+    m->token = f->token;
+    m->error = f->error;
+    m->text = td_wire_string(f->text);
+}
+
+bool td_wire_get_refuse(const Torus__Peer__Refuse *m, struct td_message_refuse *f)
+{
+    f->token = m->token;
+    return td_wire_get_error(m->error, m->text, &f->error, &f->text);
+}
+
+void td_wire_put_members(const struct td_message_members *f, struct td_wire_form *form)
+{
+    Torus__Peer__Members *m = &form->members;
+    m->uid = f->uid;
+    m->name = td_wire_string(f->name);
+    m->size = f->size;
+    m->is_last_piece = f->is_last_piece;
+    for (uint32_t i = 0; i < f->runs; i++) {
+        torus__peer__run__init(&form->run[i]);
+        form->run[i].first = f->run[i].first;
+        form->run[i].count = f->run[i].count;
+        form->run[i].node = f->run[i].node;
+        form->run[i].token = f->run[i].token;
+        form->runs[i] = &form->run[i];
+    }
+    m->n_run = f->runs;
+    m->run = form->runs;
+}
+
+bool td_wire_get_runs(const Torus__Peer__Members *m, struct td_wire_memory *memory,
+                      struct td_message_members *f)
+{
+    struct td_member_run *run = td_wire_allocate(memory, f->runs * sizeof *run);
+    for (uint32_t i = 0; run && i < f->runs; i++)
+        run[i] = (struct td_member_run){m->run[i]->first, m->run[i]->count, m->run[i]->node,
+                                        m->run[i]->token};
+    f->run = run;
+    return run != NULL;
+}
+
+bool td_wire_get_members(const Torus__Peer__Members *m, struct td_message_members *f)
+{
+    f->uid = m->uid;
+    f->size = m->size;
+    f->is_last_piece = m->is_last_piece;
+    f->runs = (uint32_t)m->n_run; /* td_wire_get_runs reads them */
+    return td_wire_get_name(m->name, &f->name) && m->n_run <= TD_MEMBERS_PER_MESSAGE;
+}
+
+void td_wire_put_rank_left(const struct td_message_rank_left *f, struct td_wire_form *form)
+{
+    Torus__Peer__RankLeft *m = &form->rank_left;
+    m->rank = f->rank;
+}
+
+bool td_wire_get_rank_left(const Torus__Peer__RankLeft *m, struct td_message_rank_left *f)
+{
+    f->rank = m->rank;
+    return true;
+}

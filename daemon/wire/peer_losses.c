@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peer_losses.h"
+
+#include "memory.h"
+#include "peer_fields.h"
+
+void td_wire_put_rank_gone(const struct td_message_rank_gone *f, struct td_wire_form *form)
+{
+    Torus__Peer__RankGone *m = &form->rank_gone;
+    m->rank = f->rank;
+    m->error = f->error;
+    m->text = td_wire_string(f->text);
+}
+
+bool td_wire_get_rank_gone(const Torus__Peer__RankGone *m, struct td_message_rank_gone *f)
+{
+    f->rank = m->rank;
+    return td_wire_get_error(m->error, m->text, &f->error, &f->text);
+}
+
+void td_wire_put_rank_lost(const struct td_message_rank_lost *f, struct td_wire_form *form)
+{
+    Torus__Peer__RankLost *m = &form->rank_lost;
+    m->rank = f->rank;
+    m->error = f->error;
+    m->text = td_wire_string(f->text);
+    m->good_first = f->good_first;
+    m->good = td_wire_put_bitmap(&f->good);
+}
+
+bool td_wire_get_rank_lost(const Torus__Peer__RankLost *m, struct td_message_rank_lost *f)
+{
+    f->rank = m->rank;
+    f->good_first = m->good_first;
+    return td_wire_get_error(m->error, m->text, &f->error, &f->text) &&
+           td_wire_get_bitmap(&m->good, TD_GROUP_OPERATIONS_MAX / 8, &f->good);
+}
+
+void td_wire_put_node_lost(const struct td_message_node_lost *f, struct td_wire_form *form)
+{
+    Torus__Peer__NodeLost *m = &form->node_lost;
+    m->node = f->node;
+    m->notify_all = f->notify_all;
+    m->text = td_wire_string(f->text);
+}
+
+bool td_wire_get_node_lost(const Torus__Peer__NodeLost *m, struct td_message_node_lost *f)
+{
+    f->node = m->node;
+    f->notify_all = m->notify_all;
+    f->text = m->text;
+    return strlen(m->text) < TD_TEXT_MAX;
+}
+
+void td_wire_put_neighbour_lost(const struct td_message_neighbour_lost *f,
+                                struct td_wire_form *form)
+{
+    Torus__Peer__NeighbourLost *m = &form->neighbour_lost;
+    m->node = f->node;
+}
+
+bool td_wire_get_neighbour_lost(const Torus__Peer__NeighbourLost *m,
+                                struct td_message_neighbour_lost *f)
+{
+    f->node = m->node;
+    return true;
+}
+
+void td_wire_put_neighbour_back(const struct td_message_neighbour_back *f,
+                                struct td_wire_form *form)
+{
+    Torus__Peer__NeighbourBack *m = &form->neighbour_back;
+    m->node = f->node;
+}
+
+bool td_wire_get_neighbour_back(const Torus__Peer__NeighbourBack *m,
+                                struct td_message_neighbour_back *f)
+{
+    f->node = m->node;
+    return true;
+}
+
+void td_wire_put_resume(const struct td_message_resume *f, struct td_wire_form *form)
+{
+    Torus__Peer__Resume *m = &form->resume;
+    m->packets_received = f->packets_received;
+    m->uptime_ns = f->uptime_ns;
+    m->reply_requested = f->reply_requested;
+}
+
+bool td_wire_get_resume(const Torus__Peer__Resume *m, struct td_message_resume *f)
+{
+    f->packets_received = m->packets_received;
+    f->uptime_ns = m->uptime_ns;
+    f->reply_requested = m->reply_requested;
+    return true;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer_losses: tree messages of sessions, and of the loss of ranks, nodes and links. */
+#ifndef TD_WIRE_PEER_LOSSES_H
+#define TD_WIRE_PEER_LOSSES_H
+
+#include "peer_form.h"
+
+TD_WIRE_CODEC(RankGone, rank_gone)
+TD_WIRE_CODEC(RankLost, rank_lost)
+TD_WIRE_CODEC(NodeLost, node_lost)
+TD_WIRE_CODEC(NeighbourLost, neighbour_lost)
+TD_WIRE_CODEC(NeighbourBack, neighbour_back)
+TD_WIRE_CODEC(Resume, resume)
+
+#endif
