@@ -11,72 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#include "wire/wire.h"
-
-/* ---- raw sockets ---- */
-
-static uint8_t bytes[TD_DATAGRAM_MAX];
-static struct td_wire_memory wire_memory;
-
-static int raw_open(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/s0", folder);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
-/* raw_reply reads one reply; false at the end of the connection. */
-static bool raw_reply(int fd, struct td_reply *reply)
-{
-    const char *why = NULL;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    assert_int_equal(poll(&p, 1, 10000), 1);
-    ssize_t size = recv(fd, bytes, sizeof bytes, 0);
-    if (size <= 0)
-        return false;
-    assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &wire_memory, reply, &why), TD_OK);
-    return true;
-}
-
-static struct td_reply raw_ask(int fd, struct td_request q, int pass)
-{
-    struct td_reply reply = {0};
-    struct iovec part = {.iov_base = bytes,
-                         .iov_len = td_wire_encode_request(&q, bytes, sizeof bytes)};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    if (pass >= 0) {
-        m.msg_control = control;
-        m.msg_controllen = sizeof control;
-        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &pass, sizeof pass);
-    }
-    assert_true(sendmsg(fd, &m, MSG_NOSIGNAL) > 0);
-    assert_true(raw_reply(fd, &reply));
-    return reply;
-}
-
-static int raw_greeted(void)
-{
-    int fd = raw_open();
-    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
-    assert_int_equal(raw_ask(fd, q, -1).kind, TD_REPLY_WELCOME);
-    return fd;
-}
-
-/* ---- tests ---- */
 
 static void readiness_is_told_when_the_daemon_serves(void **state)
 {
@@ -117,79 +55,6 @@ static void absent_daemon_is_named_with_what_to_do(void **state)
     assert_says(c, "/tmp/no/such.sock");
     assert_says(c, "systemctl start torusd");
     torus_close(c);
-}
-
-static void garbage_hurts_its_sender_alone(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {"x", "hello, world",
-                                        "Toru\3\0\6\0\377\377\377\377\377\377"};
-    torus_context *c[2];
-    torus_group *g[2];
-    start(1, "");
-    join_all(c, g, 2);
-    for (size_t i = 0; i < 3; i++) {
-        struct td_reply reply;
-        int fd = raw_open();
-        assert_true(send(fd, texts[i], i == 2 ? 14 : strlen(texts[i]), 0) > 0);
-        assert_true(raw_reply(fd, &reply));
-        assert_int_equal(reply.error, TD_ERR_PROTOCOL);
-        assert_false(raw_reply(fd, &reply));
-        close(fd);
-    }
-    barrier_all(g, 2);
-    close_all(c, 2);
-    stop();
-}
-
-static void other_version_is_refused_with_both_numbers(void **state)
-{
-    (void)state;
-    struct td_reply reply;
-    start(1, "");
-    int fd = raw_open();
-    assert_true(send(fd, "Toru\11\3\1\0", 8, 0) == 8);
-    assert_true(raw_reply(fd, &reply));
-    assert_int_equal(reply.error, TD_ERR_VERSION);
-    assert_non_null(strstr(reply.text, "9.3"));
-    assert_non_null(strstr(reply.text, "3.0"));
-    close(fd);
-    stop();
-}
-
-static void unfit_memory_is_refused(void **state)
-{
-    (void)state;
-    start(1, "");
-    int fd = raw_greeted();
-    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
-    q.u.region.region = 1;
-    q.u.region.bytes = 65536;
-    assert_non_null(strstr(raw_ask(fd, q, -1).text, "no descriptor"));
-
-    int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
-    assert_non_null(strstr(raw_ask(fd, q, memory).text, "sealed"));
-    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
-    q.u.region.bytes = 65537;
-    assert_non_null(strstr(raw_ask(fd, q, memory).text, "65536"));
-
-    int sparse = memfd_create("sparse", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-    assert_int_equal(ftruncate(sparse, 65536), 0);
-    fcntl(sparse, F_ADD_SEALS, F_SEAL_SHRINK);
-    q.u.region.bytes = 65536;
-    assert_non_null(strstr(raw_ask(fd, q, sparse).text, "populated"));
-
-    int file = open("/etc/hostname", O_RDONLY | O_CLOEXEC);
-    q.u.region.bytes = 1;
-    assert_int_equal(raw_ask(fd, q, file).error, TD_ERR_INVALID);
-    q.u.region.bytes = 65536;
-    assert_int_equal(raw_ask(fd, q, memory).kind, TD_REPLY_DONE); /* after all that, still served */
-    close(memory);
-    close(sparse);
-    close(file);
-    close(fd);
-    stop();
 }
 
 static void rank_taken_and_rank_out_of_range_are_refused(void **state)
@@ -505,37 +370,6 @@ static void clients_that_come_and_go_leave_nothing(void **state)
     stop();
 }
 
-static long ticks(pid_t pid)
-{
-    char path[64];
-    long user = 0, kernel = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "r");
-    assert_non_null(f);
-    assert_int_equal(fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
-                            &user, &kernel),
-                     2);
-    fclose(f);
-    return user + kernel;
-}
-
-/* cpu_s returns what all threads of a process have used, exactly: ticks are samples, and the few
- * that waiting takes come out as none or as three times too many. */
-static double cpu_s(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec t;
-    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
-    assert_int_equal(clock_gettime(clock, &t), 0);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static bool readable(int fd, int timeout_ms)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, timeout_ms) == 1;
-}
-
 static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void **state)
 {
     (void)state;
@@ -606,123 +440,12 @@ static void peers_without_a_way_for_packets_try_at_leisure(void **state)
     stop();
 }
 
-static void clients_wait_while_descriptors_lack(void **state)
+int main(void)
 {
-    (void)state;
-    enum { MOST = 128 };
-    int fd[MOST], count = 0;
-    struct td_reply reply;
-    const struct td_request hello = {.kind = TD_REQUEST_HELLO, .id = 1};
-    descriptors = MOST;
-    start(1, "");
-    for (bool served = true; served; count++) {
-        assert_true(count < MOST);
-        fd[count] = raw_open();
-        size_t size = td_wire_encode_request(&hello, bytes, sizeof bytes);
-        assert_int_equal(send(fd[count], bytes, size, 0), size);
-        while (!(served = readable(fd[count], 10)) && !logged(0, "cannot accept new clients"))
-            continue;
-    }
-    assert_true(count > 10);
-    long before = ticks(daemon_pid[0]);
-    assert_false(readable(fd[count - 1], 1500));
-    assert_in_range(ticks(daemon_pid[0]) - before, 0, 10); /* of 150: the daemon sleeps */
-
-    /* those that are in are served, with memory too */
-    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
-    q.u.region.region = 1;
-    q.u.region.bytes = 65536;
-    int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
-    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
-    assert_true(raw_reply(fd[0], &reply));
-    assert_int_equal(raw_ask(fd[0], q, memory).kind, TD_REPLY_DONE);
-    close(memory);
-
-    for (int i = 0; i < count - 1; i++)
-        close(fd[i]);
-    assert_true(raw_reply(fd[count - 1], &reply)); /* the one that waited */
-    assert_int_equal(reply.kind, TD_REPLY_WELCOME);
-    close(fd[count - 1]);
-    torus_close(open_at(0));
-    assert_int_equal(logged(0, "cannot accept new clients"), 1);
-    stop();
-}
-
-/* used_s returns the processor time of this process and all nine daemons. */
-static double used_s(void)
-{
-    double s = cpu_s(getpid());
-    for (uint32_t n = 0; n < 9; n++)
-        s += cpu_s(daemon_pid[n]);
-    return s;
-}
-
-/* Waiting sleeps: nine daemons with nine ranks in a barrier take under 1 % of a core together, this
- * process with its nine waiting clients included. A machine with other work has cold caches, which
- * cost more, so one window of several will do. So do sanitizers: not under them. */
-static void waiting_sleeps(const char *more)
-{
-    torus_context *c[9];
-    torus_group *g[9];
-    torus_request *r[9];
-    enum { WINDOW_S = 5, WINDOWS = 4 };
-    start(9, more);
-    join_all(c, g, 9);
-    int32_t there[9][9] = {{0}}, here[9][9] = {{0}};
-    for (int i = 0; i < 9; i++) /* packets have been on their way */
-        assert_int_equal(torus_ialltoall(g[i], there[i], here[i], 1, TORUS_INT32, &r[i]), TORUS_OK);
-    for (int i = 0; i < 9; i++)
-        assert_int_equal(torus_wait(r[i], 10 * (int64_t)SECOND), TORUS_OK);
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(torus_ibarrier(g[i], &r[i]), TORUS_OK);
-    assert_int_equal(torus_wait(r[0], SECOND), TORUS_PENDING); /* reports settle */
-    double share = 1;
-    for (int i = 0; i < WINDOWS && share >= 0.01; i++) {
-        double before = used_s();
-        const int64_t window_ns = (int64_t)WINDOW_S * SECOND;
-        assert_int_equal(torus_wait(r[0], window_ns), TORUS_PENDING);
-        share = (used_s() - before) / WINDOW_S;
-        printf("nine waiting daemons and clients: %.2f %% of a core\n", 100 * share);
-    }
-    assert_true(share < 0.01);
-    assert_int_equal(torus_ibarrier(g[8], &r[8]), TORUS_OK);
-    for (int i = 0; i < 9; i++)
-        assert_int_equal(torus_wait(r[i], 10 * (int64_t)SECOND), TORUS_OK);
-    close_all(c, 9);
-    stop();
-}
-
-static void waiting_uses_no_processor(void **state)
-{
-    (void)state;
-    waiting_sleeps("");
-}
-
-static void waiting_on_the_routed_fabric_uses_no_processor(void **state)
-{
-    (void)state;
-    columns = 3;
-    waiting_sleeps("[torus]\nfabric = routed\n");
-}
-
-static void waiting_on_links_with_a_rate_uses_no_processor(void **state)
-{
-    (void)state;
-    columns = 3;
-    waiting_sleeps("[torus]\nfabric = routed\nlink_rate = 1MB/s\n");
-}
-
-int main(int argc, char **argv)
-{
-    (void)argv;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(readiness_is_told_when_the_daemon_serves, clean_up),
         cmocka_unit_test_teardown(status_says_where_the_node_is_and_what_it_does, clean_up),
         cmocka_unit_test_teardown(absent_daemon_is_named_with_what_to_do, clean_up),
-        cmocka_unit_test_teardown(garbage_hurts_its_sender_alone, clean_up),
-        cmocka_unit_test_teardown(other_version_is_refused_with_both_numbers, clean_up),
-        cmocka_unit_test_teardown(unfit_memory_is_refused, clean_up),
         cmocka_unit_test_teardown(rank_taken_and_rank_out_of_range_are_refused, clean_up),
         cmocka_unit_test_teardown(ranks_that_do_not_join_are_named, clean_up),
         cmocka_unit_test_teardown(different_operations_are_named_on_both_sides, clean_up),
@@ -737,14 +460,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(strangers_at_the_port_for_packets_wait_while_descriptors_lack,
                                   clean_up),
         cmocka_unit_test_teardown(peers_without_a_way_for_packets_try_at_leisure, clean_up),
-        cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
         cmocka_unit_test_teardown(clients_that_come_and_go_leave_nothing, clean_up),
     };
-    const struct CMUnitTest idle[] = {
-        cmocka_unit_test_teardown(waiting_uses_no_processor, clean_up),
-        cmocka_unit_test_teardown(waiting_on_the_routed_fabric_uses_no_processor, clean_up),
-        cmocka_unit_test_teardown(waiting_on_links_with_a_rate_uses_no_processor, clean_up),
-    };
-    return argc > 1 ? cmocka_run_group_tests(idle, NULL, NULL)
-                    : cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

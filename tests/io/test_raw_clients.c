@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients without the library, on sockets of their own: what a daemon does with malformed requests,
+ * and with more connections than it has descriptors for. */
+#include "daemons.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "wire/wire.h"
+
+static uint8_t bytes[TD_DATAGRAM_MAX];
+static struct td_wire_memory wire_memory;
+
+static int raw_open(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/s0", folder);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* raw_reply reads one reply; false at the end of the connection. */
+static bool raw_reply(int fd, struct td_reply *reply)
+{
+    const char *why = NULL;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    ssize_t size = recv(fd, bytes, sizeof bytes, 0);
+    if (size <= 0)
+        return false;
+    assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &wire_memory, reply, &why), TD_OK);
+    return true;
+}
+
+static struct td_reply raw_ask(int fd, struct td_request q, int pass)
+{
+    struct td_reply reply = {0};
+    struct iovec part = {.iov_base = bytes,
+                         .iov_len = td_wire_encode_request(&q, bytes, sizeof bytes)};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (pass >= 0) {
+        m.msg_control = control;
+        m.msg_controllen = sizeof control;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &pass, sizeof pass);
+    }
+    assert_true(sendmsg(fd, &m, MSG_NOSIGNAL) > 0);
+    assert_true(raw_reply(fd, &reply));
+    return reply;
+}
+
+static int raw_greeted(void)
+{
+    int fd = raw_open();
+    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
+    assert_int_equal(raw_ask(fd, q, -1).kind, TD_REPLY_WELCOME);
+    return fd;
+}
+
+static void garbage_hurts_its_sender_alone(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"x", "hello, world",
+                                        "Toru\3\0\6\0\377\377\377\377\377\377"};
+    torus_context *c[2];
+    torus_group *g[2];
+    start(1, "");
+    join_all(c, g, 2);
+    for (size_t i = 0; i < 3; i++) {
+        struct td_reply reply;
+        int fd = raw_open();
+        assert_true(send(fd, texts[i], i == 2 ? 14 : strlen(texts[i]), 0) > 0);
+        assert_true(raw_reply(fd, &reply));
+        assert_int_equal(reply.error, TD_ERR_PROTOCOL);
+        assert_false(raw_reply(fd, &reply));
+        close(fd);
+    }
+    barrier_all(g, 2);
+    close_all(c, 2);
+    stop();
+}
+
+static void other_version_is_refused_with_both_numbers(void **state)
+{
+    (void)state;
+    struct td_reply reply;
+    start(1, "");
+    int fd = raw_open();
+    assert_true(send(fd, "Toru\11\3\1\0", 8, 0) == 8);
+    assert_true(raw_reply(fd, &reply));
+    assert_int_equal(reply.error, TD_ERR_VERSION);
+    assert_non_null(strstr(reply.text, "9.3"));
+    assert_non_null(strstr(reply.text, "3.0"));
+    close(fd);
+    stop();
+}
+
+static void unfit_memory_is_refused(void **state)
+{
+    (void)state;
+    start(1, "");
+    int fd = raw_greeted();
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.region = 1;
+    q.u.region.bytes = 65536;
+    assert_non_null(strstr(raw_ask(fd, q, -1).text, "no descriptor"));
+
+    int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
+    assert_non_null(strstr(raw_ask(fd, q, memory).text, "sealed"));
+    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
+    q.u.region.bytes = 65537;
+    assert_non_null(strstr(raw_ask(fd, q, memory).text, "65536"));
+
+    int sparse = memfd_create("sparse", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(ftruncate(sparse, 65536), 0);
+    fcntl(sparse, F_ADD_SEALS, F_SEAL_SHRINK);
+    q.u.region.bytes = 65536;
+    assert_non_null(strstr(raw_ask(fd, q, sparse).text, "populated"));
+
+    int file = open("/etc/hostname", O_RDONLY | O_CLOEXEC);
+    q.u.region.bytes = 1;
+    assert_int_equal(raw_ask(fd, q, file).error, TD_ERR_INVALID);
+    q.u.region.bytes = 65536;
+    assert_int_equal(raw_ask(fd, q, memory).kind, TD_REPLY_DONE); /* after all that, still served */
+    close(memory);
+    close(sparse);
+    close(file);
+    close(fd);
+    stop();
+}
+
+static long ticks(pid_t pid)
+{
+    char path[64];
+    long user = 0, kernel = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+                            &user, &kernel),
+                     2);
+    fclose(f);
+    return user + kernel;
+}
+
+static bool readable(int fd, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, timeout_ms) == 1;
+}
+
+static void clients_wait_while_descriptors_lack(void **state)
+{
+    (void)state;
+    enum { MOST = 128 };
+    int fd[MOST], count = 0;
+    struct td_reply reply;
+    const struct td_request hello = {.kind = TD_REQUEST_HELLO, .id = 1};
+    descriptors = MOST;
+    start(1, "");
+    for (bool served = true; served; count++) {
+        assert_true(count < MOST);
+        fd[count] = raw_open();
+        size_t size = td_wire_encode_request(&hello, bytes, sizeof bytes);
+        assert_int_equal(send(fd[count], bytes, size, 0), size);
+        while (!(served = readable(fd[count], 10)) && !logged(0, "cannot accept new clients"))
+            continue;
+    }
+    assert_true(count > 10);
+    long before = ticks(daemon_pid[0]);
+    assert_false(readable(fd[count - 1], 1500));
+    assert_in_range(ticks(daemon_pid[0]) - before, 0, 10); /* of 150: the daemon sleeps */
+
+    /* those that are in are served, with memory too */
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.region = 1;
+    q.u.region.bytes = 65536;
+    int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
+    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
+    assert_true(raw_reply(fd[0], &reply));
+    assert_int_equal(raw_ask(fd[0], q, memory).kind, TD_REPLY_DONE);
+    close(memory);
+
+    for (int i = 0; i < count - 1; i++)
+        close(fd[i]);
+    assert_true(raw_reply(fd[count - 1], &reply)); /* the one that waited */
+    assert_int_equal(reply.kind, TD_REPLY_WELCOME);
+    close(fd[count - 1]);
+    torus_close(open_at(0));
+    assert_int_equal(logged(0, "cannot accept new clients"), 1);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(garbage_hurts_its_sender_alone, clean_up),
+        cmocka_unit_test_teardown(other_version_is_refused_with_both_numbers, clean_up),
+        cmocka_unit_test_teardown(unfit_memory_is_refused, clean_up),
+        cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
