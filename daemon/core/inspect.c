@@ -201,7 +201,7 @@ static void list_operations(struct page *p)
             if (o)
                 operation_row(p, c, o);
         }
-        if (c->shrink && c->shrink->active)
+        if (c->shrink && td_shrink_is_under_way(c->shrink))
             shrink_row(p, c, c->shrink);
     }
 }

@@ -17,8 +17,9 @@ static bool advance(struct td_core *core, struct td_task *task);
 static void begin_round(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;
-    s->proposing = s->accept_due = s->asked_again = false;
-    s->vote_due = s->active;
+    td_shrink_transition(s, TD_SHRINK_NEW_VIEW);
+    s->accept_due = false;
+    s->vote_due = td_shrink_is_under_way(s);
     s->next = 0;
     memset(s->missing, 0, td_bit_bytes(c->group.size));
     for (uint32_t slot = 0; slot < c->group.slots; slot++)
@@ -65,6 +66,7 @@ static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
     s->task.advance = advance;
     s->communicator = c;
     s->expires_at = TD_TIME_NEVER;
+    s->announced = c->group.slots;
     s->call = td_arena_alloc(core->arena, c->ranks * sizeof *s->call);
     s->accepted.lost = td_arena_alloc(core->arena, bytes);
     s->decided.lost = td_arena_alloc(core->arena, bytes);
@@ -79,9 +81,9 @@ static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
 
 static void activate(const struct td_core *core, struct td_shrink *s)
 {
-    if (!s->active)
+    if (!td_shrink_is_under_way(s))
         s->started_at = core->now;
-    s->active = true;
+    td_shrink_transition(s, TD_SHRINK_BEGIN);
 }
 
 static void set_ending(const struct td_communicator *c, struct td_shrink_outcome *e, td_err error,
@@ -111,18 +113,18 @@ void td_shrink_decide(struct td_core *core, struct td_shrink *s)
     if (s->decided.error == TD_OK)
         td_subgroup_make_survivors(core, c, s->decided.made, s->decided.lost);
     s->number++;
-    s->active = s->number_seen == s->number;
+    td_shrink_transition(s, TD_SHRINK_DECIDE);
+    if (s->number_seen == s->number)
+        td_shrink_transition(s, TD_SHRINK_BEGIN);
     s->started_at = core->now;
     s->accepted_round = 0;
     s->appeal_error = TD_OK;
     s->expires_at = TD_TIME_NEVER;
-    for (uint32_t i = 0; i < c->ranks; i++) {
-        s->call[i].answer_due = s->call[i].answer_due || s->call[i].waits;
-        s->call[i].waits = false;
-    }
+    for (uint32_t i = 0; i < c->ranks; i++)
+        td_shrink_call_transition(&s->call[i], TD_SHRINK_CALL_DECIDE);
     begin_round(core, s);
-    s->announcing = td_shrink_view_coordinator(c) == c->slot; /* other nodes may have voted here */
-    s->announced = 0;
+    bool announces = td_shrink_view_coordinator(c) == c->slot; /* other nodes may have voted here */
+    s->announced = announces ? 0 : c->group.slots;
 }
 
 void td_shrink_foretold(struct td_core *core, uint64_t instance)
@@ -172,7 +174,7 @@ uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits)
     uint32_t count = 0;
     memset(bits, 0, td_bit_bytes(c->ranks));
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (!s->call[i].waits && !td_bit(c->lost_rank, c->seat[i].rank)) {
+        if (s->call[i].state != TD_SHRINK_CALL_WAITING && !td_bit(c->lost_rank, c->seat[i].rank)) {
             td_bit_set(bits, i);
             count++;
         }
@@ -211,7 +213,7 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
     start_message(s, TD_MESSAGE_SHRINK_ASK, &m);
     m.u.shrink_ask = (struct td_message_shrink_ask){.shrink = s->number,
                                                     .view = td_shrink_view_hash(s->communicator),
-                                                    .is_last_call = s->asked_again,
+                                                    .is_last_call = s->state == TD_SHRINK_LAST_CALL,
                                                     .gave_up_receiver = gave_up_receiver};
     if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
         td_session_send(core, node, &m);
@@ -337,7 +339,7 @@ static void handle_ending(struct td_core *core, struct td_shrink *s, uint32_t sl
         accept_outcome(s, td_shrink_view_round(c), &decided->outcome);
         td_shrink_decide(core, s);
     } else if (m->kind == TD_MESSAGE_SHRINK_ACCEPTED_BEFORE && takes_outcome(c, &before->outcome)) {
-        if (before->round > s->accepted_round && !s->proposing)
+        if (before->round > s->accepted_round && s->state != TD_SHRINK_PROPOSING)
             accept_outcome(s, before->round, &before->outcome);
     } else if (m->kind == TD_MESSAGE_SHRINK_PROPOSE && takes_outcome(c, &proposal->outcome) &&
                proposal->view == td_shrink_view_hash(c) && slot == td_shrink_view_coordinator(c)) {
@@ -377,8 +379,8 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
         return;
     } else if (m->kind != TD_MESSAGE_SHRINK_ACCEPT) {
         handle_ending(core, s, slot, m);
-    } else if (s->proposing && m->u.shrink_accept.view == td_shrink_view_hash(c) &&
-               s->vote[slot] != TD_VOTE_LOST) {
+    } else if (s->state == TD_SHRINK_PROPOSING &&
+               m->u.shrink_accept.view == td_shrink_view_hash(c) && s->vote[slot] != TD_VOTE_LOST) {
         s->vote[slot] = TD_VOTE_ACCEPTED;
         td_core_queue(core, &s->task);
     }
@@ -437,16 +439,17 @@ static bool answer_all(struct td_core *core, struct td_shrink *s)
     const struct td_communicator *c = s->communicator;
     for (uint32_t i = 0; i < c->ranks; i++) {
         struct td_shrink_call *call = &s->call[i];
-        bool lost = call->waits && td_bit(c->lost_rank, c->seat[i].rank);
-        if (!call->answer_due && !lost)
+        bool decided = call->state == TD_SHRINK_CALL_DECIDED;
+        bool lost = call->state == TD_SHRINK_CALL_WAITING && td_bit(c->lost_rank, c->seat[i].rank);
+        if (!decided && !lost)
             continue;
         if (!td_core_room(core))
             return false;
-        if (call->answer_due)
+        if (decided)
             answer(core, s, i);
         else
             reply_lost(core, s, i);
-        call->answer_due = call->waits = false;
+        td_shrink_call_transition(call, TD_SHRINK_CALL_ANSWER);
     }
     return true;
 }
@@ -458,11 +461,11 @@ static bool advance(struct td_core *core, struct td_task *task)
     uint32_t head = td_shrink_view_coordinator(c);
     if (!td_core_room(core) || !answer_all(core, s))
         return false;
-    if (s->announcing && !td_shrink_coordinator_announce(core, s))
+    if (!td_shrink_coordinator_announce(core, s))
         return false;
-    if (s->active && head == c->slot && !td_shrink_coordinator_advance(core, s))
+    if (td_shrink_is_under_way(s) && head == c->slot && !td_shrink_coordinator_advance(core, s))
         return false;
-    if (s->active && head != UINT32_MAX && head != c->slot) {
+    if (td_shrink_is_under_way(s) && head != UINT32_MAX && head != c->slot) {
         struct td_message m;
         if (s->vote_due)
             send_vote(core, s, c->group.node[head]);
@@ -499,7 +502,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
         return;
     }
     struct td_shrink_call *call = &s->call[seat - c->seat];
-    if (call->waits || call->answer_due) {
+    if (call->state != TD_SHRINK_CALL_NONE) {
         td_reply_error(
             core, client->id, q->id, TD_ERR_BUSY,
             td_core_format(core, "rank %u has called a shrink of this group already", seat->rank));
@@ -508,10 +511,11 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     call->client = client->id;
     call->request = q->id;
     if (call->next++ < s->number) { /* the shrink was decided without this rank */
-        call->answer_due = true;
+        td_shrink_call_transition(call, TD_SHRINK_CALL_MAKE_LATE);
     } else {
         activate(core, s);
-        call->waits = s->vote_due = true;
+        td_shrink_call_transition(call, TD_SHRINK_CALL_MAKE);
+        s->vote_due = true;
         int64_t limit = q->u.shrink.timeout_ns;
         td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
         s->expires_at = at < s->expires_at ? at : s->expires_at;
@@ -533,7 +537,8 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         for (uint32_t i = 0; c->shrink && i < c->ranks; i++) {
             const struct td_shrink_call *call = &c->shrink->call[i];
-            if (!call->waits || call->client != client->id || call->request != request)
+            if (call->state != TD_SHRINK_CALL_WAITING || call->client != client->id ||
+                call->request != request)
                 continue;
             appeal(core, c->shrink, TD_ERR_CANCELLED,
                    td_core_format(core, "rank %u cancelled the shrink of job %s", c->seat[i].rank,
@@ -546,7 +551,7 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
 void td_shrink_seat_gone(struct td_communicator *c, uint32_t local)
 {
     if (c->shrink)
-        c->shrink->call[local].waits = c->shrink->call[local].answer_due = false;
+        td_shrink_call_transition(&c->shrink->call[local], TD_SHRINK_CALL_LEAVE);
 }
 
 void td_shrink_timers(struct td_core *core, struct td_communicator *c)
@@ -567,7 +572,7 @@ void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits)
     const struct td_communicator *c = s->communicator;
     memcpy(bits, c->lost_rank, td_bit_bytes(c->group.size));
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (s->call[i].waits)
+        if (s->call[i].state == TD_SHRINK_CALL_WAITING)
             td_bit_set(bits, c->seat[i].rank);
     for (uint32_t slot = 0; slot < c->group.slots; slot++)
         for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {

@@ -27,6 +27,7 @@
 #define TD_CORE_MEMBERSHIP_SHRINK_H
 
 #include "communicator.h"
+#include "shrink_state.h"
 
 /* enum td_vote: what the coordinator knows of a node. */
 enum td_vote {
@@ -49,12 +50,11 @@ struct td_shrink_outcome {
 struct td_shrink {
     struct td_task task;
     struct td_communicator *communicator;
-    uint64_t number;        /* shrinks decided so far */
-    bool active;            /* the next one is under way */
+    uint64_t number; /* shrinks decided so far */
+    enum td_shrink_state state;
     uint64_t number_seen;   /* the largest number that another node has sent */
     struct td_shrink_call { /* of a local rank */
-        bool waits;         /* it has called the shrink under way */
-        bool answer_due;    /* the shrink that it called is decided */
+        enum td_shrink_call_state state;
         uint32_t client;
         uint64_t request, next; /* next: the number of its next call */
     } * call;
@@ -66,13 +66,10 @@ struct td_shrink {
     bool vote_due, accept_due;                  /* to be sent to the coordinator */
 
     /* at the coordinator */
-    uint8_t *vote;    /* [slots] enum td_vote */
-    uint8_t *missing; /* [group.size] ranks that have not called, according to the votes */
-    uint32_t next;    /* the slot that is asked, or proposed to, next */
-    bool proposing;   /* sweep 2 */
-    bool asked_again; /* sweep 1, once more, before missing ranks are named */
-    bool announcing;  /* the decided outcome, to slots from `announced` on */
-    uint32_t announced;
+    uint8_t *vote;      /* [slots] enum td_vote */
+    uint8_t *missing;   /* [group.size] ranks that have not called, according to the votes */
+    uint32_t next;      /* the slot that is asked, or proposed to, next */
+    uint32_t announced; /* the decided outcome is to be sent to the slots from here on */
 };
 
 /* td_shrink_request handles the call of a local rank. The reply is JOINED, with the ranks that are
@@ -100,6 +97,11 @@ void td_shrink_timers(struct td_core *core, struct td_communicator *c);
  * have called, and those lost. */
 void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits);
 void td_shrink_free(struct td_core *core, struct td_communicator *c);
+/* td_shrink_is_under_way returns true if a rank has called a shrink that is not decided. */
+static inline bool td_shrink_is_under_way(const struct td_shrink *s)
+{
+    return s->state != TD_SHRINK_RESTING;
+}
 
 /* ---- for the coordinator's part (shrink_coordinator.h) ---- */
 

@@ -14,7 +14,7 @@ void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint3
         s->appeal_error = m->error;
         snprintf(s->appeal_text, sizeof s->appeal_text, "%s", m->text);
     }
-    if (s->proposing || s->vote[slot] == TD_VOTE_LOST)
+    if (s->state == TD_SHRINK_PROPOSING || s->vote[slot] == TD_VOTE_LOST)
         return;
     s->vote[slot] = m->missing.bytes ? TD_VOTE_WAITING : TD_VOTE_READY;
     for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
@@ -45,9 +45,9 @@ static bool propose(struct td_core *core, struct td_shrink *s)
         td_shrink_accept(s, round, TD_OK, c->lost_rank, "");
     } else if (s->appeal_error == TD_OK) {
         return false;
-    } else if (s->appeal_error == TD_ERR_TIMEOUT && !s->asked_again) {
+    } else if (s->appeal_error == TD_ERR_TIMEOUT && s->state == TD_SHRINK_VOTING) {
         /* ask once more, so that no rank that has called meanwhile is named */
-        s->asked_again = true;
+        td_shrink_transition(s, TD_SHRINK_ASK_AGAIN);
         s->next = 0;
         for (uint32_t slot = 0; slot < c->group.slots; slot++)
             if (s->vote[slot] == TD_VOTE_WAITING)
@@ -66,7 +66,7 @@ static bool propose(struct td_core *core, struct td_shrink *s)
     } else {
         td_shrink_accept(s, round, s->appeal_error, NULL, s->appeal_text);
     }
-    s->proposing = true;
+    td_shrink_transition(s, TD_SHRINK_PROPOSE);
     s->next = 0;
     s->vote[c->slot] = TD_VOTE_ACCEPTED;
     return true;
@@ -133,13 +133,12 @@ bool td_shrink_coordinator_announce(struct td_core *core, struct td_shrink *s)
             return false;
         td_shrink_tell_decided(core, s, c->group.node[s->announced]);
     }
-    s->announcing = false;
     return true;
 }
 
 bool td_shrink_coordinator_advance(struct td_core *core, struct td_shrink *s)
 {
-    if (!s->proposing) {
+    if (s->state != TD_SHRINK_PROPOSING) {
         vote_here(s);
         if (!ask_all(core, s))
             return false;
