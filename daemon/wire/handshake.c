@@ -27,7 +27,7 @@ td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Peer__Greeting *m = torus__peer__greeting__unpack(&allocator, size, bytes);
     if (!m)
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a greeting");
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a handshake");
     *g = (struct td_greeting){
         .major = m->major,
         .minor = m->minor,

@@ -219,7 +219,7 @@ static void a_link_that_comes_up_late_is_waited_for(void **state)
     start_all("[torus]\nfabric = routed\n[network]\nheartbeat = 10s\n");
     for (uint32_t n = 0; n < nodes; n++)
         node[n] = n;
-    wait_logged(4, "node 5 is not there yet");
+    wait_logged(4, "no link to node 5 yet");
     job_join(&j, "job", node, nodes);
     job_alloc(&j, 16384);
     round_begin(&j);

@@ -407,7 +407,7 @@ void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
 {
     struct td_link *link = &core->link[node];
     if (link->incarnation && link->incarnation != incarnation)
-        lose(core, link, "the daemon there was started anew");
+        lose(core, link, "its daemon was restarted");
     bool met = link->incarnation == incarnation;
     bool had = link->incarnation && link->expires_at != TD_TIME_NEVER;
     if (!link->incarnation)

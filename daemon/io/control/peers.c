@@ -10,7 +10,7 @@
 
 #include "io/unix.h"
 
-/* clear makes way for a Unix socket. */
+/* clear removes the file of a Unix socket that no process serves. */
 static bool clear(const char *endpoint, char *why, size_t why_bytes)
 {
     char text[200] = "";
@@ -26,8 +26,8 @@ static bool complain(const char *endpoint, int error, char *why, size_t why_byte
 {
     snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint, zmq_strerror(error),
              error == EADDRINUSE
-                 ? ": another daemon, or a program that ss -ltnp shows, has the port; set port or "
-                   "listen in [peers]"
+                 ? ": another process has the port (see ss -ltnp): stop it, or set port or listen "
+                   "in [peers]"
                  : "");
     return false;
 }
@@ -52,15 +52,15 @@ static void on_stranger_ended(void *user, struct td_channel *channel, bool breac
     (void)user;
     (void)channel;
     (void)breach;
-    td_log(TD_LOG_DEBUG, "somebody connected for packets and was no peer: %s", why);
+    td_log(TD_LOG_DEBUG, "a bulk connection ended before its handshake: %s", why);
 }
 
-/* listen accepts channels where the ROUTER listens, at the next port or path: ZeroMQ has resolved
- * what stands for an address there. */
+/* listen_for_channels accepts channels at the port or path after that of the ROUTER. It asks ZeroMQ
+ * for the resolved address. */
 static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
 {
-    static const struct td_channel_calls of_strangers = {.greeting = td_peers_take_channel_greeting,
-                                                         .ended = on_stranger_ended};
+    static const struct td_channel_calls of_strangers = {
+        .greeting = td_peers_receive_channel_greeting, .ended = on_stranger_ended};
     char bound[600] = "", endpoint[600] = "";
     size_t size = sizeof bound;
     if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, bound, &size) != 0 ||
@@ -112,15 +112,15 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
 {
     if (td_peers_are_slow(peers) &&
         !td_alarm_init(&peers->delays, &peers->loop->uv, td_peers_send_due, peers)) {
-        snprintf(why, why_bytes, "cannot make a timer for links with a rate: %s", strerror(errno));
+        snprintf(why, why_bytes, "cannot create a timer for link_rate: %s", strerror(errno));
         return false;
     }
     return peers->loop->config->topology.nodes == 1 ||
            (bind_router(peers, why, why_bytes) && listen_for_channels(peers, why, why_bytes));
 }
 
-/* start_neighbours connects to the torus neighbours, which on the routed fabric are the only nodes
- * that this daemon has connections to. */
+/* start_neighbours connects to the torus neighbours. On the routed fabric this daemon connects to
+ * no other node. */
 static void start_neighbours(struct td_peers *peers)
 {
     const struct td_topology *t = &peers->loop->config->topology;
@@ -142,7 +142,7 @@ void td_peers_start(struct td_peers *peers)
         start_neighbours(peers);
         return;
     }
-    peers->peer[0].steady = true; /* processes that want to join wait for it without a word */
+    peers->peer[0].steady = true; /* joins need it, and do not hurry it */
     for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
         if (td_topology_tree(me, n)) {
             peers->peer[n].steady = true;
@@ -180,7 +180,7 @@ void td_peers_free(struct td_peers *peers)
     free(peers);
 }
 
-/* unlink_bound removes the file of what was bound, and nobody else's. */
+/* unlink_bound removes the file of the ROUTER's Unix socket, if this process has bound it. */
 static void unlink_bound(struct td_peers *peers)
 {
     const char *listen = peers->loop->config->listen;

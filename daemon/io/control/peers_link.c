@@ -6,15 +6,15 @@
 #include <string.h>
 
 enum {
-    RETRY_MS_MAX = 1000,   /* of links that are needed, */
-    RETRY_MS_IDLE = 15000, /* and of those that were, until a message hurries them */
-    REFUSED_MS = 5000,
-    MESSAGES_MAX = 4096, /* that may wait for a connection to take them */
+    RETRY_MS_MAX = 1000,   /* greatest interval between attempts, for links that are needed */
+    RETRY_MS_IDLE = 15000, /* the same for other links, until a message waits for them */
+    REFUSED_MS = 5000,     /* interval after a rejected handshake */
+    MESSAGES_MAX = 4096,   /* queued messages of a connection */
 };
 
-#define STEADY_NS 5000000000u /* a link that was up for so long is tried again at once */
+#define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
 
-/* ---- what comes back ---- */
+/* ---- replies ---- */
 
 static void link_up(struct td_peer *p)
 {
@@ -30,8 +30,8 @@ static void link_up(struct td_peer *p)
                                     .u.link = {.node = p->node, .incarnation = p->incarnation}});
 }
 
-/* accepted judges the answer to a greeting of ours; false: it was none, or was no good, and the
- * link has ended if it was the latter. */
+/* accepted checks the reply to a handshake of this daemon. It returns false if the reply is
+ * malformed, or if the handshake failed; then the link has ended. */
 static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
 {
     struct td_greeting g;
@@ -41,16 +41,17 @@ static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
         return false;
     if (!g.accepted) {
         char text[200];
-        snprintf(text, sizeof text, "it refused us: %.170s", g.text);
-        if (strcmp(text, p->refusal) != 0) /* once, not at each attempt */
+        snprintf(text, sizeof text, "it rejected the handshake: %.170s", g.text);
+        if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
             td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
         snprintf(p->refusal, sizeof p->refusal, "%s", text);
         td_peer_end(p, text, REFUSED_MS);
         return false;
     }
     if (g.node != p->node || (p->incarnation && p->incarnation != g.incarnation)) {
-        td_peer_end(p, g.node != p->node ? "another node answers there" : "it was started anew",
-                    RETRY_MS_MAX);
+        td_peer_end(
+            p, g.node != p->node ? "another node has its endpoint" : "its daemon was restarted",
+            RETRY_MS_MAX);
         return false;
     }
     p->incarnation = g.incarnation;
@@ -66,7 +67,7 @@ static void on_channel_answer(void *peer, struct td_channel *channel, const uint
         link_up(p);
 }
 
-/* bulk_of writes where a peer listens for packets: the configuration was checked for that. */
+/* bulk_of writes the bulk endpoint of a peer. It cannot fail: the configuration is checked. */
 static void bulk_of(const struct td_peer *p, char *bulk, size_t bytes)
 {
     td_config_bulk(p->peers->loop->config->endpoints[p->node], bulk, bytes);
@@ -83,14 +84,14 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
         return;
     }
     bulk_of(p, bulk, sizeof bulk);
-    snprintf(text, sizeof text, "no way for packets to %.50s: %.40s", bulk, why);
-    if (strcmp(text, p->refusal) != 0) /* once, not at each attempt */
+    snprintf(text, sizeof text, "cannot connect for packets to %.50s: %.40s", bulk, why);
+    if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
         td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
     snprintf(p->refusal, sizeof p->refusal, "%s", text);
     td_peer_end(p, text, 0);
 }
 
-/* open_channel connects for packets, to the host from which the greeting was answered. */
+/* open_channel opens the stream of packets to the host that sent the reply to the handshake. */
 static void open_channel(struct td_peer *p, const char *address)
 {
     static const struct td_channel_calls calls = {.greeting = on_channel_answer,
@@ -113,8 +114,8 @@ static void open_channel(struct td_peer *p, const char *address)
         td_peer_end(p, strerror(errno), 0);
 }
 
-/* take_answer reads what comes back on a DEALER. */
-static bool take_answer(void *user, void *socket)
+/* receive_answer handles a reply on a DEALER. */
+static bool receive_answer(void *user, void *socket)
 {
     struct td_peer *p = user;
     zmq_msg_t message;
@@ -129,8 +130,8 @@ static bool take_answer(void *user, void *socket)
     return any && p->dealer;
 }
 
-/* take_monitor reads the fate of a DEALER's connection. */
-static bool take_monitor(void *user, void *socket)
+/* receive_monitor handles an event of a DEALER's connection. */
+static bool receive_monitor(void *user, void *socket)
 {
     struct td_peer *p = user;
     zmq_msg_t event, address;
@@ -149,7 +150,7 @@ static bool take_monitor(void *user, void *socket)
         if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
             td_peer_end(p, "the connection was closed", 0);
         else
-            td_peer_refused(p, "no daemon answers there");
+            td_peer_refused(p, "connection refused");
         return false;
     }
     return true;
@@ -180,7 +181,7 @@ void *td_peers_open_socket(struct td_peers *peers, int type)
     return socket;
 }
 
-/* watch makes a DEALER tell of its connection's fate. */
+/* watch returns a socket that receives the events of a DEALER's connection, or NULL. */
 static void *watch(struct td_peer *p, void *dealer)
 {
     char inproc[64];
@@ -213,15 +214,15 @@ static bool open_dealer(struct td_peer *p)
     size_t length = td_peers_encode_greeting(&g, bytes, sizeof bytes);
     bool good = zmq_connect(socket, peers->loop->config->endpoints[p->node]) == 0 &&
                 zmq_send(socket, bytes, length, ZMQ_DONTWAIT) >= 0;
-    p->dealer = td_zsocket_create(&peers->zloop, socket, take_answer, p);
-    p->monitor = td_zsocket_create(&peers->zloop, monitor, take_monitor, p);
+    p->dealer = td_zsocket_create(&peers->zloop, socket, receive_answer, p);
+    p->monitor = td_zsocket_create(&peers->zloop, monitor, receive_monitor, p);
     return good && p->dealer && p->monitor;
 }
 
-static void close_ways(struct td_peer *p)
+static void close_connections(struct td_peer *p)
 {
-    /* The monitor stops before its reader goes: ZeroMQ closes sockets later, on a thread of its
-     * own, and would wait for ever with an event that nobody takes. */
+    /* Stop the monitor before its reader is closed: ZeroMQ closes sockets later, on its own thread,
+     * and would wait for ever to deliver an event. */
     if (p->dealer)
         zmq_socket_monitor(td_zsocket_raw(p->dealer), NULL, 0);
     td_zsocket_close(p->dealer);
@@ -233,11 +234,11 @@ static void close_ways(struct td_peer *p)
     p->incarnation = 0;
 }
 
-/* on_silence: a host name that cannot be resolved, a daemon that is stopped, a network that
- * swallows packets: none of them makes an event. */
+/* on_silence ends an attempt without a reply. An unresolvable host name, a stopped daemon and a
+ * network that loses packets cause no event. */
 static void on_silence(uv_timer_t *timer)
 {
-    td_peer_end(timer->data, "its daemon does not answer", 0);
+    td_peer_end(timer->data, "its daemon does not respond", 0);
 }
 
 void td_peer_connect(struct td_peer *p)
@@ -264,11 +265,11 @@ void td_peer_hurry(struct td_peer *p)
 static void end(struct td_peer *p, const char *text, unsigned after_ms, bool refused)
 {
     if (p->up && td_loop_now() - p->up_at >= STEADY_NS)
-        p->retry_ms = RETRY_MS; /* else it would come and go without a pause */
+        p->retry_ms = RETRY_MS; /* otherwise it could fail again and again without a pause */
     bool was_up = p->up, news = p->unacknowledged.first || (refused && !p->told_refused);
     p->up = false;
     p->peers->up -= was_up;
-    close_ways(p);
+    close_connections(p);
     if (p->peers->loop->stopped)
         return;
     p->absent = refused;
@@ -276,14 +277,14 @@ static void end(struct td_peer *p, const char *text, unsigned after_ms, bool ref
     unsigned most = p->steady ? RETRY_MS_MAX : RETRY_MS_IDLE;
     p->retry_ms = 2 * p->retry_ms > most ? most : 2 * p->retry_ms;
     uv_timer_start(&p->retry, on_retry, ms, 0);
-    if (!was_up && !news && p->told_down) /* once, and while messages wait */
+    if (!was_up && !news && p->told_down) /* report it once, and again while messages wait */
         return;
     snprintf(p->text, sizeof p->text, "%s (%.100s)", text,
              p->peers->loop->config->endpoints[p->node]);
     if (was_up)
-        td_log(TD_LOG_WARNING, "the link to node %u is down: %s", p->node, p->text);
+        td_log(TD_LOG_WARNING, "link to node %u is down: %s", p->node, p->text);
     else if (!p->told_down && !p->refusal[0])
-        td_log(TD_LOG_INFO, "node %u is not there yet: %s", p->node, p->text);
+        td_log(TD_LOG_INFO, "no link to node %u yet: %s; retrying", p->node, p->text);
     p->told_down = true;
     p->told_refused = p->told_refused || refused;
     td_loop_feed(
@@ -314,7 +315,7 @@ void td_peer_want(struct td_peer *p)
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text)
 {
     struct td_peer *p = &peers->peer[node];
-    if (!p->up) /* else the link's end is logged, with the reason */
+    if (!p->up) /* otherwise td_peer_end logs the reason */
         td_log(TD_LOG_WARNING, "node %u: %s", node, text);
     if (p->wanted)
         td_peer_end(p, text, RETRY_MS);

@@ -6,16 +6,16 @@
 
 /* ---- packets ---- */
 
-enum { LANDING_BYTES = 16384 }; /* below, a copy costs less than to look where it goes */
+enum { LANDING_BYTES = 16384 }; /* smaller payloads are copied, which costs less */
 
-/* struct landing: a payload that comes in where it is to be. */
+/* struct landing: a payload that arrives at its place in a region. */
 struct landing {
     struct td_payload payload;
     struct td_regions *regions;
     uint32_t region;
 };
 
-static void leave(struct td_payload *payload)
+static void end_landing(struct td_payload *payload)
 {
     struct landing *l = (struct landing *)payload;
     td_regions_drop(l->regions, l->region);
@@ -38,7 +38,7 @@ struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, str
     if (!l)
         return NULL;
     *l = (struct landing){
-        .payload = {.holders = 1, .bytes = packet->bytes, .data = place, .release = leave},
+        .payload = {.holders = 1, .bytes = packet->bytes, .data = place, .release = end_landing},
         .regions = regions,
         .region = region};
     td_regions_hold(regions, region);
@@ -53,7 +53,7 @@ void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct
                          .u.packet = {.node = p->node, .packet = *packet, .buffer = UINT32_MAX}};
     if (payload && (e.u.packet.buffer = td_peers_keep_buffer(p->peers, payload)) == UINT32_MAX) {
         td_payload_drop(payload);
-        td_peers_drop(p->peers, p->node, "no memory for its packets");
+        td_peers_drop(p->peers, p->node, "no memory for a packet from it");
         td_channel_close(channel);
         p->in = NULL;
         return;
@@ -63,7 +63,7 @@ void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct
 
 /* ---- tree messages ---- */
 
-static void take_tree(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
+static void receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
 {
     struct td_message m;
     const char *why = NULL;
@@ -78,7 +78,7 @@ static void take_tree(struct td_peers *peers, uint32_t node, const uint8_t *body
 bool td_peers_receive_tree(void *user, void *router)
 {
     struct td_peers *peers = user;
-    zmq_msg_t part[3]; /* identity, body, and one too many */
+    zmq_msg_t part[3]; /* identity, body, and any excess part */
     int parts = 0;
     bool more = true;
     while (more) {
@@ -101,11 +101,11 @@ bool td_peers_receive_tree(void *user, void *router)
             memcpy(&node, identity + 1, 4);
         uint64_t session = size >= SESSION_BYTES ? get_u64(body) : 0;
         if (session == 0 && size > SESSION_BYTES)
-            td_peers_take_greeting(peers, router, &part[0], body + SESSION_BYTES,
-                                   size - SESSION_BYTES);
+            td_peers_receive_greeting(peers, router, &part[0], body + SESSION_BYTES,
+                                      size - SESSION_BYTES);
         else if (session != 0 && node < peers->loop->config->topology.nodes &&
                  peers->peer[node].session_in == session)
-            take_tree(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
+            receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
     }
     for (int i = 0; i < parts && i < 3; i++)
         zmq_msg_close(&part[i]);

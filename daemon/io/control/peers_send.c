@@ -5,10 +5,10 @@
 #include <string.h>
 
 enum {
-    LENT_BYTES = 4096, /* below, a copy costs less than a loan */
+    LENT_BYTES = 4096, /* smaller payloads are copied, which costs less than a loan */
 };
 
-/* struct loan: a payload that lies in a region. */
+/* struct loan: a payload whose bytes are in a region. */
 struct loan {
     struct td_payload payload;
     struct td_peers *peers;
@@ -18,14 +18,14 @@ struct loan {
 
 /* ---- tree messages ---- */
 
-/* send_frame sends a message of `size` bytes behind SESSION_BYTES of room for the session. */
+/* send_frame sends SESSION_BYTES, which it fills in, and a message of `size` bytes. */
 static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 {
     put_u64(bytes, p->session);
-    /* it is not stirred: nothing comes back on a DEALER that is up */
+    /* no td_zsocket_stir: a DEALER of a link that is up receives nothing */
     int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
     if (sent < 0)
-        td_peer_end(p, "it does not take our messages", RETRY_MS);
+        td_peer_end(p, "cannot send messages to it", RETRY_MS);
 }
 
 void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, uint64_t number)
@@ -69,7 +69,7 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
         uint8_t *room[2 * TD_NODE_RANKS_MAX];
         struct td_bases bases;
         struct td_view scratch_only = a->u.tree.view;
-        scratch_only.ranks = 0; /* the payload that rides lies in scratch */
+        scratch_only.ranks = 0; /* the payload is in scratch memory */
         td_regions_bases(peers->loop->regions, &scratch_only, room, &bases);
         td_compute_pack(&a->u.tree.payload, &bases, 0, (uint64_t)ride, payload);
         td_message_load(&m, payload, (uint32_t)ride);
@@ -82,7 +82,7 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     }
     if (m.number && !td_retransmit_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
         td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", a->u.tree.node);
-        abort(); /* as with a lost event: a restart is better than a lost message */
+        abort(); /* a lost message would break the session; a restart recovers */
     }
     if (!p)
         return; /* no route is left */
@@ -95,24 +95,25 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
 
 /* ---- packets ---- */
 
-/* tell_sent is called wherever a payload is dropped, also while a link is being closed. */
-static void tell_sent(struct td_peers *peers, uint64_t handle)
+/* report_sent queues a SENT event. It may be called while a link is being closed. */
+static void report_sent(struct td_peers *peers, uint64_t handle)
 {
     td_loop_post(peers->loop, &(struct td_event){.kind = TD_EVENT_SENT, .u.sent.handle = handle});
 }
 
-static void give_back(struct td_payload *payload)
+static void end_loan(struct td_payload *payload)
 {
     struct loan *loan = (struct loan *)payload;
     struct td_loop *loop = loan->peers->loop;
     td_regions_drop(loop->regions, loan->region);
     if (!loop->stopped)
-        tell_sent(loan->peers, loan->handle);
+        report_sent(loan->peers, loan->handle);
     free(loan);
 }
 
-/* make_payload readies a payload: the bytes themselves where they lie in one piece, else a copy.
- * NULL without memory; *lent tells whether SENT comes later. */
+/* make_payload returns the payload of a packet: the bytes at their place if they are contiguous,
+ * otherwise a copy. It returns NULL without memory. *lent: SENT is reported with the last release.
+ */
 static struct td_payload *make_payload(struct td_peers *peers, const struct td_action *a,
                                        bool *lent)
 {
@@ -130,7 +131,7 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
         *loan = (struct loan){.payload = {.holders = 1,
                                           .bytes = packet->bytes,
                                           .data = (uint8_t *)(uintptr_t)piece, /* to be read */
-                                          .release = give_back},
+                                          .release = end_loan},
                               .peers = peers,
                               .handle = a->u.packet.handle,
                               .region = region};
@@ -150,10 +151,10 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
 void td_peer_transmit(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
     if (!td_channel_send(p->channel, packet, payload))
-        td_peer_end(p, "it does not take our packets", RETRY_MS);
+        td_peer_end(p, "cannot send packets to it", RETRY_MS);
 }
 
-/* pass lets a packet go over the link, with its payload, if there is one, which it takes. */
+/* pass sends a packet over the link, delayed if links are slow. It owns the payload, if any. */
 static void pass(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload)
 {
     if (!td_peers_are_slow(p->peers)) {
@@ -163,7 +164,7 @@ static void pass(struct td_peer *p, const struct td_packet *packet, struct td_pa
     if (td_peer_delay(p, packet, payload))
         return;
     td_payload_drop(payload);
-    td_peer_end(p, "no memory for packets to it", RETRY_MS);
+    td_peer_end(p, "no memory for a packet to it", RETRY_MS);
 }
 
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
@@ -173,16 +174,16 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
     bool data = packet->kind == TD_PACKET_DATA, lent = false;
     struct td_payload *payload = data && p->up ? make_payload(peers, a, &lent) : NULL;
     if (p->up && data && !payload)
-        td_peer_end(p, "no memory for packets to it", RETRY_MS);
-    else if (p->up) /* else the core will hear of the link's end */
+        td_peer_end(p, "no memory for a packet to it", RETRY_MS);
+    else if (p->up) /* otherwise LINK_DOWN follows */
         pass(p, packet, payload);
     if (data && !lent)
-        tell_sent(peers, a->u.packet.handle);
+        report_sent(peers, a->u.packet.handle);
 }
 
 void td_peers_forward_packet(struct td_peers *peers, const struct td_action *a)
 {
     struct td_peer *p = &peers->peer[a->u.forward.node];
-    if (p->up) /* else the core will hear of the link's end */
+    if (p->up) /* otherwise LINK_DOWN follows */
         pass(p, &a->u.forward.packet, td_peers_share_buffer(peers, a->u.forward.buffer));
 }

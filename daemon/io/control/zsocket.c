@@ -18,7 +18,7 @@ struct td_zsocket {
 
 static void on_idle(uv_idle_t *idle)
 {
-    (void)idle; /* being there is enough: the loop does not wait */
+    (void)idle; /* an active idle handle keeps the loop from waiting */
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -45,7 +45,8 @@ static void on_check(uv_check_t *check)
             if (taken == BATCH)
                 s->stirred = true;
         }
-        next = s->next; /* receiving may have closed s; the memory lives until the loop turns */
+        next = s->next; /* receive may have closed s; its memory is valid until the next turn of the
+                           loop */
     }
 }
 

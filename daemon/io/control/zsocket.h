@@ -2,9 +2,10 @@
 /* zsocket: ZeroMQ sockets on a libuv loop.
  *
  * A ZeroMQ descriptor is edge-triggered: it is readable when the socket's events may have changed
- * since they were last read. So a socket is *stirred* when its descriptor fires and after each
- * send; stirred sockets are read before the loop waits again, a bounded number of messages at a
- * time. Owns: the sockets. Invariant: while a socket is stirred the loop does not wait. */
+ * since they were last read. Therefore a socket is marked (*stirred*) when its descriptor fires and
+ * after each send. Stirred sockets are read before the loop waits again, a bounded number of
+ * messages at a time.
+ * Owns: the sockets. Invariant: the loop does not wait while a socket is stirred. */
 #ifndef TD_IO_CONTROL_ZSOCKET_H
 #define TD_IO_CONTROL_ZSOCKET_H
 
@@ -13,7 +14,8 @@
 
 struct td_zsocket;
 
-/* td_zreceive takes one message; false when there is none. It may close sockets, its own too. */
+/* td_zreceive receives one message. It returns false if no message is queued. It may close any
+ * socket, also its own. */
 typedef bool td_zreceive(void *user, void *socket);
 
 struct td_zloop {
@@ -25,9 +27,10 @@ struct td_zloop {
 };
 
 void td_zloop_init(struct td_zloop *z, uv_loop_t *uv);
-/* td_zsocket_create takes over the ZeroMQ socket; NULL closes it. */
+/* td_zsocket_create owns the ZeroMQ socket. On an error it closes the socket and returns NULL. */
 struct td_zsocket *td_zsocket_create(struct td_zloop *z, void *socket, td_zreceive *receive,
                                      void *user);
+/* td_zsocket_raw returns the ZeroMQ socket. td_zsocket_stir marks it as stirred. */
 void *td_zsocket_raw(const struct td_zsocket *s);
 void td_zsocket_stir(struct td_zsocket *s);
 /* td_zsocket_close accepts NULL. */
