@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grid.h"
 
-/* box_of finds the smallest box around the group's nodes; true when they fill it. */
+/* box_of finds the smallest box around the group's nodes. It returns true if they fill it. */
 static bool box_of(const struct td_group *g, const struct td_topology *t,
                    uint32_t size[TD_DIMENSIONS_MAX])
 {

@@ -63,7 +63,7 @@ static uint8_t value_of(const struct td_tuning *t, uint8_t setting)
 
 void td_query_begin(struct td_query *q, const struct td_program *p, bool surveyed)
 {
-    bool empty = p->call.count == 0 && !td_call_has_counts(p->call.kind); /* nothing moves */
+    bool empty = p->call.count == 0 && !td_call_has_counts(p->call.kind); /* no data moves */
     q->program = p;
     q->surveyed = surveyed;
     q->setting = (uint8_t)setting_of(p->call.kind);

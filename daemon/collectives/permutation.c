@@ -3,8 +3,8 @@
 
 #include "base/hash.h"
 
-/* A Feistel network of four rounds permutes the least even number of bits that holds n. Values of n
- * and more are permuted again until one is below n: at most 4 tries on average. */
+/* A Feistel network of four rounds permutes the least even number of bits that holds n values.
+ * Values from n on are permuted again until one is below n: at most 4 rounds on average. */
 uint64_t td_permutation_at(uint64_t seed, uint64_t n, uint64_t i)
 {
     unsigned half = 1;

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* td_permutation_at returns place i of a permutation of 0 .. n - 1 that the seed alone determines.
- */
+/* td_permutation_at returns place i of a permutation of 0 .. n - 1. The seed determines the
+ * permutation. */
 uint64_t td_permutation_at(uint64_t seed, uint64_t n, uint64_t i);
 
 #endif

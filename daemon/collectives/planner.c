@@ -4,7 +4,7 @@
 #include "collectives/redist/transform_plan.h"
 #include "select.h"
 
-/* begin_plan asks for the method of a plan's executions. */
+/* begin_plan begins the choice of the method of a plan's executions. */
 static void begin_plan(const struct td_plan_input *in, struct td_program *p, struct td_query *q)
 {
     const struct td_call call = {.kind = in->plan->kind};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner: the choice of a plan's method and the making of its transform plan, once, when all ranks
- * have agreed on the plan. Pure: no I/O, clock, or globals. */
+/* planner: chooses a plan's method and makes its transform plan, once, when all ranks have agreed
+ * on the plan. Pure: no I/O, clock, or globals. */
 #ifndef TD_COLLECTIVES_PLANNER_H
 #define TD_COLLECTIVES_PLANNER_H
 

@@ -26,7 +26,8 @@ const struct td_method *td_select_method(struct td_query *q)
         bool asked = false;
         if (!serves(m, q) || !td_method_allowed(m, q, &asked) || asked < best_asked)
             continue;
-        if (asked == best_asked && (uint64_t)m->class << 60 >= least) /* it costs more anyhow */
+        if (asked == best_asked &&
+            (uint64_t)m->class << 60 >= least) /* its cost is higher in any case */
             continue;
         if (!applies(m, q))
             continue;
@@ -41,7 +42,7 @@ const struct td_method *td_select_method(struct td_query *q)
     return best;
 }
 
-/* method_of returns the method of a call: a plan's executions go by the plan's. */
+/* method_of returns the method of a call. An execution of a plan uses the plan's method. */
 static const struct td_method *method_of(const struct td_compile_input *in, struct td_query *q)
 {
     return td_call_executes(in->call->kind) ? in->plan->method : td_select_method(q);
@@ -59,7 +60,7 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
 
 static const char ASKED_FOR[] = "it was asked for", OTHER_ASKED_FOR[] = "another was asked for";
 
-/* judge looks at one method; `by_request`: the chosen one was asked for. */
+/* judge examines one method; `by_request`: the chosen one was requested. */
 static struct td_candidate judge(const struct td_method *m, struct td_query *q,
                                  const struct td_method *chosen, bool by_request)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall_pairwise: one partner at a time. In step s a node exchanges with slot (own XOR s) when
- * the number of slots is a power of two, else it sends to own + s and receives from own - s. The
- * next step begins when both are over. What the ranks of one run of this node have for those of one
- * run there is a message; every step has as many as two nodes can have, and some may be empty. */
+/* alltoall_pairwise: one partner at a time. If the number of slots is a power of two, a node
+ * exchanges in step s with slot (own XOR s). Otherwise it sends to own + s and receives from own -
+ * s. The next step begins when both messages are complete. A message has the data from the ranks of
+ * one run of this node to the ranks of one run of the partner. Every step has the greatest number
+ * of messages that two nodes can have; some may be empty. */
 #include "collectives/method.h"
 #include "local_blocks.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
 struct TD_STORED parameters {
-    uint64_t runs; /* of the node with the most */
+    uint64_t runs; /* greatest number of runs of a node */
 };
 TD_PARAMETERS(struct parameters)
 
-/* partner_at returns the slot that step s (from 1) sends to, or receives from. */
+/* partner_at returns the slot to which step s (from 1) sends, or from which it receives. */
 static uint32_t partner_at(const struct td_program *p, uint64_t s, bool sends)
 {
     uint64_t slots = p->group->slots;

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall_phased: all-to-all by transit nodes (us20140201475). In each of D phases data moves in
- * one dimension only, hop count after hop count, both ways together: a node sends all data whose
- * destination is h hops away in that dimension to its node h hops away there, as one block. So all
- * packets on a ring go equally far, and with a gap of h - 1 slots behind each they never meet.
+/* alltoall_phased: all-to-all by relays (us20140201475). In each of D phases data moves in one
+ * dimension only, one hop count after the other, in both directions together. A node sends all data
+ * whose destination is h hops away in that dimension as one block to the node h hops away.
+ * Therefore all packets on a ring travel equally far, and with a gap of h - 1 slots after each
+ * packet they never meet.
  *
- * The data is cut into parts; part p moves in dimension (p - f) mod D in phase f, so all dimensions
- * are busy in all phases. Seen from dimension e: in its phase f it moves part (e + f) mod D, which
- * dimension e + 1 moved in the phase before and e - 1 will move next. Steps are families of a
- * dimension, so a ring's chain of barriers is its own.
+ * The data is cut into parts. Part p moves in dimension (p - f) mod D in phase f, so all dimensions
+ * are busy in all phases. In phase f, dimension e moves part (e + f) mod D, which dimension e + 1
+ * moved in the phase before and dimension e - 1 moves in the next. Each dimension has families of
+ * its own, and each ring a chain of barriers of its own.
  *
- * A part has a buffer before each phase and one after the last. Buffer f has a place for every
- * coordinate vector: the origin's coordinate in the dimensions done, the destination's in the
- * others ([0062] of the source), the dimension of phase f slowest and those of later phases next.
- * So a block is sent from contiguous memory, and received with its units k apart.
+ * A part has one buffer before each phase and one after the last. Buffer f has a place for every
+ * coordinate vector: the origin's coordinates in the dimensions that are done, the destination's
+ * coordinates in the others ([0062] of the source). The dimension of phase f is slowest, and those
+ * of later phases are next. Therefore a block is sent from contiguous memory and received with a
+ * stride of k units.
  *
- * Segments use the same buffers one after the other: FREE is a barrier along a ring after which its
- * nodes may send each other the next segment. */
+ * Segments reuse the buffers. FREE is a barrier along a ring; after it the nodes of the ring may
+ * send the next segment to each other. */
 #include "alltoall_phased.h"
 
 #include "relay.h"
 
 enum role { RECV, SYNC, FREE, LOCAL, PACK, UNPACK, SEND, ROLES };
 struct TD_STORED parameters {
-    struct td_relay relay; /* first: td_relay_of */
+    struct td_relay relay; /* first member: td_relay_of */
     struct td_grid grid;
 };
 TD_PARAMETERS(struct parameters)
 _Static_assert(ROLES <= TD_FAMILIES_MAX / TD_DIMENSIONS_MAX, "a family of each for a dimension");
 
-/* struct move: what a dimension does in one phase of one segment. */
+/* struct move: the move of one dimension in one phase of one segment. */
 struct move {
     uint32_t dimension, phase, part;
-    bool idle;      /* there are fewer parts than dimensions, and none moves here now */
+    bool idle;      /* fewer parts than dimensions: this dimension moves no part in this phase */
     int64_t unit;   /* bytes */
-    int64_t others; /* units of a block: nodes with one coordinate given */
+    int64_t others; /* units of a block: the number of nodes with one coordinate fixed */
 };
 
 static struct move move_at(const struct td_program *p, const struct td_grid *grid,
@@ -50,13 +52,14 @@ static struct move move_at(const struct td_program *p, const struct td_grid *gri
     return m;
 }
 
-/* lockstep: one chain of barriers for all nodes and dimensions. */
+/* lockstep returns true if all nodes and dimensions share one chain of barriers. */
 static bool lockstep(const struct td_program *p)
 {
     return p->tuning.barriers_of_all && p->tuning.barriers != TD_BARRIERS_NONE;
 }
 
-/* hops returns how many hop counts a phase has; in lockstep as many in every dimension. */
+/* hops returns the number of hop counts of a phase; in lockstep it is the same in every dimension.
+ */
 static uint32_t hops(const struct td_program *p, const struct td_grid *grid, uint32_t dimension)
 {
     uint32_t most = 0;
@@ -65,8 +68,9 @@ static uint32_t hops(const struct td_program *p, const struct td_grid *grid, uin
     return lockstep(p) ? most : td_grid_hops(grid, dimension);
 }
 
-/* gap keeps packets of one hop count from meeting: on a torus a link is taken by h nodes' packets
- * in turn, on a line by at most as many as there are nodes on the shorter side of it. */
+/* gap returns the pause after each packet that keeps packets of one hop count from meeting. On a
+ * torus the packets of h nodes take turns on a link; on a line at most as many as there are nodes
+ * on its shorter side. */
 static uint32_t gap(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
                     uint32_t h)
 {
@@ -76,7 +80,8 @@ static uint32_t gap(const struct td_program *p, const struct td_grid *grid, uint
     return grid->shape.wrap[dimension] || h < k - h ? h - 1 : k - h - 1;
 }
 
-/* half returns which bytes of every unit go this way: all, or half of them in a tie. */
+/* half returns the bytes of every unit that go in this direction: all, or half of them if both
+ * directions are equally long. */
 static struct td_range half(const struct td_grid *grid, const struct move *m, uint32_t h, int sign)
 {
     uint64_t unit = (uint64_t)m->unit, plus = unit / 2;
@@ -89,7 +94,7 @@ static void block_step(const struct td_program *p, const struct td_grid *grid, u
                        uint64_t index, struct td_step *step)
 {
     uint32_t per_turn = hops(p, grid, dimension), h = (uint32_t)(index / 2 % per_turn) + 1;
-    int sign = index % 2 ? -1 : 1; /* the way the block goes */
+    int sign = index % 2 ? -1 : 1; /* direction of the block */
     bool sends = step->kind == TD_SEND;
     struct move m = move_at(p, grid, dimension, index / 2 / per_turn);
     uint32_t other = p->slot;
@@ -117,7 +122,8 @@ static void block_step(const struct td_program *p, const struct td_grid *grid, u
     }
 }
 
-/* What is for a node's own coordinate stays, and moves to its place for the next phase. */
+/* local_step: data for the node's own coordinate stays on the node and moves to its place for the
+ * next phase. */
 static void local_step(const struct td_program *p, const struct td_grid *grid, uint32_t dimension,
                        uint64_t turn, struct td_step *step)
 {
@@ -135,7 +141,7 @@ static void local_step(const struct td_program *p, const struct td_grid *grid, u
     td_slice_simplify(&step->to);
 }
 
-/* place returns where the first and the last buffer of a part have the unit of a slot. */
+/* place returns the place of a slot's unit in the first or the last buffer of a part. */
 static int64_t place(const struct td_grid *grid, uint32_t part, uint32_t slot)
 {
     uint32_t dimensions = grid->shape.dimensions;
@@ -229,7 +235,7 @@ static void add_families(struct td_program *p, const struct td_grid *grid)
         td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks to a hop count");
 }
 
-/* add_barriers: a node reaches a barrier when it has what the hop count, or the phase, brings. */
+/* add_barriers: a node reaches a barrier when it has the data of the hop count, or of the phase. */
 static void add_barriers(struct td_program *p, const struct td_grid *grid, uint32_t e)
 {
     uint32_t dimensions = grid->shape.dimensions;
@@ -241,8 +247,8 @@ static void add_barriers(struct td_program *p, const struct td_grid *grid, uint3
     td_program_need(p, SEND * dimensions + e, sync, by_hop ? 2 : per_turn, 1, 0);
 }
 
-/* barrier_slots returns the slots of a barrier along a ring: in round r a message goes 2^r places.
- */
+/* barrier_slots returns the slots of a barrier along a ring: in round r a message travels 2^r
+ * nodes. */
 static uint64_t barrier_slots(uint32_t k)
 {
     uint64_t slots = 0;
@@ -251,7 +257,8 @@ static uint64_t barrier_slots(uint32_t k)
     return slots;
 }
 
-/* pauses returns the slots of a ring's chain of barriers, and of the last packets before each. */
+/* pauses returns the slots of a ring's chain of barriers, and of the last packets before each
+ * barrier. */
 static uint64_t pauses(const struct td_grid *grid, uint32_t d)
 {
     uint64_t most = td_grid_hops(grid, d);
@@ -259,8 +266,8 @@ static uint64_t pauses(const struct td_grid *grid, uint32_t d)
            (most * barrier_slots(grid->shape.size[d]) + most * (most + 1) / 2);
 }
 
-/* td_alltoall_phased_slots: barriers come once a segment; the number of segments is estimated from
- * above. */
+/* td_alltoall_phased_slots: barriers occur once per segment. The number of segments is an upper
+ * estimate. */
 uint64_t td_alltoall_phased_slots(struct td_query *q, const struct td_alltoall_model *m)
 {
     const struct td_program *p = q->program;
@@ -295,7 +302,7 @@ static void compile(struct td_query *q, struct td_program *p)
         uint32_t recv = RECV * dimensions, send = SEND * dimensions, local = LOCAL * dimensions;
         uint32_t pack = PACK * dimensions, unpack = UNPACK * dimensions, free = FREE * dimensions;
         uint64_t moves = 2 * (uint64_t)hops(p, &grid, e), others = 2 * hops(p, &grid, next);
-        /* what dimension e + 1 brought in the phase before */
+        /* the data of dimension e + 1 in the phase before */
         if (dimensions > 1) {
             td_program_need(p, send + e, recv + next, moves, others, 0);
             td_program_need(p, send + e, local + next, moves, 1, 0);
@@ -308,7 +315,7 @@ static void compile(struct td_query *q, struct td_program *p)
             td_program_need(p, unpack + e, recv + next, unpacks, others * dimensions, 1);
             td_program_need(p, unpack + e, local + next, unpacks, dimensions, 1);
         }
-        if (reuses) { /* what dimension `next` filled is read by e, or unpacked */
+        if (reuses) { /* e reads, or unpacks, the data of dimension `next` */
             td_program_need(p, send + e, free + e, moves * dimensions, 1, 0);
             td_program_need(p, local + e, free + e, dimensions, 1, 0);
             td_program_need(p, pack + e, free + next, packs, 1, 0);
@@ -327,7 +334,7 @@ const struct td_method td_method_alltoall_phased = {
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_ALLTOALL,
     .values = TD_VALUE_BIT(TD_ALLTOALL_PHASED),
-    .on_request = true, /* where it was measured, others came as near to the bound with less */
+    .on_request = true, /* in measurements, cheaper methods came equally close to the bound */
     .applies = td_relay_applies,
     .cost = cost,
     .compile = compile,

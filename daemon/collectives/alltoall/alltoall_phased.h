@@ -6,7 +6,7 @@
 
 #include "collectives/cost/alltoall_model.h"
 
-/* td_alltoall_phased_slots returns the slots of all phases, with their barriers. */
+/* td_alltoall_phased_slots returns the slots of all phases, barriers included. */
 uint64_t td_alltoall_phased_slots(struct td_query *q, const struct td_alltoall_model *m);
 
 #endif

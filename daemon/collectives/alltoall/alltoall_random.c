@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall_random: every node sends to the others in a random order of its own, so that at any time
- * the traffic is spread over all links (us8095585, figure 9). A message is what the ranks of one
- * run of this node have for the ranks of one run of another; with block or round-robin placement
- * there is one run a node, and so one message a pair of nodes.
+/* alltoall_random: each node sends to the others in its own random order, so that the traffic is
+ * always spread over all links (us8095585, figure 9). A message has the data from the ranks of one
+ * run of this node to the ranks of one run of another. With block or round-robin placement a node
+ * has one run, and a pair of nodes exchanges one message.
  *
- * In the routed fabric the order is walked several times, a burst of packets for each destination
- * at a time: iteration t moves the t-th piece of every rank pair's message. */
+ * On the routed fabric a node walks the order several times and sends a burst of packets to each
+ * destination in each walk: iteration t moves the t-th piece of every rank pair's message. */
 #include "collectives/cost/alltoall_model.h"
 #include "collectives/permutation.h"
 #include "local_blocks.h"
@@ -13,28 +13,29 @@
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY };
 struct TD_STORED parameters {
     uint64_t iterations;
-    uint64_t burst_bytes, piece; /* that an iteration moves: at most, and of one pair of ranks */
-    uint64_t messages;           /* of an iteration */
+    uint64_t burst_bytes,
+        piece;         /* bytes of an iteration: upper limit, and bytes of one pair of ranks */
+    uint64_t messages; /* of an iteration */
 };
 TD_PARAMETERS(struct parameters)
 enum { TURNS_MAX = 1 << 16, ALIGNMENT = 16 };
 
-/* runs_of returns how many runs a slot has, from *first on. */
+/* runs_of returns the number of runs of a slot, and writes the first to *first. */
 static uint32_t runs_of(const struct td_group *g, uint32_t slot, uint32_t *first)
 {
     *first = g->slot_run[slot];
     return g->slot_run[slot + 1] - *first;
 }
 
-/* other_run returns run i among those of all other nodes. */
+/* other_run returns run i of the runs of all other nodes. */
 static const struct td_run *other_run(const struct td_program *p, uint64_t i)
 {
     uint32_t first = 0, here = runs_of(p->group, p->slot, &first);
     return &p->group->run[i < first ? i : i + here];
 }
 
-/* divide returns a / b and writes a % b; nearly all there is to divide is small, and then this is
- * quick. */
+/* divide returns a / b and writes a % b. Nearly all operands are small, and then a 32-bit division
+ * is faster. */
 static uint64_t divide(uint64_t a, uint64_t b, uint64_t *rest)
 {
     if (b == 1) {
@@ -54,7 +55,8 @@ static uint64_t turns_for(uint64_t total, uint64_t each)
     return total / each + (total % each != 0);
 }
 
-/* piece_max returns what one iteration moves of each rank pair's message, of so many pairs. */
+/* piece_max returns the bytes of each rank pair's message that one iteration moves, for a number of
+ * pairs. */
 static uint64_t piece_max(const struct td_program *p, uint64_t pairs)
 {
     uint64_t burst = parameters(p)->burst_bytes / pairs;
@@ -73,7 +75,8 @@ static struct td_range piece_at(const struct td_program *p, const struct td_run 
     return (struct td_range){begin, bytes - begin < each ? bytes - begin : each};
 }
 
-/* destination_at returns place i of the order. In order is by number, from the next node on. */
+/* destination_at returns place i of the order. With in_order set, destinations are in the order of
+ * their numbers, from the next node on. */
 static const struct td_run *destination_at(const struct td_program *p, uint64_t i)
 {
     uint32_t first = 0;
@@ -103,7 +106,7 @@ static void send_step(const struct td_program *p, uint64_t iteration, uint64_t p
     td_slice_set(&step->from, TD_SPACE_SOURCE, own->local, to->first * bytes + (int64_t)piece.begin,
                  (int64_t)piece.count);
     if (to->count == 1 && own->count == 1)
-        return; /* as with a rank a node */
+        return; /* one rank per node */
     td_slice_loop(&step->from, to->count, to->step * bytes, 0);
     td_slice_loop(&step->from, own->count, 0, 1);
     td_slice_simplify(&step->from);
@@ -145,8 +148,8 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         recv_step(p, iteration, place, step);
 }
 
-/* plan_iterations is the same on all nodes: as many as the largest message needs, but that the
- * steps stay countable. */
+/* plan_iterations is the same on all nodes: as many iterations as the largest message needs, within
+ * the limit on the number of steps. */
 static void plan_iterations(struct td_program *p)
 {
     const struct td_group *g = p->group;
@@ -165,7 +168,7 @@ static void plan_iterations(struct td_program *p)
     p->whole = most == 1 && bytes > 0;
 }
 
-/* applies: an all-to-all of nothing rides, or is no all-to-all of messages. */
+/* applies: an all-to-all without data travels with the gate. */
 static bool applies(struct td_query *q)
 {
     return q->program->call.count > 0 || td_query_refuse(q, "no rank has anything for another");

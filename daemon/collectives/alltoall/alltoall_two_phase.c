@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall_two_phase: the longest dimension first, then the rest. In a long machine adaptive
- * packets crowd where ways may still turn; here the first phase moves along rings of the longest
- * dimension only, where no way is to be chosen, to relays that have the destination's coordinate in
- * it. Relays pass on within their planes, each packet by whichever way is free.
+/* alltoall_two_phase: the longest dimension first, then the others. On a long machine adaptive
+ * packets queue up at the places where they may still turn. Here the first phase moves data along
+ * the rings of the longest dimension only, where packets have no choice, to relays with the
+ * destination's coordinate in that dimension. The relays then forward the data within their planes,
+ * with adaptive routes.
  *
- * The phases overlap: what is for a node's plane is cut into *turns*, each for some places of the
- * plane (or, of long messages, a share of one), and a relay passes on a turn as soon as its whole
- * ring has sent it. A ring therefore agrees on the order of turns for a relay, but every relay has
- * an order of its own, so that planes see random traffic.
+ * The phases overlap. The data for a node's plane is cut into *turns*, each for some places of the
+ * plane (or, for long messages, a share of one place). A relay forwards a turn as soon as its whole
+ * ring has sent it. Therefore all nodes of a ring use the same order of turns for a relay. Every
+ * relay has its own order, so that the planes carry random traffic.
  *
- * Three buffers have a unit for every node, a node being (place in the plane, coordinate):
- * A [coordinate][place] of the destination as packed, B [place of the destination][coordinate of
- * the origin] at the relay, C [place][coordinate] of the origin at the destination. */
+ * Three buffers have one unit for every node, where a node is (place in the plane, coordinate). A
+ * [coordinate][place] of the destination: the packed data. B [place of the destination][coordinate
+ * of the origin]: at the relay. C [place][coordinate] of the origin: at the destination. */
 #include "collectives/cost/alltoall_model.h"
 #include "collectives/cost/bound.h"
 #include "collectives/permutation.h"
 #include "relay.h"
 
-/* In the order in which the engine looks at them: what is to be passed on comes before what begins
- * here, lest relays wait for the queues that their own data fills. */
+/* In the order in which the engine examines them: forwarded data comes before new data. Otherwise
+ * relays would wait for queues that their own data fills. */
 enum { RECV_RING, RECV_PLANE, LOCAL, PACK, UNPACK, FREE, SEND_PLANE, SEND_RING };
 enum { A, B, C, BUFFERS };
 struct TD_STORED parameters {
-    struct td_relay relay; /* first: td_relay_of */
+    struct td_relay relay; /* first member: td_relay_of */
     int64_t ring;          /* nodes of a ring */
-    int64_t stride;        /* slots between neighbours on it */
-    int64_t places;        /* of a plane */
-    int64_t group;         /* of them in a turn */
-    int64_t shares;        /* of a unit; 1 unless `group` is 1 */
+    int64_t stride;        /* slots between neighbours on the ring */
+    int64_t places;        /* places of a plane */
+    int64_t group;         /* places of a turn */
+    int64_t shares;        /* shares of a unit; 1 unless `group` is 1 */
 };
 TD_PARAMETERS(struct parameters)
 enum { SHARES_MAX = 1 << 16 };
 
-/* struct turn: what one step of an iteration moves. */
+/* struct turn: the data of one step of an iteration. */
 struct turn {
-    uint64_t segment, share, number; /* number: of the groups of places */
+    uint64_t segment, share, number; /* number: index of the group of places */
     int64_t unit;                    /* bytes */
-    struct td_range bytes;           /* of every unit */
+    struct td_range bytes;           /* range of every unit */
 };
 
 static int64_t k_of(const struct td_program *p)
@@ -97,7 +98,7 @@ static struct td_slice units(const struct td_program *p, const struct turn *t, i
     return s;
 }
 
-/* Along the ring: step j of a turn is to, or from, one of the ring's other nodes. */
+/* ring_step: step j of a turn sends to, or receives from, one of the other nodes of the ring. */
 static void ring_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
     int64_t k = k_of(p), places = parameters(p)->places;
@@ -121,7 +122,7 @@ static void ring_step(const struct td_program *p, uint64_t index, struct td_step
     }
 }
 
-/* send_plane_step: step j of a turn passes on to one of its places what the ring has for it. */
+/* send_plane_step: step j of a turn forwards the ring's data to one of the places of the turn. */
 static void send_plane_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
     uint64_t group = (uint64_t)parameters(p)->group, places = (uint64_t)parameters(p)->places;
@@ -150,7 +151,7 @@ static void recv_plane_step(const struct td_program *p, uint64_t index, struct t
         step->to = units(p, &t, C, from * k_of(p), k_of(p), 1);
 }
 
-/* local_step: this node is its own relay for what is for its plane. */
+/* local_step: for its own plane this node is the relay. */
 static void local_step(const struct td_program *p, uint64_t segment, struct td_step *step)
 {
     int64_t own = coordinate_of(p, p->slot), places = parameters(p)->places;
@@ -170,7 +171,7 @@ static void pack_step(const struct td_program *p, uint64_t index, struct td_step
     step->to.offset += td_relay_buffer(p, A, 0) + at * td_relay_unit(p, piece);
 }
 
-/* unpack_step: what came along the own ring for this very node is still in B. */
+/* unpack_step: data that arrived along the node's ring for this node itself is still in B. */
 static void unpack_step(const struct td_program *p, uint64_t index, struct td_step *step)
 {
     uint64_t unpacks = (uint64_t)parameters(p)->relay.unpacks;
@@ -211,8 +212,8 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* plan_turns: a turn is about a burst for every node of a ring; in the direct fabric, where a
- * message has its own way, all of a plane. */
+/* plan_turns: a turn is about one burst for every node of a ring. On the direct fabric messages do
+ * not share links, and a turn is a whole plane. */
 static void plan_turns(struct td_program *p)
 {
     uint64_t places = (uint64_t)parameters(p)->places, group = places, shares = 1;
@@ -277,7 +278,7 @@ static void compile(struct td_query *q, struct td_program *p)
     td_program_need(p, UNPACK, RECV_RING, unpacks, turns * others, 1);
     td_program_need(p, UNPACK, LOCAL, unpacks, 1, 1);
     td_program_need(p, UNPACK, RECV_PLANE, unpacks, planes, 1);
-    if (segments > 1) { /* buffers are free when all nodes have what they were to have from them */
+    if (segments > 1) { /* buffers are free when all nodes have received their data from them */
         td_program_need(p, FREE, UNPACK, 1, unpacks, 1);
         td_program_need(p, PACK, FREE, packs, 1, 0);
     }

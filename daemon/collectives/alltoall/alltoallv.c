@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoallv: all-to-all of parts whose sizes differ by rank, straight from node to node: in a
- * random order of each node's own (us8095585), or with one partner at a time. Gathers, scatters and
- * halo exchanges with counts are such all-to-alls with most parts empty.
+/* alltoallv: all-to-all of parts whose sizes differ by rank, directly between nodes: in each node's
+ * own random order (us8095585), or with one partner at a time. Gathers, scatters and halo exchanges
+ * with counts are such all-to-alls in which most parts are empty.
  *
- * A message is a unit: what the ranks of one node have for those of another. In the routed fabric
- * the order is walked several times, a burst of packets at a time, as often as the largest unit
- * needs: therefore a survey of the sizes comes first. */
+ * A message is a unit: the data from the ranks of one node to the ranks of another. On the routed
+ * fabric a node walks the order several times, with a burst of packets per destination, as often as
+ * the largest unit requires. Therefore a survey of the sizes comes first. */
 #include "collectives/cost/alltoall_model.h"
 #include "collectives/permutation.h"
 #include "model/counts.h"
@@ -14,25 +14,26 @@
 
 enum { RECV, SEND, COPY };
 struct TD_STORED parameters {
-    uint64_t iterations, piece; /* bytes that an iteration moves of a unit */
+    uint64_t iterations, piece; /* bytes of a unit that an iteration moves */
     bool pairwise;              /* one partner at a time */
 };
 TD_PARAMETERS(struct parameters)
 enum { TURNS_MAX = 1 << 16 };
 
-/* other_at returns slot i among those of all other nodes. */
+/* other_at returns slot i of the slots of all other nodes. */
 static uint32_t other_at(const struct td_program *p, uint64_t i)
 {
     return (uint32_t)(i < p->slot ? i : i + 1);
 }
 
-/* place_of is the inverse at the node of `slot`. */
+/* place_of is the inverse of other_at at the node of `slot`. */
 static uint64_t place_of(uint32_t of, uint32_t slot)
 {
     return of < slot ? of : of - 1;
 }
 
-/* partner_at returns whom step i sends to when there is one partner at a time, or receives from. */
+/* partner_at returns the slot to which step i of the pairwise order sends, or from which it
+ * receives. */
 static uint32_t partner_at(const struct td_program *p, uint64_t i, bool sends)
 {
     uint64_t slots = p->group->slots, s = i + 1;
@@ -51,7 +52,7 @@ static uint32_t destination_at(const struct td_program *p, uint64_t i)
                                           : td_permutation_at(seed, others, i));
 }
 
-/* piece names what iteration `turn` moves of the unit for, or from, a slot. */
+/* piece names the bytes that iteration `turn` moves of the unit to, or from, a slot. */
 static struct td_slice piece(const struct td_program *p, bool destination, uint32_t slot,
                              uint64_t turn)
 {
@@ -125,8 +126,8 @@ static void compile_pairwise(struct td_query *q, struct td_program *p)
     compile(p, true);
 }
 
-/* is_known returns true if messages can be cut alike at both ends: the routed fabric needs the
- * survey for that. */
+/* is_known returns true if both ends can cut messages alike. On the routed fabric that requires the
+ * survey. */
 static bool is_known(struct td_query *q)
 {
     return q->surveyed || !td_program_is_routed(q->program) ||
@@ -142,7 +143,7 @@ static bool pairwise_applies(struct td_query *q)
            td_query_refuse(q, "no rank has anything for another node");
 }
 
-/* random_cost: a plan's move, too, goes straight if that is sooner than by relays. */
+/* random_cost: the move of a plan goes directly, too, if that takes less time than relays. */
 static uint64_t random_cost(struct td_query *q)
 {
     if (!td_program_is_routed(q->program))

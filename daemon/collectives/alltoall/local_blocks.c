@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local_blocks.h"
 
-/* runs_of returns how many runs of ranks this node has, from *first on. */
+/* runs_of returns the number of runs of ranks on this node, and writes the first to *first. */
 static uint32_t runs_of(const struct td_program *p, uint32_t *first)
 {
     const uint32_t *run = &p->group->slot_run[p->slot];

@@ -6,8 +6,8 @@
 
 #include "collectives/method.h"
 
-/* td_alltoall_local writes COPY number i (< td_alltoall_locals) of the messages of local ranks for
- * each other. */
+/* td_alltoall_local writes COPY number i (< td_alltoall_locals) of the messages between local
+ * ranks. */
 void td_alltoall_local(const struct td_program *p, uint64_t i, struct td_step *step);
 uint64_t td_alltoall_locals(const struct td_program *p);
 

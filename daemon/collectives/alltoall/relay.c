@@ -3,7 +3,7 @@
 
 #include "model/counts.h"
 
-enum { ALIGNMENT = 16 }; /* of pieces, where they are long enough for it to matter */
+enum { ALIGNMENT = 16 }; /* of pieces that are long enough */
 
 TD_PARAMETERS(struct td_relay)
 
@@ -12,7 +12,7 @@ const struct td_relay *td_relay_of(const struct td_program *p)
     return parameters(p);
 }
 
-/* capacity is the room of one rank pair's piece. */
+/* capacity returns the room for one rank pair's piece. */
 static int64_t capacity(const struct td_relay *relay)
 {
     return (relay->segment + relay->parts - 1) / relay->parts;
@@ -40,7 +40,7 @@ bool td_relay_has(const struct td_slice *slice)
     return slice->space == TD_SPACE_SCRATCH && !slice->overlap;
 }
 
-/* count_steps counts the steps that pack and unpack; `even`: no unit has to be filled up. */
+/* count_steps counts the steps that pack and unpack. `even`: no unit needs padding. */
 static void count_steps(const struct td_program *p, struct td_relay *relay, bool even)
 {
     int64_t slots = p->group->slots, runs = p->group->runs;
@@ -99,8 +99,8 @@ int64_t td_relay_buffer(const struct td_program *p, uint32_t buffer, uint32_t pa
            capacity(td_relay_of(p));
 }
 
-/* pad names what is written where a unit has no ranks: rows of senders there are not here, or
- * columns of receivers there are not there. */
+/* pad names the padding of a unit: the rows of senders, or the columns of receivers, that a node
+ * with fewer ranks does not have. */
 static void pad(const struct td_program *p, uint32_t slot, bool rows, struct td_range piece,
                 struct td_step *step)
 {
@@ -115,7 +115,7 @@ static void pad(const struct td_program *p, uint32_t slot, bool rows, struct td_
     td_slice_loop(&step->to, across, bytes, 0);
 }
 
-/* meet returns the bytes of a piece that there are of a unit with a slot. */
+/* meet returns the bytes of a piece that the unit to, or from, a slot has. */
 static uint64_t meet(const struct td_program *p, bool destination, uint32_t slot,
                      struct td_range piece)
 {
@@ -124,8 +124,8 @@ static uint64_t meet(const struct td_program *p, bool destination, uint32_t slot
     return left < piece.count ? left : piece.count;
 }
 
-/* pack_counts: an even step copies what there is of a unit, an odd one fills up with zeros. The own
- * unit, which may be longer than any other, goes no such way (unpack_own). */
+/* pack_counts: an even step copies the data of a unit, an odd one pads it with zeros. The unit of
+ * the node itself may be longer than any other and is copied by unpack_own. */
 static uint32_t pack_counts(const struct td_program *p, uint64_t i, struct td_range piece,
                             struct td_step *step)
 {
@@ -168,7 +168,7 @@ uint32_t td_relay_pack(const struct td_program *p, uint64_t i, struct td_range p
     return run->slot;
 }
 
-/* share_of names a run's share of the unit for this node, from the unit's start. */
+/* share_of names a run's share of the unit for this node, from the start of the unit. */
 static struct td_slice share_of(const struct td_program *p, uint64_t run, struct td_range piece)
 {
     const struct td_run *from = &p->group->run[run];
@@ -180,7 +180,7 @@ static struct td_slice share_of(const struct td_program *p, uint64_t run, struct
     return s;
 }
 
-/* place_of names where that goes in the destinations of the ranks here. */
+/* place_of names the place of that share in the destinations of the local ranks. */
 static struct td_slice place_of(const struct td_program *p, uint64_t run, struct td_range piece)
 {
     const struct td_run *from = &p->group->run[run];
@@ -194,7 +194,7 @@ static struct td_slice place_of(const struct td_program *p, uint64_t run, struct
     return s;
 }
 
-/* unpack_own is all of what the ranks here have for each other, at once, with the first piece. */
+/* unpack_own copies all data between local ranks, together with the first piece. */
 static void unpack_own(const struct td_program *p, struct td_range piece, struct td_step *step)
 {
     bool begins = piece.begin == 0 && piece.count > 0;

@@ -12,7 +12,8 @@ static uint64_t most_ranks(const struct td_group *g)
     return most;
 }
 
-/* unit returns the bytes of one node for another: the mean of all pairs of nodes, and the most. */
+/* unit returns the bytes from one node to another: the mean over all pairs of nodes, and the
+ * maximum. */
 static void unit(const struct td_program *p, uint64_t *mean, uint64_t *most)
 {
     uint64_t ranks = most_ranks(p->group),
@@ -24,7 +25,7 @@ static void unit(const struct td_program *p, uint64_t *mean, uint64_t *most)
     *mean = pairs ? p->survey.total / pairs + (p->survey.total % pairs != 0) : 0;
 }
 
-/* ratio2 returns twice the ratio of the highest load of a dimension to the second highest. */
+/* ratio2_of returns twice the ratio of the highest load of a dimension to the second highest. */
 static uint64_t ratio2_of(const struct td_topology *t, uint32_t longest)
 {
     uint64_t next = 0;

@@ -36,7 +36,7 @@ double td_bound_slots(const struct td_topology *t, unsigned kind, uint64_t bytes
     case TD_KIND_ALLTOALL:
     case TD_KIND_ALLTOALLV:
         return (double)td_alltoall_bound(t, bytes) / 2 / packet_bytes;
-    case TD_KIND_ALLREDUCE: /* what a node must get and give, twice */
+    case TD_KIND_ALLREDUCE: /* each node must receive and send it, twice */
         volume = 2 * n * others / ranks / links;
         break;
     case TD_KIND_BROADCAST:

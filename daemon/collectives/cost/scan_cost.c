@@ -15,6 +15,6 @@ uint64_t td_scan_exchanges_cost(struct td_query *q)
     uint64_t nodes = p->group->slots, n = td_program_packets(p, td_program_bytes(p));
     uint64_t each = (n + nodes - 1) / nodes;
     uint64_t ranks = (p->group->size + nodes - 1) / nodes; /* all nodes must predict the same */
-    /* twice the load of the links, and half of that again: pieces are short */
+    /* twice the load of the links, and half of that again because pieces are short */
     return td_cost_slots(3 * td_alltoall_bound(&td_query_grid(q)->shape, each * ranks) / 2);
 }

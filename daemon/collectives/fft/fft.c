@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: a transform of any array between any layouts, by the passes and moves that fft_plan.c has
- * laid out. A chunk is sent when it is transformed; what arrives is transformed when its chunk is
- * complete, where the lines of a chunk are the same on both sides, and else when all is there. */
+/* fft: a transform of any array between any layouts, by the passes and moves of fft_plan.c. A chunk
+ * is sent as soon as it is transformed. If a chunk has the same lines before and after a move, it
+ * is transformed when it is complete; otherwise the next pass begins when all data has arrived. */
 #include <assert.h>
 
 #include "fft_plan.h"
@@ -37,13 +37,14 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
 
 /* ---- families ---- */
 
-/* steps_of returns how many steps a chunk has. */
+/* steps_of returns the number of steps of a chunk. */
 static uint64_t steps_of(const struct td_program *p, const struct td_pass *pass)
 {
     return td_real_split_is(pass) ? pass->parts : pass->from->there[p->slot] * pass->parts;
 }
 
-/* add_pass: chunk by chunk after the same chunk of what came before, if that is cut likewise. */
+/* add_pass adds a pass. A chunk waits for the same chunk of the phase before if that is cut alike.
+ */
 static void add_pass(struct td_program *p, const struct td_pass *pass,
                      const struct td_phase *before)
 {
@@ -82,7 +83,8 @@ static void need_phase(struct td_program *p, unsigned f, const struct td_phase *
         td_program_need_all(p, f, phase->family);
 }
 
-/* add_move: chunk by chunk after the pass that computes them, or after all of the move before. */
+/* add_move adds a move. A chunk waits for the pass that computes it, or for all of the move before.
+ */
 static void add_move(struct td_program *p, const struct td_array_move *m,
                      const struct td_phase *before)
 {
@@ -122,7 +124,7 @@ static void compile(struct td_query *q, struct td_program *p)
     }
 }
 
-/* cost: the other method, where it applies, takes less. */
+/* cost: fft_rows is preferred if it applies. */
 static uint64_t cost(struct td_query *q)
 {
     (void)q;

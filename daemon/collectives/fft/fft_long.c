@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_long: one axis of n1 * n2 points, on several nodes, as two transforms of a matrix (Cooley and
- * Tukey's four steps). Point j1 n2 + j2 is element (j1, j2) of n1 rows: transform the columns, over
- * j1; multiply element (k1, j2) by exp(sign 2 pi i k1 j2 / (n1 n2)); transform the rows, over j2;
- * element (k1, k2) is then result k1 + k2 n1, the transposed matrix.
+/* fft_long: one axis of n1 * n2 points over several nodes, as two transforms of a matrix (Cooley
+ * and Tukey's four steps). Point j1 n2 + j2 is element (j1, j2) of n1 rows. Transform the columns,
+ * over j1. Multiply element (k1, j2) by exp(sign 2 pi i k1 j2 / (n1 n2)). Transform the rows, over
+ * j2. Element (k1, k2) is then result k1 + k2 n1, the transposed matrix.
  *
- * Blocks of whole rows of the matrix are blocks of the axis, so the matrix is nothing but another
- * view of the memory; where the application has other blocks, a move before or after makes them.
+ * Blocks of whole rows of the matrix are blocks of the axis, so the matrix is another view of the
+ * same memory. If the application has other blocks, a move before or after makes them.
  *
- * n real numbers are n / 2 complex ones, in pairs, whose spectrum is taken to that of the real ones
- * afterwards, or made from it before (real_split.h). Where blocks are of whole pairs that, too, is
- * another view. */
+ * n real numbers are n / 2 complex ones, in pairs. The spectrum of the pairs is converted to that
+ * of the real numbers after the transform, or from it before (real_split.h). If blocks consist of
+ * whole pairs, that is another view, too. */
 #include "fft_long.h"
 
 #include "base/arena.h"
@@ -20,17 +20,17 @@ struct split {
     uint64_t n1, n2;
 };
 
-/* struct maker: `points` are complex. `from` and `to` are the application's layouts of them; NULL:
- * it has none, and they come from, or go to, the nodes' own blocks. */
+/* struct maker: `points` counts complex points. `from` and `to` are the application's layouts of
+ * them; NULL: the application has none, and the data starts or ends in the nodes' own blocks. */
 struct maker {
     const struct td_plan_input *in;
     struct td_arena *arena;
     struct td_transform_plan *s;
     uint64_t points;
     const struct td_layout *from, *to;
-    struct td_layout halved[2]; /* layouts of real numbers as ones of pairs */
+    struct td_layout halved[2]; /* layouts of real numbers as layouts of pairs */
     struct split split;
-    uint64_t rows, columns; /* of the matrix, that a node has at most */
+    uint64_t rows, columns; /* of the matrix: greatest numbers on one node */
     bool failed;
 };
 
@@ -39,22 +39,22 @@ static unsigned kind_of(const struct td_plan_input *in)
     return in->plan->fft.transform[0] - 1u;
 }
 
-/* in_blocks: whether a layout of the axis is one of whole rows of `row` points. */
+/* in_blocks returns true if a layout of the axis is one of whole rows of `row` points. */
 static bool in_blocks(const struct td_layout *l, uint64_t row)
 {
     return !l->box &&
            (l->axis[0].parts == 1 || (l->axis[0].offset == 0 && l->axis[0].block % row == 0));
 }
 
-/* moves returns how many moves before and after a split needs. */
+/* moves returns the number of moves that a split needs before and after. */
 static unsigned moves(const struct maker *m, uint64_t n1, uint64_t n2)
 {
     bool first = m->from && !in_blocks(m->from, n2), last = m->to && !in_blocks(m->to, n1);
     return (unsigned)first + (unsigned)last;
 }
 
-/* best_split: with the fewest moves, and then about as many rows as columns, at least one a node.
- */
+/* best_split chooses the split with the fewest moves, then with about as many rows as columns, at
+ * least one per node. */
 static struct split best_split(const struct maker *m)
 {
     uint64_t n = m->points, nodes = m->in->group->slots;
@@ -66,14 +66,15 @@ static struct split best_split(const struct maker *m)
             unsigned needs = moves(m, n1, n2);
             if (n1 < nodes || n2 < nodes || needs > least)
                 continue;
-            least = needs; /* later ones are squarer */
+            least = needs; /* later ones are closer to a square */
             best = (struct split){n1, n2};
         }
     }
     return best;
 }
 
-/* halve sees a layout of real numbers as one of pairs; false: some pair is in two places. */
+/* halve converts a layout of real numbers to one of pairs. It returns false if the two numbers of
+ * some pair are at different places. */
 static bool halve(const struct td_layout *l, struct td_layout *halved)
 {
     *halved = *l;
@@ -84,8 +85,8 @@ static bool halve(const struct td_layout *l, struct td_layout *halved)
     return !l->box && (l->axis[0].parts == 1 || (l->axis[0].block | l->axis[0].offset) % 2 == 0);
 }
 
-/* begin finds what is to be made; false: the axis has no two factors for that, or is no such axis.
- */
+/* begin fills in the maker. It returns false if the plan has several axes, or the axis has no two
+ * suitable factors. */
 static bool begin(struct maker *m, const struct td_plan_input *in)
 {
     const struct td_plan *plan = in->plan;
@@ -114,7 +115,7 @@ bool td_fft_long_splits(const struct td_plan_input *in)
 
 /* ---- arrays ---- */
 
-/* add makes the array of a layout. A view lies where another array does. */
+/* add makes the array of a layout. A view shares the memory of another array. */
 static const struct td_array *add(struct maker *m, const struct td_layout *layout, bool of_nodes,
                                   enum td_space space, uint64_t element,
                                   const struct td_array *view)
@@ -139,7 +140,7 @@ static const struct td_array *application(struct maker *m, unsigned side)
                side ? TD_SPACE_DESTINATION : TD_SPACE_SOURCE, plan->element[side], NULL);
 }
 
-/* in_pairs makes the array of a layout of points that the application has as real numbers. */
+/* in_pairs makes the array of points that the application stores as real numbers. */
 static const struct td_array *in_pairs(struct maker *m, const struct td_layout *points,
                                        enum td_space space)
 {
@@ -151,7 +152,7 @@ static const struct td_array *in_pairs(struct maker *m, const struct td_layout *
     return add(m, &copy, false, space, point_bytes(m), NULL);
 }
 
-/* line makes the axis, of `size` elements, as the nodes have it in blocks. */
+/* line makes the axis, of `size` elements, in blocks of the nodes. */
 static const struct td_array *line(struct maker *m, uint64_t size, uint64_t block, uint64_t element,
                                    const struct td_array *view)
 {
@@ -164,7 +165,7 @@ static const struct td_array *line(struct maker *m, uint64_t size, uint64_t bloc
     return add(m, &l, true, TD_SPACE_SCRATCH, element, view);
 }
 
-/* matrix makes the matrix, of which the nodes have blocks of one axis. */
+/* matrix makes the matrix, with blocks of one axis on the nodes. */
 static const struct td_array *matrix(struct maker *m, uint32_t axis, uint64_t block,
                                      bool columns_first, const struct td_array *view)
 {
@@ -180,7 +181,7 @@ static const struct td_array *matrix(struct maker *m, uint32_t axis, uint64_t bl
     return add(m, &l, true, TD_SPACE_SCRATCH, point_bytes(m), view);
 }
 
-/* as_matrix makes the matrix of a layout of the axis in blocks of whole rows (of the transposed
+/* as_matrix makes the matrix of a layout of the axis in blocks of whole rows (for the transposed
  * matrix: columns). */
 static const struct td_array *as_matrix(struct maker *m, const struct td_layout *from,
                                         bool transposed, enum td_space space)
@@ -244,7 +245,7 @@ static struct td_pass *transform(struct maker *m, const struct td_array *a, uint
     return p;
 }
 
-/* before makes the matrix as it is before all transforms. */
+/* before makes the matrix before all transforms. */
 static const struct td_array *before(struct maker *m)
 {
     uint64_t n2 = m->split.n2, block = m->rows * n2;
@@ -273,7 +274,7 @@ static const struct td_array *before(struct maker *m)
     return matrix(m, 0, m->rows, false, points);
 }
 
-/* after takes the transformed matrix to where it is wanted. */
+/* after moves the transformed matrix to the requested layout. */
 static void after(struct maker *m, const struct td_array *by_row, const struct td_pass *last)
 {
     uint64_t n1 = m->split.n1, block = m->columns * n1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_plan: how the data of a transform travel (us8095585). An axis is transformed where it is
- * whole: first those that are whole as the application has them; then, stage by stage, in scratch
- * of the nodes, as many as a process grid of nodes leaves whole; at last in the layout that the
- * application wants. Every stage begins with one move, so the first and the last redistribution are
- * transposes as well.
+/* fft_plan: the data movement of a transform (us8095585). An axis is transformed while each of its
+ * lines is on one node: first the axes that are whole in the application's layout; then, stage by
+ * stage, in scratch memory of the nodes, the axes that a process grid of nodes leaves whole; at
+ * last those that are whole in the requested layout. Every stage begins with one move, so the first
+ * and the last redistribution are transposes as well.
  *
- * The grid of the nodes is a line (slabs) where the array has an axis for each of two stages that
- * gives every node something, else two-dimensional, and so on. Between stages an axis of the grid
- * takes another axis of the array only if it must: then a node exchanges with its own row of the
- * grid alone. */
+ * The grid of nodes is a line (slabs) if two axes are long enough to give every node a part in each
+ * of two stages; otherwise it has two or more dimensions (pencils). Between stages an axis of the
+ * grid changes to another axis of the array only if necessary. Then a node exchanges data with its
+ * own row of the grid only. */
 #include "fft_plan.h"
 
 #include <assert.h>
@@ -24,14 +24,15 @@ struct builder {
     struct td_arena *arena;
     const struct td_fft *fft;
     struct td_transform_plan *s;
-    uint64_t size[TD_DIMENSIONS_MAX]; /* of the array, and */
-    uint64_t element;                 /* of its elements, so far */
-    uint32_t left;                    /* axes still to be transformed, a bit each */
-    const struct td_array *now;       /* where the data are */
-    const struct td_layout *to;       /* where they go in the end */
-    uint32_t factors;                 /* of the grid of nodes */
+    uint64_t size[TD_DIMENSIONS_MAX]; /* of the array, so far */
+    uint64_t element;                 /* bytes of an element, so far */
+    uint32_t left;                    /* bitmap of the axes that are not transformed yet */
+    const struct td_array *now;       /* the array that has the data */
+    const struct td_layout *to;       /* the requested layout */
+    uint32_t factors;                 /* dimensions of the grid of nodes */
     uint32_t factor[TD_DIMENSIONS_MAX];
-    uint8_t dealt[TD_DIMENSIONS_MAX]; /* which axis it deals out; TD_DIMENSIONS_MAX: none yet */
+    uint8_t dealt[TD_DIMENSIONS_MAX]; /* the axis of the array that each one distributes;
+                                         TD_DIMENSIONS_MAX: none yet */
     bool failed;                      /* no memory */
 };
 
@@ -45,13 +46,13 @@ static bool is_left(const struct builder *b, uint32_t axis)
     return b->left >> axis & 1;
 }
 
-/* halves: whether real data become half a spectrum along the axis, or it real data. */
+/* halves returns true if the axis is between real numbers and half a spectrum. */
 static bool halves(const struct builder *b, uint32_t axis)
 {
     return kind_of(b, axis) == TD_TRANSFORM_R2C || kind_of(b, axis) == TD_TRANSFORM_C2R;
 }
 
-/* may: what makes real data complex comes first, what makes them real last. */
+/* may returns true if an axis can be transformed now: R2C comes first, C2R last. */
 static bool may(const struct builder *b, uint32_t axis)
 {
     if (!is_left(b, axis))
@@ -78,8 +79,8 @@ static bool is_whole(const struct td_layout *l, uint32_t axis)
     return true;
 }
 
-/* next_axis returns the axis to be transformed next of an array that lies so; TD_DIMENSIONS_MAX:
- * none can be. */
+/* next_axis returns the next axis to transform in this layout, or TD_DIMENSIONS_MAX if no axis is
+ * whole. */
 static uint32_t next_axis(const struct builder *b, const struct td_layout *l)
 {
     for (uint32_t d = b->fft->dimensions; d-- > 0;)
@@ -99,7 +100,7 @@ static struct td_array *add_array(struct builder *b, const struct td_layout *lay
     return a;
 }
 
-/* resized copies a layout for the array as it is now. */
+/* resized copies a layout for the present sizes of the array. */
 static bool resized(struct builder *b, const struct td_layout *from, struct td_layout *to)
 {
     if (!td_layout_copy(to, b->arena, from)) {
@@ -117,7 +118,7 @@ static bool resized(struct builder *b, const struct td_layout *from, struct td_l
 
 /* ---- passes ---- */
 
-/* outermost returns an axis of the array, but not `axis`, with several indices if there is one. */
+/* outermost returns an axis other than `axis` with several indices, if the array has one. */
 static uint32_t outermost(const struct td_layout *l, uint32_t axis)
 {
     uint64_t count[TD_DIMENSIONS_MAX];
@@ -132,8 +133,8 @@ static uint32_t outermost(const struct td_layout *l, uint32_t axis)
 }
 
 /* into returns the array that a pass writes: the same one, unless that is the application's or has
- * elements of another type. Where the result will lie there can be what is still to go on, too: an
- * element comes back to its place only when what was there has arrived where it is computed. */
+ * elements of another type. The destination may still have input: an element is written to its
+ * place only after the earlier value has arrived at the node that uses it. */
 static const struct td_array *into(struct builder *b, uint32_t axis)
 {
     const struct td_array *now = b->now;
@@ -187,9 +188,9 @@ static void add_pass(struct builder *b, uint32_t axis)
 
 /* ---- moves ---- */
 
-/* best_along chooses along which axis a move is cut: not along what is transformed just before it,
- * if possible so that the first transform after it can begin with the first chunk, and so that
- * every chunk has something for everybody. */
+/* best_along chooses the axis along which a move is cut: not the axis of the pass before it; if
+ * possible one with which the first transform after the move can begin with the first chunk, and
+ * one whose chunks have data for every owner. */
 static uint32_t best_along(const struct builder *b, const struct td_pass *last,
                            const struct td_array *to)
 {
@@ -200,7 +201,7 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
     td_layout_most(l, count);
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->order[i];
-        bool inner = i + 1 == l->dimensions; /* its chunks would be strewn about */
+        bool inner = i + 1 == l->dimensions; /* its chunks would be scattered */
         bool alike = td_dealt_alike(l, &to->layout, d);
         int score = (count[d] >= 4) * 2 + (d != next && !inner && alike) * 3 - inner -
                     (!alike && !to->layout.box && to->layout.axis[d].parts > 1) * 4;
@@ -228,7 +229,8 @@ static void add_move(struct builder *b, const struct td_array *to)
 
 /* ---- stages ---- */
 
-/* as_asked takes the grid of the plan; false: it has none, or more places than there are nodes. */
+/* as_asked uses the grid of the description. It returns false without one, or if it has more places
+ * than there are nodes. */
 static bool as_asked(struct builder *b)
 {
     uint64_t places = 1;
@@ -242,8 +244,8 @@ static bool as_asked(struct builder *b)
     return b->factors > 0;
 }
 
-/* as_before takes the grid that the application has the array on, if its places are the nodes: then
- * the first move is within rows of it, too. */
+/* as_before uses the application's grid if its places are the nodes. Then the first move is within
+ * rows of that grid, too. */
 static bool as_before(struct builder *b)
 {
     const struct td_layout *l = &b->in->plan->from;
@@ -268,8 +270,8 @@ static bool as_before(struct builder *b)
     return b->factors >= 2;
 }
 
-/* as_links: a grid of two, each a box of the torus: a node then exchanges with a plane, and with a
- * line, of its own. */
+/* as_links uses a grid of two dimensions, each a box of the torus: a node then exchanges with its
+ * plane and with its line. */
 static bool as_links(struct builder *b)
 {
     struct td_grid grid;
@@ -298,7 +300,7 @@ static void as_square(struct builder *b, uint32_t factors)
     b->factors = factors;
     for (uint32_t f = 0; f < factors; f++) {
         uint32_t best = rest;
-        /* the least divisor that leaves no more than this for each of the others */
+        /* the least divisor that leaves at most this much for each of the other factors */
         for (uint32_t x = 1; x < best; x++) {
             uint64_t power = 1;
             for (uint32_t i = f; i < factors; i++)
@@ -311,7 +313,7 @@ static void as_square(struct builder *b, uint32_t factors)
     }
 }
 
-/* choose_grid: of the nodes. */
+/* choose_grid chooses the grid of nodes. */
 static void choose_grid(struct builder *b)
 {
     uint32_t nodes = b->in->group->slots, most = b->fft->dimensions - 1, wide = 0;
@@ -344,8 +346,8 @@ static bool is_dealt(const struct builder *b, uint32_t axis, uint32_t factors)
     return false;
 }
 
-/* longest returns the longest axis that no factor deals out yet, of those (not) left; `but` stays
- * whole. TD_DIMENSIONS_MAX: there is none. */
+/* longest returns the longest axis that no factor distributes yet, among those that are (not)
+ * transformed, except `but`. It returns TD_DIMENSIONS_MAX if there is none. */
 static uint32_t longest(const struct builder *b, const uint8_t *taken, uint32_t count, bool left,
                         uint32_t but)
 {
@@ -360,17 +362,18 @@ static uint32_t longest(const struct builder *b, const uint8_t *taken, uint32_t 
     return best;
 }
 
-/* deal_anew gives each factor of the grid an axis, so that some that are left become whole. */
+/* deal_anew assigns an axis to each factor of the grid so that some axes that are not transformed
+ * yet become whole. */
 static void deal_anew(struct builder *b)
 {
-    uint32_t whole = TD_DIMENSIONS_MAX; /* the axis that must be */
+    uint32_t whole = TD_DIMENSIONS_MAX; /* the axis that must be whole */
     for (uint32_t d = b->fft->dimensions; d-- > 0;)
         if (may(b, d) && (whole == TD_DIMENSIONS_MAX ||
                           (is_dealt(b, whole, b->factors) && !is_dealt(b, d, b->factors))))
             whole = d;
     uint8_t taken[TD_DIMENSIONS_MAX];
     uint32_t count = 0;
-    for (uint32_t f = 0; f < b->factors; f++) /* what can stay as it is */
+    for (uint32_t f = 0; f < b->factors; f++) /* keep assignments where possible */
         if (b->dealt[f] < TD_DIMENSIONS_MAX && b->dealt[f] != whole)
             taken[count++] = b->dealt[f];
     for (uint32_t f = 0; f < b->factors; f++) {
@@ -384,7 +387,7 @@ static void deal_anew(struct builder *b)
     }
 }
 
-/* stage_layout deals the array out over the nodes. */
+/* stage_layout distributes the array over the nodes. */
 static bool stage_layout(struct builder *b, struct td_layout *l)
 {
     uint32_t owners = 1;

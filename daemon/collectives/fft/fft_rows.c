@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_rows: a 2-D transform (us8095585). Ranks hold blocks of rows. Every node transforms the rows
- * of its ranks and sends each other node the columns that one works on, chunk after chunk of rows;
- * transforms its own columns in scratch when all rows are there; and sends the columns back to the
- * rows' ranks, chunk after chunk of columns. Columns are shared among nodes, not ranks, so where
- * ranks are placed does not matter to the transpose. On one node rows are transformed into scratch,
- * and of a single rank all happens where it wants the result.
+/* fft_rows: a 2-D transform (us8095585). Ranks hold blocks of rows. Each node transforms the rows
+ * of its ranks and sends each other node its columns, one chunk of rows after the other. When all
+ * rows have arrived, it transforms its own columns in scratch memory. Then it sends the columns
+ * back to the ranks of the rows, one chunk of columns after the other. Nodes, not ranks, share the
+ * columns, so the transpose does not depend on the placement of ranks. On one node rows are
+ * transformed into scratch memory. A single rank transforms everything at its destination.
  *
- * The way back writes into the destination rows from which the way there was sent. That is in
- * order: a node's columns come back only after it has had them from everyone. */
+ * The way back writes to the destination rows from which the way there was sent. That is safe: a
+ * node's columns return only after it has received them from all nodes. */
 #include "collectives/method.h"
 #include "collectives/permutation.h"
 #include "model/layout.h"
@@ -100,7 +100,7 @@ static bool one_rank(const struct td_program *p)
     return p->group->size == 1;
 }
 
-/* other_rank finds place i among the ranks of the other slots. */
+/* other_rank returns rank i of the ranks of the other slots. */
 static void other_rank(const struct td_program *p, uint64_t i, uint32_t *slot, uint32_t *local)
 {
     const struct td_group *g = p->group;
@@ -117,7 +117,7 @@ static void other_rank(const struct td_program *p, uint64_t i, uint32_t *slot, u
     *local = place - g->slot_rank[low];
 }
 
-/* there: the way from rows to columns. */
+/* there_step: the way from rows to columns. */
 static void there_step(const struct td_program *p, unsigned family, uint64_t index,
                        struct td_step *step)
 {
@@ -170,7 +170,7 @@ static void there_step(const struct td_program *p, unsigned family, uint64_t ind
     }
 }
 
-/* back: the way from columns to rows. */
+/* back_step: the way from columns to rows. */
 static void back_step(const struct td_program *p, unsigned family, uint64_t index,
                       struct td_step *step)
 {
@@ -240,12 +240,12 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* A piece of a row narrower than this costs more to find than to move: every one is in a page of
- * its own. */
+/* WIDTH_LEAST: shorter pieces of rows cost more to find than to move, because each is in another
+ * page. */
 enum { WIDTH_LEAST = 1024 };
 
-/* chunk_columns: wide enough to be moved in pieces that are worth it, but few at a time are under
- * way if there are not some chunks. */
+/* chunk_columns: wide enough for efficient copies, but narrow enough that a pass has several
+ * chunks. */
 static int64_t chunk_columns(int64_t by_bytes, uint64_t element, uint64_t columns)
 {
     uint64_t wide = WIDTH_LEAST / element, some = (columns + 3) / 4;
@@ -253,7 +253,7 @@ static int64_t chunk_columns(int64_t by_bytes, uint64_t element, uint64_t column
     return by_bytes > least ? by_bytes : least;
 }
 
-/* chunk returns how many lines of `line` bytes make a piece of work. */
+/* chunk_lines returns the number of lines of `line` bytes of a chunk. */
 static int64_t chunk_lines(uint64_t line, uint64_t lines)
 {
     uint64_t chunk = TD_COMPUTE_BYTES / line;
@@ -261,8 +261,8 @@ static int64_t chunk_lines(uint64_t line, uint64_t lines)
     return (int64_t)(chunk < lines ? chunk : lines);
 }
 
-/* NODES_MAX: measured. Among 8 nodes the moves of any array took 0.65 to 0.85 of this method's
- * time, and on a torus they use the links better. */
+/* NODES_MAX: measured. Among 8 nodes, moves took 0.65 to 0.85 of this method's time for any array.
+ * On a torus moves use the links better. */
 enum { NODES_MAX = 7 };
 
 static bool applies(struct td_query *q)

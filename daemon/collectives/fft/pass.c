@@ -4,22 +4,23 @@
 /* ---- loops of a pass ---- */
 
 struct loop {
-    uint64_t count, from, to; /* elements from one to the next */
+    uint64_t count, from, to; /* elements between two turns, on either side */
 };
 
-/* struct loops: the lines of a chunk: two loops that a step takes, and what is left. */
+/* struct loops: the lines of a chunk: the two loops of a transform step, and the remaining loops.
+ */
 struct loops {
     uint64_t stride, to_stride;
     uint64_t batch, distance, to_distance;
     uint64_t batch2, distance2, to_distance2;
-    uint64_t offset, to_offset; /* of the chunk; all in elements */
-    uint64_t parts;             /* turns of the rest; 0: no lines */
+    uint64_t offset, to_offset; /* of the chunk, in elements */
+    uint64_t parts;             /* turns of the remaining loops; 0: no lines */
     unsigned rests;
     struct loop rest[TD_DIMENSIONS_MAX];
 };
 
-/* merge sorts loops from the widest to the tightest, and makes one of two where the inner one ends
- * where the outer goes on. */
+/* merge sorts loops from the widest to the tightest stride, and merges two loops if the outer one
+ * continues where the inner one ends. */
 static unsigned merge(struct loop *loop, unsigned count)
 {
     for (unsigned i = 1; i < count; i++)
@@ -58,7 +59,7 @@ static struct loop take_longest(struct loop *loop, unsigned *count)
     return longest;
 }
 
-/* find_loops finds those of an owner. */
+/* find_loops finds the loops of an owner. */
 static void find_loops(const struct td_pass *p, uint32_t owner, uint64_t chunk, struct loops *out)
 {
     const struct td_layout *l = &p->from->layout;
@@ -143,7 +144,8 @@ void td_pass_step(const struct td_program *p, const struct td_pass *pass, uint64
         loops.offset += turn * loops.rest[i].from;
         loops.to_offset += turn * loops.rest[i].to;
     }
-    /* where the first element is, and how many bytes there are; they need not be adjacent */
+    /* position of the first element, and an upper limit of the bytes; they need not be contiguous
+     */
     int64_t bytes = (int64_t)(loops.batch * loops.batch2 * pass->length * from->element);
     step->from = td_slice_at(from->space, from->local[place],
                              from->base[place] + (int64_t)(loops.offset * from->element), bytes);
@@ -164,7 +166,7 @@ void td_pass_step(const struct td_program *p, const struct td_pass *pass, uint64
     t->to_distance2 = (int64_t)loops.to_distance2;
     t->factor = pass->factor;
     if (pass->twiddle) {
-        uint32_t across = !pass->axis; /* of two axes: whose index the twiddles go by */
+        uint32_t across = !pass->axis; /* of two axes: the one whose index selects the twiddle */
         struct td_owned owned = td_layout_owned(
             &from->layout, across, td_layout_coordinate(&from->layout, from->here[place], across));
         t->twiddle = (int64_t)pass->twiddle;

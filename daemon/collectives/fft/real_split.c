@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* Owners: of element 0, of the lower boxes, of the upper boxes, and of element m, node by node. */
+/* Owners, node by node: of element 0, of the lower boxes, of the upper boxes, and of element m. */
 static uint32_t lower_of(uint32_t node)
 {
     return 1 + node;
@@ -26,7 +26,7 @@ bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t 
 {
     if (!td_layout_init(l, arena, 1, &size, 2 * nodes + 2, true))
         return false;
-    uint64_t pairs = (m - 1) / 2; /* k < m - k; an even m has one more, which is its own partner */
+    uint64_t pairs = (m - 1) / 2; /* k < m - k; if m is even, one more element is its own partner */
     for (uint32_t node = 0; node < nodes; node++) {
         struct td_range r = td_share(pairs, nodes, node);
         bool middle = m % 2 == 0 && node + 1 == nodes;
@@ -59,7 +59,7 @@ bool td_real_split_is(const struct td_pass *pass)
     return pass->kind >= TD_TRANSFORM_KINDS;
 }
 
-/* element names element `at` of an owner's box, and `count` - 1 more. */
+/* element names element `at` of an owner's box and the `count` - 1 elements after it. */
 static struct td_slice element(const struct td_array *a, uint32_t owner, uint64_t at,
                                uint64_t count)
 {
@@ -67,7 +67,7 @@ static struct td_slice element(const struct td_array *a, uint32_t owner, uint64_
                        (int64_t)(count * a->element));
 }
 
-/* Steps: elements 0 and m; the one that is its own partner; the pairs, piece by piece. */
+/* Steps: elements 0 and m; the element that is its own partner; the pairs, piece by piece. */
 void td_real_split_step(const struct td_program *p, const struct td_pass *pass, uint64_t index,
                         struct td_step *step)
 {

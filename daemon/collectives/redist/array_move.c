@@ -67,7 +67,7 @@ void td_array_free(struct td_array *a, struct td_arena *arena)
 
 /* ---- schedules ---- */
 
-/* STARTUP_BYTES: what a step costs beside its data. */
+/* STARTUP_BYTES: the cost of a step besides its data. */
 enum { STARTUP_BYTES = 1 << 15 };
 
 static uint64_t volume(const void *me, uint32_t p, uint32_t q)
@@ -85,7 +85,7 @@ static uint32_t *nodes_of(const struct td_array *a, const struct td_plan_input *
     return node;
 }
 
-/* settle takes what a schedule leaves open so that links carry little at a time. */
+/* settle chooses, where the schedule leaves a choice, the variant that loads the links least. */
 static bool settle(struct td_array_move *m, const struct td_plan_input *in, struct td_arena *arena)
 {
     if (in->tuning->fabric != TD_FABRIC_ROUTED)
@@ -141,11 +141,11 @@ void td_array_move_free(struct td_array_move *m, struct td_arena *arena)
 
 enum { BURSTS_MAX = 1 << 12 };
 
-/* cut_bursts: on a torus a packet for each partner, and then the next, keeps all links busy. */
+/* cut_bursts: on a torus each partner gets one packet per turn, which keeps all links busy. */
 static void cut_bursts(struct td_array_move *m, const struct td_tuning *tuning)
 {
     const struct td_layout *from = &m->from->layout, *to = &m->to->layout;
-    uint64_t most = 0; /* of what the first owner has for another; the same on every node */
+    uint64_t most = 0; /* bytes from the first owner to another; the same on every node */
     if (tuning->fabric != TD_FABRIC_ROUTED || m->scheduled || m->in_turn)
         return;
     for (uint32_t q = 0; q < to->owners; q++) {
@@ -257,7 +257,8 @@ struct td_slice td_array_move_slice(const struct td_array_move *m, enum td_overl
     return s;
 }
 
-/* partner finds whom an owner sends to in a turn; false: nobody on another node. */
+/* partner writes the owner to which an owner sends in a turn. It returns false if there is none on
+ * another node. */
 static bool partner(const struct td_program *p, const struct td_array_move *m, uint32_t from,
                     uint64_t chunk, uint64_t turn, uint32_t *to)
 {

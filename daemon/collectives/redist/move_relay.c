@@ -8,7 +8,7 @@
 
 /* ---- who exchanges with whom ---- */
 
-/* struct meetings: of all slots of the plan's group. */
+/* struct meetings: the exchanges between all slots of the plan's group. */
 struct meetings {
     uint32_t slots;
     uint32_t *root;       /* [slots] traffic_matrix.h */
@@ -30,8 +30,8 @@ static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
     x->most = bytes > x->most ? bytes : x->most;
 }
 
-/* tiles: whether those that exchange with each other are boxes of the grid, all of one shape, which
- * is that of this slot's. *count is how many. */
+/* tiles returns true if the sets of slots that exchange are boxes of the grid, all of the same
+ * shape as this slot's box. *count is their number. */
 static bool tiles(struct meetings *x, const struct td_grid *grid, uint32_t own, uint32_t *count)
 {
     uint32_t low[TD_DIMENSIONS_MAX], high[TD_DIMENSIONS_MAX] = {0}, size[TD_DIMENSIONS_MAX];
@@ -52,7 +52,7 @@ static bool tiles(struct meetings *x, const struct td_grid *grid, uint32_t own, 
         *count *= grid->shape.size[d] / size[d];
     }
     for (uint32_t slot = 0; slot < x->slots; slot++) {
-        uint32_t corner = slot; /* of the tile that it would be in */
+        uint32_t corner = slot; /* of the tile in which the slot would be */
         for (uint32_t d = 0; d < grid->shape.dimensions; d++) {
             uint32_t at = td_grid_coordinate(grid, slot, d);
             corner = td_grid_moved(grid, corner, d, at - at % size[d]);
@@ -66,8 +66,8 @@ static bool tiles(struct meetings *x, const struct td_grid *grid, uint32_t own, 
 
 /* ---- the group of its own ---- */
 
-/* make_group makes the group of the slots that exchange with this node's, and sets this node's slot
- * in it. */
+/* make_group makes the group of the slots that exchange with this node's slot, and writes this
+ * node's slot in it. */
 static bool make_group(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
                        struct td_arena *arena, uint32_t *slot_in)
 {
@@ -90,7 +90,8 @@ static bool make_group(struct td_move_relay *r, struct meetings *x, const struct
     return error == TD_OK;
 }
 
-/* compile makes the program; false if the move goes straight, or has no such program. */
+/* compile compiles the program. It returns false if the move goes directly, or has no such program.
+ */
 static bool compile(struct td_move_relay *r, const struct td_plan_input *in, unsigned room)
 {
     struct td_program *p = &r->program;
@@ -101,7 +102,7 @@ static bool compile(struct td_move_relay *r, const struct td_plan_input *in, uns
     if (way != TD_ALLTOALL_PHASED && way != TD_ALLTOALL_TWO_PHASE)
         return false;
     td_method_compile(method, &q, p);
-    /* where all nodes of the group meet, they may be no progression of the plan's slots */
+    /* if all nodes of the group exchange, they need not be a progression of the plan's slots */
     bool meets = way == TD_ALLTOALL_TWO_PHASE
                      ? td_relay_of(p)->segments > 1
                      : p->tuning.barriers_of_all && p->tuning.barriers != TD_BARRIERS_NONE;
@@ -152,7 +153,8 @@ void td_move_relay_needed(const struct td_move_relay *r, struct td_program *p, u
         td_program_need_all(p, f, first + (unsigned)(relay->unpackers + i));
 }
 
-/* shift: buffers of the all-to-all begin further on; those of arrays are where they are. */
+/* shift moves the buffers of the all-to-all to their place in scratch memory. Those of arrays do
+ * not change. */
 static void shift(const struct td_move_relay *r, struct td_slice *s)
 {
     if (td_relay_has(s))
@@ -168,7 +170,8 @@ void td_move_relay_step(const struct td_move_relay *r, unsigned first, unsigned 
     shift(r, &step->to);
     if (step->kind != TD_SYNC)
         return;
-    struct td_among *a = &step->among; /* a line of a box is a progression in the group's, too */
+    struct td_among *a =
+        &step->among; /* a line of a box is a progression in the plan's group, too */
     uint32_t begin = r->outer[a->first];
     a->stride = a->count > 1 ? r->outer[a->first + a->stride] - begin : 1;
     a->first = begin;
@@ -181,15 +184,15 @@ static uint64_t bytes_between(const struct td_move_relay *r, uint32_t from, uint
     return td_overlap_elements(&r->move->overlap, from, to) * r->move->from->element;
 }
 
-/* struct pair: two owners, what they have in common, and where that begins in the unit: pairs come
- * with the owners before outermost. */
+/* struct pair: two owners, their overlap, and its place in the unit. In a unit the owners before
+ * are outermost. */
 struct pair {
     uint32_t from, to;
     uint64_t begin, bytes;
 };
 
-/* find_pair finds the pair of tenant i of slot a and tenant j of slot b; false: there are not as
- * many. */
+/* find_pair finds the pair of tenant i of slot a and tenant j of slot b. It returns false if a slot
+ * has fewer tenants. */
 static bool find_pair(const struct td_move_relay *r, uint32_t a, uint32_t b, uint64_t i, uint64_t j,
                       struct pair *out)
 {
@@ -204,8 +207,8 @@ static bool find_pair(const struct td_move_relay *r, uint32_t a, uint32_t b, uin
     return true;
 }
 
-/* within returns the range of a pair's bytes that are in a piece of the unit, from its own first.
- */
+/* within returns the range of a pair's bytes in a piece of the unit, relative to the pair's first
+ * byte. */
 static struct td_range within(const struct pair *x, struct td_range piece)
 {
     uint64_t begin = x->begin > piece.begin ? x->begin : piece.begin;
@@ -223,7 +226,7 @@ static struct td_slice of_array(const struct td_move_relay *r, enum td_overlap_s
     return s;
 }
 
-/* relay_of returns the relay whose first member `units` is. */
+/* relay_of returns the relay whose first member is `units`. */
 static const struct td_move_relay *relay_of(const struct td_relay_units *units)
 {
     return (const struct td_move_relay *)(const void *)units;
@@ -255,7 +258,7 @@ static uint64_t unit(const struct td_move_relay *r, uint32_t a, uint32_t b)
     return bytes;
 }
 
-/* The last step of a unit fills it up with zeros. */
+/* pack: the last step of a unit pads it with zeros. */
 static uint32_t pack(const struct td_relay_units *units, uint64_t i, struct td_range piece,
                      struct td_step *step)
 {
@@ -265,7 +268,7 @@ static uint32_t pack(const struct td_relay_units *units, uint64_t i, struct td_r
     uint32_t slot = (uint32_t)(i / (pairs + 1)), to = r->outer[slot];
     struct pair x;
     i %= pairs + 1;
-    if (to == own) /* unpacked at once */
+    if (to == own) /* unpacked in one step */
         return slot;
     if (i == pairs) {
         uint64_t all = unit(r, own, to), begin = all > piece.begin ? all - piece.begin : 0;
@@ -292,7 +295,7 @@ static uint32_t unpack(const struct td_relay_units *units, uint64_t i, struct td
     i %= pairs;
     if (!find_pair(r, from, own, i / here, i % here, &x))
         return slot;
-    if (from == own) { /* all at once, with the first piece */
+    if (from == own) { /* in one step, with the first piece */
         struct td_range all = {0, piece.begin == 0 ? x.bytes : 0};
         step->from = of_array(r, TD_OVERLAP_FROM, &x, all);
         step->to = of_array(r, TD_OVERLAP_TO, &x, all);
@@ -307,8 +310,8 @@ static uint32_t unpack(const struct td_relay_units *units, uint64_t i, struct td
 
 /* ---- the relay of a move ---- */
 
-/* begin fills in what the program of a tile of the machine is compiled from. False: the arena is
- * full. */
+/* begin fills in the inputs of the program of a tile of the machine. It returns false if the arena
+ * is full. */
 static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_plan_input *in,
                   struct td_arena *arena, uint32_t count)
 {
@@ -332,8 +335,8 @@ static bool begin(struct td_move_relay *r, struct meetings *x, const struct td_p
     return true;
 }
 
-/* PAIRS_MAX: of owners that are looked at, and of their blocks: some hundredths of a second.
- * UNIT_PAIRS_MAX: of a unit, each of which adds up those before. */
+/* PAIRS_MAX: pairs of owners that are examined, and of their blocks: a few hundredths of a second.
+ * UNIT_PAIRS_MAX: pairs of a unit; each pair sums up those before it. */
 enum { PAIRS_MAX = 1 << 20, UNIT_PAIRS_MAX = 64 };
 
 static bool considers(const struct td_array_move *m, const struct td_plan_input *in)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redist: an array goes from one layout to another (Park, Prasanna, Raghavendra 1999). Owners that
- * have elements for each other meet in the steps of a schedule (redist_schedule.h), so no owner
- * sends or receives twice in a step. An owner begins a step when the one before the last is over:
- * it packs the next message while one is in flight. */
+/* redist: moves an array from one layout to another (Park, Prasanna, Raghavendra 1999). Owners that
+ * share elements meet in the steps of a schedule (redist_schedule.h), so no owner sends or receives
+ * twice in a step. An owner begins a step when the one before the last is complete: it packs the
+ * next message while one is in flight. */
 #include "base/arena.h"
 #include "transform_plan.h"
 

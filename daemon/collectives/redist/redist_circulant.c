@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sending and receiving are one computation seen from two sides: from a part of the finer side the
- * index goes down by j, from one of the coarser side up; from a sender the label goes up by the
- * rotation, from a receiver down; mirrored, either label is what the other lacks to the rotation.
- */
+/* Sending and receiving are one computation, seen from two sides. From a part of the finer side the
+ * index decreases by j; from one of the coarser side it increases. From a sender the label
+ * increases by the rotation; from a receiver it decreases. If the schedule is mirrored, each label
+ * is the rotation minus the other label. */
 #include "redist_circulant.h"
 
 #include <assert.h>
@@ -17,8 +17,8 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* inverse_of returns the number below n whose product with a is 1 modulo n; 0 for n = 1. Sides have
- * few parts, and this is done once a schedule. */
+/* inverse_of returns the number below n whose product with a is 1 modulo n, or 0 for n = 1. Sides
+ * have few parts, and it runs once per schedule. */
 static uint32_t inverse_of(uint32_t a, uint32_t n)
 {
     for (uint32_t i = 1, product = a; i < n; i++, product = (product + a) % n)
@@ -99,7 +99,7 @@ bool td_circulant_init(struct td_circulant *c, uint32_t dimensions,
 
 struct place {
     uint32_t index[TD_DIMENSIONS_MAX];
-    uint32_t label; /* of all axes, the last fastest */
+    uint32_t label; /* of all axes; the last axis is fastest */
 };
 
 static void locate(const struct td_circulant *c, bool receiving, uint32_t owner,
@@ -122,8 +122,8 @@ static void locate(const struct td_circulant *c, bool receiving, uint32_t owner,
     }
 }
 
-/* by_index returns what the indices of those met in a class of steps add to their numbers; by_label
- * what their labels add. */
+/* by_index returns what the indices of the partners in a class of steps add to their numbers,
+ * by_label what the labels add. */
 static uint32_t by_index(const struct td_circulant *c, bool receiving, const struct place *place,
                          uint32_t class)
 {
@@ -132,7 +132,7 @@ static uint32_t by_index(const struct td_circulant *c, bool receiving, const str
         const struct td_circulant_axis *a = &c->axis[d];
         bool fine = a->reverse != receiving;
         uint32_t j = class;
-        if (d > 0) { /* the first axis has what is left */
+        if (d > 0) { /* the first axis has the rest */
             j = class % a->classes;
             class /= a->classes;
         }
@@ -179,8 +179,8 @@ static bool meet(const struct td_circulant *c, bool receiving, uint32_t owner, u
     return true;
 }
 
-/* struct walk: what indices add to the numbers of those met, a class of steps after the other: from
- * one j to the next it grows by a constant, modulo another. */
+/* struct walk: what indices add to the numbers of the partners, class after class. From one j to
+ * the next it increases by a constant, modulo another constant. */
 struct walk {
     uint32_t j[TD_DIMENSIONS_MAX], begin[TD_DIMENSIONS_MAX], now[TD_DIMENSIONS_MAX];
     uint32_t step[TD_DIMENSIONS_MAX], modulus[TD_DIMENSIONS_MAX];
@@ -220,8 +220,8 @@ static void walk_on(struct walk *w, const struct td_circulant *c)
     }
 }
 
-/* meet_all leaves what indices add in each class's first turn, and takes it from there for all
- * turns, the first one last. */
+/* meet_all stores what the indices add in the first turn of each class, and computes all turns from
+ * it, the first one last. */
 static void meet_all(const struct td_circulant *c, bool receiving, uint32_t owner, uint32_t *row)
 {
     struct place place;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edge colouring: a colour is a step. Pairs come heaviest first and take the first step in which
- * both owners are idle. Where there is none, some step a has the sender idle and some step b the
- * receiver: from the receiver on, the path of pairs that are in a and b by turns changes its steps
- * over. It cannot end at the sender, since it comes to senders by a. So as many steps do as one
- * owner has pairs (Koenig 1916).
- * A step's time is that of its longest message, so long ones are to be together: at any time there
- * are only as many steps as the pairs so far need, and it is the last ones that change over. */
+/* Edge colouring: a colour is a step. Pairs are taken in order of decreasing volume; each gets the
+ * first step in which both owners are idle. If no such step exists, the sender is idle in some step
+ * a and the receiver in some step b. Then the path of pairs that starts at the receiver and
+ * alternates between steps a and b exchanges its two steps. It cannot end at the sender, because it
+ * reaches senders by a. Therefore the number of steps is the greatest number of pairs of an owner
+ * (Koenig 1916). The time of a step is that of its longest message, so long messages should share
+ * steps: at any time only as many steps exist as the pairs so far need, and paths change the last
+ * ones. */
 #include "redist_pairs.h"
 
 #include <assert.h>
@@ -14,10 +15,10 @@
 struct colouring {
     const struct td_schedule *s;
     uint32_t first;  /* step of colour 0 */
-    uint32_t used;   /* colours, so far */
-    uint32_t words;  /* of an owner's idle colours */
-    uint64_t *idle;  /* bits of senders, then of receivers; 1: idle */
-    uint16_t *count; /* of an owner's pairs, so far */
+    uint32_t used;   /* colours used so far */
+    uint32_t words;  /* words of the bitmap of an owner's idle colours */
+    uint64_t *idle;  /* bitmaps of senders, then of receivers; 1: idle */
+    uint16_t *count; /* pairs of each owner so far */
     uint16_t *path;  /* receiver, sender, receiver ... */
 };
 
@@ -52,8 +53,8 @@ static void take(struct colouring *c, uint32_t colour, uint32_t p, uint32_t q)
     idle_of(c, true, q)[colour / 64] |= (uint64_t)1 << colour % 64;
 }
 
-/* first_of returns the first colour in both sets, last_of the last of one; UINT32_MAX: there is
- * none. */
+/* first_of returns the first colour in both sets, last_of the last colour of one set. Both return
+ * UINT32_MAX if there is none. */
 static uint32_t first_of(const uint64_t *a, const uint64_t *b, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)
@@ -70,7 +71,7 @@ static uint32_t last_of(const uint64_t *set, uint32_t words)
     return UINT32_MAX;
 }
 
-/* change_over makes the receiver idle in `busy`, in which it is not, instead of in `idle`. */
+/* change_over makes the receiver idle in `busy`, and no longer in `idle`. */
 static void change_over(struct colouring *c, uint32_t q, uint32_t busy, uint32_t idle)
 {
     uint32_t length = 0;
@@ -88,7 +89,7 @@ static void change_over(struct colouring *c, uint32_t q, uint32_t busy, uint32_t
         }
 }
 
-/* grow lets another step be used if the owner now has more pairs than there are steps. */
+/* grow adds a step if an owner now has more pairs than there are steps. */
 static void grow(struct colouring *c, bool receiver, uint32_t owner)
 {
     uint16_t *count = &c->count[receiver ? c->s->p + owner : owner];
@@ -100,7 +101,8 @@ static void grow(struct colouring *c, bool receiver, uint32_t owner)
     c->used++;
 }
 
-/* colour gives the pairs steps from c->first on: as many as an owner has of them. */
+/* colour assigns steps from c->first on to the pairs: as many steps as the greatest number of pairs
+ * of an owner. */
 static void colour(struct colouring *c, const struct td_pair *pair, uint32_t count)
 {
     size_t owners = c->s->p + c->s->q;
@@ -157,8 +159,8 @@ bool td_pairs_colour(const struct td_pairs *pairs, struct td_arena *arena, struc
 
 /* ---- each size by itself ---- */
 
-/* class_of returns how many pairs from `at` on are equally heavy, and of how many of them an owner
- * is at most. `counts` is zero for every owner, before and after. */
+/* class_of returns the number of pairs from `at` on with equal volume, and the greatest number of
+ * them that one owner has. `counts` is zero for every owner, before and after. */
 static uint32_t class_of(const struct td_pairs *pairs, uint32_t at, uint32_t *counts,
                          uint32_t *degree)
 {

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One maximum matching after the other, as the schedules to which the circulant form is compared
- * are made (Desprez, Dongarra, Petitet, Randriamaro, Robert 1998). Every matching covers all owners
- * that have the most pairs left, so that their number falls with each step: as many steps as an
- * owner has pairs. Those on the senders' side are covered by searching from them first. On the
- * receivers' side a search may end at a receiver that has fewer pairs left, which then gives its
- * sender up (Mendelsohn, Dulmage 1958). */
+/* One maximum matching after the other, as in the schedules to which the circulant form is compared
+ * (Desprez, Dongarra, Petitet, Randriamaro, Robert 1998). Every matching covers all owners with the
+ * most remaining pairs, so that this number decreases with each step, and there are as many steps
+ * as an owner has pairs. Such senders are covered because searches start from them first. For such
+ * receivers, a search may end at a receiver with fewer remaining pairs, which then gives up its
+ * sender (Mendelsohn, Dulmage 1958). */
 #include "redist_pairs.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A side's owners, as bits of the other side's that each still has to meet. */
+/* struct side: the owners of one side, each with a bitmap of the owners that it still has to meet.
+ */
 struct side {
     uint32_t owners, words;
     uint64_t *left;
-    uint16_t *lefts; /* how many */
+    uint16_t *lefts; /* remaining pairs of each owner */
     uint16_t *mate;
-    uint16_t *through; /* on the way of a search: who reached it */
-    uint64_t *new;     /* bits of owners that the search has not reached */
+    uint16_t *through; /* in a search: the owner from which each one was reached */
+    uint64_t *new;     /* bitmap of the owners that the search has not reached */
 };
 
 struct matching {
     struct side side[2]; /* senders, receivers */
     uint16_t *queue;
-    uint16_t most; /* pairs left of an owner */
+    uint16_t most; /* greatest number of remaining pairs of an owner */
 };
 
 static void *carve(char **at, size_t bytes)
@@ -33,7 +34,7 @@ static void *carve(char **at, size_t bytes)
     return piece;
 }
 
-/* side_bytes and side_init divide one piece of memory in the same way. */
+/* side_bytes and side_init divide one allocation in the same way. */
 static size_t side_init(struct side *side, uint32_t owners, uint32_t others, char *memory)
 {
     char *at = memory;
@@ -53,8 +54,8 @@ static size_t side_bytes(uint32_t owners, uint32_t others)
            3 * (((size_t)owners * 2 + 7) / 8 * 8);
 }
 
-/* turn makes the pairs on the way from the search's start to `other` matched and unmatched by
- * turns. */
+/* turn exchanges matched and unmatched pairs on the path from the start of the search to `other`.
+ */
 static void turn(struct side *here, struct side *there, uint32_t other)
 {
     for (uint16_t at = (uint16_t)other, next; at != TD_SCHEDULE_IDLE; at = next) {
@@ -65,8 +66,9 @@ static void turn(struct side *here, struct side *there, uint32_t other)
     }
 }
 
-/* search finds a way from an unmatched owner to an unmatched one of the other side, or, with
- * `give`, to one of its own side that has less than the most pairs left. False: there is none. */
+/* search finds an augmenting path: from an unmatched owner to an unmatched one of the other side
+ * or, with `give`, to one of its own side with fewer than the most remaining pairs. It returns
+ * false if there is none. */
 static bool search(struct matching *m, unsigned from, uint32_t start, bool give)
 {
     struct side *here = &m->side[from], *there = &m->side[1 - from];
@@ -96,7 +98,8 @@ static bool search(struct matching *m, unsigned from, uint32_t start, bool give)
     return false;
 }
 
-/* match makes a maximum matching of what is left that covers all who have the most left. */
+/* match makes a maximum matching of the remaining pairs that covers all owners with the most
+ * remaining pairs. */
 static void match(struct matching *m)
 {
     struct side *senders = &m->side[0], *receivers = &m->side[1];
@@ -113,7 +116,7 @@ static void match(struct matching *m)
         }
 }
 
-/* remove_matched writes the matching as a step, and takes its pairs away. */
+/* remove_matched writes the matching as a step and removes its pairs. */
 static void remove_matched(struct matching *m, uint16_t *send, uint16_t *receive)
 {
     struct side *senders = &m->side[0], *receivers = &m->side[1];

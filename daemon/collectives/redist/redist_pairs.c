@@ -10,7 +10,7 @@ static bool before(const struct td_pair *a, const struct td_pair *b)
     return a->p != b->p ? a->p < b->p : a->q < b->q;
 }
 
-/* sink restores the heap below `at`, whose top is what comes last. */
+/* sink restores the heap below `at`. */
 static void sink(struct td_pair *pair, uint32_t at, uint32_t count)
 {
     struct td_pair moved = pair[at];

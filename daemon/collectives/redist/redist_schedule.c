@@ -42,8 +42,8 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* overlap returns how many of 0 .. period - 1 are in both [0, a) and [shift, shift + b), which goes
- * on at 0. */
+/* overlap returns the number of values below `period` in both [0, a) and [shift, shift + b), which
+ * wraps around. */
 static uint64_t overlap(uint64_t a, uint64_t b, uint64_t shift, uint64_t period)
 {
     uint64_t end = shift + b, sum = 0;
@@ -55,9 +55,9 @@ static uint64_t overlap(uint64_t a, uint64_t b, uint64_t shift, uint64_t period)
     return sum;
 }
 
-/* shared_blocks counts the units of a superblock that part p has before and part q after: with
- * blocks of x and y units and G = gcd(Px, Qy), the i < x and k < y for which i - k = qy - px mod G
- * (Chinese remainders: each such pair of places is one unit). */
+/* shared_blocks counts the units of a superblock that part p has before and part q after. With
+ * blocks of x and y units and G = gcd(Px, Qy), these are the i < x and k < y with i - k = qy - px
+ * mod G (by the Chinese remainder theorem each such pair is one unit). */
 static uint64_t shared_blocks(const struct td_schedule_axis *axis, uint64_t p, uint64_t q)
 {
     uint64_t x, y;
@@ -68,7 +68,7 @@ static uint64_t shared_blocks(const struct td_schedule_axis *axis, uint64_t p, u
     return x / period * y + x % period * (y / period) + rest;
 }
 
-/* locate writes an owner's part of every axis. */
+/* locate writes an owner's part along every axis. */
 static void locate(const struct td_schedule_problem *problem, unsigned side, uint32_t owner,
                    uint32_t *part)
 {
@@ -161,7 +161,7 @@ static bool cheaper(const struct td_schedule_cost *a, const struct td_schedule_c
     return a->steps * startup + a->volume < b->steps * startup + b->volume;
 }
 
-/* build_cheaper takes the colouring, or the classes if these cost less. */
+/* build_cheaper uses the colouring, or the classes if they cost less. */
 static bool build_cheaper(struct td_schedule *s, struct td_arena *arena, uint64_t startup,
                           const struct td_pairs *pairs)
 {
@@ -228,8 +228,8 @@ void td_schedule_free(struct td_schedule *s, struct td_arena *arena)
     s->table = NULL;
 }
 
-/* caterpillar: in step t, i and j meet when i + j = t modulo the number of steps, so that owners
- * that are in both sets exchange (Prylli, Tourancheau 1997). */
+/* caterpillar: in step t, i and j meet if i + j = t modulo the number of steps, so that owners of
+ * both sets exchange (Prylli, Tourancheau 1997). */
 static bool caterpillar(uint32_t owner, uint32_t others, uint32_t step, uint32_t steps,
                         uint32_t *other)
 {

@@ -3,12 +3,13 @@
 
 #include <string.h>
 
-/* SAMPLES: turns of a schedule that are looked at to choose. They are spread by the golden ratio:
- * turns at equal distances may all go along one dimension of the torus. */
+/* SAMPLES: turns of a schedule that are examined for the choice. They are spread by the golden
+ * ratio, because turns at equal distances may all use the same dimension of the torus. */
 enum { SAMPLES = 8 };
 static const uint32_t GOLDEN = 2654435769u; /* of 2^32 */
 
-/* struct links: one direction of one dimension of every node: what a step loads, and all steps. */
+/* struct links: the loads of one direction of one dimension at every node: of the step, and of all
+ * steps. */
 struct links {
     const struct td_topology *t;
     uint64_t *step2, *all2;
@@ -52,7 +53,7 @@ static void send(struct links *l, uint32_t from, uint32_t to, uint64_t volume)
     }
 }
 
-/* finish ends a step: returns its heaviest link, and adds it to all. */
+/* finish ends a step. It returns the load of its busiest link, and adds the loads to the totals. */
 static uint64_t finish(struct links *l)
 {
     uint64_t most = 0;

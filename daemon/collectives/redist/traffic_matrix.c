@@ -40,9 +40,9 @@ uint32_t td_tenants_on(const struct td_tenants *t, uint32_t slot)
 struct tables {
     const struct td_layout *from, *to;
     struct td_tenants before;
-    uint64_t *along[TD_DIMENSIONS_MAX]; /* [parts before][parts after] indices in common */
+    uint64_t *along[TD_DIMENSIONS_MAX]; /* [parts before][parts after] common indices */
     uint32_t *after;                    /* [owners after][axes] their coordinates */
-    uint64_t *unit;                     /* [slots] elements that one slot has for them */
+    uint64_t *unit;                     /* [slots] elements that one slot sends to them */
 };
 
 static bool prepare(struct tables *x, const struct td_array_move *m, uint32_t slots,
@@ -85,7 +85,7 @@ size_t td_traffic_memory(const struct td_array_move *m, uint32_t slots)
     return bytes;
 }
 
-/* add_owner adds what an owner before has for each slot. */
+/* add_owner adds the elements that an owner before sends to each slot. */
 static void add_owner(struct tables *x, const uint32_t *slot, uint32_t owner)
 {
     const uint64_t *row[TD_DIMENSIONS_MAX];

@@ -3,9 +3,9 @@
 
 #include "base/arena.h"
 
-/* room returns how many families a move by relays may have, so that those that may follow have room
- * as well: a transform of one axis has 3 passes and 6 moves at most (fft_long.c), others a pass an
- * axis and two moves more. */
+/* room returns the number of families that a move by relays may have, so that later moves have room
+ * as well. A transform of one axis has at most 3 passes and 6 moves (fft_long.c), others one pass
+ * per axis and two moves more. */
 static unsigned room(const struct td_transform_plan *t, const struct td_fft *fft)
 {
     unsigned axes = fft->dimensions, passes = axes == 1 ? 3 : axes,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_bucket: reduce-scatter and all-gather over all links of a torus, by the rings of one
- * dimension after the other (bucket): the halves of what reduce_bucket does, for a block a rank.
+/* block_bucket: reduce_scatter and allgather over all links of a torus, along the rings of one
+ * dimension after the other (bucket): the two halves of reduce_bucket, with one block per rank.
  *
- * Every block is cut into 2 D pieces: piece (p, s) begins in dimension p and goes the way s along
- * every ring, so all dimensions are busy in both directions. Round a ring of k nodes go k buckets:
- * the blocks of all slots that have a coordinate. Sums come past all nodes of the ring and end
- * where they belong, so the next ring has 1 / k of them; all-gathered blocks go through the
- * dimensions in the opposite order, and become more from ring to ring. Nearly all of the traffic is
- * in the ring with the most, and where the sizes of dimensions differ the pieces do, so that those
- * end together. In all (P - 1) n / (2 D) bytes pass a link, which is the bound.
+ * Every block is cut into 2 D pieces. Piece (p, s) begins in dimension p and travels in direction s
+ * along every ring, so all dimensions are busy in both directions. A ring of k nodes carries k
+ * buckets: the blocks of all slots with a certain coordinate. Sums pass all nodes of the ring and
+ * end at their destination, so the next ring has 1 / k of them. Gathered blocks travel through the
+ * dimensions in the opposite order and grow from ring to ring. Nearly all of the traffic is in the
+ * ring with the most data. If the sizes of dimensions differ, the sizes of pieces differ, so that
+ * those rings end together. In total (P - 1) n / (2 D) bytes pass a link, which is the bound.
  *
- * In scratch the sums of a piece are in the order of its dimensions, the first outermost: a bucket
- * is one run. Long blocks go in segments, two of which have scratch; after a barrier all nodes may
- * begin with the segment after next. */
+ * In scratch memory the sums of a piece are in the order of its dimensions, the first outermost: a
+ * bucket is contiguous. Long blocks are cut into segments, and scratch memory holds two of them.
+ * After a barrier all nodes may begin the segment after the next. */
 #include "collectives/method.h"
 #include "rings_cost.h"
 
@@ -21,31 +21,34 @@
 enum { AHEAD = 2, CHUNKS = 2, CHUNK_MIN = 4096, WHOLE = 1 << 16 };
 /* Families of each piece, role by role: of sums, and of blocks. */
 enum { RECV, FOLD, COMBINE, SEND, ROLES };
-/* Then, of sums: a step without bytes a dimension when a segment is done with; the barrier. */
+/* For sums, additionally: one step without bytes per dimension at the end of a segment; the
+ * barrier. */
 enum { AG_RECV, AG_SEND, AG_ROLES };
 enum { DIMENSIONS_MAX = TD_LEVELS_MAX - 1 };
 _Static_assert((ROLES + 1) * 2 * DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
 struct TD_STORED parameters {
     struct td_grid grid;
-    int64_t segment, segments;         /* bytes of a block; how many */
+    int64_t segment, segments;         /* bytes of a block; number of segments */
     int64_t chunks;                    /* of a piece */
     int64_t steps;                     /* of a phase: k - 1 of the longest dimension */
-    int64_t area;                      /* bytes of scratch for each of a segment's AREAS */
+    int64_t area;                      /* bytes of scratch memory of each of a segment's AREAS */
     int64_t by_slot, by_local;         /* rank = by_slot * slot + by_local * local rank */
-    int64_t shares[TD_DIMENSIONS_MAX]; /* of the pieces that begin in dimension d, of WHOLE */
+    int64_t shares[TD_DIMENSIONS_MAX]; /* shares of the pieces that begin in dimension d, in 1 /
+                                          WHOLE */
 };
 TD_PARAMETERS(struct parameters)
-/* Of a segment: the sums; what comes in the pieces' first rings, and in the later ones. */
+/* Areas of a segment: the sums; the data that arrives in the pieces' first rings, and in later
+ * rings. */
 enum { SUMS, FIRST, LATER, AREAS };
 
-/* struct turn: index i of a piece's families. All rings are given as many steps as the longest
- * needs, so that a phase is the same steps of every piece. */
+/* struct turn: index i of a piece's families. All rings have as many steps as the longest needs, so
+ * that a phase has the same steps in every piece. */
 struct turn {
     uint64_t segment, chunk;
-    uint32_t ring; /* place of the ring's dimension in the piece's order */
+    uint32_t ring; /* index of the ring's dimension in the piece's order */
     uint32_t dimension, step, k, at;
     int sign;
-    bool idle; /* the ring has been round */
+    bool idle; /* the ring is complete */
 };
 
 static struct turn turn_at(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
@@ -68,8 +71,8 @@ static struct turn turn_at(const struct td_program *p, const struct td_grid *gri
     return t;
 }
 
-/* bucket returns which one goes out in a step, or comes in: of sums, one that ends here comes last;
- * of blocks, a node's own goes first. */
+/* bucket returns the bucket that leaves in a step, or arrives. For sums, the bucket that ends at
+ * this node arrives last; for blocks, the node's own bucket leaves first. */
 static uint32_t bucket(const struct turn *t, bool gathers, bool comes)
 {
     uint32_t back = t->step + (comes ? 1 : 0) + (gathers ? 0 : 1);
@@ -84,7 +87,7 @@ static uint32_t neighbour(const struct td_program *p, const struct td_grid *grid
     return p->group->node[slot];
 }
 
-/* range returns which bytes of a block are a chunk of a piece of a segment. */
+/* range returns the bytes of a block that are a chunk of a piece of a segment. */
 static struct td_range range(const struct td_program *p, uint32_t pieces, uint64_t segment,
                              uint32_t piece, uint64_t chunk)
 {
@@ -99,13 +102,13 @@ static struct td_range range(const struct td_program *p, uint32_t pieces, uint64
     return (struct td_range){begin + (first + c.begin) * element, c.count * element};
 }
 
-/* struct region: slots that have this node's coordinates in the first `fixed` dimensions of a
- * piece's order, and `bucket` in the next, if there is one. */
+/* struct region: the slots with this node's coordinates in the first `fixed` dimensions of a
+ * piece's order, and with coordinate `bucket` in the next one, if any. */
 struct region {
     uint32_t piece, fixed, bucket;
 };
 
-/* volume returns how many slots differ in no dimension before `fixed`. */
+/* volume returns the number of slots that differ in no dimension before `fixed`. */
 static uint64_t volume(const struct td_grid *grid, uint32_t piece, uint32_t fixed)
 {
     uint64_t slots = 1;
@@ -114,8 +117,8 @@ static uint64_t volume(const struct td_grid *grid, uint32_t piece, uint32_t fixe
     return slots;
 }
 
-/* blocks names a region's part of ranks' blocks where all are in rank order; in the order in which
- * they are in scratch. */
+/* blocks names a region's part of the ranks' blocks in a buffer in rank order, in the order of
+ * scratch memory. */
 static struct td_slice blocks(const struct td_program *p, const struct td_grid *grid,
                               enum td_space space, const struct region *g, struct td_range r)
 {
@@ -137,8 +140,8 @@ static struct td_slice blocks(const struct td_program *p, const struct td_grid *
     return s;
 }
 
-/* scratch names a region's part in an area of a segment. In LATER every ring has room of its own, a
- * neighbour may be a ring ahead; in all that is less than in the first. */
+/* scratch names a region's part in an area of a segment. In LATER every ring has room of its own,
+ * because a neighbour may be one ring ahead; together they need less than the first. */
 static struct td_slice scratch(const struct td_program *p, const struct td_grid *grid,
                                uint64_t segment, int area, const struct region *g,
                                struct td_range r)
@@ -157,7 +160,8 @@ static struct td_slice scratch(const struct td_program *p, const struct td_grid 
                        (int64_t)(slots * ranks * r.count));
 }
 
-/* own names a part of what the ranks here get, or bring: a run each. */
+/* own names a part of the sources or destinations of the local ranks, which is contiguous in each.
+ */
 static struct td_slice own(const struct td_program *p, enum td_space space, struct td_range r)
 {
     struct td_slice s = td_slice_at(space, 0, (int64_t)r.begin, (int64_t)r.count);
@@ -167,7 +171,7 @@ static struct td_slice own(const struct td_program *p, enum td_space space, stru
 
 /* ---- sums ---- */
 
-/* fold_step: the local ranks' values of a chunk, for one bucket of the first ring. */
+/* fold_step combines the local ranks' values of a chunk, for one bucket of the first ring. */
 static void fold_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                       uint64_t index, struct td_step *step)
 {
@@ -258,7 +262,7 @@ static void blocks_step(const struct td_program *p, unsigned family, uint64_t in
 
 /* ---- compiling ---- */
 
-/* by_slot and by_local return the distances of ranks on neighbouring slots, and on one slot. */
+/* by_slot and by_local return the distance between ranks on adjacent slots, and on one slot. */
 static int64_t by_slot(const struct td_group *g)
 {
     return g->slots > 1 ? (int64_t)td_group_rank(g, 1, 0) - td_group_rank(g, 0, 0) : 0;
@@ -270,8 +274,8 @@ static int64_t by_local(const struct td_group *g)
                                          : 0;
 }
 
-/* is_regular returns true if every node has as many ranks, and their numbers follow from slot and
- * place. */
+/* is_regular returns true if every node has the same number of ranks, and slot and local rank
+ * determine their numbers linearly. */
 static bool is_regular(const struct td_group *g, uint32_t ranks)
 {
     int64_t slot_stride = by_slot(g), local_stride = by_local(g);
@@ -299,7 +303,7 @@ static uint64_t cost(struct td_query *q)
     return td_rings_cost(q).bucket;
 }
 
-/* plan keeps what all steps need to know. */
+/* plan computes the parameters of all steps. */
 static void plan(struct td_program *p, const struct td_grid *grid)
 {
     uint32_t dimensions = grid->shape.dimensions;
@@ -311,7 +315,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
         total += weight[d] = (uint64_t)WHOLE * k / (k - 1);
     }
     assert(total > 0);
-    for (uint32_t d = 0; d < dimensions; d++) /* the last piece has what is left */
+    for (uint32_t d = 0; d < dimensions; d++) /* the last piece has the rest */
         set(p)->shares[d] = (int64_t)(weight[d] * WHOLE / 2 / total);
     uint64_t block = td_program_bytes(p), bytes = block * p->group->size;
     assert(dimensions > 0);
@@ -361,8 +365,8 @@ static void compile_sums(struct td_query *q, struct td_program *p)
         td_program_need(p, combine, combine, 1, 1, 1 - (int)chunks);
         td_program_need(p, send, fold, each, folds, 1);
         td_program_need(p, send, combine, 1, 1, 1 - (int)chunks);
-        /* a link is the next piece's when the one before has been round: pieces that drift apart
-         * would share links, and wait for each other ever longer */
+        /* a link is free for the next piece when the piece before has completed its ring: pieces
+         * that drift apart would share links and wait longer and longer for each other */
         td_program_need(p, send, SEND * pieces + (i + 2) % pieces, phase, phase, 0);
         td_program_need(p, fold, again, folds, 1, 1 - AHEAD);
         td_program_need(p, done + i / 2, combine, 1, each, 1);
@@ -387,8 +391,8 @@ static void compile_blocks(struct td_query *q, struct td_program *p)
     for (uint32_t i = 0; i < pieces; i++) {
         unsigned send = AG_SEND * pieces + i;
         td_program_need_all(p, send, copy);
-        /* what goes on in a ring came in the step before; what goes first in the next, in all of
-         * this one */
+        /* data that continues arrived in the step before; data that leaves first in the next ring
+         * arrived during all of this one */
         td_program_need(p, send, AG_RECV * pieces + i, 1, 1, 1 - (int)chunks);
         td_program_need(p, send, AG_SEND * pieces + (i + pieces - 2) % pieces, phase, phase, 0);
     }

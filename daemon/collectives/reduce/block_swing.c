@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_swing: reduce-scatter and all-gather of short blocks on a torus, by halving and doubling
- * with near partners (swing.h): the halves of what reduce_swing does, for a block a rank.
+/* block_swing: reduce_scatter and allgather of short blocks on a torus, by halving and doubling
+ * with near partners (swing.h): the two halves of reduce_swing, with one block per rank.
  *
- * Every block is cut into 2 D pieces. In scratch the slots' parts of a piece are in the order of
- * their labels, so those that a node and its partner still have to do with are one run, and each
- * has a half of it. So blocks are put in order first, or last: a step a slot and piece. */
+ * Every block is cut into 2 D pieces. In scratch memory the slots' parts of a piece are in the
+ * order of their labels. Therefore the parts that a node and its partner still share are
+ * contiguous, and each of the two has one half of them. For that the blocks are reordered first, or
+ * last: one step per slot and piece. */
 #include "collectives/method.h"
 #include "rings_cost.h"
 #include "swing.h"
@@ -16,12 +17,12 @@ _Static_assert((int)ROLES * 2 * (int)TD_DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, 
 struct TD_STORED parameters {
     struct td_grid grid;
     int64_t steps;
-    int64_t area;  /* bytes of all blocks; of sums, what comes has as many besides */
-    int64_t local; /* local ranks' numbers are so far apart */
+    int64_t area;  /* bytes of all blocks; for sums, received data needs as many besides */
+    int64_t local; /* distance between local ranks' numbers */
 };
 TD_PARAMETERS(struct parameters)
 
-/* range returns which bytes of a block are a piece. */
+/* range returns the bytes of a block that are a piece. */
 static struct td_range range(const struct td_program *p, uint32_t pieces, uint32_t piece)
 {
     uint64_t element = td_type_bytes(p->call.type);
@@ -29,7 +30,8 @@ static struct td_range range(const struct td_program *p, uint32_t pieces, uint32
     return (struct td_range){r.begin * element, r.count * element};
 }
 
-/* blocks names a piece of what all ranks have for those of a slot, or of what those bring. */
+/* blocks names a piece of the data of all ranks for the ranks of a slot, or of the data from those
+ * ranks. */
 static struct td_slice blocks(const struct td_program *p, enum td_space space, uint32_t slot,
                               struct td_range r)
 {
@@ -52,7 +54,8 @@ static struct td_slice scratch(const struct td_program *p, int64_t area, struct 
                        (int64_t)(places * each));
 }
 
-/* own names a piece of what the ranks here get, or bring: a run each. */
+/* own names a piece of the sources or destinations of the local ranks, which is contiguous in each.
+ */
 static struct td_slice own(const struct td_program *p, enum td_space space, struct td_range r)
 {
     struct td_slice s = td_slice_at(space, 0, (int64_t)r.begin, (int64_t)r.count);
@@ -60,8 +63,8 @@ static struct td_slice own(const struct td_program *p, enum td_space space, stru
     return s;
 }
 
-/* struct halves: the slots with which a node has all in common after a step's halving, and those
- * with which its partner has; by label. */
+/* struct halves: the slots that remain with a node after the halving of a step, and those that
+ * remain with its partner; by label. */
 struct halves {
     struct td_traffic x;
     uint64_t mine, other, slots; /* of each */
@@ -103,7 +106,8 @@ static void sums_step(const struct td_program *p, unsigned family, uint64_t inde
         return;
     }
     struct halves h = halves_of(p, &grid, piece, (uint32_t)index);
-    /* what comes in a step comes after what came before, which was twice as much */
+    /* data that arrives in a step is stored after the data that arrived before, which was twice as
+     * much */
     struct td_slice coming = scratch(p, 1, r, p->group->slots - 2 * h.slots, h.slots);
     address(p, &h.x, RECV * pieces + piece, index, step);
     if (role == SEND) {
@@ -145,8 +149,8 @@ static void blocks_step(const struct td_program *p, unsigned family, uint64_t in
         step->from = scratch(p, 0, r, h.mine, h.slots);
 }
 
-/* is_regular returns true if every node has as many ranks, and their numbers are as far apart:
- * *local. */
+/* is_regular returns true if every node has the same number of ranks at the same distance: *local.
+ */
 static bool is_regular(const struct td_program *p, int64_t *local)
 {
     const struct td_group *g = p->group;
@@ -166,7 +170,8 @@ static bool is_regular(const struct td_program *p, int64_t *local)
     return true;
 }
 
-/* areas_of returns how many areas the scratch has: blocks, and of sums what comes besides. */
+/* areas_of returns the number of areas of scratch memory: the blocks and, for sums, received data.
+ */
 static uint64_t areas_of(const struct td_program *p)
 {
     return p->call.kind == TD_KIND_REDUCE_SCATTER ? 2 : 1;
@@ -184,8 +189,8 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "the blocks are too long for the scratch ([torus] relay)");
 }
 
-/* cost: blocks that would go round the rings sooner, but lie too irregularly for that, go straight.
- */
+/* cost: blocks for which the rings are faster, but whose ranks are not regular enough for them, go
+ * directly. */
 static uint64_t cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);
@@ -194,7 +199,7 @@ static uint64_t cost(struct td_query *q)
     return cost.halves;
 }
 
-/* plan keeps what all steps need to know. */
+/* plan computes the parameters of all steps. */
 static void plan(struct td_program *p, const struct td_grid *grid)
 {
     set(p)->grid = *grid;

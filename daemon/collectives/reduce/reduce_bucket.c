@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_bucket: allreduce of long vectors over all links of a torus: along the rings of one
- * dimension after the other, blocks travel round and are combined on their way (reduce-scatter),
- * and the results travel round in the opposite order (all-gather).
+/* reduce_bucket: allreduce of long vectors over all links of a torus. Along the rings of one
+ * dimension after the other, blocks travel round and are combined on the way (reduce_scatter). The
+ * results travel round in the opposite order (allgather).
  *
- * The vector is cut into 2 D pieces: piece (p, s) begins in dimension p and goes the way s along
- * every ring, so all dimensions are busy in both directions. After the first ring of k nodes a node
- * has 1 / k of its piece to go on with, so nearly all of the traffic is in each piece's first
- * dimension; where the sizes of dimensions differ the pieces do, so that first rings end together.
- * In all n (N - 1) / (N D) bytes pass a link, which is the bound.
+ * The vector is cut into 2 D pieces. Piece (p, s) begins in dimension p and travels in direction s
+ * along every ring, so all dimensions are busy in both directions. After the first ring of k nodes
+ * a node continues with 1 / k of its piece, so nearly all of the traffic is in each piece's first
+ * dimension. If the sizes of dimensions differ, the sizes of pieces differ, so that the first rings
+ * end together. In total n (N - 1) / (N D) bytes pass a link, which is the bound.
  *
  * A piece is cut into chunks that do not wait for each other; step g of all chunks comes before
- * step g + 1 of any. Long vectors go in segments, two of which have scratch: a node that has all
- * results of a segment knows that the others have done with its sums, since they are made of them.
- */
+ * step g + 1 of any chunk. Long vectors are cut into segments, and scratch memory holds two of
+ * them. A node that has all results of a segment knows that the other nodes no longer need its
+ * sums, because the results are made of them. */
 #include "collectives/method.h"
 #include "rings_cost.h"
 
@@ -25,24 +25,26 @@ enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
 struct TD_STORED parameters {
     struct td_grid grid;
     int64_t element;                   /* bytes */
-    int64_t packet;                    /* elements */
-    int64_t segment, segments;         /* elements of a segment; how many */
+    int64_t packet;                    /* in elements */
+    int64_t segment, segments;         /* elements of a segment; number of segments */
     int64_t chunks;                    /* of a piece */
     int64_t steps;                     /* of a phase: k - 1 of the longest dimension */
-    int64_t area;                      /* bytes of scratch for each of a segment's AREAS */
-    int64_t shares[TD_DIMENSIONS_MAX]; /* of the pieces that begin in dimension d, of WHOLE */
+    int64_t area;                      /* bytes of scratch memory of each of a segment's AREAS */
+    int64_t shares[TD_DIMENSIONS_MAX]; /* shares of the pieces that begin in dimension d, in 1 /
+                                          WHOLE */
 };
 TD_PARAMETERS(struct parameters)
 enum { WHOLE = 1 << 16 };
-/* Of a segment: the sums; what comes in the pieces' first rings, and in the later ones. */
+/* Areas of a segment: the sums; the data that arrives in the pieces' first rings, and in later
+ * rings. */
 enum { SUMS, FIRST, LATER, AREAS };
 
-/* struct stage: what a piece does in step g: step `step` of its ring number `phase`. All rings are
- * given as many steps as the longest needs, so that a phase is the same steps of every piece. */
+/* struct stage: step g of a piece: step `step` of its ring number `phase`. All rings have as many
+ * steps as the longest needs, so that a phase has the same steps in every piece. */
 struct stage {
     uint32_t phase, dimension, step, k;
     int sign;
-    bool idle; /* the ring has been round */
+    bool idle; /* the ring is complete */
 };
 
 static struct stage stage_at(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
@@ -59,8 +61,8 @@ static struct stage stage_at(const struct td_program *p, const struct td_grid *g
     return s;
 }
 
-/* cut returns part `part` of a range. Long parts are whole packets, since a link takes as long for
- * a part of one; short ones are equal, lest nodes drift apart in the rings that follow. */
+/* cut returns part `part` of a range. Long parts are whole packets, because a link takes as long
+ * for a part of one. Short parts are equal, so that nodes do not drift apart in later rings. */
 static struct td_range cut(const struct td_program *p, struct td_range r, uint64_t parts,
                            uint64_t part)
 {
@@ -89,11 +91,11 @@ static struct td_range share(const struct td_program *p, uint32_t pieces, uint64
     return (struct td_range){begin + first, end - first};
 }
 
-/* struct narrowed: a chunk's range, as a node's rings narrow it. */
+/* struct narrowed: a chunk's range, narrowed by the rings of a node. */
 struct narrowed {
-    uint64_t place;             /* of element 0 of the vector, in the scratch of its segment */
-    struct td_range chunk, own; /* own: what the node has to do with in a phase */
-    uint64_t before;            /* elements of those of the phases from 1 on before that one */
+    uint64_t place; /* of element 0 of the vector, in the scratch memory of its segment */
+    struct td_range chunk, own; /* own: the range of the node in a phase */
+    uint64_t before; /* sum of the elements of the ranges of the phases 1 to the one before */
 };
 
 static struct narrowed narrow(const struct td_program *p, const struct td_grid *grid,
@@ -103,21 +105,21 @@ static struct narrowed narrow(const struct td_program *p, const struct td_grid *
     struct td_range all = share(p, 2 * dimensions, segment, piece);
     struct narrowed n = {.chunk = cut(p, all, (uint64_t)parameters(p)->chunks, chunk)};
     n.own = n.chunk;
-    /* a piece has the same place in all segments, though the last is shorter: what was there before
-     * is then its own */
+    /* a piece has the same place in all segments, although the last is shorter: earlier data at
+     * that place is the piece's own */
     n.place = share(p, 2 * dimensions, 0, piece).begin - all.begin;
     for (uint32_t f = 0; f < phase; f++) {
         uint32_t d = (piece / 2 + f) % dimensions, k = grid->shape.size[d];
         uint32_t at = td_grid_coordinate(grid, p->slot, d);
-        /* having sent its own first, a node ends with the block of the node after it */
+        /* a node sends its own block first, and ends with the block of the next node */
         n.before += f > 0 ? n.own.count : 0;
         n.own = cut(p, n.own, k, (piece % 2 ? at + k - 1 : at + 1) % k);
     }
     return n;
 }
 
-/* number_of returns which block goes out in a step of a ring (or comes in). Of the sums a node
- * sends first its own, then what came; of the results first what it ended with. */
+/* number_of returns the block that leaves in a step of a ring, or arrives. For sums a node sends
+ * first its own block, then the received ones; for results first the block that it ended with. */
 static uint32_t number_of(const struct td_program *p, const struct td_grid *grid,
                           const struct stage *s, bool results, bool comes)
 {
@@ -128,7 +130,7 @@ static uint32_t number_of(const struct td_program *p, const struct td_grid *grid
     return (s->sign > 0 ? at + 2 * k - back : at + back) % k;
 }
 
-/* neighbour returns who is next in a ring, or whom blocks come from. */
+/* neighbour returns the next node of a ring, or the one before it. */
 static uint32_t neighbour(const struct td_program *p, const struct td_grid *grid,
                           const struct stage *s, bool comes)
 {
@@ -159,8 +161,9 @@ static struct td_slice sums(const struct td_program *p, uint64_t segment, const 
     return scratch(p, segment, SUMS, n->place + r.begin, r.count);
 }
 
-/* coming names where a block is put when it comes. Every phase has room of its own: a neighbour may
- * be a phase ahead. In the later ones that is less than the chunk and a packet a phase. */
+/* coming names the place of an arriving block. Every phase has room of its own, because a neighbour
+ * may be one phase ahead. In the later phases that is less than the chunk and one packet per phase.
+ */
 static struct td_slice coming(const struct td_program *p, const struct td_grid *grid,
                               uint64_t segment, uint64_t number, uint32_t phase,
                               const struct narrowed *n, struct td_range r)
@@ -236,7 +239,7 @@ static void results_step(const struct td_program *p, const struct td_grid *grid,
     step->from = in(p, TD_SPACE_DESTINATION, r);
 }
 
-/* fold_step: the local ranks' values of a chunk. */
+/* fold_step combines the local ranks' values of a chunk. */
 static void fold_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                       uint64_t index, struct td_step *step)
 {
@@ -263,14 +266,14 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         sums_step(p, &grid, piece, role, index, step);
 }
 
-/* balance chooses the shares of the pieces that begin in each dimension, so that their first rings,
- * in which (k - 1) / k of them pass every link, end together. */
+/* balance chooses the shares of the pieces that begin in each dimension so that their first rings,
+ * in which (k - 1) / k of a piece passes every link, end together. */
 static void balance(struct td_program *p, const struct td_grid *grid)
 {
     uint64_t weight[TD_DIMENSIONS_MAX], total = 0;
     for (uint32_t d = 0; d < grid->shape.dimensions; d++)
         total += weight[d] = (uint64_t)WHOLE * grid->shape.size[d] / (grid->shape.size[d] - 1);
-    for (uint32_t d = 0; d < grid->shape.dimensions; d++) /* the last piece has what is left */
+    for (uint32_t d = 0; d < grid->shape.dimensions; d++) /* the last piece has the rest */
         set(p)->shares[d] = (int64_t)(weight[d] * WHOLE / 2 / total);
 }
 
@@ -296,7 +299,7 @@ static void plan(struct td_program *p, const struct td_grid *grid)
     set(p)->segments = (int64_t)((p->call.count + segment - 1) / segment);
     set(p)->chunks = (int64_t)chunks;
     set(p)->steps = (int64_t)steps;
-    uint64_t spare = pieces * chunks * grid->shape.dimensions * packet; /* of LATER */
+    uint64_t spare = pieces * chunks * grid->shape.dimensions * packet; /* for LATER */
     set(p)->area = ((int64_t)((segment + spare) * element) + 63) & ~(int64_t)63;
     int64_t areas = parameters(p)->segments < AHEAD ? parameters(p)->segments : AHEAD;
     p->scratch_bytes = areas * AREAS * parameters(p)->area;
@@ -342,8 +345,8 @@ static void compile(struct td_query *q, struct td_program *p)
         td_program_need(p, send, combine, 1, 1, 1 - (int)chunks);
         td_program_need(p, pass, combine, each, each, 1);
         td_program_need(p, pass, results, 1, 1, 1 - (int)chunks);
-        /* a link is the next piece's when the one before has been round: pieces that drift apart
-         * would share links, and wait for each other ever longer */
+        /* a link is free for the next piece when the piece before has completed its ring: pieces
+         * that drift apart would share links and wait longer and longer for each other */
         unsigned before = (i + 2) % pieces, after = (i + pieces - 2) % pieces;
         td_program_need(p, send, SEND * pieces + before, phase, phase, 0);
         td_program_need(p, pass, AG_SEND * pieces + after, phase, phase, 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_parts: reduce-scatter where ranks get shares of different length. Every node sends the
- * others what their ranks are to fold; here lie the rows of all ranks, in rank order, each with the
- * shares of the ranks here one after the other. */
+/* reduce_counts: reduce_scatter in which ranks receive shares of different length. Each node sends
+ * the others the data that their ranks fold. It stores the rows of all ranks in rank order; a row
+ * has the shares of the local ranks, one after the other. */
 #include "collectives/method.h"
 #include "model/counts.h"
 
 enum { RECV, SEND, COPY, COMBINE };
 struct TD_STORED parameters {
-    int64_t row, runs; /* bytes of a rank's row; runs of the node with the most */
+    int64_t row, runs; /* bytes of a rank's row; greatest number of runs of a node */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -17,7 +17,8 @@ static const struct td_run *run_at(const struct td_group *g, uint32_t slot, uint
     return at < g->slot_run[slot + 1] ? &g->run[at] : NULL;
 }
 
-/* sent names what the ranks of a run here have for a slot: of the unit, the run's senders' rows. */
+/* sent names the data from the ranks of a local run to a slot: the rows of these senders in the
+ * unit. */
 static struct td_slice sent(const struct td_program *p, const struct td_run *from, uint32_t slot)
 {
     uint64_t row = td_counts_unit(p->counts, false, slot) / td_ranks_here(p);
@@ -33,7 +34,8 @@ static struct td_slice rows(const struct td_program *p, const struct td_run *fro
     return s;
 }
 
-/* share returns what a rank here gets: what it takes from any rank, say the first. */
+/* share returns the share of a local rank; it is the same from every rank, so the first is
+ * examined. */
 static struct td_part share(const struct td_program *p, uint32_t local)
 {
     return p->counts->part[((size_t)p->counts->ranks + local) * p->group->size];

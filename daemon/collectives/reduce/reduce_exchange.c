@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_exchange: allreduce of large vectors on a fabric where every node reaches every other.
+/* reduce_exchange: allreduce of long vectors on a fabric on which every node reaches every other.
  *
- * The vector is cut into blocks, each block into one segment a node; of short vectors only some
- * nodes have segments, since many short messages take longer than a few. For each block every node
- * sends the others their segments (the local ranks' elements already combined), combines what comes
- * for its own segment, straight into the destinations of its ranks, and sends the result to all. A
- * node sends and receives 2 (N - 1) / N of the vector, and every rank gets the same bits since each
- * segment is combined in one place. Two blocks are under way at a time, so scratch does not grow
- * with the vector: a node that has the results of block b - 2 knows that its peers have read their
- * scratch of it.
+ * The vector is cut into blocks, and each block into one segment per node. For short vectors only
+ * some nodes have segments, because many short messages take longer than a few. For each block
+ * every node sends the others their segments, with the local ranks' elements combined. It combines
+ * the data for its own segment directly into the destinations of its ranks, and sends the result to
+ * all nodes. A node sends and receives 2 (N - 1) / N of the vector. Every rank gets the same bits,
+ * because each segment is combined on one node. Two blocks are in progress at a time, so scratch
+ * memory does not grow with the vector: a node that has the results of block b - 2 knows that its
+ * peers have read its data of that block.
  *
- * On a single node only the combining is left: each element is read once and written once a rank.
+ * On a single node only the combining is left: each element is read once and written once per rank.
  */
 #include "collectives/method.h"
 
-enum { AHEAD = 2 /* blocks under way */, SEGMENT_MIN = 32768 };
-/* The numbers of the families; -1: the program has no such family. */
+enum { AHEAD = 2 /* blocks in progress */, SEGMENT_MIN = 32768 };
+/* struct parameters: the numbers of the families; -1: the program has no such family. */
 struct TD_STORED parameters {
     int64_t element;     /* bytes */
     int64_t block_count; /* elements of a block */
     int64_t slot_bytes;  /* of a segment in scratch */
-    int64_t owners;      /* nodes that have segments */
+    int64_t owners;      /* number of nodes that have segments */
     int64_t fold, send, recv, combine, result_send, result_recv;
 };
 TD_PARAMETERS(struct parameters)
 
-/* The peers of a node are visited from its successor on, so that not all send to one. */
+/* peer_at: peers are visited from the successor on, so that not all nodes send to one. */
 static uint32_t peer_at(const struct td_program *p, uint64_t j)
 {
     return (uint32_t)((p->slot + 1 + j) % p->group->slots);
 }
 
-/* place_of returns which peer `slot` is to `peer`: the inverse of peer_at there. */
+/* place_of returns the index of `slot` among the peers of `peer`: the inverse of peer_at there. */
 static uint64_t place_of(const struct td_program *p, uint32_t slot, uint32_t peer)
 {
     return (slot + p->group->slots - peer - 1) % p->group->slots;
@@ -56,7 +56,7 @@ static struct td_slice elements(const struct td_program *p, enum td_space space,
     return td_slice_at(space, 0, (int64_t)r.begin * element, (int64_t)r.count * element);
 }
 
-/* scratch names the place of a segment that comes from (area 0) or goes to (area 1) peer j. */
+/* scratch names the place of a segment that comes from peer j (area 0) or goes to it (area 1). */
 static struct td_slice scratch(const struct td_program *p, int area, uint64_t block, uint64_t j,
                                struct td_range r)
 {
@@ -91,7 +91,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     uint32_t peer = peer_at(p, j);
     struct td_range own = segment(p, block, p->slot), theirs = segment(p, block, peer);
     step->peer = g->node[peer];
-    /* a message's index at the peer: the same block, and my place among its peers */
+    /* the message's index at the peer: the same block, and this node's index among its peers */
     step->peer_index = block * peers + place_of(p, p->slot, peer);
     if (f == parameters(p)->fold) {
         step->from = elements(p, TD_SPACE_SOURCE, theirs);
@@ -141,7 +141,7 @@ static void compile(struct td_query *q, struct td_program *p)
     bool folds = td_ranks_here(p) > 1;
     p->scratch_bytes = (folds ? 2 : 1) * AHEAD * (int64_t)peers * parameters(p)->slot_bytes;
 
-    /* The receiving families come first: peers name them by number. */
+    /* Receiving families come first: peers refer to them by number. */
     unsigned recv = td_program_add(p, TD_RECV, blocks * peers, "segments to combine");
     unsigned result_recv = td_program_add(p, TD_RECV, blocks * peers, "results");
     unsigned fold = folds ? td_program_add(p, TD_COMBINE, blocks * peers, "local ranks") : 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_rank_order: reductions that need every rank's values side by side, in rank order: scans
- * and prefixes, reduce-scatter, and any reduction whose bits must not depend on where ranks are.
+/* reduce_rank_order: reductions that need the values of all ranks in rank order: scans and
+ * prefixes, reduce_scatter, and any reduction whose bits must not depend on the placement of ranks.
  *
- * The vector is cut into blocks, each block into one segment a node (of a reduce-scatter: a piece
- * of each of the node's ranks' shares). Every node sends all its ranks' segments to their nodes,
- * where they lie in rank order; a node folds what is its own, from the first rank to the last, and
- * sends what comes of it to whom it concerns. So the work is spread as the all-to-all of the
- * vectors is, and the bracketing is always (((r0 + r1) + r2) + ...).
+ * The vector is cut into blocks, and each block into one segment per node (for reduce_scatter: a
+ * piece of each share of the node's ranks). Every node sends its ranks' segments to the nodes of
+ * these segments, which store them in rank order. A node folds its segments from the first rank to
+ * the last and sends the results to the nodes that need them. So the work is distributed like an
+ * all-to-all of the vectors, and the bracketing is always (((r0 + r1) + r2) + ...).
  *
- * Two blocks are under way at a time: scratch has rows for two, a row being what one rank has for
- * one block's segment here. Results take the place of what they are made of, and FREE is a barrier
- * after which all nodes may send the block after next. */
+ * Two blocks are in progress at a time. Scratch memory has rows for two; a row is the data of one
+ * rank for this node's segment of one block. Results replace the values that they are made of. FREE
+ * is a barrier after which all nodes may send the block after the next. */
 #include "collectives/method.h"
 #include "collectives/cost/scan_cost.h"
 
@@ -21,9 +21,9 @@ enum { RECV, RESULT_RECV, COPY, SEND, COMBINE, RESULT_COPY, RESULT_SEND, FREE };
 struct TD_STORED parameters {
     int64_t element; /* bytes */
     int64_t blocks;
-    int64_t piece; /* elements of a segment, at most; of a share's piece */
+    int64_t piece; /* greatest number of elements of a segment, or of a share's piece */
     int64_t row;   /* bytes */
-    int64_t runs;  /* of the node with the most */
+    int64_t runs;  /* greatest number of runs of a node */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -32,13 +32,14 @@ static bool scatters(const struct td_program *p)
     return p->call.kind == TD_KIND_REDUCE_SCATTER;
 }
 
-/* shares returns how many results a fold here makes: one a segment, or one for each rank here. */
+/* shares returns the number of results of a fold on a slot: one per segment, or one per rank there.
+ */
 static uint32_t shares(const struct td_program *p, uint32_t slot)
 {
     return scatters(p) ? td_group_slot_ranks(p->group, slot) : 1;
 }
 
-/* segment returns the elements of a block that a slot folds (of a reduce-scatter: of every share).
+/* segment returns the elements of a block that a slot folds (for reduce_scatter: of every share).
  */
 static struct td_range segment(const struct td_program *p, uint64_t block, uint32_t slot)
 {
@@ -63,8 +64,9 @@ static struct td_slice bytes_at(const struct td_program *p, enum td_space space,
     return td_slice_at(space, rank, (int64_t)r.begin * element, (int64_t)r.count * element);
 }
 
-/* sent names what the ranks of a run here have for a slot's fold: [rank][share][bytes]. A share is
- * that of a run's rank there; several runs there cannot be one slice, so each is a message. */
+/* sent names the data from the ranks of a local run to the fold of a slot: [rank][share][bytes]. A
+ * share belongs to a rank of a run there. Several runs cannot be one slice, so each is a message.
+ */
 static struct td_slice sent(const struct td_program *p, uint64_t block, const struct td_run *from,
                             uint32_t slot, const struct td_run *to)
 {
@@ -79,7 +81,7 @@ static struct td_slice sent(const struct td_program *p, uint64_t block, const st
     return s;
 }
 
-/* rows names where that lies here: [rank of the group][share][piece]. */
+/* rows names the place of that data here: [rank of the group][share][piece]. */
 static struct td_slice rows(const struct td_program *p, uint64_t block, const struct td_run *from,
                             const struct td_run *own)
 {
@@ -103,8 +105,8 @@ static bool running(const struct td_program *p)
     return p->call.kind == TD_KIND_SCAN || p->call.kind == TD_KIND_EXSCAN;
 }
 
-/* result names what a fold here has for the ranks of a run: their rows, the row of rank 0, or all
- * rows. */
+/* result names the results of a local fold for the ranks of a run: their rows, the row of rank 0,
+ * or all rows. */
 static struct td_slice result(const struct td_program *p, uint64_t block, const struct td_run *to)
 {
     int64_t row = parameters(p)->row;
@@ -121,7 +123,7 @@ static struct td_slice result(const struct td_program *p, uint64_t block, const 
     return s;
 }
 
-/* put names where the result of a slot's fold goes in the destinations of a run here. */
+/* put names the place of a slot's results in the destinations of a local run. */
 static void put(const struct td_program *p, uint64_t block, uint32_t slot, const struct td_run *run,
                 struct td_step *step)
 {
@@ -143,7 +145,8 @@ static void put(const struct td_program *p, uint64_t block, uint32_t slot, const
         step->to_lanes = (struct td_lanes){td_ranks_here(p), 0, 1};
 }
 
-/* is_sent: whether results go to a run of other nodes; those for all of a node go once. */
+/* is_sent returns true if results go to a run of another node. Results for all ranks of a node go
+ * once. */
 static bool is_sent(const struct td_program *p, uint32_t slot, uint64_t run)
 {
     uint32_t root = 0, local = 0;
@@ -159,12 +162,12 @@ static bool is_sent(const struct td_program *p, uint32_t slot, uint64_t run)
 struct exchange {
     uint64_t block;
     uint32_t peer;                  /* slot */
-    const struct td_run *from, *to; /* NULL: there is no such run */
+    const struct td_run *from, *to; /* NULL: the node has no such run */
     uint64_t peer_index, to_run;
 };
 
-/* exchange_at decodes step `index` of a family that sends, or receives. Peers are visited from the
- * successor on, so that not all send to one. */
+/* exchange_at decodes step `index` of a family that sends or receives. Peers are visited from the
+ * successor on, so that not all nodes send to one. */
 static struct exchange exchange_at(const struct td_program *p, uint64_t index, bool sends)
 {
     const struct td_group *g = p->group;
@@ -307,7 +310,7 @@ static void plan(struct td_program *p)
     p->scratch_bytes = AHEAD * (int64_t)g->size * parameters(p)->row;
 }
 
-/* cost: of a scan, two exchanges in which every node folds a segment of all vectors. */
+/* cost: for a scan, two exchanges in which every node folds a segment of all vectors. */
 static uint64_t cost(struct td_query *q)
 {
     unsigned kind = q->program->call.kind;

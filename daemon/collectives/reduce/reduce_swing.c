@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_swing: allreduce on a torus in as many exchanges as its nodes can be halved, with partners
- * that are near (swing.h): for vectors of which so little would go round the rings of a bucket
- * algorithm that what a step costs by itself counts.
+/* reduce_swing: allreduce on a torus by halving, with near partners (swing.h): for vectors that are
+ * so short that the cost per step of a bucket algorithm counts.
  *
- * HALVES: two partners have the same part of the vector, and each gives the other's half away; when
- * all have a part of their own, combined, the same exchanges in the opposite order put the parts
- * together. About as many bytes pass a link as in the bucket algorithm.
- * WHOLE: partners exchange all they have, so half of the steps do, but a link has all the bytes in
- * each. The steps come in the opposite order too: then whoever has exchanged has, bit for bit, the
- * same sums, as an exchange in the order of the labels joins two sets of nodes that all have one
- * value each; and of two operands the one from bit 0 comes first.
+ * HALVES: two partners have the same part of the vector, and each gives away the other's half. When
+ * every node has its own combined part, the same exchanges in the opposite order put the parts
+ * together. About as many bytes pass a link as in the bucket algorithm. WHOLE: partners exchange
+ * all of their data, so half of the steps are enough, but each step carries all bytes. These steps
+ * run in the opposite order, too. Then nodes that have exchanged have bit for bit the same sums: an
+ * exchange in the order of the labels joins two sets of nodes that all have one value each, and the
+ * operand from the side with bit 0 comes first.
  *
- * Every piece's exchanges wait for each other. What comes has room of its own in each, since a
- * partner may be some exchanges ahead. */
+ * The exchanges of a piece wait for each other. Received data has room of its own in each exchange,
+ * because a partner may be some exchanges ahead. */
 #include "collectives/method.h"
 #include "rings_cost.h"
 #include "swing.h"
@@ -23,8 +22,8 @@ enum { DIMENSIONS_MAX = TD_FAMILIES_MAX / ROLES / 2 };
 struct TD_STORED parameters {
     struct td_grid grid;
     int64_t steps;
-    int64_t area; /* bytes of scratch for one vector */
-    bool whole;   /* partners exchange all they have */
+    int64_t area; /* bytes of scratch memory for one vector */
+    bool whole;   /* partners exchange all of their data */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -39,8 +38,8 @@ static struct td_range piece_of(const struct td_program *p, const struct td_grid
     return td_share(p->call.count, 2 * grid->shape.dimensions, piece);
 }
 
-/* struct part: the elements that a node has after some halvings of a piece, and how many it was
- * given on the way there. */
+/* struct part: the elements of a node after some halvings of a piece, and the number that it has
+ * received so far. */
 struct part {
     struct td_range own;
     uint64_t came;
@@ -69,8 +68,8 @@ static struct td_slice in(const struct td_program *p, enum td_space space, struc
     return td_slice_at(space, 0, (int64_t)(r.begin * element), (int64_t)(r.count * element));
 }
 
-/* scratch names elements of an area, which has room for a vector and one element a piece and step
- * besides. */
+/* scratch names elements of an area, which has room for a vector and one more element per piece and
+ * step. */
 static struct td_slice scratch(const struct td_program *p, uint64_t area, uint64_t begin,
                                uint64_t count)
 {
@@ -80,7 +79,7 @@ static struct td_slice scratch(const struct td_program *p, uint64_t area, uint64
                        (int64_t)(count * element));
 }
 
-/* fold_step: the local ranks' values of a piece. */
+/* fold_step combines the local ranks' values of a piece. */
 static void fold_step(const struct td_program *p, struct td_range r, struct td_step *step)
 {
     step->from = in(p, TD_SPACE_SOURCE, r);
@@ -89,7 +88,8 @@ static void fold_step(const struct td_program *p, struct td_range r, struct td_s
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
-/* join makes a step the COMBINE of two operands; of the last, the result is every rank's. */
+/* join makes a step the COMBINE of two operands. The result of the last step goes to every local
+ * rank. */
 static void join(const struct td_program *p, const struct td_slice *first,
                  const struct td_slice *second, const struct td_slice *to, bool last,
                  struct td_range r, struct td_step *step)
@@ -101,8 +101,8 @@ static void join(const struct td_program *p, const struct td_slice *first,
     step->to_lanes = (struct td_lanes){last ? td_ranks_here(p) : 1, 0, last};
 }
 
-/* whole_step: exchange `index` of whole pieces. Area 2 i has the sums before it, area 2 i + 1
- * what comes. */
+/* whole_step: exchange `index` of whole pieces. Area 2 i has the sums before it, area 2 i + 1 the
+ * received data. */
 static void whole_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                        uint32_t role, uint64_t index, struct td_step *step)
 {
@@ -126,7 +126,7 @@ static void whole_step(const struct td_program *p, const struct td_grid *grid, u
     }
 }
 
-/* sums_step: halving `index`. Area 0 has the sums, area 1 what comes, one after the other. */
+/* sums_step: halving `index`. Area 0 has the sums, area 1 the received data of all halvings. */
 static void sums_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                       uint32_t role, uint64_t index, struct td_step *step)
 {
@@ -151,7 +151,7 @@ static void sums_step(const struct td_program *p, const struct td_grid *grid, ui
     }
 }
 
-/* results_step: halving taken back, the last first. */
+/* results_step: the halvings in the opposite order. */
 static void results_step(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                          uint32_t role, uint64_t index, struct td_step *step)
 {
@@ -205,8 +205,8 @@ static bool whole_applies(struct td_query *q)
            fits(q, 2 * td_swing_steps(td_query_grid(q)));
 }
 
-/* halves_cost: vectors so short that they go whole, but too long for that method's scratch, go by
- * the rings. */
+/* halves_cost: vectors that are so short that WHOLE is better, but too long for its scratch memory,
+ * use the rings. */
 static uint64_t halves_cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);
@@ -215,7 +215,7 @@ static uint64_t halves_cost(struct td_query *q)
     return cost.halves;
 }
 
-/* whole_cost: it is a choice only where halving is better than the rings. */
+/* whole_cost: the method is a candidate only if halving is better than the rings. */
 static uint64_t whole_cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_trees: a reduction of long vectors to one rank over all links of a torus: a broadcast by
- * edge-disjoint trees (trees.h), backwards. The vector is cut into 2 D pieces, and each comes up a
- * tree of its own, so every link carries n / (2 D) bytes. A node folds what its own ranks have, in
- * rank order, and what its children in the tree sent, in their order.
+/* reduce_trees: a reduction of long vectors to one rank over all links of a torus: bcast_trees in
+ * the opposite direction (edge_disjoint_trees.h). The vector is cut into 2 D pieces. Each comes up
+ * a tree of its own, so every link carries n / (2 D) bytes. A node folds its local ranks in rank
+ * order, then its children in their order.
  *
- * Chunks follow each other. Long vectors go in segments, two of which have scratch; after a barrier
- * all nodes may begin with the segment after next. */
+ * Chunks follow each other. Long vectors are cut into segments, and scratch memory holds two of
+ * them. After a barrier all nodes may begin the segment after the next. */
 #include "collectives/method.h"
 #include "collectives/rooted/edge_disjoint_trees.h"
 
 #include <assert.h>
 
 enum { AHEAD = 2, CHUNK_PACKETS = 4, CHUNK_MIN = 1 << 12, DIMENSIONS_MAX = 6 };
-/* Families of each piece, role by role; then a step without bytes a dimension when a segment is
- * done with, and the barrier. */
+/* Families of each piece, role by role; then one step without bytes per dimension at the end of a
+ * segment, and the barrier. */
 enum { RECV, COMBINE, SEND, ROLES };
 _Static_assert((ROLES + 1) * 2 * DIMENSIONS_MAX <= (int)TD_FAMILIES_MAX, "all have one");
 _Static_assert((int)DIMENSIONS_MAX >= (int)TD_DIMENSIONS_MAX, "any torus will do");
@@ -22,8 +22,8 @@ struct TD_STORED parameters {
     int64_t chunk;  /* elements */
     int64_t chunks; /* of a piece of a segment */
     int64_t segments;
-    uint32_t root, local; /* the root's slot, and its number among the ranks there */
-    int64_t room;         /* bytes of a chunk in scratch */
+    uint32_t root, local; /* the root's slot, and its local rank there */
+    int64_t room;         /* bytes of a chunk in scratch memory */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -35,8 +35,7 @@ static struct td_edge_disjoint_trees_place place_of(const struct td_program *p,
     return at;
 }
 
-/* rooms returns how many chunks' lanes there are in scratch: the result, and what each child sends.
- */
+/* rooms returns the number of chunks in scratch memory: the result, and one from each child. */
 static uint32_t rooms(const struct td_edge_disjoint_trees_place *at)
 {
     return at->children + 1;
@@ -58,7 +57,8 @@ static struct td_slice chunk(const struct td_program *p, uint32_t pieces, enum t
                        (int64_t)((left < each ? left : each) * element));
 }
 
-/* room names where it is kept here: what child `lane` sent, or the result, which comes last. */
+/* room names the place of that chunk in scratch memory: from child `lane`, or the result, which
+ * comes last. */
 static struct td_slice room(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                             uint32_t lane, uint64_t index)
 {
@@ -76,13 +76,13 @@ static struct td_slice room(const struct td_program *p, const struct td_grid *gr
     return s;
 }
 
-/* passes_on: a leaf with one rank has nothing to fold. */
+/* passes_on returns true if a node has nothing to fold: a leaf with one rank. */
 static bool passes_on(const struct td_program *p, const struct td_edge_disjoint_trees_place *at)
 {
     return at->parent != p->slot && at->children == 0 && td_ranks_here(p) == 1;
 }
 
-/* index_among returns which of its parent's children a node is. */
+/* index_among returns the index of a node among its parent's children. */
 static uint32_t index_among(const struct td_program *p, const struct td_grid *grid, uint32_t piece,
                             uint32_t parent, uint32_t *siblings)
 {
@@ -131,7 +131,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* plan keeps what all steps need to know; returns how many segments there are. */
+/* plan computes the parameters of all steps, and returns the number of segments. */
 static uint64_t plan(struct td_program *p, const struct td_grid *grid)
 {
     uint32_t pieces = pieces_of(grid);
@@ -141,7 +141,7 @@ static uint64_t plan(struct td_program *p, const struct td_grid *grid)
     uint64_t longest = (p->call.count + pieces - 1) / pieces;
     each = each < longest ? each : longest;
     uint64_t room_bytes = (each * element + 15) & ~(uint64_t)15, lanes = 0, most_lanes = 0;
-    /* the same on all nodes: no node has more than this */
+    /* an upper limit, the same on all nodes */
     most_lanes = pieces * (uint64_t)(grid->shape.dimensions + 2);
     uint64_t chunks = (longest + each - 1) / each;
     uint64_t most = p->tuning.relay_bytes / (AHEAD * most_lanes * room_bytes);

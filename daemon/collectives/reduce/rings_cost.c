@@ -6,13 +6,13 @@
 
 enum { WHOLE = TD_COST_SLOT };
 
-/* struct load: of all steps of the pieces, one after the other: hops, and the load of a link in
- * 1 / WHOLE of a piece. */
+/* struct load: of all steps of the pieces in sequence: hops, and the load of a link in 1 / WHOLE of
+ * a piece. */
 struct load {
     uint64_t hops, carried;
 };
 
-/* bucket_load: the k - 1 steps of a ring carry the rest of a piece but for one part in k. Pieces
+/* bucket_load: the k - 1 steps of a ring carry the rest of a piece, except one part in k. Pieces
  * begin in different dimensions; this is the one that begins in the longest. */
 static struct load bucket_load(const struct td_grid *grid)
 {
@@ -27,8 +27,8 @@ static struct load bucket_load(const struct td_grid *grid)
     return (struct load){2 * load.hops, 2 * load.carried};
 }
 
-/* swing_load: when all nodes of a ring exchange over h hops, as both pieces along the ring do,
- * every link carries h messages. */
+/* swing_load: if all nodes of a ring exchange over h hops, as both pieces along the ring do, every
+ * link carries h messages. */
 static struct load swing_load(const struct td_grid *grid, bool whole)
 {
     struct load load = {0, 0};
@@ -46,16 +46,16 @@ static uint64_t time_of(const struct load *load, uint64_t packets)
     return load->hops * WHOLE + load->carried * packets;
 }
 
-/* SWING_SHARE4: measured. Starts are not aligned, so links that several exchanges share stand idle
- * at times; in halves for nearly half of the time. With a slot of latency a hop, swing is ahead of
- * buckets up to 16 KiB on 8x8, and up to 32 KiB on 8x8x8. */
+/* SWING_SHARE4: measured. Starts are not aligned, so links that several exchanges share are idle at
+ * times; with halving for nearly half of the time. With a latency of one slot per hop, swing is
+ * faster than buckets up to 16 KiB on 8x8, and up to 32 KiB on 8x8x8. */
 enum { SWING_SHARE4 = 7 };
 
 struct td_rings_cost td_rings_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
     const struct td_grid *grid = td_query_grid(q);
-    /* the other calls are half of an allreduce, of all blocks */
+    /* the other calls are one half of an allreduce, of all blocks */
     bool reduces = p->call.kind == TD_KIND_ALLREDUCE;
     uint64_t bytes = td_program_bytes(p) * (reduces ? 1 : p->group->size);
     uint64_t packets = td_program_packets(p, bytes) / (2 * grid->shape.dimensions);

@@ -34,7 +34,7 @@ uint32_t td_swing_steps(const struct td_grid *grid)
     return steps;
 }
 
-/* find sets dimension and turn of a step: turn after turn, the piece's dimension first. */
+/* find writes the dimension and turn of a step: turn after turn, the piece's dimension first. */
 static void find(const struct td_grid *grid, uint32_t piece, uint32_t step, struct td_traffic *x)
 {
     uint32_t dimensions = grid->shape.dimensions, before = 0;
@@ -46,8 +46,8 @@ static void find(const struct td_grid *grid, uint32_t piece, uint32_t step, stru
         }
 }
 
-/* places returns how far apart partners are in a turn, modulo 2^32 and so any smaller ring: an even
- * node goes so far on, an odd one back. */
+/* places returns the distance of partners in a turn, modulo 2^32 and so modulo any smaller ring:
+ * forwards from an even node, backwards from an odd one. */
 static uint32_t places(uint32_t turn)
 {
     uint32_t distance = 0;
@@ -62,9 +62,10 @@ static uint32_t partner(uint32_t at, uint32_t turn)
 }
 
 /* bit_of returns the bit of a turn in the label of a place of a ring of 2^m. The label is the set
- * of turns that lead from place 0 to it. With d what is left to go, d is an alternating sum of
- * distances of later turns if the bit is 0; those are 1/3 modulo 2^(t + 2), so then 3 d is 0 or 1,
- * and else, as that of the turn itself is 1/3 + 2^(t + 1), it is 2^(t + 1) or one more. */
+ * of turns that lead from place 0 to it. Let d be the remaining distance. If the bit is 0, d is an
+ * alternating sum of distances of later turns. Those are 1/3 modulo 2^(t + 2), so 3 d is 0 or 1.
+ * Otherwise, because the distance of the turn itself is 1/3 + 2^(t + 1), 3 d is 2^(t + 1) or one
+ * more. */
 static uint32_t bit_of(uint32_t at, uint32_t m, uint32_t turn)
 {
     uint32_t mask = ((uint32_t)1 << m) - 1;
@@ -77,7 +78,8 @@ static uint32_t bit_of(uint32_t at, uint32_t m, uint32_t turn)
     }
 }
 
-/* seen returns the coordinate by which a piece goes: a mirrored one has odd places for even. */
+/* seen returns the coordinate that a piece uses: in a mirrored piece, odd and even places are
+ * exchanged. */
 static uint32_t seen(const struct td_grid *grid, uint32_t slot, uint32_t piece, uint32_t dimension)
 {
     return (td_grid_coordinate(grid, slot, dimension) + piece % 2) % grid->shape.size[dimension];

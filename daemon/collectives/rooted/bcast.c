@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bcast: the root's node cuts the buffer into chunks; every node passes a chunk on to its children
- * in a tree (spread.h) when it has it, so the chunks follow each other down. */
+/* bcast: the root's node cuts the buffer into chunks. Every node forwards each chunk to its
+ * children in a tree (rooted_tree.h) as soon as it has it, so the chunks follow each other. */
 #include "collectives/method.h"
 #include "rooted_tree.h"
 
 enum { RECV, SEND, COPY_BELOW, COPY_ABOVE };
 struct TD_STORED parameters {
-    int64_t chunk, bytes;       /* bytes of a chunk, and of all */
-    uint32_t parent, root_slot; /* slots */
-    uint32_t root_local;        /* the root among the ranks of its node */
+    int64_t chunk, bytes;                                  /* bytes of a chunk, and of the buffer */
+    uint32_t parent, root_slot;                            /* slots */
+    uint32_t root_local;                                   /* the root's local rank on its node */
     uint32_t children, child[TD_ROOTED_TREE_CHILDREN_MAX]; /* slots */
 };
 TD_PARAMETERS(struct parameters)

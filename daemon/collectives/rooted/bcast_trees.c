@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bcast_trees: broadcast of long buffers over all links of a torus. The buffer is cut into 2 D
- * pieces, and each goes down a spanning tree of its own (trees.h); no two trees use a link in the
- * same direction, so every link carries one piece: n / (2 D) bytes.
+ * pieces. Each goes down a spanning tree of its own (edge_disjoint_trees.h). No two trees use a
+ * link in the same direction, so every link carries one piece: n / (2 D) bytes.
  *
  * Chunks follow each other down a tree. */
 #include "collectives/method.h"
@@ -12,7 +12,7 @@ struct TD_STORED parameters {
     struct td_grid grid;
     uint64_t bytes, chunk; /* of the buffer, of a chunk */
     uint64_t chunks;       /* of a piece */
-    uint32_t root, local;  /* the root's slot, and its number among the ranks there */
+    uint32_t root, local;  /* the root's slot, and its local rank there */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -43,7 +43,8 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     uint32_t local = parameters(p)->local;
     bool at_root = p->slot == parameters(p)->root;
     *step = (struct td_step){.kind = p->family[family].kind, .to_lanes = {ranks, 0, 1}};
-    if (family == 2 * pieces) { /* to the root's neighbours on its node, those below it and above */
+    if (family ==
+        2 * pieces) { /* to the other local ranks on the root's node, those below it and above */
         uint64_t chunks = parameters(p)->chunks;
         bool above = index >= chunks * pieces;
         uint32_t piece = (uint32_t)(index / chunks % pieces);

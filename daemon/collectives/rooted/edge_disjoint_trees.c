@@ -13,7 +13,7 @@ bool td_edge_disjoint_trees_applies(struct td_query *q)
 struct walker {
     const struct td_grid *grid;
     uint32_t root, first; /* slot; the piece's dimension */
-    bool back;            /* the piece of the mirror image */
+    bool back;            /* the piece is the mirror image */
     uint32_t x[TD_DIMENSIONS_MAX];
 };
 

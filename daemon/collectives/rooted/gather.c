@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather: gather, scatter and all-gather of blocks too long for the tree; and the prefix of values
- * that all nodes gather, each to fold them alone. What the ranks of one run
- * of a node bring, or get, is a message between that node and the one at the other end; with block
- * or round-robin placement there is one run a node. */
+/* gather: gather, scatter and allgather of blocks that are too long for the gate; and the prefix,
+ * for which all nodes gather the values and fold them. The data from, or to, the ranks of one run
+ * of a node is one message to the node at the other end. With block or round-robin placement a node
+ * has one run. */
 #include "collectives/cost/bound.h"
 #include "collectives/method.h"
 #include "collectives/permutation.h"
 
 enum { FAMILY_RECV, FAMILY_SEND, FAMILY_COPY, FAMILY_FOLD };
 
-/* runs_of returns how many runs a slot has, from *first on. */
+/* runs_of returns the number of runs of a slot, and writes the first to *first. */
 static uint32_t runs_of(const struct td_group *g, uint32_t slot, uint32_t *first)
 {
     *first = g->slot_run[slot];
     return g->slot_run[slot + 1] - *first;
 }
 
-/* other_run returns the place among all of run i of those that are not on `slot`; place_of is its
- * inverse. */
+/* other_run returns the index of run i of those that are not on `slot`; place_of is its inverse. */
 static uint64_t other_run(const struct td_group *g, uint32_t slot, uint64_t i)
 {
     uint32_t first = 0, there = runs_of(g, slot, &first);
@@ -30,7 +29,7 @@ static uint64_t place_of(const struct td_group *g, uint32_t slot, uint64_t run)
     return run < first ? run : run - there;
 }
 
-/* blocks names the blocks of a run's ranks in a buffer that has everybody's. */
+/* blocks names the blocks of a run's ranks in a buffer with the blocks of all ranks. */
 static struct td_slice blocks(const struct td_program *p, enum td_space space, uint32_t rank,
                               const struct td_run *run)
 {
@@ -41,7 +40,7 @@ static struct td_slice blocks(const struct td_program *p, enum td_space space, u
     return s;
 }
 
-/* own names the blocks that a run's ranks have by themselves. */
+/* own names the blocks of a run's ranks in their own buffers. */
 static struct td_slice own(const struct td_program *p, enum td_space space,
                            const struct td_run *run)
 {
@@ -63,10 +62,10 @@ static void fold(const struct td_program *p, uint64_t local, struct td_step *ste
     step->running = (struct td_running){TD_RUNNING_UP_TO, 0, 1};
 }
 
-/* struct end: the root of the call, or this node itself where all are roots. */
+/* struct end: the root of the call, or this node itself if all nodes are roots. */
 struct end {
     uint32_t slot, local, ranks;
-    enum td_space space; /* where what is gathered goes */
+    enum td_space space; /* where the gathered blocks go */
 };
 
 static struct end end_of(const struct td_program *p)
@@ -83,7 +82,7 @@ static struct end end_of(const struct td_program *p)
     return e;
 }
 
-/* peer_at returns place i of the order in which an all-gather visits the other slots. */
+/* peer_at returns place i of the order in which an allgather visits the other slots. */
 static uint32_t peer_at(const struct td_program *p, uint64_t i)
 {
     uint64_t others = p->group->slots - 1;
@@ -131,7 +130,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* applies: of a prefix, every node keeps all values. */
+/* applies: for a prefix, every node stores all values. */
 static bool applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
@@ -145,7 +144,7 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
 }
 
-/* cost: when all nodes gather all values, a link carries as much as in an all-to-all. */
+/* cost: if all nodes gather all values, the busiest link carries the load of an all-to-all. */
 static uint64_t cost(struct td_query *q)
 {
     if (q->program->call.kind != TD_KIND_PREFIX)

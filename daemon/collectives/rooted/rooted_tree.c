@@ -5,13 +5,13 @@
 
 enum { ARITY = 2, CHUNK_PACKETS_MAX = 64, CHUNK_MAX = 1 << 20 };
 
-/* The binary and binomial trees are of slots numbered from the root's. */
+/* The binary and binomial trees number the slots from the root's slot on. */
 static uint32_t turned(const struct td_program *p, uint32_t root, uint32_t slot)
 {
     return (slot + p->group->slots - root) % p->group->slots;
 }
 
-/* lowest_bit returns that of v; of 0 one that is above all. */
+/* lowest_bit returns the lowest set bit of v; for 0, a bit above all others. */
 static uint32_t lowest_bit(uint32_t v)
 {
     return v ? v & (0u - v) : 1u << 31;
@@ -29,7 +29,7 @@ static uint32_t parent_of(const struct td_program *p, enum td_rooted_tree tree, 
     return (above + root) % p->group->slots;
 }
 
-/* children_of writes the children: those with most below them first. */
+/* children_of writes the children, largest subtree first. */
 static uint32_t children_of(const struct td_program *p, enum td_rooted_tree tree, uint32_t root,
                             uint32_t slot, uint32_t child[TD_ROOTED_TREE_CHILDREN_MAX])
 {
@@ -69,12 +69,12 @@ uint32_t td_rooted_tree_depth(const struct td_program *p, enum td_rooted_tree tr
     return depth;
 }
 
-/* A chunk waits at every node until all of it is there, and each costs about as much as a packet
- * besides: with n packets and h hops, n + h c + n / c is least at c = sqrt(n / h). */
+/* A node forwards a chunk only when it has all of it, and a chunk costs about one packet more than
+ * its data. With n packets and h hops, n + h c + n / c is least at c = sqrt(n / h). */
 uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tree, uint64_t bytes)
 {
     if (tree == TD_ROOTED_TREE_BINOMIAL)
-        return bytes > 64 ? (bytes + 63) & ~(uint64_t)63 : 64; /* in one piece */
+        return bytes > 64 ? (bytes + 63) & ~(uint64_t)63 : 64; /* one chunk */
     if (tree == TD_ROOTED_TREE_BINARY)
         return TD_COMPUTE_BYTES;
     uint64_t packet = p->tuning.packet_bytes ? p->tuning.packet_bytes : 1;
@@ -82,7 +82,7 @@ uint64_t td_rooted_tree_chunk(const struct td_program *p, enum td_rooted_tree tr
     while (many < CHUNK_PACKETS_MAX && (many + 1) * (many + 1) <= packets &&
            (many + 1) * packet <= CHUNK_MAX)
         many++;
-    return (many * packet + 63) & ~(uint64_t)63; /* no number is cut */
+    return (many * packet + 63) & ~(uint64_t)63; /* no number is split */
 }
 
 bool td_rooted_tree_applies(struct td_query *q)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_combine: nothing moves but the arrival and the release, and the payload rides on them: one
- * sweep up the combining tree and one down (us7752421). What needs every rank's values by itself
- * (scans, gathers, and reductions whose bracketing must not depend on where ranks are) gathers them
- * on the way up; every node then has all of them, and finishes alone. */
+/* tree_combine: only the announcements and the release travel, and the payload travels with them:
+ * one sweep up the combining tree and one down (us7752421). Calls that need each rank's values
+ * separately (scans, gathers, and reductions whose bracketing must not depend on the placement of
+ * ranks) gather them on the way up. Every node then has all values and computes its own results. */
 #include "collectives/method.h"
 #include "model/tree.h"
 
-/* KINDS_OF_PROGRAMS: the kinds that never ride. */
+/* KINDS_OF_PROGRAMS: the kinds that never travel with the gate. */
 #define KINDS_OF_PROGRAMS                                                                          \
     (TD_KIND_BIT(TD_KIND_FFT) | TD_KIND_BIT(TD_KIND_REDIST) | TD_KIND_BIT(TD_KIND_REDUCE_SCATTERV))
 
-/* copy_to makes `step` the COPY of what is at `place` of the ride to local ranks. */
+/* copy_to makes `step` the COPY of the data at `place` of the ride to local ranks. */
 static void copy_to(const struct td_program *p, struct td_step *step, uint32_t rank, uint32_t ranks)
 {
     step->from = td_slice_at(TD_SPACE_SCRATCH, 0, td_program_ride(p), p->ride_bytes);
@@ -18,7 +18,7 @@ static void copy_to(const struct td_program *p, struct td_step *step, uint32_t r
     step->to_lanes = (struct td_lanes){ranks, 0, 1};
 }
 
-/* deal makes it the COPY of each local rank's share, for the ranks of a run. */
+/* deal makes `step` the COPY of each local rank's share, for the ranks of a run. */
 static void deal(const struct td_program *p, struct td_step *step, const struct td_run *run)
 {
     int64_t share = p->ride_bytes / p->group->size;
@@ -29,7 +29,7 @@ static void deal(const struct td_program *p, struct td_step *step, const struct 
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
-/* pick makes it the COPY of what all ranks have for a local one. */
+/* pick makes `step` the COPY of the data from all ranks to a local one. */
 static void pick(const struct td_program *p, struct td_step *step, uint32_t local)
 {
     int64_t share = p->ride_bytes / p->group->size, block = share / p->group->size;
@@ -40,7 +40,7 @@ static void pick(const struct td_program *p, struct td_step *step, uint32_t loca
     step->to_lanes = (struct td_lanes){1, 0, 0};
 }
 
-/* fold makes it the COMBINE of everybody's values, `bytes` of each rank's share from `at` on. */
+/* fold makes `step` the COMBINE of all ranks' values, `bytes` of each rank's share from `at` on. */
 static void fold(const struct td_program *p, struct td_step *step, int64_t at, int64_t bytes)
 {
     int64_t share = p->ride_bytes / p->group->size;
@@ -49,7 +49,7 @@ static void fold(const struct td_program *p, struct td_step *step, int64_t at, i
     step->to = td_slice_at(TD_SPACE_DESTINATION, 0, 0, bytes);
 }
 
-/* scan makes it the COMBINE of the results of a run's ranks. */
+/* scan makes `step` the COMBINE of the results of a run's ranks. */
 static void scan(const struct td_program *p, struct td_step *step, const struct td_run *run)
 {
     fold(p, step, 0, p->ride_bytes / p->group->size);
@@ -116,13 +116,13 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* struct ride: how a call's payload rides, and what is done with it afterwards. */
+/* struct ride: the form of a call's payload, and the steps after the release. */
 struct ride {
     enum td_ride ride;
     uint64_t bytes;
     bool stays;
     enum td_step_kind step;
-    uint64_t steps; /* at this node */
+    uint64_t steps; /* on this node */
 };
 
 static struct ride ride_of(const struct td_program *p, bool gathers)
@@ -165,8 +165,8 @@ static struct ride ride_of(const struct td_program *p, bool gathers)
     }
 }
 
-/* scattered: whether some node has its ranks in so many runs that gathering them takes too many
- * computations at a time. */
+/* scattered returns true if some node has its ranks in so many runs that gathering them takes too
+ * many computations at a time. */
 static bool scattered(const struct td_group *g)
 {
     enum { RUNS_MAX = 32 };
@@ -176,8 +176,8 @@ static bool scattered(const struct td_group *g)
     return false;
 }
 
-/* rings_of writes the rings of the call's grid: the longest ring comes last, so that blocks are
- * short. Returns false if the grid is no torus. */
+/* rings_of writes the rings of the call's grid. The longest ring comes last, so that blocks are
+ * short. It returns false if the grid is no torus. */
 static bool rings_of(struct td_query *q, struct td_ring ring[TD_DIMENSIONS_MAX])
 {
     const struct td_grid *grid = td_query_grid(q);
@@ -193,7 +193,7 @@ static bool rings_of(struct td_query *q, struct td_ring ring[TD_DIMENSIONS_MAX])
     return true;
 }
 
-/* block_bytes returns the most bytes that the flood passes on at once. */
+/* block_bytes returns the greatest number of bytes that the flood forwards at once. */
 static uint64_t block_bytes(const struct td_program *p, const struct ride *r,
                             const struct td_ring *longest)
 {
@@ -205,9 +205,9 @@ static uint64_t block_bytes(const struct td_program *p, const struct ride *r,
     return r->bytes / p->group->size * most * p->group->slots / longest->size;
 }
 
-/* may_ride returns true if the tuning leaves it open how the call goes. On the direct fabric a
- * short all-to-all rides, because a message to every node takes longer; on the routed fabric it
- * never does, and on one node nothing needs to travel. */
+/* may_ride returns true if the settings allow the call to travel with the gate. On the direct
+ * fabric a short all-to-all does, because a message to every node takes longer. On the routed
+ * fabric it never does, and on one node no data needs to travel. */
 static bool may_ride(struct td_query *q)
 {
     const struct td_program *p = q->program;
@@ -269,8 +269,8 @@ const struct td_method td_method_flood = {
     .step_at = step_at,
 };
 
-/* surveys returns true if an all-to-all whose counts differ must know all sizes first. Straight
- * messages of the direct fabric need no survey: the two ends of a unit know its size. */
+/* surveys returns true if an all-to-all whose counts differ must know all sizes first. Direct
+ * messages of the direct fabric need no survey: both ends of a unit know its size. */
 static bool surveys(const struct td_query *q)
 {
     const struct td_tuning *t = &q->program->tuning;
@@ -294,7 +294,7 @@ static bool tree_applies(struct td_query *q)
            td_query_refuse(q, "ranks of a node are in too many runs to be gathered");
 }
 
-/* tree_cost: up and down the tree. */
+/* tree_cost: one sweep up the tree and one down. */
 static uint64_t tree_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;

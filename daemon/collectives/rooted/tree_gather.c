@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tree_gather: gather and scatter along the group's tree of neighbours, so that no packet leaves
- * the group's nodes. What passes an edge is the blocks of all slots on its far side, in the tree's
- * preorder: a node has a stream to or from each child, and passes messages on one by one.
+ * the group's nodes. An edge carries the blocks of all slots on its far side, in the tree's
+ * preorder: a node has a stream to or from each child, and forwards messages one by one.
  *
- * A message is a chunk of the blocks of a run of ranks (group.h); all slots count as having as many
- * runs as the one with the most, and what is not there has no bytes. */
+ * A message is a chunk of the blocks of a run of ranks (group.h). All slots count as having as many
+ * runs as the one with the most; missing runs have no bytes. */
 #include "collectives/method.h"
 #include "rooted_tree.h"
 
-/* families: a RECV and a SEND for each child, for what is from or for its side, and those of this
- * node's own ranks */
+/* families: one RECV and one SEND per child, for the data from or for its side, and those of the
+ * local ranks */
 enum { MANY = TD_ROOTED_TREE_CHILDREN_MAX, RECV = 0, SEND = MANY, OWN = 2 * MANY, COPY };
 struct TD_STORED parameters {
-    uint32_t root, local; /* the root's slot, and its number among the ranks there */
+    uint32_t root, local; /* the root's slot, and its local rank there */
     int64_t bytes, chunk; /* of a rank's block, of a chunk of it */
     int64_t chunks, runs; /* of a block; of the slot with the most */
-    int64_t room;         /* bytes of a message in scratch */
+    int64_t room;         /* bytes of a message in scratch memory */
 };
 TD_PARAMETERS(struct parameters)
 enum { CHUNKS_MAX = 16 };
 
-/* struct message: of a stream. */
+/* struct message: a message of a stream. */
 struct message {
     uint32_t slot;
-    const struct td_run *run; /* NULL: the slot has fewer */
+    const struct td_run *run; /* NULL: the slot has fewer runs */
     uint64_t chunk;
 };
 
@@ -34,15 +34,16 @@ static struct td_place place_of(const struct td_program *p, uint32_t slot)
     return place;
 }
 
-/* side returns how many slots are on a slot's side of the edge to its parent, and the first. */
+/* side returns the number of slots on a slot's side of the edge to its parent, and writes the
+ * first. */
 static uint32_t side(const struct td_program *p, uint32_t slot, uint32_t *first)
 {
     uint32_t up = td_tree_towards(p->tree, slot, parameters(p)->root);
     return td_tree_side(p->tree, slot, up, first);
 }
 
-/* offset_in returns where a slot is in the stream of another's side; not less than its length when
- * it is not in it. */
+/* offset_in returns the place of a slot in the stream of another slot's side; at least the stream's
+ * length if it is not in it. */
 static uint32_t offset_in(const struct td_program *p, uint32_t of, uint32_t slot)
 {
     uint32_t first = 0, slots = p->group->slots;
@@ -75,7 +76,7 @@ static struct message message_at(const struct td_program *p, uint32_t of, bool o
     return m;
 }
 
-/* piece returns the bytes of each rank's block that a chunk has. */
+/* piece returns the range of each rank's block that a chunk has. */
 static struct td_range piece(const struct td_program *p, uint64_t chunk)
 {
     uint64_t each = (uint64_t)parameters(p)->chunk, all = (uint64_t)parameters(p)->bytes;
@@ -84,8 +85,8 @@ static struct td_range piece(const struct td_program *p, uint64_t chunk)
     return r;
 }
 
-/* at_root names where a message is in the root's buffer; with_ranks where it is in those of this
- * node's own ranks; kept where in scratch. */
+/* at_root names the place of a message in the root's buffer, with_ranks in those of the local
+ * ranks, kept in scratch memory. */
 static struct td_slice at_root(const struct td_program *p, enum td_space space,
                                const struct message *m)
 {
@@ -124,15 +125,14 @@ static struct td_slice kept(const struct td_program *p, const struct message *m)
                        (int64_t)piece(p, m->chunk).count * m->run->count);
 }
 
-/* number returns which message of the stream of `of`'s side one is. */
+/* number returns the index of a message in the stream of `of`'s side. */
 static uint64_t number(const struct td_program *p, uint32_t of, uint32_t slot, uint64_t index)
 {
     return offset_in(p, of, slot) * per_slot(p) + index % per_slot(p);
 }
 
-/* down makes a step of a scatter; up one of a gather. The family says which child it is about; but
- * the root's messages are of one family, to the children in turn, so that all its links are busy.
- */
+/* down makes a step of a scatter, up one of a gather. The family determines the child. The root's
+ * messages are one family that visits the children alternately, so that all its links are busy. */
 static void down(const struct td_program *p, unsigned family, uint64_t index, struct td_step *step)
 {
     bool root = p->slot == parameters(p)->root, own = family >= OWN;
@@ -193,8 +193,8 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     (p->call.kind == TD_KIND_SCATTER ? down : up)(p, family, index, step);
 }
 
-/* plan cuts blocks so that messages of the longest run are about as long as chunks of all that
- * passes the root's busiest edge are best. */
+/* plan cuts blocks so that a message of the longest run has about the best chunk size for the
+ * root's busiest edge. */
 static struct parameters plan(const struct td_program *p)
 {
     const struct td_group *g = p->group;
@@ -218,7 +218,7 @@ static struct parameters plan(const struct td_program *p)
     return k;
 }
 
-/* applies: the node next to the root may have to keep all messages. */
+/* applies: the node next to the root may have to store all messages. */
 static bool applies(struct td_query *q)
 {
     const struct td_program *p = q->program;

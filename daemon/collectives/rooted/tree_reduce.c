@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_reduce: a reduction to one rank along a tree (rooted_tree.h). Chunks flow up it; a node
- * folds what its own ranks have, in rank order, and what its children sent, in their order, so with
- * the same placement the bits are always the same.
+/* tree_reduce: a reduction to one rank along a tree (rooted_tree.h). Chunks flow up the tree. A
+ * node folds its local ranks in rank order, then its children in their order, so the placement
+ * alone determines the bits.
  *
- * A node has room for two blocks of chunks from each child, and for as many results that are on
- * their way up. When it has folded a block it says so by a SYNC with each child, and the child goes
- * on with the block after next. A SYNC's two members know it by one family: that of the place among
- * the parent's children, and of whether the child is an odd number of edges from the root. */
+ * A node has room for two blocks of chunks from each child, and for as many results on their way
+ * up. When it has folded a block it takes part in a SYNC with each child, and the child continues
+ * with the block after the next. The two members of a SYNC must use the same family number. It
+ * follows from the child's index among its siblings, and from whether the child is an odd number of
+ * edges from the root. */
 #include "collectives/method.h"
 #include "rooted_tree.h"
 
@@ -14,17 +15,17 @@ enum { RECV, COMBINE, SEND, SYNC };
 enum { BLOCK = 8, WINDOW = 2 * BLOCK }; /* chunks */
 struct TD_STORED parameters {
     int64_t chunk, bytes;     /* bytes of a chunk, and of the vector */
-    uint32_t parent;          /* slot; its own at the root */
-    uint32_t index, siblings; /* its place among the parent's children, and how many */
+    uint32_t parent;          /* slot; the root's is its own */
+    uint32_t index, siblings; /* its index among the parent's children, and their number */
     bool odd;                 /* an odd number of edges from the root */
-    uint32_t local;           /* the root among the ranks of its node */
+    uint32_t local;           /* the root's local rank on its node */
     uint32_t children, child[TD_ROOTED_TREE_CHILDREN_MAX]; /* slots */
 };
 TD_PARAMETERS(struct parameters)
 _Static_assert((int)SYNC + 2 * (int)TD_ROOTED_TREE_CHILDREN_MAX <= (int)TD_FAMILIES_MAX,
                "a family for each edge");
 
-/* sync_family returns that of the edge to child `index`; `odd` is that of this node. */
+/* sync_family returns the family of the edge to child `index`; `odd` is that of this node. */
 static unsigned sync_family(const struct td_program *p, uint64_t index, bool up)
 {
     unsigned odd = parameters(p)->odd ? !up : up;
@@ -39,7 +40,8 @@ static struct td_slice chunk(const struct td_program *p, enum td_space space, ui
     return td_slice_at(space, rank, begin, left < each ? left : each);
 }
 
-/* room names where a chunk is kept here: that of child `lane`, or the result, which comes last. */
+/* room names the place of a chunk in scratch memory: from child `lane`, or the result, which comes
+ * last. */
 static struct td_slice room(const struct td_program *p, uint64_t lane, uint64_t index)
 {
     struct td_slice s = chunk(p, TD_SPACE_SOURCE, 0, index);
@@ -54,7 +56,7 @@ static bool at_root(const struct td_program *p)
     return parameters(p)->parent == p->slot;
 }
 
-/* passes_on: a leaf with one rank has nothing to fold. */
+/* passes_on returns true if a node has nothing to fold: a leaf with one rank. */
 static bool passes_on(const struct td_program *p)
 {
     return !at_root(p) && parameters(p)->children == 0 && td_ranks_here(p) == 1;
@@ -160,7 +162,7 @@ static void compile_binomial(struct td_query *q, struct td_program *p)
     compile(p, TD_ROOTED_TREE_BINOMIAL);
 }
 
-/* brackets returns true if the call leaves the bracketing to the tree. */
+/* brackets returns true if the call allows the bracketing of the tree. */
 static bool brackets(struct td_query *q)
 {
     return !td_program_brackets_any(q->program) ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefix_stream: parallel prefix with broadcast over a combining tree (us7752421), as one stream of
- * positions. For position r every rank up to r contributes its value; values are combined on their
+ * positions. For position r every rank up to r contributes its value. Values are combined on their
  * way up a spanning tree of torus neighbours, and the result goes down to all. No position waits
- * for the one before: P positions take about P slots and one way up and one down, not P round
+ * for the one before: P positions take about P slots and one sweep up and one down, not P round
  * trips.
  *
- * A node sends nothing for positions to which nothing below it contributes. Children come in the
+ * A node sends nothing for positions to which no rank below it contributes. Children are in the
  * order of their lowest rank, so for any position those that have sent are the first ones. */
 #include "collectives/cost/bound.h"
 #include "collectives/method.h"
@@ -20,9 +20,9 @@ struct child {
 
 struct TD_STORED parameters {
     int64_t bytes;            /* of a position */
-    uint32_t parent;          /* slot; its own at the root */
+    uint32_t parent;          /* slot; the root's is its own */
     uint32_t lowest;          /* rank in the subtree of this node */
-    uint32_t place, siblings; /* among the parent's children, and how many */
+    uint32_t place, siblings; /* index among the parent's children, and their number */
     uint32_t children;
     struct child child[CHILDREN_MAX];
 };
@@ -31,8 +31,8 @@ TD_PARAMETERS(struct parameters)
 /* ---- the tree: depth is the diameter; a node's way to the root undoes its last coordinate first
  */
 
-/* away returns how far a slot is from the root in a dimension: along the shorter way round, or from
- * the middle of a mesh. */
+/* away returns the distance of a slot from the root in a dimension: along the shorter way round, or
+ * from the middle of a mesh. */
 static int32_t away(const struct td_grid *grid, uint32_t slot, uint32_t d)
 {
     int32_t k = (int32_t)grid->shape.size[d], at = (int32_t)td_grid_coordinate(grid, slot, d);
@@ -68,7 +68,7 @@ static bool below(const struct td_grid *grid, uint32_t slot, uint32_t top)
 }
 
 /* children_of finds the children of a slot, ordered by the lowest rank below each, and the lowest
- * of the slot and all of them. */
+ * rank of the slot and all of them. */
 static uint32_t children_of(const struct td_group *g, const struct td_grid *grid, uint32_t slot,
                             struct child child[CHILDREN_MAX], uint32_t *all)
 {
@@ -109,7 +109,7 @@ static void keep(struct td_program *p, const struct td_grid *grid)
 
 /* ---- steps ---- */
 
-/* brought names what child i sends for a position; scratch has a row for each position. */
+/* brought names the data of child i for a position; scratch memory has a row for each position. */
 static struct td_slice brought(const struct td_program *p, uint64_t position, uint32_t i)
 {
     int64_t bytes = parameters(p)->bytes, row = (parameters(p)->children + 1) * bytes;
@@ -122,7 +122,7 @@ static struct td_slice result(const struct td_program *p, uint64_t position)
     return td_slice_at(TD_SPACE_DESTINATION, 0, (int64_t)position * bytes, bytes);
 }
 
-/* local_ranks_up_to returns how many of the ranks here are at most `rank`. */
+/* local_ranks_up_to returns the number of local ranks that are at most `rank`. */
 static uint32_t local_ranks_up_to(const struct td_program *p, uint64_t rank)
 {
     uint32_t count = 0, ranks = td_ranks_here(p);
@@ -193,7 +193,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* scratch_of returns the most scratch bytes that a node may need. */
+/* scratch_of returns an upper limit of the scratch bytes of a node. */
 static int64_t scratch_of(const struct td_program *p, const struct td_grid *grid)
 {
     return (2 * (int64_t)grid->shape.dimensions + 1) * (int64_t)td_program_bytes(p) *
@@ -243,8 +243,8 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
 }
 
-/* cost: down a tree every link carries all positions; when all nodes gather all values, a link
- * carries what it does in an all-to-all. */
+/* cost: down a tree every link carries all positions. If all nodes gather all values, the busiest
+ * link carries the load of an all-to-all. */
 static uint64_t cost(struct td_query *q)
 {
     const struct td_topology *shape = &td_query_grid(q)->shape;
@@ -269,7 +269,7 @@ const struct td_method td_method_prefix_stream = {
     .step_at = step_at,
 };
 
-/* One position after the other: to show the worth of streaming. */
+/* One position after the other: shows the gain of streaming. */
 const struct td_method td_method_prefix_round_trips = {
     .name = "prefix_round_trips",
     .why = "each position is over before the next begins, for comparison",

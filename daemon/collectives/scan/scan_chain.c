@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_chain: scans where ranks are numbered node by node. Chunk by chunk, a node takes what the
- * ranks before its own make together from the node before it, folds on through its own ranks,
- * straight from their memory into their results, and passes what all of them make together on to
- * the next node. Of a scan that is the last rank's result, of an exscan one more fold.
+/* scan_chain: scans of groups whose ranks are numbered node by node. Chunk by chunk, a node
+ * receives the total of the ranks before its own from the node before it. It folds on through its
+ * own ranks, directly from their sources into their destinations, and sends the new total to the
+ * next node. For a scan the total is the last local rank's result; for an exscan it takes one more
+ * fold.
  *
- * The chunks follow each other, so N nodes take the time of N - 2 chunks more than two, and each
- * byte crosses each link of the chain once. The bracketing is always (((r0 + r1) + r2) + ...). On a
- * single node only the folds are left: each element is read once and written once a rank.
+ * The chunks follow each other, so N nodes take the time of N - 2 chunks more than two nodes, and
+ * each byte crosses each link of the chain once. The bracketing is always (((r0 + r1) + r2) + ...).
+ * On a single node only the folds are left: each element is read once and written once per rank.
  *
- * What comes lies in scratch, which has room for two windows of chunks. FREE is a barrier after
- * which all nodes may send the window after next. On the routed fabric, where chains are long and a
- * packet is there soon, chunks are some packets, and a window is as long as the chain twice. */
+ * Received chunks are in scratch memory, which has room for two windows of chunks. FREE is a
+ * barrier after which all nodes may send the window after the next. On the routed fabric, where
+ * chains are long and hops are short, a chunk is a few packets, and a window is twice as long as
+ * the chain. */
 #include "collectives/cost/bound.h"
 #include "collectives/cost/scan_cost.h"
 #include "collectives/method.h"
@@ -19,7 +21,7 @@ enum { AHEAD = 2, WINDOW_MIN = 8, CHUNK_MAX = TD_COMPUTE_BYTES / 2 };
 enum { RECV, TOTAL, FOLD, SEND, FREE };
 struct TD_STORED parameters {
     int64_t bytes, chunk;  /* of the vector, of a chunk */
-    int64_t place, places; /* bytes of a chunk's place in scratch, and how many places */
+    int64_t place, places; /* bytes of a chunk in scratch memory, and number of chunks there */
 };
 TD_PARAMETERS(struct parameters)
 
@@ -28,7 +30,7 @@ static bool is_last(const struct td_program *p)
     return p->slot + 1 == p->group->slots;
 }
 
-/* in_order: the ranks of each slot follow those of the slot before it. */
+/* in_order returns true if the ranks of each slot follow those of the slot before it. */
 static bool in_order(const struct td_group *g)
 {
     for (uint32_t slot = 0; slot < g->slots; slot++) {
@@ -48,7 +50,7 @@ static struct td_slice chunk(const struct td_program *p, enum td_space space, ui
     return td_slice_at(space, rank, begin, left < each ? left : each);
 }
 
-/* in_scratch names the place of a chunk that comes (area 0), or is made for the next node (1). */
+/* in_scratch names the place of a received chunk (area 0), or of one for the next node (area 1). */
 static struct td_slice in_scratch(const struct td_program *p, int64_t area, uint64_t index)
 {
     struct td_slice s = chunk(p, TD_SPACE_SCRATCH, 0, index);
@@ -57,7 +59,7 @@ static struct td_slice in_scratch(const struct td_program *p, int64_t area, uint
     return s;
 }
 
-/* operands makes `step` a COMBINE of what comes and what the ranks here have. */
+/* operands makes `step` a COMBINE of the received total and the values of local ranks. */
 static void operands(const struct td_program *p, uint64_t index, struct td_step *step)
 {
     step->from = chunk(p, TD_SPACE_SOURCE, 0, index);
@@ -109,8 +111,8 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     }
 }
 
-/* chunk_of returns the bytes of a chunk. With n packets, N nodes, and a slot that a chunk costs
- * besides, n + N c + n / c is least at the square root of n / N. */
+/* chunk_of returns the bytes of a chunk. With n packets, N nodes, and one slot per chunk besides
+ * its data, n + N c + n / c is least at the square root of n / N. */
 static uint64_t chunk_of(const struct td_program *p)
 {
     uint64_t packet = p->tuning.packet_bytes, many = 1;
@@ -119,10 +121,10 @@ static uint64_t chunk_of(const struct td_program *p)
     uint64_t packets = p->call.count * td_type_bytes(p->call.type) / packet / p->group->slots;
     while ((many + 1) * (many + 1) <= packets && (many + 1) * packet <= CHUNK_MAX)
         many++;
-    return (many * packet + 63) & ~(uint64_t)63; /* no number is cut */
+    return (many * packet + 63) & ~(uint64_t)63; /* no number is split */
 }
 
-/* window_of returns how many chunks are a window. */
+/* window_of returns the number of chunks of a window. */
 static uint64_t window_of(const struct td_program *p, uint64_t chunk)
 {
     uint64_t most = p->tuning.relay_bytes / (2 * AHEAD * chunk), window = 2 * p->group->slots;
@@ -137,7 +139,7 @@ static bool applies(struct td_query *q)
     return in_order(q->program->group) || td_query_refuse(q, "ranks are not numbered node by node");
 }
 
-/* cost: the chunks of all nodes but two follow those of the vector. */
+/* cost: the chunks of the vector, and one for all nodes but two. */
 static uint64_t cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
@@ -146,7 +148,7 @@ static uint64_t cost(struct td_query *q)
         return 0;
     uint64_t n = td_program_packets(p, td_program_bytes(p)), chunk = chunk_of(p) / packet + 1;
     uint64_t slots = n + (nodes - 2) * (n < chunk ? n : chunk);
-    if (q->grid.shape.dimensions > 2) /* ways from where rows end, and planes, meet on some links */
+    if (q->grid.shape.dimensions > 2) /* the routes at the ends of rows and planes share links */
         slots += n * q->grid.shape.size[td_bound_longest(&q->grid.shape)];
     return td_cost_slots(slots);
 }
@@ -176,7 +178,7 @@ static void compile(struct td_query *q, struct td_program *p)
         td_program_need(p, TOTAL, RECV, 1, 1, 1);
         td_program_need(p, FOLD, RECV, 1, 1, 1);
     }
-    if (!scans && goes) /* in place, it takes what the total is made of */
+    if (!scans && goes) /* in place, a scan overwrites the values that the total is made of */
         td_program_need(p, FOLD, TOTAL, 1, 1, 1);
     td_program_need(p, SEND, scans ? FOLD : TOTAL, 1, 1, 1);
     td_program_need(p, FREE, FOLD, 1, window, 1);
