@@ -100,9 +100,8 @@ bool td_method_allowed(const struct td_method *method, struct td_query *q, bool 
     *asked = answers && method->values >> q->asked & 1;
     q->reason = NULL;
     if (answers && !*asked && !method->fallback)
-        return td_query_refuse(q, "another was asked for");
-    return *asked || !method->on_request ||
-           td_query_refuse(q, "it is taken only when it is asked for");
+        return td_query_refuse(q, "another method was requested");
+    return *asked || !method->on_request || td_query_refuse(q, "it is used only on request");
 }
 
 uint64_t td_method_cost(const struct td_method *method, struct td_query *q)

@@ -58,7 +58,8 @@ void td_select_compile(const struct td_compile_input *in, struct td_program *out
 
 /* ---- explanations ---- */
 
-static const char ASKED_FOR[] = "it was asked for", OTHER_ASKED_FOR[] = "another was asked for";
+static const char ASKED_FOR[] = "it was requested",
+                  OTHER_ASKED_FOR[] = "another method was requested";
 
 /* judge examines one method; `by_request`: the chosen one was requested. */
 static struct td_candidate judge(const struct td_method *m, struct td_query *q,

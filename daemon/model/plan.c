@@ -50,7 +50,7 @@ static const char *check_kinds(const struct td_fft *fft)
     for (uint32_t d = 0; d < fft->dimensions; d++) {
         unsigned kind = kind_of(fft, d);
         if (fft->transform[d] > TD_TRANSFORM_KINDS)
-            return "there is no such kind of transform";
+            return "unknown kind of transform";
         transforms += kind != TD_TRANSFORM_KINDS;
         halves += kind == TD_TRANSFORM_R2C || kind == TD_TRANSFORM_C2R;
         real += kind > TD_TRANSFORM_C2R && kind < TD_TRANSFORM_KINDS;
@@ -58,14 +58,14 @@ static const char *check_kinds(const struct td_fft *fft)
             return "a DCT-I has at least two points";
         if ((kind == TD_TRANSFORM_R2C && fft->sign != TD_FFT_FORWARD) ||
             (kind == TD_TRANSFORM_C2R && fft->sign != TD_FFT_BACKWARD))
-            return "real to complex goes forward, complex to real backward";
+            return "R2C must be forward, and C2R backward";
     }
     if (transforms == 0)
         return "a transform needs at least one axis";
     if (halves > 1)
-        return "one axis is between real and complex; the others are complex";
+        return "only one axis may be R2C or C2R; the others must be complex";
     if (real && real != transforms)
-        return "real transforms do not go with complex ones";
+        return "real-to-real transforms cannot be combined with complex ones";
     if (real ? !is_real(fft->type) : !is_complex(fft->type))
         return real ? "the type of a real transform is float or double"
                     : "the type of a transform is complex float or complex double";
@@ -190,7 +190,7 @@ static const char *check_redist(const struct td_redist *r)
     if (seen != (1u << r->dimensions) - 1)
         return "a transposition names every axis once";
     if (r->schedule >= TD_REDIST_SCHEDULES)
-        return "there is no such schedule";
+        return "unknown schedule";
     return NULL;
 }
 
@@ -234,7 +234,7 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
     if (is_empty(text)) {
         if (!td_layout_init(layout, m->arena, dimensions, size, m->ranks, false)) {
             m->error = TD_ERR_NO_MEMORY;
-            snprintf(m->text, m->size, "there is no memory for the layout");
+            snprintf(m->text, m->size, "no memory for the layout: raise [limits] memory");
             return false;
         }
         td_layout_distribute(layout, 0, 0, m->ranks);
@@ -261,8 +261,8 @@ static bool repeats(struct maker *m, const struct td_plan *plan)
 {
     if (td_overlap_work(&plan->from, &plan->to) <= WORK_MAX)
         return true;
-    return refuse(m, "the two layouts hardly ever repeat together: choose blocks, or numbers of "
-                     "parts, that have a common factor");
+    return refuse(m, "the two layouts have too long a common period: choose block sizes, or "
+                     "numbers of parts, with a common factor");
 }
 
 static bool make_fft(struct maker *m, const struct td_description *d, struct td_plan *plan)
@@ -312,7 +312,7 @@ struct td_plan *td_plan_make(struct td_arena *arena, unsigned kind,
     struct maker m = {arena, ranks, TD_OK, text, size};
     struct td_plan *plan = td_arena_alloc(arena, sizeof *plan);
     *error = TD_ERR_NO_MEMORY;
-    snprintf(text, size, "there is no memory for the plan");
+    snprintf(text, size, "no memory for the plan: raise [limits] memory");
     if (!plan)
         return NULL;
     bool is_fft = kind == TD_KIND_PLAN_FFT;

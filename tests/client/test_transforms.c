@@ -237,9 +237,9 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(transform[0], -1, "no such kind");
     WRONG(transform[0], TORUS_TRANSFORM_REDFT10, "the type of a real transform");
     WRONG(transform[0], TORUS_TRANSFORM_C2R, "complex to real backward");
-    WRONG_OF(real, sign, TORUS_BACKWARD, "real to complex goes forward");
-    WRONG_OF(real, transform[1], TORUS_TRANSFORM_R2C, "one axis is between");
-    WRONG_OF(real, transform[1], TORUS_TRANSFORM_RODFT00, "do not go with complex");
+    WRONG_OF(real, sign, TORUS_BACKWARD, "R2C must be forward");
+    WRONG_OF(real, transform[1], TORUS_TRANSFORM_R2C, "only one axis may be");
+    WRONG_OF(real, transform[1], TORUS_TRANSFORM_RODFT00, "cannot be combined with complex");
     WRONG(size, 8, "torus_fft_desc.size");
     struct torus_fft_desc huge = d;
     huge.dimensions = 3;

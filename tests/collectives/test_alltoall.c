@@ -222,7 +222,7 @@ static void every_dependency_counts(enum td_alltoall method, const char *const t
     assert_true(kinds_count > 8);
     bool rooms = false;
     for (unsigned i = 0; i < kinds_count; i++) {
-        rooms = rooms || strcmp(kinds[i].of, "room for the next segment") == 0;
+        rooms = rooms || strcmp(kinds[i].of, "barrier before the next segment") == 0;
         if (!kinds[i].needed)
             fail_msg("%s goes well where %s does not wait for %s", td_alltoall_name(method),
                      kinds[i].of, kinds[i].on);

@@ -317,15 +317,16 @@ static void the_method_is_chosen_by_shape_and_size(void **unused)
     (void)unused;
     enum td_fabric_kind direct = TD_FABRIC_DIRECT, routed = TD_FABRIC_ROUTED;
     uint32_t all = UINT32_MAX;
-    const char *needless = "on the direct fabric", *scattered = "the group's nodes are not a whole";
+    const char *needless = "messages of the direct fabric",
+               *scattered = "the group's nodes are no box";
     const char *dearer = "it costs more", *longer = "one dimension is so long";
     expect_choice("8x8x8", direct, all, 16, "random: ", needless);
     expect_choice("1x1", routed, all, 16, "random: ", "all ranks are on one node");
-    expect_choice("8", routed, all, 16, "random: ", "in one dimension there is nothing to relay");
+    expect_choice("8", routed, all, 16, "random: ", "a group of one dimension needs no relays");
     expect_choice("4x4", routed, 5, 16, "random: ", scattered);
     expect_choice("4x4", routed, all, 16, "random: ", dearer);
     expect_choice("8x8x8", routed, all, 2, "random: ", dearer);
-    expect_choice("4x4x8", routed, all, 1, "random: ", "one packet a pair is too short");
+    expect_choice("4x4x8", routed, all, 1, "random: ", "one packet per pair is too short");
     expect_choice("4x4x8", routed, all, 4, "random: ", dearer);
     expect_choice("6x6x9", routed, all, 4, "random: ", dearer);
     expect_choice("8x8x12", routed, all, 4, "two-phase: one dimension", longer);

@@ -73,7 +73,7 @@ class Explain(unittest.TestCase):
             "barrier of 4 nodes along dimension 1: 4 5 6 7",
             "0,+2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, 1 slot idle behind each",
             "0,-2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, 1 slot idle behind each"])
-        self.assertIn("method phased: it was asked for", lines)
+        self.assertIn("method phased: it was requested", lines)
         self.assertIn("T_min 72 slots on links that carry a packet a slot", lines)
         # the picture: this node sends along its column and its row
         self.assertIn("1 . . .", lines)
@@ -253,7 +253,7 @@ class EveryOperation(unittest.TestCase):
             self.assertEqual(json.loads(done.stdout)["method"], method, size)
         for method in ("bucket", "swing", "swing-whole"):
             done = call("allreduce", "8x8", "--bytes", "64K", "--method", method)
-            self.assertIn("reduce_" + method.replace("-", "_") + ": it was asked for", done.stdout)
+            self.assertIn("reduce_" + method.replace("-", "_") + ": it was requested", done.stdout)
         for kind in ("reduce_scatter", "allgather"):
             for size, method in (("128", "swing"), ("16K", "bucket")):
                 done = call(kind, "8x8", "--json", "--bytes", size, "--packet", "1K")

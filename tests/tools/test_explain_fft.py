@@ -147,7 +147,7 @@ class Plans(unittest.TestCase):
 
     def test_the_grid_that_is_asked_for_is_taken_and_others_stand_beside_it(self):
         plan = told("4x4", "32x32x32", "--grid", "8x2")
-        self.assertEqual((plan["grid"], plan["reason"]), ([8, 2], "it was asked for"))
+        self.assertEqual((plan["grid"], plan["reason"]), ([8, 2], "it was requested"))
         grids = [tuple(grid["grid"]) for grid in plan["grids"]]
         self.assertEqual(sorted(grids), [(2, 8), (4, 4), (8, 2), (16,)])
         self.assertEqual([tuple(grid["grid"]) for grid in plan["grids"] if grid["chosen"]],
@@ -222,11 +222,11 @@ class Plans(unittest.TestCase):
                 ("8x8", ("--axes", "0;1"), "a list such as 0,2"),
                 ("8x8", ("--kinds", "dct9"), "--kinds is"),
                 ("8x8", ("--kinds", "dct2,dct2,dct2"), "3 kinds for 2 axes"),
-                ("8x8", ("--kinds", "dct2,complex"), "do not go with complex"),
-                ("8x8", ("--kinds", "r2c"), "one axis is between real and complex"),
+                ("8x8", ("--kinds", "dct2,complex"), "cannot be combined with complex"),
+                ("8x8", ("--kinds", "r2c"), "only one axis may be R2C or C2R"),
                 ("8x8", ("--kinds", "none"), "at least one axis"),
                 ("1x8", ("--kinds", "dct1"), "at least two points"),
-                ("8x8", ("--inverse", "--kinds", "complex,r2c"), "goes forward"),
+                ("8x8", ("--inverse", "--kinds", "complex,r2c"), "R2C must be forward"),
                 ("8x8", ("--grid", "2x2"), "fewer axes than the array"),
                 ("8x8", ("--grid", "2*2"), "--grid is"),
                 ("8x8", ("--method", "fast"), "--method must be one of auto"),

@@ -291,7 +291,7 @@ static const char *why_chosen(const struct explain_fft *x)
     case TD_GRID_NONE:
         return "between the layouts before and after there is no other";
     case TD_GRID_ASKED:
-        return "it was asked for";
+        return "it was requested";
     case TD_GRID_BEFORE:
         return "the application has the array so, and moves stay within its rows";
     case TD_GRID_MATRIX:

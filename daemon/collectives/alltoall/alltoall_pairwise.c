@@ -66,7 +66,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
 static bool applies(struct td_query *q)
 {
     if (q->program->call.count == 0)
-        return td_query_refuse(q, "no rank has anything for another");
+        return td_query_refuse(q, "no rank sends data to another rank");
     return q->program->group->slots > 1 || td_query_refuse(q, "all ranks are on one node");
 }
 

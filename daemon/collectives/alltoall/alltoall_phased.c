@@ -221,18 +221,18 @@ static void add_families(struct td_program *p, const struct td_grid *grid)
                             : p->tuning.barriers == TD_BARRIERS_PHASE ? 1
                                                                       : 0;
         td_program_add(p, TD_SYNC, e > 0 && lockstep(p) ? 0 : turns * per_turn,
-                       "all have a hop count");
+                       "barrier after a hop count");
     }
     for (uint32_t e = 0; e < dimensions; e++)
-        td_program_add(p, TD_SYNC, segments - 1, "room for the next segment");
+        td_program_add(p, TD_SYNC, segments - 1, "barrier before the next segment");
     for (uint32_t e = 0; e < dimensions; e++)
-        td_program_add(p, TD_COPY, turns, "what stays on its coordinate");
+        td_program_add(p, TD_COPY, turns, "blocks for the same coordinate");
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_COPY, e < parts ? segments * packs : 0, "pack");
     for (uint32_t e = 0; e < dimensions; e++)
         td_program_add(p, TD_COPY, e < parts ? segments * unpacks : 0, "unpack");
     for (uint32_t e = 0; e < dimensions; e++)
-        td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks to a hop count");
+        td_program_add(p, TD_SEND, turns * 2 * hops(p, grid, e), "blocks for one hop count");
 }
 
 /* add_barriers: a node reaches a barrier when it has the data of the hop count, or of the phase. */

@@ -171,7 +171,7 @@ static void plan_iterations(struct td_program *p)
 /* applies: an all-to-all without data travels with the gate. */
 static bool applies(struct td_query *q)
 {
-    return q->program->call.count > 0 || td_query_refuse(q, "no rank has anything for another");
+    return q->program->call.count > 0 || td_query_refuse(q, "no rank sends data to another rank");
 }
 
 static uint64_t cost(struct td_query *q)

@@ -232,15 +232,15 @@ static void plan_turns(struct td_program *p)
 static uint64_t cost(struct td_query *q)
 {
     if (!td_program_is_routed(q->program))
-        return td_query_last(q, "on the direct fabric a message needs no other node's help");
+        return td_query_last(q, "messages of the direct fabric need no relays");
     if (!td_query_grid(q)->box)
-        return td_query_last(q, "the group's nodes are not a whole box of the machine, so phases "
-                                "along its rings are not short ways");
+        return td_query_last(
+            q, "the group's nodes are no box of the machine, so its rings are not minimal routes");
     if (q->grid.shape.dimensions < 2)
-        return td_query_last(q, "in one dimension there is nothing to relay");
+        return td_query_last(q, "a group of one dimension needs no relays");
     struct td_alltoall_model m = td_alltoall_model_of(q);
     if (m.packets < 2)
-        return td_query_last(q, "one packet a pair is too short for relays");
+        return td_query_last(q, "one packet per pair is too short for relays");
     return td_cost_slots(m.longest_bound * 1000 / m.two_phase);
 }
 
@@ -264,11 +264,11 @@ static void compile(struct td_query *q, struct td_program *p)
     uint64_t planes = shares * (uint64_t)parameters(p)->places;
     td_program_add(p, TD_RECV, segments * turns * others, "blocks along the ring");
     td_program_add(p, TD_RECV, segments * planes, "blocks from the plane's relays");
-    td_program_add(p, TD_COPY, segments, "what is for the own plane");
+    td_program_add(p, TD_COPY, segments, "blocks for the own plane");
     td_program_add(p, TD_COPY, segments * packs, "pack");
     td_program_add(p, TD_COPY, segments * unpacks, "unpack");
-    td_program_add(p, TD_SYNC, segments - 1, "room for the next segment");
-    td_program_add(p, TD_SEND, segments * turns * group, "blocks passed on in the plane");
+    td_program_add(p, TD_SYNC, segments - 1, "barrier before the next segment");
+    td_program_add(p, TD_SEND, segments * turns * group, "blocks forwarded in the plane");
     td_program_add(p, TD_SEND, segments * turns * others, "blocks to relays of the ring");
 
     td_program_need(p, SEND_RING, PACK, turns * others, packs, 1);
@@ -286,7 +286,7 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_alltoall_two_phase = {
     .name = "alltoall_two_phase",
-    .why = "one dimension is so long that random order would leave many of its links idle",
+    .why = "one dimension is so long that random order would leave many links idle",
     .kinds = TD_KIND_BIT(TD_KIND_ALLTOALL) | TD_KINDS_WITH_COUNTS,
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_ALLTOALL,

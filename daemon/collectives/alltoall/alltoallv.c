@@ -140,7 +140,7 @@ static bool pairwise_applies(struct td_query *q)
     if (!is_known(q))
         return false;
     return !q->surveyed || p->survey.most > 0 || !td_program_is_routed(p) ||
-           td_query_refuse(q, "no rank has anything for another node");
+           td_query_refuse(q, "no rank sends data to another node");
 }
 
 /* random_cost: the move of a plan goes directly, too, if that takes less time than relays. */
@@ -154,7 +154,7 @@ static uint64_t random_cost(struct td_query *q)
 
 const struct td_method td_method_alltoallv = {
     .name = "alltoallv",
-    .why = "messages go straight from node to node, in each node's own random order",
+    .why = "messages go directly between nodes, in each node's own random order",
     .kinds = TD_KINDS_WITH_COUNTS,
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_ALLTOALL,

@@ -230,8 +230,8 @@ bool td_relay_applies(struct td_query *q)
     if (p->group->slots == 1)
         return td_query_refuse(q, "all ranks are on one node");
     if (p->call.kind == TD_KIND_ALLTOALL)
-        return p->call.count > 0 || td_query_refuse(q, "no rank has anything for another");
+        return p->call.count > 0 || td_query_refuse(q, "no rank sends data to another rank");
     if (!q->surveyed)
         return td_query_refuse(q, "the sizes of all messages are not known yet");
-    return p->survey.most > 0 || td_query_refuse(q, "no rank has anything for another node");
+    return p->survey.most > 0 || td_query_refuse(q, "no rank sends data to another node");
 }

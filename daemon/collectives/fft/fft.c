@@ -133,7 +133,7 @@ static uint64_t cost(struct td_query *q)
 
 const struct td_method td_method_fft = {
     .name = "fft",
-    .why = "axis by axis, each where it is whole",
+    .why = "axis by axis, each while its lines are on one node",
     .kinds = TD_KIND_BIT(TD_KIND_FFT),
     .class = TD_COST_STRAIGHT,
     .cost = cost,

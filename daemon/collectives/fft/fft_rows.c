@@ -272,7 +272,7 @@ static bool applies(struct td_query *q)
         return td_query_refuse(q, "the array is not complex, of two axes, in blocks of rows before "
                                   "and after");
     if (p->tuning.fabric == TD_FABRIC_ROUTED)
-        return td_query_refuse(q, "on a torus the moves of stages use the links better");
+        return td_query_refuse(q, "on a torus, separate moves use the links better");
     return p->group->slots <= NODES_MAX || td_query_refuse(q, "there are more than 7 nodes");
 }
 
@@ -315,7 +315,7 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_fft_rows = {
     .name = "fft_rows",
-    .why = "rows, a transpose, columns, and back: among few nodes it takes less than stages",
+    .why = "rows, transpose, columns, transpose back: faster than separate moves among few nodes",
     .kinds = TD_KIND_BIT(TD_KIND_FFT),
     .class = TD_COST_STRAIGHT,
     .applies = applies,

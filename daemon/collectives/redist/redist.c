@@ -39,7 +39,7 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_redist = {
     .name = "redist",
-    .why = "owners that have elements for each other meet in the steps of a schedule",
+    .why = "owners that share elements meet in the steps of a schedule",
     .kinds = TD_KIND_BIT(TD_KIND_REDIST),
     .class = TD_COST_STRAIGHT,
     .compile = compile,

@@ -350,12 +350,13 @@ static void compile_sums(struct td_query *q, struct td_program *p)
     td_program_add_each(p, pieces, TD_RECV, segments * each, "sums along a ring");
     for (uint32_t i = 0; i < pieces; i++)
         td_program_add(p, TD_COMBINE, segments * chunks * grid.shape.size[i / 2], "local ranks");
-    td_program_add_each(p, pieces, TD_COMBINE, segments * each, "what came, and own");
+    td_program_add_each(p, pieces, TD_COMBINE, segments * each, "received and own values");
     td_program_add_each(p, pieces, TD_SEND, segments * each, "sums to the next");
     unsigned done = ROLES * pieces;
     for (uint32_t d = 0; d < grid.shape.dimensions; d++)
-        td_program_add(p, TD_COPY, segments - areas, "a segment is done with");
-    unsigned again = td_program_add(p, TD_SYNC, segments - areas, "scratch to be used again");
+        td_program_add(p, TD_COPY, segments - areas, "end of a segment");
+    unsigned again =
+        td_program_add(p, TD_SYNC, segments - areas, "barrier before scratch is reused");
     for (uint32_t i = 0; i < pieces; i++) {
         unsigned recv = RECV * pieces + i, fold = FOLD * pieces + i;
         unsigned combine = COMBINE * pieces + i, send = SEND * pieces + i;

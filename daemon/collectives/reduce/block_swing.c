@@ -186,7 +186,7 @@ static bool applies(struct td_query *q)
     if (!is_regular(p, &local))
         return td_query_refuse(q, "ranks are not spread over the nodes regularly");
     return td_program_bytes(p) <= p->tuning.relay_bytes / areas_of(p) / p->group->size ||
-           td_query_refuse(q, "the blocks are too long for the scratch ([torus] relay)");
+           td_query_refuse(q, "the blocks are too long for the scratch memory ([alltoall] relay)");
 }
 
 /* cost: blocks for which the rings are faster, but whose ranks are not regular enough for them, go
@@ -195,7 +195,7 @@ static uint64_t cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);
     if (cost.bucket < cost.halves)
-        return td_query_last(q, "the blocks are so long that bytes count, and not steps");
+        return td_query_last(q, "the blocks are so long that bytes matter more than steps");
     return cost.halves;
 }
 
@@ -219,7 +219,7 @@ static void compile_sums(struct td_query *q, struct td_program *p)
     uint64_t steps = (uint64_t)parameters(p)->steps;
     td_program_add_each(p, pieces, TD_RECV, steps, "sums of a partner");
     td_program_add_each(p, pieces, TD_COMBINE, p->group->slots, "local ranks");
-    td_program_add_each(p, pieces, TD_COMBINE, steps, "what came, and own");
+    td_program_add_each(p, pieces, TD_COMBINE, steps, "received and own values");
     td_program_add_each(p, pieces, TD_SEND, steps, "sums to a partner");
     for (uint32_t i = 0; i < pieces; i++) {
         td_swing_chain(p, FOLD * pieces + i, RECV * pieces + i, COMBINE * pieces + i,
@@ -233,10 +233,10 @@ static void compile_blocks(struct td_query *q, struct td_program *p)
     plan(p, &grid);
     uint32_t pieces = 2 * grid.shape.dimensions;
     uint64_t steps = (uint64_t)parameters(p)->steps;
-    td_program_add_each(p, pieces, TD_RECV, steps, "blocks of a partner's");
+    td_program_add_each(p, pieces, TD_RECV, steps, "blocks of a partner");
     td_program_add_each(p, pieces, TD_COPY, 1, "blocks of local ranks");
     td_program_add_each(p, pieces, TD_SEND, steps, "blocks to a partner");
-    td_program_add_each(p, pieces, TD_COPY, p->group->slots, "blocks, to their places");
+    td_program_add_each(p, pieces, TD_COPY, p->group->slots, "blocks to their places");
     for (uint32_t i = 0; i < pieces; i++) {
         unsigned send = AG_SEND * pieces + i, out = AG_OUT * pieces + i;
         td_program_need_all(p, send, AG_IN * pieces + i);

@@ -327,7 +327,7 @@ static void compile(struct td_query *q, struct td_program *p)
         enum td_step_kind kind;
         const char *label;
     } roles[ROLES] = {{TD_RECV, "sums along a ring"}, {TD_RECV, "results along a ring"},
-                      {TD_COMBINE, "local ranks"},    {TD_COMBINE, "what came, and own"},
+                      {TD_COMBINE, "local ranks"},    {TD_COMBINE, "received and own values"},
                       {TD_SEND, "sums to the next"},  {TD_SEND, "results to the next"}};
     for (unsigned role = 0; role < ROLES; role++)
         td_program_add_each(p, pieces, roles[role].kind, segments * (role == FOLD ? chunks : each),

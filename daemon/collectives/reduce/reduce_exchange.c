@@ -117,7 +117,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
 static bool applies(struct td_query *q)
 {
     return !td_program_brackets_any(q->program) ||
-           td_query_refuse(q, "values must be folded from the first rank to the last");
+           td_query_refuse(q, "values must be folded in rank order");
 }
 
 static void compile(struct td_query *q, struct td_program *p)
@@ -165,7 +165,7 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_reduce_exchange = {
     .name = "reduce_exchange",
-    .why = "each node combines a segment of all, and sends it to all",
+    .why = "each node combines one segment and sends the result to all",
     .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
     .class = TD_COST_STRAIGHT,
     .applies = applies,

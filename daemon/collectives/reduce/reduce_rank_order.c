@@ -315,7 +315,7 @@ static uint64_t cost(struct td_query *q)
 {
     unsigned kind = q->program->call.kind;
     if (kind == TD_KIND_ALLREDUCE && !td_program_brackets_any(q->program))
-        return td_query_last(q, "any bracketing will do, and partial sums are shorter");
+        return td_query_last(q, "the call allows any bracketing, and partial sums are shorter");
     return running(q->program) && td_scan_is_predicted(q) ? td_scan_exchanges_cost(q)
                                                           : TD_COST_UNKNOWN;
 }
@@ -337,7 +337,7 @@ static void compile(struct td_query *q, struct td_program *p)
     td_program_add(p, TD_COPY, scatters(p) ? 0 : blocks * runs, "results to local ranks");
     td_program_add(p, TD_SEND, results, "results to their nodes");
     uint64_t ahead = blocks > AHEAD ? blocks - AHEAD : 0;
-    td_program_add(p, TD_SYNC, ahead, "rows to be used again");
+    td_program_add(p, TD_SYNC, ahead, "barrier before rows are reused");
     td_program_need(p, COMBINE, RECV, parts, messages, 1);
     td_program_need(p, COMBINE, COPY, parts, pairs, 1);
     td_program_need(p, RESULT_COPY, COMBINE, runs, parts, 1);
@@ -354,7 +354,7 @@ static void compile(struct td_query *q, struct td_program *p)
 
 const struct td_method td_method_reduce_rank_order = {
     .name = "reduce_rank_order",
-    .why = "values are folded from the first rank to the last, a segment a node",
+    .why = "values are folded in rank order, one segment per node",
     .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE) | TD_KIND_BIT(TD_KIND_REDUCE) |
              TD_KIND_BIT(TD_KIND_REDUCE_SCATTER) | TD_KIND_BIT(TD_KIND_SCAN) |
              TD_KIND_BIT(TD_KIND_EXSCAN) | TD_KIND_BIT(TD_KIND_PREFIX),

@@ -191,7 +191,7 @@ static bool fits(struct td_query *q, uint64_t areas)
 {
     const struct td_program *p = q->program;
     return p->call.count <= p->tuning.relay_bytes / areas / element_of(p) ||
-           td_query_refuse(q, "the vector is too long for the scratch ([torus] relay)");
+           td_query_refuse(q, "the vector is too long for the scratch memory ([alltoall] relay)");
 }
 
 static bool halves_applies(struct td_query *q)
@@ -211,7 +211,7 @@ static uint64_t halves_cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);
     if (cost.whole < cost.halves)
-        return td_query_last(q, "the vector is so short that it goes whole");
+        return td_query_last(q, "the vector is so short that exchanges of all of it are faster");
     return cost.halves;
 }
 
@@ -220,7 +220,7 @@ static uint64_t whole_cost(struct td_query *q)
 {
     struct td_rings_cost cost = td_rings_cost(q);
     if (cost.bucket < cost.halves)
-        return td_query_last(q, "the vector is so long that bytes count, and not steps");
+        return td_query_last(q, "the vector is so long that bytes matter more than steps");
     return cost.whole;
 }
 
@@ -238,9 +238,9 @@ static void compile(struct td_program *p, const struct td_grid *on, bool whole)
     static const struct {
         enum td_step_kind kind;
         const char *label;
-    } roles[ROLES] = {{TD_RECV, "sums of a partner"},     {TD_COMBINE, "local ranks"},
-                      {TD_COMBINE, "what came, and own"}, {TD_SEND, "sums to a partner"},
-                      {TD_RECV, "results of a partner"},  {TD_SEND, "results to a partner"}};
+    } roles[ROLES] = {{TD_RECV, "sums of a partner"},          {TD_COMBINE, "local ranks"},
+                      {TD_COMBINE, "received and own values"}, {TD_SEND, "sums to a partner"},
+                      {TD_RECV, "results of a partner"},       {TD_SEND, "results to a partner"}};
     for (unsigned role = 0; role < (whole ? AG_RECV : ROLES); role++)
         td_program_add_each(p, pieces, roles[role].kind, role == FOLD ? 1 : steps,
                             roles[role].label);
@@ -279,7 +279,7 @@ const struct td_method td_method_reduce_swing = {
 
 const struct td_method td_method_reduce_swing_whole = {
     .name = "reduce_swing_whole",
-    .why = "the vector is so short that steps count, and not bytes",
+    .why = "the vector is so short that steps matter more than bytes",
     .kinds = TD_KIND_BIT(TD_KIND_ALLREDUCE),
     .class = TD_COST_TORUS,
     .setting = TD_SETTING_RINGS,

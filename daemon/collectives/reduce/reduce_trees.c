@@ -165,7 +165,7 @@ static uint64_t plan(struct td_program *p, const struct td_grid *grid)
 static bool applies(struct td_query *q)
 {
     if (td_program_brackets_any(q->program))
-        return td_query_refuse(q, "values must be folded from the first rank to the last");
+        return td_query_refuse(q, "values must be folded in rank order");
     return td_edge_disjoint_trees_applies(q);
 }
 
@@ -194,14 +194,15 @@ static void compile(struct td_query *q, struct td_program *p)
             if (role == RECV)
                 td_program_add(p, TD_RECV, all * at.children, "from below in a tree");
             else if (role == COMBINE)
-                td_program_add(p, TD_COMBINE, passes_on(p, &at) ? 0 : all, "fold what is below");
+                td_program_add(p, TD_COMBINE, passes_on(p, &at) ? 0 : all,
+                               "fold values from below");
             else
                 td_program_add(p, TD_SEND, p->slot == root ? 0 : all, "chunks up a tree");
         }
     unsigned done = ROLES * pieces;
     for (uint32_t d = 0; d < grid.shape.dimensions; d++)
-        td_program_add(p, TD_COPY, ahead, "a segment is done with");
-    unsigned again = td_program_add(p, TD_SYNC, ahead, "scratch to be used again");
+        td_program_add(p, TD_COPY, ahead, "end of a segment");
+    unsigned again = td_program_add(p, TD_SYNC, ahead, "barrier before scratch is reused");
     for (uint32_t i = 0; i < pieces; i++) {
         struct td_edge_disjoint_trees_place at = place_of(p, &grid, i);
         unsigned combine = COMBINE * pieces + i, send = SEND * pieces + i;

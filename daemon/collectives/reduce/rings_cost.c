@@ -74,11 +74,11 @@ bool td_rings_applies(struct td_query *q, uint32_t dimensions_max)
 {
     const struct td_program *p = q->program;
     if (!td_program_is_routed(p))
-        return td_query_refuse(q, "data does not take links of a torus here");
+        return td_query_refuse(q, "the data does not travel on links of a torus");
     if (td_call_reduces(p->call.kind) && td_program_brackets_any(p))
-        return td_query_refuse(q, "values must be folded from the first rank to the last");
+        return td_query_refuse(q, "values must be folded in rank order");
     if (!td_grid_is_torus(td_query_grid(q)))
-        return td_query_refuse(q, "the group is no torus by itself");
+        return td_query_refuse(q, "the group is no torus");
     return q->grid.shape.dimensions <= dimensions_max ||
            td_query_refuse(q, "the torus has too many dimensions");
 }

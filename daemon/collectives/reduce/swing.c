@@ -23,7 +23,7 @@ bool td_swing_fits(const struct td_grid *grid)
 bool td_swing_applies(struct td_query *q)
 {
     return td_swing_fits(td_query_grid(q)) ||
-           td_query_refuse(q, "a ring has no power of two of nodes");
+           td_query_refuse(q, "the size of a ring is not a power of two");
 }
 
 uint32_t td_swing_steps(const struct td_grid *grid)

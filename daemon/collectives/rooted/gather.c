@@ -139,9 +139,9 @@ static bool applies(struct td_query *q)
     if (p->call.kind != TD_KIND_PREFIX)
         return true;
     if (p->tuning.fabric != TD_FABRIC_ROUTED)
-        return td_query_refuse(q, "values do not take links of a torus here");
+        return td_query_refuse(q, "the data does not travel on links of a torus");
     return td_program_bytes(p) * p->group->size <= p->tuning.relay_bytes ||
-           td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
+           td_query_refuse(q, "relays would need more memory than [alltoall] relay allows");
 }
 
 /* cost: if all nodes gather all values, the busiest link carries the load of an all-to-all. */
@@ -171,14 +171,14 @@ static void compile(struct td_query *q, struct td_program *p)
     if (p->call.kind != TD_KIND_PREFIX)
         return;
     p->scratch_bytes = (int64_t)(p->call.count * td_type_bytes(p->call.type)) * g->size;
-    td_program_add(p, TD_COMBINE, td_ranks_here(p), "all positions, alone");
+    td_program_add(p, TD_COMBINE, td_ranks_here(p), "all positions on this node");
     td_program_need_all(p, FAMILY_FOLD, FAMILY_RECV);
     td_program_need_all(p, FAMILY_FOLD, FAMILY_COPY);
 }
 
 const struct td_method td_method_gather = {
     .name = "gather",
-    .why = "blocks go straight from node to node",
+    .why = "blocks go directly between nodes",
     .kinds = TD_KIND_BIT(TD_KIND_GATHER) | TD_KIND_BIT(TD_KIND_SCATTER) |
              TD_KIND_BIT(TD_KIND_ALLGATHER) | TD_KIND_BIT(TD_KIND_PREFIX) |
              TD_KIND_BIT(TD_KIND_ALLTOALL),

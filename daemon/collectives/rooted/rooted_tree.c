@@ -89,12 +89,12 @@ bool td_rooted_tree_applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (!td_program_is_routed(p))
-        return td_query_refuse(q, "data does not take links of a torus here");
+        return td_query_refuse(q, "the data does not travel on links of a torus");
     return p->tree || td_query_refuse(q, "the group has no tree of neighbours");
 }
 
 bool td_rooted_binomial_applies(struct td_query *q)
 {
     return td_program_is_routed(q->program) ||
-           td_query_refuse(q, "data does not take links of a torus here");
+           td_query_refuse(q, "the data does not travel on links of a torus");
 }

@@ -212,7 +212,7 @@ static bool may_ride(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (q->asked)
-        return td_query_refuse(q, "another was asked for");
+        return td_query_refuse(q, "another method was requested");
     if (p->call.kind != TD_KIND_ALLTOALL || p->call.count == 0)
         return true;
     if (p->group->slots == 1)
@@ -226,17 +226,17 @@ static bool flood_applies(struct td_query *q)
     const struct td_program *p = q->program;
     struct td_ring ring[TD_DIMENSIONS_MAX];
     if (!p->tuning.flood || !td_program_is_routed(p))
-        return td_query_refuse(q, "short operations go by the tree here ([torus] flood)");
+        return td_query_refuse(q, "short operations use the tree unless [torus] flood = yes");
     if (!may_ride(q))
         return false;
     struct ride r = ride_of(p, true);
     bool gathers = r.ride == TD_RIDE_GATHER && r.bytes > 0;
     if (!gathers && p->call.kind != TD_KIND_BARRIER)
-        return td_query_refuse(q, "only barriers and values of all ranks go without the tree");
+        return td_query_refuse(q, "only barriers and gathered values can flood the rings");
     if (r.bytes > TD_FLOOD_BYTES_MAX)
         return td_query_refuse(q, "the values of all ranks are more than 16 KiB");
     if (!rings_of(q, ring))
-        return td_query_refuse(q, "the group is no torus by itself");
+        return td_query_refuse(q, "the group is no torus");
     return block_bytes(p, &r, &ring[q->grid.shape.dimensions - 1]) <= TD_RIDE_BYTES_MAX ||
            td_query_refuse(q, "a block of the longest ring is more than 2 KiB");
 }
@@ -255,12 +255,12 @@ static void flood_compile(struct td_query *q, struct td_program *p)
     p->ride_bytes = (int64_t)r.bytes;
     p->ride_stays = r.bytes > 0;
     if (p->ride_stays)
-        td_program_add(p, r.step, r.steps, "finish alone");
+        td_program_add(p, r.step, r.steps, "compute results on this node");
 }
 
 const struct td_method td_method_flood = {
     .name = "flood",
-    .why = "it is short enough to go from neighbour to neighbour, without the tree",
+    .why = "it is short enough to flood the rings without the tree",
     .kinds = ~TD_KINDS_WITH_COUNTS & ~KINDS_OF_PROGRAMS,
     .class = TD_COST_GATE,
     .applies = flood_applies,
@@ -284,7 +284,7 @@ static bool tree_applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (p->counts || p->units)
-        return surveys(q) || td_query_refuse(q, "nothing but sizes travels with the gate");
+        return surveys(q) || td_query_refuse(q, "only sizes travel with the gate");
     if (!may_ride(q))
         return false;
     struct ride r = ride_of(p, false);
@@ -310,7 +310,7 @@ static void tree_compile(struct td_query *q, struct td_program *p)
     p->ride_bytes = (int64_t)r.bytes;
     p->ride_stays = r.stays && r.bytes;
     if (p->ride_stays)
-        td_program_add(p, r.step, r.steps, "finish alone");
+        td_program_add(p, r.step, r.steps, "compute results on this node");
 }
 
 const struct td_method td_method_tree_combine = {

@@ -227,13 +227,13 @@ static bool applies(struct td_query *q)
     const struct parameters k = plan(p);
     uint64_t messages = p->group->slots * (uint64_t)(k.runs * k.chunks);
     return k.room == 0 || messages <= p->tuning.relay_bytes / (uint64_t)k.room ||
-           td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
+           td_query_refuse(q, "relays would need more memory than [alltoall] relay allows");
 }
 
 static uint64_t cost(struct td_query *q)
 {
     if (td_grid_is_torus(td_query_grid(q)))
-        return td_query_last(q, "the group is a torus, where blocks go straight");
+        return td_query_last(q, "the group is a torus, on which blocks go directly");
     return 0;
 }
 
@@ -263,7 +263,7 @@ static void compile(struct td_query *q, struct td_program *p)
         td_program_add(p, TD_RECV, scatters && at_top ? 0 : count[j],
                        scatters ? "for a child's side" : "from a child's side");
     for (uint32_t j = 0; j < MANY; j++)
-        td_program_add(p, TD_SEND, !scatters && at_top ? 0 : count[j], "passed on");
+        td_program_add(p, TD_SEND, !scatters && at_top ? 0 : count[j], "forwarded");
     td_program_add(p, scatters ? TD_RECV : TD_SEND, at_top ? 0 : own,
                    scatters ? "for this node's ranks" : "of this node's ranks");
     td_program_add(p, TD_COPY, at_top ? own : 0, "blocks of local ranks");

@@ -139,7 +139,7 @@ static void compile(struct td_program *p, enum td_rooted_tree tree)
     if (folds)
         p->scratch_bytes = (int64_t)(window * (place.children + 1) * each);
     td_program_add(p, TD_RECV, chunks * place.children, "from the children");
-    td_program_add(p, TD_COMBINE, folds ? chunks : 0, "fold what is below");
+    td_program_add(p, TD_COMBINE, folds ? chunks : 0, "fold values from below");
     td_program_add(p, TD_SEND, at_root(p) ? 0 : chunks, "to the parent");
     if (place.children)
         td_program_need(p, COMBINE, RECV, 1, place.children, 1);
@@ -166,7 +166,7 @@ static void compile_binomial(struct td_query *q, struct td_program *p)
 static bool brackets(struct td_query *q)
 {
     return !td_program_brackets_any(q->program) ||
-           td_query_refuse(q, "values must be folded from the first rank to the last");
+           td_query_refuse(q, "values must be folded in rank order");
 }
 
 static bool planes_applies(struct td_query *q)

@@ -234,13 +234,13 @@ static bool applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (!td_program_is_routed(p))
-        return td_query_refuse(q, "values do not take links of a torus here");
+        return td_query_refuse(q, "the data does not travel on links of a torus");
     if (td_program_brackets_any(p))
-        return td_query_refuse(q, "values must be folded from the first rank to the last");
+        return td_query_refuse(q, "values must be folded in rank order");
     if (!td_query_grid(q)->box)
         return td_query_refuse(q, "the group's nodes are not a whole box of the machine");
     return (uint64_t)scratch_of(p, &q->grid) <= p->tuning.relay_bytes ||
-           td_query_refuse(q, "a node may not keep so much of others ([torus] relay)");
+           td_query_refuse(q, "relays would need more memory than [alltoall] relay allows");
 }
 
 /* cost: down a tree every link carries all positions. If all nodes gather all values, the busiest
@@ -250,15 +250,13 @@ static uint64_t cost(struct td_query *q)
     const struct td_topology *shape = &td_query_grid(q)->shape;
     uint64_t slots = 2 * (uint64_t)td_topology_diameter(shape) + q->program->group->size - 1;
     if (slots >= td_alltoall_bound(shape, 1) / 2)
-        return td_query_last(q, "all nodes gather all values sooner");
+        return td_query_last(q, "all nodes gather the values faster");
     return td_cost_slots(slots);
 }
 
 const struct td_method td_method_prefix_stream = {
     .name = "prefix_stream",
-    .why =
-        "positions follow each other, and a tree carries them sooner than all nodes could gather "
-        "all values",
+    .why = "a tree carries the stream of positions faster than all nodes gather the values",
     .kinds = TD_KIND_BIT(TD_KIND_PREFIX),
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_PREFIX,
@@ -272,7 +270,7 @@ const struct td_method td_method_prefix_stream = {
 /* One position after the other: shows the gain of streaming. */
 const struct td_method td_method_prefix_round_trips = {
     .name = "prefix_round_trips",
-    .why = "each position is over before the next begins, for comparison",
+    .why = "one position after the other, for comparison",
     .kinds = TD_KIND_BIT(TD_KIND_PREFIX),
     .class = TD_COST_STRAIGHT,
     .setting = TD_SETTING_PREFIX,

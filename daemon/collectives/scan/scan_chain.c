@@ -168,12 +168,12 @@ static void compile(struct td_query *q, struct td_program *p)
     set(p)->places = (int64_t)(chunks < AHEAD * window ? chunks : AHEAD * window);
     int64_t areas = (comes > 0) + (goes > 0 && !scans);
     p->scratch_bytes = areas * parameters(p)->places * parameters(p)->place;
-    td_program_add(p, TD_RECV, comes, "of the ranks before");
-    td_program_add(p, TD_COMBINE, scans ? 0 : goes, "of the ranks up to the last here");
-    td_program_add(p, TD_COMBINE, chunks, "results of the ranks here");
+    td_program_add(p, TD_RECV, comes, "total of the ranks before");
+    td_program_add(p, TD_COMBINE, scans ? 0 : goes, "total of the ranks up to the last local one");
+    td_program_add(p, TD_COMBINE, chunks, "results of local ranks");
     td_program_add(p, TD_SEND, goes, "to the next node");
     uint64_t ahead = p->group->slots > 1 && windows > AHEAD ? windows - AHEAD : 0;
-    td_program_add(p, TD_SYNC, ahead, "scratch to be used again");
+    td_program_add(p, TD_SYNC, ahead, "barrier before scratch is reused");
     if (comes) {
         td_program_need(p, TOTAL, RECV, 1, 1, 1);
         td_program_need(p, FOLD, RECV, 1, 1, 1);

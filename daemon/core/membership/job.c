@@ -62,7 +62,7 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         return td_core_format(core, "a job has 1 to %d ranks, not %u", TD_JOB_RANKS_MAX,
                               q->u.join.size);
     if (q->u.join.rank < -1 || q->u.join.rank >= (int64_t)q->u.join.size)
-        return td_core_format(core, "rank %lld is not one of a job of %u ranks",
+        return td_core_format(core, "rank %lld is not in a job of size %u",
                               (long long)q->u.join.rank, q->u.join.size);
     uint32_t ranks = 0;
     for (const struct td_join *j = core->joins; j; j = j->next)
@@ -82,7 +82,7 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
                                           c->seat[i].rank);
             }
     if (ranks >= TD_CLIENT_RANKS_MAX)
-        return td_core_format(core, "a process is in at most %d jobs at a time",
+        return td_core_format(core, "a process can be in at most %d jobs at a time",
                               TD_CLIENT_RANKS_MAX);
     *error = TD_OK;
     return NULL;
