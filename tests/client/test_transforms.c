@@ -232,11 +232,11 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(grid[0], 1u << 30, "numbers of nodes");
     WRONG(method, 5, "two-phase");
     WRONG(method, -1, "two-phase");
-    WRONG(transform[0], 12, "no such kind");
-    WRONG_OF(real, transform[1], 12, "no such kind");
-    WRONG(transform[0], -1, "no such kind");
+    WRONG(transform[0], 12, "unknown kind");
+    WRONG_OF(real, transform[1], 12, "unknown kind");
+    WRONG(transform[0], -1, "unknown kind");
     WRONG(transform[0], TORUS_TRANSFORM_REDFT10, "the type of a real transform");
-    WRONG(transform[0], TORUS_TRANSFORM_C2R, "complex to real backward");
+    WRONG(transform[0], TORUS_TRANSFORM_C2R, "C2R backward");
     WRONG_OF(real, sign, TORUS_BACKWARD, "R2C must be forward");
     WRONG_OF(real, transform[1], TORUS_TRANSFORM_R2C, "only one axis may be");
     WRONG_OF(real, transform[1], TORUS_TRANSFORM_RODFT00, "cannot be combined with complex");

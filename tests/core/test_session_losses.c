@@ -136,7 +136,7 @@ static void a_new_incarnation_loses_the_session_and_the_operations_with_it(void 
     far_up(ANOTHER);
     assert_int_equal(node.replies, 1);
     assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
-    assert_non_null(strstr(node.text, "started anew"));
+    assert_non_null(strstr(node.text, "was restarted"));
     assert_int_equal(far.link->session, session + 2);
     assert_int_equal(node.forgets.number, UINT64_MAX);
     assert_int_equal(far.link->incarnation, ANOTHER);
