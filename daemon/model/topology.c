@@ -154,3 +154,16 @@ uint32_t td_topology_next_hop(const struct td_topology *t, uint32_t from, uint32
             return td_topology_neighbour(t, from, d, offset[d] > 0 ? 1 : -1);
     return from;
 }
+
+uint32_t td_topology_path(const struct td_topology *t, uint32_t from, uint32_t to, uint32_t *last)
+{
+    int32_t offset[TD_DIMENSIONS_MAX];
+    uint32_t hops = 0, dimension = 0; /* dimension: the last one of the path */
+    td_topology_offsets(t, from, to, offset);
+    for (uint32_t d = 0; d < t->dimensions; d++) {
+        hops += (uint32_t)(offset[d] < 0 ? -offset[d] : offset[d]);
+        dimension = offset[d] ? d : dimension;
+    }
+    *last = hops ? td_topology_neighbour(t, to, dimension, offset[dimension] > 0 ? -1 : 1) : to;
+    return hops;
+}

@@ -48,6 +48,9 @@ uint32_t td_topology_diameter(const struct td_topology *t);
  * node: dimension 0 is resolved first, and half-way round a ring the path goes in the positive
  * direction. */
 uint32_t td_topology_next_hop(const struct td_topology *t, uint32_t from, uint32_t to);
+/* td_topology_path returns the hops of that path, and writes the node that it comes through last
+ * before `to`, or `to` if it has no hops. */
+uint32_t td_topology_path(const struct td_topology *t, uint32_t from, uint32_t to, uint32_t *last);
 /* td_topology_tree returns true if two nodes are parent and child in the node tree. The tree spans
  * all nodes; the children of node n are TD_TREE_ARITY n + 1 and so on. */
 bool td_topology_tree(uint32_t a, uint32_t b);

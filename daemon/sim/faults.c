@@ -17,6 +17,7 @@ void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b)
 
 void td_sim_freeze_node(struct td_sim *sim, uint32_t node)
 {
+    assert(!sim->options.modelled); /* its core would be missing on the routes of tree messages */
     sim->node[node].frozen = true;
     for (uint32_t i = 0; i < sim->clients; i++)
         if (sim->client[i].node == node)

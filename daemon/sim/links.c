@@ -91,17 +91,8 @@ void links_go_down(struct td_sim *sim, const struct event *e)
 
 /* ---- delivery ---- */
 
-/* hops returns the hop count of a connection: on the routed fabric its ends are neighbours. */
-static td_time hops(const struct td_sim *sim, uint32_t from, uint32_t to)
-{
-    bool routed = sim->options.settings.tuning.fabric == TD_FABRIC_ROUTED;
-    return routed ? 1 : td_topology_distance(&sim->topology, from, to);
-}
-
 td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
 {
-    if (sim->options.modelled)
-        return way == TREE ? sent + sim->options.control_ns * hops(sim, from, to) : sent;
     td_time at = sent + 1 + td_sim_random(sim, sim->options.latency_ns_max);
     td_time *last = &sim->node[to].end[from].last[way];
     if (at <= *last)

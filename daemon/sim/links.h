@@ -16,8 +16,8 @@ void links_cut(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
 void links_come_up(struct td_sim *sim, const struct event *e);
 void links_go_down(struct td_sim *sim, const struct event *e);
 
-/* links_arrival returns the arrival time of a message sent at `sent`: after those sent before it.
- */
+/* links_arrival returns the arrival time of a message or packet sent at `sent`, after those sent
+ * before it, on links that are not modelled. */
 td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent);
 /* links_check returns true if the link is up at this end. If the far daemon is dead, the core is
  * notified once. */
@@ -25,6 +25,11 @@ bool links_check(struct td_sim *sim, uint32_t from, uint32_t to);
 static inline bool links_usable(struct td_sim *sim, uint32_t from, uint32_t to)
 {
     return !sim->node[from].end || links_check(sim, from, to);
+}
+/* links_whole returns true if links are modelled and none was ever cut. */
+static inline bool links_whole(const struct td_sim *sim)
+{
+    return sim->options.modelled && sim->epoch == 0;
 }
 /* links_epoch returns the number of the last cut of a link, or 0. */
 static inline uint32_t links_epoch(const struct td_sim *sim, uint32_t node, uint32_t to)

@@ -11,22 +11,28 @@
 #include "memory.h"
 #include "trace.h"
 
-/* put_message queues the arrival of a tree message. It returns NULL if the link is down. */
-static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to)
+/* put_message queues the arrival of a tree message to a node at `via`, the next node on its way; or
+ * at its destination, if all routes are whole (world.h). It returns NULL if the link is down. */
+static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via)
 {
-    if (!links_usable(sim, node, to))
+    uint32_t next = links_whole(sim) ? to : via, last = node;
+    td_time at = sim->now;
+    if (!links_usable(sim, node, next))
         return NULL;
-    td_time at = links_arrival(sim, node, to, TREE, sim->now);
-    struct event *e = queue_put(&sim->queue, at, MESSAGE, to);
-    e->from = node;
-    e->epoch = links_epoch(sim, node, to);
+    if (sim->options.modelled)
+        at += sim->options.control_ns * td_topology_path(&sim->topology, node, next, &last);
+    else
+        at = links_arrival(sim, node, next, TREE, at);
+    struct event *e = queue_put(&sim->queue, at, MESSAGE, next);
+    e->from = next == via ? node : last;
+    e->epoch = links_epoch(sim, node, next);
     return e;
 }
 
-static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, const uint8_t *bytes,
-                        size_t size)
+static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
+                        const uint8_t *bytes, size_t size)
 {
-    struct event *e = put_message(sim, node, to);
+    struct event *e = put_message(sim, node, to, via);
     if (!e)
         return;
     e->object = malloc(size);
@@ -42,10 +48,11 @@ static bool head_is_enough(const struct td_sim *sim, enum td_message_kind kind)
     return sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC);
 }
 
-static void send_head(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_message *m)
+static void send_head(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
+                      const struct td_message *m)
 {
     trace_line(sim, node, '<', "message of kind %d to %u", (int)m->kind, to);
-    struct event *e = put_message(sim, node, to);
+    struct event *e = put_message(sim, node, to, via);
     if (e)
         memcpy(e->head, m, sizeof e->head);
 }
@@ -58,7 +65,7 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
         !a->u.tree.message.relay.is_relayed && !sim->node[node].end)
         return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
     if (head_is_enough(sim, kind) && !a->u.tree.held) {
-        send_head(sim, node, via, &a->u.tree.message);
+        send_head(sim, node, to, via, &a->u.tree.message);
         return;
     }
     uint8_t bytes[TD_TREE_MESSAGE_MAX], payload[TD_RIDE_BYTES_MAX];
@@ -84,7 +91,7 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
         assert(kept);
     }
     if (!a->u.tree.held || !sim->node[node].end) /* without ends, links need not be up */
-        put_encoded(sim, node, via, bytes, size);
+        put_encoded(sim, node, to, via, bytes, size);
     else if (via != UINT32_MAX)
         links_usable(sim, node, via);
 }
@@ -95,15 +102,11 @@ void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action 
     uint8_t bytes[TD_TREE_MESSAGE_MAX];
     if (faults_lose_forwarded(sim))
         return;
-    if (head_is_enough(sim, m->kind)) {
-        send_head(sim, node, a->u.relay.node, m);
-        return;
-    }
     size_t size = td_wire_encode_message(m, bytes, sizeof bytes);
     assert(size > 0);
     trace_line(sim, node, '<', "message of kind %d from %u on to %u", (int)m->kind, m->relay.origin,
                a->u.relay.node);
-    put_encoded(sim, node, a->u.relay.node, bytes, size);
+    put_encoded(sim, node, m->relay.destination, a->u.relay.node, bytes, size);
 }
 
 void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -116,7 +119,7 @@ void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *
     const struct td_retransmit *queue = &sim->node[node].end[to].unacknowledged;
     const struct td_retransmit_message *m = td_retransmit_from(queue, a->u.kept.number);
     for (; m && a->u.kept.via != UINT32_MAX; m = m->next)
-        put_encoded(sim, node, a->u.kept.via, m->bytes, m->size);
+        put_encoded(sim, node, to, a->u.kept.via, m->bytes, m->size);
 }
 
 void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *a)

@@ -12,8 +12,10 @@
  * Messages, requests, replies and packet headers pass through td_wire, as on sockets.
  *
  * With `modelled` links nothing is random: a packet takes the time of the settings' link rate, a
- * tree message a fixed time per hop, and all else no time. If memory is `timing_only` too, no
- * heartbeats travel down the tree while no link was cut. This is the torus of torus-sim.
+ * tree message a fixed time per hop, and all else no time. While no link was cut, a tree message is
+ * one event, at its destination: the nodes on its route would forward it at once and keep nothing.
+ * If memory is `timing_only` too, no heartbeats travel down the tree until then. This is the torus
+ * of torus-sim.
  *
  * Owns: cores, clients and their memory. A world's history is a function of its options and of the
  * calls on it. An error of the core towards its driver (a region used after its release, a tree

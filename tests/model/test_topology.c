@@ -82,6 +82,25 @@ static void topology_distances_are_those_of_a_breadth_first_search(void **state)
     }
 }
 
+static void topology_paths_end_as_their_hops_do(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"3x3", "4x4", "3x4m", "2x3x4", "5mx2", "1x6"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct td_topology t = shape(texts[i]);
+        for (uint32_t a = 0; a < t.nodes; a++)
+            for (uint32_t b = 0; b < t.nodes; b++) {
+                uint32_t hops = 0, before = b, last = UINT32_MAX;
+                for (uint32_t n = a; n != b; n = td_topology_next_hop(&t, n, b)) {
+                    before = n;
+                    hops++;
+                }
+                assert_int_equal(td_topology_path(&t, a, b, &last), hops);
+                assert_int_equal(last, before);
+            }
+    }
+}
+
 static void topology_numbers_nodes_last_coordinate_fastest(void **state)
 {
     (void)state;
@@ -103,6 +122,7 @@ int main(void)
         cmocka_unit_test(topology_parses_and_prints_shapes),
         cmocka_unit_test(topology_names_the_position_of_a_malformed_character),
         cmocka_unit_test(topology_distances_are_those_of_a_breadth_first_search),
+        cmocka_unit_test(topology_paths_end_as_their_hops_do),
         cmocka_unit_test(topology_numbers_nodes_last_coordinate_fastest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
