@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire/client.h"
+
 enum { DRAIN_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
 static const char CONNECTION_LOST[] =

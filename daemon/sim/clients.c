@@ -9,6 +9,7 @@
 #include "cores.h"
 #include "memory.h"
 #include "trace.h"
+#include "wire/client.h"
 
 enum { SIM_UID = 1000, SIM_PID = 10000 };
 

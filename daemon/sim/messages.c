@@ -10,6 +10,7 @@
 #include "links.h"
 #include "memory.h"
 #include "trace.h"
+#include "wire/peer.h"
 
 /* put_message queues the arrival of a tree message to a node at `via`, the next node on its way; or
  * at its destination, if all routes are whole (world.h). It returns NULL if the link is down. */

@@ -10,6 +10,7 @@
 #include "links.h"
 #include "memory.h"
 #include "trace.h"
+#include "wire/packet.h"
 
 /* struct parcel: a packet in flight, unless the world is modelled and timing-only. SENT and PACKET
  * share it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local protocol: requests and replies, each after a header of 8 bytes. */
+#include "client.h"
+
 #include <string.h>
 
 #include "client.pb-c.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first message on every connection between daemons. */
+#include "handshake.h"
+
 #include "memory.h"
 #include "peer.pb-c.h"
 

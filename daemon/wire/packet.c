@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header of a packet is fixed and little-endian. It is written field by field, so its form does
  * not depend on the compiler's layout of the struct. docs/protocol.md has the table. */
-#include "wire.h"
+#include "packet.h"
 
 #include <string.h>
 

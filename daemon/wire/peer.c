@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tree messages between daemons. Every kind has a function td_wire_put_KIND and a function
- * td_wire_get_KIND (peer_form.h), in the file of its area. */
+#include "peer.h"
+
 #include "memory.h"
+#include "peer_fields.h"
 #include "peer_form.h"
 #include "peer_jobs.h"
 #include "peer_losses.h"
 #include "peer_operations.h"
-#include "peer_fields.h"
 #include "peer_shrink.h"
 
 static void td_wire_put_heartbeat(const struct td_message_heartbeat *f, struct td_wire_form *form)

@@ -15,6 +15,7 @@
 
 #include "io/bulk/channel.h"
 #include "random.h"
+#include "wire/packet.h"
 
 enum {
     PACKET_BYTES = 262144,

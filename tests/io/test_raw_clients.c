@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "wire/wire.h"
+#include "wire/client.h"
 
 static uint8_t bytes[TD_DATAGRAM_MAX];
 static struct td_wire_memory wire_memory;

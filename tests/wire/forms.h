@@ -5,7 +5,7 @@
 #ifndef TD_TESTS_WIRE_FORMS_H
 #define TD_TESTS_WIRE_FORMS_H
 
-#include "wire/wire.h"
+#include "wire/handshake.h"
 
 /* forms_seed starts the drawing anew. */
 void forms_seed(uint64_t seed);

@@ -12,6 +12,9 @@
 
 #include "forms.h"
 #include "messages.h"
+#include "wire/client.h"
+#include "wire/packet.h"
+#include "wire/peer.h"
 
 /* The first bytes of a datagram of our version, so that what follows is looked at. */
 static const uint8_t HEADER[6] = {'T', 'o', 'r', 'u', TD_WIRE_MAJOR, TD_WIRE_MINOR};

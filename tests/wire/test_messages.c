@@ -14,6 +14,7 @@
 #include "forms.h"
 #include "messages.h"
 #include "peer.pb-c.h"
+#include "wire/peer.h"
 
 enum {
     ROUNDS = 200,

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "forms.h"
+#include "wire/client.h"
+#include "wire/packet.h"
 
 enum { ROUNDS = 200 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/acceptor.h"
+#include "wire/packet.h"
 
 enum {
     MAGIC_BYTES = 4,

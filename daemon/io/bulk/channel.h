@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "payload.h"
-#include "wire/wire.h"
+#include "model/message.h"
 
 struct td_channel;
 

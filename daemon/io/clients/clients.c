@@ -12,7 +12,7 @@
 
 #include "io/acceptor.h"
 #include "io/unix.h"
-#include "wire/wire.h"
+#include "wire/client.h"
 
 enum {
     WAITING_MAX = 256,

@@ -17,7 +17,7 @@
 #include "io/bulk/channel.h"
 #include "peers.h"
 #include "wire/retransmit.h"
-#include "wire/wire.h"
+#include "wire/handshake.h"
 #include "zsocket.h"
 
 enum {

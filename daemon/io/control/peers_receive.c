@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/peer.h"
+
 /* ---- packets ---- */
 
 enum { LANDING_BYTES = 16384 }; /* smaller payloads are copied, which costs less */

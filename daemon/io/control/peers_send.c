@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/peer.h"
+
 enum {
     LENT_BYTES = 4096, /* smaller payloads are copied, which costs less than a loan */
 };

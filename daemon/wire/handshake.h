@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handshake: the first message on every connection between daemons, in both directions. */
+#ifndef TD_WIRE_HANDSHAKE_H
+#define TD_WIRE_HANDSHAKE_H
+
+#include "wire.h"
+
+struct td_greeting {
+    uint32_t major, minor;
+    uint32_t node;
+    uint64_t incarnation;      /* of the sender */
+    uint64_t peer_incarnation; /* of the receiver, as the sender knows it; 0: not known */
+    uint64_t session;          /* number of the control connection; its later frames carry it */
+    uint64_t digest;           /* td_settings_digest of the sender */
+    bool bulk;                 /* the connection carries packets, else tree messages */
+    bool accepted;             /* the answer accepts the connection */
+    const char *shape;         /* of the sender's torus */
+    const char *text;          /* why the answer does not accept; else "" */
+};
+size_t td_wire_encode_greeting(const struct td_greeting *greeting, uint8_t *bytes, size_t size);
+td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                               struct td_greeting *greeting, const char **why);
+
+#endif
