@@ -61,8 +61,4 @@ struct td_measurement {
 bool td_measure(const struct td_measure_options *options, struct td_measurement *m);
 void td_measure_fini(struct td_measurement *m);
 
-/* td_measure_plot writes a picture (SVG): utilization of each direction over time, and the load of
- * each link. */
-bool td_measure_plot(const struct td_measurement *m, FILE *f, const char *title);
-
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plot: the picture of a measurement. Top: utilization of the links of each direction over time.
- * Bottom: one square for each link, by node and direction, coloured by its load. */
+#include "plot.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "measure.h"
 
 enum {
     WIDTH = 960,
@@ -114,7 +112,7 @@ static void map(FILE *f, const struct td_measurement *m)
     }
 }
 
-bool td_measure_plot(const struct td_measurement *m, FILE *f, const char *title)
+bool plot_measurement(const struct td_measurement *m, FILE *f, const char *title)
 {
     int height = MAP_TOP + (int)(2 * m->topology.dimensions) * ROW_HEIGHT + 24;
     fprintf(f,
