@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* notices: the calls from a lower module of the core to an upper one.
  *
- * Includes run one way only: core.c -> operation -> membership -> net. A lower module that has news
- * for an upper one calls it through this table. To the lower module the upper module's objects are
- * opaque pointers. core.c defines the one table, td_core_notices. It is constant, so a compiler
+ * Includes run one way only: core.c -> operation -> membership -> net. Within membership they run
+ * shrink -> subgroup -> communicator and job -> communicator -> registry. A lower module that has
+ * news for an upper one calls it through this table. To the lower module the upper module's objects
+ * are opaque pointers. core.c defines the one table, td_core_notices. It is constant, so a compiler
  * that sees the whole program calls the functions directly.
  *
  * Every notice is handled before it returns. Unless its comment says otherwise, a notice may emit
@@ -62,6 +63,15 @@ struct td_notices {
     void (*client_gone)(struct td_core *core, struct td_client *client);
     /* seat_lost: a local rank has left or died. It makes no more calls and expects no replies. */
     void (*seat_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t local);
+    /* seat_died: the local rank's process is gone, so nobody waits for a shrink's reply either. */
+    void (*seat_died)(struct td_communicator *communicator, uint32_t local);
+    /* rank_lost and slot_lost: a rank of a group, or all ranks of a slot, are known to be lost. */
+    void (*rank_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t rank);
+    void (*slot_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
+    /* group_needed returns true if a shrink still needs the record of a group that is broken.
+     * group_freed frees the group's shrink with the group. */
+    bool (*group_needed)(const struct td_communicator *communicator);
+    void (*group_freed)(struct td_core *core, struct td_communicator *communicator);
     /* group_broken ends the operations of a group that has lost a rank or a node: those that are
      * not released, and with `running_too` also those that run. */
     void (*group_broken)(struct td_core *core, struct td_communicator *communicator, td_err error,

@@ -5,9 +5,9 @@
 usage: arrows.py SOURCE [--list]
 
 RULES says which folders a folder may include. The check fails on any include that RULES does not
-allow, on an include cycle that crosses folders or lies in a folder of ACYCLIC, and on an entry of
-exceptions.txt that no include needs any more: so the list can only shrink. --list prints the arrows
-between folders.
+allow, on one that goes up the LAYERS of a folder, on an include cycle that crosses folders or lies
+in a folder of ACYCLIC, and on an entry of exceptions.txt that no include needs any more: so the list
+can only shrink. --list prints the arrows between folders.
 """
 import os
 import re
@@ -55,6 +55,12 @@ RULES = {
     "client/torus-sim": ["client/common", "daemon/sim"],
     "client/examples": ["client/torus"],
 }
+# The modules of a folder, from the lowest layer to the highest: none includes a higher one. A state
+# table names the records of all layers.
+LAYERS = {
+    "daemon/core/membership": [["client", "members"], ["registry"], ["communicator"],
+                               ["job", "subgroup", "shrink_view"], ["shrink", "shrink_coordinator"]],
+}
 # Folders whose files must not include each other in a cycle.
 ACYCLIC = ["client/libtorus"]
 # Headers of a folder that every file below that folder may include.
@@ -72,6 +78,22 @@ def closure(folder, seen=None):
             seen.add(f)
             closure(f, seen)
     return seen
+
+
+def layer(path):
+    """Returns the layer of a file in its folder, from 0, or None if it has none."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    for number, names in enumerate(LAYERS.get(os.path.dirname(path), [])):
+        if name in names:
+            return number
+    return None
+
+
+def goes_up(own, other):
+    """Returns whether an include within a folder goes to a higher layer."""
+    low, high = layer(own), layer(other)
+    return (os.path.dirname(own) == os.path.dirname(other) and low is not None and
+            high is not None and high > low)
 
 
 def rule_folder(folder):
@@ -155,6 +177,8 @@ def main():
         count += 1
         a, b = os.path.dirname(own), os.path.dirname(other)
         modules.setdefault(os.path.splitext(own)[0], set()).add(os.path.splitext(other)[0])
+        if goes_up(own, other):
+            found.append(f"up the layers: {own} -> {other}")
         if a == b:
             continue
         arrows.add((a, b))

@@ -10,7 +10,6 @@
 #include "model/planes_best.h"
 #include "model/planes_call.h"
 #include "registry.h"
-#include "shrink.h"
 #include "core/net/fabric.h"
 #include "core/net/session.h"
 
@@ -20,7 +19,7 @@ static bool advance(struct td_core *core, struct td_task *task);
 
 static void free_arrays(struct td_core *core, struct td_communicator *c)
 {
-    td_shrink_free(core, c);
+    td_core_notices.group_freed(core, c);
     td_arena_free(core->arena, c->lost_rank);
     td_arena_free(core->arena, c->lost_slot);
     td_group_free(&c->group, core->arena);
@@ -303,7 +302,7 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
 {
     bool news = !td_communicator_broken(c);
     if (error == TD_ERR_RANK_FAILED)
-        td_shrink_rank_lost(core, c, rank);
+        td_core_notices.rank_lost(core, c, rank);
     if (news && !c->has_parent && td_communicator_may_flood(core, c)) {
         /* the loss is announced when the operations that complete are known */
         if (c->state == TD_COMMUNICATOR_ACTIVE) {
@@ -345,7 +344,7 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
     bool news = c->state != TD_COMMUNICATOR_LOST_NODE;
     uint32_t slot = td_group_slot(&c->group, node);
     if (slot != UINT32_MAX)
-        td_shrink_slot_lost(core, c, slot);
+        td_core_notices.slot_lost(core, c, slot);
     break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_NODE_FAILED, text);
     if (!news)
         return;
@@ -433,8 +432,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                              .instance = c->instance,
                                              .u.rank_left.rank = seat->rank});
     if (died)
-        td_shrink_seat_gone(c, local);
-    td_shrink_rank_lost(core, c, seat->rank);
+        td_core_notices.seat_died(c, local);
+    td_core_notices.rank_lost(core, c, seat->rank);
     struct td_message m = {
         .kind = TD_MESSAGE_RANK_GONE,
         .instance = c->instance,
@@ -575,7 +574,8 @@ static bool advance(struct td_core *core, struct td_task *task)
     if (c->notice_up && c->has_parent && c->parent != c->notice_from)
         td_session_send(core, c->parent, &m);
     c->notice_up = false;
-    if (!has_seats(c) && !has_operations(c) && td_communicator_broken(c) && !td_shrink_keeps(c))
+    if (!has_seats(c) && !has_operations(c) && td_communicator_broken(c) &&
+        !td_core_notices.group_needed(c))
         destroy(core, c);
     return true;
 }

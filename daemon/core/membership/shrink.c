@@ -548,7 +548,7 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
     return false;
 }
 
-void td_shrink_seat_gone(struct td_communicator *c, uint32_t local)
+void td_shrink_seat_died(struct td_communicator *c, uint32_t local)
 {
     if (c->shrink)
         td_shrink_call_transition(&c->shrink->call[local], TD_SHRINK_CALL_LEAVE);

@@ -87,8 +87,8 @@ void td_shrink_foretold(struct td_core *core, uint64_t instance);
 /* td_shrink_rank_lost and td_shrink_slot_lost add to the view. */
 void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank);
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot);
-/* td_shrink_seat_gone: a local rank expects no reply any more. */
-void td_shrink_seat_gone(struct td_communicator *c, uint32_t local);
+/* td_shrink_seat_died: a local rank expects no reply any more. */
+void td_shrink_seat_died(struct td_communicator *c, uint32_t local);
 /* td_shrink_keeps returns true if the group's record is still needed for a shrink. */
 bool td_shrink_keeps(const struct td_communicator *c);
 /* td_shrink_timers appeals when the time limit of the shrink has passed. */

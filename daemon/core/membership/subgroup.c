@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "shrink.h"
 #include "core/net/session.h"
 
 /* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
@@ -62,7 +61,7 @@ static void inherit_seats(struct td_core *core, struct td_communicator *c,
         else if (!td_communicator_broken(c))
             td_communicator_seat_lost(core, c, &c->seat[i], true);
         else
-            td_shrink_rank_lost(core, c, c->seat[i].rank);
+            td_core_notices.rank_lost(core, c, c->seat[i].rank);
     }
 }
 
