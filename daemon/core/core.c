@@ -28,10 +28,35 @@
 
 static bool stop_advance(struct td_core *core, struct td_task *task);
 
+/* struct whole: a core and the state of its modules, in one piece of memory. */
+struct whole {
+    struct td_core core; /* the first member: td_core_destroy frees the whole */
+    struct td_health health;
+    struct td_clients clients;
+    struct td_joins joins;
+    struct td_registry registry;
+    struct td_groups groups;
+};
+
+/* new_core returns a core of zeros that knows its modules, or NULL. */
+static struct td_core *new_core(void)
+{
+    struct whole *whole = calloc(1, sizeof *whole);
+    if (!whole)
+        return NULL;
+    struct td_core *core = &whole->core;
+    core->health = &whole->health;
+    core->clients = &whole->clients;
+    core->joins = &whole->joins;
+    core->registry = &whole->registry;
+    core->groups = &whole->groups;
+    return core;
+}
+
 td_err td_core_create(struct td_core **out, const struct td_core_options *options)
 {
     *out = NULL;
-    struct td_core *core = calloc(1, sizeof *core);
+    struct td_core *core = new_core();
     if (!core)
         return TD_ERR_NO_MEMORY;
     core->options = *options;
@@ -40,10 +65,8 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->random = options->seed;
     core->alarm = core->links_expire_at = TD_TIME_NEVER;
     core->work_last = &core->work;
-    /* other nodes may still have tokens of an earlier run of this daemon */
-    core->next_token = options->incarnation << 32 | 1;
-    core->next_communicator = 1;
     core->stop_task.advance = stop_advance;
+    td_job_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);
     core->pad = malloc(TD_PAD_BYTES);
     td_ranges_init(&core->scratch, options->settings.scratch_bytes);
@@ -88,12 +111,12 @@ void td_core_usage(const struct td_core *core, struct td_usage *counts)
                                 .arena_used = td_arena_used(core->arena),
                                 .scratch_used = core->scratch.used};
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
-        for (const struct td_client *c = core->client[i]; c; c = c->next) {
+        for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
             counts->clients++;
             for (const struct td_region *r = c->regions; r; r = r->next)
                 counts->regions++;
         }
-    for (const struct td_job *j = core->jobs; j; j = j->next)
+    for (const struct td_job *j = core->registry->jobs; j; j = j->next)
         counts->jobs++;
     for (const struct td_communicator *c = core->communicators; c; c = c->next) {
         counts->groups++;
@@ -420,10 +443,10 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     core->actions = actions;
     actions->count = 0;
     core->pad_used = 0;
-    if (core->heartbeat_at == 0) {
+    if (!core->started) {
+        core->started = true;
         core->started_at = now;
-        core->heartbeat_at = now + (uint64_t)core->settings.heartbeat_ns;
-        td_core_alarm(core, core->heartbeat_at);
+        td_health_begin(core);
     }
     for (uint32_t i = 0; i < count; i++)
         fetch(core, event[i]);

@@ -26,19 +26,17 @@ struct td_task {
     bool (*advance)(struct td_core *, struct td_task *);
 };
 
-struct td_client;
 struct td_communicator;
-struct td_operation;
-struct td_join;
-struct td_forming;
-struct td_job;
 struct td_link;
 struct td_inflight;
 struct td_held;
 struct td_fabric;
 struct td_routed;
-
-enum { TD_CLIENT_BUCKETS = 256, TD_GONE_MAX = 256 };
+struct td_health;
+struct td_clients;
+struct td_joins;
+struct td_registry;
+struct td_groups;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -53,7 +51,6 @@ struct td_core {
     size_t pad_used;
     td_time now;
     td_time alarm; /* when the next timer is due */
-    td_time heartbeat_at;
     struct td_task *work, **work_last;
     struct td_link *link; /* [nodes] */
     const struct td_fabric *fabric;
@@ -66,32 +63,27 @@ struct td_core {
     uint32_t inflights;
     uint32_t inflights_used; /* records ever used; the memory of the others is untouched */
     uint32_t node;
-    bool stopping, stopped;
+    bool started, stopping, stopped;
 
     struct td_core_options options;
     struct td_settings settings;
     uint64_t random;
-    uint8_t *held_memory; /* the allocation that `held` lies in */
-    uint8_t *pad;         /* [TD_PAD_BYTES] memory that the actions of this step point to */
-    struct td_region *dead_regions; /* still to be released by the driver */
-    struct td_task dead_task;
-    char *link_text;            /* [nodes][TD_LINK_TEXT_MAX] */
-    struct td_join *joins;      /* of local clients, not answered yet */
-    struct td_forming *forming; /* memberships that come in pieces */
-    struct td_job *jobs;        /* at node 0: of the whole machine */
-    uint64_t next_token;
-    uint32_t next_communicator;
-    uint32_t operations;
-    uint32_t tree_neighbours;
-    uint16_t tree_neighbour[TD_TREE_CHILDREN_MAX + 1]; /* parent and children in the node tree */
-    uint32_t beaten;         /* nodes that a tick under way has come past */
+    uint8_t *held_memory;    /* the allocation that `held` lies in */
+    uint8_t *pad;            /* [TD_PAD_BYTES] memory that the actions of this step point to */
+    char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
+    uint32_t operations;     /* on record */
     td_time started_at;      /* the first step */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
-    struct td_client *client[TD_CLIENT_BUCKETS];
-    uint64_t gone[TD_GONE_MAX]; /* subgroups that are over here: a ring of instances */
-    uint32_t next_gone;
     struct td_ranges scratch;
+
+    /* The state of single modules, declared in their headers. Only core.c and inspect.c look into
+     * it, too. */
+    struct td_health *health;     /* net/health.h */
+    struct td_clients *clients;   /* membership/client.h */
+    struct td_joins *joins;       /* membership/job.h */
+    struct td_registry *registry; /* membership/registry.h */
+    struct td_groups *groups;     /* membership/communicator.h */
 };
 
 /* ---- emitting ---- */

@@ -75,7 +75,7 @@ static void list_clients(struct page *p)
 {
     struct td_core *core = p->core;
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
-        for (const struct td_client *c = core->client[i]; c; c = c->next) {
+        for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
             bool joined = false;
             if (!visible(p, c->uid))
                 continue;
@@ -119,7 +119,7 @@ static void list_jobs(struct page *p)
     struct td_core *core = p->core;
     struct td_status_row *row = NULL;
     uint8_t *bits = NULL;
-    for (const struct td_job *j = core->jobs; j; j = j->next) {
+    for (const struct td_job *j = core->registry->jobs; j; j = j->next) {
         if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
         for (uint32_t i = 0; i < j->joined; i++) {
@@ -139,7 +139,7 @@ static void list_jobs(struct page *p)
         row->joined = c->group.size;
         memset(bits, 0xff, td_bit_bytes(c->group.size));
     }
-    for (const struct td_join *j = core->joins; j; j = j->next) {
+    for (const struct td_join *j = core->joins->first; j; j = j->next) {
         if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
             continue;
         row->joined = 1; /* this node knows of one */

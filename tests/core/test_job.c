@@ -43,14 +43,14 @@ static void a_job_forms_when_its_last_rank_joins(void **state)
     node_begin("4", 0, NULL);
     arrive(2, 20, 3, ANY);
     arrive(3, 30, 3, ANY);
-    assert_int_equal(node.core->jobs->state, TD_JOB_FORMING);
+    assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMING);
     assert_int_equal(node_count(TD_MESSAGE_MEMBERS), 0);
     arrive(2, 21, 3, ANY);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_MEMBERS);
     assert_non_null(m); /* node 2 is the job's first node */
     assert_int_equal(m->u.members.size, 3);
     assert_true(m->u.members.is_last_piece);
-    assert_int_equal(node.core->jobs->state, TD_JOB_FORMED);
+    assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMED);
     node_end();
 }
 
@@ -62,7 +62,7 @@ static void ranks_are_given_as_asked_and_the_others_node_by_node(void **state)
     arrive(1, 10, 4, ANY);
     arrive(3, 31, 4, 0);
     arrive(1, 11, 4, ANY);
-    const struct td_entry *e = node.core->jobs->entry;
+    const struct td_entry *e = node.core->registry->jobs->entry;
     assert_int_equal(e[0].token, 31); /* as asked */
     assert_int_equal(e[1].token, 10);
     assert_int_equal(e[2].token, 11);
@@ -80,7 +80,7 @@ static void a_taken_rank_is_refused_with_the_process_that_has_it(void **state)
     assert_non_null(m);
     assert_int_equal(m->u.refuse.error, TD_ERR_RANK_TAKEN);
     assert_non_null(strstr(m->u.refuse.text, "process 110"));
-    assert_int_equal(node.core->jobs->joined, 1);
+    assert_int_equal(node.core->registry->jobs->joined, 1);
     node_end();
 }
 
@@ -90,7 +90,7 @@ static void a_repeated_join_changes_nothing(void **state)
     node_begin("4", 0, NULL);
     arrive(1, 10, 3, 1);
     arrive(1, 10, 3, 1);
-    assert_int_equal(node.core->jobs->joined, 1);
+    assert_int_equal(node.core->registry->jobs->joined, 1);
     assert_int_equal(node_count(TD_MESSAGE_REFUSE), 0);
     node_end();
 }
@@ -102,12 +102,12 @@ static void a_lost_node_gives_its_rank_back_while_the_job_forms(void **state)
     arrive(1, 10, 2, 1);
     arrive(2, 20, 2, 0);
     td_registry_node_lost(node.core, 2); /* it has formed: the rank is gone for good */
-    assert_int_equal(node.core->jobs->gone, 1);
+    assert_int_equal(node.core->registry->jobs->gone, 1);
     td_registry_node_lost(node.core, 1);
-    assert_null(node.core->jobs);
+    assert_null(node.core->registry->jobs);
     arrive(1, 11, 2, 1);
     td_registry_node_lost(node.core, 1); /* still forming: the job goes with its last join */
-    assert_null(node.core->jobs);
+    assert_null(node.core->registry->jobs);
     node_end();
 }
 
@@ -121,7 +121,7 @@ static void joins_of_a_job_that_is_late_are_refused_with_the_missing_ranks(void 
     assert_non_null(m);
     assert_int_equal(m->u.refuse.error, TD_ERR_TIMEOUT);
     assert_non_null(strstr(m->u.refuse.text, "ranks 0, 2-3"));
-    assert_null(node.core->jobs);
+    assert_null(node.core->registry->jobs);
     node_end();
 }
 
@@ -133,14 +133,14 @@ static void a_job_without_memory_refuses_its_ranks_and_those_that_follow(void **
     while (td_arena_alloc(node.core->arena, 16)) /* nothing is left */
         ;
     arrive(1, 11, 2, ANY);
-    assert_int_equal(node.core->jobs->state, TD_JOB_REFUSING);
+    assert_int_equal(node.core->registry->jobs->state, TD_JOB_REFUSING);
     arrive(2, 20, 2, ANY); /* in the same step, before the timers */
-    assert_int_equal(node.core->jobs->joined, 2);
+    assert_int_equal(node.core->registry->jobs->joined, 2);
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
     assert_non_null(m);
     assert_int_equal(m->u.refuse.error, TD_ERR_NO_MEMORY);
     node_pass(NULL, 1);
-    assert_null(node.core->jobs);
+    assert_null(node.core->registry->jobs);
     assert_int_equal(node_count(TD_MESSAGE_REFUSE), 3);
     node_end();
 }
@@ -153,7 +153,7 @@ static void a_join_that_node_0_refuses_at_once_is_answered_once(void **state)
     request(1, 2, 0);
     assert_int_equal(node.replies, 1);
     assert_int_equal(node.reply.error, TD_ERR_RANK_TAKEN);
-    assert_null(node.core->joins);
+    assert_null(node.core->joins->first);
     node_pass(NULL, 60ull * SECOND);
     assert_int_equal(node.replies, 1);
     node_end();
@@ -167,10 +167,10 @@ static void a_join_is_sent_again_in_a_new_session_and_after_a_while(void **state
     const struct td_message *m = node_sent_to(0, TD_MESSAGE_JOIN);
     assert_non_null(m);
     assert_false(m->u.join.is_reminder);
-    assert_int_equal(node.core->joins->state, TD_JOIN_SENT);
+    assert_int_equal(node.core->joins->first->state, TD_JOIN_SENT);
     node_forget();
     td_core_notices.node_back(node.core, 0);
-    assert_int_equal(node.core->joins->state, TD_JOIN_UNSENT);
+    assert_int_equal(node.core->joins->first->state, TD_JOIN_UNSENT);
     node_pass(NULL, 1);
     m = node_sent_to(0, TD_MESSAGE_JOIN);
     assert_non_null(m);
@@ -188,7 +188,7 @@ static void a_membership_seats_the_join_that_it_names(void **state)
     (void)state;
     node_begin("4", 1, NULL);
     request(1, 2, -1);
-    uint64_t token = node.core->joins->token;
+    uint64_t token = node.core->joins->first->token;
     const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
     m.u.members = (struct td_message_members){
@@ -196,7 +196,7 @@ static void a_membership_seats_the_join_that_it_names(void **state)
     node_message(0, &m);
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     assert_int_equal(node.reply.u.joined.rank, 1);
-    assert_null(node.core->joins);
+    assert_null(node.core->joins->first);
     struct td_communicator *c = td_communicator_find(node.core, 9, 0);
     assert_non_null(c);
     assert_int_equal(c->seat[0].state, TD_SEAT_TAKEN);

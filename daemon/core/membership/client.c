@@ -6,7 +6,7 @@
 
 struct td_client *td_client_find(struct td_core *core, uint32_t id)
 {
-    struct td_client *c = core->client[id % TD_CLIENT_BUCKETS];
+    struct td_client *c = core->clients->bucket[id % TD_CLIENT_BUCKETS];
     while (c && c->id != id)
         c = c->next;
     return c;
@@ -16,7 +16,7 @@ static uint32_t count_clients(const struct td_core *core)
 {
     uint32_t count = 0;
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
-        for (const struct td_client *c = core->client[i]; c; c = c->next)
+        for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next)
             count++;
     return count;
 }
@@ -44,8 +44,8 @@ void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pi
     if (!c)
         return;
     *c = (struct td_client){
-        .next = core->client[id % TD_CLIENT_BUCKETS], .id = id, .uid = uid, .pid = pid};
-    core->client[id % TD_CLIENT_BUCKETS] = c;
+        .next = core->clients->bucket[id % TD_CLIENT_BUCKETS], .id = id, .uid = uid, .pid = pid};
+    core->clients->bucket[id % TD_CLIENT_BUCKETS] = c;
 }
 
 /* ---- regions ---- */
@@ -61,11 +61,11 @@ static struct td_region *find_region(struct td_client *c, uint32_t number)
 static bool release_dead(struct td_core *core, struct td_task *task)
 {
     (void)task;
-    while (core->dead_regions) {
+    while (core->clients->dead_regions) {
         if (!td_core_room(core))
             return false;
-        struct td_region *r = core->dead_regions;
-        core->dead_regions = r->next;
+        struct td_region *r = core->clients->dead_regions;
+        core->clients->dead_regions = r->next;
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = r->handle;
         td_arena_free(core->arena, r);
     }
@@ -74,10 +74,10 @@ static bool release_dead(struct td_core *core, struct td_task *task)
 
 static void queue_release(struct td_core *core, struct td_region *r)
 {
-    r->next = core->dead_regions;
-    core->dead_regions = r;
-    core->dead_task.advance = release_dead;
-    td_core_queue(core, &core->dead_task);
+    r->next = core->clients->dead_regions;
+    core->clients->dead_regions = r;
+    core->clients->dead_task.advance = release_dead;
+    td_core_queue(core, &core->clients->dead_task);
 }
 
 void td_region_release(struct td_core *core, struct td_region *r)
@@ -168,7 +168,7 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
 void td_client_region_failed(struct td_core *core, uint32_t handle)
 {
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
-        for (struct td_client *c = core->client[i]; c; c = c->next)
+        for (struct td_client *c = core->clients->bucket[i]; c; c = c->next)
             for (struct td_region *r = c->regions; r; r = r->next)
                 if (r->handle == handle)
                     r->failed = true;
@@ -179,7 +179,7 @@ void td_client_region_failed(struct td_core *core, uint32_t handle)
 /* forget removes a client and its ranks. The driver knows that the client is gone. */
 static void forget(struct td_core *core, uint32_t id)
 {
-    struct td_client **link = &core->client[id % TD_CLIENT_BUCKETS];
+    struct td_client **link = &core->clients->bucket[id % TD_CLIENT_BUCKETS];
     while (*link && (*link)->id != id)
         link = &(*link)->next;
     struct td_client *c = *link;

@@ -3,13 +3,13 @@
  * Owns: clients, and regions until nothing uses them. A region outlives its client while an
  * operation moves its bytes.
  * Invariant: the driver keeps a region mapped exactly while it is on a client's list, in use, or on
- * core->dead_regions. */
+ * clients->dead_regions. */
 #ifndef TD_CORE_MEMBERSHIP_CLIENT_H
 #define TD_CORE_MEMBERSHIP_CLIENT_H
 
 #include "core/core_internal.h"
 
-enum { TD_PROGRAM_MAX = 64 };
+enum { TD_PROGRAM_MAX = 64, TD_CLIENT_BUCKETS = 256 };
 
 struct td_region {
     struct td_region *next;
@@ -28,6 +28,12 @@ struct td_client {
     bool greeted; /* its HELLO has come */
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
+};
+
+struct td_clients {
+    struct td_client *bucket[TD_CLIENT_BUCKETS]; /* by number */
+    struct td_region *dead_regions;              /* still to be released by the driver */
+    struct td_task dead_task;
 };
 
 /* td_client_find returns the client with that number, or NULL. */

@@ -68,7 +68,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     c->task.advance = advance;
     c->instance = c->world = instance;
     c->uid = uid;
-    c->number = core->next_communicator++;
+    c->number = ++core->groups->numbers;
     snprintf(c->name, sizeof c->name, "%s", name);
     if (!find_place(core, c, rank_node, size)) {
         free_arrays(core, c);
@@ -133,13 +133,14 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
 
 void td_communicator_note_gone(struct td_core *core, uint64_t instance)
 {
-    core->gone[core->next_gone++ % TD_GONE_MAX] = instance;
+    struct td_groups *g = core->groups;
+    g->gone[g->next_gone++ % TD_GONE_MAX] = instance;
 }
 
 bool td_communicator_is_gone(const struct td_core *core, uint64_t instance)
 {
     for (uint32_t i = 0; i < TD_GONE_MAX; i++)
-        if (core->gone[i] == instance)
+        if (core->groups->gone[i] == instance)
             return true;
     return false;
 }

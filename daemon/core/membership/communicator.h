@@ -38,7 +38,13 @@ struct td_call_tree {
     uint32_t root, uses;
 };
 
-enum { TD_GROUP_MADE = 1 };
+enum { TD_GROUP_MADE = 1, TD_GONE_MAX = 256 };
+
+struct td_groups {
+    uint32_t numbers; /* that local clients know, so far */
+    uint32_t next_gone;
+    uint64_t gone[TD_GONE_MAX]; /* subgroups that are over here: a ring of instances */
+};
 
 struct td_communicator {
     struct td_task task;

@@ -11,6 +11,11 @@
 
 enum { GRACE_NS = 2000000000 };
 
+void td_job_init(struct td_core *core)
+{
+    core->joins->next_token = core->options.incarnation << 32 | 1;
+}
+
 static void send_unjoin(struct td_core *core, const struct td_join *j)
 {
     struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = j->token};
@@ -37,7 +42,7 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
 
 static void drop_join(struct td_core *core, struct td_join *j)
 {
-    struct td_join **link = &core->joins;
+    struct td_join **link = &core->joins->first;
     while (*link != j)
         link = &(*link)->next;
     *link = j->next;
@@ -65,7 +70,7 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         return td_core_format(core, "rank %lld is not in a job of size %u",
                               (long long)q->u.join.rank, q->u.join.size);
     uint32_t ranks = 0;
-    for (const struct td_join *j = core->joins; j; j = j->next)
+    for (const struct td_join *j = core->joins->first; j; j = j->next)
         if (j->client == client->id) {
             ranks++;
             if (strcmp(j->name, name) == 0)
@@ -99,7 +104,7 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
         return;
     }
     int64_t limit = q->u.join.timeout_ns;
-    j->token = core->next_token++;
+    j->token = core->joins->next_token++;
     j->client = client->id;
     j->request = q->id;
     j->uid = client->uid;
@@ -111,8 +116,8 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     j->expires_at = td_core_after(core, j->timeout_ns);
     if (j->expires_at < TD_TIME_NEVER - GRACE_NS)
         j->expires_at += GRACE_NS;
-    j->next = core->joins;
-    core->joins = j;
+    j->next = core->joins->first;
+    core->joins->first = j;
     td_core_alarm(core, j->expires_at);
     td_link_watch(core, 0);
     ask(core, j, false);
@@ -126,7 +131,7 @@ static void end_join(struct td_core *core, struct td_join *j, td_err error, cons
 
 bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request)
 {
-    for (struct td_join *j = core->joins; j; j = j->next)
+    for (struct td_join *j = core->joins->first; j; j = j->next)
         if (j->client == client->id && j->request == request) {
             send_unjoin(core, j);
             end_join(core, j, TD_ERR_CANCELLED, "the join was cancelled");
@@ -138,7 +143,7 @@ bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t requ
 void td_job_client_gone(struct td_core *core, struct td_client *client)
 {
     struct td_join *next = NULL;
-    for (struct td_join *j = core->joins; j; j = next) {
+    for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
         if (j->client != client->id)
             continue;
@@ -149,8 +154,8 @@ void td_job_client_gone(struct td_core *core, struct td_client *client)
 
 void td_job_stop(struct td_core *core)
 {
-    while (core->joins && td_core_room(core)) {
-        struct td_join *j = core->joins;
+    while (core->joins->first && td_core_room(core)) {
+        struct td_join *j = core->joins->first;
         send_unjoin(core, j);
         end_join(core, j, TD_ERR_SHUTDOWN, "the daemon is stopping");
     }
@@ -160,7 +165,7 @@ void td_job_stop(struct td_core *core)
 
 static void handle_refusal(struct td_core *core, const struct td_message_refuse *m)
 {
-    for (struct td_join *j = core->joins; j; j = j->next)
+    for (struct td_join *j = core->joins->first; j; j = j->next)
         if (j->token == m->token) {
             end_join(core, j, m->error, m->text);
             return;
@@ -174,7 +179,7 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
     for (uint32_t i = 0; i < c->ranks; i++) {
         struct td_seat *seat = &c->seat[i];
         uint64_t token = c->rank_token[seat->rank];
-        struct td_join *j = core->joins;
+        struct td_join *j = core->joins->first;
         while (j && j->token != token)
             j = j->next;
         td_seat_transition(seat, TD_SEAT_ASSIGN);
@@ -196,7 +201,7 @@ struct td_forming {
 
 static struct td_forming *find_forming(struct td_core *core, uint64_t instance, uint32_t size)
 {
-    for (struct td_forming *f = core->forming; f; f = f->next)
+    for (struct td_forming *f = core->joins->forming; f; f = f->next)
         if (f->instance == instance)
             return f;
     if (size == 0 || size > TD_JOB_RANKS_MAX)
@@ -207,14 +212,14 @@ static struct td_forming *find_forming(struct td_core *core, uint64_t instance, 
     f->instance = instance;
     f->rank_node = td_arena_alloc(core->arena, size * sizeof *f->rank_node);
     f->rank_token = td_arena_alloc(core->arena, size * sizeof *f->rank_token);
-    f->next = core->forming;
-    core->forming = f;
+    f->next = core->joins->forming;
+    core->joins->forming = f;
     return f;
 }
 
 static void drop_forming(struct td_core *core, struct td_forming *f, bool arrays)
 {
-    struct td_forming **link = &core->forming;
+    struct td_forming **link = &core->joins->forming;
     while (*link != f)
         link = &(*link)->next;
     *link = f->next;
@@ -228,7 +233,7 @@ static void drop_forming(struct td_core *core, struct td_forming *f, bool arrays
 static void refuse_all(struct td_core *core, const struct td_message_members *m)
 {
     struct td_join *next = NULL;
-    for (struct td_join *j = core->joins; j; j = next) {
+    for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
         if (j->uid == m->uid && strcmp(j->name, m->name) == 0)
             end_join(core, j, TD_ERR_NO_MEMORY,
@@ -287,7 +292,7 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
 
 void td_job_node_back(struct td_core *core, uint32_t node)
 {
-    for (struct td_join *j = core->joins; node == 0 && j; j = j->next)
+    for (struct td_join *j = core->joins->first; node == 0 && j; j = j->next)
         td_join_transition(j, TD_JOIN_LINK_BACK);
     td_core_alarm(core, core->now);
 }
@@ -303,7 +308,7 @@ void td_job_timers(struct td_core *core)
     if (core->node == 0)
         td_registry_timers(core);
     struct td_join *next = NULL;
-    for (struct td_join *j = core->joins; j; j = next) {
+    for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
         if (!td_core_room(core)) {
             td_core_alarm(core, core->now);

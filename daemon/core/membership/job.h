@@ -28,6 +28,15 @@ struct td_join {
     td_time expires_at; /* 2 s after node 0 should have answered */
 };
 
+struct td_joins {
+    struct td_join *first;      /* of local clients, not answered yet */
+    struct td_forming *forming; /* memberships that come in pieces */
+    uint64_t next_token;
+};
+
+/* td_job_init: tokens begin so that none is equal to one of an earlier run of this daemon, which
+ * other nodes may still have. */
+void td_job_init(struct td_core *core);
 /* td_job_request handles a client's request to join a job. */
 void td_job_request(struct td_core *core, struct td_client *client,
                     const struct td_request *request);

@@ -10,7 +10,7 @@
 
 static void free_job(struct td_core *core, struct td_job *job)
 {
-    struct td_job **link = &core->jobs;
+    struct td_job **link = &core->registry->jobs;
     while (*link != job)
         link = &(*link)->next;
     *link = job->next;
@@ -126,8 +126,8 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     job->uid = m->uid;
     job->size = m->size;
     job->expires_at = TD_TIME_NEVER;
-    job->next = core->jobs;
-    core->jobs = job;
+    job->next = core->registry->jobs;
+    core->registry->jobs = job;
     job->entry = td_arena_alloc(core->arena, m->size * sizeof *job->entry);
     job->taken = td_arena_alloc(core->arena, td_bit_bytes(m->size));
     if (job->entry && job->taken)
@@ -156,7 +156,7 @@ static const char *admissible(struct td_core *core, const struct td_message_join
                               struct td_job **forming, td_err *error)
 {
     *forming = NULL;
-    for (struct td_job *job = core->jobs; job; job = job->next) {
+    for (struct td_job *job = core->registry->jobs; job; job = job->next) {
         if (!named(job, m))
             continue;
         if (job->instance == 0)
@@ -202,7 +202,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
 {
     struct td_job *job = NULL;
     td_err error = TD_OK;
-    for (job = core->jobs; job; job = job->next)
+    for (job = core->registry->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++)
             if (job->entry[i].node == node && job->entry[i].token == m->token) {
                 repeat_join(core, job, i);
@@ -257,7 +257,7 @@ static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
 /* rank_left removes the entry of a rank from a job that has formed. */
 static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, uint32_t rank)
 {
-    for (struct td_job *job = core->jobs; job; job = job->next)
+    for (struct td_job *job = core->registry->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++) {
             const struct td_entry *e = &job->entry[i];
             if (job->instance && job->instance == instance && e->rank == rank && e->node == node) {
@@ -270,7 +270,7 @@ static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, ui
 /* unjoin removes the entry of a join from a job that has not formed. */
 static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
 {
-    for (struct td_job *job = core->jobs; job; job = job->next)
+    for (struct td_job *job = core->registry->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++) {
             const struct td_entry *e = &job->entry[i];
             if (job->instance == 0 && e->token == token && e->node == node) {
@@ -294,7 +294,7 @@ void td_registry_message(struct td_core *core, uint32_t from, const struct td_me
 
 void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node)
 {
-    for (struct td_job *job = core->jobs; job; job = job->next)
+    for (struct td_job *job = core->registry->jobs; job; job = job->next)
         if (job->instance == instance)
             job->lost = node;
 }
@@ -302,7 +302,7 @@ void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node
 void td_registry_node_lost(struct td_core *core, uint32_t node)
 {
     struct td_job *next = NULL;
-    for (struct td_job *job = core->jobs; job; job = next) {
+    for (struct td_job *job = core->registry->jobs; job; job = next) {
         next = job->next;
         /* from the last on, so that removing moves no entry that is still to be looked at; the
          * removal of the last one frees the job */
@@ -323,7 +323,7 @@ void td_registry_node_lost(struct td_core *core, uint32_t node)
 void td_registry_timers(struct td_core *core)
 {
     struct td_job *next = NULL;
-    for (struct td_job *job = core->jobs; job; job = next) {
+    for (struct td_job *job = core->registry->jobs; job; job = next) {
         next = job->next;
         if (job->instance || core->now < job->expires_at) {
             td_core_alarm(core, job->expires_at);

@@ -32,6 +32,10 @@ struct td_job {
                       have been lost with it */
 };
 
+struct td_registry {
+    struct td_job *jobs; /* none but at node 0 */
+};
+
 /* td_registry_message handles JOIN, UNJOIN and RANK_LEFT. */
 void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_registry_node_lost removes the ranks and joins of a node from all jobs. */

@@ -16,8 +16,8 @@ static void collect(struct td_core *core, uint32_t except, uint8_t *bits)
     uint32_t nodes = core->options.topology.nodes;
     memset(bits, 0, td_bit_bytes(nodes));
     td_bit_set(bits, core->node);
-    for (uint32_t i = 0; i < core->tree_neighbours; i++) {
-        uint32_t n = core->tree_neighbour[i];
+    for (uint32_t i = 0; i < core->health->neighbours; i++) {
+        uint32_t n = core->health->neighbour[i];
         const struct td_link *link = &core->link[n];
         if (!td_link_is_up(link) || n == except)
             continue;
@@ -52,23 +52,37 @@ void td_health_heard(struct td_core *core, uint32_t node, const struct td_messag
 
 void td_health_changed(struct td_core *core, uint32_t except)
 {
-    for (uint32_t i = 0; i < core->tree_neighbours; i++) {
-        uint32_t n = core->tree_neighbour[i];
+    for (uint32_t i = 0; i < core->health->neighbours; i++) {
+        uint32_t n = core->health->neighbour[i];
         struct td_link *link = &core->link[n];
         if (td_link_is_up(link) && n != except)
             beat(core, link);
     }
 }
 
+bool td_health_add(struct td_core *core, struct td_link *link)
+{
+    link->neighbour = true;
+    core->health->neighbour[core->health->neighbours++] = link->node;
+    link->news = td_arena_alloc(core->arena, td_bit_bytes(core->options.topology.nodes));
+    return link->news != NULL;
+}
+
+void td_health_begin(struct td_core *core)
+{
+    core->health->beat_at = core->now + (uint64_t)core->settings.heartbeat_ns;
+    td_core_alarm(core, core->health->beat_at);
+}
+
 void td_health_tick(struct td_core *core)
 {
-    if (core->now < core->heartbeat_at) {
-        td_core_alarm(core, core->heartbeat_at);
+    if (core->now < core->health->beat_at) {
+        td_core_alarm(core, core->health->beat_at);
         return;
     }
     int64_t interval = core->settings.heartbeat_ns, silence = core->settings.progress_timeout_ns;
-    for (; core->beaten < core->options.topology.nodes; core->beaten++) {
-        uint32_t n = core->beaten;
+    for (; core->health->beaten < core->options.topology.nodes; core->health->beaten++) {
+        uint32_t n = core->health->beaten;
         struct td_link *link = &core->link[n];
         bool untold = link->tree_received > link->tree_received_told;
         td_time quiet = core->now - link->heard_at;
@@ -95,9 +109,9 @@ void td_health_tick(struct td_core *core)
         else if (quiet > (uint64_t)silence / 2)
             td_session_ask(core, link); /* it may not know that somebody here depends on it */
     }
-    core->beaten = 0;
-    core->heartbeat_at = core->now + (uint64_t)interval;
-    td_core_alarm(core, core->heartbeat_at);
+    core->health->beaten = 0;
+    core->health->beat_at = core->now + (uint64_t)interval;
+    td_core_alarm(core, core->health->beat_at);
 }
 
 enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
@@ -107,14 +121,14 @@ enum td_peer_state td_health_state(struct td_core *core, uint32_t node)
         return TD_PEER_UP;
     if (link->neighbour)
         return TD_PEER_DOWN;
-    for (uint32_t i = 0; i < core->tree_neighbours; i++) {
-        const struct td_link *neighbour = &core->link[core->tree_neighbour[i]];
+    for (uint32_t i = 0; i < core->health->neighbours; i++) {
+        const struct td_link *neighbour = &core->link[core->health->neighbour[i]];
         if (td_link_is_up(neighbour) && td_bit(neighbour->news, node))
             return TD_PEER_UP;
     }
     /* with all neighbours there, somebody would have told */
-    for (uint32_t i = 0; i < core->tree_neighbours; i++)
-        if (!td_link_is_up(&core->link[core->tree_neighbour[i]]))
+    for (uint32_t i = 0; i < core->health->neighbours; i++)
+        if (!td_link_is_up(&core->link[core->health->neighbour[i]]))
             return TD_PEER_UNKNOWN;
     return TD_PEER_DOWN;
 }

@@ -7,6 +7,18 @@
 
 #include "link.h"
 
+struct td_health {
+    td_time beat_at;                              /* the next tick */
+    uint32_t beaten;                              /* nodes that a tick under way has come past */
+    uint32_t neighbours;                          /* in the node tree */
+    uint16_t neighbour[TD_TREE_CHILDREN_MAX + 1]; /* parent and children there */
+};
+
+/* td_health_add makes the far end of a link a neighbour in the node tree. It returns false if there
+ * is no memory. */
+bool td_health_add(struct td_core *core, struct td_link *link);
+/* td_health_begin sets the time of the first tick. */
+void td_health_begin(struct td_core *core);
 /* td_health_heard takes the bitmap of a neighbour's heartbeat. */
 void td_health_heard(struct td_core *core, uint32_t node, const struct td_message *heartbeat);
 /* td_health_tick sends heartbeats that are due and drops links that are silent. */

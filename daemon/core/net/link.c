@@ -49,11 +49,8 @@ bool td_link_init(struct td_core *core)
             continue;
         }
         good = (link->lane = new_lane(core)) != NULL;
-        link->neighbour = core->fabric->health_edge(core, n);
-        if (!link->neighbour)
-            continue;
-        core->tree_neighbour[core->tree_neighbours++] = (uint16_t)n;
-        link->news = td_arena_alloc(core->arena, td_bit_bytes(t->nodes));
+        if (core->fabric->health_edge(core, n))
+            good = td_health_add(core, link) && good;
     }
     return good;
 }
