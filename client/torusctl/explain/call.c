@@ -5,50 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/hash.h"
+#include "call_print.h"
 #include "collectives/cost/bound.h"
 #include "collectives/select.h"
-#include "base/arena.h"
-#include "model/group.h"
-#include "model/counts.h"
 #include "model/planes_call.h"
-#include "base/quantity.h"
-#include "base/hash.h"
-#include "machine.h"
-#include "candidates.h"
-#include "flood.h"
-#include "traffic.h"
 #include "torusctl/torusctl.h"
 
-enum {
-    PEERS_SHOWN = 12,
-    LOAD_SENDS_MAX = 1 << 22, /* of all nodes: with more, links are not looked at */
-};
-
-struct link {
-    uint32_t node, dimension;
-    int sign;
-    uint64_t bytes; /* 0: not known, or there is none */
-};
-
-struct question {
-    struct explain_machine machine;
-    struct td_call call;
-    uint64_t bytes;
-    double spread;
-    uint32_t ranks_per_node, size;
-    struct td_arena *arena;
-    struct td_group group;
-    struct td_tree tree;
-    struct td_counts counts;
-    struct td_survey survey;
-    uint64_t *count; /* [2][size]: of calls whose counts differ by rank */
-    struct td_program program;
-    struct explain_traffic traffic;
-    struct link busiest;
-    char reason[300];
-    struct explain_candidates candidates;
-    double bound; /* slots */
-};
+enum { LOAD_SENDS_MAX = 1 << 22 }; /* of all nodes: with more, links are not looked at */
 
 /* ---- options ---- */
 
@@ -79,7 +44,7 @@ static bool named(const char *value, const char *name)
     return value[i] == '\0';
 }
 
-static const char *take_type(struct question *q, const char *value)
+static const char *take_type(struct explain_call *q, const char *value)
 {
     for (unsigned type = TD_TYPE_NONE + 1; type < TD_TYPE_MAX; type++)
         if (named(value, td_type_name(type))) {
@@ -89,7 +54,7 @@ static const char *take_type(struct question *q, const char *value)
     return "--type is a type's name, such as double, int32 or complex-float";
 }
 
-static const char *take_op(struct question *q, const char *value)
+static const char *take_op(struct explain_call *q, const char *value)
 {
     for (unsigned op = TD_OP_NONE + 1; op < TD_OP_END; op++)
         if (named(value, td_op_name(op))) {
@@ -99,7 +64,7 @@ static const char *take_op(struct question *q, const char *value)
     return "--op is an operator's name, such as sum, max or bitwise-and";
 }
 
-static const char *take_method(struct question *q, const char *value)
+static const char *take_method(struct explain_call *q, const char *value)
 {
     static const char *const alltoall[] = {"auto",     "random",    "phased",
                                            "pairwise", "two-phase", NULL};
@@ -140,7 +105,7 @@ static const char *take_method(struct question *q, const char *value)
 
 static const char *take(void *me, const char *name, const char *value)
 {
-    struct question *q = me;
+    struct explain_call *q = me;
     uint64_t n = 0;
     char *end = NULL;
     if (strcmp(name, "--method") == 0)
@@ -177,7 +142,7 @@ static const char *take(void *me, const char *name, const char *value)
     return ctl_no_option(name);
 }
 
-static const char *parse(struct question *q, int argc, char **argv)
+static const char *parse(struct explain_call *q, int argc, char **argv)
 {
     bool reduces = td_call_reduces(q->call.kind);
     q->call.type = reduces ? TD_TYPE_DOUBLE : TD_TYPE_BYTE;
@@ -208,7 +173,7 @@ static const char *parse(struct question *q, int argc, char **argv)
 /* ---- the program ---- */
 
 /* part_elements is what rank i has for rank j, spread about the mean. */
-static uint64_t part_elements(const struct question *q, uint64_t i, uint64_t j)
+static uint64_t part_elements(const struct explain_call *q, uint64_t i, uint64_t j)
 {
     uint64_t x = (i << 32 | j) + q->machine.seed * 0x9e3779b97f4a7c15u;
     double at = (double)(td_hash_mix(x) >> 11) / (double)((uint64_t)1 << 53); /* 0 to 1 */
@@ -217,7 +182,7 @@ static uint64_t part_elements(const struct question *q, uint64_t i, uint64_t j)
 }
 
 /* take_survey looks at all units, as the nodes together do. */
-static void take_survey(struct question *q)
+static void take_survey(struct explain_call *q)
 {
     uint64_t element = td_type_bytes(q->call.type);
     uint32_t each = q->ranks_per_node;
@@ -231,7 +196,7 @@ static void take_survey(struct question *q)
         }
 }
 
-static bool fill_counts(struct question *q, struct td_counts *counts, uint32_t slot)
+static bool fill_counts(struct explain_call *q, struct td_counts *counts, uint32_t slot)
 {
     uint64_t need = 0;
     if (!td_counts_build(counts, q->arena, &q->group, slot))
@@ -251,7 +216,7 @@ static bool fill_counts(struct question *q, struct td_counts *counts, uint32_t s
 }
 
 /* compile_slot compiles a node's program as its daemon would. The caller frees the counts. */
-static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *counts,
+static bool compile_slot(struct explain_call *q, uint32_t slot, struct td_counts *counts,
                          struct td_program *out, char *reason, size_t room)
 {
     bool has_counts = td_call_has_counts(q->call.kind);
@@ -275,7 +240,7 @@ static bool compile_slot(struct question *q, uint32_t slot, struct td_counts *co
 }
 
 /* load_links finds the link that carries most, if that is no long work. */
-static bool load_links(struct question *q)
+static bool load_links(struct explain_call *q)
 {
     const struct td_topology *t = &q->machine.topology;
     bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
@@ -296,16 +261,16 @@ static bool load_links(struct question *q)
     }
     for (size_t i = 0; good && sends <= LOAD_SENDS_MAX && i < links; i++)
         if (load2[i] / 2 > q->busiest.bytes)
-            q->busiest = (struct link){.node = (uint32_t)(i / 2 / t->dimensions),
-                                       .dimension = (uint32_t)(i / 2 % t->dimensions),
-                                       .sign = i % 2 ? -1 : 1,
-                                       .bytes = load2[i] / 2};
+            q->busiest = (struct explain_busiest){.node = (uint32_t)(i / 2 / t->dimensions),
+                                                  .dimension = (uint32_t)(i / 2 % t->dimensions),
+                                                  .sign = i % 2 ? -1 : 1,
+                                                  .bytes = load2[i] / 2};
     free(load2);
     return good;
 }
 
 /* bound_bytes: what the ranks of a node have together, as the bound counts it. */
-static uint64_t bound_bytes(const struct question *q)
+static uint64_t bound_bytes(const struct explain_call *q)
 {
     switch (q->call.kind) {
     case TD_KIND_BROADCAST:
@@ -321,7 +286,7 @@ static uint64_t bound_bytes(const struct question *q)
     }
 }
 
-static bool compile(struct question *q)
+static bool compile(struct explain_call *q)
 {
     const struct td_topology *t = &q->machine.topology;
     bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
@@ -347,217 +312,13 @@ static bool compile(struct question *q)
            explain_traffic_of(&q->program, &q->traffic) && load_links(q);
 }
 
-static const char *method_name(const struct question *q)
-{
-    enum td_alltoall method = td_method_alltoall(q->program.method);
-    return method == TD_ALLTOALL_AUTO ? q->program.method->name : td_alltoall_name(method);
-}
-
-static const char *const rides[] = {
-    [TD_RIDE_NONE] = "none",          [TD_RIDE_EMPTY] = "nothing",   [TD_RIDE_COMBINE] = "combined",
-    [TD_RIDE_ROOT] = "from the root", [TD_RIDE_GATHER] = "gathered", [TD_RIDE_FLOOD] = "flooded"};
-
-/* ---- for machines ---- */
-
-static json_t *families_json(const struct question *q)
-{
-    json_t *list = json_array();
-    for (unsigned f = 0; f < q->program.families; f++) {
-        const struct td_family *family = &q->program.family[f];
-        json_t *after = json_array();
-        for (unsigned d = 0; d < family->dependencies; d++)
-            json_array_append_new(after, json_integer(family->dependency[d].on));
-        json_array_append_new(
-            list,
-            json_pack("{s:s s:I s:s s:I s:o}", "kind", td_step_kind_name(family->kind), "count",
-                      (json_int_t)family->count, "label", family->label ? family->label : "",
-                      "bytes", (json_int_t)q->traffic.family_bytes[f], "after", after));
-    }
-    return list;
-}
-
-static json_t *gate_json(const struct question *q)
-{
-    uint32_t child[TD_TREE_CHILDREN_MAX], slot = q->program.slot;
-    uint32_t children = td_tree_children(&q->tree, slot, child);
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < children; i++)
-        json_array_append_new(list, json_integer(q->group.node[child[i]]));
-    bool root = slot == q->tree.root;
-    return json_pack("{s:i s:o s:o s:i s:s s:I}", "root", (int)q->group.node[q->tree.root],
-                     "parent",
-                     root ? json_null() : json_integer(q->group.node[q->tree.parent[slot]]),
-                     "children", list, "hops", (int)q->tree.hops, "carries", rides[q->program.ride],
-                     "bytes", (json_int_t)q->program.ride_bytes);
-}
-
-static json_t *totals_json(const struct question *q)
-{
-    const struct explain_traffic *t = &q->traffic;
-    json_t *hops = json_array();
-    for (uint32_t d = 0; d < q->machine.topology.dimensions; d++)
-        json_array_append_new(hops, json_integer((json_int_t)t->byte_hops[d]));
-    return json_pack("{s:I s:I s:I s:I s:I s:i s:o}", "messages", (json_int_t)t->sent.messages,
-                     "bytes", (json_int_t)t->sent.bytes, "packets", (json_int_t)t->sent.packets,
-                     "received_bytes", (json_int_t)t->received.bytes, "barriers",
-                     (json_int_t)t->barriers, "hops_max", (int)t->hops_max, "byte_hops", hops);
-}
-
-static void print_json(const struct question *q)
-{
-    char shape[64], call[160];
-    const struct td_topology *t = &q->machine.topology;
-    td_topology_print(t, shape, sizeof shape);
-    td_call_print(&q->call, call, sizeof call);
-    json_t *all = json_pack(
-        "{s:i s:s s:s s:s s:s s:i s:i s:s s:s s:I s:i s:I s:i s:o s:I s:f}", "version", 1,
-        "operation", td_kind_name(q->call.kind), "call", call, "shape", shape, "fabric",
-        q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED ? "routed" : "direct", "ranks",
-        (int)q->size, "ranks_per_node", (int)q->ranks_per_node, "method", method_name(q), "reason",
-        q->reason, "bytes", (json_int_t)q->bytes, "packet", (int)q->machine.settings.packet_bytes,
-        "seed", (json_int_t)q->machine.seed, "node", (int)q->machine.node, "coordinates",
-        explain_coordinates(t, q->machine.node), "relay_bytes",
-        (json_int_t)q->program.scratch_bytes, "t_min_slots", q->bound);
-    json_object_set_new(all, "gate", gate_json(q));
-    if (q->program.ride == TD_RIDE_FLOOD)
-        json_object_set_new(all, "flood", explain_flood_json(&q->machine, &q->program));
-    json_object_set_new(all, "totals", totals_json(q));
-    json_object_set_new(all, "busiest_link",
-                        q->busiest.bytes
-                            ? json_pack("{s:i s:i s:i s:I}", "node", (int)q->busiest.node,
-                                        "dimension", (int)q->busiest.dimension, "sign",
-                                        q->busiest.sign, "bytes", (json_int_t)q->busiest.bytes)
-                            : json_null());
-    json_object_set_new(all, "candidates", explain_candidates_json(&q->candidates));
-    json_object_set_new(all, "families", families_json(q));
-    json_object_set_new(all, "sends", explain_way_json(&q->machine, &q->program, &q->traffic.sent));
-    json_object_set_new(all, "receives",
-                        explain_way_json(&q->machine, &q->program, &q->traffic.received));
-    json_dumpf(all, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(all);
-}
-
-/* ---- for people ---- */
-
-static void print_gate(const struct question *q)
-{
-    char place[80], size[32];
-    if (q->program.ride == TD_RIDE_FLOOD) {
-        uint32_t hops = explain_flood_hops(&q->program);
-        printf("  gate       none: who has heard of all ranks goes on, after %u hop%s\n", hops,
-               explain_plural(hops));
-        return;
-    }
-    uint32_t child[TD_TREE_CHILDREN_MAX], slot = q->program.slot;
-    uint32_t children = td_tree_children(&q->tree, slot, child);
-    printf("  gate       ");
-    for (uint32_t i = 0; i < children; i++)
-        printf("%s%s", i ? ", " : "from nodes ",
-               explain_place(place, sizeof place, &q->machine.topology, q->group.node[child[i]]));
-    if (slot == q->tree.root)
-        printf("%sthe root of the tree", children ? "; " : "");
-    else
-        printf("%sto node %s", children ? "; " : "",
-               explain_place(place, sizeof place, &q->machine.topology,
-                             q->group.node[q->tree.parent[slot]]));
-    printf("; the tree is %u hop%s deep\n", q->tree.hops, explain_plural(q->tree.hops));
-    if (q->program.ride > TD_RIDE_EMPTY)
-        printf("  with it    %s of data, %s\n",
-               td_quantity_print((uint64_t)q->program.ride_bytes, size, sizeof size),
-               rides[q->program.ride]);
-}
-
-static void print_links(const struct question *q)
-{
-    char place[80], size[32];
-    const struct link *l = &q->busiest;
-    double packet = q->machine.settings.packet_bytes;
-    for (uint32_t d = 0; d < q->machine.topology.dimensions && q->traffic.sent.bytes; d++)
-        printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
-               (double)q->traffic.byte_hops[d] / packet);
-    if (l->bytes)
-        printf("  busiest    %s, %.6g slots, on the link of node %s in direction %u%s,\n"
-               "             if packets take the dimensions in order\n",
-               td_quantity_print(l->bytes, size, sizeof size), (double)l->bytes / packet,
-               explain_place(place, sizeof place, &q->machine.topology, l->node), l->dimension,
-               l->sign > 0 ? "+" : "-");
-}
-
-static void print_told(const struct question *q)
-{
-    char place[80], sent[32];
-    uint64_t bytes = 0;
-    uint32_t blocks = explain_flood_blocks(&q->program, &bytes);
-    printf("  node %-5s tells its neighbours %u block%s, %s of data, and hears as much\n",
-           explain_place(place, sizeof place, &q->machine.topology, q->machine.node), blocks,
-           explain_plural(blocks), td_quantity_print(bytes, sent, sizeof sent));
-}
-
-static void print_totals(const struct question *q)
-{
-    char place[80], sent[32], received[32];
-    const struct explain_traffic *t = &q->traffic;
-    printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s far;\n"
-           "             receives %llu, %s; %llu barrier%s\n",
-           explain_place(place, sizeof place, &q->machine.topology, q->machine.node),
-           (unsigned long long)t->sent.messages, explain_plural(t->sent.messages),
-           td_quantity_print(t->sent.bytes, sent, sizeof sent), (unsigned long long)t->sent.packets,
-           explain_plural(t->sent.packets), t->hops_max, explain_plural(t->hops_max),
-           (unsigned long long)t->received.messages,
-           td_quantity_print(t->received.bytes, received, sizeof received),
-           (unsigned long long)t->barriers, explain_plural(t->barriers));
-}
-
-static void print_head(const struct question *q)
-{
-    char shape[64], call[160], packet[32], kept[32];
-    bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
-    td_topology_print(&q->machine.topology, shape, sizeof shape);
-    td_call_print(&q->call, call, sizeof call);
-    printf("%s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n", call, shape,
-           routed ? "routed" : "direct", q->size, explain_plural(q->size), q->ranks_per_node,
-           td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
-    printf("  method     %s\n", q->reason);
-    print_gate(q);
-    if (q->program.ride == TD_RIDE_FLOOD)
-        print_told(q);
-    else
-        print_totals(q);
-    if (q->program.scratch_bytes)
-        printf("  scratch    %s of the node's memory\n",
-               td_quantity_print((uint64_t)q->program.scratch_bytes, kept, sizeof kept));
-    print_links(q);
-    if (routed)
-        printf("  T_min      %.6g slots on links that carry a packet a slot\n", q->bound);
-    else
-        puts("  T_min      none: the direct fabric has no such links");
-}
-
-static void print_families(const struct question *q)
-{
-    char size[32];
-    if (q->program.families)
-        puts("\nSteps");
-    for (unsigned f = 0; f < q->program.families; f++) {
-        const struct td_family *family = &q->program.family[f];
-        printf("  %2u %-9s %8llu  %-33s", f, td_step_kind_name(family->kind),
-               (unsigned long long)family->count, family->label ? family->label : "");
-        if (q->traffic.family_bytes[f])
-            printf(" %10s", td_quantity_print(q->traffic.family_bytes[f], size, sizeof size));
-        for (unsigned d = 0; d < family->dependencies; d++)
-            printf("%s%u", d ? ", " : "  after ", family->dependency[d].on);
-        putchar('\n');
-    }
-}
-
 static const char NO_FLOOD[] =
     "this call is not flooded: a barrier is, and what gathers values of 16 KiB together, or a part "
     "of 2 KiB between neighbours, on the routed fabric of a torus of several nodes";
 
 int explain_call(int argc, char **argv)
 {
-    static struct question q;
+    static struct explain_call q;
     explain_machine_default(&q.machine);
     q.call.kind = kind_of(argv[1]);
     const char *wrong = parse(&q, argc, argv);
@@ -571,19 +332,9 @@ int explain_call(int argc, char **argv)
         good = false;
         fprintf(stderr, "torusctl explain: %s\n", NO_FLOOD);
     } else if (q.machine.as_json) {
-        print_json(&q);
+        explain_call_json(&q);
     } else {
-        print_head(&q);
-        explain_candidates_print(&q.candidates);
-        if (floods)
-            explain_flood_print(&q.machine, &q.program);
-        print_families(&q);
-        if (q.traffic.sent.peers)
-            puts("\nSends");
-        explain_way_print(&q.machine, &q.program, &q.traffic.sent, "  to", PEERS_SHOWN);
-        if (q.traffic.received.peers)
-            puts("\nReceives");
-        explain_way_print(&q.machine, &q.program, &q.traffic.received, "  from", PEERS_SHOWN);
+        explain_call_print(&q);
     }
     explain_traffic_free(&q.traffic);
     free(q.count);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alltoall_print: the program of an all-to-all, for people and for machines. */
+#ifndef TORUSCTL_EXPLAIN_ALLTOALL_PRINT_H
+#define TORUSCTL_EXPLAIN_ALLTOALL_PRINT_H
+
+#include "alltoall.h"
+
+void explain_alltoall_print(const struct explain_alltoall *x);
+void explain_alltoall_json(const struct explain_alltoall *x);
+
+#endif

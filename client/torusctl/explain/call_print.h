@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call_print: the program of an operation, for people and for machines. */
+#ifndef TORUSCTL_EXPLAIN_CALL_PRINT_H
+#define TORUSCTL_EXPLAIN_CALL_PRINT_H
+
+#include "call.h"
+
+void explain_call_print(const struct explain_call *q);
+void explain_call_json(const struct explain_call *q);
+
+#endif
