@@ -7,7 +7,7 @@
  * (Koenig 1916). The time of a step is that of its longest message, so long messages should share
  * steps: at any time only as many steps exist as the pairs so far need, and paths change the last
  * ones. */
-#include "redist_pairs.h"
+#include "redist_colouring.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * as an owner has pairs. Such senders are covered because searches start from them first. For such
  * receivers, a search may end at a receiver with fewer remaining pairs, which then gives up its
  * sender (Mendelsohn, Dulmage 1958). */
-#include "redist_pairs.h"
+#include "redist_matching.h"
 
 #include <assert.h>
 #include <string.h>

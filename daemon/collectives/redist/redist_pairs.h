@@ -26,15 +26,6 @@ bool td_pairs_init(struct td_pairs *pairs, struct td_arena *arena,
 void td_pairs_free(struct td_pairs *pairs, struct td_arena *arena);
 /* td_pairs_problem returns the problem of the pairs. */
 struct td_schedule_problem td_pairs_problem(const struct td_pairs *pairs);
-/* td_pairs_colour makes the COLOURING of the pairs, in `degree` steps; td_pairs_classes the
- * CLASSES; td_pairs_match the MATCHING, in `degree` steps. */
-bool td_pairs_colour(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s);
-bool td_pairs_classes(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s);
-bool td_pairs_match(const struct td_pairs *pairs, struct td_arena *arena, struct td_schedule *s);
-/* td_pairs_classes_cost returns the steps and volume of td_pairs_classes. */
-bool td_pairs_classes_cost(const struct td_pairs *pairs, struct td_arena *arena,
-                           struct td_schedule_cost *cost);
-
 /* td_pairs_table allocates the schedule's table, in which all owners are idle. td_pairs_row_send
  * returns the row of receivers of a step, td_pairs_row_receive the row of senders. */
 bool td_pairs_table(struct td_schedule *s, struct td_arena *arena, uint32_t steps);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "model/plan.h"
-#include "redist_pairs.h"
+#include "redist_colouring.h"
+#include "redist_matching.h"
 
 _Static_assert((int)TD_SCHEDULES == (int)TD_REDIST_SCHEDULES, "a plan may ask for any of them");
 
