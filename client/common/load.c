@@ -8,7 +8,7 @@
 #include "model/group.h"
 #include "model/topology.h"
 
-/* struct nodes: passes on what is brought, by nodes. */
+/* struct nodes: passes on the bytes between nodes. */
 struct nodes {
     const struct td_group *group;
     td_load_fn *each;
@@ -33,12 +33,13 @@ bool td_load_each(const struct td_array_move *m, const struct td_group *g, td_lo
 
 /* ---- the bound ---- */
 
-/* struct load: bytes that links must carry. */
+/* struct load: the bytes that links must carry. */
 struct load {
     const struct td_topology *topology;
     double *in, *out;                   /* [nodes] */
     double hops[TD_DIMENSIONS_MAX];     /* times bytes */
-    double *between[TD_DIMENSIONS_MAX]; /* [k + 1][k + 1]: from coordinates below, to ones below */
+    double *between[TD_DIMENSIONS_MAX]; /* [k + 1][k + 1]: bytes from coordinates below one to
+                                           coordinates below the other */
 };
 
 static bool load_init(struct load *load, const struct td_topology *t)
@@ -81,7 +82,7 @@ static void load_add(void *me, uint32_t from, uint32_t to, uint64_t moved)
     }
 }
 
-/* of_nodes: what comes into or leaves one. */
+/* of_nodes returns the bound from the bytes that enter or leave one node. */
 static double of_nodes(const struct load *load, const struct td_topology *t)
 {
     double most = 0;
@@ -96,7 +97,8 @@ static double of_nodes(const struct load *load, const struct td_topology *t)
     return most;
 }
 
-/* of_slabs: what passes the planes on either side of a slab, coordinates [i, j) of a dimension. */
+/* of_slabs returns the bound from the bytes that pass the two planes of a slab, coordinates [i, j)
+ * of a dimension. */
 static double of_slabs(const double *sum, uint32_t k, bool wrap, double links)
 {
     double most = 0;
@@ -113,13 +115,13 @@ static double of_slabs(const double *sum, uint32_t k, bool wrap, double links)
     return most;
 }
 
-/* of_dimension: what all links of a dimension carry, and what passes its planes. */
+/* of_dimension returns the bound from all links of a dimension, and from its planes. */
 static double of_dimension(const struct load *load, const struct td_topology *t, uint32_t d)
 {
     uint32_t k = t->size[d];
     size_t w = k + (size_t)1;
     double *sum = load->between[d], planes = t->wrap[d] ? k : k - 1.0;
-    double links = (double)t->nodes / k; /* of a plane, each way */
+    double links = (double)t->nodes / k; /* of a plane, in each direction */
     for (size_t i = 1; i < w; i++)
         for (size_t j = 1; j < w; j++)
             sum[i * w + j] += sum[(i - 1) * w + j] + sum[i * w + j - 1] - sum[(i - 1) * w + j - 1];

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load: what the moves of an array bring from node to node, and what no way of bringing it beats.
- * Owns nothing. */
+/* load: the bytes that the moves of an array carry between nodes, and a lower bound of their time.
+ * Owns: nothing. */
 #ifndef TD_TORUS_SIM_LOAD_H
 #define TD_TORUS_SIM_LOAD_H
 
 #include "collectives/redist/transform_plan.h"
 
-/* td_load_each calls `each` for every two nodes of which the first has something for the second,
- * which may be the same. False: no memory. */
+/* td_load_each calls `each` for every two nodes of which the first sends data to the second; both
+ * may be the same node. It returns false without memory. */
 typedef void td_load_fn(void *me, uint32_t from, uint32_t to, uint64_t bytes);
 bool td_load_each(const struct td_array_move *move, const struct td_group *group, td_load_fn *each,
                   void *me);
 
-/* td_load_bound returns bytes that some link carries, whatever the ways: of what comes into or
- * leaves some node by its links, what passes the planes that cut a slab out of the machine, and
- * what all links of a dimension carry on shortest ways. Of all these moves together; less than 0:
- * no memory. */
+/* td_load_bound returns a lower bound of the bytes on the busiest link, for any routes: the maximum
+ * over the bytes that enter or leave some node, that pass the planes that cut a slab out of the
+ * machine, and that all links of a dimension carry on minimal routes. It counts all moves together.
+ * It returns a negative number without memory. */
 double td_load_bound(const struct td_array_move *moves, unsigned count,
                      const struct td_topology *topology, const struct td_group *group);
 

@@ -21,14 +21,13 @@ static bool is_real(unsigned type)
     return type == TD_TYPE_FLOAT || type == TD_TYPE_DOUBLE;
 }
 
-/* kind_of returns the transform of an axis; TD_TRANSFORM_KINDS: none. */
+/* kind_of returns the transform of an axis, or TD_TRANSFORM_KINDS if it has none. */
 static unsigned kind_of(const struct td_fft *fft, uint32_t axis)
 {
     return fft->transform[axis] ? fft->transform[axis] - 1u : TD_TRANSFORM_KINDS;
 }
 
-/* halved returns the axis along which real data become half a spectrum, or that becomes real;
- * TD_DIMENSIONS_MAX: there is none. */
+/* halved returns the axis that is R2C or C2R, or TD_DIMENSIONS_MAX if there is none. */
 static uint32_t halved(const struct td_fft *fft)
 {
     for (uint32_t d = 0; d < fft->dimensions; d++)
@@ -43,7 +42,7 @@ void td_fft_all(struct td_fft *fft)
         fft->transform[d] = 1 + TD_TRANSFORM_C2C;
 }
 
-/* check_kinds: complex ones, of which one may be to or from real data, or real ones only. */
+/* check_kinds accepts complex axes, of which one may be R2C or C2R, or real-to-real axes only. */
 static const char *check_kinds(const struct td_fft *fft)
 {
     unsigned transforms = 0, halves = 0, real = 0;
@@ -127,7 +126,8 @@ static uint64_t fft_digest(const struct td_fft *fft)
     return td_hash_add(h, fft->method);
 }
 
-/* Newton's iteration: the core and collectives link to no libm. Exact to the last bit or two. */
+/* square_root uses Newton's iteration, because the core and collectives do not link libm. The last
+ * bits may differ from the exact value. */
 static double square_root(double x)
 {
     double y = x > 1 ? x : 1;
@@ -140,7 +140,7 @@ static double square_root(double x)
     return y;
 }
 
-/* logical returns by how much a transform there and back multiplies. */
+/* logical returns the factor of a transform followed by its inverse. */
 static double logical(const struct td_fft *fft, uint32_t axis)
 {
     double n = (double)fft->size[axis];
@@ -225,7 +225,7 @@ static bool is_empty(const char *text)
     return !text || !*text;
 }
 
-/* read_layout reads one side's layout, or makes blocks of axis 0 on all ranks. */
+/* read_layout reads the layout of one side, or makes blocks of axis 0 on all ranks. */
 static bool read_layout(struct maker *m, const char *side, const char *text, uint32_t dimensions,
                         const uint64_t *size, uint64_t element, struct td_layout *layout)
 {
@@ -253,10 +253,10 @@ static bool read_layout(struct maker *m, const char *side, const char *text, uin
     return false;
 }
 
-/* A daemon makes a plan between two requests: within some tenths of a second. */
+/* A daemon makes a plan between two requests: the limit is a few tenths of a second. */
 enum { WORK_MAX = 1 << 24 };
 
-/* repeats: whether the tables of what is whose on both sides can be made in that time. */
+/* repeats returns true if the overlap tables of the two layouts can be made within that limit. */
 static bool repeats(struct maker *m, const struct td_plan *plan)
 {
     if (td_overlap_work(&plan->from, &plan->to) <= WORK_MAX)
@@ -349,7 +349,7 @@ uint64_t td_plan_bytes(const struct td_plan *plan, unsigned side, uint32_t rank,
     *box = (struct td_box){.dimensions = l->dimensions};
     for (uint32_t d = 0; d < l->dimensions; d++) {
         bool turned = side == 1 && plan->kind == TD_KIND_REDIST;
-        uint32_t axis = turned ? plan->redist.axes[d] : d; /* of the source */
+        uint32_t axis = turned ? plan->redist.axes[d] : d; /* axis of the source */
         uint64_t count = 0;
         if (owner == UINT32_MAX)
             continue;

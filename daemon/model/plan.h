@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan: what is agreed on once and executed again and again: a transform of an array, or its move
- * from one layout to another.
+/* plan: a transform of an array, or its move from one layout to another, that all ranks agree on
+ * once and execute many times.
  *
- * All ranks describe the same plan; its digest is what the gate compares. What a method wants to
- * keep for its programs (who has what for whom, in which step) is the plan's transform plan. The
- * driver's planner chooses the method and makes the transform plan once, when all have agreed.
- * Owns: the layouts and the transform plan, in the arena. Pure: no I/O, clock, or globals. */
+ * All ranks describe the same plan; the gate compares its digest. The method keeps the tables of
+ * its programs (overlaps, schedules) in the plan's transform plan. When all ranks have agreed, the
+ * driver's planner chooses the method and makes the transform plan. Owns: the layouts and the
+ * transform plan, in the arena. Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_PLAN_H
 #define TD_MODEL_PLAN_H
 
@@ -26,31 +26,32 @@ enum td_fft_scale { TD_SCALE_NONE = 0, TD_SCALE_ORTHO = 1, TD_SCALE_FULL = 2 /* 
 /* struct td_fft: a transform of an array along some of its axes. */
 struct td_fft {
     uint32_t dimensions;
-    uint32_t type; /* of the result; forward real transforms: of the spectrum */
+    uint32_t type; /* of the result; for forward real transforms, of the spectrum */
     int32_t sign;
     uint32_t scale;                   /* enum td_fft_scale */
-    uint64_t size[TD_DIMENSIONS_MAX]; /* points; of real data, those of the real side */
-    /* by axis: 0 as it is, else 1 + enum td_transform_kind */
+    uint64_t size[TD_DIMENSIONS_MAX]; /* points; for R2C and C2R, those of the real side */
+    /* by axis: 0: no transform, else 1 + enum td_transform_kind */
     uint8_t transform[TD_DIMENSIONS_MAX];
-    /* how many parts of nodes the stages deal an axis out to, for each axis that they do; 0s: as is
-     * best, and so where there are not as many nodes */
+    /* grid of nodes that distributes the array between the stages: the number of parts of each
+     * distributed axis. Zeros, or more places than nodes: the planner chooses */
     uint32_t grid[TD_DIMENSIONS_MAX];
-    uint8_t method; /* enum td_alltoall: of the moves from node to node */
+    uint8_t method; /* enum td_alltoall: for the moves between nodes */
 };
 
-enum { TD_REDIST_SCHEDULES = 6 }; /* collectives/redist_schedule.h has them; 0: by cost */
+enum {
+    TD_REDIST_SCHEDULES = 6
+}; /* values of td_redist.schedule (collectives/redist_schedule.h); 0: by cost */
 
-/* struct td_redist: an array that changes hands. Axis d of the result is axis axes[d] of the
- * source. */
+/* struct td_redist: a redistribution. Axis d of the result is axis axes[d] of the source. */
 struct td_redist {
     uint32_t dimensions;
-    uint32_t schedule; /* one of these */
+    uint32_t schedule; /* below TD_REDIST_SCHEDULES */
     uint64_t element;  /* bytes */
     uint64_t size[TD_DIMENSIONS_MAX];
     uint8_t axes[TD_DIMENSIONS_MAX];
 };
 
-/* struct td_description: of a plan, as a rank tells it. */
+/* struct td_description: the description of a plan by a rank. */
 struct td_description {
     struct td_fft fft;       /* PLAN_FFT */
     struct td_redist redist; /* PLAN_REDIST */
@@ -63,18 +64,18 @@ struct td_plan {
     uint8_t kind;    /* of the calls that execute it: TD_KIND_FFT, TD_KIND_REDIST */
     struct td_fft fft;
     struct td_redist redist;
-    struct td_layout from, to; /* both with the axes of the source */
+    struct td_layout from, to; /* in the order of the source's axes */
     uint64_t element[2];       /* bytes, before and after */
     uint64_t digest;
-    bool rows; /* FFT: complex, of two axes, in rows before and after: with a program of its own */
+    bool rows; /* FFT: complex, of two axes, in rows before and after; fft_rows may apply */
     const struct td_method *method;           /* of its executions; the planner chooses it */
-    struct td_transform_plan *transform_plan; /* NULL: the method keeps nothing */
-    uint32_t holders;                         /* local ranks that have not freed it, */
-    uint8_t held[TD_NODE_RANKS_MAX / 8];      /* a bit each */
-    uint32_t users; /* operations, and the list of plans: freed with the last */
+    struct td_transform_plan *transform_plan; /* NULL: the method keeps no tables */
+    uint32_t holders;                         /* number of local ranks that have not freed it */
+    uint8_t held[TD_NODE_RANKS_MAX / 8];      /* bitmap of these ranks */
+    uint32_t users; /* operations, and the list of plans; the last user frees it */
 };
 
-/* struct td_plan_input: a plan and its surroundings: the same on every node but for `slot`. */
+/* struct td_plan_input: a plan and its surroundings, the same on every node except for `slot`. */
 struct td_plan_input {
     struct td_plan *plan;
     const struct td_group *group;
@@ -82,31 +83,32 @@ struct td_plan_input {
     const struct td_topology *topology;
     const struct td_tuning *tuning;
 };
-/* struct td_planner: the driver hands it to the core. `make` chooses the plan's method and sets
- * its transform plan; it returns false when the arena is full. */
+/* struct td_planner: the driver gives it to the core. `make` chooses the plan's method and makes
+ * its transform plan; it returns false if the arena is full. `free` frees the transform plan. */
 struct td_planner {
     bool (*make)(const struct td_plan_input *input, struct td_arena *arena);
     void (*free)(struct td_transform_plan *transform_plan, struct td_arena *arena);
 };
 
-/* td_plan_make reads a description for a group of `ranks`. NULL: *error, and why in text. */
+/* td_plan_make reads a description for a group of `ranks`. On an error it returns NULL with *error
+ * and a sentence in text. */
 struct td_plan *td_plan_make(struct td_arena *arena, unsigned kind,
                              const struct td_description *description, uint32_t ranks,
                              td_err *error, char *text, size_t size);
 /* td_plan_free accepts NULL. */
 void td_plan_free(struct td_plan *plan, struct td_arena *arena, const struct td_planner *planner);
-/* td_plan_bytes returns what a rank has of the array, before (side 0) or after (1), and the part
- * itself in *box: along an axis that is not dealt out in one piece it begins with the first index
- * and has as many as there are. */
+/* td_plan_bytes returns the bytes of a rank's part of the array, before (side 0) or after (1), and
+ * writes the part to *box. Along an axis in which the part is not contiguous, the box begins with
+ * the first index and has the number of indices. */
 uint64_t td_plan_bytes(const struct td_plan *plan, unsigned side, uint32_t rank,
                        struct td_box *box);
-/* td_plan_in_place: whether an execution may write where it reads: an element returns to its place
- * only when what was there has arrived where the element is computed. */
+/* td_plan_in_place returns true if an execution may write where it reads: an element is written
+ * only after the earlier value has arrived at the node that uses it. */
 bool td_plan_in_place(const struct td_plan *plan);
-/* td_plan_alignment: of the buffers. */
+/* td_plan_alignment returns the required alignment of the buffers in bytes. */
 size_t td_plan_alignment(const struct td_plan *plan);
 
-/* td_fft_check returns NULL when the description can be planned, else what is wrong. */
+/* td_fft_check returns NULL if the description is valid, else a sentence. */
 const char *td_fft_check(const struct td_fft *fft);
 /* td_fft_all makes all axes complex transforms. */
 void td_fft_all(struct td_fft *fft);

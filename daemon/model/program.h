@@ -51,11 +51,11 @@ struct td_slice {
     uint8_t space; /* enum td_space */
     uint8_t levels;
     uint32_t rank; /* local rank the slice starts in; 0 in scratch */
-    /* not NULL: bytes [offset, offset + run) of the unit for, or from, `slot`; no levels */
+    /* not NULL: bytes [offset, offset + run) of the unit to, or from, `slot`; no levels */
     const struct td_counts *counts;
     uint32_t slot;
-    /* not NULL: bytes [offset, offset + run) of what owner pair[0] has for pair[1] in a range, as
-     * they lie in the array of pair[side], which begins at `base`; no levels (overlap.h) */
+    /* not NULL: bytes [offset, offset + run) of the overlap of owners pair[0] and pair[1] in a
+     * range, as stored in the array of pair[side], which begins at `base`; no levels (overlap.h) */
     const struct td_overlap *overlap;
     struct td_overlap_range range;
     uint32_t pair[2];
@@ -66,8 +66,8 @@ struct td_slice {
     struct td_level level[TD_LEVELS_MAX];
 };
 
-/* td_slice_set makes a slice without levels; it leaves the fields of units and overlaps
- * as they are. */
+/* td_slice_set makes a slice without levels. It does not change the fields of units and overlaps.
+ */
 static inline void td_slice_set(struct td_slice *s, enum td_space space, uint32_t rank,
                                 int64_t offset, int64_t bytes)
 {
@@ -79,7 +79,7 @@ static inline void td_slice_set(struct td_slice *s, enum td_space space, uint32_
     s->offset = offset;
     s->run = bytes;
 }
-/* td_slice_copy copies a slice, but for levels that it does not have. */
+/* td_slice_copy copies a slice without its unused levels. */
 static inline void td_slice_copy(struct td_slice *to, const struct td_slice *from)
 {
     memcpy(to, from, offsetof(struct td_slice, level));
@@ -95,9 +95,9 @@ struct td_lanes {
     int32_t rank_stride;
 };
 
-/* struct td_running: of a COMBINE, what it writes. Lane i of `to` gets the fold over all operands,
- * or, running, over those up to operand first + i * step, or before it; then nothing is written for
- * operand 0. */
+/* struct td_running: the results of a COMBINE. NOT: lane i of `to` gets the fold over all operands.
+ * UP_TO: the fold up to operand first + i * step. BEFORE: the fold of the operands before that one;
+ * for operand 0 nothing is written. */
 enum td_running_kind { TD_RUNNING_NOT, TD_RUNNING_UP_TO, TD_RUNNING_BEFORE };
 struct td_running {
     uint8_t kind; /* enum td_running_kind */
@@ -147,13 +147,14 @@ struct td_step {
         uint8_t kind; /* enum td_transform_kind */
         uint8_t type; /* C2C, R2C, C2R: TD_TYPE_COMPLEX_*; the others: TD_TYPE_FLOAT, DOUBLE */
         int8_t sign;  /* of the exponent: C2C */
-        /* points of one transform: where one side is real, there; the other has length / 2 + 1 */
+        /* points of one transform: of the real side, if one side is real; the other has length / 2
+         * + 1 */
         int64_t length;
-        int64_t batch, batch2; /* how many transforms: batch2 times batch; batch2 0 is 1 */
-        /* elements, of the side's own type, between points, between transforms: in `from` */
+        int64_t batch, batch2; /* number of transforms: batch2 times batch; batch2 0 counts as 1 */
+        /* elements of the side's own type between points, and between transforms, in `from` */
         int64_t stride, distance, distance2;
         int64_t to_stride, to_distance, to_distance2; /* the same in `to` */
-        double factor; /* every result is multiplied by it; 1 for none */
+        double factor; /* every result is multiplied by it; 1: none */
         /* C2C, one batch loop: result k of transform j is multiplied by exp(sign 2 pi i k (j +
          * twiddle_first) / twiddle); 0 for none */
         int64_t twiddle, twiddle_first;
@@ -161,13 +162,14 @@ struct td_step {
     struct td_among {
         uint32_t first, count, stride; /* slots first, first + stride, ... */
     } among;                           /* SYNC */
-    /* SEND, in the routed fabric */
-    int8_t sign;  /* of a dimension where both ways are equally far: +1, -1; 0: half by half */
-    uint32_t gap; /* slots that the way out stays idle after each packet */
+    /* SEND on the routed fabric: */
+    int8_t sign;  /* direction if both ways round a ring are equally long: +1, -1; 0: packets
+                     alternate */
+    uint32_t gap; /* slots of pause after each packet */
 };
 
-/* td_step_begin readies a SEND, RECV, COPY or SYNC to be filled in: what it uses is zero. Steps are
- * long, and made all the time. */
+/* td_step_begin clears the fields that a SEND, RECV, COPY or SYNC uses. Clearing the whole step
+ * would cost more, and steps are made very often. */
 static inline void td_step_begin(struct td_step *step, enum td_step_kind kind)
 {
     step->kind = kind;
@@ -194,17 +196,19 @@ struct td_family {
     uint8_t dependencies;
     uint64_t count;
     struct td_dependency dependency[TD_DEPENDENCIES_MAX];
-    const char *label; /* what the family is for, in a word or two; static */
+    const char *label; /* purpose of the family, in a few words; static */
 };
 
-/* What travels with arrival and release: the gate is then the operation. */
+/* enum td_ride: the payload that travels with the announcement and the release. The gate is then
+ * the operation. */
 enum td_ride {
-    TD_RIDE_NONE,    /* nothing: data moves in steps, after the release */
-    TD_RIDE_EMPTY,   /* the arrival is all there is: barrier, plan */
-    TD_RIDE_COMBINE, /* `ride_bytes` of every rank, folded on the way up, the result to all */
-    TD_RIDE_ROOT,    /* `ride_bytes` of the root, to all */
-    TD_RIDE_GATHER,  /* `ride_bytes`: of every rank its share, in rank order, to all */
-    TD_RIDE_FLOOD,   /* the same, or nothing, from neighbour to neighbour: without the tree */
+    TD_RIDE_NONE,    /* no payload: data moves in steps, after the release */
+    TD_RIDE_EMPTY,   /* no payload and no steps: barrier, plan */
+    TD_RIDE_COMBINE, /* `ride_bytes` of every rank, combined on the way up; the result goes to all
+                      */
+    TD_RIDE_ROOT,    /* `ride_bytes` of the root go to all */
+    TD_RIDE_GATHER,  /* `ride_bytes` of the shares of all ranks, in rank order, go to all */
+    TD_RIDE_FLOOD,   /* the same shares, or nothing, flood the rings without the tree */
 };
 
 enum td_fabric_kind { TD_FABRIC_DIRECT, TD_FABRIC_ROUTED, TD_FABRICS };
@@ -223,21 +227,21 @@ enum td_prefix {
     TD_PREFIX_ROUND_TRIPS,
     TD_PREFIXES
 };
-/* How rooted calls spread over the nodes of a torus. */
+/* enum td_rooted_tree: the trees of rooted calls on a torus. */
 enum td_rooted_tree {
     TD_ROOTED_TREE_AUTO,
-    TD_ROOTED_TREE_LINKS,  /* a broadcast, over all links of a torus, by edge-disjoint trees */
-    TD_ROOTED_TREE_PLANES, /* along the group's tree of neighbours */
+    TD_ROOTED_TREE_LINKS,  /* edge-disjoint trees over all links of a torus (broadcast) */
+    TD_ROOTED_TREE_PLANES, /* the group's tree of neighbours */
     TD_ROOTED_TREE_BINARY, /* a heap of nodes, as on the direct fabric */
     TD_ROOTED_TREE_BINOMIAL,
     TD_ROOTED_TREES
 };
-/* How what all ranks reduce, or gather, goes round the rings of a torus. */
+/* enum td_rings: the algorithm on the rings of a torus, for reductions and gathers to all ranks. */
 enum td_rings {
     TD_RINGS_AUTO,
     TD_RINGS_BUCKET, /* from neighbour to neighbour */
-    TD_RINGS_SWING,  /* halved, then doubled, with partners that are near */
-    TD_RINGS_WHOLE,  /* the same partners exchange all they have */
+    TD_RINGS_SWING,  /* halving and doubling with near partners */
+    TD_RINGS_WHOLE,  /* the same partners exchange all of their data */
     TD_RINGS
 };
 enum td_barriers { TD_BARRIERS_HOP, TD_BARRIERS_PHASE, TD_BARRIERS_NONE };
@@ -249,26 +253,26 @@ struct td_tuning {
     uint8_t prefix;        /* enum td_prefix; AUTO: by predicted cost */
     uint8_t rooted_tree;   /* enum td_rooted_tree */
     uint8_t rings;         /* enum td_rings; AUTO: by predicted cost */
-    bool flood;            /* short operations on a torus do without the tree */
-    uint8_t parts;         /* phased: 0 as many as there are dimensions, 1 */
+    bool flood;            /* short operations on a torus flood the rings without the tree */
+    uint8_t parts;         /* phased: 0: one per dimension; 1 */
     uint8_t barriers;      /* phased: enum td_barriers */
     bool barriers_of_all;  /* phased: over all nodes, not along each ring */
-    bool no_gap;           /* phased: packets follow each other without pause */
-    bool in_order;         /* random: destinations by number, to show what randomness is worth */
-    uint32_t burst;        /* random: packets for a destination before the next one's turn */
+    bool no_gap;           /* phased: no pause after packets */
+    bool in_order;         /* random: destinations by number, for comparison */
+    uint32_t burst;        /* random: packets for one destination before the next destination */
     uint32_t packet_bytes; /* payload of a packet */
-    uint64_t relay_bytes;  /* scratch of a node that passes data on, at most */
+    uint64_t relay_bytes;  /* greatest scratch memory of a relay */
 };
 
 struct td_program;
 
-/* struct td_survey: sums are modulo 2^64 and zero where senders and receivers agree; if a single
- * pair of ranks (i, j) does not, its difference, and with it the pair, can be told. */
+/* struct td_survey: sums modulo 2^64 that are zero if senders and receivers agree. If a single pair
+ * of ranks (i, j) disagrees, they identify the pair and the difference. */
 struct td_survey {
     uint64_t most;  /* bytes of the largest unit between two nodes */
     uint64_t total; /* of all of them */
-    uint64_t hash;  /* of (sender, receiver, bytes), less the same at the receiver */
-    /* bytes, times 1, i, j, a hash of i and j */
+    uint64_t hash; /* of (sender, receiver, bytes): the sender adds it, the receiver subtracts it */
+    /* the difference in bytes, and the same times i, j, and a hash of i and j */
     uint64_t difference, by_sender, by_receiver, by_pair;
 };
 
@@ -285,86 +289,87 @@ struct td_program {
     const struct td_topology *topology;
     struct td_tuning tuning;
     const struct td_tree *tree; /* the group's */
-    uint32_t slot;              /* this node's place among the group's nodes */
+    uint32_t slot;              /* of this node */
     struct td_call call;
-    const struct td_plan *plan; /* that is executed, else NULL */
+    const struct td_plan *plan; /* the executed plan, or NULL */
     uint64_t seed;              /* the same on all nodes of the operation */
     enum td_ride ride;
     int64_t ride_bytes;
-    /* the result of what rode stays in scratch (at td_program_ride), for the program's steps; else
-     * it goes to the destinations of all ranks here. Always so with GATHER and FLOOD. */
+    /* the combined payload stays in scratch memory (at td_program_ride) for the program's steps;
+     * otherwise it goes to the destinations of all local ranks. Always true for GATHER and FLOOD */
     bool ride_stays;
-    /* FLOOD: the rings of slots, in the order in which they are gone round */
+    /* FLOOD: the rings of slots, in the order of the flood */
     struct td_ring {
         uint32_t size, stride;
     } ring[TD_DIMENSIONS_MAX];
     uint32_t rings;
     const struct td_counts *counts;     /* of a call whose counts differ by rank, else NULL */
     const struct td_relay_units *units; /* of an all-to-all that is a plan's move, else NULL */
-    struct td_survey survey;            /* of the sizes of either */
+    struct td_survey survey;            /* of the sizes of counts or units */
     bool survey_pending;                /* compile again when the survey is known */
     int64_t scratch_bytes;
-    bool whole; /* every RECV has bytes: none is done from the start */
+    bool whole; /* every RECV has bytes: none is complete from the start */
     unsigned families;
     struct td_family family[TD_FAMILIES_MAX];
-    /* the method's own, by name in its file (TD_PARAMETERS of collectives/method.h) */
+    /* the method's parameters (TD_PARAMETERS of collectives/method.h) */
     _Alignas(int64_t) unsigned char parameters[TD_PARAMETERS_BYTES];
 };
 
-/* struct td_compile_input: what a program is compiled from: the same on every node but for `slot`.
- */
+/* struct td_compile_input: the input of a compilation, the same on every node except for `slot`. */
 struct td_compile_input {
     const struct td_call *call;
-    const struct td_plan *plan; /* that is executed, else NULL */
+    const struct td_plan *plan; /* the executed plan, or NULL */
     uint64_t seed;
     const struct td_group *group;
-    const struct td_tree *tree; /* the group's, or (gather, scatter) the call's; NULL: calls do not
-                                   go along it */
+    const struct td_tree
+        *tree; /* the group's tree, or the call's (gather, scatter); NULL: calls do not use it */
     uint32_t slot;
     const struct td_topology *topology;
     const struct td_counts *counts; /* of a call whose counts differ by rank, else NULL */
     const struct td_survey *survey; /* NULL: not known yet */
     const struct td_tuning *tuning;
 };
-/* td_compile_fn compiles the program of one node. The driver hands the core such a function;
- * collectives/select has it. The caller has checked the call; it cannot fail. */
+/* td_compile_fn compiles the program of one node. The driver gives the core such a function
+ * (collectives/select.h). The caller has checked the call; compilation cannot fail. */
 typedef void td_compile_fn(const struct td_compile_input *input, struct td_program *out);
 
-/* td_ring_hops returns how far blocks go round a ring that way (sign 1: backwards): half of it, the
- * odd one forwards. td_ring_along returns the slot `by` nodes on. td_ring_block returns how many
- * nodes' shares a block of a ring has: of all that differ from one node in the rings before. */
+/* td_ring_hops returns the number of hops of blocks in one direction of a ring (sign 1: backwards):
+ * half of the ring; an odd hop goes forwards. td_ring_along returns the slot `by` nodes on.
+ * td_ring_block returns the number of nodes whose shares are in a block of a ring: those that
+ * differ from one node in the rings before. */
 uint32_t td_ring_hops(const struct td_ring *ring, uint32_t sign);
 uint32_t td_ring_along(const struct td_ring *ring, uint32_t slot, uint32_t sign, uint32_t by);
 uint32_t td_ring_block(const struct td_program *p, uint32_t ring);
-/* td_program_ride returns where in scratch the result of what rides is. */
+/* td_program_ride returns the place of the combined payload in scratch memory. */
 int64_t td_program_ride(const struct td_program *p);
-/* td_slice_bytes returns how many bytes the slice names (of one lane). */
+/* td_slice_bytes returns the number of bytes that the slice names, in one lane. */
 int64_t td_slice_bytes(const struct td_slice *slice);
-/* td_step_bytes returns the bytes a SEND or RECV moves. */
+/* td_step_bytes returns the bytes that a SEND or RECV moves. */
 int64_t td_step_bytes(const struct td_step *step);
 /* td_program_add appends a family and returns its index. */
 unsigned td_program_add(struct td_program *p, enum td_step_kind kind, uint64_t count,
                         const char *label);
-/* td_program_add_each appends `families` alike, one for each of so many pieces. */
+/* td_program_add_each appends `families` equal families, one for each of several pieces. */
 void td_program_add_each(struct td_program *p, uint32_t families, enum td_step_kind kind,
                          uint64_t count, const char *label);
-/* td_program_need makes family f wait: its step i for the first (i / div + lead) * mul of `on`. */
+/* td_program_need adds a dependency: step i of family f waits for the first (i / div + lead) * mul
+ * steps of `on`. */
 void td_program_need(struct td_program *p, unsigned f, unsigned on, uint64_t div, uint64_t mul,
                      int lead);
 void td_program_need_all(struct td_program *p, unsigned f, unsigned on);
-/* td_dependency_count returns how many steps of family `on` step i needs. */
+/* td_dependency_count returns the number of steps of family `on` that step i needs. */
 uint64_t td_dependency_count(const struct td_program *p, const struct td_dependency *d, uint64_t i);
-/* td_step_print writes one step as a line, e.g.
- * "send 4096 bytes of rank 0's source at 512 to node 3"; returns the length. */
+/* td_step_print writes one step as a line, e.g. "send 4096 bytes of rank 0's source at 512 to node
+ * 3". It returns the length. */
 int td_step_print(const struct td_step *step, char *text, size_t size);
 const char *td_step_kind_name(enum td_step_kind kind);
 
 /* Slices of the common forms. */
 struct td_slice td_slice_at(enum td_space space, uint32_t rank, int64_t offset, int64_t bytes);
-/* td_slice_loop adds a loop inside those already there, around the run. */
+/* td_slice_loop adds an innermost loop around the run. */
 void td_slice_loop(struct td_slice *s, int64_t count, int64_t stride, int32_t rank_stride);
-/* td_slice_simplify drops loops of one turn and merges adjacent pieces; the bytes and their order
- * stay. */
+/* td_slice_simplify drops loops of one turn and merges adjacent pieces. The bytes and their order
+ * do not change. */
 void td_slice_simplify(struct td_slice *s);
 
 #endif
