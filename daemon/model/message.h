@@ -45,7 +45,7 @@ struct td_request {
         } hello;
         struct {
             uint32_t region;  /* the client's number for it */
-            uint64_t bytes;   /* size that the client says; the driver has checked the file's */
+            uint64_t bytes;   /* size; the driver has compared the file's size with it */
             uint32_t handle;  /* set by the driver: where it mapped the file */
             td_err error;     /* set by the driver: why it refused the file, else TD_OK */
             const char *text; /* set by the driver: the sentence of `error` */
@@ -56,7 +56,7 @@ struct td_request {
         struct {
             const char *name;   /* of the job */
             uint32_t size;      /* ranks of the job */
-            int64_t rank;       /* that the process asks for; -1: any */
+            int64_t rank;       /* requested rank; -1: any */
             int64_t timeout_ns; /* until all ranks have joined; -1: the daemon's setting */
         } join;
         struct {
@@ -69,13 +69,13 @@ struct td_request {
             struct td_place source, destination;
             int64_t timeout_ns; /* until all ranks have arrived; -1: the daemon's setting */
             /* number of accepted calls of this rank in the group before this one. It identifies a
-             * call that was sent before the client saw that an earlier one was refused */
+             * call that was sent before the client knew that an earlier one was refused */
             uint64_t sequence;
             struct td_rank_counts from, to; /* of a call whose counts differ by rank */
         } operation;
         struct {
             uint32_t group;  /* the parent: its ranks are the members */
-            uint64_t number; /* distinguishes groups with the same members; equal at all of them */
+            uint64_t number; /* distinguishes groups with the same members; equal on all members */
             uint32_t members;
             const uint64_t *member; /* ranks of the parent, in the order of the new group */
         } make;
@@ -114,17 +114,17 @@ enum td_status_section {
     TD_STATUS_CLIENTS,
     TD_STATUS_JOBS,
     TD_STATUS_OPERATIONS,
-    TD_STATUS_QUEUES, /* routed fabric: the node's row, then one a direction of travel */
-    TD_STATUS_PLANS,  /* of 1-D transforms, by shape: name is the kind, text the precision */
+    TD_STATUS_QUEUES, /* routed fabric: the node's row, then one row per direction of travel */
+    TD_STATUS_PLANS,  /* of 1-D transforms, by shape: `name` is the kind, `text` the precision */
 };
 
-/* What the numbers of the QUEUES section are: those of the node, */
+/* Numbers of a row of the QUEUES section. Of the node: */
 enum td_queues_number {
-    TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct one the row ends here and is the only
-                         one */
+    TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct fabric the row has this number only, and
+                         is the only one */
     TD_QUEUES_PACKET_BYTES,
     TD_QUEUES_LINK_RATE,
-    TD_QUEUES_SLOTS, /* bounds: struct td_router_rules */
+    TD_QUEUES_SLOTS, /* limits: struct td_router_rules */
     TD_QUEUES_FIFO_SLOTS,
     TD_QUEUES_QUEUES,
     TD_QUEUES_QUEUE_SLOTS,
@@ -134,27 +134,28 @@ enum td_queues_number {
     TD_QUEUES_HELD_MAX, /* of each of the three channels */
     TD_QUEUES_NUMBERS = TD_QUEUES_HELD_MAX + 3,
 };
-/* and those of a direction: its row has it as `group`, the neighbour there as `node`. */
+/* Numbers of a row of the QUEUES section. Of a direction: the row's `group` is the direction, its
+ * `node` the neighbour. */
 enum td_way_number {
-    TD_WAY_FIFO,                      /* packets in the injection FIFO */
-    TD_WAY_PACKETS,                   /* sent that way, with their */
-    TD_WAY_BYTES,                     /* bytes of payload */
-    TD_WAY_RETRIES,                   /* packets sent again after the link was lost */
-    TD_WAY_RESUMES,                   /* times that its sessions went on where they had stopped */
-    TD_WAY_HELD,                      /* of each channel that packets of this direction fill here */
-    TD_WAY_CREDITS = TD_WAY_HELD + 3, /* for each channel of the neighbour */
+    TD_WAY_FIFO,    /* packets in the injection FIFO */
+    TD_WAY_PACKETS, /* packets sent in this direction */
+    TD_WAY_BYTES,   /* bytes of their payload */
+    TD_WAY_RETRIES, /* packets retransmitted after the link was lost */
+    TD_WAY_RESUMES, /* number of times that a session of the link resumed */
+    TD_WAY_HELD, /* packets held in each channel that packets of this direction use at this node */
+    TD_WAY_CREDITS = TD_WAY_HELD + 3, /* credits of each channel of the neighbour */
     TD_WAY_NUMBERS = TD_WAY_CREDITS + 3,
 };
 
-/* and those of a plan (struct td_fft_record and its td_shape in compute): */
+/* Numbers of a row of the PLANS section (struct td_fft_record and its td_shape in compute): */
 enum td_plan_number {
-    TD_PLAN_LENGTH, /* points, */
-    TD_PLAN_BATCH,  /* and how many such rows, in two loops */
+    TD_PLAN_LENGTH, /* points */
+    TD_PLAN_BATCH,  /* number of transforms, in two loops */
     TD_PLAN_BATCH2,
-    TD_PLAN_STRIDE, /* elements between points, and between rows */
+    TD_PLAN_STRIDE, /* elements between points, and between transforms */
     TD_PLAN_DISTANCE,
     TD_PLAN_DISTANCE2,
-    TD_PLAN_TO_STRIDE, /* of the result */
+    TD_PLAN_TO_STRIDE, /* the same in the result */
     TD_PLAN_TO_DISTANCE,
     TD_PLAN_TO_DISTANCE2,
     TD_PLAN_IN_PLACE,
@@ -163,7 +164,8 @@ enum td_plan_number {
     TD_PLAN_EFFORT, /* enum td_fft_effort of the measurement */
     TD_PLAN_STATE,  /* enum td_fft_state */
     TD_PLAN_USES,
-    TD_PLAN_ESTIMATE_NS, /* an execution by estimate, as measured, and how long measuring took */
+    TD_PLAN_ESTIMATE_NS, /* measured time of an execution by estimate; then the time that measuring
+                            took */
     TD_PLAN_MEASURED_NS,
     TD_PLAN_PLANNING_NS,
     TD_PLAN_NUMBERS,
@@ -202,14 +204,14 @@ struct td_reply {
     uint64_t id; /* of the request */
     td_err error;
     const char *text; /* "" when there is no error */
-    bool refused;     /* OPERATION: the call was not made, and may be made again */
+    bool refused;     /* OPERATION: the call does not count, and may be repeated */
     union {
         struct {
             uint32_t node;
             uint64_t incarnation;
             struct td_topology topology;
             uint64_t packet_bytes;
-            uint64_t region_bytes_max; /* of one user's processes together */
+            uint64_t region_bytes_max; /* limit on the shared memory of one user's processes */
         } welcome;
         struct {
             uint32_t group, rank, size;
@@ -233,9 +235,9 @@ struct td_reply {
 /* ---- daemon > daemon, tree messages ---- */
 
 /* TD_MESSAGE_KINDS lists every kind of tree message: its number, which is also its number on the
- * wire (proto/peer.proto), its name, and the member of the union that holds its fields. A kind X
- * has `struct td_message_x` below, a codec in a wire/peer_*.c and a row in tests/wire/forms.c; the
- * compiler refuses a kind that lacks one of them. Numbers are never used again. */
+ * wire (proto/peer.proto), its name, and the member of the union with its fields. A kind X has
+ * `struct td_message_x` below, a codec in a wire/peer_*.c and a row in tests/wire/forms.c; the
+ * compiler or a test names a kind that lacks one of them. Numbers are never reused. */
 #define TD_MESSAGE_KINDS(X)                                                                        \
     X(1, HEARTBEAT, heartbeat)                                                                     \
     X(2, JOIN, join)                                                                               \
@@ -282,7 +284,7 @@ struct td_witness {
 /* struct td_member_run: ranks first .. first + count - 1 run on `node`. */
 struct td_member_run {
     uint32_t first, count, node;
-    uint64_t token; /* of the join that got rank `first`; those of the next ranks follow it */
+    uint64_t token; /* of the join that got rank `first`; the next ranks have the next tokens */
 };
 
 /* struct td_bitmap: a set of nodes, of ranks or of operations. Member n is bit n % 8 of byte n / 8.
@@ -340,7 +342,7 @@ struct td_message_members {
 /* Child > parent: all ranks below have arrived at the operation. */
 struct td_message_arrive {
     struct td_witness least, greatest; /* of the calls below, in the order of td_call_compare */
-    bool no_room;                      /* some node below could not reserve its memory */
+    bool no_room;                      /* some node below has no scratch memory for it */
     struct td_survey survey;           /* sum over the ranks below; zero without counts by rank */
     struct td_message_payload
         payload; /* contributions of the ranks below. In an action the slice holds it */
@@ -364,8 +366,8 @@ struct td_message_verdict {
 
 /* Parent > child, or refusing node > sender: announce the operation again. */
 struct td_message_announce_again {
-    bool is_surveyed;        /* compile with `survey` and announce at once; else memory was short
-                                and the operation is announced after a pause */
+    bool is_surveyed; /* compile with `survey` and announce at once; otherwise memory was short, and
+                         the operation is announced after a pause */
     struct td_survey survey; /* sum over all ranks */
 };
 
@@ -375,9 +377,9 @@ struct td_message_waiting {
     bool reply_requested; /* send a REPORT now, and a veto if that is still possible (flood.h) */
 };
 
-/* Node > root, along the tree: end this operation. */
+/* Node > root, along the tree: request to end this operation. */
 struct td_message_appeal {
-    td_err error; /* with which it should end */
+    td_err error; /* of the requested ending */
     const char *text;
     bool is_veto; /* the sender has not flooded its block, and never will (flood.h) */
 };
@@ -385,17 +387,17 @@ struct td_message_appeal {
 /* Node > root, along the tree: a rank of the sender's subtree left or died. */
 struct td_message_rank_gone {
     uint32_t rank;
-    td_err error; /* with which operations that need the rank end */
+    td_err error; /* error of the operations that need the rank */
     const char *text;
 };
 
-/* Root > all, along the tree: no operation is released any more, since a rank left or died. */
+/* Root > all, along the tree: no operation is released any more, because a rank left or died. */
 struct td_message_rank_lost {
-    uint32_t rank; /* UINT32_MAX: not known any more */
-    td_err error;  /* with which operations that need the rank end */
+    uint32_t rank; /* UINT32_MAX: unknown */
+    td_err error;  /* error of the operations that need the rank */
     const char *text;
-    /* Where operations are flooded: all operations before `good_first` were good, and so is
-     * operation good_first + i if bit i is set. Good means released, whatever happens later. */
+    /* With flooding: all operations before `good_first` were good, and operation good_first + i was
+     * if bit i is set. Good means released, whatever happens later. */
     uint64_t good_first;
     struct td_bitmap good;
 };
@@ -408,7 +410,8 @@ struct td_message_node_lost {
     const char *text;
 };
 
-/* Among the nodes of a SYNC step: the sender and those it has heard of have come to the step. */
+/* Among the nodes of a SYNC step: the sender, and all nodes that it has heard from, have reached
+ * the step. */
 struct td_message_sync {
     uint32_t family;     /* of the step in the program */
     uint32_t round;      /* of the dissemination, from 0 */
@@ -420,10 +423,10 @@ struct td_message_delivered {
     uint64_t ticket; /* the origin's name of the message */
 };
 
-/* End > end of a link: what the sender has received. Sent without a number; what it counts besides
- * packets is in the envelope. */
+/* End > end of a link: the counts of the sender's received messages and packets. Sent without a
+ * number; the count of messages is in the envelope. */
 struct td_message_resume {
-    uint64_t packets_received; /* in the receiver's session that the envelope names */
+    uint64_t packets_received; /* in the session that the envelope names */
     bool reply_requested;      /* answer with a RESUME */
     uint64_t uptime_ns;        /* since the sender's daemon was started */
 };
@@ -442,7 +445,7 @@ struct td_message_flood {
  *   shrink   counts the shrinks of the group, from 0
  *   view     a hash of the set of ranks that the sender knows to be lost: equal for equal sets */
 
-/* struct td_outcome: what a shrink comes to. */
+/* struct td_outcome: the result of a shrink. */
 struct td_outcome {
     td_err error;          /* TD_OK: the survivors form a group */
     const char *text;      /* the sentence that goes with error */
@@ -462,7 +465,7 @@ struct td_message_shrink_vote {
     uint64_t shrink, view;
     struct td_bitmap lost;    /* the ranks that the sender knows to be lost */
     struct td_bitmap missing; /* the sender's local ranks that have not called; no set: all have */
-    td_err error;             /* why a local rank waits no longer; TD_OK: all wait */
+    td_err error;             /* the reason why a local rank stopped waiting; TD_OK: all wait */
     const char *text;         /* the sentence that goes with error */
 };
 
@@ -487,11 +490,11 @@ struct td_message_shrink_accept {
 /* Coordinator > node, or any node > a late voter: the outcome is decided. */
 struct td_message_shrink_decided {
     uint64_t shrink;
-    uint64_t made; /* instance of the new group; 0: there is none */
+    uint64_t made; /* instance of the new group; 0: none */
     struct td_outcome outcome;
 };
 
-/* Node > sender: no rank of the group is left here, or none can take part. */
+/* Node > sender: this node has no rank of the group left, or none that can take part. */
 struct td_message_shrink_nobody {
     uint64_t shrink;
 };
@@ -511,15 +514,15 @@ struct td_message_neighbour_back {
     uint32_t node; /* the neighbour */
 };
 
-/* struct td_relay: the way of a message between two nodes of the routed fabric that are no
- * neighbours. It hops from neighbour to neighbour, and the session fields of its envelope are those
- * of its two ends. */
+/* struct td_relay: the route of a message between two nodes of the routed fabric that are no
+ * neighbours. It hops from neighbour to neighbour. The session fields of its envelope belong to its
+ * two ends. */
 struct td_relay {
     bool is_relayed; /* false: the message uses one connection, and the other fields are 0 */
     uint8_t avoids;
     uint16_t origin, destination;       /* nodes */
     uint16_t hops;                      /* so far */
-    uint16_t avoid[TD_RELAY_AVOID_MAX]; /* [avoids] lost nodes that the message goes round */
+    uint16_t avoid[TD_RELAY_AVOID_MAX]; /* [avoids] lost nodes that the route avoids */
 };
 
 /* struct td_message: an envelope, and the fields of its kind. A field of the envelope that a
@@ -565,18 +568,21 @@ struct td_packet {
     uint64_t index;
     uint64_t offset; /* bytes of the message before this packet */
     uint32_t group;
-    uint32_t family; /* at the receiver: the RECV step, with `index` */
-    /* the routed fabric */
+    uint32_t family; /* family of the RECV step at the receiver; `index` is its index */
+    /* Routed fabric: */
     uint32_t origin, destination; /* nodes */
     uint32_t ticket;              /* the origin's name of the message */
-    uint8_t direction, channel;   /* of travel on this link; the input channel it is for */
-    /* what follows is of a link */
-    uint64_t link_sequence;    /* DATA: its place in the session, from 1 */
-    uint64_t received, freed;  /* cumulative counts of what came in that session */
-    uint32_t session;          /* of the sender's way out; a new one starts again at 1 */
-    uint32_t counts_session;   /* of the receiver's way out, which the counts are about */
-    uint32_t channel_freed[3]; /* routed: of the input channels that the opposite direction fills */
-    int16_t left[TD_DIMENSIONS_MAX]; /* routed: hops to go from there, signed */
+    uint8_t direction,
+        channel; /* direction of travel on this link; the input channel at the receiver */
+    /* The following fields belong to the link: */
+    uint64_t link_sequence; /* DATA: its place in the session, from 1 */
+    uint64_t received,
+        freed;               /* cumulative counts of received and freed packets in counts_session */
+    uint32_t session;        /* the sender's outgoing session; a new session starts at 1 */
+    uint32_t counts_session; /* the receiver's outgoing session, which the counts refer to */
+    uint32_t channel_freed[3];       /* routed: of the input channels that packets of the opposite
+                                        direction fill */
+    int16_t left[TD_DIMENSIONS_MAX]; /* routed: hops left in each dimension, signed */
 };
 
 #endif

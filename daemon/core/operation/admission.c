@@ -300,7 +300,7 @@ bool td_admission_complete(struct td_core *core, struct td_operation *o)
         return false;
     for (uint32_t i = 0; i < c->ranks; i++)
         if (o->arrival[i].state == TD_ARRIVAL_GONE)
-            return false; /* the root will end the operation */
+            return false; /* the root ends the operation */
     if (o->children_arrived != all_children(c) && !floods(core, o))
         return false;
     return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
@@ -319,8 +319,7 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
     }
     if (td_admission_rides(o) && o->state == TD_OPERATION_PREPARING && !o->scratch_lacking) {
         if (!fold(core, o)) {
-            td_operation_fail(core, o, TD_ERR_NO_MEMORY,
-                              "too many computations at once on this node");
+            td_operation_fail_busy(core, o);
             return;
         }
         td_operation_transition(o, TD_OPERATION_COMBINE);
@@ -344,7 +343,10 @@ bool td_admission_deliver(struct td_core *core, struct td_operation *o)
     if (!td_operation_at_root(o)) {
         if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
             td_operation_fail(core, o, TD_ERR_PROTOCOL,
-                              "the release carries a result of the wrong size");
+                              td_core_format(core,
+                                             "node %u received a release with a result of the "
+                                             "wrong size",
+                                             core->node));
             return true;
         }
         return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&

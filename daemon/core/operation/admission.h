@@ -10,11 +10,11 @@
 /* td_admission_complete returns true if all ranks below have arrived with the same call. On a flood
  * the local ranks are enough. */
 bool td_admission_complete(struct td_core *core, struct td_operation *o);
-/* td_admission_advance goes on from there to the announcement. */
+/* td_admission_advance continues from there to the announcement. */
 void td_admission_advance(struct td_core *core, struct td_operation *o);
 /* td_admission_rides returns true if a payload travels with announcement and release. */
 bool td_admission_rides(const struct td_operation *o);
-/* td_admission_result returns where the combined payload is. */
+/* td_admission_result returns the place of the combined payload. */
 struct td_slice td_admission_result(const struct td_operation *o);
 /* td_admission_deliver starts the copy of the released payload to the destinations. It returns
  * false if there is no in-flight record for that. */

@@ -203,8 +203,8 @@ static uint64_t find_receive(const struct td_core *core, const struct td_operati
     o->program.step_at(&o->program, packet->family, packet->index, step);
     uint64_t message_bytes = (uint64_t)td_slice_bytes(&step->to);
     const struct td_engine_family *e = &o->engine.family[packet->family];
-    /* packets of a message come in order on a link, so each begins where the last one ended;
-     * through the torus they come by different ways */
+    /* on a direct link the packets of a message arrive in order, so each begins where the last one
+     * ended; on the routed fabric they use different routes */
     bool fits = step->peer == node && packet->bytes > 0 && packet->offset <= message_bytes &&
                 packet->bytes <= message_bytes - packet->offset &&
                 (!core->fabric->ordered || e->received[packet->index] <= packet->offset);
@@ -244,7 +244,7 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     }
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_UNPACK, o);
     if (!flight) {
-        /* this node's own limit: the link and its other operations go on */
+        /* the limit of this node: the link and the other operations continue */
         td_operation_fail(core, o, TD_ERR_NO_MEMORY,
                           td_core_format(core,
                                          "node %u has all of its %d in-flight records in use and "

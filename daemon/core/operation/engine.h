@@ -12,7 +12,7 @@ struct td_engine {
     struct td_engine_family {
         uint64_t next;      /* steps started */
         uint64_t done;      /* steps done */
-        uint64_t prefix;    /* steps done before the first step that is not */
+        uint64_t prefix;    /* steps at the beginning that are all done */
         uint64_t settled;   /* RECV: the steps before this one have bytes, or are done */
         uint8_t *bits;      /* [count] one bit a step: done */
         uint64_t *received; /* RECV: [count] bytes received; SYNC: [count] see sync.c */

@@ -126,7 +126,10 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
             if (h->hop > td_ring_hops(ring, h->sign) ||
                 copy(o, f->ring, slot, NULL, NULL) != h->bytes)
                 td_operation_appeal(core, o, TD_ERR_PROTOCOL,
-                                    "a node sent a block of the wrong size or hop count");
+                                    td_core_format(core,
+                                                   "node %u received a flooded block of the wrong "
+                                                   "size or hop count",
+                                                   core->node));
             else
                 (void)copy(o, f->ring, slot, h->payload, NULL);
             f->received[h->sign]++;
@@ -198,7 +201,7 @@ static bool load_own(struct td_core *core, struct td_operation *o)
         return o->flights == 0;
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_RIDE, o);
     if (!flight) {
-        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at once on this node");
+        td_operation_fail_busy(core, o);
         return false;
     }
     struct td_compute *store = &td_core_act(core, TD_ACTION_COMPUTE)->u.compute;

@@ -139,7 +139,11 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
         if (o->release)
             memcpy(o->release, payload->data, payload->bytes);
         else
-            td_operation_fail(core, o, TD_ERR_NO_MEMORY, "this node has no memory for the result");
+            td_operation_fail(core, o, TD_ERR_NO_MEMORY,
+                              td_core_format(core,
+                                             "node %u has no memory for the result: raise [limits] "
+                                             "memory",
+                                             core->node));
     }
     o->progress_at = core->now;
     td_core_queue(core, &o->task);

@@ -14,9 +14,9 @@
  * ANNOUNCE_AGAIN, WAITING and, at the root, APPEAL. */
 void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                      const struct td_message *message);
-/* td_gate_again makes all nodes below announce once more, since a node has no scratch memory. All
- * give back what they hold, and try again at random times, so that operations that compete for
- * memory pass one by one. */
+/* td_gate_again makes all nodes below announce once more, because a node has no scratch memory. All
+ * nodes release their scratch memory and announce again after random delays, so that operations
+ * that compete for memory run one by one. */
 void td_gate_again(struct td_core *core, struct td_operation *o);
 /* td_gate_survey makes all nodes below compile once more and announce: the sizes of all ranks are
  * known now. */
@@ -29,7 +29,7 @@ bool td_gate_veto(struct td_core *core, struct td_operation *o);
 bool td_gate_settled(struct td_core *core, struct td_operation *o);
 /* td_gate_arrived writes the ranks that are known to have arrived into bits [group.size]. */
 void td_gate_arrived(const struct td_operation *o, uint8_t *bits);
-/* td_gate_timers does what is due by now, and sets the alarm for what is due later. */
+/* td_gate_timers performs the actions that are due, and sets the alarm for the next. */
 void td_gate_timers(struct td_core *core, struct td_operation *o);
 
 #endif

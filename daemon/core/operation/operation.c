@@ -50,7 +50,7 @@ static void leave(struct td_operation *o, uint32_t local)
 {
     struct td_arrival *a = &o->arrival[local];
     if (a->state == TD_ARRIVAL_ABSENT)
-        o->arrived++; /* it never will */
+        o->arrived++; /* it never arrives */
     td_arrival_transition(a, TD_ARRIVAL_LEAVE);
 }
 
@@ -167,6 +167,16 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
     end_badly(core, o, error, text);
 }
 
+void td_operation_fail_busy(struct td_core *core, struct td_operation *o)
+{
+    td_operation_fail(
+        core, o, TD_ERR_NO_MEMORY,
+        td_core_format(core,
+                       "node %u has all of its %d in-flight records in use: run fewer "
+                       "operations at the same time",
+                       core->node, TD_INFLIGHTS_MAX));
+}
+
 void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
                           const char *text)
 {
@@ -234,7 +244,7 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
         bool pending = o && td_flood_sent(o) && o->state < TD_OPERATION_RELEASED && !running_too &&
                        error == TD_ERR_RANK_FAILED;
         bool listed = c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED;
-        if (pending && !listed) { /* the root's list is still to come, if the root lives */
+        if (pending && !listed) { /* the root's list is still to come, if the root is alive */
             o->appeal_error = error;
             o->appeal_at = core->now;
             td_core_alarm(core, core->now);
@@ -244,7 +254,7 @@ void td_operation_group_broken(struct td_core *core, struct td_communicator *c, 
                               running_too ? text : c->text);
         }
         if (o)
-            td_core_queue(core, &o->task); /* a broken group answers late ranks by itself */
+            td_core_queue(core, &o->task); /* no root decides: reply to late ranks */
     }
 }
 
@@ -325,7 +335,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
 static void begin(struct td_core *core, struct td_operation *o)
 {
     if (td_admission_rides(o) && !td_admission_deliver(core, o)) {
-        td_operation_fail(core, o, TD_ERR_NO_MEMORY, "too many computations at once on this node");
+        td_operation_fail_busy(core, o);
         return;
     }
     if (o->state != TD_OPERATION_RELEASED)

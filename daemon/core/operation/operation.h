@@ -38,13 +38,13 @@ struct td_operation {
 
     struct td_arrival *arrival;             /* [local ranks] */
     struct td_memory *source, *destination; /* [local ranks] */
-    uint32_t arrived;                       /* local ranks, and those that never will */
-    uint32_t children_arrived;              /* mask */
-    uint32_t witnesses;                     /* calls compared so far */
-    struct td_witness least, greatest;      /* of them */
-    struct td_plan *plan;                   /* what it executes, or agrees on */
-    td_time expires_at;                     /* arrival limit */
-    td_time verdict_at;                     /* at the root: when an expired operation ends */
+    uint32_t arrived;          /* local ranks that have arrived, and those that never will */
+    uint32_t children_arrived; /* mask */
+    uint32_t witnesses;        /* calls compared so far */
+    struct td_witness least, greatest; /* of them */
+    struct td_plan *plan;              /* the plan that the call executes or agrees on */
+    td_time expires_at;                /* arrival limit */
+    td_time verdict_at;                /* at the root: when an expired operation ends */
 
     /* An appeal asks the root to end the operation. */
     td_err appeal_error; /* TD_OK: this node has not appealed */
@@ -58,10 +58,10 @@ struct td_operation {
     char *pending_text;   /* TD_TEXT_MAX bytes */
     td_time ask_at;       /* at the root: when it asks all nodes for vetoes again */
 
-    /* the payload that rides */
-    uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as it came */
+    /* the payload that travels with the announcement and the release */
+    uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as received */
     uint32_t ride_bytes[TD_TREE_CHILDREN_MAX];
-    uint8_t *release; /* what came with the release */
+    uint8_t *release; /* payload of the release */
     uint32_t release_bytes;
 
     /* of a call whose counts differ by rank */
@@ -76,14 +76,14 @@ struct td_operation {
     td_time retry_at, scratch_lacking_since;
     uint32_t retries;
 
-    /* telling who has arrived */
-    uint8_t *known; /* ranks that have arrived, as far as others told; NULL until they do */
+    /* reports of arrived ranks */
+    uint8_t *known; /* bitmap of the ranks that reports name; NULL until the first report */
     uint32_t known_sent;
     td_time report_at;
 
     uint32_t flights;
     struct td_sender sender;   /* this operation as the fabric sees it */
-    struct td_call_tree *tree; /* of a call that goes along one of its own, else NULL */
+    struct td_call_tree *tree; /* the tree of a call that uses a tree of its own, else NULL */
     struct td_program program;
     struct td_engine engine;
 };
@@ -105,8 +105,10 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
 /* td_operation_fail ends an operation with an error on this node; the first error stays. */
 void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error,
                        const char *text);
-/* td_operation_verdict ends it with an error that the root has decided. The children are told. It
- * does nothing after the release. */
+/* td_operation_fail_busy ends it because this node has no free in-flight record. */
+void td_operation_fail_busy(struct td_core *core, struct td_operation *o);
+/* td_operation_verdict ends it with an error that the root has decided, and sends the error to the
+ * children. It does nothing after the release. */
 void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
                           const char *text);
 /* td_operation_appeal asks the root to end the operation; at the root it is a verdict, unless the

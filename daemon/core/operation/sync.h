@@ -11,8 +11,8 @@
 
 #include "operation.h"
 
-/* td_sync_start: this node has reached the step. td_engine_delivered follows when all nodes have.
- */
+/* td_sync_start begins the step: this node has reached it. td_engine_delivered follows when all
+ * nodes have. */
 void td_sync_start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
                    const struct td_step *step);
 void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t from,
