@@ -127,6 +127,22 @@ void tl_unhold(torus_context *c)
         c->upcalls->close(c);
 }
 
+void tl_event_set(torus_context *c)
+{
+    uint64_t one = 1;
+    int saved = errno;
+    if (write(c->event, &one, sizeof one) < 0)
+        errno = saved; /* the counter is full, so it is readable anyway */
+}
+
+void tl_event_clear(torus_context *c)
+{
+    uint64_t count = 0;
+    int saved = errno;
+    if (!c->kept && !c->finished && read(c->event, &count, sizeof count) < 0)
+        errno = saved; /* the counter was 0 already */
+}
+
 /* ---- public queries ---- */
 
 int torus_version(void)

@@ -36,11 +36,18 @@ struct tl_upcalls {
     void (*close)(torus_context *c);
 };
 
+/* struct tl_kept: a datagram of the daemon. */
+struct tl_kept {
+    struct tl_kept *next;
+    size_t size;
+    uint8_t bytes[];
+};
+
 struct torus_context {
     const struct tl_upcalls *upcalls;
     int fd;    /* socket to the daemon; -1: not connected */
     int epoll; /* returned by torus_fd; watches `fd` and `event` */
-    int event; /* eventfd, readable while `finished` is not empty */
+    int event; /* eventfd, readable while `kept` or `finished` is not empty */
     pid_t pid; /* process that opened the context */
     bool lost; /* the connection has ended */
     char error[TD_TEXT_MAX];
@@ -51,9 +58,9 @@ struct torus_context {
     uint64_t operations, staged_bytes, region_bytes; /* as in struct torus_statistics */
 
     /* socket.c */
-    uint64_t next_id; /* of the next request */
-    bool draining;    /* tl_send is reading replies */
-    uint8_t datagram[TD_DATAGRAM_MAX];
+    uint64_t next_id;                  /* of the next request */
+    struct tl_kept *kept, **kept_last; /* replies that are read and not handled; oldest first */
+    uint8_t outgoing[TD_DATAGRAM_MAX], datagram[TD_DATAGRAM_MAX];
     struct td_wire_memory decoded;
 
     /* request.c */
@@ -94,6 +101,11 @@ int tl_lost(torus_context *c, int error, const char *text);
  * the torus_close that a callback called meanwhile. */
 void tl_hold(torus_context *c);
 void tl_unhold(torus_context *c);
+
+/* tl_event_set makes torus_fd readable; tl_event_clear ends that if nothing is left to be handled.
+ */
+void tl_event_set(torus_context *c);
+void tl_event_clear(torus_context *c);
 
 /* tl_now_ns returns CLOCK_MONOTONIC in ns. */
 int64_t tl_now_ns(void);

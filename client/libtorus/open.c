@@ -117,6 +117,7 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     c->pid = getpid();
     c->next_id = c->next_region = 1;
     c->finished_last = &c->finished;
+    c->kept_last = &c->kept;
     c->epoll = epoll_create1(EPOLL_CLOEXEC);
     c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int error =
@@ -162,6 +163,7 @@ void torus_close(torus_context *c)
     close_fd(c->event);
     c->fd = c->epoll = c->event = -1;
     c->lost = true;
+    tl_forget_kept(c);
     while (c->requests) {
         torus_request *r = c->requests;
         c->requests = r->next;

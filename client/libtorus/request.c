@@ -116,7 +116,6 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
 static void finish(torus_request *r, int error, const char *text)
 {
     torus_context *c = r->context;
-    uint64_t one = 1;
     r->error = error;
     snprintf(r->text, sizeof r->text, "%s", text ? text : "");
     leave_group(r);
@@ -125,15 +124,14 @@ static void finish(torus_request *r, int error, const char *text)
     r->next = NULL;
     *c->finished_last = r;
     c->finished_last = &r->next;
-    int saved = errno;
-    if (write(c->event, &one, sizeof one) < 0)
-        errno = saved; /* the counter is full, so it is readable anyway */
+    tl_event_set(c);
 }
 
 void tl_request_finish_all(torus_context *c, int error, const char *text)
 {
     char copy[TD_TEXT_MAX];
     snprintf(copy, sizeof copy, "%s", text);
+    tl_handle_kept(c); /* these have their outcome */
     while (c->requests) {
         torus_request *r = c->requests;
         c->requests = r->next;
@@ -184,15 +182,12 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
 static void remove_finished(torus_context *c, torus_request *r)
 {
     torus_request **link = &c->finished;
-    uint64_t count = 0;
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
     if (!*link)
         c->finished_last = link;
-    int saved = errno;
-    if (!c->finished && read(c->event, &count, sizeof count) < 0)
-        errno = saved; /* the counter was 0 already */
+    tl_event_clear(c);
 }
 
 void tl_request_withdraw(torus_request *r)

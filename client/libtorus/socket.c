@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 
 #include "wire/client.h"
 
-enum { DRAIN_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
+enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
 static const char CONNECTION_LOST[] =
     "lost the connection to torusd: the daemon has stopped; start it, then call torus_open again";
@@ -39,70 +40,31 @@ static int poll_fd(int fd, short events, int64_t deadline_ns)
     }
 }
 
-/* drain reads all replies that have arrived, so that the queue in the daemon stays short. */
-static void drain(torus_context *c)
-{
-    if (c->draining)
-        return;
-    c->draining = true;
-    while (!c->lost && tl_receive(c) == TORUS_OK)
-        continue;
-    c->draining = false;
-}
+/* ---- receiving ---- */
 
-int tl_send(torus_context *c, const struct td_request *q, int fd)
+/* read_datagram reads one datagram from the daemon to c->datagram. It returns TORUS_PENDING if none
+ * has arrived and `waits` is false. */
+static int read_datagram(torus_context *c, bool waits, size_t *size)
 {
     int saved = errno;
-    if (q->id % DRAIN_EVERY == DRAIN_EVERY - 1 && tl_ready(c) == TORUS_OK)
-        drain(c);
-    size_t size =
-        tl_ready(c) == TORUS_OK ? td_wire_encode_request(q, c->datagram, sizeof c->datagram) : 0;
-    if (size == 0)
-        return c->lost || c->fd < 0 || c->pid != getpid()
-                   ? tl_ready(c)
-                   : tl_fail(c, TORUS_ERR_INVALID,
-                             "the count lists of this call exceed the largest request to torusd "
-                             "(%d bytes): pass NULL for the places, or split the group",
-                             TD_DATAGRAM_MAX);
-    struct iovec part = {.iov_base = c->datagram, .iov_len = size};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    if (fd >= 0) {
-        message.msg_control = control;
-        message.msg_controllen = sizeof control;
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    }
-    while (sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        /* the daemon never stops reading: wait until the socket has room */
-        if (errno == EINTR || (errno == EAGAIN && poll_fd(c->fd, POLLOUT, -1) == TORUS_OK))
-            continue;
-        errno = saved;
-        return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
-    }
+    ssize_t got = 0;
+    do
+        got = recv(c->fd, c->datagram, sizeof c->datagram, waits ? 0 : MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    int error = errno;
     errno = saved;
+    if (got < 0 && error == EAGAIN)
+        return TORUS_PENDING;
+    if (got <= 0)
+        return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+    *size = (size_t)got;
     return TORUS_OK;
 }
 
-/* receive reads one reply. It returns TORUS_PENDING if none has arrived and `waits` is false. */
-static int receive(torus_context *c, struct td_reply *reply, bool waits)
+static int decode(torus_context *c, const uint8_t *bytes, size_t size, struct td_reply *reply)
 {
-    int saved = errno;
     const char *why = NULL;
-    ssize_t size = 0;
-    do
-        size = recv(c->fd, c->datagram, sizeof c->datagram, waits ? 0 : MSG_DONTWAIT);
-    while (size < 0 && errno == EINTR);
-    int error = errno;
-    errno = saved;
-    if (size < 0 && error == EAGAIN)
-        return TORUS_PENDING;
-    if (size <= 0)
-        return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
-    int bad = td_wire_decode_reply(c->datagram, (size_t)size, &c->decoded, reply, &why);
+    int bad = td_wire_decode_reply(bytes, size, &c->decoded, reply, &why);
     if (bad != TORUS_OK)
         return tl_lost(c, bad, why);
     if (reply->kind == TD_REPLY_ERROR && reply->id == 0) { /* the daemon closes the connection */
@@ -113,11 +75,61 @@ static int receive(torus_context *c, struct td_reply *reply, bool waits)
     return TORUS_OK;
 }
 
-/* receive_and_handle reads one reply and passes it to its request. */
+/* keep copies the datagram of c->datagram to the end of the list of replies to be handled. */
+static int keep(torus_context *c, size_t size)
+{
+    struct tl_kept *k = malloc(sizeof *k + size);
+    if (!k)
+        return tl_lost(c, TORUS_ERR_NO_MEMORY, "no memory for a reply of torusd");
+    k->next = NULL;
+    k->size = size;
+    memcpy(k->bytes, c->datagram, size);
+    *c->kept_last = k;
+    c->kept_last = &k->next;
+    tl_event_set(c);
+    return TORUS_OK;
+}
+
+/* keep_all reads all replies that have arrived, so that the daemon need not keep them. They are
+ * handled later: a caller that sends expects no other request to make progress meanwhile. */
+static int keep_all(torus_context *c)
+{
+    size_t size = 0;
+    int got = TORUS_OK;
+    while (got == TORUS_OK) {
+        got = read_datagram(c, false, &size);
+        if (got == TORUS_OK)
+            got = keep(c, size);
+    }
+    return got == TORUS_PENDING ? TORUS_OK : got;
+}
+
+/* handle_kept handles the oldest kept reply. */
+static int handle_kept(torus_context *c)
+{
+    struct tl_kept *k = c->kept;
+    struct td_reply reply;
+    c->kept = k->next;
+    if (!c->kept)
+        c->kept_last = &c->kept;
+    tl_event_clear(c);
+    int got = decode(c, k->bytes, k->size, &reply);
+    if (got == TORUS_OK)
+        c->upcalls->reply(c, &reply);
+    free(k);
+    return got;
+}
+
+/* receive_and_handle takes one reply and passes it to its request. */
 static int receive_and_handle(torus_context *c, bool waits)
 {
     struct td_reply reply;
-    int got = receive(c, &reply, waits);
+    size_t size = 0;
+    if (c->kept)
+        return handle_kept(c);
+    int got = read_datagram(c, waits, &size);
+    if (got == TORUS_OK)
+        got = decode(c, c->datagram, size, &reply);
     if (got == TORUS_OK)
         c->upcalls->reply(c, &reply);
     return got;
@@ -136,24 +148,90 @@ int tl_await(torus_context *c, int64_t deadline_ns)
     return got == TORUS_PENDING ? poll_fd(c->fd, POLLIN, deadline_ns) : got;
 }
 
+void tl_handle_kept(torus_context *c)
+{
+    while (c->kept)
+        handle_kept(c);
+}
+
+void tl_forget_kept(torus_context *c)
+{
+    while (c->kept) {
+        struct tl_kept *k = c->kept;
+        c->kept = k->next;
+        free(k);
+    }
+    c->kept_last = &c->kept;
+}
+
+/* ---- sending ---- */
+
+/* wait_for_room waits until the socket takes another datagram. The daemon reads no requests of a
+ * client whose replies it cannot send, so this reads replies meanwhile. */
+static int wait_for_room(torus_context *c)
+{
+    int ready = poll_fd(c->fd, POLLIN | POLLOUT, -1);
+    return ready == TORUS_OK ? keep_all(c) : ready;
+}
+
+int tl_send(torus_context *c, const struct td_request *q, int fd)
+{
+    int saved = errno;
+    if (q->id % KEEP_EVERY == KEEP_EVERY - 1 && tl_ready(c) == TORUS_OK)
+        keep_all(c);
+    size_t size =
+        tl_ready(c) == TORUS_OK ? td_wire_encode_request(q, c->outgoing, sizeof c->outgoing) : 0;
+    if (size == 0)
+        return c->lost || c->fd < 0 || c->pid != getpid()
+                   ? tl_ready(c)
+                   : tl_fail(c, TORUS_ERR_INVALID,
+                             "the count lists of this call exceed the largest request to torusd "
+                             "(%d bytes): pass NULL for the places, or split the group",
+                             TD_DATAGRAM_MAX);
+    struct iovec part = {.iov_base = c->outgoing, .iov_len = size};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    if (fd >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    }
+    while (sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        if (errno == EINTR || (errno == EAGAIN && wait_for_room(c) == TORUS_OK))
+            continue;
+        errno = saved;
+        return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+    }
+    errno = saved;
+    return TORUS_OK;
+}
+
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply)
 {
     q->id = c->next_id++;
     int error = tl_send(c, q, fd);
+    size_t size = 0;
     while (error == TORUS_OK) {
-        error = receive(c, reply, false);
+        error = read_datagram(c, false, &size);
         if (error == TORUS_PENDING) {
             error = poll_fd(c->fd, POLLIN, deadline_ns);
             if (error == TORUS_PENDING)
                 return tl_lost(c, TORUS_ERR_TIMEOUT,
                                "torusd accepted the connection but did not reply in time");
-        } else if (error == TORUS_OK && reply->id != q->id) {
-            c->upcalls->reply(c, reply);
-        } else if (error == TORUS_OK) {
+            continue;
+        }
+        if (error == TORUS_OK)
+            error = decode(c, c->datagram, size, reply);
+        if (error == TORUS_OK && reply->id == q->id)
             return reply->kind == TD_REPLY_ERROR ? tl_fail(c, reply->error, "%s", reply->text)
                                                  : TORUS_OK;
-        }
+        if (error == TORUS_OK)
+            error = keep(c, size); /* the reply to another request: that one may call this again */
     }
     return error;
 }

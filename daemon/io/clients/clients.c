@@ -15,7 +15,8 @@
 #include "wire/client.h"
 
 enum {
-    WAITING_MAX = 256,
+    WAITING_MAX = 256,            /* replies from which on no more requests are read */
+    WAITING_BYTES_MAX = 16 << 20, /* of replies to requests that were read before */
     BUCKETS = 256,
     SPARE = 32, /* descriptors reserved for links to peers and for memory that clients pass */
 };
@@ -36,6 +37,8 @@ struct connection {
     uint64_t uid;
     struct waiting *waiting, **waiting_last;
     uint32_t waiting_count;
+    size_t waiting_bytes;
+    bool cut_off; /* it is being disconnected: nothing more is sent */
     bool closing; /* close it once the waiting replies are sent */
 };
 
@@ -182,6 +185,7 @@ static bool flush(struct connection *x)
             return errno == EAGAIN || errno == EINTR;
         x->waiting = w->next;
         x->waiting_count--;
+        x->waiting_bytes -= w->size;
         free(w);
     }
     x->waiting_last = &x->waiting;
@@ -190,9 +194,16 @@ static bool flush(struct connection *x)
 
 static void on_poll(uv_poll_t *poll, int error, int events);
 
+/* rearm reads requests while few replies wait. A client that computes and reads its replies later
+ * keeps its connection; its next requests wait in the socket. */
 static void rearm(struct connection *x)
 {
-    uv_poll_start(&x->poll, UV_READABLE | UV_DISCONNECT | (x->waiting ? UV_WRITABLE : 0), on_poll);
+    int events = UV_DISCONNECT;
+    if (x->waiting_count < WAITING_MAX)
+        events |= UV_READABLE;
+    if (x->waiting)
+        events |= UV_WRITABLE;
+    uv_poll_start(&x->poll, events, on_poll);
 }
 
 static void on_poll(uv_poll_t *poll, int error, int events)
@@ -255,11 +266,12 @@ static void on_connect(void *user, int fd)
 
 static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size)
 {
-    struct waiting *w = malloc(sizeof *w + size);
-    if (!w || x->waiting_count >= WAITING_MAX) {
-        free(w);
-        td_log(TD_LOG_WARNING, "closing a client that does not read its replies (%d are queued)",
-               WAITING_MAX);
+    struct waiting *w =
+        x->waiting_bytes + size <= WAITING_BYTES_MAX ? malloc(sizeof *w + size) : NULL;
+    if (!w) {
+        td_log(TD_LOG_WARNING, "closing a client that does not read its replies: %u are queued",
+               x->waiting_count);
+        x->cut_off = true;
         shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
         return;
     }
@@ -269,6 +281,7 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     *x->waiting_last = w;
     x->waiting_last = &w->next;
     x->waiting_count++;
+    x->waiting_bytes += size;
     rearm(x);
 }
 
@@ -276,7 +289,7 @@ void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_rep
 {
     uint8_t bytes[TD_DATAGRAM_MAX];
     struct connection *x = find(c, client);
-    size_t size = x && !x->closing ? td_wire_encode_reply(reply, bytes, sizeof bytes) : 0;
+    size_t size = x && !x->closing && !x->cut_off ? td_wire_encode_reply(reply, bytes, sizeof bytes) : 0;
     if (size == 0)
         return;
     if (x->waiting || send(x->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
