@@ -6,6 +6,7 @@
  *   open                                    torus_open, torus_close, torus_dispatch
  *   collectives persistent transform        public forms of the calls
  *   start plan job subgroup shrink          requests of one kind each
+ *   wait                                    waits for replies to requests
  *   buffers request                         one call: its buffers; its way to the reply
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
@@ -64,7 +65,7 @@ struct torus_context {
     struct td_wire_memory decoded;
 
     /* request.c */
-    torus_request *requests;                  /* pending, in no order */
+    torus_request *requests, **requests_last; /* pending; oldest first */
     torus_request *finished, **finished_last; /* complete, outcome not returned; oldest first */
 
     /* open.c */

@@ -29,8 +29,10 @@ struct torus_group {
     uint32_t rank, size;
     int64_t timeout_ns; /* -1: the daemon's setting */
     uint8_t mode;       /* enum td_reproducible of the next reduction */
-    uint32_t in_flight; /* operations */
-    uint64_t sequence;  /* of the next call; a refused call does not count */
+    uint32_t in_flight; /* operations; of these: */
+    uint32_t sent;      /* requests that the daemon has; at most TD_GROUP_OPERATIONS_MAX */
+    torus_request *unsent, **unsent_last; /* requests that wait to be sent; oldest first */
+    uint64_t sequence;                    /* of the next call; a refused call does not count */
     /* After the daemon refused a call it refuses the later calls too, until the caller has seen the
      * refusal. Then `sequence` returns to `refused_from`, and `turn` counts up. */
     bool refused;

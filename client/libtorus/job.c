@@ -9,6 +9,7 @@
 #include "group.h"
 #include "request.h"
 #include "socket.h"
+#include "wait.h"
 
 /* Variables of launchers, in the order in which they are tried. */
 static const struct launcher {

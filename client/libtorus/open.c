@@ -116,6 +116,7 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     c->fd = -1;
     c->pid = getpid();
     c->next_id = c->next_region = 1;
+    c->requests_last = &c->requests;
     c->finished_last = &c->finished;
     c->kept_last = &c->kept;
     c->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -164,11 +165,8 @@ void torus_close(torus_context *c)
     c->fd = c->epoll = c->event = -1;
     c->lost = true;
     tl_forget_kept(c);
-    while (c->requests) {
-        torus_request *r = c->requests;
-        c->requests = r->next;
-        tl_request_free(r);
-    }
+    while (c->requests)
+        tl_request_withdraw(c->requests);
     while (c->finished) {
         torus_request *r = c->finished;
         c->finished = r->next;
@@ -213,9 +211,7 @@ int torus_iclose(torus_context *c, torus_request **request)
     }
     r->replies_due = groups;
     r->id = c->next_id++;
-    r->next = c->requests; /* list it before the first LEAVE: replies may arrive before the last
-                              LEAVE is sent */
-    c->requests = r;
+    tl_request_list(r); /* before the first LEAVE: replies may arrive before the last one is sent */
     for (torus_group *g = c->groups; g && error == TORUS_OK; g = g->next) {
         struct td_request q = {.kind = TD_REQUEST_LEAVE, .id = r->id};
         q.u.leave.group = g->number;

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "socket.h"
+#include "wait.h"
 
 /* Room for both layouts of the largest job and for the parser. */
 enum { DESCRIPTION_BYTES = 16 << 20 };

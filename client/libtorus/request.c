@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "group.h"
 #include "socket.h"
@@ -35,7 +33,7 @@ int tl_request_begin(torus_group *g, torus_request **out, torus_request **r)
     if (!out)
         return tl_fail(c, TORUS_ERR_INVALID, "request is NULL");
     *out = NULL;
-    if (g->in_flight >= TD_GROUP_OPERATIONS_MAX)
+    if (g->in_flight >= TL_GROUP_CALLS_MAX)
         return tl_fail(c, TORUS_ERR_BUSY,
                        "rank %u has %u calls of this group in flight, the maximum: wait for one of "
                        "them",
@@ -60,15 +58,113 @@ static void release(torus_request *r, bool results)
         tl_binding_release(r->context, &r->binding[i], results);
 }
 
+/* ---- pending requests ---- */
+
+void tl_request_list(torus_request *r)
+{
+    torus_context *c = r->context;
+    r->next = NULL;
+    *c->requests_last = r;
+    c->requests_last = &r->next;
+}
+
+/* unlist removes the request at *link from the pending ones. */
+static void unlist(torus_context *c, torus_request **link)
+{
+    torus_request *r = *link;
+    *link = r->next;
+    if (!r->next)
+        c->requests_last = link;
+}
+
+/* find_pending returns the place of a pending request in its list; *place is NULL if there is none
+ * with this id. Replies come nearly in the order of the list. */
+static torus_request **find_pending(torus_context *c, uint64_t id)
+{
+    torus_request **link = &c->requests;
+    while (*link && (*link)->id != id)
+        link = &(*link)->next;
+    return link;
+}
+
+/* ---- requests that wait to be sent ---- */
+
+/* push_unsent keeps the encoded request until the daemon has fewer calls of the group. */
+static int push_unsent(torus_request *r, const struct td_request *q)
+{
+    torus_group *g = r->group;
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+    int error = tl_encode(r->context, q, &bytes, &size);
+    if (error != TORUS_OK)
+        return error;
+    if (!(r->unsent = malloc(sizeof *r->unsent + size)))
+        return tl_fail(r->context, TORUS_ERR_NO_MEMORY, "no memory for the call");
+    r->unsent->size = size;
+    memcpy(r->unsent->bytes, bytes, size);
+    if (!g->unsent)
+        g->unsent_last = &g->unsent;
+    *g->unsent_last = r;
+    g->unsent_last = &r->next_unsent;
+    return TORUS_OK;
+}
+
+/* remove_unsent takes a request out of those of its group that wait to be sent. */
+static void remove_unsent(torus_request *r)
+{
+    torus_group *g = r->group;
+    torus_request **link = &g->unsent;
+    while (*link != r)
+        link = &(*link)->next_unsent;
+    *link = r->next_unsent;
+    if (!r->next_unsent)
+        g->unsent_last = link;
+    free(r->unsent);
+    r->unsent = NULL;
+}
+
+static void finish(torus_request *r, int error, const char *text);
+
+/* send_unsent sends the oldest waiting request of a group, unless an earlier call of the group was
+ * refused: then it must not take the place of another call. */
+static void send_unsent(torus_group *g)
+{
+    torus_request *r = g->unsent;
+    torus_context *c = g->context;
+    struct tl_unsent *unsent = r->unsent;
+    r->unsent = NULL;
+    g->unsent = r->next_unsent;
+    if (r->turn != g->turn) {
+        unlist(c, find_pending(c, r->id));
+        finish(r, TORUS_ERR_BUSY,
+               "an earlier call of this group was refused: make this call again");
+    } else {
+        r->sent = true;
+        g->sent++;
+        bool cancelled = r->cancelled;
+        if (tl_send_bytes(c, unsent->bytes, unsent->size, -1) == TORUS_OK && cancelled)
+            torus_cancel(r);
+    }
+    free(unsent);
+}
+
 /* leave_group removes the request from the operations in flight of its group. */
 static void leave_group(torus_request *r)
 {
-    if (r->group)
-        r->group->in_flight--;
-    r->group = NULL;
+    torus_group *g = r->group;
     if (r->slot)
         *r->slot = NULL;
     r->slot = NULL;
+    if (!g)
+        return;
+    g->in_flight--;
+    if (r->unsent)
+        remove_unsent(r);
+    if (r->sent)
+        g->sent--;
+    r->group = NULL;
+    while (g->unsent && g->sent < TD_GROUP_OPERATIONS_MAX && !g->context->lost)
+        send_unsent(g);
 }
 
 void tl_request_free(torus_request *r)
@@ -90,27 +186,39 @@ void tl_request_unbind(torus_request *r)
     leave_group(r);
 }
 
+void tl_request_room(torus_group *g)
+{
+    while (g && g->in_flight >= TL_GROUP_CALLS_MAX && tl_ready(g->context) == TORUS_OK)
+        tl_await(g->context, -1);
+}
+
 int tl_request_submit(torus_request *r, struct td_request *q, torus_request **out)
 {
     torus_context *c = r->context;
+    torus_group *g = r->group;
     r->id = q->id = c->next_id++;
-    if (r->group) {
-        r->sequence = q->u.operation.sequence = r->group->sequence;
-        r->turn = r->group->turn;
+    if (g) {
+        r->sequence = q->u.operation.sequence = g->sequence;
+        r->turn = g->turn;
     }
-    int error = tl_send(c, q, -1);
+    bool waits = g && (g->unsent || g->sent >= TD_GROUP_OPERATIONS_MAX);
+    int error = waits ? push_unsent(r, q) : tl_send(c, q, -1);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;
     }
-    if (r->group)
-        r->group->sequence++;
+    if (g) {
+        g->sequence++;
+        r->sent = !waits;
+        g->sent += r->sent;
+    }
     c->operations++;
-    r->next = c->requests;
-    c->requests = r;
+    tl_request_list(r);
     *out = r;
     return TORUS_OK;
 }
+
+/* ---- outcomes ---- */
 
 /* finish records the outcome of a request and makes torus_fd readable. */
 static void finish(torus_request *r, int error, const char *text)
@@ -134,7 +242,7 @@ void tl_request_finish_all(torus_context *c, int error, const char *text)
     tl_handle_kept(c); /* these have their outcome */
     while (c->requests) {
         torus_request *r = c->requests;
-        c->requests = r->next;
+        unlist(c, &c->requests);
         finish(r, error, copy);
     }
 }
@@ -154,13 +262,10 @@ static void note_refusal(torus_request *r)
 
 void tl_request_reply(torus_context *c, const struct td_reply *reply)
 {
-    torus_request **link = &c->requests;
-    while (*link && (*link)->id != reply->id)
-        link = &(*link)->next;
-    torus_request *r = *link;
+    torus_request **link = find_pending(c, reply->id), *r = *link;
     if (!r || (r->replies_due > 1 && r->replies_due--))
         return;
-    *link = r->next;
+    unlist(c, link);
     if (reply->refused)
         note_refusal(r);
     int error = reply->error;
@@ -170,12 +275,10 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
         error = r->on_reply(r, reply, &again);
         text = c->error;
     }
-    if (again) {
-        r->next = c->requests;
-        c->requests = r;
-    } else {
+    if (again)
+        tl_request_list(r);
+    else
         finish(r, error, text);
-    }
 }
 
 /* remove_finished removes a request from the list of finished ones. */
@@ -196,7 +299,7 @@ void tl_request_withdraw(torus_request *r)
     while (*link && *link != r)
         link = &(*link)->next;
     if (*link)
-        *link = r->next;
+        unlist(r->context, link);
     else
         remove_finished(r->context, r);
     tl_request_free(r);
@@ -216,8 +319,7 @@ static void reset_sequence(torus_context *c, const torus_request *r)
     g->turn++;
 }
 
-/* conclude frees a finished request, after its callback if it has one, and returns the outcome. */
-static int conclude(torus_request *r)
+int tl_request_conclude(torus_request *r)
 {
     torus_context *c = r->context;
     int error = r->error;
@@ -251,44 +353,9 @@ void tl_request_callbacks(torus_context *c)
             r = r->next;
             continue;
         }
-        conclude(r);
+        tl_request_conclude(r);
         r = c->finished; /* a callback may have changed the list */
     }
-}
-
-int torus_test(torus_request *r)
-{
-    if (!r)
-        return TORUS_ERR_INVALID;
-    torus_context *c = r->context;
-    if (c->pid != getpid())
-        return tl_ready(c);
-    while (r->error == TORUS_PENDING && tl_receive(c) == TORUS_OK)
-        continue;
-    return r->error == TORUS_PENDING ? TORUS_PENDING : conclude(r);
-}
-
-int torus_wait(torus_request *r, int64_t timeout_ns)
-{
-    if (!r)
-        return TORUS_ERR_INVALID;
-    torus_context *c = r->context;
-    int64_t deadline = -1;
-    if (timeout_ns >= 0 && __builtin_add_overflow(tl_now_ns(), timeout_ns, &deadline))
-        deadline = -1;
-    if (c->pid != getpid())
-        return tl_ready(c);
-    while (r->error == TORUS_PENDING) {
-        int got = tl_await(c, deadline);
-        if (got == TORUS_PENDING || got == TORUS_ERR_SYSTEM)
-            return got;
-    }
-    return conclude(r);
-}
-
-int tl_request_wait(int started, torus_request **r)
-{
-    return started == TORUS_OK ? torus_wait(*r, -1) : started;
 }
 
 int torus_cancel(torus_request *r)
@@ -299,6 +366,9 @@ int torus_cancel(torus_request *r)
     int error = tl_ready(c);
     if (error != TORUS_OK || r->error != TORUS_PENDING)
         return error;
+    r->cancelled = true;
+    if (r->unsent) /* the cancellation follows the call */
+        return TORUS_OK;
     struct td_request q = {.kind = TD_REQUEST_CANCEL};
     q.u.cancel.request = r->id;
     return tl_send(c, &q, -1);
@@ -311,4 +381,9 @@ int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
     r->callback = callback;
     r->user = user;
     return TORUS_OK;
+}
+
+const char *torus_request_error(const torus_request *r)
+{
+    return r && r->error < 0 ? r->text : "";
 }

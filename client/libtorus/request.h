@@ -11,16 +11,26 @@
 #include "operator.h"
 #include "staging.h"
 
+/* struct tl_unsent: a request to the daemon, encoded. */
+struct tl_unsent {
+    size_t size;
+    uint8_t bytes[];
+};
+
 struct torus_request {
     torus_context *context;
     struct torus_request *next;
-    uint64_t id;             /* as in the reply */
-    uint32_t replies_due;    /* replies until it is complete: 1, but for torus_iclose */
-    torus_group *group;      /* counts the request as in flight; NULL: none */
-    uint64_t sequence, turn; /* of the call in its group */
-    uint32_t refused_by;     /* number of the group whose daemon refused the call; else 0 */
-    int error;               /* TORUS_PENDING until finished */
-    char text[TD_TEXT_MAX];  /* the sentence of the error */
+    uint64_t id;              /* as in the reply */
+    uint32_t replies_due;     /* replies until it is complete: 1, but for torus_iclose */
+    torus_group *group;       /* counts the request as in flight; NULL: none */
+    uint64_t sequence, turn;  /* of the call in its group */
+    bool sent;                /* the group counts it as sent */
+    bool cancelled;           /* before it was sent */
+    struct tl_unsent *unsent; /* the datagram, while the request waits to be sent; or NULL */
+    torus_request *next_unsent;
+    uint32_t refused_by;    /* number of the group whose daemon refused the call; else 0 */
+    int error;              /* TORUS_PENDING until finished */
+    char text[TD_TEXT_MAX]; /* the sentence of the error */
     torus_callback *callback;
     void *user;
     struct tl_binding binding[2]; /* source, destination */
@@ -42,12 +52,22 @@ struct torus_request {
 /* tl_request_new returns a request, counted in `group` unless that is NULL; NULL: no memory. */
 torus_request *tl_request_new(torus_context *c, torus_group *group);
 
+enum { TL_GROUP_CALLS_MAX = 65536 /* calls of one group in flight */ };
+
 /* tl_request_begin makes the request of a call of a group and sets *out, the caller's pointer, to
- * NULL. It returns TORUS_ERR_BUSY if TD_GROUP_OPERATIONS_MAX calls are in flight. */
+ * NULL. It returns TORUS_ERR_BUSY if TL_GROUP_CALLS_MAX calls are in flight. */
 int tl_request_begin(torus_group *g, torus_request **out, torus_request **r);
 
-/* tl_request_submit sends q for r and sets *out to r. On an error it frees r. */
+/* tl_request_room waits until a call of the group can be started without TORUS_ERR_BUSY. */
+void tl_request_room(torus_group *g);
+
+/* tl_request_submit sends q for r and sets *out to r. While the daemon has TD_GROUP_OPERATIONS_MAX
+ * calls of the group, the request waits, and is sent when one of them completes. On an error it
+ * frees r. */
 int tl_request_submit(torus_request *r, struct td_request *q, torus_request **out);
+
+/* tl_request_list adds a request to the pending ones of its context. */
+void tl_request_list(torus_request *r);
 
 /* tl_request_unbind ends the request's part in its group and releases its memory; results are not
  * copied out. The request itself stays. */
@@ -59,9 +79,9 @@ void tl_request_free(torus_request *r);
 /* tl_request_withdraw removes a request from its list and frees it. */
 void tl_request_withdraw(torus_request *r);
 
-/* tl_request_wait waits for *r if `started` is TORUS_OK, and returns the outcome: the blocking form
- * of a call. A pointer, because the call that sets *r is an argument of the same expression. */
-int tl_request_wait(int started, torus_request **r);
+/* tl_request_conclude frees a finished request, after its callback if it has one, and returns the
+ * outcome. */
+int tl_request_conclude(torus_request *r);
 
 /* tl_request_reply handles a reply: struct tl_upcalls. */
 void tl_request_reply(torus_context *c, const struct td_reply *reply);

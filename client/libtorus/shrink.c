@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shrink: creation of the group of the surviving ranks. The daemons agree on the survivors. */
 #include "subgroup.h"
+#include "wait.h"
 
 /* remove_lost removes lost ranks, a bitmap of `bytes` bytes, from a group under creation. */
 static void remove_lost(torus_group *g, const uint8_t *lost, uint32_t bytes)

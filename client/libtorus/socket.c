@@ -174,21 +174,34 @@ static int wait_for_room(torus_context *c)
     return ready == TORUS_OK ? keep_all(c) : ready;
 }
 
+int tl_encode(torus_context *c, const struct td_request *q, const uint8_t **bytes, size_t *size)
+{
+    int error = tl_ready(c);
+    if (error != TORUS_OK)
+        return error;
+    *bytes = c->outgoing;
+    *size = td_wire_encode_request(q, c->outgoing, sizeof c->outgoing);
+    return *size > 0 ? TORUS_OK
+                     : tl_fail(c, TORUS_ERR_INVALID,
+                               "the count lists of this call exceed the largest request to torusd "
+                               "(%d bytes): pass NULL for the places, or split the group",
+                               TD_DATAGRAM_MAX);
+}
+
 int tl_send(torus_context *c, const struct td_request *q, int fd)
 {
-    int saved = errno;
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
     if (q->id % KEEP_EVERY == KEEP_EVERY - 1 && tl_ready(c) == TORUS_OK)
         keep_all(c);
-    size_t size =
-        tl_ready(c) == TORUS_OK ? td_wire_encode_request(q, c->outgoing, sizeof c->outgoing) : 0;
-    if (size == 0)
-        return c->lost || c->fd < 0 || c->pid != getpid()
-                   ? tl_ready(c)
-                   : tl_fail(c, TORUS_ERR_INVALID,
-                             "the count lists of this call exceed the largest request to torusd "
-                             "(%d bytes): pass NULL for the places, or split the group",
-                             TD_DATAGRAM_MAX);
-    struct iovec part = {.iov_base = c->outgoing, .iov_len = size};
+    int error = tl_encode(c, q, &bytes, &size);
+    return error == TORUS_OK ? tl_send_bytes(c, bytes, size, fd) : error;
+}
+
+int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd)
+{
+    int saved = errno;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
     if (fd >= 0) {

@@ -13,6 +13,11 @@
  * of tl_ready; or TORUS_ERR_INVALID if the request exceeds a datagram. */
 int tl_send(torus_context *c, const struct td_request *q, int fd);
 
+/* tl_encode encodes a request; *bytes is valid until the next request. tl_send_bytes sends an
+ * encoded request. */
+int tl_encode(torus_context *c, const struct td_request *q, const uint8_t **bytes, size_t *size);
+int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd);
+
 /* tl_receive handles one reply, the oldest kept one first, without waiting. It returns
  * TORUS_PENDING if none has arrived. */
 int tl_receive(torus_context *c);
@@ -22,8 +27,9 @@ int tl_receive(torus_context *c);
  */
 int tl_await(torus_context *c, int64_t deadline_ns);
 
-/* tl_call sends a request, waits for its reply as tl_await does, and keeps other replies. It returns the error of the reply. *reply is valid until the next receive. If the
- * deadline passes, the connection is given up. */
+/* tl_call sends a request, waits for its reply as tl_await does, and keeps other replies. It
+ * returns the error of the reply. *reply is valid until the next receive. If the deadline passes,
+ * the connection is given up. */
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply);
 

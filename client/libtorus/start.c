@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "request.h"
+#include "wait.h"
 
 /* place_inner writes the place of a buffer that is one piece of the other, already bound buffer. */
 static void place_inner(const struct tl_work *w, torus_request *r, struct td_place place[2],
@@ -150,5 +151,6 @@ int tl_start(const struct tl_collective *what, torus_request **request)
 int tl_run(const struct tl_collective *what)
 {
     torus_request *r = NULL;
+    tl_request_room(what->group);
     return tl_request_wait(tl_start(what, &r), &r);
 }

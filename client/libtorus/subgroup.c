@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "socket.h"
+#include "wait.h"
 
 /* First value in the hash of a creation number. */
 enum { BY_SPLIT = 1, BY_LIST = 2 };

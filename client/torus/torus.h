@@ -394,10 +394,12 @@ TORUS_API int32_t torus_translate(const torus_group *group, uint32_t rank,
 
 /* ---- requests ----
  *
- * A group has at most 256 operations in flight; a further call returns TORUS_ERR_BUSY and does
- * nothing. If the service refuses a call (TORUS_ERR_INVALID, _NO_MEMORY, _BUSY), the call does not
- * count: the next call takes its position. Calls of that group that were started after it are
- * refused too, with TORUS_ERR_BUSY, because they would meet the wrong calls of other ranks. */
+ * A group has at most 65,536 operations in flight. A further blocking collective waits until one of
+ * them completes; a further non-blocking call returns TORUS_ERR_BUSY and does nothing. The daemon
+ * has 256 of them; the library sends the others in torus_dispatch, torus_test and torus_wait. If
+ * the service refuses a call (TORUS_ERR_INVALID, _NO_MEMORY, _BUSY), the call does not count: the
+ * next call takes its position. Calls of that group that were started after it are refused too,
+ * with TORUS_ERR_BUSY, because they would meet the wrong calls of other ranks. */
 
 /* torus_test returns TORUS_PENDING if the operation is not complete. Else it frees the request and
  * returns the outcome. It does not wait. */
@@ -405,6 +407,30 @@ TORUS_API int torus_test(torus_request *request);
 /* torus_wait waits up to timeout_ns nanoseconds (-1: no limit). It returns TORUS_PENDING at the
  * limit; the operation continues. Else it frees the request and returns the outcome. */
 TORUS_API int torus_wait(torus_request *request, int64_t timeout_ns);
+/* torus_peek returns TORUS_PENDING, or the outcome of a complete request, which it does not free.
+ * It does not wait. torus_request_error returns the sentence of the error of a complete request, ""
+ * for none; valid until the request is freed. */
+TORUS_API int torus_peek(torus_request *request);
+TORUS_API const char *torus_request_error(const torus_request *request);
+
+/* These three wait for requests of one context, up to timeout_ns nanoseconds (-1: no limit; 0: they
+ * only test). NULL entries are ignored. They free the complete requests of which they return the
+ * outcomes, and set the entries to NULL. TORUS_PENDING: the time is over.
+ *
+ * torus_waitany waits for one of the requests and writes its index; it returns the outcome. Without
+ * any request it returns TORUS_OK, and *index is TORUS_NO_REQUEST.
+ * torus_waitsome waits for one of them, and takes all that are complete: it writes their number,
+ * their indices and, unless `errors` is NULL, their outcomes; both arrays have `count` entries.
+ * torus_waitall waits for all of them. errors[i], unless `errors` is NULL, is the outcome of
+ * requests[i]; TORUS_PENDING if the time was over before. These two return the first error in the
+ * order of the entries, with its sentence in torus_last_error. */
+#define TORUS_NO_REQUEST ((size_t)-1)
+TORUS_API int torus_waitany(torus_request **requests, size_t count, int64_t timeout_ns,
+                            size_t *index);
+TORUS_API int torus_waitsome(torus_request **requests, size_t count, int64_t timeout_ns,
+                             size_t *completed, size_t *indices, int *errors);
+TORUS_API int torus_waitall(torus_request **requests, size_t count, int64_t timeout_ns,
+                            int *errors);
 /* torus_cancel asks the service to end the operation on all ranks. The operation may still succeed:
  * wait for the request. */
 TORUS_API int torus_cancel(torus_request *request);

@@ -1,49 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of torus.h beside results: limit of operations in flight, accepted memory, allowed
+/* Promises of torus.h beside results: refused calls, accepted memory, allowed
  * actions of callbacks, and wrong calls, which are errors without side effects. */
 #include "daemons.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { IN_FLIGHT_MAX = 256 };
-
-static void as_many_calls_as_allowed_are_in_flight_and_one_more_is_busy(void **state)
-{
-    (void)state;
-    static torus_request *r[2][IN_FLIGHT_MAX];
-    static double value[2][IN_FLIGHT_MAX + 1];
-    torus_context *c[2];
-    torus_group *g[2];
-    torus_request *more = NULL;
-    start(2, "");
-    join_all(c, g, 2);
-    for (int round = 0; round < 5; round++) {
-        for (int k = 0; k < IN_FLIGHT_MAX; k++) {
-            value[0][k] = k;
-            assert_int_equal(torus_iallreduce(g[0], TORUS_IN_PLACE, &value[0][k], 1, TORUS_DOUBLE,
-                                              TORUS_SUM, &r[0][k]),
-                             TORUS_OK);
-        }
-        assert_int_equal(torus_ibarrier(g[0], &more), TORUS_ERR_BUSY);
-        assert_null(more);
-        assert_says(c[0], "rank 0 has 256 calls");
-        for (int k = 0; k < IN_FLIGHT_MAX; k++) {
-            value[1][k] = k;
-            assert_int_equal(torus_iallreduce(g[1], TORUS_IN_PLACE, &value[1][k], 1, TORUS_DOUBLE,
-                                              TORUS_SUM, &r[1][k]),
-                             TORUS_OK);
-        }
-        for (int rank = 0; rank < 2; rank++)
-            for (int k = 0; k < IN_FLIGHT_MAX; k++) {
-                assert_int_equal(torus_wait(r[rank][k], 20 * (int64_t)SECOND), TORUS_OK);
-                assert_true(value[rank][k] == 2 * k);
-            }
-    }
-    close_all(c, 2);
-    stop();
-}
 
 static void sum_with(torus_group *g, double *value, int k)
 {
@@ -275,8 +237,6 @@ static void wrong_arguments_are_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(as_many_calls_as_allowed_are_in_flight_and_one_more_is_busy,
-                                  clean_up),
         cmocka_unit_test_teardown(refused_calls_shift_no_results, clean_up),
         cmocka_unit_test_teardown(memory_of_a_cancelled_call_can_be_freed, clean_up),
         cmocka_unit_test_teardown(buffers_that_run_out_of_their_memory_are_refused, clean_up),

@@ -289,7 +289,8 @@ void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_rep
 {
     uint8_t bytes[TD_DATAGRAM_MAX];
     struct connection *x = find(c, client);
-    size_t size = x && !x->closing && !x->cut_off ? td_wire_encode_reply(reply, bytes, sizeof bytes) : 0;
+    size_t size =
+        x && !x->closing && !x->cut_off ? td_wire_encode_reply(reply, bytes, sizeof bytes) : 0;
     if (size == 0)
         return;
     if (x->waiting || send(x->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
