@@ -69,6 +69,9 @@ static void a_second_message_does_not_begin_a_session(void **state)
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     assert_int_equal(far.link->state, TD_LINK_CONNECTING); /* the RESUME waits for a connection */
     assert_int_equal(far_resumes(), 0);
+    far_up(DAEMON); /* it has sent what this node missed */
+    assert_int_equal(far_resumes(), 1);
+    assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     node_end();
 }
 

@@ -191,6 +191,18 @@ static void what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply(void **st
     node_end();
 }
 
+static void a_message_begins_no_session_after_a_loss(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    td_session_unreachable(node.core, far.link, "no route");
+    td_session_reachable(node.core, far.link);
+    struct td_message m = {.kind = TD_MESSAGE_RANK_LEFT, .session = far.session, .number = 1};
+    assert_false(td_session_message(node.core, DISTANT, &m)); /* it may be an old one */
+    assert_int_equal(far.link->session_in, 0);
+    node_end();
+}
+
 static void a_message_to_an_earlier_incarnation_is_asked_about(void **state)
 {
     (void)state;
@@ -217,6 +229,7 @@ int main(void)
         cmocka_unit_test(messages_that_were_answered_are_not_lost_before_the_daemon_says_so),
         cmocka_unit_test(messages_sent_before_a_daemon_was_started_are_lost),
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),
+        cmocka_unit_test(a_message_begins_no_session_after_a_loss),
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,7 @@ static void equal_votes_lead_to_a_group_of_the_survivors(void **state)
     assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 0);
     vote(2, hash, &lost, NULL);
     assert_int_equal(node_count(TD_MESSAGE_SHRINK_PROPOSE), 2);
+    assert_int_equal(c->shrink->state, TD_SHRINK_PROPOSING);
     accept(1, hash);
     assert_int_equal(node.replies, 0);
     accept(2, hash);
@@ -108,6 +109,7 @@ static void equal_votes_lead_to_a_group_of_the_survivors(void **state)
     assert_int_equal(node.reply.u.joined.size, 3);
     assert_int_equal(node.reply.u.joined.rank, 0);
     assert_int_equal(c->shrink->number, 1);
+    assert_int_equal(c->shrink->state, TD_SHRINK_RESTING);
     node_end();
 }
 
@@ -145,6 +147,7 @@ static void missing_ranks_are_named_after_a_last_call(void **state)
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_SHRINK_ASK);
     assert_non_null(m);
     assert_true(m->u.shrink_ask.is_last_call);
+    assert_int_equal(c->shrink->state, TD_SHRINK_LAST_CALL);
     vote(2, hash, &lost, &local);
     m = node_sent_to(1, TD_MESSAGE_SHRINK_PROPOSE);
     assert_non_null(m);
