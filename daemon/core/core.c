@@ -36,6 +36,7 @@ struct whole {
     struct td_joins joins;
     struct td_registry registry;
     struct td_groups groups;
+    struct td_operations operations;
 };
 
 /* new_core returns a core of zeros that knows its modules, or NULL. */
@@ -50,6 +51,7 @@ static struct td_core *new_core(void)
     core->joins = &whole->joins;
     core->registry = &whole->registry;
     core->groups = &whole->groups;
+    core->operations = &whole->operations;
     return core;
 }
 
@@ -69,7 +71,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     td_job_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);
     core->pad = malloc(TD_PAD_BYTES);
-    td_ranges_init(&core->scratch, options->settings.scratch_bytes);
+    td_ranges_init(&core->operations->scratch, options->settings.scratch_bytes);
     if (core->arena)
         core->link =
             td_arena_alloc_lines(core->arena, options->topology.nodes * sizeof *core->link);
@@ -106,10 +108,10 @@ void td_core_destroy(struct td_core *core)
 
 void td_core_usage(const struct td_core *core, struct td_usage *counts)
 {
-    *counts = (struct td_usage){.operations = core->operations,
+    *counts = (struct td_usage){.operations = core->operations->count,
                                 .computing = core->inflights,
                                 .arena_used = td_arena_used(core->arena),
-                                .scratch_used = core->scratch.used};
+                                .scratch_used = core->operations->scratch.used};
     for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
         for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
             counts->clients++;
@@ -151,7 +153,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
     bool drained = !td_operation_running(core);
     if (drained)
         td_communicator_stop(core);
-    if (drained && core->operations == 0 && core->inflights == 0) {
+    if (drained && core->operations->count == 0 && core->inflights == 0) {
         core->stopped = true;
         td_core_act(core, TD_ACTION_STOPPED);
     }

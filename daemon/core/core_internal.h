@@ -37,6 +37,7 @@ struct td_clients;
 struct td_joins;
 struct td_registry;
 struct td_groups;
+struct td_operations;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -71,19 +72,18 @@ struct td_core {
     uint8_t *held_memory;    /* the allocation that `held` lies in */
     uint8_t *pad;            /* [TD_PAD_BYTES] memory that the actions of this step point to */
     char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
-    uint32_t operations;     /* on record */
     td_time started_at;      /* the first step */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
-    struct td_ranges scratch;
 
     /* The state of single modules, declared in their headers. Only core.c and inspect.c look into
      * it, too. */
-    struct td_health *health;     /* net/health.h */
-    struct td_clients *clients;   /* membership/client.h */
-    struct td_joins *joins;       /* membership/job.h */
-    struct td_registry *registry; /* membership/registry.h */
-    struct td_groups *groups;     /* membership/communicator.h */
+    struct td_health *health;         /* net/health.h */
+    struct td_clients *clients;       /* membership/client.h */
+    struct td_joins *joins;           /* membership/job.h */
+    struct td_registry *registry;     /* membership/registry.h */
+    struct td_groups *groups;         /* membership/communicator.h */
+    struct td_operations *operations; /* operation/operation.h */
 };
 
 /* ---- emitting ---- */

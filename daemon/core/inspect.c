@@ -212,7 +212,7 @@ static void list_node(struct page *p)
     if (!row)
         return;
     row->node = p->core->node;
-    row->size = p->core->operations;
+    row->size = p->core->operations->count;
     row->name = p->core->options.endpoints ? p->core->options.endpoints[p->core->node] : "";
 }
 

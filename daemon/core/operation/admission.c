@@ -65,7 +65,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
         o->scratch_bytes =
             (uint64_t)td_program_ride(&o->program) +
             ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
-    bool fits = o->scratch_bytes <= core->scratch.bytes;
+    bool fits = o->scratch_bytes <= core->operations->scratch.bytes;
     if (fits && grown && td_engine_init(core, o) && make_transform_plan(core, o))
         return true;
     td_operation_transition(o, TD_OPERATION_REFUSE);
@@ -77,7 +77,7 @@ static bool compile(struct td_core *core, struct td_operation *o)
                               "%s needs %llu bytes of scratch on node %u, which has %llu: raise "
                               "[limits] scratch",
                               td_operation_describe(core, o), (unsigned long long)o->scratch_bytes,
-                              core->node, (unsigned long long)core->scratch.bytes));
+                              core->node, (unsigned long long)core->operations->scratch.bytes));
     return false;
 }
 
@@ -313,7 +313,7 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
     if (o->program.ride == TD_RIDE_FLOOD)
         return;
     if (!o->scratch_held && !o->scratch_lacking && !o->program.survey_pending) {
-        o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
+        o->scratch_offset = td_ranges_acquire(&core->operations->scratch, o->scratch_bytes);
         o->scratch_held = o->scratch_offset != UINT64_MAX;
         o->scratch_lacking = !o->scratch_held;
     }

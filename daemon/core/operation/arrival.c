@@ -150,7 +150,7 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
         *text = td_core_format(core,
                                "node %u has no room for another operation: it has %u on "
                                "record; raise [limits] operations or memory",
-                               core->node, core->operations);
+                               core->node, core->operations->count);
         return TD_ERR_NO_MEMORY;
     }
     if (has_counts)

@@ -221,7 +221,7 @@ static bool load_own(struct td_core *core, struct td_operation *o)
 static void finish(struct td_core *core, struct td_operation *o)
 {
     if (!o->scratch_held) {
-        o->scratch_offset = td_ranges_acquire(&core->scratch, o->scratch_bytes);
+        o->scratch_offset = td_ranges_acquire(&core->operations->scratch, o->scratch_bytes);
         o->scratch_held = o->scratch_offset != UINT64_MAX;
     }
     if (o->scratch_held) {

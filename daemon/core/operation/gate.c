@@ -82,7 +82,7 @@ static void begin_again(struct td_core *core, struct td_operation *o,
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_session_send(core, o->communicator->child[i], &m);
     if (o->scratch_held)
-        td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
+        td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
     o->scratch_held = o->scratch_lacking = false;
     if (!o->survey_complete)
         o->survey = (struct td_survey){0};

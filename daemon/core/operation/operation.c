@@ -24,7 +24,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_region_release(core, o->arrival[i].destination);
     }
     if (o->scratch_held)
-        td_ranges_release(&core->scratch, o->scratch_offset, o->scratch_bytes);
+        td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
     core->fabric->forget(core, &o->sender);
     td_arena_free(arena, o->arrival);
@@ -42,7 +42,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_arena_free(arena, o);
-    core->operations--;
+    core->operations->count--;
 }
 
 /* leave notes that a local rank makes no call any more, and expects no reply. */
@@ -62,12 +62,12 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     uint32_t place = (uint32_t)(sequence % TD_GROUP_OPERATIONS_MAX);
     if (c->operation[place] || c->retired[place])
         return c->operation[place];
-    if (core->operations >= core->settings.operations_max)
+    if (core->operations->count >= core->settings.operations_max)
         return NULL;
     struct td_operation *o = td_arena_alloc(core->arena, sizeof *o);
     if (!o)
         return NULL;
-    core->operations++;
+    core->operations->count++;
     o->task.advance = advance;
     o->sender.operation = o;
     o->sender.task = &o->task;

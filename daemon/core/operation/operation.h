@@ -88,6 +88,11 @@ struct td_operation {
     struct td_engine engine;
 };
 
+struct td_operations {
+    uint32_t count; /* on record */
+    struct td_ranges scratch;
+};
+
 /* td_operation_compiled returns true if the operation has its program. */
 static inline bool td_operation_compiled(const struct td_operation *o)
 {
