@@ -76,8 +76,8 @@ struct td_core {
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
 
-    /* The state of single modules, declared in their headers. Only core.c and inspect.c look into
-     * it, too. */
+    /* The state of modules, declared in their headers. Outside of their folders only core.c and
+     * inspect.c look into it. */
     struct td_health *health;         /* net/health.h */
     struct td_clients *clients;       /* membership/client.h */
     struct td_joins *joins;           /* membership/job.h */
