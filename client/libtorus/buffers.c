@@ -58,9 +58,13 @@ static const char *make_call(struct tl_work *w)
     }
     w->element = td_type_bytes(w->call.type);
     if (w->op) {
-        if (what->type != TORUS_OPAQUE && w->element != w->op->bytes)
+        if (what->type == TORUS_OPAQUE && w->op->bytes == 0)
+            return "the operator was created without an element size: the call needs a type";
+        if (what->type != TORUS_OPAQUE && w->op->bytes != 0 && w->element != w->op->bytes)
             return "the size of the type differs from the size that torus_op_create was given";
-        w->element = w->op->bytes;
+        w->element = w->op->bytes ? w->op->bytes : w->element;
+        if (w->element == 0)
+            return "the type is unknown";
         if (__builtin_mul_overflow(w->call.count, w->element, &w->call.count))
             return OVERFLOWS;
         w->call.kind = (uint8_t)transport_kind(what->kind);
@@ -421,7 +425,8 @@ static const char *make_fold(struct tl_work *w)
     struct tl_fold *f = &w->fold;
     size_t block = what->kind == TD_KIND_REDUCE_SCATTERV ? what->to.count[g->rank] * w->element
                                                          : w->call.count;
-    *f = (struct tl_fold){.block = block, .blocks = g->size, .out = what->destination};
+    *f = (struct tl_fold){
+        .block = block, .element = w->element, .blocks = g->size, .out = what->destination};
     if (what->kind == TD_KIND_SCAN)
         f->blocks = g->rank + 1;
     else if (what->kind == TD_KIND_EXSCAN)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "socket.h"
+
 void tl_group_link(torus_group *g, uint32_t number)
 {
     g->number = number;
@@ -22,6 +24,17 @@ void tl_group_free(torus_group *g)
         a->destroy(a);
     }
     tl_group_destroy(g);
+}
+
+void tl_group_release(torus_group *g)
+{
+    if (!g->freed || g->in_flight > 0)
+        return;
+    struct td_request q = {.kind = TD_REQUEST_LEAVE};
+    q.u.leave.group = g->number;
+    if (!g->context->lost)
+        tl_send(g->context, &q, -1); /* its reply needs no handler */
+    tl_group_free(g);
 }
 
 void tl_group_destroy(torus_group *g)

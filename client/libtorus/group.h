@@ -15,10 +15,10 @@ struct tl_attachment {
     void (*destroy)(struct tl_attachment *a); /* frees the object; it is out of the list already */
 };
 
-/* struct tl_creations: number of groups created from one list of ranks of this group. */
+/* struct tl_creations: number of groups created from one list of ranks of this group and a tag. */
 struct tl_creations {
     struct tl_creations *next;
-    uint64_t list; /* hash of the list */
+    uint64_t list; /* hash of the list and the tag */
     uint64_t count;
 };
 
@@ -41,10 +41,16 @@ struct torus_group {
     uint32_t world;   /* number of the job's world group */
     uint32_t *member; /* world rank of each rank; NULL: this is the world group */
     struct tl_creations *creations;
+    uint64_t dups, persistents; /* groups of all ranks made by torus_dup, and of persistent calls */
+    bool freed;                 /* by torus_group_free: it ends with its last operation */
 };
 
 /* tl_group_link adds a group, numbered by the daemon, to its context. */
 void tl_group_link(torus_group *g, uint32_t number);
+
+/* tl_group_release leaves and frees a group that torus_group_free has freed, once none of its
+ * operations is in flight. */
+void tl_group_release(torus_group *g);
 
 /* tl_group_free removes a group from its context and frees it with its attachments. */
 void tl_group_free(torus_group *g);

@@ -21,9 +21,9 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
 {
     if (!c || !number)
         return TORUS_ERR_INVALID;
-    if (!name || !function || bytes == 0 || bytes > INT32_MAX)
+    if (!name || !function || bytes > INT32_MAX)
         return tl_fail(c, TORUS_ERR_INVALID,
-                       "torus_op_create needs a name, a function, and elements of 1 to %d bytes",
+                       "torus_op_create needs a name, a function, and elements of at most %d bytes",
                        INT32_MAX);
     struct tl_op *op = calloc(1, sizeof *op);
     if (!op)
@@ -31,6 +31,7 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
     op->digest = td_hash_add(td_hash_add(TD_HASH_START, bytes), commutative != 0);
     for (const char *p = name; *p; p++)
         op->digest = td_hash_add(op->digest, (unsigned char)*p);
+    op->context = c;
     op->number = FIRST_OP + c->next_op++;
     op->function = function;
     op->user = user;
@@ -43,19 +44,32 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
 
 int torus_op_free(torus_context *c, int number)
 {
-    struct tl_op **link = &c->ops;
-    while (*link && (*link)->number != number)
-        link = &(*link)->next;
-    struct tl_op *op = *link;
-    if (!op)
+    struct tl_op *op = c ? tl_op_find(c, number) : NULL;
+    if (!c)
+        return TORUS_ERR_INVALID;
+    if (!op || op->freed)
         return tl_fail(c, TORUS_ERR_INVALID, "operator %d was not returned by torus_op_create",
                        number);
-    if (op->users)
-        return tl_fail(c, TORUS_ERR_BUSY, "%u requests use the operator: wait for them first",
-                       op->users);
+    tl_op_use(op);
+    op->freed = true;
+    tl_op_unuse(op);
+    return TORUS_OK;
+}
+
+void tl_op_use(struct tl_op *op)
+{
+    op->users++;
+}
+
+void tl_op_unuse(struct tl_op *op)
+{
+    if (--op->users > 0 || !op->freed)
+        return;
+    struct tl_op **link = &op->context->ops;
+    while (*link != op)
+        link = &(*link)->next;
     *link = op->next;
     free(op);
-    return TORUS_OK;
 }
 
 uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind)
@@ -65,7 +79,7 @@ uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind)
 
 void tl_fold_run(const struct tl_fold *f)
 {
-    size_t count = f->block / f->op->bytes;
+    size_t count = f->block / f->element;
     uint8_t *last = f->memory;
     for (uint32_t k = 1; k < f->blocks; k++, last += f->block)
         f->op->function(last, last + f->block, count, f->op->user);

@@ -12,12 +12,14 @@ struct tl_block;
 
 struct tl_op {
     struct tl_op *next;
+    torus_context *context;
     int number; /* as in `op` of a call */
     torus_op_function *function;
     void *user;
-    size_t bytes;    /* of one element */
+    size_t bytes;    /* of one element; 0: of any type */
     uint64_t digest; /* of the name, size and commutativity: equal on all ranks */
-    uint32_t users;  /* requests in flight that use it */
+    uint32_t users;  /* requests in flight and persistent calls that use it */
+    bool freed;      /* by torus_op_free: it ends with its last user */
 };
 
 /* struct tl_fold: the reduction that remains when the blocks of all ranks have arrived. Block k
@@ -26,6 +28,7 @@ struct tl_fold {
     struct tl_op *op; /* NULL: no reduction */
     uint8_t *memory;  /* `blocks` blocks of `block` bytes */
     size_t block;     /* bytes */
+    size_t element;   /* bytes of one element */
     uint32_t blocks;
     void *out;                  /* destination of the last block; NULL: none */
     struct tl_block *block_out; /* pinned block that contains `out`; NULL: plain memory */
@@ -33,6 +36,10 @@ struct tl_fold {
 
 /* tl_op_find returns the operator with a number; NULL: none. */
 struct tl_op *tl_op_find(const torus_context *c, int number);
+
+/* tl_op_use counts a user of an operator; tl_op_unuse ends the use. */
+void tl_op_use(struct tl_op *op);
+void tl_op_unuse(struct tl_op *op);
 
 /* tl_op_digest returns the digest of a reduction of this kind by the operator. */
 uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind);

@@ -6,13 +6,15 @@
 
 #include "request.h"
 #include "start.h"
+#include "subgroup.h"
 
 struct torus_persistent {
-    struct tl_attachment attachment; /* first: the group frees the call */
-    struct tl_collective what;
+    struct tl_attachment attachment; /* first: the group of the call frees it */
+    struct tl_collective what;       /* in a group of its own */
     struct torus_grid grid;
     size_t *counts;           /* lists that `what` points to */
     torus_request *in_flight; /* of the last start; NULL: completed */
+    struct tl_op *op;         /* user-defined operator; NULL: none */
 };
 
 /* copy_counts copies the lists of a call, of n numbers each, to one array. It returns false if
@@ -37,6 +39,8 @@ static void destroy(struct tl_attachment *a)
     torus_persistent *p = (torus_persistent *)a;
     if (p->in_flight)
         p->in_flight->slot = NULL;
+    if (p->op)
+        tl_op_unuse(p->op);
     free(p->counts);
     free(p);
 }
@@ -65,8 +69,16 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
         free(p);
         return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory for the persistent call");
     }
+    error = tl_subgroup_persistent(g, &p->what.group);
+    if (error != TORUS_OK) {
+        free(p->counts);
+        free(p);
+        return error;
+    }
+    if ((p->op = w.op))
+        tl_op_use(p->op);
     p->attachment.destroy = destroy;
-    tl_group_attach(g, &p->attachment);
+    tl_group_attach(p->what.group, &p->attachment);
     *persistent = p;
     return TORUS_OK;
 }
@@ -95,7 +107,5 @@ int torus_persistent_free(torus_persistent *p)
         return tl_fail(p->what.group->context, TORUS_ERR_BUSY,
                        "%s: the persistent call is in flight: wait for it first",
                        td_kind_name(p->what.kind));
-    tl_group_detach(&p->attachment);
-    destroy(&p->attachment);
-    return TORUS_OK;
+    return torus_group_free(p->what.group);
 }

@@ -50,7 +50,7 @@ static void release(torus_request *r, bool results)
     if (f->op && results)
         tl_fold_run(f);
     if (f->op)
-        f->op->users--;
+        tl_op_unuse(f->op);
     if (f->op && f->block_out)
         tl_memory_unpin(f->block_out);
     f->op = NULL;
@@ -165,6 +165,7 @@ static void leave_group(torus_request *r)
     r->group = NULL;
     while (g->unsent && g->sent < TD_GROUP_OPERATIONS_MAX && !g->context->lost)
         send_unsent(g);
+    tl_group_release(g);
 }
 
 void tl_request_free(torus_request *r)

@@ -35,7 +35,7 @@ static int pin_result(struct tl_work *w, torus_request *r, bool staged)
         return error;
     if (f->block_out)
         tl_memory_pin(f->block_out);
-    f->op->users++;
+    tl_op_use(f->op);
     f->memory = staged ? r->binding[1].copy : w->buffer[1].pointer;
     r->fold = *f;
     return TORUS_OK;

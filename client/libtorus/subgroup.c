@@ -9,7 +9,7 @@
 #include "wait.h"
 
 /* First value in the hash of a creation number. */
-enum { BY_SPLIT = 1, BY_LIST = 2 };
+enum { BY_SPLIT = 1, BY_LIST = 2, BY_DUP = 3, BY_PERSISTENT = 4 };
 
 /* ---- a group under creation ---- */
 
@@ -178,12 +178,12 @@ int torus_split(torus_group *g, int32_t colour, int32_t key, torus_group **made)
 
 /* ---- by a list ---- */
 
-/* count_creation writes how many groups this list of ranks of g has created before, and counts one
- * more. */
-static int count_creation(torus_group *g, const uint64_t *ranks, uint32_t count,
+/* count_creation writes how many groups this list of ranks of g has created before with this tag,
+ * and counts one more. */
+static int count_creation(torus_group *g, const uint64_t *ranks, uint32_t count, uint32_t tag,
                           uint64_t *count_before)
 {
-    uint64_t list = td_hash_add(TD_HASH_START, count);
+    uint64_t list = td_hash_add(td_hash_add(TD_HASH_START, tag), count);
     for (uint32_t i = 0; i < count; i++)
         list = td_hash_add(list, ranks[i]);
     struct tl_creations *b = g->creations;
@@ -219,20 +219,19 @@ static int copy_list(const torus_group *g, const uint32_t *ranks, uint32_t count
                          "rank %u must be in the list of the group that it creates", g->rank);
 }
 
-/* send_list starts the creation of a group; `own` is the index of this rank in the list. */
-static int send_list(torus_group *g, const uint64_t *list, uint32_t count, uint32_t own,
-                     torus_group **made, torus_request **request)
+/* send_list starts the creation of a group with the creation number `number`; `own` is the index of
+ * this rank in the list. */
+static int send_list(torus_group *g, uint64_t number, const uint64_t *list, uint32_t count,
+                     uint32_t own, torus_group **made, torus_request **request)
 {
-    uint64_t count_before = 0;
     torus_request *r = tl_request_new(g->context, NULL);
     if (r)
         r->new_group = tl_subgroup_new(g, list, count, own);
-    if (!r || !r->new_group || count_creation(g, list, count, &count_before) != TORUS_OK) {
+    if (!r || !r->new_group) {
         tl_request_free(r);
-        return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory");
+        return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory for the group");
     }
-    struct td_request q = group_request(
-        g, td_hash_add(td_hash_add(TD_HASH_START, BY_LIST), count_before), list, count);
+    struct td_request q = group_request(g, number, list, count);
     r->on_reply = tl_subgroup_reply;
     r->new_group_out = made;
     return tl_request_submit(r, &q, request);
@@ -249,51 +248,76 @@ int tl_subgroup_begin(const torus_group *g, torus_group **made, torus_request **
     return tl_ready(g->context);
 }
 
-/* create starts a group of the listed ranks; NULL: of all ranks. */
-static int create(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made,
-                  torus_request **request)
+int torus_igroup_create(torus_group *g, const uint32_t *ranks, uint32_t count, uint32_t tag,
+                        torus_group **made, torus_request **request)
 {
     int error = tl_subgroup_begin(g, made, request);
     if (error != TORUS_OK)
         return error;
     torus_context *c = g->context;
+    if (!ranks)
+        return tl_fail(c, TORUS_ERR_INVALID, "the list of ranks is NULL");
     if (count == 0 || count > g->size)
         return tl_fail(c, TORUS_ERR_INVALID, "cannot create a group of %u ranks: expected 1 to %u",
                        count, g->size);
     uint32_t own = 0;
-    uint64_t *list = calloc(count, sizeof *list);
+    uint64_t before = 0, *list = calloc(count, sizeof *list);
     if (!list)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the list of ranks");
     error = copy_list(g, ranks, count, list, &own);
+    if (error == TORUS_OK && count_creation(g, list, count, tag, &before) != TORUS_OK)
+        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the group");
+    uint64_t number = td_hash_add(td_hash_add(td_hash_add(TD_HASH_START, BY_LIST), tag), before);
     if (error == TORUS_OK)
-        error = send_list(g, list, count, own, made, request);
+        error = send_list(g, number, list, count, own, made, request);
     free(list);
     return error;
 }
 
-int torus_igroup_create(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made,
-                        torus_request **request)
-{
-    if (g && made && !ranks)
-        return tl_fail(g->context, TORUS_ERR_INVALID, "the list of ranks is NULL");
-    return create(g, ranks, count, made, request);
-}
-
-int torus_group_create(torus_group *g, const uint32_t *ranks, uint32_t count, torus_group **made)
+int torus_group_create(torus_group *g, const uint32_t *ranks, uint32_t count, uint32_t tag,
+                       torus_group **made)
 {
     torus_request *r = NULL;
-    return tl_request_wait(torus_igroup_create(g, ranks, count, made, &r), &r);
+    return tl_request_wait(torus_igroup_create(g, ranks, count, tag, made, &r), &r);
+}
+
+/* ---- of all ranks ---- */
+
+/* copy_group starts a group of all ranks; `number` of those that are made in this way. */
+static int copy_group(torus_group *g, unsigned way, uint64_t number, torus_group **made,
+                      torus_request **request)
+{
+    uint64_t *list = calloc(g->size, sizeof *list);
+    if (!list)
+        return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory for the list of ranks");
+    for (uint32_t i = 0; i < g->size; i++)
+        list[i] = i;
+    int error = send_list(g, td_hash_add(td_hash_add(TD_HASH_START, way), number), list, g->size,
+                          g->rank, made, request);
+    free(list);
+    return error;
 }
 
 int torus_idup(torus_group *g, torus_group **made, torus_request **request)
 {
-    return create(g, NULL, g ? g->size : 0, made, request);
+    int error = tl_subgroup_begin(g, made, request);
+    return error == TORUS_OK ? copy_group(g, BY_DUP, g->dups++, made, request) : error;
 }
 
 int torus_dup(torus_group *g, torus_group **made)
 {
     torus_request *r = NULL;
     return tl_request_wait(torus_idup(g, made, &r), &r);
+}
+
+int tl_subgroup_persistent(torus_group *g, torus_group **made)
+{
+    torus_request *r = NULL;
+    int error = tl_ready(g->context);
+    if (error != TORUS_OK)
+        return error;
+    error = copy_group(g, BY_PERSISTENT, g->persistents++, made, &r);
+    return tl_request_wait(error, &r);
 }
 
 /* ---- release ---- */
@@ -305,5 +329,12 @@ int torus_group_free(torus_group *g)
     if (!g->member)
         return tl_fail(g->context, TORUS_ERR_INVALID,
                        "torus_group_free cannot free the world group: call torus_leave");
-    return torus_leave(g);
+    int error = tl_ready(g->context);
+    if (error != TORUS_OK)
+        return error;
+    if (g->freed)
+        return tl_fail(g->context, TORUS_ERR_INVALID, "the group was freed before");
+    g->freed = true;
+    tl_group_release(g);
+    return TORUS_OK;
 }

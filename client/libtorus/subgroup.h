@@ -17,6 +17,11 @@ int tl_subgroup_begin(const torus_group *g, torus_group **made, torus_request **
 torus_group *tl_subgroup_new(const torus_group *from, const uint64_t *ranks, uint32_t count,
                              uint32_t rank);
 
+/* tl_subgroup_persistent makes a group of all ranks of `g` for a persistent call: its starts are
+ * matched with those of the call that the other ranks have initialized at the same position. The
+ * daemon of this node makes the group at once. */
+int tl_subgroup_persistent(torus_group *g, torus_group **made);
+
 /* tl_subgroup_reply links r->new_group under the number that the daemon gave it: on_reply of a
  * request. */
 int tl_subgroup_reply(torus_request *r, const struct td_reply *reply, bool *again);

@@ -112,6 +112,7 @@ static void dispose(torus_request *r, bool concluded)
     struct transform *t = r->state;
     r->dispose = NULL;
     t->parent->in_flight--;
+    tl_group_release(t->parent);
     if (concluded) {
         (void)torus_plan_free(t->plan);
         if (t->group)

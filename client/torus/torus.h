@@ -366,16 +366,17 @@ TORUS_API int torus_split(torus_group *group, int32_t colour, int32_t key, torus
 TORUS_API int torus_isplit(torus_group *group, int32_t colour, int32_t key, torus_group **made,
                            torus_request **request);
 /* torus_dup creates a group of the same ranks with independent operations. All ranks call it, at
- * the same position among their calls of torus_dup and torus_group_create. */
+ * the same position among their calls of torus_dup on this group. */
 TORUS_API int torus_dup(torus_group *group, torus_group **made);
 TORUS_API int torus_idup(torus_group *group, torus_group **made, torus_request **request);
 /* torus_group_create creates a group of `count` ranks of `group`, in the order of the list. Exactly
- * the listed ranks call it, with the same list. If one of them never does, operations of the new
- * group end with TORUS_ERR_TIMEOUT. */
+ * the listed ranks call it, with the same list and `tag`, at the same position among their calls
+ * with that list and tag; other creations may come in any order. If one of them never does,
+ * operations of the new group end with TORUS_ERR_TIMEOUT. */
 TORUS_API int torus_group_create(torus_group *group, const uint32_t *ranks, uint32_t count,
-                                 torus_group **made);
+                                 uint32_t tag, torus_group **made);
 TORUS_API int torus_igroup_create(torus_group *group, const uint32_t *ranks, uint32_t count,
-                                  torus_group **made, torus_request **request);
+                                  uint32_t tag, torus_group **made, torus_request **request);
 /* torus_shrink creates a group of the surviving ranks, in the old order. Ranks that died, left the
  * group or were on a lost node are left out; without losses the group has all ranks. All survivors
  * call it, whatever the outcome of their operations. All of them get the same group or the same
@@ -383,9 +384,9 @@ TORUS_API int torus_igroup_create(torus_group *group, const uint32_t *ranks, uin
  * call it. The old group stays unchanged. */
 TORUS_API int torus_shrink(torus_group *group, torus_group **made);
 TORUS_API int torus_ishrink(torus_group *group, torus_group **made, torus_request **request);
-/* torus_group_free leaves and frees a group other than the world group. It does not wait for other
- * ranks. A later operation of a rank that has not left fails. TORUS_ERR_BUSY while operations of
- * the group are in flight. */
+/* torus_group_free leaves and frees a group other than the world group. The pointer is invalid from
+ * then on; operations in flight complete, and the group is left after the last of them. It does not
+ * wait for other ranks. A later operation of a rank that has not left fails. */
 TORUS_API int torus_group_free(torus_group *group);
 /* torus_translate returns the rank in `other` of the process that has `rank` in `group`. It returns
  * TORUS_UNDEFINED if `other` does not contain that process, or belongs to another job. */
@@ -444,16 +445,16 @@ TORUS_API int torus_set_timeout(torus_group *group, int64_t timeout_ns);
 /* ---- operators ---- */
 
 /* torus_op_create creates an operator of this context. Reductions accept *op as `op`, with type
- * TORUS_OPAQUE or any type of `bytes` bytes. The operator must be associative; it need not be
- * commutative. All ranks must give the same `name`, `bytes` and `commutative`: the service compares
- * them.
+ * TORUS_OPAQUE or any type of `bytes` bytes; bytes 0: with any type but TORUS_OPAQUE. The operator
+ * must be associative; it need not be commutative. All ranks must give the same `name`, `bytes` and
+ * `commutative`: the service compares them.
  *
  * The service moves the elements. The library folds them in this process, in the order of ranks,
  * when the request completes. Therefore the bits do not depend on the placement of ranks, and a
  * reduction uses up to size x count elements of shared memory (torus_reduce: at the root only). */
 TORUS_API int torus_op_create(torus_context *context, const char *name, torus_op_function *function,
                               void *user, size_t bytes, int commutative, int *op);
-/* torus_op_free frees an operator. TORUS_ERR_BUSY while requests use it. */
+/* torus_op_free frees an operator. Requests in flight that use it still complete. */
 TORUS_API int torus_op_free(torus_context *context, int op);
 
 /* torus_set_reproducible sets the mode of later reductions of this group: TORUS_REPRODUCIBLE_*. All
@@ -464,12 +465,18 @@ TORUS_API int torus_set_reproducible(torus_group *group, int mode);
  *
  * `torus_allreduce_init` and the other _init functions keep a copy of the arguments and of the
  * lists of counts. The buffers belong to the caller while no start is in flight. Each
- * torus_persistent_start makes the call once, at its position among the calls of the group. */
+ * torus_persistent_start makes the call once.
+ *
+ * Persistent calls are matched by the order in which the ranks of the group initialize them; each
+ * rank may start them in any order, and between other calls of the group. A call has the time limit
+ * and the reproducible mode that the group had at its initialization. Internally it has a group of
+ * its own. */
 
 /* torus_persistent_start starts the call. TORUS_ERR_BUSY while its previous start is in flight. */
 TORUS_API int torus_persistent_start(torus_persistent *persistent, torus_request **request);
-/* torus_persistent_free frees the call; it is local. TORUS_ERR_BUSY while a start is in flight. The
- * end of the group frees the remaining calls. NULL is accepted. */
+/* torus_persistent_free frees the call; it is local. TORUS_ERR_BUSY while a start is in flight. It
+ * may outlive torus_group_free of its group; leaving the job frees the remaining calls. NULL is
+ * accepted. */
 TORUS_API int torus_persistent_free(torus_persistent *persistent);
 
 /* ---- collectives ----

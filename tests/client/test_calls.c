@@ -2,6 +2,7 @@
 /* Arguments of collectives. An error names the difference between calls of ranks. Wrong arguments
  * are errors without side effects. Operators and persistent calls have the lifetimes of torus.h. */
 #include "daemons.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -182,14 +183,14 @@ static void operators_run_when_the_request_completes_and_are_kept_until_then(voi
     for (int i = 0; i < 2; i++)
         assert_int_equal(torus_wait(barrier[i], 20 * (int64_t)SECOND), TORUS_OK);
     assert_int_equal(added, 0); /* complete in the daemon, not yet waited for */
-    assert_int_equal(torus_op_free(context[0], op[0]), TORUS_ERR_BUSY);
+    assert_int_equal(torus_op_free(context[0], op[0]), TORUS_OK); /* it ends with its request */
+    assert_int_equal(torus_op_free(context[0], op[0]), TORUS_ERR_INVALID);
     assert_int_equal(torus_free(context[0], shared), TORUS_ERR_BUSY);
     for (int i = 0; i < 2; i++)
         assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
     assert_int_equal(added, 2);
     assert_int_equal(*shared, 3);
     assert_int_equal(sum[1], 3);
-    assert_int_equal(torus_op_free(context[0], op[0]), TORUS_OK);
     assert_int_equal(torus_free(context[0], shared), TORUS_OK);
     assert_int_equal(torus_allreduce(world[0], a, sum, 1, TORUS_INT32, op[0]), TORUS_ERR_INVALID);
     op[0] = op_of(0, "sum");
@@ -198,6 +199,123 @@ static void operators_run_when_the_request_completes_and_are_kept_until_then(voi
     barrier_all(world, 2);
     close_both();
     assert_int_equal(added, 2);
+}
+
+/* Each rank starts the calls in an order of its own, between other calls. */
+static void persistent_calls_start_in_any_order(void **state)
+{
+    (void)state;
+    enum { CALLS = 5, ROUNDS = 20 };
+    torus_persistent *p[2][CALLS];
+    torus_request *r[2][CALLS], *barrier[2];
+    int64_t value[2][CALLS], sum[2][CALLS];
+    int order[CALLS] = {0, 1, 2, 3, 4};
+    uint64_t random = 16;
+    open_both("");
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < CALLS; k++)
+            assert_int_equal(torus_allreduce_init(world[i], &value[i][k], &sum[i][k], 1,
+                                                  TORUS_INT64, TORUS_SUM, &p[i][k]),
+                             TORUS_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < 2; i++) {
+            random_shuffle(&random, order, CALLS, sizeof *order);
+            assert_int_equal(torus_ibarrier(world[i], &barrier[i]), TORUS_OK);
+            for (int n = 0; n < CALLS; n++) {
+                int k = order[n];
+                value[i][k] = 100 * k + i + round;
+                assert_int_equal(torus_persistent_start(p[i][k], &r[i][k]), TORUS_OK);
+            }
+        }
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(torus_waitall(r[i], CALLS, 20 * (int64_t)SECOND, NULL), TORUS_OK);
+            assert_int_equal(torus_wait(barrier[i], 20 * (int64_t)SECOND), TORUS_OK);
+            for (int k = 0; k < CALLS; k++)
+                assert_int_equal(sum[i][k], 200 * k + 1 + 2 * round);
+        }
+    }
+    assert_int_equal(torus_persistent_free(p[0][0]), TORUS_OK);
+    close_both();
+}
+
+/* A persistent call outlives its group and its operator. */
+static void a_persistent_call_keeps_what_it_uses(void **state)
+{
+    (void)state;
+    torus_persistent *p[2];
+    torus_request *r[2], *dup[2];
+    torus_group *g[2];
+    int32_t value[2] = {1, 2}, sum[2] = {0, 0};
+    open_both("");
+    added = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_idup(world[i], &g[i], &dup[i]), TORUS_OK);
+    for (int i = 0; i < 2; i++) {
+        int op = op_of(i, "sum");
+        assert_int_equal(torus_wait(dup[i], -1), TORUS_OK);
+        assert_int_equal(torus_allreduce_init(g[i], &value[i], &sum[i], 1, TORUS_INT32, op, &p[i]),
+                         TORUS_OK);
+        assert_int_equal(torus_op_free(context[i], op), TORUS_OK);
+        assert_int_equal(torus_group_free(g[i]), TORUS_OK);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(torus_persistent_start(p[i], &r[i]), TORUS_OK);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+    }
+    assert_int_equal(added, 6);
+    assert_int_equal(sum[0], 3);
+    assert_int_equal(sum[1], 3);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_persistent_free(p[i]), TORUS_OK);
+    close_both();
+}
+
+static void add_any(const void *in, void *inout, size_t count, void *user)
+{
+    const uint8_t *a = in;
+    uint8_t *b = inout;
+    size_t bytes = *(const size_t *)user;
+    for (size_t i = 0; i < count * bytes; i++)
+        b[i] = (uint8_t)(b[i] + a[i]);
+}
+
+/* An operator without an element size takes it from the type of each call. */
+static void an_operator_needs_no_element_size(void **state)
+{
+    (void)state;
+    static const struct {
+        int type;
+        size_t bytes;
+    } types[] = {{TORUS_BYTE, 1}, {TORUS_INT16, 2}, {TORUS_DOUBLE, 8}, {TORUS_COMPLEX_DOUBLE, 16}};
+    uint8_t value[2][48], sum[2][48];
+    torus_request *r[2];
+    size_t bytes = 0;
+    int op[2];
+    open_both("");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(torus_op_create(context[i], "add", add_any, &bytes, 0, 1, &op[i]),
+                         TORUS_OK);
+    assert_int_equal(torus_allreduce(world[0], value, sum, 1, TORUS_OPAQUE, op[0]),
+                     TORUS_ERR_INVALID);
+    assert_says(context[0], "without an element size");
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        bytes = types[t].bytes;
+        for (int i = 0; i < 2; i++) {
+            memset(value[i], i + 1, sizeof value[i]);
+            memset(sum[i], 0, sizeof sum[i]);
+            assert_int_equal(
+                torus_iallreduce(world[i], value[i], sum[i], 3, types[t].type, op[i], &r[i]),
+                TORUS_OK);
+        }
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+            for (size_t b = 0; b < sizeof sum[i]; b++)
+                assert_int_equal(sum[i][b], b < 3 * bytes ? 3 : 0);
+        }
+    }
+    close_both();
 }
 
 static void a_persistent_call_is_in_flight_once_at_a_time(void **state)
@@ -302,6 +420,9 @@ int main(void)
         cmocka_unit_test_teardown(wrong_calls_are_refused_and_not_made, clean_up),
         cmocka_unit_test_teardown(operators_run_when_the_request_completes_and_are_kept_until_then,
                                   clean_up),
+        cmocka_unit_test_teardown(persistent_calls_start_in_any_order, clean_up),
+        cmocka_unit_test_teardown(a_persistent_call_keeps_what_it_uses, clean_up),
+        cmocka_unit_test_teardown(an_operator_needs_no_element_size, clean_up),
         cmocka_unit_test_teardown(a_persistent_call_is_in_flight_once_at_a_time, clean_up),
         cmocka_unit_test_teardown(the_forms_that_wait_do_the_same, clean_up),
         cmocka_unit_test_teardown(the_least_value_comes_with_its_place, clean_up),
