@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 
-/* random_below returns a number of 0 .. bound - 1. */
+/* random_below returns a number from 0 to bound - 1. */
 static inline uint64_t random_below(uint64_t *state, uint64_t bound)
 {
     assert(bound > 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seeds: how many seeded cases a test runs: few under a sanitizer, many if TORUS_TEST_LONG is set.
- * No kind of case is left out: fewer seeds only draw fewer cases of each kind. */
+/* seeds: the number of seeded cases of a test: few under a sanitizer, many if TORUS_TEST_LONG is
+ * set. Fewer seeds leave out no kind of case; they only draw fewer cases of each kind. */
 #ifndef TD_TESTS_SEEDS_H
 #define TD_TESTS_SEEDS_H
 
@@ -23,8 +23,8 @@ static inline bool seeds_long(void)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* seeds_count returns how many seeds this run tries, and prints the number: `sanitized` under a
- * sanitizer, `most` in the long run, else `usual`. */
+/* seeds_count returns the number of seeds of this run and prints it: `sanitized` under a sanitizer,
+ * `most` in the long run, else `usual`. */
 static inline uint64_t seeds_count(uint64_t usual, uint64_t sanitized, uint64_t most)
 {
     uint64_t count = seeds_long() ? most : SEEDS_SANITIZED ? sanitized : usual;

@@ -29,7 +29,7 @@ static bool often(uint64_t percent)
     return draw(100) < percent;
 }
 
-/* pick returns one of `count` values of an enumeration, its first value most often. */
+/* pick returns one of `count` values of an enumeration, most often the first. */
 static uint8_t pick(uint64_t count)
 {
     return (uint8_t)(often(60) ? 0 : draw(count));
@@ -129,7 +129,7 @@ static void draw_call(struct drawn_call *c)
     call->count = plain || td_call_has_counts(call->kind) ? 0 : draw_count();
 }
 
-/* count_of is what rank i has for rank j: nothing, a little, or very different amounts. */
+/* count_of returns the data from rank i to rank j: none, a little, or very different amounts. */
 static uint64_t count_of(uint64_t seed, uint64_t spread, uint64_t i, uint64_t j)
 {
     uint64_t x = td_hash_mix(seed + (i << 32 | j));

@@ -35,7 +35,8 @@ static bool is_torus(const struct choice *c)
 
 /* ---- riding with the gate ---- */
 
-/* ridden returns the bytes that would ride; *gathered: every rank's by themselves. */
+/* ridden returns the bytes that would travel with the gate; *gathered: separately for every rank.
+ */
 static uint64_t ridden(const struct choice *c, bool gathers, bool *gathered)
 {
     bool any = gathers || c->p->call.mode == TD_REPRODUCIBLE_ANY;
@@ -88,7 +89,7 @@ static bool floods(const struct choice *c)
     return bytes / c->size * most * c->slots / longest <= TD_RIDE_BYTES_MAX;
 }
 
-/* rides returns NULL if the call is too long to ride. */
+/* rides returns NULL if the call is too long to travel with the gate. */
 static const char *rides(const struct choice *c)
 {
     bool gathered = false;
@@ -99,8 +100,8 @@ static const char *rides(const struct choice *c)
                                                                                 : "tree_combine";
 }
 
-/* asked_for returns true if the tuning asks for a program where the call is short enough to ride.
- */
+/* asked_for returns true if the tuning requests a program even for calls that are short enough for
+ * the gate. */
 static bool asked_for(const struct choice *c)
 {
     const struct td_tuning *t = &c->p->tuning;
@@ -115,7 +116,7 @@ static bool asked_for(const struct choice *c)
 
 /* ---- all-to-all ---- */
 
-/* units sets the mean and the longest of the units of two nodes. */
+/* units writes the mean and the greatest size of the units of two nodes. */
 static void units(const struct choice *c, uint64_t *mean, uint64_t *most)
 {
     uint64_t ranks = 0, pairs = c->slots * (c->slots - 1);
@@ -204,7 +205,7 @@ static const char *take_prefix(const struct choice *c)
     return c->routed && c->bytes * c->size <= relay ? "gather" : NULL;
 }
 
-/* tree_gather_fits returns true if a node may keep all messages. */
+/* tree_gather_fits returns true if a node can store all messages. */
 static bool tree_gather_fits(const struct choice *c)
 {
     const struct td_group *g = c->p->group;
@@ -296,8 +297,8 @@ static const char *take_allreduce(const struct choice *c)
     return is_torus(c) && few ? "reduce_bucket" : NULL;
 }
 
-/* apart returns true if the ranks of each node are as many and as far apart; strictly: and their
- * numbers follow from slot and place. */
+/* apart returns true if all nodes have the same number of ranks at the same distance; strictly: and
+ * slot and local rank determine their numbers linearly. */
 static bool apart(const struct choice *c, bool strictly)
 {
     const struct td_group *g = c->p->group;

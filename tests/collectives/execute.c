@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the steps of all nodes in an order that the engine could take, on memory that holds tags. */
+/* Executes the steps of all nodes in an order that the engine could choose, on memory that holds
+ * tags. */
 #include <string.h>
 
 #include "model.h"
@@ -37,8 +38,8 @@ static void scatter(struct model *m, uint32_t v, const struct td_slice *slice,
     }
 }
 
-/* fold adds the contributions of b to a: same place of the vector, nobody twice; in order, b is the
- * next rank's after those of all before it. */
+/* fold adds the contributions of b to a. Both must be of the same place of the vector, and no rank
+ * may contribute twice. In order, b is the rank after all those of a. */
 static void fold(struct model *m, uint32_t v, struct tag *a, const struct tag *b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -64,8 +65,8 @@ static void write_lane(struct model *m, uint32_t v, uint32_t lane, const struct 
     scatter(m, v, &to, &only, tags);
 }
 
-/* combine reads and writes in the order that running results need: a lane's target may be where its
- * operand is. */
+/* combine reads and writes in the order that running results need: the target of a lane may be the
+ * place of its operand. */
 static void combine(struct model *m, uint32_t v, struct tag *tags, struct tag *more)
 {
     const struct td_step *s = &m->instance[v].step;
@@ -92,7 +93,8 @@ static void combine(struct model *m, uint32_t v, struct tag *tags, struct tag *m
         model_fail(m, "a target has no operand: %s", model_describe(m, v));
 }
 
-/* line is one transform: all of one row (column), each point in its place, not yet done. */
+/* line performs one transform: all points of one row (column), each at its place, none transformed
+ * before. */
 static bool line(const struct model *m, struct tag *t, int64_t n, bool row)
 {
     uint64_t width = m->c->fft.size[1], first = t->what, done = row ? ROWS_DONE : COLUMNS_DONE;
@@ -121,15 +123,15 @@ static void transform(struct model *m, uint32_t v, struct tag *tags)
     scatter(m, v, &to, NULL, tags);
 }
 
-/* struct run: the engine's order on all slots: families start their steps in order, some at a
- * time; which of those under way ends first is drawn. */
+/* struct run: the engine's order on all slots. Families start their steps in order, a few at a
+ * time; a random step of those in progress ends first. */
 struct run {
     uint64_t random;
     uint64_t next[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX];
     uint64_t done[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX], prefix[SYMBOLIC_NODES_MAX][TD_FAMILIES_MAX];
     bool *over;          /* [steps] */
-    struct tag **letter; /* [steps] what a SEND gave its RECV */
-    uint32_t *come;      /* [steps] SYNC: members that have come, at the first of them */
+    struct tag **letter; /* [steps] the tags that a SEND gave to its RECV */
+    uint32_t *come; /* [steps] SYNC: number of members that have started it, at the first member */
     uint32_t *flying, flights;
     uint32_t left;
     struct tag *tags, *more;
@@ -165,7 +167,7 @@ static bool may_start(const struct model *m, const struct run *r, uint32_t s, un
     return true;
 }
 
-/* come notes a member's coming to a SYNC; the last sets it flying on all. */
+/* come records that a member has started a SYNC. The last member completes it for all. */
 static void come(struct model *m, struct run *r, uint32_t v)
 {
     uint32_t members = m->instance[v].step.among.count;
@@ -193,7 +195,7 @@ static void start_steps(struct model *m, struct run *r, uint32_t s)
     }
 }
 
-/* act does what the step does; a SEND sets its RECV flying. */
+/* act executes a step. A SEND starts its RECV. */
 static void act(struct model *m, struct run *r, uint32_t v)
 {
     struct instance *n = &m->instance[v];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vertices 0 .. steps - 1 are the step instances. Vertex steps + i stands for "instance i and all
- * before it in its family are done", which is what a dependency asks for. */
+ * before it in its family are done", which a dependency refers to. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { BEFORE_MAX = TD_DEPENDENCIES_MAX * SYMBOLIC_NODES_MAX + 2 };
 
-/* needed writes what v's dependencies name. */
+/* needed writes the vertices of v's dependencies. */
 static unsigned needed(const struct model *m, uint32_t v, uint32_t *out)
 {
     const struct instance *i = &m->instance[v];
@@ -23,7 +23,7 @@ static unsigned needed(const struct model *m, uint32_t v, uint32_t *out)
     return count;
 }
 
-/* before writes the vertices that must be over before v; returns how many. */
+/* before writes the vertices that must be done before v, and returns their number. */
 static unsigned before(const struct model *m, uint32_t v, uint32_t out[BEFORE_MAX])
 {
     unsigned count = 0;
@@ -37,14 +37,14 @@ static unsigned before(const struct model *m, uint32_t v, uint32_t out[BEFORE_MA
     const struct instance *i = &m->instance[v];
     if (i->step.kind == TD_RECV && i->elements > 0)
         out[count++] = i->partner;
-    /* a SYNC is over when all its members have come to it */
+    /* a SYNC is done when all its members have started it */
     uint32_t members = i->step.kind == TD_SYNC ? i->step.among.count : 1;
     for (uint32_t k = 0; k < members; k++)
         count += needed(m, members == 1 ? v : model_member(m, v, k), out + count);
     return count;
 }
 
-/* struct reach: bit s of row v says that step s is over before vertex v begins. */
+/* struct reach: bit s of row v: step s is done before vertex v begins. */
 struct reach {
     uint64_t words;
     uint64_t *bits;
@@ -64,8 +64,8 @@ static void finish(const struct model *m, struct reach *r, uint32_t v)
     }
 }
 
-/* fill_reach visits every vertex after those before it; a vertex met while it is open is on a
- * cycle. */
+/* fill_reach visits every vertex after its predecessors. If it meets an open vertex, the graph has
+ * a cycle. */
 static void fill_reach(struct model *m, struct reach *r)
 {
     enum { NEW, OPEN, DONE };
@@ -111,7 +111,7 @@ static int by_place(const void *left, const void *right)
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-/* A step may write where it reads, element by element. */
+/* A step may write to the place that it reads, element by element. */
 static bool in_place(const struct access *a, const struct access *b)
 {
     return a->step == b->step && a->writes != b->writes && a->begin == b->begin && a->end == b->end;

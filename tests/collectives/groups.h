@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* groups: ranks on machines of many shapes, in many forms; all is drawn from one seed. */
+/* groups: ranks on machines of many shapes, in many forms, drawn from one seed. */
 #ifndef TD_TESTS_GROUPS_H
 #define TD_TESTS_GROUPS_H
 
@@ -8,8 +8,8 @@
 enum groups_form {
     GROUPS_WHOLE,     /* all nodes, ranks in blocks */
     GROUPS_CYCLIC,    /* all nodes, ranks in turn */
-    GROUPS_SHUFFLED,  /* all nodes, any ranks */
-    GROUPS_UNEVEN,    /* all nodes, with different numbers of any ranks */
+    GROUPS_SHUFFLED,  /* all nodes, ranks in random order */
+    GROUPS_UNEVEN,    /* all nodes, with different numbers of ranks in random order */
     GROUPS_BOX,       /* without the last plane of the last dimension */
     GROUPS_SCATTERED, /* without some nodes */
     GROUPS_FORMS
@@ -24,12 +24,13 @@ struct groups_placed {
 
 /* groups_draw returns a number below `below`. */
 uint64_t groups_draw(uint64_t below);
-/* groups_place fails the test when there are too many ranks for a case. */
+/* groups_place fails the test if a case has too many ranks. */
 void groups_place(struct groups_placed *g, const char *shape, enum groups_form form,
                   uint32_t per_node);
-/* groups_pick puts one rank on each of so many nodes of a machine of any size. */
+/* groups_pick puts one rank on each of a number of nodes of a machine of any size. */
 void groups_pick(struct groups_placed *g, const char *shape, uint32_t nodes);
-/* groups_nodes returns how many nodes have ranks, and the most that one has. */
+/* groups_nodes returns the number of nodes with ranks, and the greatest number of ranks on one
+ * node. */
 uint64_t groups_nodes(const struct groups_placed *g, uint64_t *most);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the buffers of a collective hold before, what the gate adds to it, and what they must hold
- * in the end. An element that is moved is (place in its source, rank); one that is reduced (place
- * in the vector, set of the ranks it is folded from). */
+/* The contents of the buffers of a collective before the first step, after the gate, and at the
+ * end. A moved element is (place in its source, rank); a reduced element is (place in the vector,
+ * set of the ranks that it is folded from). */
 #include <string.h>
 
 #include "model/layout.h"
@@ -54,7 +54,7 @@ static uint64_t ranks_to(uint32_t last)
     return UINT64_MAX >> (63 - last);
 }
 
-/* first returns what element i of a rank's source is before, of calls without parts. */
+/* first returns element i of a rank's source before the call, for calls without counts. */
 static struct tag first(const struct model *m, uint32_t rank, uint64_t i)
 {
     const struct symbolic_case *c = m->c;
@@ -67,7 +67,7 @@ static struct tag first(const struct model *m, uint32_t rank, uint64_t i)
     return (struct tag){i, rank};
 }
 
-/* part_of returns what a rank has for another, or takes from it. */
+/* part_of returns the part that a rank sends to another, or receives from it. */
 static struct td_part part_of(const struct model *m, uint32_t rank, bool destination,
                               uint32_t other)
 {
@@ -78,8 +78,8 @@ static struct td_part part_of(const struct model *m, uint32_t rank, bool destina
     return (struct td_part){part.at / (uint64_t)m->element, part.bytes / (uint64_t)m->element};
 }
 
-/* fill_parts gives a source its tags. Elements that are reduced are named by the share they belong
- * to, since their places may differ from rank to rank. */
+/* fill_parts fills a source with tags. Reduced elements are named by the share that they belong to,
+ * because their places may differ between ranks. */
 static void fill_parts(const struct model *m, uint32_t rank, struct tag *source)
 {
     bool reduces = td_call_reduces(m->c->call.kind);
@@ -116,7 +116,7 @@ uint64_t promise_scratch(const struct td_program *p)
     return (uint64_t)bytes;
 }
 
-/* brings returns how many bytes of a rank's source the gate reads. */
+/* brings returns the number of bytes of a rank's source that the gate reads. */
 static int64_t brings(const struct model *m, uint32_t rank)
 {
     const struct td_program *p = &m->program[0];
@@ -166,7 +166,7 @@ void promise_check_ride(struct model *m)
     }
 }
 
-/* ridden returns element i of what rode. */
+/* ridden returns element i of the ride. */
 static struct tag ridden(const struct model *m, uint64_t i)
 {
     const struct td_program *p = &m->program[0];
@@ -179,7 +179,7 @@ static struct tag ridden(const struct model *m, uint64_t i)
     return t;
 }
 
-/* fill_ridden does what the gate has done when the steps begin. */
+/* fill_ridden does the work of the gate before the first step. */
 static void fill_ridden(struct model *m)
 {
     for (uint32_t s = 0; s < m->group.slots; s++) {
@@ -196,7 +196,7 @@ static void fill_ridden(struct model *m)
 
 void promise_fill(struct model *m)
 {
-    /* of scratch, which may be large, only what will be looked at */
+    /* of scratch memory, which may be large, only the bytes that are read */
     for (uint32_t i = m->group.slots; i < m->memories; i++)
         memset(m->memory[i], 0xff, m->memory_elements[i] * sizeof(struct tag));
     for (uint32_t i = 0; i < m->accesses; i++) {
@@ -211,7 +211,7 @@ void promise_fill(struct model *m)
 
 /* ---- in the end ---- */
 
-/* last returns what element i of a rank's destination must be, of calls without parts. */
+/* last returns the expected element i of a rank's destination, for calls without counts. */
 static struct tag last(const struct model *m, uint32_t rank, uint64_t i)
 {
     const struct symbolic_case *c = m->c;
@@ -248,7 +248,7 @@ static struct tag last(const struct model *m, uint32_t rank, uint64_t i)
     }
 }
 
-/* last_parts writes what a destination must be; what no part names stays as it was. */
+/* last_parts writes the expected destination. Elements outside all parts do not change. */
 static void last_parts(const struct model *m, uint32_t rank, uint64_t elements, struct tag *want)
 {
     memset(want, 0xff, elements * sizeof *want);

@@ -14,7 +14,7 @@ enum { STEPS_MAX = 100000, ARENA_BYTES = 1 << 18, PARTS_BYTES = 2 << 20 };
 
 /* ---- memory of the check itself ---- */
 
-static void *blocks; /* a list through the first word of each */
+static void *blocks; /* a list, linked by the first word of each block */
 
 static void *obtain(struct model *m, uint64_t count, size_t bytes, bool zeroed)
 {
@@ -83,7 +83,7 @@ void cursor_start(struct cursor *k, const struct model *m, uint32_t step,
     k->left = slice->run;
 }
 
-/* next_part is cursor_next of a slice of parts. */
+/* next_part is cursor_next of a slice of counts. */
 static bool next_part(struct cursor *k, struct model *m, uint32_t *memory, uint64_t *begin,
                       uint64_t *count)
 {
@@ -197,7 +197,7 @@ static void make_memories(struct model *m)
     m->want = model_obtain_raw(m, longest, sizeof *m->want);
 }
 
-/* take_parts notes all ranks' counts, as their nodes do when they call. */
+/* take_parts records the counts of all ranks, as their nodes do when they call. */
 static void take_parts(struct model *m)
 {
     const struct symbolic_case *c = m->c;
@@ -246,7 +246,7 @@ static void compile_with(struct model *m, const struct td_survey *survey)
             model_fail(m, "node %u wants another survey than others", m->group.node[s]);
 }
 
-/* compile makes the programs as the gate does: once more if they want a survey. */
+/* compile compiles the programs as the gate does: a second time if they need a survey. */
 static void compile(struct model *m)
 {
     struct td_survey survey = {0};
@@ -298,7 +298,7 @@ uint32_t model_member(const struct model *m, uint32_t sync, uint32_t k)
     return m->base[slot][i->family] + (uint32_t)i->index;
 }
 
-/* match_sync: the step is there on all its members, with the same members. */
+/* match_sync checks that all members of a SYNC have the step, with the same members. */
 static void match_sync(struct model *m, uint32_t v)
 {
     const struct instance *i = &m->instance[v];
@@ -434,7 +434,7 @@ static void note_accesses(struct model *m)
 
 /* ---- the whole check ---- */
 
-/* verify_factors: rows' times columns' factor is the plan's. */
+/* verify_factors checks that the product of the factors of rows and columns is that of the plan. */
 static void verify_factors(struct model *m)
 {
     double factor = td_fft_factor(&m->c->fft);
@@ -445,8 +445,8 @@ static void verify_factors(struct model *m)
     }
 }
 
-/* is_ordered: whether the result depends on the order of the ranks: what has no set but an
- * interval, what must not depend on where ranks are, and where nothing is gained by another. */
+/* is_ordered returns true if the result depends on the order of the ranks: scans, results that must
+ * not depend on the placement, and methods that fold in rank order anyway. */
 static bool is_ordered(const struct model *m)
 {
     const struct td_call *call = &m->c->call;
@@ -455,7 +455,7 @@ static bool is_ordered(const struct model *m)
     case TD_KIND_EXSCAN:
     case TD_KIND_REDUCE_SCATTERV:
         return true;
-    case TD_KIND_PREFIX: /* over a tree, values are combined as they come up */
+    case TD_KIND_PREFIX: /* a tree combines values on their way up */
         return call->mode == TD_REPRODUCIBLE_ANY ||
                strncmp(m->program[0].method->name, "prefix_", 7) != 0;
     case TD_KIND_REDUCE_SCATTER:

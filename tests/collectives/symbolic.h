@@ -23,34 +23,35 @@
 #include "model/program.h"
 #include "model/topology.h"
 
-enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 }; /* a set of ranks is a word */
+enum { SYMBOLIC_NODES_MAX = 64, SYMBOLIC_RANKS_MAX = 64 }; /* a set of ranks is one word */
 
 struct symbolic_case {
     td_compile_fn *compile;
     struct td_call call;
     struct td_fft fft; /* kind FFT */
     uint64_t seed;
-    struct td_topology topology; /* where methods look at it */
+    struct td_topology topology; /* for methods that need it */
     struct td_tuning tuning;
     const uint32_t *rank_node; /* [size] */
     uint32_t size;
-    /* of a call with parts, in elements: [rank][other], what rank has for, takes from other */
-    const uint64_t *from_count, *from_at, *to_count, *to_at; /* at: NULL, or its places */
-    bool in_place;   /* source and destination are one; a broadcast always is */
-    unsigned orders; /* random orders of execution to try */
+    /* of a call with counts, in elements: [rank][other], data that rank sends to, and receives
+     * from, other */
+    const uint64_t *from_count, *from_at, *to_count, *to_at; /* at: places, or NULL */
+    bool in_place;   /* source and destination are one buffer; always true for a broadcast */
+    unsigned orders; /* number of random orders of execution */
 };
 
-/* struct symbolic_stats: what the programs cost, by slot. */
+/* struct symbolic_stats: the cost of the programs, by slot. */
 struct symbolic_stats {
     uint32_t slots;
     bool rides;
     uint64_t steps;
-    uint64_t messages[SYMBOLIC_NODES_MAX];                           /* sent, that have bytes */
+    uint64_t messages[SYMBOLIC_NODES_MAX];                           /* sent messages with bytes */
     uint64_t sent[SYMBOLIC_NODES_MAX], received[SYMBOLIC_NODES_MAX]; /* bytes */
     uint64_t scratch[SYMBOLIC_NODES_MAX];
 };
 
-/* symbolic_check returns NULL, or a sentence (static) on the first thing that is wrong. */
+/* symbolic_check returns NULL, or a static sentence about the first error. */
 const char *symbolic_check(const struct symbolic_case *c, struct symbolic_stats *stats);
 
 #endif

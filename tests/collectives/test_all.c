@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kind of call by every method, on groups of many forms, checked symbolically (symbolic.h).
- * TORUS_TEST_LONG=1 takes all roots and counts, and all shapes of up to 27 nodes. */
+ * TORUS_TEST_LONG=1 runs all roots and counts, and all shapes of up to 27 nodes. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,7 +84,7 @@ static bool may_be_in_place(enum td_kind kind)
            kind == TD_KIND_EXSCAN;
 }
 
-/* with_roots checks a case by some roots, or all. */
+/* with_roots checks a case with some roots, or with all. */
 static void with_roots(const struct groups_placed *g, struct symbolic_case c, uint32_t few)
 {
     uint32_t roots = td_call_rooted(c.call.kind) ? g->size : 1;
@@ -100,8 +100,9 @@ static void plain_kinds(const struct groups_placed *g)
     for (int k = 0; k < PLAIN; k++)
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             enum td_type type = groups_draw(3) ? TD_TYPE_INT32 : TD_TYPE_DOUBLE;
-            bool cut = plain[k] == TD_KIND_BROADCAST; /* pieces of it may be parts of elements */
-            bool many = plain[k] == TD_KIND_ALLTOALL && g->size > 30; /* its steps have a limit */
+            bool cut = plain[k] == TD_KIND_BROADCAST; /* its pieces may be parts of elements */
+            bool many = plain[k] == TD_KIND_ALLTOALL &&
+                        g->size > 30; /* the number of its steps has a limit */
             uint64_t count = many && counts[i] > 150 ? 150 : counts[i] * (cut ? 9 : 1);
             struct symbolic_case c = make(plain[k], cut ? TD_TYPE_BYTE : type, count);
             if (!long_run && groups_draw(5))
@@ -118,7 +119,7 @@ static void every_kind_keeps_its_promise_in_every_group(void **unused)
     for_all_groups(plain_kinds);
 }
 
-/* rank_order_in_blocks: vectors so long that rows in scratch are used again. */
+/* Vectors that are so long that rows in scratch memory are reused. */
 static void rank_order_passes_in_blocks(void **unused)
 {
     (void)unused;
@@ -129,7 +130,8 @@ static void rank_order_passes_in_blocks(void **unused)
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             struct groups_placed g;
             uint32_t per_node[] = {40, 31, 20, 14};
-            bool one_prefix = kinds[k] == TD_KIND_PREFIX; /* its result is as long as all sources */
+            bool one_prefix =
+                kinds[k] == TD_KIND_PREFIX; /* its result is as long as all sources together */
             enum groups_form form = (enum groups_form)((m + k) % (GROUPS_UNEVEN + 1));
             if (form == GROUPS_CYCLIC && m == 0)
                 form = GROUPS_WHOLE;
@@ -177,7 +179,7 @@ static uint64_t draw_count(enum pattern pattern, uint64_t equal, bool chosen)
     return 0;
 }
 
-/* lay_out gives a row of counts places, in any order and with gaps. */
+/* lay_out chooses places for a row of counts, in random order and with gaps. */
 static void lay_out(const uint64_t *count, uint64_t *at, uint32_t size)
 {
     uint64_t next = groups_draw(4);
@@ -189,7 +191,7 @@ static void lay_out(const uint64_t *count, uint64_t *at, uint32_t size)
     }
 }
 
-/* shared: all parts of a row are one and the same. */
+/* share gives all parts of a row are the same bytes. */
 static void share(uint64_t *at, uint32_t size)
 {
     uint64_t place = groups_draw(4);
@@ -231,7 +233,7 @@ static void draw_counts(enum td_kind kind, enum pattern pattern, uint32_t size, 
     }
 }
 
-/* longest_unit returns the most elements that the ranks of a node have for those of another. */
+/* longest_unit returns the greatest number of elements between the ranks of two nodes. */
 static uint64_t longest_unit(const struct groups_placed *g)
 {
     static uint64_t unit[SYMBOLIC_RANKS_MAX][SYMBOLIC_RANKS_MAX];
@@ -282,7 +284,7 @@ static void kinds_with_parts(const struct groups_placed *g)
             draw_counts((enum td_kind)kind, (enum pattern)pattern, g->size, c.call.root);
             tune(g, &c);
             if (pattern == ONE_HUGE && c.tuning.packet_bytes < 2000)
-                c.tuning.packet_bytes = 2000; /* else there are too many steps to check */
+                c.tuning.packet_bytes = 2000; /* otherwise there are too many steps to check */
             check(g, c);
         }
 }
@@ -337,8 +339,8 @@ static void whole_machine(const char *shape)
     by_every_method(&g);
 }
 
-/* for_shapes calls whole_machine with every shape of so many dimensions that begins with `text` and
- * has no more than NODES nodes, all dimensions rings, or all lines. */
+/* for_shapes calls whole_machine with every shape of a number of dimensions that begins with `text`
+ * and has at most NODES nodes, with all dimensions rings, or all lines. */
 enum { NODES = 27 };
 static void for_shapes(uint32_t dimensions, bool mesh)
 {
@@ -385,8 +387,8 @@ static void some_nodes_of_a_large_machine_are_served(void **unused)
 /* ---- dependencies ---- */
 
 static struct {
-    unsigned family, dependency; /* taken away */
-    bool found;                  /* there was one */
+    unsigned family, dependency; /* the removed dependency */
+    bool found;                  /* it exists */
     const char *of, *on;
 } surgery;
 
@@ -459,7 +461,7 @@ int main(void)
         cmocka_unit_test(some_nodes_of_a_large_machine_are_served),
     };
     long_run = seeds_long();
-    /* each case takes and gives back megabytes: keep them */
+    /* each case allocates and frees megabytes: keep them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static struct symbolic_case make(enum td_alltoall method, uint64_t count)
     return c;
 }
 
-/* tune draws everything that a method has to choose. */
+/* tune draws all choices of a method. */
 static void tune(const struct groups_placed *g, struct symbolic_case *c)
 {
     struct td_tuning *t = &c->tuning;
@@ -65,7 +65,7 @@ static void tune(const struct groups_placed *g, struct symbolic_case *c)
     t->burst = (uint32_t)(1 + groups_draw(3));
     t->packet_bytes =
         (uint32_t)(groups_draw(3) ? 1 << 18 : g->topology.nodes + g->size + groups_draw(40));
-    /* room for all of every message, or in every buffer for a half, a third or a quarter of it */
+    /* room for all of every message, or for a half, a third or a quarter of it in every buffer */
     t->relay_bytes = (uint64_t)64 << 20;
     if (groups_draw(2)) {
         uint64_t most = 0, slots = groups_nodes(g, &most);
@@ -148,8 +148,8 @@ static void two_phase_serves_all_groups(void **unused)
 /* ---- dependencies ---- */
 
 static struct {
-    unsigned family, dependency; /* taken away */
-    bool found;                  /* there was one */
+    unsigned family, dependency; /* the removed dependency */
+    bool found;                  /* it exists */
     const char *of, *on;         /* its labels */
 } surgery;
 
@@ -184,7 +184,7 @@ static struct kind *kind_of(const char *of, const char *on)
     return &kinds[kinds_count++];
 }
 
-/* try_without takes away each dependency in turn, in several segments; without barriers, which only
+/* try_without removes each dependency in turn, in several segments and without barriers, which only
  * pace. */
 static void try_without(const char *shape, enum td_alltoall method)
 {
@@ -213,7 +213,8 @@ static void try_without(const char *shape, enum td_alltoall method)
         }
 }
 
-/* every_dependency_counts: there is a shape that goes wrong without it; not all need all. */
+/* every_dependency_counts: for each there is a shape that fails without it; not all shapes need
+ * all. */
 static void every_dependency_counts(enum td_alltoall method, const char *const tried[3])
 {
     kinds_count = 0;
@@ -227,7 +228,7 @@ static void every_dependency_counts(enum td_alltoall method, const char *const t
             fail_msg("%s goes well where %s does not wait for %s", td_alltoall_name(method),
                      kinds[i].of, kinds[i].on);
     }
-    assert_true(rooms); /* there were segments */
+    assert_true(rooms); /* some had several segments */
 }
 
 static void phased_needs_every_dependency(void **unused)
@@ -252,7 +253,7 @@ int main(void)
         cmocka_unit_test(two_phase_serves_all_groups),
         cmocka_unit_test(two_phase_needs_every_dependency),
     };
-    /* each case takes and gives back megabytes: keep them */
+    /* each case allocates and frees megabytes: keep them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every method of all-to-all puts on every link: the SENDs of all nodes, taken along minimal
- * ways in the order of dimensions, ties halved unless the SEND names its way. On a torus that is
- * the bound of algorithms.md, section 1, on each link; on a line it is more towards the middle,
- * where it is the bound. Where each sends to each itself, the same holds for every second node of a
- * torus of even sizes, or of any mesh: they are a torus, or mesh, of half the sizes, whose links
- * are two of ours each. */
+/* The load of every all-to-all method on every link: the SENDs of all nodes, routed minimally in
+ * the order of dimensions, with ties halved unless the SEND names its direction. On a torus each
+ * link has the load of the bound; on a line the load is higher towards the middle, where it is the
+ * bound. The same holds for every second node of a torus of even sizes, or of any mesh, if messages
+ * go directly: these nodes are a torus, or mesh, of half the sizes, each of whose links is two of
+ * the machine's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,11 +22,11 @@ enum { NODES_MAX = 125, DIMENSIONS = 3, MESSAGE = 12 /* bytes: three parts, and 
 
 static struct {
     struct td_topology topology;
-    struct td_topology members; /* the torus they make */
+    struct td_topology members; /* the torus of the members */
     unsigned second;            /* bit d: of dimension d, only even coordinates are members */
     struct td_tuning tuning;
     uint64_t load2[NODES_MAX][DIMENSIONS][2]; /* twice the bytes on the link out of a node */
-    /* which of the slots of a gap's turn the packets of one hop count take on a link */
+    /* slots of a gap's period that the packets of one hop count use on a link */
     uint64_t taken[NODES_MAX][DIMENSIONS][2];
 } m;
 
@@ -37,7 +37,7 @@ static const char *shape_name(void)
     return text;
 }
 
-/* pass takes bytes2 / 2 bytes over h links; returns where they come to. */
+/* pass loads h links with bytes2 / 2 bytes, and returns the node at their end. */
 static uint32_t pass(uint32_t node, uint32_t dimension, uint32_t h, int sign, uint64_t bytes2,
                      const struct td_step *phased)
 {
@@ -152,14 +152,14 @@ static uint64_t expected2(uint32_t node, uint32_t d, int sign)
     uint32_t coordinates[TD_DIMENSIONS_MAX], c;
     td_topology_coordinates(&m.topology, node, coordinates);
     if (!is_member(coordinates, d))
-        return 0; /* it is on no way along the dimensions in order */
+        return 0; /* no dimension-ordered route uses it */
     if (t->wrap[d])
         return td_bound_load2(t, d) * MESSAGE;
     c = coordinates[d];
     if (m.second >> d & 1)
         c = (c + (sign < 0)) / 2; /* the member whose link it is a half of */
     if (c >= k)
-        return 0; /* the mesh ends with a node that is none */
+        return 0; /* the mesh ends with a node that is no member */
     uint64_t behind = sign > 0 ? c + 1 : k - c;
     return 2 * behind * (k - behind) * (t->nodes / k) * MESSAGE;
 }
@@ -182,7 +182,8 @@ static void compare(const char *method)
                 total += is;
             }
         assert_int_equal(most, td_bound_load2(t, d) * MESSAGE);
-        /* and all hops together: on a line, pairs of coordinates are (k^2 - 1) k / 3 hops apart */
+        /* and the sum of all hops: on a line, pairs of coordinates are (k^2 - 1) k / 3 hops apart
+         */
         uint64_t hops = t->wrap[d] ? k * (k * k / 4) : (k * k - 1) * k / 3;
         assert_int_equal(total, 2 * halves * hops * pairs * pairs * MESSAGE);
     }
@@ -194,7 +195,7 @@ static void check_group(void)
     compare("random");
     add_up(TD_ALLTOALL_PAIRWISE, 0);
     compare("pairwise");
-    if (m.second) /* relays have no dimensions to follow in such a group */
+    if (m.second) /* in such a group relays have no dimensions */
         return;
     add_up(TD_ALLTOALL_TWO_PHASE, 0);
     compare("two-phase");
@@ -264,7 +265,7 @@ static void bounds_are_those_of_the_table(void **unused)
 
 /* ---- selection ---- */
 
-/* reason_of returns why a candidate was, or was not, chosen. */
+/* reason_of returns the reason why a candidate was, or was not, chosen. */
 static const char *reason_of(const struct td_compile_input *input, const char *method)
 {
     struct td_candidate candidate[TD_METHODS_MAX];
@@ -276,7 +277,8 @@ static const char *reason_of(const struct td_compile_input *input, const char *m
     return "";
 }
 
-/* expect_choice: the explanation begins with `chosen`, and that of two-phase with `reason`. */
+/* expect_choice checks that the explanation begins with `chosen`, and that of two-phase with
+ * `reason`. */
 static void expect_choice(const char *shape, enum td_fabric_kind fabric, uint32_t left_out,
                           uint64_t packets, const char *chosen, const char *reason)
 {

@@ -36,8 +36,8 @@ struct shape {
     uint32_t rank_node[SIZE_MAX_RANKS];
 };
 
-/* place gives every node `per_node` ranks, in some order; UNEVEN fills blocks with fewer ranks, on
- * nodes whose numbers have gaps. */
+/* place puts `per_node` ranks on every node, in random order; UNEVEN fills blocks with fewer ranks,
+ * on nodes whose numbers have gaps. */
 static void place(struct shape *s, uint32_t nodes, uint32_t per_node, enum placement placement)
 {
     *s = (struct shape){.nodes = nodes, .size = nodes * per_node, .placement = placement};
@@ -157,7 +157,8 @@ static void alltoall(const struct shape *s)
     static const uint64_t counts[] = {0, 1, 7, 100, 700};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t all = (uint64_t)s->size * s->size * counts[i] * 4;
-        bool moves = s->nodes > 1 && all > TD_RIDE_BYTES_MAX; /* else it travels with the gate */
+        bool moves =
+            s->nodes > 1 && all > TD_RIDE_BYTES_MAX; /* otherwise it travels with the gate */
         struct symbolic_case c = make(TD_KIND_ALLTOALL, TD_TYPE_INT32, counts[i]);
         struct symbolic_stats stats;
         check(s, c, &stats);
@@ -220,7 +221,7 @@ static void long_vectors_pass_in_pieces(void **unused)
             c.in_place = per_node % 2;
             check(&s, c, &stats);
             for (uint32_t slot = 0; slot < stats.slots; slot++) {
-                /* 2 (N - 1) / N of the vector, but for the pieces' rounding */
+                /* 2 (N - 1) / N of the vector, except for the rounding of pieces */
                 uint64_t share = 2 * (nodes - 1) * (count * 8 / nodes);
                 assert_in_range(stats.sent[slot], share - share / 50, share + share / 50 + 1);
                 assert_true(stats.scratch[slot] <= 4 * TD_COMPUTE_BYTES * nodes);
@@ -255,10 +256,10 @@ static void groups_of_more_nodes_than_the_tree_is_wide_pass_too(void **unused)
 
 /* ---- the check itself ---- */
 
-/* What break_program does to the programs of one collective. */
+/* The effect of break_program on the programs of one collective. */
 static struct {
-    unsigned family, dependency; /* taken away */
-    bool found;                  /* there was one */
+    unsigned family, dependency; /* the removed dependency */
+    bool found;                  /* it exists */
 } surgery;
 
 static void without_a_dependency(const struct td_compile_input *input, struct td_program *p)
@@ -301,7 +302,7 @@ static void a_missing_dependency_is_found(void **unused)
             }
 }
 
-/* A method that is wrong in one step; which wrong is chosen by `fault`. */
+/* A method with one wrong step; `fault` chooses the fault. */
 enum fault { NO_PEER, SHORT_SEND, OUTSIDE, WRONG_ELEMENT, FAULTS };
 static enum fault fault;
 static td_step_fn *right;
@@ -345,7 +346,7 @@ static void a_wrong_step_is_found(void **unused)
     }
 }
 
-/* in_a_ring makes each node wait for its predecessor before it sends. */
+/* ring_step makes each node wait for its predecessor before it sends. */
 static void ring_step(const struct td_program *p, unsigned family, uint64_t index,
                       struct td_step *step)
 {
@@ -404,7 +405,7 @@ int main(void)
         cmocka_unit_test(a_wrong_step_is_found),
         cmocka_unit_test(a_cycle_is_found),
     };
-    /* each case takes and gives back megabytes: keep them */
+    /* each case allocates and frees megabytes: keep them */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     return cmocka_run_group_tests(tests, NULL, NULL);

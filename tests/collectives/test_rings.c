@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives that use all links of a torus, on tori of 1 to 4 dimensions, from a rank of every
- * node, in place and not: symbolically (symbolic.h), and what passes each link against the bounds.
- */
+/* The collectives that use all links of a torus, on tori of 1 to 4 dimensions, for a root on every
+ * node, in place and out of place: checked symbolically (symbolic.h), and the bytes on each link
+ * against the bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static void allreduce_goes_round_all_rings(void **unused)
             if (w.size >= SYMBOLIC_RANKS_MAX)
                 continue;
             for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-                if (counts[i] * w.size > 40000) /* what takes long and shows nothing more */
+                if (counts[i] * w.size > 40000) /* long cases that test nothing more */
                     continue;
                 const struct td_call call = {.kind = TD_KIND_ALLREDUCE,
                                              .type = TD_TYPE_DOUBLE,
@@ -113,7 +113,7 @@ static void check_swing(const struct world *w, const char *shape, enum td_kind k
     assert_false(stats.rides);
 }
 
-/* also of fewer elements than there are nodes, so that some have no part */
+/* also with fewer elements than nodes, so that some nodes have no part */
 static void allreduce_halves_with_near_partners(void **unused)
 {
     (void)unused;
@@ -128,7 +128,7 @@ static void allreduce_halves_with_near_partners(void **unused)
         }
 }
 
-/* ranks in blocks, or in turn; of blocks with fewer elements than there are pieces too */
+/* ranks in blocks, or round robin; also blocks with fewer elements than pieces */
 static void blocks_are_halved_and_doubled_with_near_partners(void **unused)
 {
     (void)unused;
@@ -150,7 +150,8 @@ static void blocks_go_round_all_rings(void **unused)
 {
     (void)unused;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-        for (uint32_t form = 0; form < 3; form++) { /* a rank a node, two in blocks, two in turn */
+        for (uint32_t form = 0; form < 3;
+             form++) { /* one rank per node, two in blocks, two round robin */
             struct world w = make(shapes[s], form ? 2 : 1);
             for (uint32_t r = 0; form == 2 && r < w.size; r++)
                 w.rank_node[r] = r % w.topology.nodes;
@@ -183,7 +184,7 @@ static void scans_pass_on_chunks_of_some_packets(void **unused)
                     .call = {.kind = form % 2 ? TD_KIND_SCAN : TD_KIND_EXSCAN,
                              .type = TD_TYPE_DOUBLE,
                              .op = TD_OP_SUM,
-                             .count = form < 2 ? 2500 : 300}, /* some windows, or one */
+                             .count = form < 2 ? 2500 : 300}, /* several windows, or one */
                     .topology = w.topology,
                     .tuning = {.fabric = TD_FABRIC_ROUTED,
                                .packet_bytes = 64,
@@ -207,7 +208,7 @@ static void broadcast_goes_down_edge_disjoint_trees(void **unused)
             struct world w = make(shapes[s], per_node);
             if (w.size >= SYMBOLIC_RANKS_MAX)
                 continue;
-            /* every node's first rank, and of few ranks the others */
+            /* the first rank of every node, and with few ranks all */
             for (uint32_t root = 0; root<w.size; root += w.size> 16 ? per_node : 1) {
                 const struct td_call call = {.kind = TD_KIND_BROADCAST,
                                              .type = TD_TYPE_BYTE,
@@ -231,7 +232,7 @@ static void a_reduction_comes_up_edge_disjoint_trees(void **unused)
                                              .count = 300 + 7000 * (root % 2),
                                              .root = root};
                 check(&w, &call, 1 << 30, root % 2, shapes[s]);
-                check(&w, &call, 1, root % 2, shapes[s]); /* a chunk a segment */
+                check(&w, &call, 1, root % 2, shapes[s]); /* one chunk per segment */
             }
         }
 }
@@ -309,7 +310,7 @@ static void prefix_streams_over_a_tree_of_neighbours(void **unused)
         for (uint32_t per_node = 1; per_node <= 3; per_node++) {
             const char *shape = s < 3 ? meshes[s] : shapes[s - 3];
             struct world w = make(shape, per_node);
-            for (uint32_t r = w.size; per_node == 3 && r > 1; r--) { /* ranks in no order */
+            for (uint32_t r = w.size; per_node == 3 && r > 1; r--) { /* ranks in random order */
                 uint32_t other = (r * 7 + 3) % r, node = w.rank_node[other];
                 w.rank_node[other] = w.rank_node[r - 1];
                 w.rank_node[r - 1] = node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What schedules have to do with the rest: the layouts that pose them, the torus they run on. */
+/* Schedules and their inputs: the layouts that pose the problem, and the torus of the owners. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +116,7 @@ static void loads_are_those_of_the_links(void **unused)
     struct td_schedule_load load;
     assert_true(td_schedule_build(&s, arena, TD_SCHEDULE_CIRCULANT, &problem));
     assert_true(td_schedule_load(&s, &problem, &places, arena, &load));
-    /* rotations by 0, 1, 2 and -1: 0, 1, half each way over 2 links, 1; together 2 a direction */
+    /* rotations by 0, 1, 2 and -1: 0, 1, half each way over 2 links, 1; together 2 per direction */
     assert_int_equal(load.steps2, 2 * (0 + 1 + 1 + 1));
     assert_int_equal(load.together2, 2 * 2);
 }

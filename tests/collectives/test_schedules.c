@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of redistributions, judged by what every one has to be: each step a partial
- * permutation, the two sides agreed, every pair that shares anything met once. The argument n
- * checks every n-th case only. */
+/* Schedules of redistributions: each step is a partial permutation, the two sides agree, and every
+ * pair that shares data meets once. The argument n checks every n-th case only. */
 #include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +50,7 @@ static void fill_by_steps(const struct td_schedule *s)
     }
 }
 
-/* fill_volumes returns the most partners of an owner. */
+/* fill_volumes returns the greatest number of partners of an owner. */
 static uint32_t fill_volumes(const struct td_schedule_problem *problem)
 {
     uint32_t in[OWNERS_MAX] = {0}, most = 0;
@@ -70,7 +69,7 @@ static uint32_t fill_volumes(const struct td_schedule_problem *problem)
 
 enum { WITHOUT_VOLUME = 1, EQUAL_SIZES = 2, NONE_IDLE = 4 };
 
-/* judge returns what is wrong with the filled schedule, NULL: nothing. */
+/* judge returns the error of the filled schedule, or NULL. */
 static const char *judge(const struct td_schedule *s, unsigned flags)
 {
     for (uint32_t p = 0; p < s->p; p++)
@@ -117,7 +116,7 @@ static struct td_schedule build(enum td_schedule_kind kind,
     return s;
 }
 
-/* judged builds, judges and frees a schedule; returns its steps. */
+/* judged builds, judges and frees a schedule, and returns its number of steps. */
 static uint32_t judged(enum td_schedule_kind kind, const struct td_schedule_problem *problem,
                        unsigned flags)
 {
@@ -146,7 +145,7 @@ static void volumes_are_those_of_a_superblock(void **unused)
         struct td_schedule_problem problem = along(&axis);
         uint64_t counted[9][9] = {0}, x, y;
         td_circulant_ratio(&axis, &x, &y);
-        uint64_t elements = axis.p * x * axis.q * y; /* superblocks, several maybe */
+        uint64_t elements = axis.p * x * axis.q * y; /* one or more superblocks */
         uint64_t all = 0;
         for (uint64_t e = 0; e < elements; e++)
             counted[e / x % axis.p][e / y % axis.q]++;
@@ -222,7 +221,7 @@ static void every_circulant_schedule_is_the_shortest_and_uniform(void **unused)
                 if (number++ % every)
                     continue;
                 circulant(&(struct td_schedule_axis){p, q, 5, 5 * k});
-                if (number % 4 == 0) /* the same closed form, its roles exchanged */
+                if (number % 4 == 0) /* the same closed form with its roles exchanged */
                     circulant(&(struct td_schedule_axis){p, q, 3 * k, 3});
             }
 }
@@ -307,7 +306,7 @@ static void auto_costs_no_more_than_either(void **unused)
             td_schedule_cost(&s, &problem, &c);
             cost[k] = c.steps * problem.startup + c.volume;
             if (s.kind == TD_SCHEDULE_CIRCULANT && k <= TD_SCHEDULE_CIRCULANT)
-                cost[k] = 0; /* in closed form: taken without looking */
+                cost[k] = 0; /* closed form: chosen without a comparison */
             td_schedule_free(&s, arena);
         }
         assert_true(cost[TD_SCHEDULE_AUTO] <= cost[TD_SCHEDULE_COLOURING]);

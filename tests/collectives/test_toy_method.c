@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The promise of CONTRIBUTING.md: a new method is one file and one line. This test is linked with
- * toy_bcast.c and with a copy of registry.c that has one line more; all else is as it was. */
+ * toy_bcast.c and with a copy of registry.c that has one line more; all other files are unchanged.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +73,7 @@ static void other_calls_go_by_the_methods_that_they_went_by(void **unused)
     check(&c, "bcast_trees"); /* the toy does not apply */
     c = broadcast(&g, TD_FABRIC_DIRECT, 1000);
     c.tuning.rooted_tree = TD_ROOTED_TREE_BINARY;
-    check(&c, "bcast"); /* it was asked for */
+    check(&c, "bcast"); /* it was requested */
 }
 
 static void the_candidates_say_why(void **unused)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rooted calls along trees of neighbours, on groups with gaps, checked symbolically (symbolic.h).
- * TORUS_TEST_LONG=1 takes ten times as many groups, and all roots. */
+ * TORUS_TEST_LONG=1 runs ten times as many groups, and all roots. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct gaps {
     uint32_t size, rank_node[SYMBOLIC_RANKS_MAX];
 };
 
-/* place_gaps puts 1 to per_node ranks on each node that `who` names, in any order of ranks. */
+/* place_gaps puts 1 to per_node ranks on each node that `who` names, in random order. */
 static void place_gaps(struct gaps *g, const char *shape, const char *who, uint64_t seed,
                        uint32_t per_node)
 {
@@ -153,7 +153,7 @@ static void reduce_keeps_no_more_of_a_longer_vector(void **unused)
     assert_true(scratch[1] <= 3 * scratch[0]); /* chunks are longer, not more */
 }
 
-/* where nodes would have to keep too much, blocks go straight to the root */
+/* if nodes would have to store too much, blocks go directly to the root */
 static void gather_keeps_within_relay_bytes(void **unused)
 {
     (void)unused;

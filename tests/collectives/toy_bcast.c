@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* toy_bcast: the example of CONTRIBUTING.md. The root's node sends the whole buffer to each other
- * node; it is no good on more than some nodes. */
+ * node, which is slow on more than a few nodes. */
 #include "collectives/method.h"
 
 enum { RECV, SEND, COPY_BELOW, COPY_ABOVE };
 
 struct TD_STORED parameters {
-    uint32_t root, local; /* the root's slot, and its number among the ranks there */
+    uint32_t root, local; /* the root's slot, and its local rank there */
 };
 TD_PARAMETERS(struct parameters)
 

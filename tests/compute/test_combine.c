@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operator on every type it takes, against a reference that works on one element at a time
- * and on wider numbers; the conversions of half and bfloat16 against tables of their values. */
+/* Every operator on every type that it accepts, compared with a reference that works on one element
+ * at a time and on wider numbers; the conversions of half and bfloat16, compared with tables of
+ * their values. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -37,7 +38,7 @@ static uint64_t draw(uint64_t below)
 struct small {
     int fraction_bits, bias;
     uint16_t infinity;
-    double value[0x7f81]; /* of magnitudes up to infinity, which has the value that follows */
+    double value[0x7f81]; /* values by magnitude; infinity has the value that would follow */
     uint16_t (*from_float)(float);
     float (*to_float)(uint16_t);
 };
@@ -69,7 +70,7 @@ static double small_value(const struct small *s, uint16_t bits)
     return bits & 0x8000 ? -value : value;
 }
 
-/* small_nearest searches for the nearest magnitude, the even one of two. */
+/* small_nearest searches for the nearest magnitude; of two equally near ones, the even one. */
 static uint16_t small_nearest(const struct small *s, double x)
 {
     uint32_t low = 0, high = s->infinity; /* value[low] <= |x|, and |x| < value[high] or infinite */
@@ -108,7 +109,8 @@ static void check_small(const struct small *s)
             fail_msg("%04x is %a, not %a", bits, (double)x, wanted);
         assert_int_equal(s->from_float(x), bits);
     }
-    for (uint32_t m = 0; m < s->infinity; m++) { /* where rounding goes the other way, and beside */
+    for (uint32_t m = 0; m < s->infinity;
+         m++) { /* values at which rounding changes direction, and beside them */
         float middle = (float)((s->value[m] + s->value[m + 1]) / 2);
         for (int sign = -1; sign <= 1; sign += 2) {
             assert_from_float(s, (float)sign * middle);
@@ -121,13 +123,13 @@ static void check_small(const struct small *s)
         float x = td_float_of_bits((uint32_t)draw((uint64_t)1 << 32));
         if (!isnan(x))
             assert_from_float(s, x);
-        x = (float)small_value(s, (uint16_t)draw(1 << 16)); /* near what there is */
+        x = (float)small_value(s, (uint16_t)draw(1 << 16)); /* near a representable value */
         if (!isnan(x))
             assert_from_float(s, x * (1 + ((float)draw(2001) - 1000) * 1e-6f));
     }
     assert_int_equal(s->from_float(INFINITY), s->infinity);
     assert_int_equal(s->from_float(-INFINITY), 0x8000 | s->infinity);
-    /* a NaN whose payload is in its lower bits only does not become infinite */
+    /* a NaN whose payload is only in its lower bits does not become infinite */
     assert_true(small_is_nan(s, s->from_float(td_float_of_bits(0x7f800001u))));
     assert_true(small_is_nan(s, s->from_float(td_float_of_bits(0xffffffffu))));
 }
@@ -162,7 +164,7 @@ static bool is_complex(unsigned type)
     return type == TD_TYPE_COMPLEX_FLOAT || type == TD_TYPE_COMPLEX_DOUBLE;
 }
 
-/* pair_value returns the type of a pair's value, TD_TYPE_NONE of what is no pair. */
+/* pair_value returns the type of a pair's value, or TD_TYPE_NONE for other types. */
 static unsigned pair_value(unsigned type)
 {
     return type == TD_TYPE_INT32_INT    ? TD_TYPE_INT32
@@ -224,7 +226,7 @@ static integer get_integer(unsigned type, const uint8_t *from)
     return (integer)bits - (negative ? (integer)1 << width : 0);
 }
 
-/* compare returns how two values are ordered: < 0, 0 or > 0; `nan` says which of them is NaN: 1 the
+/* compare returns the order of two values: < 0, 0 or > 0. `nan` tells which of them is NaN: 1 the
  * first, 2 the second, 3 both. */
 static int compare(unsigned type, const uint8_t *a, const uint8_t *b, unsigned *nan)
 {
@@ -238,7 +240,7 @@ static int compare(unsigned type, const uint8_t *a, const uint8_t *b, unsigned *
     return (x > y) - (x < y);
 }
 
-/* chooses_second: whether a minimum, or a maximum, of two is the second. */
+/* chooses_second returns true if the second value is the minimum, or maximum, of two. */
 static bool chooses_second(unsigned type, bool least, const uint8_t *a, const uint8_t *b)
 {
     unsigned nan = 0;
@@ -276,8 +278,8 @@ static void reference_integer(unsigned type, unsigned op, uint8_t *a, const uint
     memcpy(a, &r, td_type_bytes(type));
 }
 
-/* add and multiply with one rounding to the type; a half and a bfloat16 by way of a float. A long
- * double is as wide as it gets here: its own arithmetic is the reference. */
+/* add and multiply round once to the type; half and bfloat16 go through float. A long double is the
+ * widest type: its own arithmetic is the reference. */
 static real round_to(unsigned type, real x)
 {
     return type == TD_TYPE_FLOAT || is_small(type) ? (real)(float)x
@@ -326,8 +328,8 @@ static void reference(unsigned type, unsigned op, uint8_t *a, const uint8_t *b)
         reference_integer(type, op, a, b);
 }
 
-/* agree: the same bits, less a long double's padding; a NaN that was computed has any bits: which
- * of two goes on is the processor's choice. */
+/* agree: the same bits, except for a long double's padding. A computed NaN may have any bits,
+ * because the processor chooses which operand it keeps. */
 static bool agree(unsigned type, unsigned op, const uint8_t *got, const uint8_t *wanted)
 {
     if (memcmp(got, wanted, type == TD_TYPE_LONG_DOUBLE ? 10 : td_type_bytes(type)) == 0)
@@ -432,7 +434,7 @@ static unsigned long long word(const uint8_t *from, size_t bytes)
     return bits;
 }
 
-/* check_array combines n elements that begin anywhere they may, and looks at all the memory. */
+/* check_array combines n elements at random alignments, and checks all of the memory. */
 static void check_array(unsigned type, unsigned op, size_t n)
 {
     size_t bytes = td_type_bytes(type), alignment = td_call_alignment(TD_KIND_ALLREDUCE, type);
@@ -459,7 +461,7 @@ static void check_array(unsigned type, unsigned op, size_t n)
                      word(wanted + i * bytes, bytes));
         memcpy(wanted + i * bytes, a + i * bytes, bytes);
     }
-    assert_memory_equal(memory[0], memory[2], sizeof memory[0]); /* nothing beside */
+    assert_memory_equal(memory[0], memory[2], sizeof memory[0]); /* nothing beside changed */
     assert_memory_equal(memory[1], kept, sizeof kept);
 }
 
@@ -539,7 +541,7 @@ struct double_int {
     int32_t place, padding;
 };
 
-/* The rules of the header, in so many words. */
+/* The rules of the header, literally. */
 static void a_place_is_that_of_the_value_and_the_lower_of_equals(void **unused)
 {
     (void)unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compute against naive walks: random slices, byte by byte, over whole buffers, so that a byte
- * written where none belongs is found too. */
+ * outside the slice that was written is found, too. */
 #include <complex.h>
 #include <math.h>
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static int teardown(void **unused)
     return 0;
 }
 
-/* place returns where in the block byte `at` of a lane of the slice is. */
+/* place returns the position in the block of byte `at` of a lane of the slice. */
 static size_t place(const struct td_slice *s, const struct td_lanes *lanes, uint32_t lane,
                     int64_t at)
 {
@@ -90,8 +90,8 @@ static size_t place(const struct td_slice *s, const struct td_lanes *lanes, uint
     return base * BUFFER + (size_t)offset;
 }
 
-/* random_slice names the product of the factors times `unit` bytes, without naming one twice, and
- * so that `lanes` of it fit side by side. */
+/* random_slice names the product of the factors times `unit` bytes, each once, so that `lanes` of
+ * it fit side by side. */
 static struct td_slice random_slice(const int64_t *factor, int factors, int64_t unit,
                                     uint32_t lanes, struct td_lanes *out)
 {
@@ -118,7 +118,7 @@ static struct td_slice random_slice(const int64_t *factor, int factors, int64_t 
         extent += (count[l] - 1) * s.level[l].stride;
     }
     s.levels = levels;
-    for (uint8_t l = levels; l > 1; l--) { /* any order of the loops */
+    for (uint8_t l = levels; l > 1; l--) { /* loops in any order */
         uint64_t other = draw(l);
         struct td_level swap = s.level[l - 1];
         s.level[l - 1] = s.level[other];
@@ -156,7 +156,7 @@ static void assert_memory(void)
             fail_msg("byte %zu of space %zu differs", i % BUFFER, i / BUFFER);
 }
 
-/* fits: whether all lanes end within the buffer. */
+/* fits returns true if all lanes end within the buffer. */
 static bool fits(const struct td_slice *s, const struct td_lanes *lanes)
 {
     int64_t end =
@@ -281,8 +281,7 @@ static void fold(uint8_t type, uint8_t op, uint8_t *a, const uint8_t *b)
         FOLD(double, double, isnan);
 }
 
-/* same: equal bits, or both not a number: which one a sum of two gives is the processor's choice.
- */
+/* same: equal bits, or both not a number; the processor chooses which NaN a sum of two keeps. */
 static bool same(uint8_t type, const uint8_t *a, const uint8_t *b)
 {
     if (memcmp(a, b, td_type_bytes(type)) == 0)
@@ -299,7 +298,7 @@ static bool same(uint8_t type, const uint8_t *a, const uint8_t *b)
     return type == TD_TYPE_DOUBLE && isnan(d[0]) && isnan(d[1]);
 }
 
-/* operand_place returns where byte `at` of an operand is. */
+/* operand_place returns the position of byte `at` of an operand. */
 static size_t operand_place(const struct td_step *step, uint32_t operand, int64_t at)
 {
     return operand < step->from_lanes.count
@@ -307,7 +306,7 @@ static size_t operand_place(const struct td_step *step, uint32_t operand, int64_
                : place(&step->with, &step->with_lanes, operand - step->from_lanes.count, at);
 }
 
-/* expect_lane folds, for one lane of the target, the operands that it is to have. */
+/* expect_lane folds the operands of one lane of the target. */
 static void expect_lane(const struct td_step *step, uint32_t lane)
 {
     const struct td_running *r = &step->running;
@@ -330,7 +329,7 @@ static void expect_combine(const struct td_step *step)
         expect_lane(step, lane);
 }
 
-/* check_combine runs the step; NaNs are compared as such, then everything as bytes. */
+/* check_combine runs the step. NaNs are compared as such, then everything as bytes. */
 static void check_combine(const struct td_step *step)
 {
     size_t element = td_type_bytes(step->type);
@@ -375,7 +374,7 @@ static void combine_folds_lanes_in_order(void **unused)
     }
 }
 
-/* running_in_place makes the target what its operands are: lane i is operand first + i * step. */
+/* running_in_place makes the operands the target: lane i is operand first + i * step. */
 static void running_in_place(struct td_step *step)
 {
     const struct td_running *r = &step->running;
@@ -386,7 +385,8 @@ static void running_in_place(struct td_step *step)
     step->to_lanes.rank_stride = (int32_t)r->step * step->from_lanes.rank_stride;
 }
 
-/* random_running makes it write lanes for some of `operands`, all or any progression of them. */
+/* random_running makes the step write lanes for some of `operands`: all, or any progression of
+ * them. */
 static void random_running(struct td_step *step, uint32_t operands)
 {
     struct td_running *r = &step->running;
@@ -546,7 +546,7 @@ static void transform_is_the_discrete_fourier_transform(void **unused)
         int64_t element = (int64_t)td_type_bytes(t->type);
         int64_t offset = element / 2 * (int64_t)draw(3); /* any alignment a call may have */
         step.from = td_slice_at((enum td_space)draw(3), 0, offset, t->length * element);
-        if (draw(2)) { /* elsewhere, and perhaps transposed */
+        if (draw(2)) { /* out of place, and perhaps transposed */
             do
                 step.to = td_slice_at((enum td_space)draw(3), 0, 0, t->length * element);
             while (same_memory(&step.to, &step.from));

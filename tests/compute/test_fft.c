@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 1-D transforms of every kind against the sums that define them, in random layouts, over whole
- * buffers, so that a value written where none belongs is found too. */
+/* 1-D transforms of every kind compared with the sums that define them, in random layouts, over
+ * whole buffers, so that a value outside the result that was written is found, too. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static uint64_t draw(uint64_t below)
     return random_below(&state, below);
 }
 
-/* Real numbers, wherever they belong to; memory: in and out, or both in one. */
+/* All numbers as real ones; memory: in and out, or both in one. */
 static double memory[2][ELEMENTS], before[2][ELEMENTS];
 
 static bool is_double(const struct td_transform *t)
@@ -74,7 +74,8 @@ static void sum_complex(const struct td_transform *t, const double *x, long doub
     }
 }
 
-/* The other half of the spectrum is the conjugate; what would have to be real is taken as such. */
+/* The other half of the spectrum is the conjugate; imaginary parts that must be zero are ignored.
+ */
 static void sum_half(const struct td_transform *t, const double *x, long double *y)
 {
     int64_t n = t->length;
@@ -204,7 +205,8 @@ static struct td_transform draw_transform(unsigned kind, bool in_place)
 
 static bool touched[2 * ELEMENTS]; /* real numbers of the result */
 
-/* check_row compares row (i, j) with the definition, marking what may have changed. */
+/* check_row compares row (i, j) with the definition, and marks the numbers that may have changed.
+ */
 static void check_row(const struct td_transform *t, int64_t i, int64_t j, const double *out)
 {
     double x[2 * LENGTH_MAX + 2], norm = 0;
@@ -240,8 +242,7 @@ static void check(const struct td_transform *t, bool in_place)
     for (int64_t j = 0; j < (t->batch2 ? t->batch2 : 1); j++)
         for (int64_t i = 0; i < t->batch; i++) {
             check_row(t, i, j, out);
-            /* in place a row's real side ends before its complex side: what is left there is not
-             * a result */
+            /* in place a row's real side ends before its complex side: the rest is not a result */
             if (in_place && t->kind == TD_TRANSFORM_C2R)
                 for (int64_t k = t->length; k < 2 * points_of(t, 0); k++)
                     touched[i * t->to_distance + j * t->to_distance2 + k] = true;

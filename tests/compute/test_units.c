@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of parts: what one node's ranks have for those of another, walked, packed, unpacked and
- * copied in pieces of any size, against a list of where each byte of the unit is. */
+/* Slices of counts: the data from one node's ranks to those of another, walked, packed, unpacked
+ * and copied in pieces of any size, compared with a list of the place of each byte of the unit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static uint64_t draw(uint64_t below)
     return random_below(&seed, below);
 }
 
-/* struct node: one node's parts and buffers; everything a rank has is in one block. */
+/* struct node: the counts and buffers of one node; each rank's data is in one block. */
 struct node {
     struct td_counts counts;
     struct td_bases bases;
@@ -34,7 +34,7 @@ struct node {
 };
 enum { NODE_BYTES = 2 * RANKS_MAX * BUFFER + SCRATCH };
 
-/* What the ranks say, in elements, and where the parts are: [rank][other rank]. */
+/* The counts of the ranks, in elements, and the places of the parts: [rank][other rank]. */
 static struct td_arena *arena;
 static struct td_group group;
 static struct node node[RANKS_MAX];
@@ -136,7 +136,8 @@ static int teardown(void **unused)
     return 0;
 }
 
-/* list_unit fills `at` for the unit for, or from, a slot: senders outermost; returns its size. */
+/* list_unit fills `at` for the unit to, or from, a slot: senders outermost. It returns the unit's
+ * size. */
 static size_t list_unit(uint32_t here, bool destination, uint32_t there)
 {
     size_t bytes = 0;
@@ -158,7 +159,7 @@ static void assert_memory(const struct node *n)
     assert_memory_equal(n->memory, n->expected, NODE_BYTES);
 }
 
-/* struct unit: a random one, and a random slice of it. */
+/* struct unit: a random unit, and a random slice of it. */
 struct unit {
     struct node *node;
     bool destination;
@@ -219,7 +220,7 @@ static void a_walk_goes_through_the_parts_of_a_unit(void **unused)
     assert_true(walked > (size_t)ROUNDS * TRIES);
 }
 
-/* assert_in_buffer_of: a place in a node's memory is behind the begin of the rank's buffer, and no
+/* assert_in_buffer_of checks that a place is behind the beginning of the rank's buffer, and that no
  * other rank's buffer begins in between. */
 static void assert_in_buffer_of(const struct unit *u, uint32_t rank, size_t where)
 {
@@ -267,8 +268,8 @@ static void a_unit_is_packed_and_unpacked_in_any_pieces(void **unused)
     }
 }
 
-/* What a unit has is copied within the node: to scratch, from it, and, of a node's unit for itself,
- * from the sources to the destinations. */
+/* A unit is copied within the node: to scratch memory, from it, and, for the node's unit for
+ * itself, from the sources to the destinations. */
 static void units_are_copied_within_a_node(void **unused)
 {
     (void)unused;
@@ -314,7 +315,7 @@ static void units_are_copied_within_a_node(void **unused)
     }
 }
 
-/* The sender's unit, in the pieces that a network makes of it, is the receiver's. */
+/* The sender's unit, in the pieces of a network, is the receiver's. */
 static void units_of_two_nodes_hold_the_same_bytes_in_the_same_order(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls whose counts differ by rank: what a rank may say, the units of two nodes, and surveys. */
+/* Calls whose counts differ by rank: valid counts, the units of two nodes, and surveys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static uint64_t draw(uint64_t below)
     return random_below(&seed, below);
 }
 
-/* struct job: a group, and what every rank has for and takes from every other, in elements. */
+/* struct job: a group, and the data between every two ranks, in elements. */
 struct job {
     struct td_arena *arena;
     struct td_group group;
@@ -55,7 +55,7 @@ static void destroy(struct job *j)
     td_arena_destroy(j->arena);
 }
 
-/* say lets every rank say what it has and takes, one part after the other. */
+/* say records the counts of every rank, one part after the other. */
 static void say(struct job *j)
 {
     for (uint32_t rank = 0; rank < j->group.size; rank++) {
@@ -69,7 +69,7 @@ static void say(struct job *j)
     }
 }
 
-/* survey adds what the nodes know, in any order and grouping. */
+/* survey sums up the nodes' surveys, in random order and grouping. */
 static struct td_survey survey(const struct job *j)
 {
     struct td_survey sum[2] = {{0}, {0}};
@@ -93,7 +93,7 @@ static void parts_follow_each_other_where_no_places_are_given(void **state)
     counts.at = at;
     counts.ats = 4;
     assert_null(td_counts_set(&j.counts[0], 1, true, &counts, 8, &need));
-    assert_int_equal(need, 13 * 8); /* an empty part may be said to be anywhere */
+    assert_int_equal(need, 13 * 8); /* an empty part may be at any place */
     const uint64_t follow[4] = {0, 3, 3, 8};
     for (uint32_t other = 0; other < 4; other++) {
         uint32_t local = 0;
@@ -205,8 +205,8 @@ static void a_single_pair_that_differs_is_named(void **state)
     }
 }
 
-/* Differences of one sender's parts, for two receivers, look like one for the rank between; those
- * that cancel like none. No pair is named for them. */
+/* Differences of one sender's parts for two receivers look like one difference for the rank between
+ * them; differences that cancel look like none. No pair is named for them. */
 static void several_pairs_that_differ_name_none(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void several_pairs_that_differ_name_none(void **state)
     }
 }
 
-/* What another node tells is not to be trusted to be a sum of anything. */
+/* A survey from another node may be malicious. */
 static void senseless_surveys_name_nobody_or_a_rank(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ static void deal_grid(struct td_layout *l, struct td_arena *arena, uint32_t dime
     }
 }
 
-/* deal_boxes cuts the array in two, again and again, and mixes empty boxes in. */
+/* deal_boxes cuts the array in two, again and again, and adds empty boxes. */
 static void deal_boxes(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
                        const uint64_t *size)
 {
@@ -74,7 +74,7 @@ static void deal(struct td_layout *l, struct td_arena *arena, uint32_t dimension
         shuffle(l->grid_order, dimensions);
 }
 
-/* owns says whether an index is the owner's, by the definition. */
+/* owns returns true if an index belongs to the owner, by the definition. */
 static bool owns(const struct td_layout *l, uint32_t owner, uint32_t d, uint64_t i)
 {
     if (l->box)
@@ -83,7 +83,8 @@ static bool owns(const struct td_layout *l, uint32_t owner, uint32_t d, uint64_t
     return (i + a->offset) / a->block % a->parts == td_layout_coordinate(l, owner, d);
 }
 
-/* place finds where an owner has an element, counting one by one; -1: it has not. */
+/* place returns the position of an element in an owner's array, counting one by one; -1: the owner
+ * does not have it. */
 static int64_t place(const struct td_layout *l, uint32_t owner, const uint64_t *index)
 {
     int64_t at = 0;
@@ -149,7 +150,7 @@ static void fill_arrays(struct arrays *a, const struct td_layout *from, const st
 
 static const struct td_overlap_range all = {.axis = TD_DIMENSIONS_MAX};
 
-/* gather collects the bytes of a pair through cursors that begin anywhere. */
+/* gather collects the bytes of a pair through cursors that begin at random places. */
 static void gather(const struct td_overlap *o, uint32_t p, uint32_t q, enum td_overlap_side side,
                    const uint32_t *array, uint8_t *out, uint64_t bytes)
 {
@@ -169,8 +170,8 @@ static void gather(const struct td_overlap *o, uint32_t p, uint32_t q, enum td_o
     }
 }
 
-/* check_axis cuts what a pair has along an axis, into some lines at a time: the chunks have the
- * elements whose index in the owner's array is one of these. */
+/* check_axis cuts a pair's overlap along an axis, by a number of lines: a chunk has the elements
+ * whose index in the owner's array is one of these. */
 static void check_axis(const struct td_overlap *o, const struct arrays *a, uint32_t p, uint32_t q,
                        enum td_overlap_side side, uint32_t axis)
 {

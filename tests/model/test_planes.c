@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planes of groups with gaps, and trees. TORUS_TEST_LONG=1 takes a thousand groups of each shape.
- */
+/* Planes of groups with gaps, and trees. TORUS_TEST_LONG=1 runs a thousand groups of each shape. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
