@@ -191,7 +191,7 @@ static void lay_out(const uint64_t *count, uint64_t *at, uint32_t size)
     }
 }
 
-/* share gives all parts of a row are the same bytes. */
+/* share gives all parts of a row the same place. */
 static void share(uint64_t *at, uint32_t size)
 {
     uint64_t place = groups_draw(4);

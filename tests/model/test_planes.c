@@ -74,11 +74,11 @@ static void check_planes(const struct world *w)
                 assert_int_equal(p->of[slot], k);
             }
     }
-    assert_int_equal(members, w->slots); /* so no node was counted twice */
+    assert_int_equal(members, w->slots); /* no node was counted twice */
 }
 
-/* check_tree: it spans, in preorder, and its depth is as it says; returns how many edges are no
- * links. */
+/* check_tree checks that the tree spans the group, its preorder and its depth. It returns the
+ * number of edges that are no links. */
 static uint32_t check_tree(const struct world *w, const struct td_tree *tree)
 {
     uint32_t gaps = 0, deepest = 0, child[TD_TREE_CHILDREN_MAX];
@@ -107,7 +107,7 @@ static uint32_t check_tree(const struct world *w, const struct td_tree *tree)
     return gaps;
 }
 
-/* parts returns how many parts neighbours do not connect. */
+/* parts returns the number of parts that no neighbours connect. */
 static uint32_t parts(const struct world *w)
 {
     static uint32_t queue[TD_NODES_MAX];
@@ -165,7 +165,7 @@ static void every_member_is_in_one_plane_and_planes_are_full(void **unused)
         }
 }
 
-/* the largest is first: looked for here in another way, by trying all */
+/* the largest is first; this search tries all */
 static void the_largest_plane_is_cut_off_first(void **unused)
 {
     (void)unused;
@@ -199,7 +199,7 @@ static void planes_of_known_groups(void **unused)
 {
     (void)unused;
     struct world w;
-    /* a ring's corner is at 0, wherever the rest begins */
+    /* a ring's corner is at 0, wherever its gap is */
     begin(&w, "4x8", "nodes:6,14,22,30,7,15,23,31,0,8,16,24,3", 0);
     assert_int_equal(w.planes.planes, 2);
     assert_int_equal(w.planes.plane[0].corner, 6);
@@ -207,7 +207,7 @@ static void planes_of_known_groups(void **unused)
     assert_int_equal(w.planes.plane[0].side[1], 3); /* 6, 7 and round to 0 */
     assert_int_equal(w.planes.plane[1].corner, 3);
     end(&w);
-    /* of equally large ones the lowest corner; then a line; then a single node */
+    /* of equally large planes the one with the lowest corner; then a line; then a single node */
     begin(&w, "8mx8m", "nodes:9,10,17,18,12,13,20,21,40-42,63", 0);
     assert_int_equal(w.planes.planes, 4);
     assert_int_equal(w.planes.plane[0].corner, 9);
@@ -249,7 +249,7 @@ static void the_tree_spans_and_leaves_the_group_only_between_parts(void **unused
         }
 }
 
-/* nearest: parts are joined by their nearest pair. */
+/* Parts are joined by their nearest pair. */
 static void parts_are_joined_where_they_are_nearest(void **unused)
 {
     (void)unused;
@@ -263,7 +263,7 @@ static void parts_are_joined_where_they_are_nearest(void **unused)
     assert_int_equal(check_tree(&w, &tree), 2);
     td_tree_free(&tree, w.arena);
     end(&w);
-    /* of every second node all are alone; none has more children than there is room for */
+    /* with every second node all are alone; no node has more children than the limit */
     static char who[TD_NODES_MAX * 5];
     size_t length = (size_t)snprintf(who, sizeof who, "nodes:");
     struct td_topology t;
@@ -281,7 +281,7 @@ static void parts_are_joined_where_they_are_nearest(void **unused)
     end(&w);
 }
 
-/* hops of the tree over the fewest of any tree from any root */
+/* depth of the tree divided by the least depth from any root */
 static void trees_are_little_deeper_than_by_breadth(void **unused)
 {
     (void)unused;
@@ -353,7 +353,7 @@ static void boxes_have_trees_of_least_depth(void **unused)
                  {"4x4x4x4x4x4", "all", 12, 0},
                  {"4096", "all", 2048, 0},
                  {"8x8", "nodes:9-12,17-20", 3, 19},
-                 {"8", "nodes:6-7,0-1", 2, 2}, /* round the end: 6, 7, 0 and 1 */
+                 {"8", "nodes:6-7,0-1", 2, 2}, /* across the end of the ring: 6, 7, 0 and 1 */
                  {"4x8", "nodes:7,15,23,31,0,8,16,24", 3, 0}};
     for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
         struct world w;
@@ -361,7 +361,7 @@ static void boxes_have_trees_of_least_depth(void **unused)
         begin(&w, boxes[i].shape, boxes[i].who, 1);
         assert_int_equal(td_planes_best(&tree, w.arena, &w.t, w.node, w.slots), TD_OK);
         assert_int_equal(tree.hops, boxes[i].hops);
-        if (w.slots < 4096 || w.t.dimensions > 1) /* depths are summed by climbing */
+        if (w.slots < 4096 || w.t.dimensions > 1) /* otherwise climbing takes too long */
             assert_int_equal(check_tree(&w, &tree), 0);
         td_tree_free(&tree, w.arena);
         end(&w);
@@ -383,7 +383,7 @@ static void shares_of_the_roots_links_are_alike(void **unused)
     end(&w);
 }
 
-/* side_of counts by climbing: whether a slot is on a's side of the edge between a and b. */
+/* on_side climbs the tree: it returns true if a slot is on a's side of the edge between a and b. */
 static bool on_side(const struct td_tree *t, uint32_t slot, uint32_t a, uint32_t b)
 {
     bool down = t->parent[b] == a && b != t->root;
