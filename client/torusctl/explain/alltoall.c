@@ -57,7 +57,7 @@ static const char *take(void *me, const char *name, const char *value)
 
 /* ---- the program ---- */
 
-/* predict sets the time in slots where a model knows it. */
+/* predict computes the time in slots if a model exists. */
 static void predict(struct explain_alltoall *x)
 {
     struct td_query q;
@@ -94,7 +94,7 @@ static void predict(struct explain_alltoall *x)
     }
 }
 
-/* compile makes the node's program as its daemon would, with a rank on every node. */
+/* compile compiles the node's program as its daemon would, with one rank on every node. */
 static bool compile(struct explain_alltoall *x)
 {
     uint32_t nodes = x->machine.topology.nodes, *rank_node = calloc(nodes, sizeof *rank_node);

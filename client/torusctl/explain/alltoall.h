@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall: the program of an all-to-all as one node has it. It is compiled here as the daemons do,
- * so that no daemon is needed. */
+/* alltoall: the program of an all-to-all at one node. It is compiled here as the daemons do,
+ * without a daemon. */
 #ifndef TORUSCTL_EXPLAIN_ALLTOALL_H
 #define TORUSCTL_EXPLAIN_ALLTOALL_H
 

@@ -10,8 +10,8 @@
 #include "collectives/select.h"
 
 enum {
-    LINES = 12,    /* of a section that are shown, unless all are asked for */
-    SECTIONS = 24, /* that are shown, likewise */
+    LINES = 12,    /* lines of a section, without --all */
+    SECTIONS = 24, /* sections, without --all */
     PICTURE_MAX = 20,
 };
 
@@ -108,7 +108,7 @@ void explain_alltoall_json(const struct explain_alltoall *x)
 
 /* ---- for people ---- */
 
-/* way_text writes how far a message goes in each dimension, ~ where it goes half each way. */
+/* way_text writes the hops of a message in each dimension; ~ where half of it goes each way. */
 static const char *way_text(char *text, size_t room, const struct td_topology *t,
                             const struct explain_step *e)
 {
@@ -150,8 +150,7 @@ static void send_line(FILE *out, const struct explain_alltoall *x, const struct 
     fputc('\n', out);
 }
 
-/* struct writer: the sections of a round. Sections of one heading that read the same are told once.
- */
+/* struct writer: the sections of a round. Equal sections with the same heading are printed once. */
 struct writer {
     const struct explain_alltoall *x;
     FILE *out;
@@ -232,7 +231,7 @@ static void write_step(void *me, const struct explain_step *e)
 {
     struct writer *w = me;
     bool lockstep =
-        w->x->machine.settings.tuning.barriers_of_all; /* dimensions are in one section */
+        w->x->machine.settings.tuning.barriers_of_all; /* all dimensions are in one section */
     if (e->between) {
         w->between[w->betweens++] = *e;
         return;
@@ -260,7 +259,7 @@ static void write_step(void *me, const struct explain_step *e)
         send_line(w->body, w->x, e);
 }
 
-/* round_text writes a round; the barriers behind it are left for *w. */
+/* round_text writes a round. The barriers after it stay in *w. */
 static char *round_text(const struct explain_alltoall *x, uint64_t round, struct writer *w)
 {
     char *text = NULL;
@@ -304,10 +303,10 @@ static void print_rounds(const struct explain_alltoall *x)
     free(b);
 }
 
-/* struct picture: what is written where each node is. */
+/* struct picture: the text at each node. */
 struct picture {
     const struct explain_alltoall *x;
-    uint32_t *number; /* [nodes] 0: nothing is sent there by this node itself */
+    uint32_t *number; /* [nodes] 0: this node sends nothing there itself */
     uint32_t next;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoall_print: the program of an all-to-all, for people and for machines. */
+/* alltoall_print: the program of an all-to-all as text and as JSON. */
 #ifndef TORUSCTL_EXPLAIN_ALLTOALL_PRINT_H
 #define TORUSCTL_EXPLAIN_ALLTOALL_PRINT_H
 

@@ -13,11 +13,12 @@
 #include "model/planes_call.h"
 #include "torusctl/torusctl.h"
 
-enum { LOAD_SENDS_MAX = 1 << 22 }; /* of all nodes: with more, links are not looked at */
+enum { LOAD_SENDS_MAX = 1 << 22 }; /* sends of all nodes: with more, links are not examined */
 
 /* ---- options ---- */
 
-/* kind_of finds an operation; 0: there is none of that name, or it is explained otherwise. */
+/* kind_of returns the kind of an operation, or 0 if the name is unknown or explained by other
+ * files. */
 static uint8_t kind_of(const char *name)
 {
     for (unsigned kind = TD_KIND_BARRIER; kind < TD_KIND_MAX; kind++) {
@@ -34,7 +35,7 @@ bool explain_call_known(const char *name)
     return kind_of(name) != 0;
 }
 
-/* named: whether a value is a name, in which a space may be written as -. */
+/* named returns true if a value is a name; the value may have - for a space. */
 static bool named(const char *value, const char *name)
 {
     size_t i = 0;
@@ -172,7 +173,7 @@ static const char *parse(struct explain_call *q, int argc, char **argv)
 
 /* ---- the program ---- */
 
-/* part_elements is what rank i has for rank j, spread about the mean. */
+/* part_elements returns the elements from rank i to rank j, spread around the mean. */
 static uint64_t part_elements(const struct explain_call *q, uint64_t i, uint64_t j)
 {
     uint64_t x = (i << 32 | j) + q->machine.seed * 0x9e3779b97f4a7c15u;
@@ -181,7 +182,7 @@ static uint64_t part_elements(const struct explain_call *q, uint64_t i, uint64_t
     return (uint64_t)(mean * (1 + q->spread * (2 * at - 1)) + 0.5);
 }
 
-/* take_survey looks at all units, as the nodes together do. */
+/* take_survey computes the survey of all units, as the nodes do together. */
 static void take_survey(struct explain_call *q)
 {
     uint64_t element = td_type_bytes(q->call.type);
@@ -239,7 +240,7 @@ static bool compile_slot(struct explain_call *q, uint32_t slot, struct td_counts
     return true;
 }
 
-/* load_links finds the link that carries most, if that is no long work. */
+/* load_links finds the busiest link, if that does not take long. */
 static bool load_links(struct explain_call *q)
 {
     const struct td_topology *t = &q->machine.topology;
@@ -269,7 +270,7 @@ static bool load_links(struct explain_call *q)
     return good;
 }
 
-/* bound_bytes: what the ranks of a node have together, as the bound counts it. */
+/* bound_bytes returns the bytes of a node's ranks together, as the bound counts them. */
 static uint64_t bound_bytes(const struct explain_call *q)
 {
     switch (q->call.kind) {

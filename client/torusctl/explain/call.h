@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call: the program of any operation except an all-to-all of equal parts, as one node has it, by
- * families of steps and by the nodes at the other end. */
+/* call: the program of any operation except an all-to-all of equal parts, at one node: families of
+ * steps, and traffic by peer node. */
 #ifndef TORUSCTL_EXPLAIN_CALL_H
 #define TORUSCTL_EXPLAIN_CALL_H
 
@@ -11,11 +11,11 @@
 #include "model/tree.h"
 #include "traffic.h"
 
-/* struct explain_busiest: the link that carries most. */
+/* struct explain_busiest: the busiest link. */
 struct explain_busiest {
     uint32_t node, dimension;
     int sign;
-    uint64_t bytes; /* 0: not known, or there is none */
+    uint64_t bytes; /* 0: unknown, or no link */
 };
 
 struct explain_call {
@@ -38,7 +38,7 @@ struct explain_call {
     double bound; /* slots */
 };
 
-/* explain_call is `torusctl explain` of these operations; it returns the exit code. */
+/* explain_call is `torusctl explain` of these operations. It returns the exit code. */
 int explain_call(int argc, char **argv);
 /* explain_call_known returns true if one of these operations has that name. */
 bool explain_call_known(const char *name);

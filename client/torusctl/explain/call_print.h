@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_print: the program of an operation, for people and for machines. */
+/* call_print: the program of an operation as text and as JSON. */
 #ifndef TORUSCTL_EXPLAIN_CALL_PRINT_H
 #define TORUSCTL_EXPLAIN_CALL_PRINT_H
 

@@ -15,7 +15,7 @@ static const char *class_of(const struct td_candidate *c)
     return c->cost >= TD_COST_LAST ? "last" : names[c->cost >> 60];
 }
 
-/* slots_of returns the predicted slots; less than 0: there is no prediction. */
+/* slots_of returns the predicted slots, or a negative number without a prediction. */
 static double slots_of(const struct td_candidate *c)
 {
     uint64_t within = c->cost & TD_COST_UNKNOWN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_candidates: the methods that a call could go by, with predicted cost and the reason why
- * each was or was not taken. */
+/* candidates: the methods that serve a call, with their predicted cost and the reason why each was
+ * or was not chosen. */
 #ifndef TORUSCTL_EXPLAIN_CANDIDATES_H
 #define TORUSCTL_EXPLAIN_CANDIDATES_H
 
@@ -15,9 +15,9 @@ struct explain_candidates {
 };
 
 void explain_candidates_of(const struct td_compile_input *in, struct explain_candidates *out);
-/* explain_candidates_print writes a table for people. explain_candidates_json returns an array of
- * {method, applies, cost, class, slots, chosen, reason}: slots are null where there is no
- * prediction, cost and class where the method does not apply. */
+/* explain_candidates_print prints a table. explain_candidates_json returns an array of {method,
+ * applies, cost, class, slots, chosen, reason}. slots is null without a prediction; cost and class
+ * are null if the method does not apply. */
 void explain_candidates_print(const struct explain_candidates *c);
 json_t *explain_candidates_json(const struct explain_candidates *c);
 

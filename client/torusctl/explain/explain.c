@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl explain: the subcommand, which names the operations that it explains. */
+/* torusctl explain: the subcommand, which calls the file of the operation. */
 #include <stdio.h>
 #include <string.h>
 

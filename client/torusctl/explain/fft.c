@@ -104,7 +104,7 @@ static const char *take(void *me, const char *name, const char *value)
     return NULL;
 }
 
-/* describe says of each axis how it is transformed. */
+/* describe sets the kind of transform of each axis. */
 static const char *describe(struct explain_fft *x)
 {
     static char wrong[200];
@@ -148,7 +148,7 @@ static const char *describe(struct explain_fft *x)
 static const char *parse(struct explain_fft *x, int argc, char **argv)
 {
     int count = 0;
-    for (int i = 0; i < argc; i++) /* the one flag of its own */
+    for (int i = 0; i < argc; i++) /* the only flag of this operation */
         if (strcmp(argv[i], "--inverse") == 0)
             x->inverse = true;
         else
@@ -172,15 +172,15 @@ static bool fill_group(struct explain_fft *x)
     return good;
 }
 
-/* REAL_SPLIT_OPERATIONS: of a point, of which two take 18. */
+/* REAL_SPLIT_OPERATIONS: per point; two points take 18. */
 enum { REAL_SPLIT_OPERATIONS = 9 };
 
-/* measure_pass counts lines, owner by owner. False: no memory. */
+/* measure_pass counts the lines of each owner. It returns false without memory. */
 static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
                          struct explain_pass *out)
 {
     const struct td_array *a = p->from;
-    bool points = td_real_split_is(p); /* each is a line by itself */
+    bool points = td_real_split_is(p); /* each point counts as a line */
     uint64_t *lines = calloc(x->group.slots, sizeof *lines), all = 0;
     double n = (double)p->length, each = 5 * n * log2(n);
     if (points)
@@ -217,7 +217,7 @@ static bool measure(struct explain_fft *x)
                                         .tuning = &x->machine.settings.tuning};
     explain_candidates_of(&in, &x->candidates);
     x->rows = x->plan->method == &td_method_fft_rows;
-    x->plan->method = &td_method_fft; /* its families are those of the moves that are shown */
+    x->plan->method = &td_method_fft; /* so that its families are those of the moves */
     td_select_compile(&in, &x->program);
     bool good = true;
     for (x->passes = 0; good && x->passes < s->passes; x->passes++)

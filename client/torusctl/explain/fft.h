@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: how the data of a transform travel, stage by stage, as one node has them. */
+/* fft: the data movement of a transform, stage by stage, at one node. */
 #ifndef TORUSCTL_EXPLAIN_FFT_H
 #define TORUSCTL_EXPLAIN_FFT_H
 

@@ -17,21 +17,21 @@
 #include "common/load.h"
 
 enum {
-    PAIRWISE_PAIRS_MAX = 1 << 22, /* of owners: with more, turns are not gone through */
-    GRIDS_PAIRS_MAX = 1 << 27,    /* of nodes, of all grids that are considered together */
+    PAIRWISE_PAIRS_MAX = 1 << 22, /* pairs of owners: with more, turns are not computed */
+    GRIDS_PAIRS_MAX = 1 << 27,    /* pairs of nodes, of all grids that are compared */
 };
 
 /* ---- who exchanges with whom ---- */
 
-/* struct meetings: of all nodes, in a move. */
+/* struct meetings: the exchanges between all nodes in a move. */
 struct meetings {
     const struct td_topology *topology;
-    uint32_t *root;  /* [nodes] of a tree of nodes that exchange */
-    uint64_t *bytes; /* [nodes] between the nodes of such a tree, at its root */
-    uint64_t *load2; /* twice the bytes on a link, as explain_pass has it */
-    uint32_t far;    /* hops, at most */
+    uint32_t *root;  /* [nodes] root of the set of nodes that exchange data */
+    uint64_t *bytes; /* [nodes] bytes between the nodes of a set, at its root */
+    uint64_t *load2; /* twice the bytes on a link, as in explain_pass */
+    uint32_t far;    /* greatest number of hops */
     uint32_t here;
-    uint64_t stays; /* bytes, on `here` */
+    uint64_t stays; /* bytes that stay on `here` */
 };
 
 static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
@@ -48,7 +48,8 @@ static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
     explain_pass(m->topology, from, to, 0, bytes, m->load2);
 }
 
-/* nodes_with writes the nodes that exchange with one, and itself; returns how many. */
+/* nodes_with writes the nodes that exchange data with one, itself included, and returns their
+ * number. */
 static uint32_t nodes_with(const struct meetings *m, uint32_t one, uint32_t *node)
 {
     uint32_t count = 0;
@@ -60,7 +61,7 @@ static uint32_t nodes_with(const struct meetings *m, uint32_t one, uint32_t *nod
 
 /* ---- predictions ---- */
 
-/* struct turn: of the pairwise method. */
+/* struct turn: a turn of the pairwise method. */
 struct turn {
     const struct explain_fft *x;
     const struct td_array_move *move;
@@ -68,7 +69,7 @@ struct turn {
     size_t links;
 };
 
-/* take_turn returns the slots of its busiest link. */
+/* take_turn returns the slots of the turn's busiest link. */
 static double take_turn(const struct turn *t, uint32_t turn)
 {
     const struct td_array_move *m = t->move;
@@ -87,7 +88,8 @@ static double take_turn(const struct turn *t, uint32_t turn)
     return (double)most / 2 / t->x->machine.settings.packet_bytes;
 }
 
-/* in_turns predicts the pairwise method, as if turns began together; 0 where that is long work. */
+/* in_turns predicts the pairwise method, as if all nodes began each turn together. It returns 0 if
+ * that takes long. */
 static double in_turns(const struct explain_fft *x, const struct td_array_move *m, uint64_t *load2,
                        size_t links)
 {
@@ -100,8 +102,8 @@ static double in_turns(const struct explain_fft *x, const struct td_array_move *
     return slots;
 }
 
-/* model sets the times of an all-to-all among some nodes, as select's model has them, for the bound
- * of all exchanges at once. */
+/* model computes the times of an all-to-all among some nodes by the models of select, for the bound
+ * of all exchanges together. */
 static void model(const struct explain_fft *x, const struct td_group *group, uint64_t bytes,
                   struct explain_move *out)
 {
@@ -116,15 +118,15 @@ static void model(const struct explain_fft *x, const struct td_group *group, uin
     td_query_begin(&q, &p, true);
     struct td_alltoall_model all = td_alltoall_model_of(&q);
     out->by[TD_ALLTOALL_RANDOM] = out->bound * 1000 / all.random;
-    if (q.grid.box) /* phased: barriers and the last packets come besides */
+    if (q.grid.box) /* phased: barriers and the last packets add to it */
         out->by[TD_ALLTOALL_PHASED] =
             out->bound + (double)(td_alltoall_phased_slots(&q, &all) - all.bound);
     if (q.grid.box && q.grid.shape.dimensions > 1)
         out->by[TD_ALLTOALL_TWO_PHASE] = out->bound * 1000 / all.two_phase;
 }
 
-/* predict looks at the nodes that exchange most with each other. Nothing takes fewer slots than the
- * longest way has hops. False: no memory. */
+/* predict examines the nodes that exchange the most data. A move takes at least as many slots as
+ * its longest route has hops. It returns false without memory. */
 static bool predict(const struct explain_fft *x, const struct meetings *m, struct explain_move *out)
 {
     uint32_t nodes = x->machine.topology.nodes, most = 0;
@@ -147,7 +149,7 @@ static bool predict(const struct explain_fft *x, const struct meetings *m, struc
     return good;
 }
 
-/* method_of returns the method of a move: of a relay, its program's. */
+/* method_of returns the method of a move; for a relay, that of its program. */
 static enum td_alltoall method_of(const struct td_array_move *m)
 {
     if (m->relay)
@@ -233,14 +235,14 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
                                      .topology = &x->machine.topology,
                                      .tuning = &x->machine.settings.tuning};
     bool good = td_collectives_planner.make(&in, arena);
-    if (good && !(*plan)->transform_plan) /* fft_rows has these moves, too, but keeps no plan */
+    if (good && !(*plan)->transform_plan) /* fft_rows has the same moves, but keeps no plan */
         good = td_fft_plan(&in, arena, &(*plan)->transform_plan);
     if (!good)
         snprintf(why, size, "there is no memory for such a plan");
     return good ? TD_OK : TD_ERR_NO_MEMORY;
 }
 
-/* grid_of finds the grid that the stages between have; no factors: there are none. */
+/* grid_of finds the grid of the stages; no factors: there is none. */
 static struct explain_grid grid_of(const struct td_transform_plan *s)
 {
     struct explain_grid grid = {0};
@@ -253,7 +255,7 @@ static struct explain_grid grid_of(const struct td_transform_plan *s)
     return grid;
 }
 
-/* consider works out what a plan with the grid would take. False: no memory. */
+/* consider predicts a plan with the grid. It returns false without memory. */
 static bool consider(const struct explain_fft *x, struct explain_grid *grid)
 {
     char why[400];
@@ -310,8 +312,8 @@ static const char *why_chosen(const struct explain_fft *x)
                                   : "no axis is as long as there are nodes";
 }
 
-/* add_grid considers a x b x c nodes, of which those that are 1 are left out, unless the plan has
- * them. False: no memory. */
+/* add_grid considers a x b x c nodes, without the factors of 1, unless the plan has that grid. It
+ * returns false without memory. */
 static bool add_grid(struct explain_fft *x, uint32_t a, uint32_t b, uint32_t c)
 {
     const uint32_t factor[] = {a, b, c};

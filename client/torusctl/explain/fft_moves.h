@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_moves: a transform's plan as one node has it, made here as the daemons do, the load that its
- * moves put on the links of the machine, and their predicted times. */
+/* fft_moves: a transform's plan at one node, made as the daemons do; the loads of its moves on the
+ * links of the machine; and their predicted times. */
 #ifndef TORUSCTL_EXPLAIN_FFT_MOVES_H
 #define TORUSCTL_EXPLAIN_FFT_MOVES_H
 
@@ -9,38 +9,39 @@
 #include "machine.h"
 #include "traffic.h"
 
-/* struct explain_move: slots are what a full packet takes on a link; 0 on the direct fabric, which
- * has no such links. */
+/* struct explain_move: slots are times of a full packet on a link; 0 on the direct fabric. */
 struct explain_move {
     const struct td_array_move *move;
     enum td_alltoall method;
     struct explain_traffic traffic; /* of this node */
-    uint64_t stays;                 /* bytes that are copied on it */
-    uint32_t among;                 /* nodes that exchange with each other, this one among them */
+    uint64_t stays;                 /* bytes that are copied on this node */
+    uint32_t among; /* number of nodes that exchange data with each other, this one included */
     double bound, predicted;
-    double by[TD_ALLTOALLS]; /* predicted of each method; 0: not known, or it cannot be */
+    double
+        by[TD_ALLTOALLS]; /* prediction of each method; 0: unknown, or the method does not apply */
     struct explain_link {
         uint32_t node, dimension;
         int sign;
-        double slots; /* 0: nothing passes a link */
-    } busiest;        /* if packets take the dimensions in order */
+        double slots; /* 0: no link is used */
+    } busiest;        /* with dimension-ordered routes */
 };
 
-/* struct explain_pass: 1-D transforms; operations are 5 n log2 n a line, half that of real ones. */
+/* struct explain_pass: 1-D transforms. The operations are 5 n log2 n per line, and half of that for
+ * real lines. */
 struct explain_pass {
     const struct td_pass *pass;
-    uint64_t lines, lines_most; /* of this node, and of the one that has most */
+    uint64_t lines, lines_most; /* of this node, and of the busiest node */
     uint64_t bytes;             /* of this node, before */
-    double operations;          /* of this node, */
-    double operations_most;     /* of the one that has most, */
-    double operations_all;      /* and of all */
+    double operations;          /* of this node */
+    double operations_most;     /* of the busiest node */
+    double operations_all;      /* of all nodes */
 };
 
-/* struct explain_grid: a grid of nodes between, and what a plan with it would take. */
+/* struct explain_grid: a grid of nodes, and the prediction of a plan with it. */
 struct explain_grid {
     uint32_t factors, factor[TD_DIMENSIONS_MAX];
     unsigned moves;
-    double bound, predicted; /* slots, one move after the other */
+    double bound, predicted; /* slots, moves in sequence */
 };
 enum { EXPLAIN_GRIDS_MAX = 96 };
 
@@ -49,46 +50,48 @@ struct explain_fft {
     struct td_description asked;
     const char *elements_text, *plot;
     int axis[TD_DIMENSIONS_MAX], kind[TD_DIMENSIONS_MAX];
-    int axes, kinds; /* that are named */
+    int axes, kinds; /* number of axes and kinds that the options name */
     bool inverse, single;
     uint32_t ranks_per_node;
-    uint64_t link_rate; /* bytes a second; 0: not told */
-    double gflops;      /* of a node; 0: not told */
+    uint64_t link_rate; /* bytes per second; 0: not given */
+    double gflops;      /* of a node; 0: not given */
 
     struct td_arena *arena;
     struct td_group group;
     struct td_plan *plan;
-    bool rows; /* the plan has a program of its own, with the same moves */
+    bool rows; /* the plan uses fft_rows, with the same moves */
     struct td_program program;
     unsigned moves, passes;
     struct explain_move move[TD_DIMENSIONS_MAX + 2];
     struct explain_pass pass[TD_DIMENSIONS_MAX];
-    double together; /* T_min of all moves at once */
+    double together; /* T_min of all moves together */
     struct explain_grid chosen, grid[EXPLAIN_GRIDS_MAX];
     unsigned grids;
     char reason[200];
     struct explain_candidates candidates; /* for the plan's executions */
 };
 
-/* explain_fft_move looks at move i of a plan; `others`: predicts the methods that it is not by as
- * well. False: no memory. */
+/* explain_fft_move analyses move i of a plan. `others`: it predicts the other methods as well. It
+ * returns false without memory. */
 bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, unsigned i,
                       bool others, struct explain_move *out);
-/* explain_fft_traffic looks at what this node sends and receives in it. False: no memory. */
+/* explain_fft_traffic analyses the traffic of this node in a move. It returns false without memory.
+ */
 bool explain_fft_traffic(const struct explain_fft *x, struct explain_move *move);
-/* explain_fft_plan makes the plan with a grid (NULL: the one asked for), and its stages.
- * TD_ERR_INVALID, TD_ERR_NO_MEMORY: why. */
+/* explain_fft_plan makes the plan with a grid (NULL: the requested one), and its stages. On
+ * TD_ERR_INVALID and TD_ERR_NO_MEMORY why has a sentence. */
 td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
                         const struct explain_grid *grid, struct td_plan **plan, char *why,
                         size_t size);
-/* explain_fft_grids finds the grid of the plan, and what others would take. False: no memory. */
+/* explain_fft_grids finds the grid of the plan, and predicts others. It returns false without
+ * memory. */
 bool explain_fft_grids(struct explain_fft *x);
 
-/* explain_fft_totals adds up the moves' slots and the operations of the busiest nodes. */
+/* explain_fft_totals sums up the slots of the moves and the operations of the busiest nodes. */
 struct explain_fft_totals {
     double bound, predicted; /* slots */
     double operations_all, operations_most;
-    double moves_s, passes_s; /* seconds; 0: not told how fast */
+    double moves_s, passes_s; /* seconds; 0: no rate was given */
 };
 struct explain_fft_totals explain_fft_total(const struct explain_fft *x);
 

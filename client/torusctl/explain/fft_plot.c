@@ -9,7 +9,7 @@
 #include "torusctl/arrays/fft_names.h"
 
 enum {
-    AXES = 3, /* that are drawn */
+    AXES = 3, /* axes in the picture */
     WIDE = 110,
     HIGH = 110,
     DEPTH = 46,
@@ -18,15 +18,15 @@ enum {
     TOP = 110,
     ROW = 15,
     BAR = 22,
-    CUTS_MAX = 64, /* lines along an axis, beyond which they would be a surface */
+    CUTS_MAX = 64, /* greatest number of lines along an axis */
 };
 
-/* struct sheet: which axes are drawn: depth, downwards, to the right. */
+/* struct sheet: the axes of the picture: depth, downwards, to the right. */
 struct sheet {
     const struct explain_fft *x;
     FILE *f;
     uint32_t axis[AXES];
-    int bars; /* where they are */
+    int bars; /* position of the bars */
 };
 
 struct point {
@@ -47,7 +47,7 @@ static void line(const struct sheet *s, unsigned panel, const double a[AXES], co
     fprintf(s->f, "<path d=\"M%.1f %.1fL%.1f %.1f\" %s/>\n", p.x, p.y, q.x, q.y, style);
 }
 
-/* face draws the side of a box that one looks at across axis d. */
+/* face draws the visible side of a box across axis d. */
 static void face(const struct sheet *s, unsigned panel, const double begin[AXES],
                  const double end[AXES], unsigned d, const char *style)
 {
@@ -72,7 +72,7 @@ static void box(const struct sheet *s, unsigned panel, const double begin[AXES],
         face(s, panel, begin, end, d, style);
 }
 
-/* cuts draws where an axis is dealt out, on the two sides that it runs along. */
+/* cuts draws the boundaries of the parts of an axis on the two sides that it runs along. */
 static void cuts(const struct sheet *s, unsigned panel, const struct td_layout *l, unsigned d)
 {
     uint32_t axis = s->axis[d], parts = l->axis[axis].parts;
@@ -96,8 +96,8 @@ static void cuts(const struct sheet *s, unsigned panel, const struct td_layout *
     }
 }
 
-/* own_part colours what the first owner on this node has: of what is dealt out in turns, the first
- * block. */
+/* own_part colours the part of the first owner on this node; for a cyclic layout, its first block.
+ */
 static void own_part(const struct sheet *s, unsigned panel, const struct td_array *a)
 {
     const struct td_layout *l = &a->layout;
@@ -131,7 +131,7 @@ static void array(const struct sheet *s, unsigned panel, const struct td_array *
             a->of_nodes ? ", nodes" : "");
 }
 
-/* arrow shows the axis that is transformed, if it is drawn, and names it. */
+/* arrow draws and names the axis of a pass, if the picture has it. */
 static void arrow(const struct sheet *s, unsigned panel, unsigned row, const struct td_pass *p)
 {
     for (unsigned d = 0; d < AXES; d++) {
@@ -149,7 +149,7 @@ static void arrow(const struct sheet *s, unsigned panel, unsigned row, const str
             fft_pass_name(p->kind), (unsigned long long)p->length);
 }
 
-/* move draws the way from the panel before to this one. */
+/* move draws the arrow from the panel before to this one. */
 static void move(const struct sheet *s, unsigned panel, const struct explain_move *e)
 {
     char size[32];
@@ -164,7 +164,7 @@ static void move(const struct sheet *s, unsigned panel, const struct explain_mov
             e->traffic.sent.peers);
 }
 
-/* bars: what is predicted of each move, and in it the bound. */
+/* bars: the prediction of each move, and in it the bound. */
 static void bars(const struct sheet *s, double width)
 {
     const struct explain_fft *x = s->x;
@@ -183,7 +183,7 @@ static void bars(const struct sheet *s, double width)
     }
 }
 
-/* choose_axes draws the last three, or, of fewer, flat ones. */
+/* choose_axes chooses the last three axes; with fewer axes the boxes are flat. */
 static void choose_axes(struct sheet *s)
 {
     uint32_t dimensions = s->x->plan->fft.dimensions;
@@ -191,7 +191,7 @@ static void choose_axes(struct sheet *s)
         s->axis[d] = dimensions + d >= AXES ? dimensions + d - AXES : TD_DIMENSIONS_MAX;
 }
 
-/* most_rows returns how many axes are transformed one after the other. */
+/* most_rows returns the greatest number of consecutive passes. */
 static unsigned most_rows(const struct td_transform_plan *s)
 {
     unsigned most = 0, row = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_plot: the picture of a transform's plan: the array as it lies at each stage, cut where it is
- * dealt out, with this node's part in colour and arrows along the axes that are transformed; and
- * bars as long as the moves between take. */
+/* fft_plot: the picture of a transform's plan: the array in the layout of each stage, with the part
+ * of this node in colour, arrows along the transformed axes, and bars for the times of the moves.
+ */
 #ifndef TORUSCTL_EXPLAIN_FFT_PLOT_H
 #define TORUSCTL_EXPLAIN_FFT_PLOT_H
 

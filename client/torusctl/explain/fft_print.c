@@ -28,7 +28,7 @@ static const char *sizes_text(const struct td_layout *l, char *text, size_t size
     return text;
 }
 
-/* place_text says where an array is. */
+/* place_text names the place of an array. */
 static const char *place_text(const struct td_array *a)
 {
     if (a->space == TD_SPACE_SOURCE)
@@ -148,7 +148,7 @@ static void print_pass(const struct explain_fft *x, const struct explain_pass *e
     puts(p->factor < 1 || p->factor > 1 ? ", times the scale" : "");
 }
 
-/* next_pass returns the pass right behind a move; NULL: there is none. */
+/* next_pass returns the pass directly after a move, or NULL. */
 static const struct td_pass *next_pass(const struct td_transform_plan *s,
                                        const struct td_array_move *m)
 {
@@ -158,7 +158,7 @@ static const struct td_pass *next_pass(const struct td_transform_plan *s,
     return NULL;
 }
 
-/* chases: whether the pass behind a move begins with the first chunk that is complete. */
+/* chases returns true if the pass after a move begins with the first complete chunk. */
 static bool chases(const struct td_transform_plan *s, const struct td_array_move *m)
 {
     const struct td_pass *p = next_pass(s, m);
@@ -184,7 +184,7 @@ static void print_chunks(const struct explain_fft *x, const struct td_array_move
            chases(s, m) ? "its first chunk is complete" : "all is there");
 }
 
-/* print_others writes what other methods would take. */
+/* print_others prints the predictions of the other methods. */
 static void print_others(const struct explain_move *e)
 {
     bool some = false;
@@ -218,7 +218,7 @@ static void print_links(const struct explain_fft *x, const struct explain_move *
            e->busiest.dimension, e->busiest.sign > 0 ? "+" : "-");
 }
 
-/* why_method says what the method has to do with the one that was asked for. */
+/* why_method relates the method to the requested one. */
 static const char *why_method(const struct explain_fft *x, const struct explain_move *e)
 {
     static char text[100];

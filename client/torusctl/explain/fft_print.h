@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_print: a transform's plan, for people and for machines. */
+/* fft_print: a transform's plan as text and as JSON. */
 #ifndef TORUSCTL_EXPLAIN_FFT_PRINT_H
 #define TORUSCTL_EXPLAIN_FFT_PRINT_H
 

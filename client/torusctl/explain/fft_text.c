@@ -20,7 +20,7 @@ size_t explain_array_size(const struct td_array *array)
     return (size_t)td_layout_print(&array->layout, NULL, 0) + 32;
 }
 
-/* in_order: whether the first of the axes that are dealt out is the outermost, and so on. */
+/* in_order returns true if the distributed axes are in order, the first one outermost. */
 static bool in_order(const struct td_layout *l)
 {
     uint32_t last = 0;

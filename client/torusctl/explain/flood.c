@@ -4,7 +4,7 @@
 #include "model/group.h"
 #include "base/quantity.h"
 
-/* dimension_of returns in which dimension of the machine a ring lies. */
+/* dimension_of returns the machine's dimension of a ring. */
 static uint32_t dimension_of(const struct explain_machine *m, const struct td_program *p,
                              uint32_t ring)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_group: what is said of a group's planes and tree, and how they are drawn. */
+/* group: the planes and the tree of a group, as text, JSON and picture. */
 #ifndef TORUSCTL_EXPLAIN_GROUP_H
 #define TORUSCTL_EXPLAIN_GROUP_H
 
@@ -18,8 +18,8 @@ struct explain_group {
     struct td_planes planes;
     struct td_tree tree;
     bool connected, whole; /* whole: a box of the machine */
-    uint32_t breadth;      /* hops by breadth from the tree's root */
-    uint32_t least;        /* from any */
+    uint32_t breadth;      /* depth of a breadth-first tree from the tree's root */
+    uint32_t least;        /* the least such depth from any root */
 };
 
 /* explain_group is `torusctl explain group`. */

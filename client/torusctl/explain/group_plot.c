@@ -3,7 +3,7 @@
 
 enum { CELL = 34, MARGIN = 28, TOP = 64, GAP = 30, RADIUS = 11, PER_ROW = 4 };
 
-/* struct sheet: where nodes are on it: columns are the last dimension, rows the one before, slices
+/* struct sheet: the places of nodes: columns are the last dimension, rows the one before, slices
  * the one before that. */
 struct sheet {
     const struct explain_group *x;
@@ -44,8 +44,8 @@ static int sign_of(double way)
     return way > 0 ? 1 : way < 0 ? -1 : 0;
 }
 
-/* edge draws what joins a node to its parent: round the edge of the machine as two stubs, to
- * another slice as a slanting one at either end. */
+/* edge draws the edge of a node to its parent: two stubs across the border of the machine, a
+ * slanting stub at either end to another slice. */
 static void edge(const struct sheet *s, uint32_t node, uint32_t parent, bool within)
 {
     struct point a = point_of(s, node), b = point_of(s, parent);

@@ -14,7 +14,7 @@ void explain_machine_default(struct explain_machine *m)
     *m = (struct explain_machine){.seed = 1};
     td_settings_default(&m->settings);
     m->settings.tuning.fabric = TD_FABRIC_ROUTED;
-    m->settings.scratch_bytes = (uint64_t)1 << 46; /* --relay is what bounds it here */
+    m->settings.scratch_bytes = (uint64_t)1 << 46; /* --relay is the limit here */
 }
 
 bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine: the machine and the node that `torusctl explain` is asked about, the options for these,
- * and how they are printed. */
+/* machine: the machine and node of `torusctl explain`, their options, and their text. */
 #ifndef TORUSCTL_EXPLAIN_MACHINE_H
 #define TORUSCTL_EXPLAIN_MACHINE_H
 
@@ -20,31 +19,32 @@ struct explain_machine {
 };
 
 void explain_machine_default(struct explain_machine *m);
-/* explain_take takes an option with a value that any operation has; *taken: whether it is one.
- * Returns NULL or what is wrong with the value. */
+/* explain_take handles an option with a value that all operations have; *taken: it is one. It
+ * returns NULL or the error of the value. */
 const char *explain_take(struct explain_machine *m, const char *name, const char *value,
                          bool *taken);
-/* explain_options reads all options from argv[2] on: flags and explain_take's itself, others by
- * `take`. Returns NULL or what is wrong; then topology and node are known. */
+/* explain_options reads all options from argv[2] on: flags and the options of explain_take itself,
+ * others by `take`. It returns NULL or the error. After NULL, topology and node are set. */
 typedef const char *explain_take_fn(void *me, const char *name, const char *value);
 const char *explain_options(struct explain_machine *m, int argc, char **argv, explain_take_fn *take,
                             void *me);
 
-/* explain_size reads 4096, 4K, 1M; explain_word finds a value among words. False: it is none. */
+/* explain_size reads 4096, 4K, 1M. explain_word finds a value among words. Both return false if the
+ * value is invalid. */
 bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out);
-/* explain_sizes reads 4000x3000, of up to TD_DIMENSIONS_MAX axes. Returns how many; 0: these are
- * none. */
+/* explain_sizes reads 4000x3000, of up to TD_DIMENSIONS_MAX axes. It returns the number of axes, or
+ * 0 if the value is invalid. */
 uint32_t explain_sizes(const char *text, uint64_t *size);
 bool explain_word(const char *value, const char *const *words, uint8_t *out);
 
 /* explain_plural returns the ending of a noun. */
 const char *explain_plural(uint64_t count);
-/* explain_coordinates lists a node's; explain_place writes e.g. "6 (1,2)" and returns text. */
+/* explain_coordinates lists the coordinates of a node. explain_place writes e.g. "6 (1,2)" and
+ * returns text. */
 json_t *explain_coordinates(const struct td_topology *t, uint32_t node);
 const char *explain_place(char *text, size_t room, const struct td_topology *t, uint32_t node);
 
-/* explain_plot writes a picture to a file. False: it could not be written, and that has been said.
- */
+/* explain_plot writes a picture to a file. On an error it prints the error and returns false. */
 typedef bool explain_draw_fn(const void *me, FILE *f);
 bool explain_plot(const char *path, explain_draw_fn *draw, const void *me);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torusctl explain redist: who sends to whom in which step when an array goes from one layout to
- * another, and how far that is from what cannot be beaten. */
+/* torusctl explain redist: the messages of each step of a redistribution, and the distance of the
+ * schedule from its lower bounds. */
 #include "redist.h"
 
 #include <jansson.h>
@@ -15,18 +15,18 @@
 #include "torusctl/torusctl.h"
 
 enum {
-    LINES = 40,              /* of steps that are shown, unless all are asked for */
-    COLUMNS = 24,            /* of owners, likewise */
-    TIMES = 9,               /* that a schedule is computed, for the median */
-    COMPARED_MAX = 1 << 20,  /* pairs of owners, for other schedules beside it */
-    STARTUP_BYTES = 1 << 15, /* what a step costs beside its data, as daemons count it */
+    LINES = 40,              /* steps, without --all */
+    COLUMNS = 24,            /* owners, without --all */
+    TIMES = 9,               /* repetitions, for the median of the time to compute a schedule */
+    COMPARED_MAX = 1 << 20,  /* pairs of owners: with more, other schedules are not computed */
+    STARTUP_BYTES = 1 << 15, /* cost of a step besides its data, as in the daemons */
 };
 
 /* ---- layouts ---- */
 
 static char wrong_text[700];
 
-/* parse reads a layout; returns NULL or what is wrong with it, and where. */
+/* parse reads a layout. It returns NULL or the error with its position. */
 static const char *parse(struct explain_redist *x, unsigned side, uint32_t dimensions,
                          const uint64_t *size, uint32_t ranks, struct td_layout *layout)
 {
@@ -38,7 +38,7 @@ static const char *parse(struct explain_redist *x, unsigned side, uint32_t dimen
     return wrong_text;
 }
 
-/* look parses a layout for an array as long as it pleases, to see what it depends on. */
+/* look parses a layout for an array of any size, to see which sizes it needs. */
 static const char *look(struct explain_redist *x, unsigned side, uint32_t dimensions)
 {
     uint64_t size[2][TD_DIMENSIONS_MAX];
@@ -77,7 +77,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* superblock returns after how many indices both deals of an axis begin again together. */
+/* superblock returns the common period of both layouts along an axis. */
 static uint64_t superblock(const struct td_axis *from, const struct td_axis *to)
 {
     uint64_t a = from->parts > 1 ? from->parts * from->block : 1;
@@ -85,7 +85,7 @@ static uint64_t superblock(const struct td_axis *from, const struct td_axis *to)
     return a / gcd(a, b) * b;
 }
 
-/* read_sizes reads how long the array is. */
+/* read_sizes reads the sizes of the array. */
 static const char *read_sizes(const struct explain_redist *x, uint64_t *size, uint32_t *dimensions)
 {
     *dimensions = explain_sizes(x->elements_text, size);
@@ -152,7 +152,7 @@ static uint64_t elements_of(const void *me, uint32_t p, uint32_t q)
     return td_overlap_count(&x->layout[0], &x->layout[1], p, q);
 }
 
-/* is_whole: the array is as long as superblocks are, along every axis. */
+/* is_whole returns true if the array is a multiple of the superblock along every axis. */
 static bool is_whole(const struct explain_redist *x)
 {
     bool whole = true;
@@ -176,7 +176,7 @@ static void pose(struct explain_redist *x)
         x->blocks.volume = elements_of;
     if (!x->sized) {
         x->real = x->blocks;
-        x->real.startup = UINT32_MAX; /* of an unknown length: the fewest steps */
+        x->real.startup = UINT32_MAX; /* the size is unknown: prefer the fewest steps */
     }
     td_schedule_bound(&x->blocks, &x->bound);
 }
@@ -187,8 +187,8 @@ static int compare(const void *a, const void *b)
     return difference < 0 ? -1 : difference > 0;
 }
 
-/* compute makes a schedule, some times, and every sender's row of it; returns the median time in
- * microseconds, less than 0: there is no memory. */
+/* compute makes a schedule and the row of every sender, several times. It returns the median time
+ * in microseconds, or a negative number without memory. */
 static double compute(const struct explain_redist *x, enum td_schedule_kind kind,
                       struct td_schedule *s)
 {
@@ -233,7 +233,8 @@ struct explain_step_size explain_step_size(const struct explain_redist *x, uint3
     return size;
 }
 
-/* on_links settles the schedule on the machine, as its daemons do. False: no memory. */
+/* on_links chooses the schedule's variant on the machine, as the daemons do. It returns false
+ * without memory. */
 static bool on_links(struct explain_redist *x, struct td_schedule_load *load)
 {
     uint32_t *node[2] = {0};
@@ -307,8 +308,8 @@ static const char *times_text(char *text, size_t size, double us)
     return text;
 }
 
-/* print_kinds writes a line a schedule: its steps and the sum of its longest messages, and how far
- * they are from the bounds. */
+/* print_kinds prints one line per schedule: its steps and the sum of its longest messages, and
+ * their ratios to the bounds. */
 static void print_kinds(const struct explain_redist *x)
 {
     char time[40];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_redist: what the parts of `torusctl explain redist` share. Volumes are counted in blocks
- * of one superblock where the array consists of such, in elements otherwise. */
+/* redist: the state of `torusctl explain redist`. Volumes are counted in blocks of one superblock
+ * if the array consists of superblocks, in elements otherwise. */
 #ifndef TORUSCTL_EXPLAIN_REDIST_H
 #define TORUSCTL_EXPLAIN_REDIST_H
 
@@ -17,27 +17,28 @@ struct explain_redist {
     uint64_t element_bytes;
     enum td_schedule_kind wanted;
     bool as_json, all;
-    bool sized;     /* --elements says how long the array is */
-    bool dealt;     /* both layouts deal blocks out from index 0: there is a superblock */
-    bool in_blocks; /* volumes are shown so */
+    bool sized;     /* --elements was given */
+    bool dealt;     /* both layouts distribute blocks from index 0 on: there is a superblock */
+    bool in_blocks; /* volumes are shown in blocks */
     struct td_arena *arena;
     struct td_layout layout[2];
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
-    struct td_schedule_problem blocks; /* volumes as they are shown */
-    struct td_schedule_problem real;   /* volumes as they are moved: elements, where sized */
+    struct td_schedule_problem blocks; /* volumes as shown */
+    struct td_schedule_problem real;   /* volumes as moved: elements, if the size is known */
     struct td_schedule_bound bound;    /* of blocks */
     struct td_schedule schedule;
     double schedule_us;
 };
 
-/* struct explain_step_size: what the messages of a step are like. */
+/* struct explain_step_size: the sizes of the messages of a step. */
 struct explain_step_size {
     uint32_t messages;
     uint64_t least, most;             /* blocks */
     uint64_t elements_most, elements; /* 0 unless sized */
 };
 struct explain_step_size explain_step_size(const struct explain_redist *x, uint32_t step);
-/* explain_meets finds whom owner p sends something to in a step; false: nobody. */
+/* explain_meets writes the owner to which owner p sends data in a step. It returns false if there
+ * is none. */
 bool explain_meets(const struct explain_redist *x, uint32_t p, uint32_t step, uint32_t *q);
 
 /* explain_redist is `torusctl explain redist`; it returns the exit code. */

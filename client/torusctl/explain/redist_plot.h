@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redist_plot: the picture of a schedule: a row a step, a column a sender; a cell has the
- * receiver's colour and number. Bars beside the rows are as long as the step's longest message. */
+/* redist_plot: the picture of a schedule: a row per step, a column per sender. A cell has the
+ * receiver's colour and number. The bars beside the rows are as long as the step's longest message.
+ */
 #ifndef TORUSCTL_EXPLAIN_REDIST_PLOT_H
 #define TORUSCTL_EXPLAIN_REDIST_PLOT_H
 

@@ -19,7 +19,7 @@ static unsigned family_at(const struct td_program *p, enum td_step_kind kind, ui
     return f;
 }
 
-/* count_of returns how many steps of a family a round has. */
+/* count_of returns the number of steps of a family in a round. */
 static uint64_t count_of(const struct explain_plan *x, unsigned family)
 {
     const struct td_program *p = x->program;
@@ -49,7 +49,7 @@ struct explain_plan explain_plan_of(const struct td_program *p, enum td_alltoall
     return x;
 }
 
-/* measure sets the way of a message: in which dimensions it goes, and how far. */
+/* measure computes the route of a message: its dimensions and its hops. */
 static void measure(const struct explain_plan *x, const struct td_step *step,
                     struct explain_step *e)
 {
@@ -123,7 +123,7 @@ static void two_phase(const struct explain_plan *x, uint64_t round, explain_fn *
                    each, me);
 }
 
-/* struct place: where in a phased program one hop count of a dimension is. */
+/* struct place: the position of one hop count of a dimension in a phased program. */
 struct place {
     uint64_t round;
     uint32_t phase, dimension, hop;
@@ -139,7 +139,7 @@ static uint32_t hop_counts(const struct explain_plan *x, uint32_t dimension)
     return (uint32_t)(count_of(x, family_at(x->program, TD_SEND, dimension)) / 2 / x->phases);
 }
 
-/* hop_count: both messages of one hop count, and the barrier behind them. */
+/* hop_count: both messages of one hop count, and the barrier after them. */
 static void hop_count(const struct explain_plan *x, struct place a, explain_fn *each, void *me)
 {
     const struct td_program *p = x->program;

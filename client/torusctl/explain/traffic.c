@@ -9,7 +9,7 @@
 #include "base/quantity.h"
 #include "steps.h"
 
-/* struct tally: of one way, where each node is in its list; 0: not yet, else 1 more. */
+/* struct tally: the index of each node in the list of one direction, plus 1; 0: not listed yet. */
 struct tally {
     struct explain_way *way;
     uint32_t *place;
