@@ -71,10 +71,10 @@ class Explain(unittest.TestCase):
             "0,+1 to node 5 (1,1) 18 KiB in 18 packets, 1 hop",
             "0,-1 to node 7 (1,3) 18 KiB in 18 packets, 1 hop",
             "barrier of 4 nodes along dimension 1: 4 5 6 7",
-            "0,+2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, 1 slot idle behind each",
-            "0,-2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, 1 slot idle behind each"])
+            "0,+2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, a gap of 1 slot after each",
+            "0,-2 to node 6 (1,2) 9 KiB in 9 packets, 2 hops, a gap of 1 slot after each"])
         self.assertIn("method phased: it was requested", lines)
-        self.assertIn("T_min 72 slots on links that carry a packet a slot", lines)
+        self.assertIn("T_min 72 slots, at one packet per slot and link", lines)
         # the picture: this node sends along its column and its row
         self.assertIn("1 . . .", lines)
         self.assertIn("* 1 2 1", lines)
@@ -170,9 +170,12 @@ class Explain(unittest.TestCase):
         self.assertIn("one dimension is so long", found["reason"])
 
     def test_wrong_usage_is_refused_with_a_sentence(self):
-        for options, words in [(["--method", "best"], "--method is"), (["--bytes", "0"], "--bytes"),
-                               (["--node", "3,0"], "--node is"), (["--node", "0"], "--node is"),
-                               (["--packet", "1"], "--packet is"), (["--what", "0"], "no option --what"),
+        for options, words in [(["--method", "best"], "--method must be"),
+                               (["--bytes", "0"], "--bytes"),
+                               (["--node", "3,0"], "--node must have"),
+                               (["--node", "0"], "--node must have"),
+                               (["--packet", "1"], "--packet must be"),
+                               (["--what", "0"], "no option --what"),
                                (["--gap"], "value is missing")]:
             done = explain("3x3", *options)
             self.assertEqual(done.returncode, 2)
@@ -300,7 +303,7 @@ class EveryOperation(unittest.TestCase):
     def test_text_tells_the_method_the_peers_and_the_bound(self):
         text = call("scan", "4", "--bytes", "1M", "--node", "1").stdout
         self.assertTrue(text.startswith(
-            "scan(sum, double, 131072) on 4, routed fabric: 4 ranks, 1 a node"))
+            "scan(sum, double, 131072) on 4, routed fabric: 4 ranks, 1 per node"))
         self.assertIn("  method     scan_chain: ", text)
         self.assertIn("  T_min      2 slots", text)
         self.assertRegex(text, r"Sends\n  to node 2 \(2\) +1 MiB in \d+ messages .* 1 hop")
@@ -321,17 +324,17 @@ class EveryOperation(unittest.TestCase):
 
     def test_calls_that_no_daemon_takes_are_refused(self):
         for operation, options, words in [("scan", ["--root", "1"], "no root"),
-                                          ("gather", ["--op", "sum"], "--op is of reductions"),
-                                          ("reduce", ["--type", "float3"], "--type is"),
+                                          ("gather", ["--op", "sum"], "to reductions only"),
+                                          ("reduce", ["--type", "float3"], "--type must be"),
                                           ("reduce", ["--bytes", "12"], "multiple of the type"),
                                           ("reduce", ["--root", "9"], "root"),
                                           ("reduce", ["--op", "xor"], "integers and bytes"),
-                                          ("scan", ["--method", "links"], "takes no --method"),
-                                          ("scan", ["--mode", "often"], "--mode is"),
+                                          ("scan", ["--method", "links"], "only --method flood"),
+                                          ("scan", ["--mode", "often"], "--mode must be"),
                                           ("reduce", ["--method", "stream"], "rooted call"),
-                                          ("scan", ["--spread", "0"], "of alltoallv"),
+                                          ("scan", ["--spread", "0"], "to alltoallv only"),
                                           ("scan", ["--ranks-per-node", "300"], "1 to 256"),
-                                          ("sort", [], "there is no operation sort")]:
+                                          ("sort", [], "unknown operation sort")]:
             done = call(operation, "3x3", *options)
             self.assertEqual(done.returncode, 2, (operation, options))
             self.assertIn(words, done.stderr)
@@ -389,8 +392,8 @@ class Flood(unittest.TestCase):
 
     def test_the_lines_name_neighbours(self):
         done = self.explain("allreduce", "4x4")
-        self.assertIn("goes on, after 4 hops\n", done.stdout)
-        self.assertIn("  1. rings of 4 in dimension 0, 2 hops; a block is what 1 node has\n"
+        self.assertIn("has all blocks, after 4 hops\n", done.stdout)
+        self.assertIn("  1. rings of 4 in dimension 0, 2 hops; a block has the data of 1 node\n"
                       "    2 blocks of 16 bytes to node 4 (1,0), as many from node 12 (3,0)\n"
                       "    1 block of 16 bytes to node 12 (3,0), as many from node 4 (1,0)\n",
                       done.stdout)
@@ -400,7 +403,7 @@ class Flood(unittest.TestCase):
                           ("broadcast", "4x4"), ("barrier", "4x4", "--fabric", "direct")]:
             done = self.explain(*arguments)
             self.assertEqual((done.returncode, done.stdout), (1, ""), arguments)
-            self.assertIn("is not flooded", done.stderr)
+            self.assertIn("cannot be flooded", done.stderr)
 
 
 if __name__ == "__main__":

@@ -116,14 +116,14 @@ class Schedules(unittest.TestCase):
         for source, options, sentence in [
                 ("cyclic(2@0-2", [], "character 9"),
                 ("cyclic(2)@0-2", ["--elements", "99999999999999999999"], "99999999999999999999"),
-                ("cyclic(2)", [], "which ranks"),
-                ("block@0-3", [], "--elements is needed"),
+                ("cyclic(2)", [], "names no ranks"),
+                ("block@0-3", [], "missing --elements"),
                 ("(block, *) on 3", ["--elements", "10"], "axes"),
                 ("(block, *) on 3", ["--elements", "10x4"], "axes"),
                 ("boxes 0:5 4:9 @0,1", ["--elements", "9"], "overlap"),
                 ("boxes 0:5 6:9 @0,1", ["--elements", "9"], "no box covers"),
-                ("cyclic(2)@0-2", ["--schedule", "circular"], "--schedule is"),
-                ("cyclic(2)@0-2", ["--elements", "ten"], "--elements ten: how long"),
+                ("cyclic(2)@0-2", ["--schedule", "circular"], "--schedule must be"),
+                ("cyclic(2)@0-2", ["--elements", "ten"], "--elements ten: expected sizes"),
                 ("cyclic(2)@0,0", [], "twice"),
                 ("cyclic(2)@0-2", ["--colour", "red"], "no option --colour")]:
             done = redist(source, "cyclic(4)@0-5", *options)

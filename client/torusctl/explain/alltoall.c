@@ -27,30 +27,30 @@ static const char *take(void *me, const char *name, const char *value)
                    (const char *const[]){"auto", "random", "phased", "pairwise", "two-phase", NULL},
                    &t->alltoall)
                    ? NULL
-                   : "--method is auto, random, phased, pairwise or two-phase";
+                   : "--method must be auto, random, phased, pairwise or two-phase";
     if (strcmp(name, "--bytes") == 0)
         return explain_size(value, 1, (uint64_t)1 << 32, &x->call.count)
                    ? NULL
-                   : "--bytes is 1 to 4G, from each node to each other";
+                   : "--bytes must be 1 to 4G per pair of nodes";
     if (strcmp(name, "--parts") == 0) {
         bool good = explain_size(value, 0, 1, &n);
         t->parts = (uint8_t)n;
-        return good ? NULL : "--parts is 1, or 0 for one a dimension";
+        return good ? NULL : "--parts must be 1, or 0 for one per dimension";
     }
     if (strcmp(name, "--gap") == 0) {
         bool good = explain_word(value, (const char *const[]){"on", "off", NULL}, &place);
         t->no_gap = place;
-        return good ? NULL : "--gap is on or off";
+        return good ? NULL : "--gap must be on or off";
     }
     if (strcmp(name, "--barrier") == 0)
         return explain_word(value, (const char *const[]){"hop", "phase", "none", NULL},
                             &t->barriers)
                    ? NULL
-                   : "--barrier is hop, phase or none";
+                   : "--barrier must be hop, phase or none";
     if (strcmp(name, "--barrier-scope") == 0) {
         bool good = explain_word(value, (const char *const[]){"ring", "all", NULL}, &place);
         t->barriers_of_all = place;
-        return good ? NULL : "--barrier-scope is ring or all";
+        return good ? NULL : "--barrier-scope must be ring or all";
     }
     return ctl_no_option(name);
 }
@@ -131,7 +131,7 @@ int explain_alltoall(int argc, char **argv)
         return ctl_usage("explain", wrong);
     if (!compile(&x)) {
         td_arena_destroy(x.arena);
-        fprintf(stderr, "torusctl explain: no memory for such a machine\n");
+        fprintf(stderr, "torusctl explain: no memory for this machine\n");
         return EXIT_FAILED;
     }
     if (x.machine.as_json)

@@ -146,7 +146,7 @@ static void send_line(FILE *out, const struct explain_alltoall *x, const struct 
             td_quantity_print(e->bytes, size, sizeof size), (unsigned long long)e->packets,
             e->packets == 1 ? "" : "s", e->hops, e->hops == 1 ? "" : "s");
     if (e->gap)
-        fprintf(out, ", %u slot%s idle behind each", e->gap, e->gap == 1 ? "" : "s");
+        fprintf(out, ", a gap of %u slot%s after each", e->gap, e->gap == 1 ? "" : "s");
     fputc('\n', out);
 }
 
@@ -213,11 +213,11 @@ static void name_section(struct writer *w, const struct explain_step *e)
         return;
     case TD_ALLTOALL_TWO_PHASE:
         snprintf(w->heading, room,
-                 e->ring ? "phase 1: along the ring to relays, a turn"
-                         : "phase 2: as a relay, on to the plane's nodes");
+                 e->ring ? "phase 1: along the ring to relays, one turn"
+                         : "phase 2: as a relay, to the nodes of the plane");
         return;
     case TD_ALLTOALL_PAIRWISE:
-        snprintf(w->heading, room, "one partner at a time: what comes from one is awaited");
+        snprintf(w->heading, room, "one partner at a time, and each message is awaited");
         return;
     case TD_ALLTOALL_AUTO:
     case TD_ALLTOALL_RANDOM:
@@ -367,26 +367,26 @@ static void print_head(const struct explain_alltoall *x)
     printf("  method     %s\n", x->reason);
     printf("  phases     %u", x->plan.phases);
     if (x->plan.method == TD_ALLTOALL_PHASED)
-        printf(", the data in %u part%s that take%s the dimensions in turn", x->plan.parts,
+        printf(", the data in %u part%s that rotate%s through the dimensions", x->plan.parts,
                x->plan.parts == 1 ? "" : "s", x->plan.parts == 1 ? "s" : "");
-    printf("\n  node %-5s sends %llu messages, %s in %llu packets, at most %u hops far;"
-           " %llu barriers\n",
-           explain_place(place, sizeof place, &x->machine.topology, x->machine.node),
-           (unsigned long long)t->messages, td_quantity_print(t->bytes, sent, sizeof sent),
-           (unsigned long long)t->packets, t->hops_max, (unsigned long long)t->barriers);
+    printf(
+        "\n  node %-5s sends %llu messages, %s in %llu packets, at most %u hops; %llu barriers\n",
+        explain_place(place, sizeof place, &x->machine.topology, x->machine.node),
+        (unsigned long long)t->messages, td_quantity_print(t->bytes, sent, sizeof sent),
+        (unsigned long long)t->packets, t->hops_max, (unsigned long long)t->barriers);
     if (x->program.scratch_bytes)
         printf("  relay      %s of the node's memory\n",
                td_quantity_print((uint64_t)x->program.scratch_bytes, kept, sizeof kept));
     for (uint32_t d = 0; d < x->machine.topology.dimensions; d++)
-        printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
+        printf("  dimension %u  %.6g slots of its links for the packets of this node\n", d,
                (double)t->byte_hops[d] / x->machine.settings.packet_bytes);
-    printf("  T_min      %.6g slots on links that carry a packet a slot\n", x->bound);
+    printf("  T_min      %.6g slots, at one packet per slot and link\n", x->bound);
     if (x->predicted > 0)
-        printf("  predicted  %s%.6g slots, %.2f of the bound's pace\n",
+        printf("  predicted  %s%.6g slots, %.0f %% of the lower bound's rate\n",
                x->plan.method == TD_ALLTOALL_PAIRWISE ? "at least " : "", x->predicted,
-               x->bound / x->predicted);
+               100 * x->bound / x->predicted);
     else if (!routed)
-        puts("  predicted  nothing: the direct fabric has no such links");
+        puts("  predicted  no prediction for the direct fabric");
 }
 
 void explain_alltoall_print(const struct explain_alltoall *x)

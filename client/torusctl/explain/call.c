@@ -52,7 +52,7 @@ static const char *take_type(struct explain_call *q, const char *value)
             q->call.type = (uint8_t)type;
             return NULL;
         }
-    return "--type is a type's name, such as double, int32 or complex-float";
+    return "--type must be a type, such as double, int32 or complex-float";
 }
 
 static const char *take_op(struct explain_call *q, const char *value)
@@ -60,9 +60,9 @@ static const char *take_op(struct explain_call *q, const char *value)
     for (unsigned op = TD_OP_NONE + 1; op < TD_OP_END; op++)
         if (named(value, td_op_name(op))) {
             q->call.op = (uint8_t)op;
-            return td_call_reduces(q->call.kind) ? NULL : "--op is of reductions";
+            return td_call_reduces(q->call.kind) ? NULL : "--op applies to reductions only";
         }
-    return "--op is an operator's name, such as sum, max or bitwise-and";
+    return "--op must be an operator, such as sum, max or bitwise-and";
 }
 
 static const char *take_method(struct explain_call *q, const char *value)
@@ -80,27 +80,26 @@ static const char *take_method(struct explain_call *q, const char *value)
     case TD_KIND_ALLREDUCE:
     case TD_KIND_REDUCE_SCATTER:
     case TD_KIND_ALLGATHER:
-        return explain_word(value, rings, &t->rings)
-                   ? NULL
-                   : "--method of allreduce, reduce_scatter and allgather is auto, bucket, swing, "
-                     "flood or, of the first, swing-whole";
+        return explain_word(value, rings, &t->rings) ? NULL
+                                                     : "--method must be auto, bucket, swing or "
+                                                       "flood; for allreduce also swing-whole";
     case TD_KIND_ALLTOALLV:
         return explain_word(value, alltoall, &t->alltoall)
                    ? NULL
-                   : "--method is auto, random, phased, pairwise or two-phase";
+                   : "--method must be auto, random, phased, pairwise or two-phase";
     case TD_KIND_PREFIX:
         return explain_word(value, prefix, &t->prefix)
                    ? NULL
-                   : "--method of a prefix is auto, stream, gather, round-trips or flood";
+                   : "--method of a prefix must be auto, stream, gather, round-trips or flood";
     case TD_KIND_BROADCAST:
     case TD_KIND_REDUCE:
     case TD_KIND_GATHER:
     case TD_KIND_SCATTER:
         return explain_word(value, tree, &t->rooted_tree)
                    ? NULL
-                   : "--method of a rooted call is auto, links, planes, binary or binomial";
+                   : "--method of a rooted call must be auto, links, planes, binary or binomial";
     default:
-        return "this operation takes no --method but flood";
+        return "this operation accepts only --method flood";
     }
 }
 
@@ -112,7 +111,8 @@ static const char *take(void *me, const char *name, const char *value)
     if (strcmp(name, "--method") == 0)
         return take_method(q, value);
     if (strcmp(name, "--bytes") == 0)
-        return explain_size(value, 1, (uint64_t)1 << 32, &q->bytes) ? NULL : "--bytes is 1 to 4G";
+        return explain_size(value, 1, (uint64_t)1 << 32, &q->bytes) ? NULL
+                                                                    : "--bytes must be 1 to 4G";
     if (strcmp(name, "--type") == 0)
         return take_type(q, value);
     if (strcmp(name, "--op") == 0)
@@ -120,25 +120,25 @@ static const char *take(void *me, const char *name, const char *value)
     if (strcmp(name, "--mode") == 0)
         return explain_word(value, (const char *const[]){"off", "same", "any", NULL}, &q->call.mode)
                    ? NULL
-                   : "--mode is off, same or any";
+                   : "--mode must be off, same or any";
     if (strcmp(name, "--root") == 0) {
         bool good = explain_size(value, 0, TD_JOB_RANKS_MAX, &n);
         q->call.root = (uint32_t)n;
         return !td_call_rooted(q->call.kind) ? "this operation has no root"
                : good                        ? NULL
-                                             : "--root is a rank";
+                                             : "--root must be a rank";
     }
     if (strcmp(name, "--ranks-per-node") == 0) {
         bool good = explain_size(value, 1, TD_NODE_RANKS_MAX, &n);
         q->ranks_per_node = (uint32_t)n;
-        return good ? NULL : "--ranks-per-node is 1 to 256";
+        return good ? NULL : "--ranks-per-node must be 1 to 256";
     }
     if (strcmp(name, "--spread") == 0) {
         q->spread = strtod(value, &end);
-        return q->call.kind != TD_KIND_ALLTOALLV ? "--spread is of alltoallv"
+        return q->call.kind != TD_KIND_ALLTOALLV ? "--spread applies to alltoallv only"
                : end != value && !*end && q->spread >= 0 && q->spread <= 1
                    ? NULL
-                   : "--spread is from 0 to 1";
+                   : "--spread must be 0 to 1";
     }
     return ctl_no_option(name);
 }
@@ -158,9 +158,9 @@ static const char *parse(struct explain_call *q, int argc, char **argv)
     uint64_t size = (uint64_t)q->machine.topology.nodes * q->ranks_per_node;
     size_t element = td_type_bytes(q->call.type);
     if (size > TD_JOB_RANKS_MAX)
-        return "that is more ranks than a job has, 16384";
+        return "a job has at most 16384 ranks";
     if (q->bytes % element)
-        return "--bytes is a multiple of the type's size";
+        return "--bytes must be a multiple of the type's size";
     q->size = (uint32_t)size;
     if (q->call.kind == TD_KIND_BARRIER) {
         q->call.type = TD_TYPE_NONE;
@@ -314,8 +314,8 @@ static bool compile(struct explain_call *q)
 }
 
 static const char NO_FLOOD[] =
-    "this call is not flooded: a barrier is, and what gathers values of 16 KiB together, or a part "
-    "of 2 KiB between neighbours, on the routed fabric of a torus of several nodes";
+    "this call cannot be flooded: flooding serves barriers, and calls that gather at most 16 KiB "
+    "in blocks of at most 2 KiB, on a torus of several nodes (routed fabric)";
 
 int explain_call(int argc, char **argv)
 {
@@ -328,7 +328,7 @@ int explain_call(int argc, char **argv)
     bool good = compile(&q);
     bool floods = good && q.program.ride == TD_RIDE_FLOOD;
     if (!good) {
-        fprintf(stderr, "torusctl explain: no memory for such a machine\n");
+        fprintf(stderr, "torusctl explain: no memory for this machine\n");
     } else if (q.machine.settings.tuning.flood && !floods) {
         good = false;
         fprintf(stderr, "torusctl explain: %s\n", NO_FLOOD);

@@ -107,7 +107,7 @@ static void print_gate(const struct explain_call *q)
     char place[80], size[32];
     if (q->program.ride == TD_RIDE_FLOOD) {
         uint32_t hops = explain_flood_hops(&q->program);
-        printf("  gate       none: who has heard of all ranks goes on, after %u hop%s\n", hops,
+        printf("  gate       none: a node completes when it has all blocks, after %u hop%s\n", hops,
                explain_plural(hops));
         return;
     }
@@ -125,7 +125,7 @@ static void print_gate(const struct explain_call *q)
                              q->group.node[q->tree.parent[slot]]));
     printf("; the tree is %u hop%s deep\n", q->tree.hops, explain_plural(q->tree.hops));
     if (q->program.ride > TD_RIDE_EMPTY)
-        printf("  with it    %s of data, %s\n",
+        printf("  payload    %s travel with the gate: %s\n",
                td_quantity_print((uint64_t)q->program.ride_bytes, size, sizeof size),
                rides[q->program.ride]);
 }
@@ -136,11 +136,11 @@ static void print_links(const struct explain_call *q)
     const struct explain_busiest *l = &q->busiest;
     double packet = q->machine.settings.packet_bytes;
     for (uint32_t d = 0; d < q->machine.topology.dimensions && q->traffic.sent.bytes; d++)
-        printf("  dimension %u  %.6g packet slots of links for what it sends\n", d,
+        printf("  dimension %u  %.6g slots of its links for the packets of this node\n", d,
                (double)q->traffic.byte_hops[d] / packet);
     if (l->bytes)
-        printf("  busiest    %s, %.6g slots, on the link of node %s in direction %u%s,\n"
-               "             if packets take the dimensions in order\n",
+        printf("  busiest    %s, %.6g slots, on the link of node %s in direction %u%s,\n           "
+               "  with dimension-ordered routes\n",
                td_quantity_print(l->bytes, size, sizeof size), (double)l->bytes / packet,
                explain_place(place, sizeof place, &q->machine.topology, l->node), l->dimension,
                l->sign > 0 ? "+" : "-");
@@ -151,7 +151,7 @@ static void print_told(const struct explain_call *q)
     char place[80], sent[32];
     uint64_t bytes = 0;
     uint32_t blocks = explain_flood_blocks(&q->program, &bytes);
-    printf("  node %-5s tells its neighbours %u block%s, %s of data, and hears as much\n",
+    printf("  node %-5s sends its neighbours %u block%s, %s of data, and receives as much\n",
            explain_place(place, sizeof place, &q->machine.topology, q->machine.node), blocks,
            explain_plural(blocks), td_quantity_print(bytes, sent, sizeof sent));
 }
@@ -160,8 +160,8 @@ static void print_totals(const struct explain_call *q)
 {
     char place[80], sent[32], received[32];
     const struct explain_traffic *t = &q->traffic;
-    printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s far;\n"
-           "             receives %llu, %s; %llu barrier%s\n",
+    printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s;\n             "
+           "receives %llu, %s; %llu barrier%s\n",
            explain_place(place, sizeof place, &q->machine.topology, q->machine.node),
            (unsigned long long)t->sent.messages, explain_plural(t->sent.messages),
            td_quantity_print(t->sent.bytes, sent, sizeof sent), (unsigned long long)t->sent.packets,
@@ -177,7 +177,7 @@ static void print_head(const struct explain_call *q)
     bool routed = q->machine.settings.tuning.fabric == TD_FABRIC_ROUTED;
     td_topology_print(&q->machine.topology, shape, sizeof shape);
     td_call_print(&q->call, call, sizeof call);
-    printf("%s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n", call, shape,
+    printf("%s on %s, %s fabric: %u rank%s, %u per node, packets of %s\n", call, shape,
            routed ? "routed" : "direct", q->size, explain_plural(q->size), q->ranks_per_node,
            td_quantity_print(q->machine.settings.packet_bytes, packet, sizeof packet));
     printf("  method     %s\n", q->reason);
@@ -191,9 +191,9 @@ static void print_head(const struct explain_call *q)
                td_quantity_print((uint64_t)q->program.scratch_bytes, kept, sizeof kept));
     print_links(q);
     if (routed)
-        printf("  T_min      %.6g slots on links that carry a packet a slot\n", q->bound);
+        printf("  T_min      %.6g slots, at one packet per slot and link\n", q->bound);
     else
-        puts("  T_min      none: the direct fabric has no such links");
+        puts("  T_min      none for the direct fabric");
 }
 
 static void print_families(const struct explain_call *q)

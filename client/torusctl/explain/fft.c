@@ -34,7 +34,7 @@ static const char *take_axes(struct explain_fft *x, const char *value)
         if (*at != ',')
             break;
     }
-    return "--axes is a list such as 0,2; -1 is the last axis";
+    return "--axes must be a list such as 0,2; -1 is the last axis";
 }
 
 static const char *take_grid(struct explain_fft *x, const char *value)
@@ -43,15 +43,15 @@ static const char *take_grid(struct explain_fft *x, const char *value)
     uint32_t count = explain_sizes(value, size);
     for (uint32_t d = 0; d < count; d++)
         x->asked.fft.grid[d] = size[d] < UINT32_MAX ? (uint32_t)size[d] : UINT32_MAX;
-    return count ? NULL : "--grid is a number of nodes, or such as 4x2";
+    return count ? NULL : "--grid must be numbers of nodes, such as 8 or 4x2";
 }
 
 static const char *take_kinds(struct explain_fft *x, const char *value)
 {
     x->kinds = fft_kinds_read(value, x->kind);
     return x->kinds ? NULL
-                    : "--kinds is complex, r2c, c2r, none, dct1 to dct4 or dst1 to dst4, of all "
-                      "axes or one each: complex,complex,r2c";
+                    : "--kinds must be complex, r2c, c2r, none, dct1 to dct4 or dst1 to dst4: one "
+                      "for all axes, or one each, such as complex,complex,r2c";
 }
 
 static const char *take_speed(struct explain_fft *x, const char *name, const char *value)
@@ -60,11 +60,11 @@ static const char *take_speed(struct explain_fft *x, const char *name, const cha
     if (strcmp(name, "--link-rate") == 0)
         return td_quantity_parse_rate(value, &x->link_rate) && x->link_rate > 0
                    ? NULL
-                   : "--link-rate takes bytes a second, such as 5GB/s";
+                   : "--link-rate must be bytes per second, such as 5GB/s";
     x->gflops = strtod(value, &end);
     return end != value && !*end && x->gflops > 0 && isfinite(x->gflops)
                ? NULL
-               : "--gflops is how many 1e9 operations a node makes in a second";
+               : "--gflops must be a number above 0: 1e9 operations per second of a node";
 }
 
 static const char *take(void *me, const char *name, const char *value)
@@ -94,11 +94,12 @@ static const char *take(void *me, const char *name, const char *value)
         return wrong;
     } else if (strcmp(name, "--precision") == 0) {
         x->single = strcmp(value, "single") == 0;
-        return x->single || strcmp(value, "double") == 0 ? NULL : "--precision is single or double";
+        return x->single || strcmp(value, "double") == 0 ? NULL
+                                                         : "--precision must be single or double";
     } else if (strcmp(name, "--ranks-per-node") == 0) {
         bool good = explain_size(value, 1, TD_NODE_RANKS_MAX, &n);
         x->ranks_per_node = (uint32_t)n;
-        return good ? NULL : "--ranks-per-node is 1 to 256";
+        return good ? NULL : "--ranks-per-node must be 1 to 256";
     } else
         return ctl_no_option(name);
     return NULL;
@@ -112,7 +113,7 @@ static const char *describe(struct explain_fft *x)
     bool real = false;
     f->dimensions = x->elements_text ? explain_sizes(x->elements_text, f->size) : 0;
     if (!f->dimensions)
-        return "--elements is needed: how long the array is along each axis, such as 128x128x128";
+        return "missing --elements, the size of the array along each axis, such as 128x128x128";
     int axes = x->axes ? x->axes : (int)f->dimensions;
     if (x->kinds > 1 && x->kinds != axes) {
         snprintf(wrong, sizeof wrong,
@@ -127,8 +128,8 @@ static const char *describe(struct explain_fft *x)
         int kind = !x->kinds ? TORUS_TRANSFORM_COMPLEX : x->kind[x->kinds == 1 ? 0 : i];
         axis += axis < 0 ? (int)f->dimensions : 0;
         if (axis < 0 || axis >= (int)f->dimensions) {
-            snprintf(wrong, sizeof wrong, "--axes: there is no axis %d in an array of %u",
-                     x->axis[i], f->dimensions);
+            snprintf(wrong, sizeof wrong, "--axes: no axis %d in an array of %u axes", x->axis[i],
+                     f->dimensions);
             return wrong;
         }
         if (f->transform[axis]) {
@@ -155,7 +156,7 @@ static const char *parse(struct explain_fft *x, int argc, char **argv)
             argv[count++] = argv[i];
     const char *wrong = explain_options(&x->machine, count, argv, take, x);
     if (!wrong && (uint64_t)x->machine.topology.nodes * x->ranks_per_node > TD_JOB_RANKS_MAX)
-        wrong = "that is more ranks than a job has, 16384";
+        wrong = "a job has at most 16384 ranks";
     return wrong ? wrong : describe(x);
 }
 
@@ -237,7 +238,7 @@ static bool measure(struct explain_fft *x)
 int explain_fft(int argc, char **argv)
 {
     static struct explain_fft x = {.ranks_per_node = 1};
-    char why[400] = "no memory for such a machine";
+    char why[400] = "no memory for this machine";
     explain_machine_default(&x.machine);
     const char *wrong = parse(&x, argc, argv);
     if (wrong)

@@ -238,7 +238,7 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
     if (good && !(*plan)->transform_plan) /* fft_rows has the same moves, but keeps no plan */
         good = td_fft_plan(&in, arena, &(*plan)->transform_plan);
     if (!good)
-        snprintf(why, size, "there is no memory for such a plan");
+        snprintf(why, size, "no memory for this plan");
     return good ? TD_OK : TD_ERR_NO_MEMORY;
 }
 
@@ -291,25 +291,26 @@ static const char *why_chosen(const struct explain_fft *x)
 {
     switch (x->chosen.factors ? (enum td_grid_reason)x->plan->transform_plan->grid : TD_GRID_NONE) {
     case TD_GRID_NONE:
-        return "between the layouts before and after there is no other";
+        return "no layout is needed between the first and the last one";
     case TD_GRID_ASKED:
         return "it was requested";
     case TD_GRID_BEFORE:
-        return "the application has the array so, and moves stay within its rows";
+        return "the application's layout has this grid, and moves stay within its rows";
     case TD_GRID_MATRIX:
-        return "points are a matrix, whose columns and then rows are transformed";
+        return "the points form a matrix: its columns are transformed, then its rows";
     case TD_GRID_LINKS:
-        return "pencils: fewer than two axes are as long as there are nodes; a plane and a line of "
-               "the torus each";
+        return "pencils: fewer than two axes are as long as the number of nodes; planes and lines "
+               "of the torus";
     case TD_GRID_SQUARE:
         break;
     }
     if (x->plan->fft.dimensions == 2)
-        return "of two axes one is dealt out at a time";
+        return "of two axes, one at a time is distributed";
     if (x->chosen.factors == 1)
-        return "slabs: two axes or more are as long as there are nodes";
-    return x->chosen.factors == 2 ? "pencils: fewer than two axes are as long as there are nodes"
-                                  : "no axis is as long as there are nodes";
+        return "slabs: at least two axes are as long as the number of nodes";
+    return x->chosen.factors == 2
+               ? "pencils: fewer than two axes are as long as the number of nodes"
+               : "no axis is as long as the number of nodes";
 }
 
 /* add_grid considers a x b x c nodes, without the factors of 1, unless the plan has that grid. It

@@ -74,7 +74,7 @@ static void print_head(const struct explain_fft *x)
     for (uint32_t d = 0; d < before->dimensions; d++)
         elements *= before->size[d];
     td_topology_print(&x->machine.topology, shape, sizeof shape);
-    printf("Transform of %s on %s, %s fabric: %u rank%s, %u a node, packets of %s\n",
+    printf("Transform of %s on %s, %s fabric: %u rank%s, %u per node, packets of %s\n",
            sizes_text(before, sizes, sizeof sizes), shape, is_routed(x) ? "routed" : "direct",
            x->group.size, explain_plural(x->group.size), x->ranks_per_node,
            td_quantity_print(x->machine.settings.packet_bytes, packet, sizeof packet));
@@ -127,10 +127,10 @@ static void print_pass(const struct explain_fft *x, const struct explain_pass *e
     const struct td_pass *p = e->pass;
     td_quantity_print(e->bytes, size, sizeof size);
     if (td_real_split_is(p))
-        printf(
-            "%s: between the spectra of %llu real numbers and of these in pairs: %llu point%s, %s",
-            fft_pass_name(p->kind), (unsigned long long)p->length, (unsigned long long)e->lines,
-            explain_plural(e->lines), size);
+        printf("%s between the spectra of %llu real numbers and of their complex pairs: %llu "
+               "point%s, %s",
+               fft_pass_name(p->kind), (unsigned long long)p->length, (unsigned long long)e->lines,
+               explain_plural(e->lines), size);
     else
         printf("transform axis %u, %s of %llu points: %llu line%s, %s", p->axis,
                fft_pass_name(p->kind), (unsigned long long)p->length, (unsigned long long)e->lines,
@@ -173,15 +173,15 @@ static void print_chunks(const struct explain_fft *x, const struct td_array_move
     if (x->rows)
         return;
     if (m->relay)
-        printf("     chunks     none: relays have all of a segment before they pass it on;\n");
+        printf("     chunks     none: relays forward only whole segments;\n");
     else if (m->chunks > 1)
-        printf("     chunks     %llu, each sent when it is transformed; %d sends at a time are "
-               "under way;\n",
+        printf("     chunks     %llu, each sent as soon as it is transformed; %d sends in flight "
+               "at a time;\n",
                (unsigned long long)m->chunks, TD_STEPS_AHEAD);
     else
-        printf("     chunks     one; %d sends at a time are under way;\n", TD_STEPS_AHEAD);
+        printf("     chunks     one; %d sends in flight at a time;\n", TD_STEPS_AHEAD);
     printf("                %s when %s\n", next,
-           chases(s, m) ? "its first chunk is complete" : "all is there");
+           chases(s, m) ? "its first chunk is complete" : "all data has arrived");
 }
 
 /* print_others prints the predictions of the other methods. */
@@ -205,14 +205,14 @@ static void print_links(const struct explain_fft *x, const struct explain_move *
         return;
     printf("     T_min      %.6g slots", e->bound);
     if (e->predicted > 0)
-        printf(", predicted %.6g, %.2f of the bound's pace", e->predicted, e->bound / e->predicted);
+        printf(", predicted %.6g, %.0f %% of the lower bound's rate", e->predicted,
+               100 * e->bound / e->predicted);
     print_others(e);
-    printf("\n     links      what it sends takes ");
+    printf("\n     links      its packets take ");
     for (uint32_t d = 0; d < x->machine.topology.dimensions; d++)
         printf("%s%.6g", d ? ", " : "", (double)e->traffic.byte_hops[d] / packet);
-    printf(" packet slots of a dimension each; the busiest takes\n"
-           "                %.6g slots, from node %s in direction %u%s, if packets take dimensions "
-           "in order\n",
+    printf(" slots in the dimensions; the busiest link takes\n                %.6g slots, from "
+           "node %s in direction %u%s, with dimension-ordered routes\n",
            e->busiest.slots,
            explain_place(place, sizeof place, &x->machine.topology, e->busiest.node),
            e->busiest.dimension, e->busiest.sign > 0 ? "+" : "-");
@@ -226,8 +226,8 @@ static const char *why_method(const struct explain_fft *x, const struct explain_
     if (asked == TD_ALLTOALL_AUTO)
         return "";
     if (asked == e->method)
-        return ", as asked for";
-    snprintf(text, sizeof text, ", since %s would need boxes of nodes, all of one shape",
+        return ", as requested";
+    snprintf(text, sizeof text, ", because %s needs boxes of nodes of one shape",
              td_alltoall_name(asked));
     return text;
 }
@@ -242,16 +242,16 @@ static void print_move(const struct explain_fft *x, const struct explain_move *e
     printf(" (from %s%s)\n", explain_array_text(m->from, text, sizeof text),
            m->from->of_nodes ? " of nodes" : "");
     if (m->from->space == TD_SPACE_SOURCE)
-        puts("     the first redistribution: from the layout that the application has");
+        puts("     the first redistribution, from the application's layout");
     if (m->to->space == TD_SPACE_DESTINATION)
-        puts("     the last redistribution: to the layout that the application wants");
+        puts("     the last redistribution, to the requested layout");
     printf("     method     %s%s", td_alltoall_name(e->method), why_method(x, e));
     if (e->among > 1)
-        printf(", among %u nodes that have something for each other\n", e->among);
+        printf(", among %u nodes that exchange data\n", e->among);
     else
-        puts("; this node exchanges nothing with others");
+        puts("; this node exchanges no data with others");
     printf("     this node  sends %s to %u node%s in %llu message%s and %llu packet%s, at most %u "
-           "hop%s far; %s stay\n",
+           "hop%s; %s stay\n",
            td_quantity_print(way->bytes, sent, sizeof sent), way->peers, explain_plural(way->peers),
            (unsigned long long)way->messages, explain_plural(way->messages),
            (unsigned long long)way->packets, explain_plural(way->packets), e->traffic.hops_max,
@@ -267,14 +267,13 @@ static void print_totals(const struct explain_fft *x)
     struct explain_fft_totals t = explain_fft_total(x);
     puts("\nTotal");
     if (x->moves == 0)
-        puts("  moves      none: everything stays where it is");
+        puts("  moves      none");
     else if (is_routed(x))
-        printf("  moves      %.6g slots predicted; T_min %.6g one after the other, %.6g at once\n",
+        printf("  moves      %.6g slots predicted; T_min %.6g in sequence, %.6g together\n",
                t.predicted, t.bound, x->together);
     else
-        puts("  moves      no prediction: the direct fabric has no links that carry a packet a "
-             "slot");
-    printf("  arithmetic %s operations (5 N log2 N), %s on the node with most\n",
+        puts("  moves      no prediction for the direct fabric");
+    printf("  arithmetic %s operations (5 N log2 N), %s on the busiest node\n",
            number_text(t.operations_all, a, sizeof a), number_text(t.operations_most, b, sizeof b));
     if (t.moves_s > 0)
         printf("  moves      %s at the links' rate\n", seconds_text(t.moves_s, a, sizeof a));

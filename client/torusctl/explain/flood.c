@@ -65,9 +65,9 @@ void explain_flood_print(const struct explain_machine *m, const struct td_progra
     puts("\nPhases");
     for (uint32_t r = 0; r < p->rings; r++) {
         uint32_t far = td_ring_hops(&p->ring[r], 0), shares = td_ring_block(p, r);
-        printf("  %u. rings of %u in dimension %u, %u hop%s; a block is what %u node%s %s\n", r + 1,
-               p->ring[r].size, dimension_of(m, p, r), far, explain_plural(far), shares,
-               explain_plural(shares), shares == 1 ? "has" : "have");
+        printf("  %u. rings of %u in dimension %u, %u hop%s; a block has the data of %u node%s\n",
+               r + 1, p->ring[r].size, dimension_of(m, p, r), far, explain_plural(far), shares,
+               explain_plural(shares));
         print_way(m, p, r, 0);
         print_way(m, p, r, 1);
     }

@@ -113,7 +113,7 @@ static void plane_line(const struct explain_group *x, const struct td_plane *pla
            explain_place(corner, sizeof corner, t, plane->corner),
            explain_place(root, sizeof root, t, x->node[plane->root]), plane->hops);
     if (plane->above == plane->root)
-        puts("the top");
+        puts("root");
     else if (plane->gap > 1)
         printf("%s, %u hops away\n", explain_place(above, sizeof above, t, x->node[plane->above]),
                plane->gap);
@@ -127,17 +127,17 @@ static void print(const struct explain_group *x)
     const struct td_topology *t = &x->machine.topology;
     uint32_t planes = x->planes.planes;
     printf("Group of %u of the %u nodes of %s, %s\n", x->planes.slots, t->nodes,
-           x->machine.shape_text,
-           x->connected ? "connected" : "in parts that no neighbours connect");
+           x->machine.shape_text, x->connected ? "connected" : "not connected");
     printf("  planes     %u\n", planes);
     printf("  tree       %u hops deep from node %s%s\n", x->tree.hops,
            explain_place(root, sizeof root, t, x->node[x->tree.root]),
            x->whole ? ": a box, whose tree needs no planes" : "");
     if (x->connected && x->breadth)
-        printf("  by breadth %u from there, %u from the best root: the tree has %.2f of that\n",
+        printf("  least depth %u hops from that root, %u from the best root; the tree has %.2f of "
+               "the latter\n",
                x->breadth, x->least, (double)x->tree.hops / x->least);
     printf("\n  %-7s %-6s %-16s %-16s %4s  %s\n", "plane", "along", "corner", "local root", "hops",
-           "hangs on");
+           "parent");
     for (uint32_t i = 0; i < planes && (i < SHOWN || x->machine.all); i++)
         plane_line(x, &x->planes.plane[i]);
     if (planes > SHOWN && !x->machine.all)
@@ -152,7 +152,7 @@ int explain_group(int argc, char **argv)
     snprintf(x.who, sizeof x.who, "all");
     const char *wrong = explain_options(&x.machine, argc, argv, take, &x);
     if (!wrong && x.plot && x.machine.topology.dimensions > 3)
-        wrong = "--plot draws machines of one, two or three dimensions";
+        wrong = "--plot needs a machine of at most three dimensions";
     uint32_t nodes = x.machine.topology.nodes;
     x.node = wrong ? NULL : calloc(nodes, sizeof *x.node);
     if (x.node && !td_node_set_parse(&x.machine.topology, x.who, x.machine.seed, x.node,
@@ -165,7 +165,7 @@ int explain_group(int argc, char **argv)
     x.arena = x.node ? td_arena_create((size_t)nodes * 512 + (1 << 16)) : NULL;
     bool good = x.arena && build(&x);
     if (!good)
-        fprintf(stderr, "torusctl explain: no memory for such a machine\n");
+        fprintf(stderr, "torusctl explain: no memory for this machine\n");
     else if (x.machine.as_json)
         print_json(&x);
     else

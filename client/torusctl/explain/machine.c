@@ -56,23 +56,23 @@ const char *explain_take(struct explain_machine *m, const char *name, const char
     if (strcmp(name, "--fabric") == 0)
         return explain_word(value, (const char *const[]){"direct", "routed", NULL}, &t->fabric)
                    ? NULL
-                   : "--fabric is direct or routed";
+                   : "--fabric must be direct or routed";
     if (strcmp(name, "--packet") == 0) {
         bool good = explain_size(value, 1024, TD_PACKET_BYTES_MAX, &n);
         m->settings.packet_bytes = t->packet_bytes = (uint32_t)n;
-        return good ? NULL : "--packet is 1K to 256K";
+        return good ? NULL : "--packet must be 1K to 256K";
     }
     if (strcmp(name, "--relay") == 0)
         return explain_size(value, 1 << 16, (uint64_t)1 << 46, &t->relay_bytes)
                    ? NULL
-                   : "--relay is 64K or more";
+                   : "--relay must be at least 64K";
     if (strcmp(name, "--burst") == 0) {
         bool good = explain_size(value, 1, 1 << 16, &n);
         t->burst = (uint32_t)n;
-        return good ? NULL : "--burst is 1 to 65536 packets";
+        return good ? NULL : "--burst must be 1 to 65536 packets";
     }
     if (strcmp(name, "--seed") == 0)
-        return explain_size(value, 0, UINT64_MAX, &m->seed) ? NULL : "--seed is a number";
+        return explain_size(value, 0, UINT64_MAX, &m->seed) ? NULL : "--seed must be a number";
     if (strcmp(name, "--node") == 0)
         m->node_text = value;
     else if (strcmp(name, "--shape") == 0)
@@ -92,7 +92,8 @@ static const char *find_node(struct explain_machine *m)
         unsigned long n = strtoul(at, &end, 10);
         bool last = d + 1 == m->topology.dimensions;
         if (*at < '0' || *at > '9' || n >= m->topology.size[d] || *end != (last ? '\0' : ','))
-            return "--node is a coordinate for each dimension, each less than its size: 0,2";
+            return "--node must have one coordinate for each dimension, below its size, such as "
+                   "0,2";
         place[d] = (uint32_t)n;
         at = end + 1;
     }
@@ -121,7 +122,7 @@ const char *explain_options(struct explain_machine *m, int argc, char **argv, ex
             i++;
     }
     if (!m->shape_text)
-        return "--shape is needed, such as 4x4";
+        return "missing --shape, such as 4x4";
     if (td_topology_parse(&m->topology, m->shape_text, &position, &why) != TD_OK) {
         snprintf(text, sizeof text, "shape %s, character %zu: %s", m->shape_text, position + 1,
                  why);
@@ -165,6 +166,6 @@ bool explain_plot(const char *path, explain_draw_fn *draw, const void *me)
     if (f && fclose(f) != 0)
         good = false;
     if (!good)
-        fprintf(stderr, "torusctl explain: %s cannot be written: %s\n", path, strerror(errno));
+        fprintf(stderr, "torusctl explain: cannot write %s: %s\n", path, strerror(errno));
     return good;
 }

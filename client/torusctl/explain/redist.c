@@ -54,12 +54,12 @@ static const char *look(struct explain_redist *x, unsigned side, uint32_t dimens
         by_size |= seen[0].axis[d].parts > 1 && seen[0].axis[d].block != seen[1].axis[d].block;
     if (!wrong && seen[0].owners != seen[1].owners) {
         snprintf(wrong_text, sizeof wrong_text,
-                 "--%s does not say which ranks, or how many: %s@0-2, or %s on 3",
+                 "--%s names no ranks: expected %s@0-2 or %s on 3, for example",
                  side ? "to" : "from", x->text[side], x->text[side]);
         wrong = wrong_text;
     }
     if (!wrong && by_size && !x->sized)
-        wrong = "--elements is needed: it decides how long a block is";
+        wrong = "missing --elements, which determines the block size";
     x->layout[side].dimensions = seen[0].dimensions;
     memcpy(x->layout[side].axis, seen[0].axis, sizeof seen[0].axis);
     for (uint32_t i = 0; i < 2; i++)
@@ -92,8 +92,8 @@ static const char *read_sizes(const struct explain_redist *x, uint64_t *size, ui
     if (*dimensions)
         return NULL;
     snprintf(wrong_text, sizeof wrong_text,
-             "--elements %.60s: how long each of up to 6 axes is, from 1 to 9223372036854775807, "
-             "such as 1000000 or 4000x3000",
+             "--elements %.60s: expected sizes of 1 to 6 axes, each 1 to 9223372036854775807, such "
+             "as 1000000 or 4000x3000",
              x->elements_text);
     return wrong_text;
 }
@@ -363,8 +363,8 @@ static void print_steps(const struct explain_redist *x)
     uint32_t columns = x->all || x->real.p <= COLUMNS ? x->real.p : COLUMNS;
     uint32_t lines = x->all || x->schedule.steps <= LINES ? x->schedule.steps : LINES;
     printf("\n%6s %10s%s   %s\n", "", x->in_blocks ? "blocks" : "elements",
-           x->sized ? "      bytes" : "", " to which rank each of these sends:");
-    printf("%6s %10s%s   ", "step", "a message", x->sized ? "    at most" : "");
+           x->sized ? "      bytes" : "", " destination rank of each sender:");
+    printf("%6s %10s%s   ", "step", "  largest", x->sized ? "    at most" : "");
     for (uint32_t p = 0; p < columns; p++)
         printf("%5u", x->layout[0].rank[p]);
     puts(columns < x->real.p ? " ..." : "");
@@ -402,14 +402,13 @@ static void print_head(const struct explain_redist *x, const struct td_schedule_
     printf("  schedule    %s, computed in %s\n", td_schedule_name(x->schedule.kind),
            times_text(time, sizeof time, x->schedule_us));
     if (x->shape_text)
-        printf(
-            "  links       %g %s on the heaviest of every step, added up; %g on that of all steps "
-            "together\n",
-            (double)load->steps2 / 2, x->in_blocks ? "blocks" : "elements",
-            (double)load->together2 / 2);
+        printf("  links       %g %s on the busiest link, summed over the steps; %g if all steps "
+               "run together\n",
+               (double)load->steps2 / 2, x->in_blocks ? "blocks" : "elements",
+               (double)load->together2 / 2);
     if (x->wanted == TD_SCHEDULE_CIRCULANT && x->schedule.kind != x->wanted)
-        puts("              (no circulant: along some axis blocks are no multiples, or there are"
-             " offsets or boxes)");
+        puts("              (circulant does not apply: block sizes are no multiples, or a layout "
+             "has offsets or boxes)");
 }
 
 /* ---- the command ---- */
@@ -429,15 +428,15 @@ static const char *take(struct explain_redist *x, const char *name, const char *
     else if (strcmp(name, "--ranks-per-node") == 0)
         return explain_size(value, 1, TD_NODE_RANKS_MAX, &x->per_node)
                    ? NULL
-                   : "--ranks-per-node is 1 to 256";
+                   : "--ranks-per-node must be 1 to 256";
     else if (strcmp(name, "--element") == 0)
         return explain_size(value, 1, 1 << 20, &x->element_bytes)
                    ? NULL
-                   : "--element is the size of one, 8 for a double";
+                   : "--element must be the size of an element in bytes, such as 8 for a double";
     else if (strcmp(name, "--schedule") == 0)
         return td_schedule_named(value, &x->wanted) ? NULL
-                                                    : "--schedule is auto, circulant, colouring, "
-                                                      "classes, matching or caterpillar";
+                                                    : "--schedule must be auto, circulant, "
+                                                      "colouring, classes, matching or caterpillar";
     else
         return ctl_no_option(name);
     return NULL;
@@ -457,7 +456,7 @@ static const char *options(struct explain_redist *x, int argc, char **argv)
             i++;
     }
     if (!wrong && (!x->text[0] || !x->text[1]))
-        wrong = "--from and --to are needed, such as --from 'cyclic(2)@0-2' --to 'cyclic(4)@0-5'";
+        wrong = "missing --from or --to, such as --from 'cyclic(2)@0-2' --to 'cyclic(4)@0-5'";
     x->sized = x->elements_text != NULL;
     return wrong;
 }
@@ -479,7 +478,7 @@ int explain_redist(int argc, char **argv)
         pose(&x);
     x.schedule_us = x.arena ? compute(&x, x.wanted, &x.schedule) : -1;
     if (x.schedule_us < 0 || (x.shape_text && !on_links(&x, &load))) {
-        fprintf(stderr, "torusctl explain: no memory for such a schedule\n");
+        fprintf(stderr, "torusctl explain: no memory for this schedule\n");
         good = false;
     } else if (x.as_json) {
         print_json(&x, &load);
