@@ -6,13 +6,20 @@
 
 #include "base/arena.h"
 
-/* fill_runs writes the ranks of a slot, in order, as maximal progressions (greedy) and returns
- * their number. If run is NULL it only counts. */
-static uint32_t fill_runs(const uint32_t *rank, uint32_t count, uint32_t slot, struct td_run *run)
+/* fill_runs writes the ranks of a slot as maximal progressions (greedy) and returns their number.
+ * If run is NULL it only counts. order: all ranks, by slot. */
+static uint32_t fill_runs(const struct td_group *g, const uint32_t *order, uint32_t slot,
+                          struct td_run *run)
 {
-    uint32_t runs = 0;
+    const uint32_t *rank = order + g->slot_rank[slot];
+    uint32_t count = td_group_slot_ranks(g, slot), runs = 0;
     for (uint32_t i = 0; i < count;) {
-        struct td_run now = {.slot = slot, .first = rank[i], .step = 1, .count = 1, .local = i};
+        struct td_run now = {.slot = slot,
+                             .node = g->node[slot],
+                             .first = rank[i],
+                             .step = 1,
+                             .count = 1,
+                             .local = i};
         if (i + 1 < count)
             now.step = rank[i + 1] - rank[i];
         while (i + now.count < count && rank[i + now.count] - rank[i + now.count - 1] == now.step)
@@ -42,7 +49,7 @@ static void sort_ranks(struct td_group *g, const uint32_t *rank_node, uint32_t h
     for (uint32_t r = 0; r < g->size; r++)
         order[ranks_on[rank_node[r]]++] = r;
     for (slot = 0; slot < g->slots; slot++) {
-        g->runs += fill_runs(order + g->slot_rank[slot], td_group_slot_ranks(g, slot), slot, NULL);
+        g->runs += fill_runs(g, order, slot, NULL);
         g->slot_run[slot + 1] = g->runs;
     }
 }
@@ -67,8 +74,7 @@ td_err td_group_build(struct td_group *g, struct td_arena *arena, const uint32_t
         g->run = td_arena_alloc(arena, g->runs * sizeof *g->run);
     }
     for (uint32_t slot = 0; g->run && g->slot_rank && g->slot_run && slot < g->slots; slot++)
-        fill_runs(order + g->slot_rank[slot], td_group_slot_ranks(g, slot), slot,
-                  g->run + g->slot_run[slot]);
+        fill_runs(g, order, slot, g->run + g->slot_run[slot]);
     td_arena_free(arena, ranks_on);
     td_arena_free(arena, order);
     if (g->run)

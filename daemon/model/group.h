@@ -20,9 +20,9 @@
 struct td_arena;
 
 /* struct td_run: `count` ranks first, first + step, ... They are the local ranks local, local + 1,
- * ... on the node of `slot`. */
+ * ... on `node`, the node of `slot`. */
 struct td_run {
-    uint32_t slot, first, step, count, local;
+    uint32_t slot, node, first, step, count, local;
 };
 
 struct td_group {

@@ -20,9 +20,14 @@ struct TD_STORED parameters {
 TD_PARAMETERS(struct parameters)
 enum { TURNS_MAX = 1 << 16, ALIGNMENT = 16 };
 
-/* runs_of returns the number of runs of a slot, and writes the first to *first. */
+/* runs_of returns the number of runs of a slot, and writes the first to *first. Nearly always every
+ * slot has one run; no memory is read then. */
 static uint32_t runs_of(const struct td_group *g, uint32_t slot, uint32_t *first)
 {
+    if (g->runs == g->slots) {
+        *first = slot;
+        return 1;
+    }
     *first = g->slot_run[slot];
     return g->slot_run[slot + 1] - *first;
 }
@@ -98,7 +103,7 @@ static void send_step(const struct td_program *p, uint64_t iteration, uint64_t p
     uint32_t there_first = 0, there = runs_of(g, to->slot, &there_first);
     struct td_range piece = piece_at(p, own, to, iteration);
     uint64_t me = (uint64_t)(own - g->run);
-    step->peer = g->node[to->slot];
+    step->peer = to->node;
     step->peer_family = FAMILY_RECV;
     step->peer_index = iteration * (g->runs - there) * there +
                        (me < there_first ? me : me - there) * there +
@@ -122,7 +127,7 @@ static void recv_step(const struct td_program *p, uint64_t iteration, uint64_t p
     const struct td_run *from = other_run(p, divide(place, here, &which));
     const struct td_run *own = &g->run[first + which];
     struct td_range piece = piece_at(p, from, own, iteration);
-    step->peer = g->node[from->slot];
+    step->peer = from->node;
     td_slice_set(&step->to, TD_SPACE_DESTINATION, own->local,
                  from->first * bytes + (int64_t)piece.begin, (int64_t)piece.count);
     step->to_lanes = (struct td_lanes){1, 0, 0};
