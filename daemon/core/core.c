@@ -382,9 +382,7 @@ static void handle_event(struct td_core *core, const struct td_event *e)
 static void fetch(const struct td_core *core, const struct td_event *e)
 {
     if (e->kind == TD_EVENT_PACKET) {
-        core->fabric->prefetch(core, e->u.packet.node);
-        if (e->u.packet.packet.destination == core->node)
-            __builtin_prefetch(&core->link[e->u.packet.packet.origin], 1);
+        core->fabric->prefetch(core, e->u.packet.node, &e->u.packet.packet);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
         const struct td_message *m = e->u.tree.message;
         if (m->relay.is_relayed && m->relay.destination != core->node) {
@@ -400,8 +398,6 @@ static void fetch(const struct td_core *core, const struct td_event *e)
 /* look_at_timers runs the timers that are due, and sets the next alarm. */
 static void look_at_timers(struct td_core *core)
 {
-    if (core->now < core->alarm)
-        return;
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
     td_session_timers(core);
@@ -455,7 +451,8 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     do
         handle_event(core, event[taken++]);
     while (taken < count && td_core_room(core));
-    look_at_timers(core);
+    if (core->now >= core->alarm)
+        look_at_timers(core);
     pump(core);
     return taken;
 }

@@ -129,7 +129,7 @@ struct td_fabric {
     td_time (*wake_at)(const struct td_core *core);
 
     /* prefetch loads memory that a packet from a node will need. */
-    void (*prefetch)(const struct td_core *core, uint32_t node);
+    void (*prefetch)(const struct td_core *core, uint32_t node, const struct td_packet *packet);
     void (*prefetch_ticket)(const struct td_core *core, uint64_t ticket);
     void (*prefetch_route)(const struct td_core *core, uint32_t node);
     /* spans adds memory that nearly every step reads (core.h); returns the new count. */

@@ -289,10 +289,11 @@ static td_time wake_at(const struct td_core *core)
     return TD_TIME_NEVER;
 }
 
-static void prefetch(const struct td_core *core, uint32_t node)
+static void prefetch(const struct td_core *core, uint32_t node, const struct td_packet *packet)
 {
     (void)core;
     (void)node;
+    (void)packet;
 }
 
 static void prefetch_ticket(const struct td_core *core, uint64_t ticket)

@@ -108,8 +108,12 @@ static td_time wake_at(const struct td_core *core)
     return core->routed->wake_at;
 }
 
-static void prefetch(const struct td_core *core, uint32_t node)
+static void prefetch(const struct td_core *core, uint32_t node, const struct td_packet *packet)
 {
+    if (packet->destination == core->node) {
+        __builtin_prefetch(&core->link[packet->origin], 1);
+        __builtin_prefetch(&core->routed->next_hop[packet->origin]); /* of a DELIVERED */
+    }
     uint32_t i = core->link[node].lane->first_held;
     if (i != TD_HELD_NONE)
         __builtin_prefetch(&core->held[i].packet.link_sequence, 1);
@@ -337,7 +341,7 @@ static bool sane(const struct td_core *core, uint32_t node, const struct td_pack
     bool good = p->direction < routed->directions && p->channel < TD_CHANNELS &&
                 routed->port[p->direction ^ 1].neighbour == node;
     for (uint32_t d = 0; d < routed->directions / 2; d++)
-        good &= p->left[d] <= routed->reach[d] && -p->left[d] <= routed->reach[d];
+        good &= (p->left[d] < 0 ? -p->left[d] : p->left[d]) <= routed->reach[d];
     return good && (p->kind == TD_PACKET_CREDIT ||
                     (p->origin < nodes && p->destination < nodes && p->bytes > 0 &&
                      p->bytes <= core->settings.packet_bytes));

@@ -316,8 +316,8 @@ void td_router_freed(struct td_router *r, unsigned direction, unsigned channel)
 /* choose finds where a parcel goes: the adaptive channel with most credits in any of its idle
  * directions, else the escape. `from` is the direction of travel on whose escape channel it is, or
  * -1. False: nowhere now. */
-static bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle, int from,
-                   struct td_move *move)
+static inline bool choose(struct td_router *r, const struct td_parcel *p, uint32_t idle, int from,
+                          struct td_move *move)
 {
     uint32_t most = 0, equals = 0;
     if (!(p->ways & idle))
@@ -358,8 +358,8 @@ static void leave(struct td_router *r, const struct td_parcel *p, struct td_move
 }
 
 /* from_channel tries the head of an input channel. */
-static bool from_channel(struct td_router *r, unsigned direction, unsigned channel, uint32_t idle,
-                         struct td_move *move)
+static inline bool from_channel(struct td_router *r, unsigned direction, unsigned channel,
+                                uint32_t idle, struct td_move *move)
 {
     struct channel *c = &r->side[direction].channel[channel];
     const struct td_parcel *p = &held(r, direction, channel)[c->ring.first];

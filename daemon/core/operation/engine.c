@@ -159,6 +159,8 @@ bool td_engine_advance(struct td_core *core, struct td_operation *o)
         moved = false;
         for (unsigned f = 0; f < o->program.families; f++) {
             struct td_engine_family *e = &o->engine.family[f];
+            if (e->next == o->program.family[f].count)
+                continue; /* all have started; RECV steps need no start */
             bool queued = core->fabric->queues_sends && o->program.family[f].kind == TD_SEND;
             while (o->state == TD_OPERATION_RUNNING &&
                    !((full | o->sender.families_blocked) >> f & 1) &&
