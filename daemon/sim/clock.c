@@ -43,6 +43,7 @@ void clock_free_events(struct td_sim *sim, struct event *e)
 
 static void wake(struct td_sim *sim, uint32_t node)
 {
+    static const struct td_event event = {.kind = TD_EVENT_WAKE};
     struct node *n = &sim->node[node];
     sim->events++;
     trace_mix(sim, sim->now ^ (uint64_t)WAKE << 56 ^ (uint64_t)node << 40);
@@ -50,7 +51,7 @@ static void wake(struct td_sim *sim, uint32_t node)
         return;
     if (n->wake_queued == sim->now)
         n->wake_queued = TD_TIME_NEVER;
-    cores_feed(sim, node, &(struct td_event){.kind = TD_EVENT_WAKE});
+    cores_feed(sim, node, &event);
 }
 
 /* queue_next_wake queues the next wake of a node: at once, if the node has no other event at this

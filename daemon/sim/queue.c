@@ -142,9 +142,10 @@ static struct moment *moment_at(struct queue *q, uint64_t time)
     return &q->moment[q->latest];
 }
 
-static struct event *put(struct queue *q, uint64_t time, enum event_kind kind, uint32_t node,
-                         uint32_t at)
+struct event *queue_put(struct queue *q, uint64_t time, enum event_kind kind, uint32_t node)
 {
+    struct moment *m = moment_at(q, time);
+    uint32_t at = q->by_node ? node : kind == WAKE ? WAKES : EVENTS;
     if (!q->free)
         new_block(q);
     struct event *e = q->free;
@@ -153,7 +154,6 @@ static struct event *put(struct queue *q, uint64_t time, enum event_kind kind, u
     e->time = time;
     e->kind = kind;
     e->node = node;
-    struct moment *m = moment_at(q, time);
     struct list *list = &m->list[at];
     if (list->first)
         list->last->next = e;
@@ -164,15 +164,10 @@ static struct event *put(struct queue *q, uint64_t time, enum event_kind kind, u
     return e;
 }
 
-struct event *queue_put(struct queue *q, uint64_t time, enum event_kind kind, uint32_t node)
-{
-    return put(q, time, kind, node, q->by_node ? node : EVENTS);
-}
-
 void queue_wake(struct queue *q, uint64_t time, uint32_t node)
 {
     if (!q->by_node) {
-        put(q, time, WAKE, node, WAKES);
+        queue_put(q, time, WAKE, node);
         return;
     }
     struct moment *m = moment_at(q, time);
