@@ -75,8 +75,8 @@ void give(struct bench *b, unsigned direction, unsigned channel, uint32_t credit
     assert_true(td_router_credit(b->r, direction, b->given[direction]));
 }
 
-/* exhaust takes all credits of a direction: packets that are injected fill the adaptive channels
- * and the escape but for one slot, which one that continues there may have. */
+/* exhaust uses up all credits of a direction: injected packets fill the adaptive channels, and the
+ * escape channel except for one slot, which a packet that continues there may take. */
 static void exhaust(struct bench *b, unsigned direction, uint32_t slots)
 {
     for (uint32_t i = 0; i < 3 * slots; i++) {

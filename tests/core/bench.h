@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench: one router, and situations made by hand. What comes in transit is put into its input
- * channels; credits are taken until none are left, and given back one by one. */
+/* bench: one router in situations made by hand. Packets in transit are put into its input channels.
+ * Credits are used up, and returned one by one. */
 #ifndef TD_TESTS_CORE_BENCH_H
 #define TD_TESTS_CORE_BENCH_H
 
@@ -15,7 +15,7 @@ struct bench {
     struct td_topology topology;
     struct td_router *r;
     td_time now;
-    uint32_t given[TD_DIRECTIONS_MAX][TD_CHANNELS]; /* credits, ever */
+    uint32_t given[TD_DIRECTIONS_MAX][TD_CHANNELS]; /* credits given so far */
     struct td_move move[TD_DIRECTIONS_MAX];         /* of the latest turn */
     uint64_t dropped[8];
     unsigned drops;
@@ -24,21 +24,21 @@ struct bench {
 struct td_router_rules bench_rules(void);
 void bench_begin(struct bench *b, const char *shape, uint32_t node,
                  const struct td_router_rules *rules, uint64_t seed);
-/* bench_begin_exhausted: node 0, from where nothing can go anywhere for lack of credits. */
+/* bench_begin_exhausted: node 0 without any credits. */
 void bench_begin_exhausted(struct bench *b, const char *shape, const struct td_router_rules *rules);
 void bench_end(struct bench *b);
 
-/* go lets packets move in the next slot and returns how many did. */
+/* go moves packets in the next slot and returns their number. */
 unsigned go(struct bench *b, uint32_t idle);
 struct td_parcel parcel(uint64_t tag, int left_0, int left_1);
-/* towards: a parcel that has so many hops to go in a direction. */
+/* towards returns a parcel with a number of hops left in a direction. */
 struct td_parcel towards(unsigned direction, uint64_t tag, int hops);
 void arrive(struct bench *b, unsigned direction, unsigned channel, struct td_parcel p);
 void ship(struct bench *b, uint32_t queue, uint32_t packets, struct td_parcel p);
 void give(struct bench *b, unsigned direction, unsigned channel, uint32_t credits);
-/* expect_move: the first that moved. */
+/* expect_move checks the first move. */
 void expect_move(const struct bench *b, uint64_t tag, unsigned direction, unsigned channel);
-/* about: n of `total` is a share of 1 / parts, as chance has it. */
+/* about returns true if n of `total` is about a share of 1 / parts. */
 bool about(uint32_t n, uint32_t total, uint32_t parts);
 
 #endif

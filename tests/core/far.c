@@ -74,7 +74,7 @@ void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bo
                            .received = messages};
     m.u.resume.packets_received = packets;
     m.u.resume.reply_requested = wants_reply;
-    m.u.resume.uptime_ns = UINT64_MAX / 2; /* it was not started lately */
+    m.u.resume.uptime_ns = UINT64_MAX / 2; /* it was not started recently */
     assert_false(td_session_message(node.core, far.node, &m));
     node_run();
 }

@@ -29,19 +29,19 @@ extern struct far far;
  * far_begin_relayed looks at its link to DISTANT on the routed fabric. */
 void far_begin(void (*change)(struct td_settings *));
 void far_begin_relayed(void);
-/* far_up and far_down are the driver's word on the connection. far_meet is the first far_up: it
+/* far_up and far_down report the connection as the driver does. far_meet is the first far_up: it
  * learns the far end's session. far_meet and far_down empty the record of the node. */
 void far_up(uint64_t incarnation);
 void far_meet(void);
 void far_down(bool refused);
 /* far_say sends a numbered message to the far end. */
 void far_say(void);
-/* far_hear takes a message of the far end with that number. It returns true if the message is to be
- * handled. */
+/* far_hear receives a message of the far end with that number. It returns true if the message must
+ * be handled. */
 bool far_hear(uint64_t number);
-/* far_resume takes a RESUME of the far end: what it has received of `counts_session`. */
+/* far_resume receives a RESUME of the far end: its counts of `counts_session`. */
 void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bool wants_reply);
-/* far_pass lets time pass, and runs the timers of sessions. */
+/* far_pass advances time and runs the timers of sessions. */
 void far_pass(uint64_t ns);
 /* far_resumes counts the recorded RESUMEs. */
 uint32_t far_resumes(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node: one core whose modules a test calls directly, and a record of what it emits.
+/* node: one core whose modules a test calls directly, and a record of its actions.
  *
- * The real core is around the module under test, but no driver and no other node: the test plays
- * the other nodes by handing messages to the module, and reads the messages that the module sends.
- * Owns: the core and the record. */
+ * The module under test runs in a real core, without a driver and without other nodes. The test
+ * plays the other nodes: it passes messages to the module and reads the messages that the module
+ * sends. Owns: the core and the record. */
 #ifndef TD_TESTS_CORE_NODE_H
 #define TD_TESTS_CORE_NODE_H
 
@@ -49,7 +49,7 @@ struct node {
 
 extern struct node node;
 
-/* node_begin makes node `at` of a mesh of `shape`, on the direct fabric. `change` may alter its
+/* node_begin makes node `at` of a mesh of `shape`, on the direct fabric. `change` may change its
  * settings; NULL: the defaults. */
 void node_begin(const char *shape, uint32_t at, void (*change)(struct td_settings *));
 void node_end(void);
@@ -57,10 +57,10 @@ void node_end(void);
 void node_run(void);
 /* node_forget empties the record. */
 void node_forget(void);
-/* node_pass lets time pass, runs the timers of `c` (NULL: of joins and jobs alone), and node_run.
- */
+/* node_pass advances time, runs the timers of `c` (NULL: of joins and jobs only), and calls
+ * node_run. */
 void node_pass(struct td_communicator *c, uint64_t ns);
-/* node_message hands over a message as if it came from a node, and runs the work list. */
+/* node_message passes a message from a node to the core, and runs the work list. */
 void node_message(uint32_t from, const struct td_message *message);
 /* node_sent_to returns the first recorded message of a kind to a node, or NULL. node_held returns
  * true if that message was kept and not sent. */
@@ -68,14 +68,14 @@ const struct td_message *node_sent_to(uint32_t to, enum td_message_kind kind);
 bool node_held(uint32_t to, enum td_message_kind kind);
 /* node_count counts the recorded messages of a kind. */
 uint32_t node_count(enum td_message_kind kind);
-/* node_client opens a client with that number. */
+/* node_client opens a client with a number. */
 struct td_client *node_client(uint32_t id);
 /* node_group makes the group of one rank for each of the first `nodes` nodes. The local rank's
  * client is NODE_CLIENT. */
 struct td_communicator *node_group(uint32_t nodes);
 /* node_barrier returns the call of a barrier by a rank. */
 struct td_witness node_barrier(uint32_t rank);
-/* node_call makes a barrier of the local rank, with a time limit (-1: none of its own). */
+/* node_call makes the local rank call a barrier, with a timeout (-1: the daemon's). */
 void node_call(struct td_communicator *c, int64_t timeout_ns);
 
 #endif

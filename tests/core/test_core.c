@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traces of a single core, event by event, where a whole world would hide what is tested. */
+/* Traces of a single core, event by event, for cases that a whole world would hide. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 static struct td_core *core;
 static struct td_actions actions;
 static td_time now;
-/* the last reply to each client, and how many there were */
+/* the last reply to each client, and the number of replies */
 static struct td_reply reply[8];
 static char text[8][TD_TEXT_MAX];
 static int replies[8], closed[8];
@@ -249,7 +249,7 @@ static void arrival_limit_names_who_is_missing(void **state)
     pass(3000000000);
     assert_int_equal(reply[0].error, TD_ERR_TIMEOUT);
     assert_non_null(strstr(text[0], "rank 1"));
-    barrier(1, 11); /* the late one receives the verdict */
+    barrier(1, 11); /* the late rank receives the verdict */
     assert_int_equal(reply[1].id, 11);
     assert_int_equal(reply[1].error, TD_ERR_TIMEOUT);
     barrier(0, 12);
@@ -282,7 +282,7 @@ static void a_refused_call_is_not_made_and_neither_are_those_after_it(void **sta
     assert_int_equal(reply[0].error, TD_ERR_BUSY);
     barrier(1, 2000); /* there is room now */
     assert_int_equal(reply[1].error, TD_OK);
-    made[0]++; /* sent before the refusal was seen */
+    made[0]++; /* sent before the client saw the refusal */
     barrier(0, 1001);
     made[0]--;
     assert_int_equal(reply[0].id, 1001);
@@ -295,7 +295,7 @@ static void a_refused_call_is_not_made_and_neither_are_those_after_it(void **sta
     assert_int_equal(reply[0].id, 1002);
     assert_int_equal(reply[0].error, TD_OK);
     assert_int_equal(reply[1].error, TD_OK);
-    made[1] = 3; /* such a number has been */
+    made[1] = 3; /* a number that was used before */
     barrier(1, 3001);
     assert_int_equal(reply[1].error, TD_ERR_PROTOCOL);
     assert_int_equal(closed[1], 1);
@@ -338,13 +338,13 @@ static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
     assert_int_equal(reply[0].error, TD_ERR_CANCELLED);
     int before = replies[0];
     take_back();
-    take_back(); /* what has no number is not answered, even when it is wrong */
+    take_back(); /* a request without an id gets no reply, even if it is wrong */
     struct td_request unplan = {.kind = TD_REQUEST_UNPLAN};
     ask(0, unplan);
     assert_int_equal(replies[0], before);
     assert_int_equal(closed[0], 0);
     assert_int_equal(released_regions, 0);
-    barrier(1, 8); /* the last to hear of it */
+    barrier(1, 8); /* the last one to receive it */
     assert_int_equal(reply[1].error, TD_ERR_CANCELLED);
     assert_int_equal(released_regions, 1);
 }

@@ -68,7 +68,7 @@ static struct td_packet packet(uint64_t index, uint64_t offset, uint32_t bytes)
                               .bytes = bytes};
 }
 
-/* unpack hands over a packet of node 1, and ends the computation that unpacks it. */
+/* unpack passes a packet of node 1 to the engine, and ends the computation that unpacks it. */
 static void unpack(uint64_t index, uint64_t offset, uint32_t bytes)
 {
     struct td_packet p = packet(index, offset, bytes);
@@ -144,7 +144,7 @@ static void a_packet_that_fits_no_step_drops_the_link(void **state)
         node_forget();
     }
     struct td_packet right = packet(0, 0, BYTES);
-    assert_false(td_engine_packet(node.core, 3, &right, 5)); /* of another node than its step's */
+    assert_false(td_engine_packet(node.core, 3, &right, 5)); /* from another node than the step's */
     node_run();
     assert_int_equal(node.dropped_links, 1);
     node_end();
@@ -202,7 +202,7 @@ static void a_sync_ends_when_the_other_node_has_signalled(void **state)
     assert_false(td_engine_finished(o));
     struct td_message m = {.kind = TD_MESSAGE_SYNC, .instance = c->instance};
     m.u.sync.family = SYNC;
-    td_sync_message(node.core, c, 2, &m); /* not of the step's nodes: ignored */
+    td_sync_message(node.core, c, 2, &m); /* from a node outside the step: ignored */
     assert_false(td_engine_finished(o));
     td_sync_message(node.core, c, 1, &m);
     assert_true(td_engine_finished(o));

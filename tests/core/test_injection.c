@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the router: from the output queues to the links, and who goes first there. */
+/* Tests of the router: from the output queues to the links, and the arbitration there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,14 +68,14 @@ static void a_full_fifo_holds_up_its_queue_alone(void **state)
     ship(&b, 0, rules.fifo_slots + 1, parcel(1, 3, 0));
     ship(&b, 0, 1, parcel(2, 0, 3)); /* behind it */
     go(&b, 0);
-    ship(&b, 1, 2, parcel(3, 3, 3)); /* could go to the full one, too */
+    ship(&b, 1, 2, parcel(3, 3, 3)); /* it could use the full one, too */
     ship(&b, 2, rules.fifo_slots, parcel(4, -3, 0));
     go(&b, 0);
     td_router_look(b.r, &counts);
     assert_int_equal(counts.fifo[PLUS_0], rules.fifo_slots);
     assert_int_equal(counts.fifo[MINUS_0], rules.fifo_slots);
     assert_in_range(counts.fifo[PLUS_1], 1, 2);
-    assert_int_equal(counts.queued, 2); /* the last packet to +0, and who is behind it */
+    assert_int_equal(counts.queued, 2); /* the last packet to +0, and the one behind it */
     uint32_t went = 0;
     while (td_router_busy(b.r) && went < 100)
         went += go(&b, ALL);
@@ -167,14 +167,14 @@ static void the_worked_example_goes_the_ways_of_its_source(void **state)
         }
         bench_end(&b);
     }
-    for (unsigned i = 0; i < 8; i++) /* between equals all are taken at some time */
+    for (unsigned i = 0; i < 8; i++) /* of equal ones, each is chosen at some time */
         assert_int_equal(taken[i], map[i].ways);
 }
 
 /* ---- who goes first ---- */
 
-/* rush: for some turns, whether the injected packet went while there was always one in transit that
- * wanted the same link: bit i for turn i. */
+/* rush returns in which turns the injected packet moved, while a packet in transit always wanted
+ * the same link: bit i for turn i. */
 static uint32_t rush(const struct td_router_rules *rules, uint32_t idle, uint32_t turns)
 {
     struct bench b;
@@ -198,8 +198,8 @@ static void transit_goes_first_until_patience_is_at_its_end(void **state)
     struct td_router_rules rules = bench_rules();
     assert_int_equal(rush(&rules, ALL, 32), 0);
     rules.patience = 3;
-    assert_int_equal(rush(&rules, ALL, 12), 0x888);          /* passed three times, then first */
-    assert_int_equal(rush(&rules, 1u << PLUS_0, 12), 0x888); /* also where no other link is idle */
+    assert_int_equal(rush(&rules, ALL, 12), 0x888); /* passed over three times, then first */
+    assert_int_equal(rush(&rules, 1u << PLUS_0, 12), 0x888); /* also if no other link is idle */
     rules.patience = 5;
     assert_int_equal(rush(&rules, ALL, 12), 0x820);
 }
@@ -224,7 +224,7 @@ static void patience_is_for_those_who_are_passed(void **state)
     bench_begin_exhausted(&b, "8", &rules);
     ship(&b, 0, 1, parcel(OWN_TAG, 3, 0));
     arrive(&b, PLUS_0, ADAPTIVE_0, parcel(1, 3, 0));
-    for (int i = 0; i < 10; i++) /* nobody could go, so nobody was preferred */
+    for (int i = 0; i < 10; i++) /* no packet could move, so none was passed over */
         assert_int_equal(go(&b, ALL), 0);
     give(&b, PLUS_0, ADAPTIVE_0, 1);
     assert_int_equal(go(&b, ALL), 1);
@@ -232,8 +232,8 @@ static void patience_is_for_those_who_are_passed(void **state)
     bench_end(&b);
 }
 
-/* first_of_three: three heads want +0, two of them turn there; how often the one that goes straight
- * on is first. */
+/* straight_first: three heads want +0, two of them turn there. It returns how often the one that
+ * continues is first. */
 static uint32_t straight_first(uint32_t straight, uint32_t turns)
 {
     uint32_t first = 0;
@@ -295,7 +295,7 @@ static void a_gap_keeps_the_distance_between_injections(void **state)
     bench_begin(&b, "8", 0, &rules, 1);
     assert_true(td_router_ship(b.r, 0, &s));
     for (uint32_t i = 0; i < 12; i++) {
-        if (i == 4) /* a gap is none for who passes by */
+        if (i == 4) /* a gap does not delay other packets that pass */
             arrive(&b, PLUS_0, ADAPTIVE_0, parcel(1, 3, 0));
         unsigned moves = go(&b, ALL);
         if (moves)
@@ -305,7 +305,7 @@ static void a_gap_keeps_the_distance_between_injections(void **state)
             assert_int_equal(td_router_pause_ends(b.r), b.now + 3 * SLOT);
     }
     assert_int_equal(went, 1u << 0 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 9);
-    assert_int_equal(td_router_pause_ends(b.r), TD_TIME_NEVER); /* for nobody */
+    assert_int_equal(td_router_pause_ends(b.r), TD_TIME_NEVER); /* for no packet */
     bench_end(&b);
 }
 
@@ -319,7 +319,7 @@ static void who_left_late_does_not_put_off_those_behind(void **state)
     bench_begin(&b, "8", 0, &rules, 1);
     assert_true(td_router_ship(b.r, 0, &s));
     for (uint32_t i = 0; i < 12; i++) {
-        if (i == 3 || i == 4) /* others pass when the second one should go */
+        if (i == 3 || i == 4) /* others pass when the second one should leave */
             arrive(&b, PLUS_0, ADAPTIVE_0, parcel(1, 3, 0));
         if (go(&b, ALL) && b.move[0].parcel.tag >= OWN_TAG)
             went |= 1u << i;

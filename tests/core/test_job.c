@@ -63,7 +63,7 @@ static void ranks_are_given_as_asked_and_the_others_node_by_node(void **state)
     arrive(3, 31, 4, 0);
     arrive(1, 11, 4, ANY);
     const struct td_entry *e = node.core->registry->jobs->entry;
-    assert_int_equal(e[0].token, 31); /* as asked */
+    assert_int_equal(e[0].token, 31); /* as requested */
     assert_int_equal(e[1].token, 10);
     assert_int_equal(e[2].token, 11);
     assert_int_equal(e[3].token, 30);
@@ -101,12 +101,12 @@ static void a_lost_node_gives_its_rank_back_while_the_job_forms(void **state)
     node_begin("4", 0, NULL);
     arrive(1, 10, 2, 1);
     arrive(2, 20, 2, 0);
-    td_registry_node_lost(node.core, 2); /* it has formed: the rank is gone for good */
+    td_registry_node_lost(node.core, 2); /* the job has formed: the rank is lost */
     assert_int_equal(node.core->registry->jobs->gone, 1);
     td_registry_node_lost(node.core, 1);
     assert_null(node.core->registry->jobs);
     arrive(1, 11, 2, 1);
-    td_registry_node_lost(node.core, 1); /* still forming: the job goes with its last join */
+    td_registry_node_lost(node.core, 1); /* still forming: the job ends with its last join */
     assert_null(node.core->registry->jobs);
     node_end();
 }
@@ -130,7 +130,7 @@ static void a_job_without_memory_refuses_its_ranks_and_those_that_follow(void **
     (void)state;
     node_begin("4", 0, NULL);
     arrive(1, 10, 2, ANY);
-    while (td_arena_alloc(node.core->arena, 16)) /* nothing is left */
+    while (td_arena_alloc(node.core->arena, 16)) /* the arena is full */
         ;
     arrive(1, 11, 2, ANY);
     assert_int_equal(node.core->registry->jobs->state, TD_JOB_REFUSING);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the router: credits, choices, ways and losses, a rule of docs/network.md each. */
+/* Tests of the router: credits, choices, routes and losses, one rule of docs/network.md each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,25 +25,26 @@ static void an_adaptive_channel_needs_one_credit(void **state)
     assert_int_equal(go(&b, ALL), 1);
     expect_move(&b, 1, PLUS_0, ADAPTIVE_1);
     assert_int_equal(b.move[0].parcel.left[0], 2); /* counted from there */
-    assert_int_equal(go(&b, ALL), 0);              /* that was all */
+    assert_int_equal(go(&b, ALL), 0);              /* no more */
     bench_end(&b);
 }
 
-/* Where a packet comes from, and where it goes on. */
+/* The places of a packet, and the channels that it may use next. */
 static const struct {
     bool injected;
-    unsigned direction, channel; /* where it waits */
+    unsigned direction, channel; /* its place */
     int left[2];
-    unsigned escape; /* the direction of its escape */
+    unsigned escape; /* direction of its escape channel */
     uint32_t needs;
 } entries[] = {
     {true, 0, 0, {3, 0}, PLUS_0, 2},                /* injection */
     {true, 0, 0, {0, -3}, MINUS_1, 2},              /* injection */
     {false, PLUS_0, ADAPTIVE_0, {3, 0}, PLUS_0, 2}, /* straight on, from an adaptive channel */
     {false, PLUS_0, ADAPTIVE_1, {3, 1}, PLUS_0, 2},
-    {false, PLUS_1, ADAPTIVE_0, {-3, 1}, MINUS_0, 2}, /* a turn from one */
-    {false, PLUS_0, ESCAPE, {0, 3}, PLUS_1, 2},       /* a turn from an escape */
-    {false, MINUS_1, ESCAPE, {2, -2}, PLUS_0, 2},     /* and one that is not to be */
+    {false, PLUS_1, ADAPTIVE_0, {-3, 1}, MINUS_0, 2}, /* a turn, from an adaptive channel */
+    {false, PLUS_0, ESCAPE, {0, 3}, PLUS_1, 2},       /* a turn, from an escape channel */
+    {false, MINUS_1, ESCAPE, {2, -2}, PLUS_0, 2},     /* a turn, from an escape channel against the
+                                                         order of dimensions */
     {false, PLUS_0, ESCAPE, {3, 0}, PLUS_0, 1},       /* continuing */
     {false, MINUS_0, ESCAPE, {-1, 3}, MINUS_0, 1},
     {false, MINUS_1, ESCAPE, {0, -2}, MINUS_1, 1},
@@ -78,11 +79,12 @@ static void the_escape_is_that_of_the_first_unresolved_dimension(void **state)
     struct td_router_rules rules = bench_rules();
     bench_begin_exhausted(&b, "8x8", &rules);
     arrive(&b, PLUS_1, ESCAPE, parcel(1, 2, 2));
-    give(&b, PLUS_1, ESCAPE, rules.slots); /* it could go straight on, if that were allowed */
+    give(&b, PLUS_1, ESCAPE, rules.slots); /* it could continue if that were allowed */
     give(&b, MINUS_0, ESCAPE, rules.slots);
     assert_int_equal(go(&b, ALL), 0);
     give(&b, PLUS_0, ESCAPE, 2);
-    assert_int_equal(go(&b, ALL & ~(1u << PLUS_0)), 0); /* a busy link is no reason for another */
+    assert_int_equal(go(&b, ALL & ~(1u << PLUS_0)),
+                     0); /* a busy link is no reason for another one */
     assert_int_equal(go(&b, ALL), 1);
     expect_move(&b, 1, PLUS_0, ESCAPE);
     bench_end(&b);
@@ -117,7 +119,7 @@ static void a_credit_returns_when_the_slot_is_freed(void **state)
     give(&b, PLUS_0, ADAPTIVE_1, 1);
     assert_int_equal(go(&b, ALL), 1);
     assert_int_equal(td_router_freed_count(b.r, PLUS_0, ADAPTIVE_0), before + 1);
-    /* the other channels have nothing to give back */
+    /* the other channels have no slots to return */
     assert_int_equal(td_router_freed_count(b.r, PLUS_0, ADAPTIVE_1), 0);
     assert_int_equal(td_router_freed_count(b.r, MINUS_0, ADAPTIVE_0), 0);
     bench_end(&b);
@@ -135,13 +137,13 @@ static void who_has_arrived_holds_the_slot_until_it_is_freed(void **state)
         assert_true(td_router_arrive(b.r, MINUS_1, ADAPTIVE_1, &here));
     }
     assert_false(td_router_has_slot(b.r, MINUS_1, ADAPTIVE_1));
-    assert_false(td_router_busy(b.r)); /* it goes nowhere any more */
+    assert_false(td_router_busy(b.r)); /* it has no more hops */
     assert_int_equal(go(&b, ALL), 0);
     assert_int_equal(td_router_freed_count(b.r, MINUS_1, ADAPTIVE_1), 0);
     td_router_freed(b.r, MINUS_1, ADAPTIVE_1);
     assert_int_equal(td_router_freed_count(b.r, MINUS_1, ADAPTIVE_1), 1);
     assert_true(td_router_has_slot(b.r, MINUS_1, ADAPTIVE_1));
-    assert_true(td_router_has_slot(b.r, MINUS_1, ADAPTIVE_0)); /* never was concerned */
+    assert_true(td_router_has_slot(b.r, MINUS_1, ADAPTIVE_0)); /* not concerned */
     bench_end(&b);
 }
 
@@ -155,7 +157,7 @@ static void slots_are_of_whole_packets(void **state)
         bench_begin(&b, "8", 0, &rules, 1);
         ship(&b, 0, 20, parcel(OWN_TAG, 3, 0));
         uint32_t sent = 0;
-        while (go(&b, ALL)) { /* one a link and turn */
+        while (go(&b, ALL)) { /* one per link and turn */
             assert_int_equal(b.move[0].parcel.tag, OWN_TAG + sent);
             sent++;
         }
@@ -179,10 +181,10 @@ static void counts_that_cannot_be_are_refused(void **state)
     assert_false(td_router_credit(b.r, PLUS_0, many));
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0), 0);
     assert_true(td_router_credit(b.r, PLUS_0, three));
-    assert_true(td_router_credit(b.r, PLUS_0, three)); /* the same again gives nothing */
+    assert_true(td_router_credit(b.r, PLUS_0, three)); /* the same counts again give nothing */
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0), 3);
-    assert_false(td_router_credit(b.r, PLUS_0, fewer)); /* nor is anything taken back, */
-    assert_false(td_router_credit(b.r, PLUS_0, more));  /* nor a part of it believed */
+    assert_false(td_router_credit(b.r, PLUS_0, fewer)); /* nor do they take anything back, */
+    assert_false(td_router_credit(b.r, PLUS_0, more));  /* nor is a part of a wrong count used */
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0), 3);
     assert_int_equal(td_router_credits(b.r, PLUS_0, ADAPTIVE_0 + 1), 0);
     bench_end(&b);
@@ -211,7 +213,7 @@ static void a_blocked_head_looks_at_all_its_ways_at_every_attempt(void **state)
                 arrive(&b, PLUS_0, ADAPTIVE_0, parcel(7, 2, -2));
             for (int attempt = 0; attempt < 100; attempt++)
                 assert_int_equal(go(&b, ALL), 0);
-            give(&b, PLUS_1, ADAPTIVE_0, 2); /* not its way */
+            give(&b, PLUS_1, ADAPTIVE_0, 2); /* not on its route */
             give(&b, MINUS_0, ADAPTIVE_0, 2);
             assert_int_equal(go(&b, ALL), 0);
             give(&b, ways[i].direction, ways[i].channel, 2);
@@ -249,12 +251,13 @@ static void a_busy_link_is_no_choice(void **state)
     struct bench b;
     struct td_router_rules rules = bench_rules();
     bench_begin(&b, "8x8", 0, &rules, 1);
-    for (int i = 0; i < 12; i++) { /* until even the escape of the idle one has its bubble only */
+    for (int i = 0; i < 12;
+         i++) { /* until even the escape channel of the idle link has only its bubble left */
         ship(&b, 0, 1, parcel((uint64_t)i, 2, 2));
         if (go(&b, 1u << PLUS_1) == 0)
             break;
         assert_int_equal(b.move[0].direction, PLUS_1);
-        assert_true(i < 8); /* its escape is that of dimension 0 */
+        assert_true(i < 8); /* its escape channel is that of dimension 0 */
     }
     assert_int_equal(go(&b, 0), 0);
     assert_int_equal(go(&b, 1u << MINUS_0 | 1u << MINUS_1), 0);
@@ -287,7 +290,7 @@ static void equal_channels_are_chosen_at_random(void **state)
 
 /* ---- ways ---- */
 
-/* signs sends a shipment's packets and counts the combinations of signs they have. */
+/* signs sends a shipment's packets and counts the combinations of their signs. */
 static void signs(struct bench *b, const struct td_shipment *s, uint32_t count[4])
 {
     uint32_t sent = 0;
@@ -352,7 +355,7 @@ static void single_packets_take_turns_by_message_and_by_node(void **state)
         }
         assert_int_equal(of_node, 0);
     }
-    assert_int_equal(sum, 0); /* not all of a ring begin with the same */
+    assert_int_equal(sum, 0); /* the packets of a ring do not all begin with the same sign */
 }
 
 static void a_sign_that_is_asked_for_is_kept(void **state)
@@ -368,7 +371,7 @@ static void a_sign_that_is_asked_for_is_kept(void **state)
             td_router_route(b.r, 2, turn, sign, &s);
             signs(&b, &s, count);
             assert_int_equal(count[sign < 0], 6);
-            td_router_route(b.r, 3, turn, sign, &s); /* there one way is shorter */
+            td_router_route(b.r, 3, turn, sign, &s); /* one direction is shorter there */
             assert_int_equal(s.left[0], -1);
             bench_end(&b);
         }
@@ -398,7 +401,7 @@ static void a_link_that_is_lost_begins_anew(void **state)
     for (unsigned c = 0; c < TD_CHANNELS; c++) {
         assert_int_equal(td_router_credits(b.r, MINUS_0, c), rules.slots);
         assert_int_equal(td_router_freed_count(b.r, PLUS_0, c), 0);
-        assert_int_equal(td_router_credits(b.r, PLUS_0, c), 0); /* the other link is as it was */
+        assert_int_equal(td_router_credits(b.r, PLUS_0, c), 0); /* the other link does not change */
     }
     assert_int_equal(go(&b, ALL), 0);
     give(&b, PLUS_1, ADAPTIVE_0, 1);
@@ -433,7 +436,7 @@ static void who_is_purged_in_transit_frees_the_slot(void **state)
     assert_int_equal(b.drops, 2);
     assert_int_equal(td_router_freed_count(b.r, MINUS_0, ADAPTIVE_1), 2);
     give(&b, MINUS_0, ADAPTIVE_0, 4);
-    for (uint64_t tag = 2; tag <= 4; tag += 2) { /* the others go on, in order */
+    for (uint64_t tag = 2; tag <= 4; tag += 2) { /* the others continue, in order */
         assert_int_equal(go(&b, ALL), 1);
         assert_int_equal(b.move[0].parcel.tag, tag);
     }
@@ -449,7 +452,7 @@ static void who_is_discarded_before_leaving_makes_room(void **state)
     struct td_router_rules rules = bench_rules();
     struct td_router_counts counts;
     bench_begin_exhausted(&b, "8", &rules);
-    for (uint64_t i = 0; i < 4; i++) { /* into the FIFOs, which are full then */
+    for (uint64_t i = 0; i < 4; i++) { /* into the FIFOs, which are then full */
         ship(&b, 0, 1, parcel(11 + i, 2, 0));
         ship(&b, 1, 1, parcel(30, -2, 0));
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a session begins, is numbered and resumes, driven call by call: core/net/session.h. */
+/* The begin, numbering and resumption of a session, driven call by call: core/net/session.h. */
 #include "far.h"
 
 enum { KEPT_MAX = 2048 /* tree messages that are kept for a node */ };
 
-/* acknowledge takes a heartbeat of the far end. */
+/* acknowledge receives a heartbeat of the far end. */
 static void acknowledge(uint64_t received)
 {
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT,
@@ -53,7 +53,7 @@ static void a_session_that_another_daemon_began_is_asked_about(void **state)
     far_begin(NULL);
     far.session = 99;
     assert_true(far_hear(1));
-    far_up(DAEMON); /* whose first session is another one */
+    far_up(DAEMON); /* its first session is another one */
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     assert_int_equal(far_resumes(), 1);
     node_end();
@@ -69,7 +69,7 @@ static void a_second_message_does_not_begin_a_session(void **state)
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     assert_int_equal(far.link->state, TD_LINK_CONNECTING); /* the RESUME waits for a connection */
     assert_int_equal(far_resumes(), 0);
-    far_up(DAEMON); /* it has sent what this node missed */
+    far_up(DAEMON); /* the far end has sent the messages that this node missed */
     assert_int_equal(far_resumes(), 1);
     assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
     node_end();
@@ -135,7 +135,7 @@ static void an_acknowledgement_releases_what_was_kept(void **state)
     acknowledge(1);
     assert_int_equal(far.link->tree_acknowledged, 1);
     assert_int_equal(node.forgets.number, 1);
-    acknowledge(3); /* more than was sent */
+    acknowledge(3); /* more than were sent */
     assert_int_equal(far.link->tree_acknowledged, 1);
     far.session++; /* of another session */
     acknowledge(2);
@@ -172,7 +172,7 @@ static void a_gap_asks_for_one_resume_and_the_session_stays_open(void **state)
     node_forget();
     far_say();
     assert_false(node_held(FAR, TD_MESSAGE_RANK_LEFT));
-    far_resume(far.link->session, 0, 0, false); /* before the messages that it repeats */
+    far_resume(far.link->session, 0, 0, false); /* before the messages that it retransmits */
     assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
     assert_true(far_hear(2));
     assert_true(far_hear(3));
@@ -194,7 +194,7 @@ static void a_node_that_acknowledges_nothing_is_dropped_once(void **state)
     far_say();
     assert_int_equal(node.dropped_links, 1);
     uint32_t session = far.link->session;
-    far_down(false); /* no time to come back */
+    far_down(false); /* it may not return */
     assert_int_equal(far.link->session, session + 2);
     assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
     node_end();
@@ -250,7 +250,7 @@ static void a_link_that_comes_back_repeats_what_the_far_end_lacks(void **state)
     assert_int_equal(node.repeats.number, 2);
     assert_int_equal(far.link->expires_at, TD_TIME_NEVER);
     assert_int_equal(far.link->lane->resumes, 1);
-    assert_int_equal(far_resumes(), 0); /* no reply was asked for */
+    assert_int_equal(far_resumes(), 0); /* no reply was requested */
     assert_true(far_hear(2));
     node_end();
 }

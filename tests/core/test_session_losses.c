@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packets of a session, and how it ends, driven call by call: core/net/session.h. */
+/* The packets of a session, and its end, driven call by call: core/net/session.h. */
 #include "far.h"
 
 #include "core/operation/operation.h"
@@ -27,7 +27,7 @@ static struct td_packet packet_of(uint64_t sequence)
                               .bytes = PACKET};
 }
 
-/* take hands over a packet for an operation that has ended here. */
+/* take passes on a packet for an operation that has ended here. */
 static void take(uint64_t sequence)
 {
     struct td_packet p = packet_of(sequence);
@@ -60,7 +60,7 @@ static void packets_that_the_far_end_lacks_are_retransmitted_in_order(void **sta
     assert_int_equal(node.packet[2].link_sequence, 3);
     far_down(false);
     far_up(DAEMON);
-    assert_int_equal(node.packets, 0); /* not before the far end has said what it has */
+    assert_int_equal(node.packets, 0); /* not before the far end has reported its counts */
     node_forget();
     far_resume(far.link->session, far.link->tree_sent, 1, false);
     assert_int_equal(far.link->lane->acknowledged, 1);
@@ -141,7 +141,7 @@ static void a_new_incarnation_loses_the_session_and_the_operations_with_it(void 
     assert_int_equal(node.forgets.number, UINT64_MAX);
     assert_int_equal(far.link->incarnation, ANOTHER);
     assert_int_equal(far.link->session_state,
-                     TD_SESSION_ASKING); /* its first session is not ours */
+                     TD_SESSION_ASKING); /* its first session is not the expected one */
     assert_int_equal(far_resumes(), 1);
     node_end();
 }
@@ -174,7 +174,7 @@ static void a_link_whose_host_refuses_is_given_up_after_one_heartbeat(void **sta
     far_meet();
     uint64_t beat = (uint64_t)node.core->settings.heartbeat_ns;
     far_down(false);
-    far_down(true); /* the next try */
+    far_down(true); /* the next attempt */
     far_pass(beat - 1);
     assert_int_equal(far.link->state, TD_LINK_DOWN);
     far_pass(1);
@@ -223,7 +223,7 @@ static void a_link_that_was_given_up_is_lost_again_when_it_goes_down(void **stat
     far_pass((uint64_t)node.core->settings.heartbeat_ns);
     uint32_t session = far.link->session;
     far_down(true);
-    assert_int_equal(far.link->session, session + 2); /* what was sent meanwhile is lost at once */
+    assert_int_equal(far.link->session, session + 2); /* messages sent meanwhile are lost at once */
     assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
     node_end();
 }

@@ -35,7 +35,7 @@ static void a_relayed_link_that_is_silent_is_given_up_and_probed(void **state)
     assert_non_null(m);
     assert_true(m->u.resume.reply_requested);
     assert_true(m->relay.is_relayed);
-    assert_true(td_link_is_given_up(far.link)); /* until something is heard */
+    assert_true(td_link_is_given_up(far.link)); /* until a message arrives */
     node_end();
 }
 
@@ -53,7 +53,7 @@ static void an_unreachable_node_loses_its_session_and_is_not_probed(void **state
     node_forget();
     tick((uint64_t)node.core->settings.heartbeat_ns);
     assert_null(node_sent_to(DISTANT, TD_MESSAGE_RESUME));
-    td_link_want(node.core, far.link); /* the driver could not help */
+    td_link_want(node.core, far.link); /* the driver could not connect */
     assert_int_equal(far.link->state, TD_LINK_UNREACHABLE);
     node_end();
 }
@@ -84,7 +84,7 @@ static void a_node_that_is_silent_is_reachable_when_a_message_of_it_comes(void *
     m.relay = (struct td_relay){.is_relayed = true, .origin = DISTANT};
     td_session_unreachable(node.core, far.link, "no route");
     assert_int_equal(node.core->fabric->relay(node.core, FAR, &m), DISTANT);
-    assert_int_equal(far.link->state, TD_LINK_UNREACHABLE); /* nothing could go back */
+    assert_int_equal(far.link->state, TD_LINK_UNREACHABLE); /* no reply could travel back */
     td_session_reachable(node.core, far.link);
     td_session_give_up(node.core, far.link, "it is silent");
     assert_int_equal(far.link->state, TD_LINK_DOWN);
@@ -145,7 +145,7 @@ static void messages_that_were_answered_are_not_lost_before_the_daemon_says_so(v
     node_end();
 }
 
-/* restarted takes the first RESUME of a daemon that was started so long ago. */
+/* restarted receives the first RESUME of a daemon that was started a given time ago. */
 static void restarted(uint64_t uptime_ns)
 {
     struct td_message m = {.kind = TD_MESSAGE_RESUME, .session = far.session};
@@ -161,7 +161,8 @@ static void messages_sent_before_a_daemon_was_started_are_lost(void **state)
     uint32_t session = far.link->session;
     far_say();
     node.core->now += 100 * MILLISECOND;
-    restarted(90 * MILLISECOND); /* a RESUME may take so long: the daemon may have had them */
+    restarted(90 *
+              MILLISECOND); /* a RESUME may take that long: the daemon may have received them */
     assert_int_equal(far.link->session, session);
     node_end();
     far_begin_relayed();

@@ -36,7 +36,7 @@ static struct td_message about(enum td_message_kind kind)
     return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
 }
 
-/* view returns the hash of this node's view, as it asks with it. */
+/* view returns the hash of this node's view. */
 static uint64_t view(uint32_t asked)
 {
     const struct td_message *m = node_sent_to(asked, TD_MESSAGE_SHRINK_ASK);

@@ -23,10 +23,10 @@ struct way {
     uint32_t from, to;
     int listener[KINDS];
     bool cut;
-    unsigned turned_away; /* since it was cut */
+    unsigned turned_away; /* attempts that were rejected since it was cut */
 };
 
-/* struct wire: a connection; what came from end[i] and goes to the other one is in buffer[i]. */
+/* struct wire: a connection. Bytes from end[i] to the other end are in buffer[i]. */
 struct wire {
     struct way *way; /* NULL: none */
     int end[2];
@@ -96,7 +96,8 @@ static void take_connection(struct way *y, int kind)
         close(far);
 }
 
-/* move passes on what one end of a wire has sent; false: it is over. */
+/* move forwards the bytes that one end of a wire has sent. It returns false at the end of the
+ * connection. */
 static bool move(struct wire *w, int from)
 {
     ssize_t size = 0;
@@ -125,7 +126,7 @@ static void unplug_cut(void)
             unplug(wire[i]);
 }
 
-/* watched lists what to wait for, in the order in which `serve` goes through it. */
+/* watched lists the descriptors to poll, in the order in which `serve` visits them. */
 static nfds_t watched(struct pollfd *p)
 {
     nfds_t count = 0;
@@ -157,7 +158,7 @@ static void serve(const struct pollfd *p)
         if (wire[i]->way && any && !(move(wire[i], 0) && move(wire[i], 1)))
             unplug(wire[i]);
     }
-    for (uint32_t i = 0; i < ways * KINDS; i++) /* last: they make new wires */
+    for (uint32_t i = 0; i < ways * KINDS; i++) /* last, because they make new wires */
         if (listening[i].revents)
             take_connection(&way[i / KINDS], (int)i % KINDS);
 }
@@ -222,7 +223,8 @@ void cables_lay(void)
     for (uint32_t n = 0; n < nodes; n++)
         for (uint32_t d = 0; d < topology.dimensions; d++) {
             uint32_t next = td_topology_neighbour(&topology, n, d, 1);
-            if (next == n || is_cabled(n, next)) /* both ways round may be the same */
+            if (next == n ||
+                is_cabled(n, next)) /* both directions round a ring may lead to the same node */
                 continue;
             lay(n, next);
             lay(next, n);

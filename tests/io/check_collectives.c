@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_collectives: one rank of a job that runs every collective of libtorus and compares with
- * what it can compute alone. Run under `torusctl emulate`. Exits with 1 and a sentence at the first
- * difference. Elements are small whole numbers, so floating-point results are exact.
+/* check_collectives: one rank of a job that runs every collective of libtorus and compares the
+ * results with local computations. Run it under `torusctl emulate`. It exits with 1 and a sentence
+ * at the first difference. Elements are small whole numbers, so floating-point results are exact.
  *
- * check_collectives [COUNT]: all of them, and large ones of COUNT elements.
- * check_collectives alltoall [COUNT]: all-to-all alone, by counts around a packet and beyond. */
+ * check_collectives [COUNT]: all collectives, with large ones of COUNT elements.
+ * check_collectives alltoall [COUNT]: all-to-all only, with counts around a packet and above. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void check(int error)
         fail(torus_strerror(error));
 }
 
-/* element is what rank r has at place i of operation `seed`: -50 .. 50. */
+/* element returns the value of rank r at place i of operation `seed`: -50 .. 50. */
 static int element(uint32_t r, size_t i, unsigned seed)
 {
     return random_at(r, i, seed);
@@ -75,7 +75,7 @@ static double get(const void *buffer, int type, size_t i)
     }
 }
 
-/* Buffers come from torus_alloc or malloc, with guard bytes around the latter. */
+/* Buffers come from torus_alloc, or from malloc with guard bytes around them. */
 enum { GUARD = 64 };
 
 static void *obtain(size_t bytes, int plain)
@@ -170,7 +170,7 @@ static void alltoall(size_t count, int plain)
     give(to, bytes, plain);
 }
 
-/* transform goes there and back, and looks at the one frequency that a plain wave has. */
+/* transform goes there and back, and checks the one frequency of a plain wave. */
 static void transform(uint64_t rows, uint64_t columns, int plain)
 {
     struct torus_fft_desc d = {.size = sizeof d,

@@ -51,7 +51,7 @@ static void give(int64_t *memory, size_t count)
     check(torus_free(context, memory));
 }
 
-/* value is what rank r has at place i. */
+/* value returns the value of rank r at place i. */
 static int64_t value(uint32_t r, size_t i)
 {
     return (int64_t)((r * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u) >> 40) - 8000000;
@@ -63,7 +63,7 @@ static void fill(int64_t *buffer, size_t count)
         buffer[i] = value(rank, i);
 }
 
-/* folded is the sum of what ranks first .. last have at place i. */
+/* folded returns the sum of the values of ranks first .. last at place i. */
 static int64_t folded(uint32_t last, size_t i)
 {
     int64_t sum = 0;
@@ -137,7 +137,7 @@ static void gathers(size_t count, uint32_t root)
 
 /* ---- counts ---- */
 
-/* amount is how much rank i has for rank j: often nothing, and sometimes much. */
+/* amount returns the elements from rank i to rank j: often none, sometimes many. */
 static size_t amount(uint32_t i, uint32_t j, unsigned turn)
 {
     uint64_t x = (i * 31 + j * 7 + turn * 101 + 5) * 0x94d049bb133111ebu >> 48;
@@ -148,7 +148,7 @@ static void counted(unsigned turn)
 {
     size_t count[RANKS_MAX], at[RANKS_MAX], take[RANKS_MAX], out = 0, in = 0;
     for (uint32_t r = 0; r < size; r++) {
-        at[size - 1 - r] = out; /* the last rank's first */
+        at[size - 1 - r] = out; /* the last rank's part is first */
         out += count[size - 1 - r] = amount(rank, size - 1 - r, turn);
         in += take[r] = amount(r, rank, turn);
     }
@@ -168,7 +168,7 @@ static void counted(unsigned turn)
     give(to, in);
 }
 
-/* shares: the v-forms with a list of one count a rank. */
+/* shares: the v forms with one count per rank. */
 static void shares(unsigned turn, uint32_t root)
 {
     size_t count[RANKS_MAX], whole = 0, before = 0;
@@ -228,7 +228,7 @@ static void everything(torus_group *g)
     check_counts(context, g);
 }
 
-/* in_both runs operations of two groups at once, begun in different orders. */
+/* in_both runs operations of two groups at the same time, started in different orders. */
 static void in_both(torus_group *a, torus_group *b)
 {
     int64_t sum[2] = {1, 1};

@@ -72,7 +72,7 @@ void start_daemon(uint32_t node)
     }
 }
 
-/* heard takes one notification: whether it is readiness. */
+/* heard receives one notification. It returns true if it reports readiness. */
 bool heard(void)
 {
     char text[512];
@@ -125,7 +125,7 @@ void start(uint32_t count, const char *more)
     start_all(more);
 }
 
-/* stop ends the daemons and looks that each did so cleanly and left no socket. */
+/* stop ends the daemons and checks that each exited cleanly and left no socket. */
 void stop(void)
 {
     close(notify_fd);
@@ -184,7 +184,7 @@ struct torus_join_options as(uint32_t ranks, int32_t rank)
                                        .rank_set = 1};
 }
 
-/* join_all makes `count` ranks, rank i at node i % nodes. */
+/* join_all joins `count` ranks, rank i on node i % nodes. */
 void join_all(torus_context **c, torus_group **g, uint32_t count)
 {
     torus_request *r[NODES_MAX];
@@ -218,7 +218,7 @@ void assert_says(torus_context *c, const char *part)
         fail_msg("'%s' does not say '%s'", torus_last_error(c), part);
 }
 
-/* logged counts the lines of a daemon's log that hold the words. */
+/* logged counts the lines of a daemon's log that contain the words. */
 int logged(uint32_t node, const char *words)
 {
     char path[128], line[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* daemons: real daemons for a test, in a folder of their own, and ranks in this process, each with
- * its own context. What fails ends the test. */
+ * its own context. A failure ends the test. */
 #ifndef TD_TESTS_DAEMONS_H
 #define TD_TESTS_DAEMONS_H
 
@@ -20,36 +20,36 @@ enum { NODES_MAX = 16, SECOND = 1000000000 };
 extern char folder[64];
 extern uint32_t nodes, columns; /* 0 columns: one dimension */
 extern pid_t daemon_pid[NODES_MAX];
-extern rlim_t descriptors; /* the most that a daemon gets; 0: as many as there are */
+extern rlim_t descriptors; /* limit of a daemon's descriptors; 0: that of this process */
 extern char status_line[400];
-/* cabled: whether a node reaches another at r<from>.<to> instead of where that listens; NULL: never
- */
+/* cabled returns true if a node reaches another one at r<from>.<to> instead of its endpoint; NULL:
+ * never */
 extern bool (*cabled)(uint32_t from, uint32_t to);
 
 double seconds(void);
 
-/* start starts `count` daemons with `more` configuration and waits until they serve: prepare makes
- * the folder, start_all does the rest. */
+/* start starts `count` daemons with the configuration `more` and waits until they serve. prepare
+ * makes the folder, start_all does the rest. */
 void start(uint32_t count, const char *more);
 void prepare(uint32_t count);
 void start_all(const char *more);
 void start_daemon(uint32_t node);
 void write_config(uint32_t node, const char *more);
-/* heard takes one notification: whether it is readiness. */
+/* heard receives one notification. It returns true if it reports readiness. */
 bool heard(void);
 void wait_ready(uint32_t count);
 void wait_status(const char *line);
-/* stop ends the daemons and looks that each did so cleanly and left no socket. */
+/* stop ends the daemons and checks that each exited cleanly and left no socket. */
 void stop(void);
-/* clean_up is the teardown of every test: a failed one has not stopped its daemons. */
+/* clean_up is the teardown of every test: a failed test has not stopped its daemons. */
 int clean_up(void **state);
-/* logged counts the lines of a daemon's log that hold the words. */
+/* logged counts the lines of a daemon's log that contain the words. */
 int logged(uint32_t node, const char *words);
 void wait_logged(uint32_t node, const char *words);
 
 torus_context *open_at(uint32_t node);
 struct torus_join_options as(uint32_t ranks, int32_t rank);
-/* join_all makes `count` ranks, rank i at node i % nodes. */
+/* join_all joins `count` ranks, rank i on node i % nodes. */
 void join_all(torus_context **c, torus_group **g, uint32_t count);
 void barrier_all(torus_group **g, uint32_t count);
 void close_all(torus_context **c, uint32_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of packets between two ends in this process, and what a stranger may write to one. */
+/* Streams of packets between two ends in this process, and malformed streams from a stranger. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ enum {
     PACKETS = 300,
     GREETING_MS = 50,
     DEADLINE_MS = 20000,
-    HEAD_BYTES = 8 /* of a greeting */
+    HEAD_BYTES = 8 /* of a handshake */
 };
 
 static uv_loop_t uv;
@@ -33,21 +33,21 @@ static struct td_listener *listener;
 static char directory[64], endpoint[96];
 static uint64_t seed;
 
-/* What has happened at the end that accepts. */
+/* Counters of the end that accepts. */
 static struct {
     struct td_channel *channel;
     uint64_t packets;
     unsigned greetings, ends;
     bool breach, answer, keep_reading;
     char why[100];
-    uint64_t wrong; /* bytes that are not what was sent */
+    uint64_t wrong; /* bytes that differ from the sent ones */
 } in;
-/* And at the end that connects. */
+/* Counters of the end that connects. */
 static struct {
     unsigned answers, ends;
 } out;
 static uint64_t lent, returned;
-/* Where payloads are placed, if not NULL; how often until they are not any more. */
+/* Where payloads are placed, if not NULL; the number of reads until the place is withdrawn. */
 static uint8_t *ground;
 static unsigned places_left;
 static uint64_t placed, moved;
@@ -62,7 +62,7 @@ static uint8_t byte_of(uint64_t packet, uint64_t at)
     return (uint8_t)(packet * 131 + at * 7 + (at >> 8));
 }
 
-/* size_of makes sizes of all kinds: none, some, about a buffer's, and the largest. */
+/* size_of returns sizes of all kinds: zero, small, about a buffer, and the largest. */
 static uint32_t size_of(uint64_t packet)
 {
     static const uint32_t sizes[] = {1, 100, 4095, 4096, 16383, 16384, 16385, 65536, PACKET_BYTES};
@@ -90,7 +90,7 @@ static struct td_payload *on_place(void *user, const struct td_packet *packet,
     if (!ground || (!now && places_left == 0))
         return NULL;
     if (now && places_left == 0) {
-        memset(ground, 0xee, PACKET_BYTES); /* it is somebody else's from now on */
+        memset(ground, 0xee, PACKET_BYTES); /* the memory has another owner from now on */
         moved++;
         return NULL;
     }
@@ -159,7 +159,7 @@ static void on_deadline(uv_timer_t *timer)
     fail_msg("nothing happens any more");
 }
 
-/* until lets things happen until the condition holds. */
+/* UNTIL runs the loop until the condition holds. */
 #define UNTIL(condition)                                                                           \
     do {                                                                                           \
         uv_timer_start(&deadline, on_deadline, DEADLINE_MS, 0);                                    \
@@ -199,7 +199,8 @@ static int teardown(void **unused)
         continue;
     td_payload_pool_fini(&pool);
     free(ground);
-    return uv_loop_close(&uv) || rmdir(directory) || lent != returned; /* all was given back */
+    return uv_loop_close(&uv) || rmdir(directory) ||
+           lent != returned; /* every lent payload was returned */
 }
 
 static struct td_channel *connected(void)
@@ -226,7 +227,7 @@ static void give_back(struct td_payload *payload)
     free(payload);
 }
 
-/* lend makes a payload of memory that is not the pool's. */
+/* lend makes a payload of memory outside the pool. */
 static struct td_payload *lend(uint32_t bytes)
 {
     struct td_payload *p = malloc(sizeof *p);
@@ -286,7 +287,7 @@ static void the_other_end_hears_that_a_channel_is_closed(void **unused)
     connected();
     td_channel_close(in.channel);
     UNTIL(out.ends == 1);
-    assert_int_equal(in.ends, 0); /* who closes is not told */
+    assert_int_equal(in.ends, 0); /* the end that closes gets no call */
 }
 
 static void a_channel_to_nobody_ends(void **unused)
@@ -324,7 +325,7 @@ static void a_payload_whose_place_is_gone_is_whole_and_its_place_untouched(void 
     struct td_channel *c = connected();
     ground = malloc(PACKET_BYTES);
     for (uint64_t i = 0; i < PACKETS; i++) {
-        places_left = 1 + (unsigned)draw(3); /* the first piece of it, or one more, or two */
+        places_left = 1 + (unsigned)draw(3); /* the first read of it, or one or two more */
         assert_true(send_one(c, i));
         uint64_t moved_before = moved;
         UNTIL(in.packets == i + 1);
@@ -347,7 +348,7 @@ static int stranger(void)
     return fd;
 }
 
-/* greeting writes how a stream begins, and returns its size. */
+/* greeting writes a handshake and returns its size. */
 static size_t greeting(uint8_t *bytes)
 {
     memcpy(bytes, "PKGR\5\0\0\0hello", HEAD_BYTES + 5);
@@ -402,7 +403,7 @@ static void who_breaks_the_form_is_cut_off(void **unused)
         assert_int_equal(send(fd, bytes[i], size[i], 0), size[i]);
         UNTIL(in.ends == i + 1);
         assert_true(in.breach);
-        while (recv(fd, &byte, 1, 0) > 0) /* the answer to a greeting, if any */
+        while (recv(fd, &byte, 1, 0) > 0) /* the reply to a handshake, if any */
             continue;
         close(fd);
     }

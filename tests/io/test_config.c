@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration reader: what is accepted, and that every refusal says where and what. */
+/* The configuration reader: accepted files, and the place and sentence of every error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,8 @@ static void good(const char *content, const char *host)
         fail_msg("refused: %s", text);
 }
 
-/* refused at a place ("LINE:" or "LINE:COLUMN:"), in words that contain all of those given */
+/* rejected at a place ("LINE:" or "LINE:COLUMN:"), with a sentence that contains all of the words
+ */
 static void refused(const char *content, const char *place, const char *word, const char *other)
 {
     char where[160];
@@ -234,7 +235,7 @@ static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
         for (size_t j = 0; j < i; j++)
             assert_true(digest[i] != digest[j]);
     }
-    struct td_topology line = config.topology; /* of one node, as they all were */
+    struct td_topology line = config.topology; /* one dimension, as before */
     line.wrap[0] = !line.wrap[0];
     assert_true(td_settings_digest(&config.settings, &line) != digest[KEYS]);
     line = config.topology;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real daemons on the routed fabric while links are cut and daemons die: what can arrive does, once
- * and unchanged; what cannot fails with the name of the node that is missing. And what a daemon
- * holds meanwhile, and how long links take. The ranks live in this process.
+/* Real daemons on the routed fabric while links are cut and daemons die. Data that can arrive
+ * arrives once and unchanged; other operations fail with the name of the missing node. Also the
+ * memory of a daemon meanwhile, and the times of links. The ranks are in this process.
  *
  * test_cuts METHOD SHAPE: every link is cut, under that method of all-to-all.
- * test_cuts connections: which connections the daemons of a torus have.
+ * test_cuts connections: the connections of the daemons of a torus.
  * test_cuts deaths: daemons die, or are late.
- * test_cuts memory METHOD: what daemons hold.
+ * test_cuts memory METHOD: the memory of daemons.
  * test_cuts times: links with a rate and a latency. */
 #include "daemons.h"
 
@@ -35,7 +35,7 @@ struct job {
     uint32_t *from[NODES_MAX], *to[NODES_MAX];
 };
 
-/* job_join makes a job with a rank on each of the nodes. */
+/* job_join joins a job with one rank on each of the nodes. */
 static void job_join(struct job *j, const char *name, const uint32_t *node, uint32_t count)
 {
     *j = (struct job){.ranks = count};
@@ -91,7 +91,8 @@ static void round_check(const struct job *j)
                              j->round, me, from, i);
 }
 
-/* round_turn looks at the round under way; true: it is over, and was right. */
+/* round_turn advances the round in progress. It returns true when the round has completed with the
+ * right data. */
 static bool round_turn(struct job *j)
 {
     for (uint32_t i = 0; i < j->ranks && j->waiting; i++) {
@@ -124,7 +125,7 @@ static void round_end(struct job *j)
 
 /* ---- cuts ---- */
 
-/* carry lets rounds go on until the way has carried something of them. */
+/* carry runs rounds until the way has carried data of them. */
 static void carry(struct job *j, uint32_t way)
 {
     enum { BYTES = 50000 };
@@ -138,8 +139,7 @@ static void carry(struct job *j, uint32_t way)
     }
 }
 
-/* resumes adds up how often the links of a node went on where they had been cut, and of how many of
- * them that is so. */
+/* resumes sums up the resumptions of a node's links, and counts the links that have resumed. */
 static void resumes(uint32_t node, uint64_t *sum, uint32_t *links)
 {
     struct td_reply reply;
@@ -203,8 +203,8 @@ static void every_link_is_cut_while_all_to_alls_go_on(void **state)
     stop();
 }
 
-/* A daemon is ready for ranks before its links are up, and what it is told of a host where a daemon
- * is only just starting is that nobody is there. */
+/* A daemon is ready for ranks before its links are up. The host of a daemon that is just starting
+ * refuses connections. */
 static void a_link_that_comes_up_late_is_waited_for(void **state)
 {
     struct job j;
@@ -213,7 +213,7 @@ static void a_link_that_comes_up_late_is_waited_for(void **state)
     columns = 3;
     prepare(9);
     cables_lay();
-    for (way = 0; from != 4 || to != 5; way++) /* no tree message goes there */
+    for (way = 0; from != 4 || to != 5; way++) /* the way of no tree message */
         cables_way(way, &from, &to);
     cables_block(--way);
     start_all("[torus]\nfabric = routed\n[network]\nheartbeat = 10s\n");
@@ -223,7 +223,7 @@ static void a_link_that_comes_up_late_is_waited_for(void **state)
     job_join(&j, "job", node, nodes);
     job_alloc(&j, 16384);
     round_begin(&j);
-    cables_cut(way); /* another attempt was in vain */
+    cables_cut(way); /* another attempt failed */
     cables_mend(way);
     round_end(&j);
     close_all(j.c, j.ranks);
@@ -232,7 +232,7 @@ static void a_link_that_comes_up_late_is_waited_for(void **state)
 
 /* ---- deaths ---- */
 
-/* sent returns the bytes that a node has sent in a direction: 0 is up in dimension 0. */
+/* sent returns the bytes that a node has sent in a direction: 0 is + in dimension 0. */
 static uint64_t sent(uint32_t node, uint32_t direction)
 {
     struct td_reply reply;
@@ -246,7 +246,7 @@ static uint64_t sent(uint32_t node, uint32_t direction)
     return bytes;
 }
 
-/* round_fails waits until the round has ended with the error on every rank, with the words. */
+/* round_fails waits until the round has ended with the error and the words on every rank. */
 static void round_fails(struct job *j, int error, const char *words)
 {
     for (uint32_t i = 0; i < j->ranks; i++) {
@@ -256,7 +256,7 @@ static void round_fails(struct job *j, int error, const char *words)
     j->waiting = 0;
 }
 
-/* job_works: a new job of these nodes has its all-to-all done. */
+/* job_works checks that a new job of these nodes completes an all-to-all. */
 static void job_works(const char *name, const uint32_t *node, uint32_t count)
 {
     struct job j;
@@ -267,8 +267,8 @@ static void job_works(const char *name, const uint32_t *node, uint32_t count)
     close_all(j.c, count);
 }
 
-/* job_attempt: whether a new job of these nodes has its all-to-all done; else it fails with the
- * words. */
+/* job_attempt returns true if a new job of these nodes completes an all-to-all; otherwise the
+ * all-to-all must fail with the words. */
 static bool job_attempt(const uint32_t *node, uint32_t count, const char *words)
 {
     struct job j;
@@ -286,7 +286,7 @@ static bool job_attempt(const uint32_t *node, uint32_t count, const char *words)
     return good;
 }
 
-/* Node 1 is (0,1). What (0,0) and (1,1) have for each other goes through it, or through (1,0). */
+/* Node 1 is (0,1). Data between (0,0) and (1,1) passes through it, or through (1,0). */
 static void death_of_a_transit_daemon_is_told_to_those_who_send_through_it(void **state)
 {
     struct job through, around, guests;
@@ -304,7 +304,7 @@ static void death_of_a_transit_daemon_is_told_to_those_who_send_through_it(void 
     round_begin(&around);
     round_begin(&guests);
     double until = seconds() + 20;
-    while (sent(1, 0) == 0) /* to node 4: that can only be from node 0 */
+    while (sent(1, 0) == 0) /* to node 4: only node 0 sends that */
         assert_true(seconds() < until);
     kill(daemon_pid[1], SIGKILL);
     waitpid(daemon_pid[1], NULL, 0);
@@ -319,7 +319,7 @@ static void death_of_a_transit_daemon_is_told_to_those_who_send_through_it(void 
     close_all(around.c, 3);
     close_all(guests.c, 2);
 
-    job_works("live", live, 6); /* no shortest way of theirs leads through row 0 */
+    job_works("live", live, 6); /* none of their minimal routes leads through row 0 */
     job_join(&through, "again", (const uint32_t[]){0, 4}, 2);
     job_alloc(&through, 1 << 16);
     round_begin(&through);
@@ -328,7 +328,8 @@ static void death_of_a_transit_daemon_is_told_to_those_who_send_through_it(void 
 
     start_daemon(1);
     wait_ready(1);
-    for (until = seconds() + 20; !job_attempt(all, 9, "node 1 (0,1)");) /* news of it spreads */
+    for (until = seconds() + 20;
+         !job_attempt(all, 9, "node 1 (0,1)");) /* the notice of the loss spreads */
         assert_true(seconds() < until);
     job_works("all", all, 9);
     stop();
@@ -351,13 +352,13 @@ static uint64_t proc_kib(pid_t pid, const char *name)
     return kib;
 }
 
-/* shared_kib: what a daemon has of the ranks' memory and of files. */
+/* shared_kib returns the memory that a daemon shares with the ranks, and that of files. */
 static uint64_t shared_kib(pid_t pid)
 {
     return proc_kib(pid, "RssShmem") + proc_kib(pid, "RssFile");
 }
 
-/* forget_peak makes VmHWM begin anew. */
+/* forget_peak resets VmHWM. */
 static void forget_peak(pid_t pid)
 {
     char path[64];
@@ -368,8 +369,8 @@ static void forget_peak(pid_t pid)
     assert_int_equal(fclose(f), 0);
 }
 
-/* peak_kib returns the most memory of its own that any daemon had during a round. The round before
- * it has touched all that is shared, so what is shared does not change meanwhile. */
+/* peak_kib returns the greatest amount of private memory of any daemon during a round. The round
+ * before it has touched all shared memory, so the shared memory does not change meanwhile. */
 static uint64_t peak_kib(size_t words)
 {
     struct job j;
@@ -393,7 +394,7 @@ static uint64_t peak_kib(size_t words)
     return most;
 }
 
-/* slots_kept: no channel of a daemon ever held more than its slots. */
+/* slots_kept checks that no channel of a daemon ever held more packets than its slots. */
 static void slots_kept(uint32_t node, uint64_t slots)
 {
     struct td_reply reply;
@@ -405,9 +406,9 @@ static void slots_kept(uint32_t node, uint64_t slots)
     torus_close(c);
 }
 
-/* What a daemon may have of its own: as many packets as its channels have slots, twice, since one
- * that went on is kept until the neighbour has it; the relay; and the rest: its state, what ZeroMQ
- * needs for each connection, and what malloc does not give back. */
+/* The bound of a daemon's private memory: twice as many packets as its channels have slots, because
+ * a forwarded packet is kept until the neighbour has it; the relay; and the rest: the daemon's
+ * state, ZeroMQ's memory of each connection, and memory that malloc keeps. */
 static void memory_does_not_grow_with_the_message(void **state)
 {
     enum { PACKET_KIB = 16, SLOTS = 3, CHANNELS = 4 * 3, RELAY_KIB = 1024, REST_KIB = 8192 };
@@ -426,7 +427,7 @@ static void memory_does_not_grow_with_the_message(void **state)
                   method, (unsigned long long)few, (unsigned long long)many,
                   (unsigned long long)bound);
     assert_in_range(many, 1, bound);
-    assert_in_range(many, 1, few + held + 1024); /* the heap settles; 15 MiB more come and go */
+    assert_in_range(many, 1, few + held + 1024); /* the heap settles; 15 MiB more pass through it */
     for (uint32_t n = 0; n < nodes; n++)
         slots_kept(n, SLOTS);
     stop();
@@ -475,8 +476,8 @@ static unsigned connections(uint32_t node, const char *suffix)
     return count;
 }
 
-/* Whatever the traffic, a daemon of a torus has its four neighbours' connections for messages and
- * for packets, and no others. */
+/* Whatever the traffic, a daemon of a torus has the connections of its four neighbours, for
+ * messages and for packets, and no others. */
 static void daemons_connect_to_torus_neighbours_only(void **state)
 {
     static const char *const methods[] = {"random", "phased", "pairwise", "two-phase"};

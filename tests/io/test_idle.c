@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waiting costs: nine daemons and nine ranks that wait use no processor. */
+/* The cost of waiting: nine daemons and nine waiting ranks use no processor. */
 #include "daemons.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-/* cpu_s returns what all threads of a process have used, exactly: ticks are samples, and the few
- * that waiting takes come out as none or as three times too many. */
+/* cpu_s returns the processor time of all threads of a process, exactly. Ticks are samples: the few
+ * ticks of waiting may appear as none or as three times too many. */
 static double cpu_s(pid_t pid)
 {
     clockid_t clock;
@@ -26,9 +26,9 @@ static double used_s(void)
     return s;
 }
 
-/* Waiting sleeps: nine daemons with nine ranks in a barrier take under 1 % of a core together, this
- * process with its nine waiting clients included. A machine with other work has cold caches, which
- * cost more, so one window of several will do. So do sanitizers: not under them. */
+/* Waiting sleeps: nine daemons with nine ranks in a barrier take under 1 % of a core together,
+ * including this process with its nine waiting clients. On a machine with other work cold caches
+ * cost more, so one window of several is enough. Sanitizers cost more, too: they skip this test. */
 static void waiting_sleeps(const char *more)
 {
     torus_context *c[9];
@@ -38,7 +38,7 @@ static void waiting_sleeps(const char *more)
     start(9, more);
     join_all(c, g, 9);
     int32_t there[9][9] = {{0}}, here[9][9] = {{0}};
-    for (int i = 0; i < 9; i++) /* packets have been on their way */
+    for (int i = 0; i < 9; i++) /* packets have been in flight */
         assert_int_equal(torus_ialltoall(g[i], there[i], here[i], 1, TORUS_INT32, &r[i]), TORUS_OK);
     for (int i = 0; i < 9; i++)
         assert_int_equal(torus_wait(r[i], 10 * (int64_t)SECOND), TORUS_OK);

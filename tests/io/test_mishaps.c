@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real daemons and what can go wrong: each test starts its own, in a folder of its own, and looks
- * that those concerned get a clear error, nobody else does, and nothing is left. Several ranks live
- * in this one process, each with its own context. */
+/* Real daemons and failures. Each test starts its own daemons in a folder of its own. It checks
+ * that the ranks concerned get a clear error, that no others do, and that nothing is left. Several
+ * ranks are in this process, each with its own context. */
 #include "daemons.h"
 
 #include <dirent.h>
@@ -113,7 +113,7 @@ static void different_operations_are_named_on_both_sides(void **state)
         assert_says(c[i], "rank 2 called barrier");
         assert_says(c[i], "allreduce(sum, double, 1)");
     }
-    barrier_all(g, 3); /* the group goes on */
+    barrier_all(g, 3); /* the group continues */
     close_all(c, 3);
     stop();
 }
@@ -145,7 +145,7 @@ static void death_of_a_client_is_told_to_its_job_alone(void **state)
     start(2, "");
     assert_int_equal(pipe(pipe_fd), 0);
     pid_t child = fork();
-    if (child == 0) { /* rank 1 of a job of two: joins, tells, and waits to be killed */
+    if (child == 0) { /* rank 1 of a job of two: joins, reports, and waits to be killed */
         torus_group *mine = NULL;
         struct torus_join_options o = as(2, 1);
         char done = torus_join(open_at(1), &o, &mine) == TORUS_OK ? 'y' : 'n';
@@ -204,7 +204,7 @@ static void death_of_a_daemon_is_told_at_once(void **state)
         assert_says(c[i], "node 3 (3)");
     }
     assert_true(seconds() - at <
-                5); /* progress_timeout is 30 s: a closed connection tells sooner */
+                5); /* progress_timeout is 30 s: a closed connection reports earlier */
     assert_int_equal(torus_barrier(g[3]), TORUS_ERR_SHUTDOWN);
     close_all(c, 4);
     stop();
@@ -268,7 +268,7 @@ static void daemon_with_other_settings_is_refused_in_one_line(void **state)
     wait_ready(1);
     wait_logged(0, "rejected the handshake of node 1: [torus], [network]");
     wait_logged(1, "node 0: it rejected the handshake");
-    torus_close(open_at(0)); /* whatever else was under way is logged */
+    torus_close(open_at(0)); /* all other messages are in the log */
     assert_int_equal(logged(0, "rejected the handshake of"), 1); /* of two handshakes */
     assert_int_equal(logged(1, "it rejected the handshake"), 1);
     stop();
@@ -296,7 +296,7 @@ static void second_daemon_is_told_who_has_its_sockets(void **state)
     snprintf(words, sizeof words, "torusd (process %d) serves %s/s0: stop it", (int)daemon_pid[0],
              folder);
     start_refused(words);
-    torus_close(open_at(0)); /* the first one serves on */
+    torus_close(open_at(0)); /* the first one still serves */
     snprintf(path, sizeof path, "%s/s0", folder);
     unlink(path);
     snprintf(words, sizeof words, "peers on ipc://%s/p0: torusd (process %d) serves", folder,
@@ -362,7 +362,7 @@ static void clients_that_come_and_go_leave_nothing(void **state)
                          TORUS_OK);
         torus_close(c);
     }
-    /* the daemon hears of a closed socket a moment later; a request behind it has been served after
+    /* the daemon learns of a closed socket a moment later; a later request has been served after it
      */
     for (int tries = 0; tries < 1000 && held(daemon_pid[0]) > before; tries++)
         torus_close(open_at(0));
@@ -390,7 +390,7 @@ static void strangers_at_the_port_for_packets_wait_while_descriptors_lack(void *
     stop();
 }
 
-/* listener_at takes the place of a daemon's socket for packets. */
+/* listener_at takes the place of a daemon's bulk listener. */
 static int listener_at(uint32_t node)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -402,8 +402,8 @@ static int listener_at(uint32_t node)
     return fd;
 }
 
-/* Messages pass, but whoever comes with packets is turned away. Each daemon's greeting tells the
- * other that it is there: that must not make them try without a pause. */
+/* Control messages pass, but bulk connections are rejected. Each daemon's handshake tells the other
+ * that it runs: they must still pause between attempts. */
 static void peers_without_a_way_for_packets_try_at_leisure(void **state)
 {
     (void)state;
@@ -416,7 +416,7 @@ static void peers_without_a_way_for_packets_try_at_leisure(void **state)
         start_daemon(n);
         wait_ready(1);
         at[n] = (struct pollfd){.fd = listener_at(n), .events = POLLIN};
-        if (n == 0) /* it must not be quicker than this process */
+        if (n == 0) /* it must not be faster than this process */
             kill(daemon_pid[0], SIGSTOP);
     }
     kill(daemon_pid[0], SIGCONT);

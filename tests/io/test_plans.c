@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans measured by another process, and the file they are kept in. */
+/* Plans measured by another process, and the file in which they are stored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fftw3.h>
@@ -145,7 +145,7 @@ static void what_is_used_is_measured_and_outlives_the_daemon(void **unused)
     void *plan = td_fft_plan_make(&r.shape, memory, memory, FFTW_MEASURE | FFTW_WISDOM_ONLY);
     assert_non_null(plan);
     td_fft_plan_destroy(&r.shape, plan);
-    use(96, 1); /* and by the cache, in place of the estimate */
+    use(96, 1); /* and by the cache, instead of the estimate */
     stop(&n);
 
     start(&n, "/bin/false", TD_FFT_WISDOM, 60);
@@ -165,7 +165,7 @@ static void most_used_is_measured_first_and_the_rest_after_it(void **unused)
     use(20, 2);
     use(30, 9);
     use(40, 4);
-    assert_false(td_fft_next_shape(&shape)); /* nothing is to be measured */
+    assert_false(td_fft_next_shape(&shape)); /* no shape is left to measure */
     td_fft_set_effort(TD_FFT_MEASURE);
     const int64_t order[] = {30, 40, 20};
     for (size_t i = 0; i < 3; i++) {
@@ -207,7 +207,7 @@ static void fails_once(const char *program, unsigned seconds)
     start(&n, program, TD_FFT_MEASURE, seconds);
     use(64, 2);
     wait_for(&n, 64, TD_FFT_FAILED);
-    use(64, 1); /* is served all the same */
+    use(64, 1); /* it is served nevertheless */
     assert_false(td_fft_next_shape(&shape));
     stop(&n);
     start(&n, program, TD_FFT_MEASURE, seconds);
@@ -232,9 +232,9 @@ static void a_process_that_fails_is_not_started_again_for_the_same(void **unused
     fails_once("/bin/false", 60);
     fails_once("/nowhere/torusd", 60);
     static const char *const ends[] = {
-        "kill -ABRT $$",           /* as FFTW without memory does */
+        "kill -ABRT $$",           /* like FFTW without memory */
         "exec sleep 1000",         /* takes too long */
-        "echo 1 2 3; echo wisdom", /* not FFTW's */
+        "echo 1 2 3; echo wisdom", /* no wisdom of FFTW */
         "exec yes 2>/dev/null",    /* does not end, and must not fill the memory */
     };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -252,7 +252,7 @@ static void a_daemon_stops_while_a_plan_is_measured(void **unused)
     use(64, 1);
     wait_for(&n, 64, TD_FFT_ASKED);
     stop(&n);
-    assert_int_equal(access(file, F_OK), -1); /* nothing was learnt */
+    assert_int_equal(access(file, F_OK), -1); /* nothing was learned */
 }
 
 /* ---- the file ---- */
@@ -290,7 +290,7 @@ static void what_was_written_is_read(void **unused)
     char why[600] = "";
     struct td_fft_record r;
     char *text = good_text();
-    assert_true(td_wisdom_load(directory, why, sizeof why)); /* there is none */
+    assert_true(td_wisdom_load(directory, why, sizeof why)); /* the file does not exist */
     assert_true(td_wisdom_write(directory, text));
     assert_true(td_wisdom_load(directory, why, sizeof why));
     assert_true(find(12, &r));
@@ -316,7 +316,7 @@ static void a_damaged_file_is_thrown_away_wherever_the_damage_is(void **unused)
         assert_false(td_wisdom_load(directory, why, sizeof why));
         assert_non_null(strstr(why, file));
         assert_int_equal(access(file, F_OK), -1);
-        put(text, i); /* cut */
+        put(text, i); /* truncated */
         assert_false(td_wisdom_load(directory, why, sizeof why));
         assert_false(td_fft_record(0, &r));
     }
@@ -402,6 +402,6 @@ int main(void)
         TEST(a_directory_that_is_missing_is_an_error_on_writing_alone),
         TEST(shapes_that_cannot_be_are_refused),
     };
-    signal(SIGPIPE, SIG_IGN); /* as the daemon does */
+    signal(SIGPIPE, SIG_IGN); /* like the daemon */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients without the library, on sockets of their own: what a daemon does with malformed requests,
- * and with more connections than it has descriptors for. */
+/* Clients without the library, on sockets of their own: the daemon's reaction to malformed
+ * requests, and to more connections than it has descriptors for. */
 #include "daemons.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static int raw_open(void)
     return fd;
 }
 
-/* raw_reply reads one reply; false at the end of the connection. */
+/* raw_reply reads one reply. It returns false at the end of the connection. */
 static bool raw_reply(int fd, struct td_reply *reply)
 {
     const char *why = NULL;
@@ -133,7 +133,7 @@ static void unfit_memory_is_refused(void **state)
     q.u.region.bytes = 1;
     assert_int_equal(raw_ask(fd, q, file).error, TD_ERR_INVALID);
     q.u.region.bytes = 65536;
-    assert_int_equal(raw_ask(fd, q, memory).kind, TD_REPLY_DONE); /* after all that, still served */
+    assert_int_equal(raw_ask(fd, q, memory).kind, TD_REPLY_DONE); /* the daemon still serves */
     close(memory);
     close(sparse);
     close(file);
@@ -183,7 +183,7 @@ static void clients_wait_while_descriptors_lack(void **state)
     assert_false(readable(fd[count - 1], 1500));
     assert_in_range(ticks(daemon_pid[0]) - before, 0, 10); /* of 150: the daemon sleeps */
 
-    /* those that are in are served, with memory too */
+    /* clients with a connection are served, also with memory */
     struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
     q.u.region.region = 1;
     q.u.region.bytes = 65536;
@@ -196,7 +196,7 @@ static void clients_wait_while_descriptors_lack(void **state)
 
     for (int i = 0; i < count - 1; i++)
         close(fd[i]);
-    assert_true(raw_reply(fd[count - 1], &reply)); /* the one that waited */
+    assert_true(raw_reply(fd[count - 1], &reply)); /* the client that waited */
     assert_int_equal(reply.kind, TD_REPLY_WELCOME);
     close(fd[count - 1]);
     torus_close(open_at(0));

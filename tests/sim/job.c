@@ -14,7 +14,7 @@
 
 static char current[256];
 
-/* The core's own assertions end here. */
+/* The core's assertions end here. */
 static void on_abort(int number)
 {
     static const char before[] = "aborted; to repeat: ";
@@ -89,7 +89,7 @@ uint32_t job_reaches(const struct td_sim *sim, uint32_t from, const bool *dead, 
 
 void job_world_end(struct td_sim *sim)
 {
-    uint32_t last = td_sim_open(sim, 0); /* one more: its number is how many there were */
+    uint32_t last = td_sim_open(sim, 0); /* one more: its number is the number of clients before */
     for (uint32_t c = 1; c <= last; c++)
         td_sim_close(sim, c);
     td_sim_run(sim, SECOND / 2);

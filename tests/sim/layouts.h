@@ -10,12 +10,12 @@ enum { LAYOUT_TEXT = 1500 };
 /* layouts_draw returns a random number below `below`: the next one from the seed. */
 void layouts_seed(uint64_t seed);
 uint64_t layouts_draw(uint64_t below);
-/* layouts_some writes some layout of an array over some of `ranks` ranks. */
+/* layouts_some writes a random layout of an array over some of `ranks` ranks. */
 void layouts_some(char *text, uint32_t dimensions, const uint64_t *size, uint32_t ranks);
-/* layouts_most returns the elements of the rank that has most. */
+/* layouts_most returns the greatest number of elements of a rank. */
 uint64_t layouts_most(const struct td_layout *layout);
 
-/* struct layouts_element: goes through what a rank has. */
+/* struct layouts_element: visits the elements of a rank. */
 struct layouts_element {
     bool valid;
     uint64_t index[TD_DIMENSIONS_MAX]; /* in the whole array */

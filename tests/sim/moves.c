@@ -24,14 +24,14 @@ bool moves_read(struct move *m, struct td_arena *arena, uint32_t ranks, char *wh
     return true;
 }
 
-/* tag writes what an element is known by: its number in the whole array, and the element size. */
+/* tag writes the tag of an element: its number in the whole array, and the element size. */
 static void tag(uint8_t *at, uint64_t number, uint64_t element)
 {
     for (uint64_t b = 0; b < element; b++)
         at[b] = (uint8_t)(number >> 8 * (b % 8) ^ b * 37);
 }
 
-/* number_of returns an element's place in the source's whole array. */
+/* number_of returns the place of an element in the source's whole array. */
 static uint64_t number_of(const struct move *m, unsigned side, const uint64_t *index)
 {
     uint64_t source[TD_DIMENSIONS_MAX], number = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective, over shapes, ranks, placements, sizes, types and seeds, against what one can
- * compute alone. TORUS_TEST_CASE="SHAPE RANKS PLACEMENT SEED" runs one case. */
+/* Every collective, over shapes, ranks, placements, sizes, types and seeds, compared with a local
+ * computation. TORUS_TEST_CASE="SHAPE RANKS PLACEMENT SEED" runs one case. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@ enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
 static bool long_run;
 
-/* element is what rank r has at place i of call `salt`: -50 .. 50. */
+/* element returns the value of rank r at place i of call `salt`: -50 .. 50. */
 static int element(uint32_t r, uint64_t i, uint64_t salt)
 {
     return random_at(r, i, salt);
@@ -194,7 +194,7 @@ static void run_fft(struct job *job, const struct td_fft *fft, uint64_t bytes_mo
     td_sim_forget(job->sim);
 }
 
-/* distance returns |destination - want| / |want| over all ranks; want has 2 numbers a point. */
+/* distance returns |destination - want| / |want| over all ranks; want has 2 numbers per point. */
 static double distance(struct job *job, const struct td_fft *fft, const double *want)
 {
     double error = 0, norm = 0;
@@ -211,7 +211,7 @@ static double distance(struct job *job, const struct td_fft *fft, const double *
     return sqrt(error) / (norm > 0 ? sqrt(norm) : 1);
 }
 
-/* fill_grid gives every rank its rows, in the source or, in place, in the destination. */
+/* fill_grid writes every rank's rows, to the source or, in place, to the destination. */
 static void fill_grid(struct job *job, const struct td_fft *fft, const double *grid, bool in_place)
 {
     for (uint32_t r = 0; r < job->size; r++) {
@@ -277,7 +277,7 @@ static const char *const placements[PLACEMENTS] = {"spread", "cyclic", "random"}
 static const uint64_t counts[] = {0, 1, 7, 4096};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
-/* pick returns `all` in a long run, else a few. */
+/* pick returns `all` in a long run, otherwise a few. */
 static uint32_t pick(uint32_t all, uint32_t few)
 {
     return long_run || all < few ? all : few;
@@ -339,7 +339,7 @@ static void place(struct td_sim *sim, uint32_t size, enum placement placement, u
     }
 }
 
-static uint64_t landings; /* packets that came to their place bit by bit */
+static uint64_t landings; /* packets that arrived at their place piece by piece */
 
 static void run_case(const char *shape, uint32_t size, enum placement placement, uint64_t seed)
 {

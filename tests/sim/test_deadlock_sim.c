@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiny buffers and every kind of traffic that the all-to-all methods make: with the bubble rule
- * nothing ever stands still, and without it that is found. TORUS_TEST_LONG=1 runs 10,000 seeds,
- * TORUS_TEST_CASE=SEED one. */
+/* Tiny buffers and all kinds of traffic of the all-to-all methods: with the bubble rule no deadlock
+ * occurs, and without it one is found. TORUS_TEST_LONG=1 runs 10,000 seeds, TORUS_TEST_CASE=SEED
+ * one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "torus-sim/measure.h"
 #include "seeds.h"
 
-static char why[512]; /* the last one did not */
+static char why[512]; /* the error of the last run */
 
 static bool finishes(const char *shape, uint64_t seed, bool bubble, bool adaptive)
 {
@@ -56,7 +56,7 @@ static void without_it_a_ring_fills_up(void **unused)
     (void)unused;
     static const char *const shapes[] = {"8x8", "4x4x4"};
     for (int s = 0; s < 2; s++) {
-        assert_false(finishes(shapes[s], 9, false, false)); /* 5 packets a pair */
+        assert_false(finishes(shapes[s], 9, false, false)); /* 5 packets per pair */
         assert_non_null(strstr(why, "no packet can move"));
         assert_true(finishes(shapes[s], 9, true, false));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that do not call alike: every one of them is told who differs from whom, and in what; and
- * the group goes on. TORUS_TEST_CASE=SEED plays one seed. */
+/* Mismatched calls: every rank gets an error that names the ranks and the difference, and the group
+ * continues. TORUS_TEST_CASE=SEED runs one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum { SIZE = 7, BYTES = 1 << 16 };
 
 static uint64_t seed_now;
 
-/* with_worlds plays a test on both fabrics, ranks spread over one, two or more nodes. */
+/* with_worlds runs a test on both fabrics, with ranks on one, two or more nodes. */
 static void with_worlds(const char *name, void (*test)(struct job *))
 {
     static const char *const shapes[] = {"1", "2", "2x2", "3x3m", "7"};
@@ -38,7 +38,7 @@ static void with_worlds(const char *name, void (*test)(struct job *))
     }
 }
 
-/* goes_on: the group can do what comes next. */
+/* goes_on checks that the next calls of the group work. */
 static void goes_on(struct job *job)
 {
     const struct td_call call = {.kind = TD_KIND_BARRIER};
@@ -50,7 +50,7 @@ static void goes_on(struct job *job)
 
 /* ---- calls ---- */
 
-/* odd lets rank `rank` make another call than all others. */
+/* odd makes rank `rank` call something else than all others. */
 static void odd(struct job *job, uint32_t rank, const struct td_call *call,
                 const struct td_call *other)
 {
@@ -115,7 +115,7 @@ static void call_with_parts(struct job *job, uint32_t i, enum td_kind kind, bool
     job_make(job, i, &q);
 }
 
-/* agree draws counts that agree; of one kind, every column has one. */
+/* agree draws counts that agree; for one kind, every column has one count. */
 static void agree(struct job *job, bool column)
 {
     for (uint32_t i = 0; i < SIZE; i++)
@@ -180,8 +180,8 @@ static void several_pairs_whose_counts_differ_end_it_too(void **unused)
     with_worlds("several pairs", several_pairs);
 }
 
-/* shares: a rank gets one share, of one length; it cannot take more from one rank than from
- * another, though both sides of each pair agree. */
+/* shares: a rank gets one share, of one length. It cannot receive more from one rank than from
+ * another, although both sides of each pair agree. */
 static void shares(struct job *job)
 {
     uint32_t victim = (uint32_t)td_sim_random(job->sim, SIZE);
@@ -194,7 +194,7 @@ static void shares(struct job *job)
     call_with_parts(job, victim, TD_KIND_REDUCE_SCATTERV, true);
     td_sim_run(job->sim, SECOND / 10);
     job_expect(job, victim, TD_ERR_INVALID, "the same number of elements");
-    /* it was not made, and is made again */
+    /* the call did not count, and is made again */
     to[victim][5] -= 2;
     from[5][victim] -= 2;
     job->rank[victim].calls--;
@@ -244,7 +244,7 @@ static void a_list_of_ranks_that_is_wrong_is_refused(void **unused)
     with_worlds("lists", lists);
 }
 
-/* left_alone: of a group of three two call, and the third, which has not even made it, dies. */
+/* left_alone: of a group of three, two call. The third, which has not even made the group, dies. */
 static void left_alone(struct job *job)
 {
     static const uint64_t member[] = {6, 0, 3};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of arrays of one to four axes, of every kind, between any layouts, against FFTW on the
- * whole array in one piece. TORUS_TEST_CASE=SEED runs one case. */
+/* Transforms of arrays of one to four axes, of every kind, between any layouts, compared with FFTW
+ * on the whole array in one process. TORUS_TEST_CASE=SEED runs one case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
-static uint64_t relay_bytes; /* of a node: few, so that moves by way of others come in segments */
+static uint64_t relay_bytes; /* of a node: small, so that moves by relays have several segments */
 static bool barriers_of_all; /* in phased ones */
 
 static uint64_t plan_of(struct job *job, const struct transform *t)
@@ -25,7 +25,7 @@ static uint64_t plan_of(struct job *job, const struct transform *t)
     return job_agree(job, TD_KIND_PLAN_FFT, &description);
 }
 
-/* compare checks what all ranks have, and that their guards are whole. */
+/* compare checks the results of all ranks, and their guards. */
 static void compare(struct job *job, const struct transform *t)
 {
     struct transform_error error = {0};

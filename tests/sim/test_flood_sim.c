@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that do without the tree, while ranks cancel, lose patience, die or leave: whatever
- * comes first, all ranks hear the same ending. TORUS_TEST_LONG=1 plays many more games. */
+/* Flooded operations, while ranks cancel, reach their timeouts, die or leave: all ranks get the
+ * same ending. TORUS_TEST_LONG=1 runs many more games. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static void make_call(uint32_t i, uint64_t k)
     r->calls += k == r->calls;
 }
 
-/* call_again makes the calls again for which a node had no record. */
+/* call_again repeats the calls for which a node had no record. */
 static void call_again(void)
 {
     for (uint32_t i = 0; i < game.job.size; i++)
@@ -115,7 +115,7 @@ static void play_event(const struct event *e)
     case LEAVE:
         q.kind = TD_REQUEST_LEAVE;
         q.u.leave.group = r->group;
-        if (is_answered(e->rank) && r->calls == OPERATIONS) /* it has been served */
+        if (is_answered(e->rank) && r->calls == OPERATIONS) /* it has all its replies */
             td_sim_request(game.job.sim, r->client, &q);
         return;
     case DIE:
@@ -125,7 +125,7 @@ static void play_event(const struct event *e)
     }
 }
 
-/* plan draws who calls when, and what comes between. */
+/* plan draws the times of the calls, and of the failures between. */
 static void plan(int mishap)
 {
     static const td_time windows[] = {1, 30000, 1000000, 20000000};
@@ -161,7 +161,7 @@ static bool all_answered(void)
     return true;
 }
 
-/* check_ending: all ranks that are there have heard the same of an operation, and it is right. */
+/* check_ending checks that all ranks have the same, right outcome of an operation. */
 static void check_ending(uint32_t k)
 {
     const struct td_reply *first = NULL;

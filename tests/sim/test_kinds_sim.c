@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kind of call, many at a time, in several groups whose ranks overlap, against what one can
- * compute alone. Ranks call in orders of their own: only calls of one group have one order.
+/* Every kind of call, many at a time, in several groups whose ranks overlap, compared with a local
+ * computation. Ranks call in different orders; only the calls of one group have one order.
  * TORUS_TEST_CASE=SEED runs one world; TORUS_TEST_LONG=1 runs many more. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +16,11 @@
 
 enum { RANKS_MAX = 16, GROUPS_MAX = 5, CALLS_MAX = 14, GUARD = 64, GUARD_BYTE = 0x5a };
 
-/* struct party: a group as its members know it; party 0 is the world. */
+/* struct party: a group as its members know it. Party 0 is the world. */
 struct party {
     uint32_t size;
     uint32_t world_rank[RANKS_MAX];
-    uint32_t number[RANKS_MAX]; /* the member's daemon's, for the group */
+    uint32_t number[RANKS_MAX]; /* number of the group at the member's daemon */
     uint64_t calls[RANKS_MAX];
 };
 
@@ -29,10 +29,10 @@ struct operation {
     struct party *party;
     struct td_call call;
     bool in_place;
-    uint64_t count[RANKS_MAX][RANKS_MAX]; /* with parts: elements that a rank has for another */
+    uint64_t count[RANKS_MAX][RANKS_MAX]; /* with counts: elements from a rank to another */
     uint64_t at;                          /* of the source in every region */
     uint64_t bytes[RANKS_MAX][2];
-    uint8_t *before[RANKS_MAX]; /* what the sources hold */
+    uint8_t *before[RANKS_MAX]; /* contents of the sources */
     uint64_t request[RANKS_MAX];
 };
 
@@ -53,7 +53,7 @@ static uint64_t draw(uint64_t below)
 
 /* ---- numbers ---- */
 
-/* ordered: the result must be the fold from rank 0 on, bit by bit. */
+/* ordered returns true if the result must be the fold from rank 0 on, bit by bit. */
 static bool ordered(const struct td_call *call)
 {
     return call->mode == TD_REPRODUCIBLE_ANY || call->kind == TD_KIND_SCAN ||
@@ -106,7 +106,8 @@ static void fill(const struct td_call *call, uint8_t *to, uint64_t bytes)
     }
 }
 
-/* draw_type picks a type and an operator that have one result in every order, or, in order, any. */
+/* draw_type draws a type and an operator whose result does not depend on the order; in order, any.
+ */
 static void draw_type(struct td_call *call)
 {
     static const uint8_t types[] = {
@@ -159,7 +160,7 @@ static void draw_counts(struct operation *o)
         }
 }
 
-/* size_up finds what the buffers hold. */
+/* size_up computes the sizes of the buffers. */
 static void size_up(struct operation *o)
 {
     uint32_t size = o->party->size;
@@ -188,7 +189,7 @@ static bool may_be_in_place(unsigned kind)
            kind == TD_KIND_EXSCAN;
 }
 
-/* region_of returns a member's buffer of an operation: the source, then the destination. */
+/* buffer returns a member's buffer of an operation: the source, then the destination. */
 static uint8_t *buffer(const struct operation *o, uint32_t member, bool destination)
 {
     uint64_t half = play.job.half_bytes;
@@ -261,7 +262,7 @@ static void call(struct operation *o, uint32_t member)
     if (td_call_has_counts(o->call.kind)) {
         q.u.operation.from = (struct td_rank_counts){o->count[member], NULL, p->size, 0};
         q.u.operation.to = (struct td_rank_counts){column, NULL, p->size, 0};
-        if (o->call.kind == TD_KIND_ALLGATHERV) /* all get the same */
+        if (o->call.kind == TD_KIND_ALLGATHERV) /* the same for all ranks */
             q.u.operation.from = (struct td_rank_counts){o->count[member], none, p->size, p->size};
         if (o->call.kind == TD_KIND_REDUCE_SCATTERV)
             q.u.operation.to = (struct td_rank_counts){column, none, p->size, p->size};
@@ -271,7 +272,8 @@ static void call(struct operation *o, uint32_t member)
 
 /* ---- the reference ---- */
 
-/* fold writes what ranks 0 .. last make of n elements that begin `at` bytes into their sources. */
+/* fold writes the fold over ranks 0 .. last of n elements that begin `at` bytes into their sources.
+ */
 static void fold(const struct operation *o, uint32_t last, uint64_t at, uint64_t n, uint8_t *to)
 {
     _Alignas(64) static uint8_t sum[1 << 18], next[1 << 18];
@@ -325,7 +327,7 @@ static void expect_parts(const struct operation *o, uint32_t member, uint8_t *wa
     }
 }
 
-/* expect writes what a member's destination holds in the end. */
+/* expect writes the expected destination of a member. */
 static void expect(const struct operation *o, uint32_t member, uint8_t *want)
 {
     uint64_t bytes = o->call.count * td_type_bytes(o->call.type);
@@ -383,7 +385,8 @@ static void verify(struct operation *o)
 
 /* ---- playing ---- */
 
-/* make_party makes a group of some ranks of the world in any order; not all ask at once. */
+/* make_party makes a group of some ranks of the world in random order; its members ask at different
+ * times. */
 static void make_party(struct party *p, uint64_t number)
 {
     uint64_t member[RANKS_MAX] = {0}, request[RANKS_MAX] = {0};
@@ -418,17 +421,19 @@ static void make_party(struct party *p, uint64_t number)
     }
 }
 
-/* issue lets the ranks call, each its calls of a group in order, and else in any. */
+/* issue makes the ranks call: each makes the calls of a group in order, and otherwise in random
+ * order. */
 static void issue(void)
 {
-    uint32_t called[RANKS_MAX] = {0}; /* operations, a bit each */
+    uint32_t called[RANKS_MAX] = {0}; /* bitmap of operations */
     uint32_t left = 0;
     for (uint32_t k = 0; k < play.operations; k++)
         left += play.operation[k].party->size;
     while (left) {
         struct operation *o = &play.operation[draw(play.operations)];
         uint32_t member = (uint32_t)draw(o->party->size), rank = o->party->world_rank[member];
-        struct operation *first = NULL; /* of the same group, that this rank has still to call */
+        struct operation *first =
+            NULL; /* the next operation of the same group that this rank has to call */
         for (uint32_t k = 0; k < play.operations && !first; k++)
             if (play.operation[k].party == o->party && !(called[rank] >> k & 1))
                 first = &play.operation[k];
@@ -465,7 +470,7 @@ static void leave(struct party *p)
     CHECK(td_sim_settle(play.sim, SECOND));
 }
 
-/* tune draws methods and memory: sometimes there is too little scratch for all at a time. */
+/* tune draws methods and memory: sometimes with too little scratch memory for all at a time. */
 static void tune(struct td_sim_options *o)
 {
     uint64_t seed = o->seed * 0x9e3779b97f4a7c15u;
@@ -498,7 +503,7 @@ static void world_of(uint64_t seed)
         make_party(&play.party[p], p);
     for (int round = 0; round < 4; round++) {
         play_round();
-        if (play.parties > 1 && draw(2)) { /* another group in the place of the last */
+        if (play.parties > 1 && draw(2)) { /* another group replaces the last one */
             leave(&play.party[play.parties - 1]);
             make_party(&play.party[play.parties - 1], 100 + (uint64_t)round);
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links that are cut and come back, in virtual time, while all nodes send to all: nothing is lost,
- * nothing comes twice, nobody is told. And a node that never comes back: who needs it is told its
- * name, everybody else has the right data. TORUS_TEST_CASE=SEED runs one seed of the last test. */
+ * nothing arrives twice, and no rank gets an error. And a node that never comes back: ranks that
+ * need it get an error with its name, all others have the right data. TORUS_TEST_CASE=SEED runs one
+ * seed of the last test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 #include "job.h"
 #include "seeds.h"
 
-enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4 }; /* elements a pair */
+enum { PACKETS = 3, COUNT = (PACKETS * 1024 - 100) / 4 }; /* elements per pair */
 
 static const char *const shapes[] = {"3x3", "4x4", "3x3x3", "2x4m"};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -37,7 +38,7 @@ static void few_credits(struct td_sim_options *o)
     o->request_ns_max = 5000;
 }
 
-static uint32_t relay_loss; /* forwarded control messages that are lost, of 1,000 */
+static uint32_t relay_loss; /* lost ones of 1,000 forwarded control messages */
 
 static void few_credits_and_losses(struct td_sim_options *o)
 {
@@ -93,7 +94,7 @@ static void finish(struct job *job)
     td_sim_forget(job->sim);
 }
 
-/* duration returns how long a call takes when nothing happens. */
+/* duration returns the time of a call without failures. */
 static td_time duration(struct job *job)
 {
     td_time before = td_sim_now(job->sim);
@@ -111,8 +112,8 @@ static bool are_neighbours(const char *shape, uint32_t a, uint32_t b)
     return td_topology_distance(&t, a, b) == 1;
 }
 
-/* Nodes on a route keep nothing, so any control message that they forward may be lost. Its two ends
- * notice that, and no call or group knows of it. A retransmission takes 0.4 s, and progress_timeout
+/* Nodes on a route keep nothing, so any control message that they forward may be lost. The two ends
+ * notice that, and no call or group is affected. A retransmission takes 0.4 s, and progress_timeout
  * is 1 s here: with 300 of 1,000 lost on each hop, calls do time out. */
 static void lost_control_messages_are_retransmitted(void **unused)
 {
@@ -133,7 +134,8 @@ static void lost_control_messages_are_retransmitted(void **unused)
             }
             for (uint32_t r = 0; r < job.size; r++)
                 td_sim_close(sim, job.rank[r].client);
-            td_sim_run(sim, 10 * SECOND); /* what ends the job may be lost several times */
+            td_sim_run(sim,
+                       10 * SECOND); /* the messages that end the job may be lost several times */
             job_world_end(sim);
         }
     relay_loss = 0;
@@ -183,7 +185,8 @@ static void direct_links_resume_too(void **unused)
         cut_each_in_turn("3x3", seed);
 }
 
-/* One seed: many cuts at any time, also of links that are about to resume, of any two nodes. */
+/* One seed: many cuts at random times, also of links that are about to resume, between random
+ * nodes. */
 static void run_cuts(uint64_t seed)
 {
     struct job job;
@@ -196,7 +199,7 @@ static void run_cuts(uint64_t seed)
     td_time apart = td_sim_random(sim, 2) ? SECOND / 1000 : SECOND / 50;
     for (uint64_t i = 0; i < cuts; i++) {
         td_sim_run(sim, td_sim_random(sim, apart));
-        if (i == 0 || td_sim_random(sim, 3)) { /* else the same one again */
+        if (i == 0 || td_sim_random(sim, 3)) { /* otherwise the same link again */
             a = td_sim_random(sim, job.size);
             b = (a + 1 + td_sim_random(sim, job.size - 1)) % job.size;
         }
@@ -212,7 +215,7 @@ static void run_cuts(uint64_t seed)
 static void run_death(uint64_t seed)
 {
     struct job job;
-    bool others = seed % 2; /* a second job, of all but the node that dies */
+    bool others = seed % 2; /* a second job, without the node that dies */
     job_case("TORUS_TEST_CASE=%llu test_links_sim # death", (unsigned long long)seed);
     fabric = TD_FABRIC_ROUTED;
     method = (uint8_t)(seed % TD_ALLTOALLS);
@@ -249,8 +252,8 @@ static void run_death(uint64_t seed)
     job_world_end(sim);
 }
 
-/* One seed: the job forms without a node that is dead, or that never was there, on the ways of some
- * of its messages; then it calls, twice. */
+/* One seed: the job forms without a node that is dead, or that never ran, on the routes of some of
+ * its messages. Then it calls twice. */
 static void run_hole(uint64_t seed)
 {
     struct job job;
@@ -269,7 +272,7 @@ static void run_hole(uint64_t seed)
     if (!never)
         td_sim_run(sim, SECOND / 2);
     td_sim_kill_node(sim, hole);
-    td_sim_run(sim, 4 * SECOND); /* progress_timeout is over, and all know */
+    td_sim_run(sim, 4 * SECOND); /* progress_timeout has passed, and all nodes know */
     job_form(&job, sim, "job", nodes, size, (uint64_t)size * COUNT * 4);
     call(&job);
     EXPECT(td_sim_settle(sim, 20 * SECOND), "somebody waits for ever");

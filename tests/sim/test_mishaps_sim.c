@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can go wrong, in virtual time: first each mishap alone, then seeds that draw several. What
- * must hold whatever happens: every request of a living process with a living daemon is answered,
- * who is told of success has the right result, who is told of a failure is told of one that there
- * was (a link that is cut and comes back is none), other jobs go on, and nothing is left.
- * TORUS_TEST_CASE=SEED runs one seed. */
+/* Failures in virtual time: first each failure alone, then seeds that draw several. These always
+ * hold: every request of a live process with a live daemon gets a reply; after a success the result
+ * is right; an error names a failure that happened (a link that is cut and comes back is none);
+ * other jobs continue; and nothing is left. TORUS_TEST_CASE=SEED runs one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,7 @@
 #include "job.h"
 #include "seeds.h"
 
-enum { COUNT = 3000 }; /* elements: beyond what rides with an arrival */
+enum { COUNT = 3000 }; /* elements: more than travels with an arrival */
 
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 
@@ -169,7 +168,7 @@ static void few_records(struct td_sim_options *o)
     o->settings.operations_max = 4;
 }
 
-/* call_within calls a barrier whose ranks have to arrive in time. */
+/* call_within calls a barrier with a timeout for arrivals. */
 static void call_within(struct job *job, uint32_t i, td_time limit)
 {
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
@@ -178,7 +177,7 @@ static void call_within(struct job *job, uint32_t i, td_time limit)
     job_make(job, i, &q);
 }
 
-/* fill makes a node's records those of a job whose second rank is late. */
+/* fill uses up a node's records with a job whose second rank is late. */
 static void fill(struct job *job)
 {
     for (int k = 0; k < 4; k++)
@@ -193,7 +192,7 @@ static void drain(struct job *job)
     td_sim_run(job->sim, SECOND / 2);
 }
 
-/* A node has no room for a record while others call: what they called is heard of in the end. */
+/* A node has no record left while others call. Their calls complete in the end. */
 static void a_node_without_records_loses_nothing(void **unused)
 {
     (void)unused;
@@ -252,7 +251,7 @@ static void seldom_beating(struct td_sim_options *o)
     o->settings.heartbeat_ns = SECOND / 2;
 }
 
-/* More links than a step has actions: the heartbeats of all must go out all the same. */
+/* More links than a step has actions: all heartbeats must be sent nevertheless. */
 static void hundreds_of_idle_links_stay_alive(void **unused)
 {
     (void)unused;
@@ -269,7 +268,7 @@ static void hundreds_of_idle_links_stay_alive(void **unused)
         job_call_all(&job, &alltoall, 0, false);
         job_settle(&job);
         job_expect_all(&job, TD_OK, NULL);
-        td_sim_run(sim, 3 * SECOND); /* of which progress_timeout is one */
+        td_sim_run(sim, 3 * SECOND); /* progress_timeout is one of them */
         job_call_all(&job, &barrier, 0, false);
         job_settle(&job);
         job_expect_all(&job, TD_OK, NULL);
@@ -309,7 +308,7 @@ static void late_ranks_are_named(void **unused)
 
 enum { JOBS = 2, RANKS = 12 };
 
-/* struct chaos: what has happened in a world, to judge what its processes are told. */
+/* struct chaos: the failures in a world, against which errors are checked. */
 struct chaos {
     struct td_sim *sim;
     struct job job[JOBS];
@@ -362,7 +361,8 @@ static bool alive(const struct chaos *c, int j, uint32_t rank)
     return !c->rank_dead[j][rank] && !c->node_dead[c->job[j].rank[rank].node];
 }
 
-/* check_blame: an error is one of those that happened, and names something that was hurt. */
+/* check_blame checks that an error names a failure that happened, and a rank or node that it hit.
+ */
 static void check_blame(const struct chaos *c, int j, uint32_t rank, const struct td_reply *r)
 {
     unsigned number = 0;
@@ -406,11 +406,12 @@ static void mishap(struct chaos *c)
         td_sim_close(c->sim, c->job[j].rank[rank].client);
         return;
     default:
-        return; /* nothing: errors without a cause would be seen */
+        return; /* no failure: an error without a cause would be found */
     }
 }
 
-/* round: every rank of every job calls, mishaps fall in between, all get answers. */
+/* one_round makes every rank of every job call. Failures occur meanwhile, and all calls get
+ * replies. */
 static void one_round(struct chaos *c)
 {
     const struct td_call *call[JOBS];
@@ -454,12 +455,13 @@ static void one_round(struct chaos *c)
     td_sim_forget(c->sim);
 }
 
-/* life_goes_on: with the living nodes, as far as node 0 keeps the list of jobs, new jobs form. */
+/* life_goes_on checks that new jobs of the live nodes form, while node 0 with the list of jobs
+ * lives. */
 static void life_goes_on(struct chaos *c)
 {
     uint32_t nodes[16], count = 0;
     struct job job;
-    td_sim_run(c->sim, 3 * SECOND); /* whatever is silent has been given up by then */
+    td_sim_run(c->sim, 3 * SECOND); /* silent nodes have been given up by then */
     if (c->node_dead[0])
         return;
     bool reached[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redistributions of arrays between any layouts, bit for bit against what ownership says, with
- * guard bytes around every buffer. TORUS_TEST_CASE=SEED runs one case of the random ones. */
+/* Redistributions of arrays between any layouts, compared bit for bit with ownership, with guard
+ * bytes around every buffer. TORUS_TEST_CASE=SEED runs one of the random cases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,8 @@ static void cyclic_case(uint32_t p, uint32_t q, uint32_t k, uint32_t x)
     uint64_t seed = p * 31 + q * 17 + k * 5 + x;
     uint32_t ranks = p + q, nodes[40];
     layouts_seed(seed);
-    uint32_t first = (uint32_t)layouts_draw(p + 1); /* of Q: the same ranks, some, or others */
+    uint32_t first =
+        (uint32_t)layouts_draw(p + 1); /* of Q: the same ranks, some of them, or others */
     struct move m = {.redist = {.dimensions = 1, .element = 1 + seed % 16, .axes = {0}}};
     m.redist.size[0] = layouts_draw((uint64_t)3 * p * q * k * x) + 1;
     m.redist.size[0] = m.redist.size[0] > 5000 ? 5000 - layouts_draw(99) : m.redist.size[0];
@@ -145,7 +146,7 @@ static void refuse(struct job *job, const struct move *m, const char *part)
         (struct td_description){.redist = m->redist, .from = m->text[0], .to = m->text[1]};
     for (uint32_t i = 0; i < job->size; i++) {
         job_make(job, i, &q);
-        job->rank[i].calls--; /* a refused call was not made */
+        job->rank[i].calls--; /* a refused call does not count */
     }
     job_settle(job);
     job_expect_all(job, TD_ERR_INVALID, part);
@@ -180,7 +181,7 @@ static void wrong_layouts_are_refused_and_nothing_moves(void **unused)
     m.redist.element = 8;
     struct td_arena *arena = td_arena_create(1 << 20);
     read_layouts(&m, arena, 4);
-    move(&job, &m, plan_of(&job, &m)); /* the group is as good as before */
+    move(&job, &m, plan_of(&job, &m)); /* the group works as before */
     td_arena_destroy(arena);
     job_world_end(sim);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Daemons of a routed machine that die and are started anew while jobs run, alone, two neighbours
- * at once, and several drawn from a seed. Whatever happens: every operation ends, whoever is told
- * of a failure is told of a node that had one, and when all are there again, jobs of all nodes form
- * and have the right data, no credit is missing anywhere, and nothing is left.
- * TORUS_TEST_CASE=SEED runs one seed of the last test. */
+/* Daemons of a routed machine that die and restart while jobs run: alone, two neighbours at once,
+ * and several drawn from a seed. These always hold: every operation ends; an error names a node
+ * that had failed; when all daemons run again, jobs of all nodes form and have the right data, no
+ * credit is missing anywhere, and nothing is left. TORUS_TEST_CASE=SEED runs one seed of the last
+ * test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void few_credits(struct td_sim_options *o)
     o->request_ns_max = 5000;
 }
 
-/* struct machine: a world, and which of its nodes have ever died. */
+/* struct machine: a world, and the nodes that have ever died. */
 struct machine {
     struct td_sim *sim;
     uint32_t nodes;
@@ -64,8 +64,8 @@ static uint32_t draw(struct machine *m, uint64_t below)
     return (uint32_t)td_sim_random(m->sim, below);
 }
 
-/* note_partition: where dead nodes cut the torus in pieces, each piece loses the nodes of the
- * others, and names them. */
+/* note_partition: if dead nodes cut the torus in parts, each part loses the nodes of the others,
+ * and its errors name them. */
 static void note_partition(struct machine *m)
 {
     bool reached[NODES_MAX];
@@ -102,7 +102,8 @@ static int32_t element(uint32_t from, uint32_t to, uint32_t i)
     return (int32_t)(from * 1000003u + to * 5003u + i);
 }
 
-/* form makes a job of all nodes that live, but for one; false when one that died is in the way. */
+/* form makes a job of all live nodes except one. It returns false if a node that died is on a
+ * route. */
 static void form(struct machine *m, struct job *job, const char *name, uint32_t without)
 {
     uint32_t nodes[NODES_MAX], size = 0;
@@ -114,7 +115,7 @@ static void form(struct machine *m, struct job *job, const char *name, uint32_t 
     job_form(job, m->sim, name, nodes, size, (uint64_t)size * COUNT * 4);
 }
 
-/* check_blame: the sentence names a node that has died. */
+/* check_blame checks that the sentence names a node that has died. */
 static void check_blame(const struct machine *m, const struct job *job, uint32_t r,
                         const struct td_reply *reply)
 {
@@ -126,8 +127,8 @@ static void check_blame(const struct machine *m, const struct job *job, uint32_t
            "rank %u of %s heard of a node that never died: %s", r, job->name, reply->text);
 }
 
-/* tries_to_form: the same, where daemons may have come and gone just now. False: not all could
- * join, each has heard why, and all leave. */
+/* tries_to_form does the same while daemons come and go. If not all can join, each gets a reason,
+ * all leave, and it returns false. */
 static bool tries_to_form(struct machine *m, struct job *job, const char *name)
 {
     uint32_t nodes[NODES_MAX], size = 0;
@@ -175,7 +176,7 @@ static void check_data(struct job *job, uint32_t r)
                    i, from, result[from * COUNT + i]);
 }
 
-/* judge: all ranks whose processes live have an answer, and a true one. */
+/* judge checks that all ranks with live processes have a reply, and a true one. */
 static void judge(const struct machine *m, struct job *job)
 {
     for (uint32_t r = 0; r < job->size; r++) {
@@ -197,8 +198,8 @@ static void settle(struct machine *m)
 
 /* ---- in the end ---- */
 
-/* check_credits: on every channel, credits and occupied slots are as many as there are slots, and
- * none is occupied. */
+/* check_credits: on every channel, credits and occupied slots add up to the slots, and no slot is
+ * occupied. */
 static void check_credits(const struct machine *m)
 {
     for (uint32_t n = 0; n < m->nodes; n++)
@@ -218,7 +219,7 @@ static void check_credits(const struct machine *m)
         }
 }
 
-/* all_is_well: with all nodes there again a job of all of them works, twice. */
+/* all_is_well checks that with all nodes up a job of all of them works, twice. */
 static void all_is_well(struct machine *m)
 {
     struct job after;
@@ -227,7 +228,7 @@ static void all_is_well(struct machine *m)
         start(m, n);
     td_sim_run(m->sim, 3 * SECOND);
     uint64_t drops = td_sim_drops(m->sim);
-    td_sim_run(m->sim, 3 * SECOND); /* the old jobs are still on record where nodes lived */
+    td_sim_run(m->sim, 3 * SECOND); /* the old jobs are still on record on nodes that survived */
     EXPECT(td_sim_drops(m->sim) == drops, "a link was dropped though all are there");
     form(m, &after, "after", UINT32_MAX);
     CHECK(after.size == m->nodes);
@@ -247,7 +248,7 @@ static void all_is_well(struct machine *m)
 
 /* ---- cases ---- */
 
-/* One seed: a daemon dies while all send to all, and is back soon or late. */
+/* One seed: a daemon dies during an all-to-all, and restarts soon or late. */
 static void run_restart(uint64_t seed)
 {
     struct machine m;
@@ -269,13 +270,13 @@ static void run_restart(uint64_t seed)
     settle(&m);
     judge(&m, &beside);
     td_sim_forget(m.sim);
-    call(&m, &beside); /* it is told what it was told, or all is well */
+    call(&m, &beside); /* the same error again, or success */
     settle(&m);
     judge(&m, &beside);
     all_is_well(&m);
 }
 
-/* One seed: two neighbours die at once, one of them perhaps silently, and come back in any order.
+/* One seed: two neighbours die at once, one of them perhaps silently, and restart in random order.
  */
 static void run_two(uint64_t seed)
 {
@@ -294,7 +295,7 @@ static void run_two(uint64_t seed)
     call(&m, &beside);
     td_sim_run(m.sim, draw(&m, SECOND / 1000));
     if (draw(&m, 2)) {
-        m.hurt[a] = true; /* it is silent for a while, and dies then */
+        m.hurt[a] = true; /* it is silent for a while, and then dies */
         td_sim_freeze_node(m.sim, a);
         down(&m, b);
         settle(&m);
@@ -311,7 +312,7 @@ static void run_two(uint64_t seed)
     all_is_well(&m);
 }
 
-/* mishap: a link breaks, a daemon dies or falls silent, or one is started anew. */
+/* mishap: a link breaks, or a daemon dies, falls silent, or restarts. */
 static void mishap(struct machine *m)
 {
     uint32_t node = draw(m, m->nodes);
@@ -330,8 +331,8 @@ static void mishap(struct machine *m)
     }
 }
 
-/* One seed: all manner of things, while an old job and a new one call, the new one of those nodes
- * that are there at the time. */
+/* One seed: all kinds of failures, while an old job calls, and a new one of the nodes that are up.
+ */
 static void run_storm(uint64_t seed)
 {
     enum { ROUNDS = 3 };

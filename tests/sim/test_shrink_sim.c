@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shrinking groups in virtual time: first each promise alone, then seeds that draw deaths of ranks
- * and of nodes before, during and after the call. Whatever happens, all ranks that live are told of
- * the same group, and so was who died after having been told; nobody who lives is left out.
- * TORUS_TEST_CASE=SEED runs one seed. */
+ * and of nodes before, during and after the call. All live ranks always get the same group, also
+ * those that died after they got it; no live rank is left out. TORUS_TEST_CASE=SEED runs one seed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@ enum { RANKS = 12, RANKS_MAX = 224, NODES = 224 };
 static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
 static const struct td_call gather = {.kind = TD_KIND_ALLGATHER, .type = TD_TYPE_INT32, .count = 1};
 
-/* struct play: a job whose ranks go from group to group. */
+/* struct play: a job whose ranks move from group to group. */
 struct play {
     struct td_sim *sim;
     struct job job;
     bool rank_dead[RANKS_MAX], node_dead[NODES], any_node_dead;
-    bool member[RANKS_MAX]; /* of the group of which the job plays now */
+    bool member[RANKS_MAX]; /* of the present group */
     uint32_t old[RANKS_MAX];
     uint32_t members;
 };
@@ -100,7 +100,7 @@ static void shrink_all(struct play *p)
             shrink(p, i, -1);
 }
 
-/* move_on judges what the ranks were told, and takes them to the new group. */
+/* move_on checks the replies of the ranks, and moves them to the new group. */
 static void move_on(struct play *p)
 {
     const struct td_reply *first = NULL;
@@ -138,8 +138,8 @@ static uint32_t count_alive(const struct play *p)
     return count;
 }
 
-/* meet has all that live gather who they are. On the routed fabric a dead node may be in the way.
- */
+/* meet makes all live ranks gather their numbers. On the routed fabric a dead node may be on a
+ * route. */
 static void meet(struct play *p, bool whole)
 {
     bool routed = td_sim_router(p->sim, p->job.rank[0].node) != NULL;
@@ -168,7 +168,7 @@ static void meet(struct play *p, bool whole)
     }
 }
 
-/* shrink_to: all that live shrink, and have a group of so many that works. */
+/* shrink_to makes all live ranks shrink; the new group has a number of ranks and works. */
 static void shrink_to(struct play *p, uint32_t members)
 {
     shrink_all(p);
@@ -189,7 +189,7 @@ static void those_that_live_make_a_group_in_the_old_order(void **unused)
         begin(&p, "2x3", seed, RANKS, false);
         uint32_t dead = (uint32_t)td_sim_random(p.sim, RANKS);
         kill_rank(&p, dead);
-        if (seed % 3) /* else some have not heard of it */
+        if (seed % 3) /* otherwise some do not know of it yet */
             td_sim_run(p.sim, td_sim_random(p.sim, SECOND / 100));
         shrink_to(&p, RANKS - 1);
         for (uint32_t i = 0; i < RANKS; i++) { /* the old group is as broken as before */
@@ -289,7 +289,7 @@ static void a_cancel_ends_it_for_all(void **unused)
     }
 }
 
-/* More nodes than a step has actions, and some of them lost when others begin. */
+/* More nodes than a step has actions, and some of them are lost when others begin. */
 static void hundreds_of_nodes_shrink(void **unused)
 {
     (void)unused;
@@ -341,7 +341,8 @@ static void mishap(struct play *p)
     }
 }
 
-/* leave_the_old: who has the new group needs the old one no more; others may still have to hear. */
+/* leave_the_old: a rank with the new group no longer needs the old one; others may still wait for
+ * messages. */
 static void leave_the_old(struct play *p, bool *left)
 {
     for (uint32_t i = 0; i < p->job.size; i++) {
@@ -390,7 +391,7 @@ static void run_seed(uint64_t seed)
         one_round(&p, round && seed % 3 == 0);
         meet(&p, false);
     }
-    td_sim_run(p.sim, 3 * SECOND); /* whatever is silent has been given up by then */
+    td_sim_run(p.sim, 3 * SECOND); /* silent nodes have been given up by then */
     td_sim_forget(p.sim);
     shrink_to(&p, count_alive(&p));
     job_world_end(p.sim);

@@ -12,8 +12,8 @@
 
 /* ---- the reference ---- */
 
-/* along transforms one axis of an array whose inner and outer axes have so many elements together.
- * What comes out may have another length or type: it goes into *data. */
+/* along transforms one axis of an array; the inner and the outer axes have a number of elements
+ * together. The result may have another length or type: it goes into *data. */
 static bool along(double **data, unsigned kind, int sign, int64_t n, int64_t outer, int64_t inner)
 {
     static const fftw_r2r_kind real[] = {FFTW_REDFT00, FFTW_REDFT10, FFTW_REDFT01, FFTW_REDFT11,
@@ -42,7 +42,7 @@ static bool along(double **data, unsigned kind, int sign, int64_t n, int64_t out
     return plan != NULL;
 }
 
-/* refer makes data[1] from data[0]. False: FFTW cannot. */
+/* refer makes data[1] from data[0]. It returns false if FFTW cannot. */
 static bool refer(struct transform *t)
 {
     const struct td_fft *fft = &t->fft;
@@ -116,7 +116,7 @@ static double some_value(void)
     return (double)layouts_draw(2001) / 1000 - 1;
 }
 
-/* read_side reads or makes up a side's layout. */
+/* read_side reads or draws a side's layout. */
 static bool read_side(struct transform *t, struct td_arena *arena, unsigned side, uint32_t ranks,
                       char *why)
 {
@@ -175,7 +175,7 @@ uint64_t transforms_most_bytes(const struct transform *t)
 
 /* ---- parts ---- */
 
-/* number_of returns where an element is in the whole array. */
+/* number_of returns the place of an element in the whole array. */
 static uint64_t number_of(const struct transform *t, unsigned side, const uint64_t *index)
 {
     uint64_t number = 0;

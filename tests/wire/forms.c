@@ -19,7 +19,7 @@ uint64_t below(uint64_t n)
     return draw() % n;
 }
 
-/* wide draws small, middling and huge numbers alike: varints of every length. */
+/* wide draws small, medium and huge numbers equally often: varints of every length. */
 static uint64_t wide(void)
 {
     return draw() >> below(64);
@@ -75,7 +75,7 @@ static struct td_place some_place(void)
     return (struct td_place){.region = wide32(), .offset = wide(), .bytes = wide()};
 }
 
-/* some_numbers returns up to 50 of them, good until the tenth call after this one. */
+/* some_numbers returns up to 50 numbers, valid until the tenth call after this one. */
 static const uint64_t *some_numbers(uint32_t *count)
 {
     static uint64_t pool[10][50];
@@ -224,7 +224,7 @@ static struct td_status_row some_row(void)
     return row;
 }
 
-/* some_reply has at most 4 rows, so that the pools of text and blob suffice. */
+/* some_reply has at most 4 rows, so that the pools of text and blob are large enough. */
 struct td_reply some_reply(enum td_reply_kind kind)
 {
     struct td_reply r = {.kind = kind, .id = wide(), .error = some_error(), .text = text(500)};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forms: requests, replies, greetings and packets, drawn from a seed; messages.h has the tree
- * messages. What they point to is valid for a few more
- * draws only. */
+/* forms: requests, replies, handshakes and packets, drawn from a seed; messages.h has the tree
+ * messages. Their pointers are valid for a few more draws only. */
 #ifndef TD_TESTS_WIRE_FORMS_H
 #define TD_TESTS_WIRE_FORMS_H
 
 #include "wire/handshake.h"
 
-/* forms_seed starts the drawing anew. */
+/* forms_seed restarts the drawing. */
 void forms_seed(uint64_t seed);
 uint64_t draw(void);
 uint64_t below(uint64_t n);

@@ -18,7 +18,7 @@
 #field, type, offsetof(struct td_message, u.kind.field), sizeof(PLACE(kind, field)),       \
             __alignof__(PLACE(kind, field)), limit                                                 \
     }
-/* The type of most fields follows from their type in C. */
+/* The C type of most fields determines their type. */
 #define F(kind, field)                                                                             \
     LIMITED(kind, field,                                                                           \
             _Generic(PLACE(kind, field), uint32_t                                                  \
@@ -205,7 +205,7 @@ static struct td_survey some_survey(enum amount amount)
                               number(amount), number(amount), number(amount)};
 }
 
-/* some_runs draws runs as large as a job can make them: they have to fit, all that are allowed. */
+/* some_runs draws runs as large as a job allows: they must fit. */
 static const struct td_member_run *some_runs(enum amount amount, size_t runs)
 {
     struct td_member_run *run = room(runs * sizeof *run);
@@ -265,7 +265,7 @@ void fill_field(struct td_message *m, const struct field *f, enum amount amount,
     }
 }
 
-/* some_relay fills in the way of a relayed message. */
+/* some_relay fills in the route of a relayed message. */
 static struct td_relay some_relay(enum amount amount)
 {
     struct td_relay r = {.is_relayed = true,

@@ -42,18 +42,18 @@ struct kind {
 extern const struct kind kinds[];
 extern const unsigned kinds_count;
 
-/* How large the values are that some_fields draws. */
+/* Sizes of the values that some_fields draws. */
 enum amount {
-    AMOUNT_NONE,  /* zero, empty, or the least error that is allowed */
+    AMOUNT_NONE,  /* zero, empty, or the least error */
     AMOUNT_SMALL, /* strings, bitmaps and payloads of at most 16 bytes, 3 runs */
     AMOUNT_LARGE, /* any value up to its limit */
     AMOUNT_MOST,  /* the greatest value, the longest string, bitmap, payload and runs */
 };
 
-/* some_fields returns a message of a kind with fields and an envelope of this amount. What it
- * points to is valid until the next call but one. */
+/* some_fields returns a message of a kind with fields and an envelope of this amount. Its pointers
+ * are valid until the next call but one. */
 struct td_message some_fields(const struct kind *kind, enum amount amount);
-/* fill_field sets one field, with `beyond` bytes or runs more than its amount gives. */
+/* fill_field sets one field, with `beyond` bytes or runs more than its amount has. */
 void fill_field(struct td_message *m, const struct field *field, enum amount amount, size_t beyond);
 /* same_message asserts that two messages are equal in every field. */
 void same_message(const struct td_message *a, const struct td_message *b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No bytes at all do harm: each is read or refused with a sentence. `test_hostile SEED` repeats a
- * run. */
+/* Hostile bytes do no harm: each message is read, or refused with a sentence. `test_hostile SEED`
+ * repeats a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "wire/packet.h"
 #include "wire/peer.h"
 
-/* The first bytes of a datagram of our version, so that what follows is looked at. */
+/* The first bytes of a datagram of our version, so that the rest is read. */
 static const uint8_t HEADER[6] = {'T', 'o', 'r', 'u', TD_WIRE_MAJOR, TD_WIRE_MINOR};
 
 enum { HOSTILE_INPUTS = 100000 };
@@ -26,9 +26,9 @@ static struct td_wire_memory memory;
 static const char *why;
 static uint8_t bytes[TD_DATAGRAM_MAX];
 
-/* A decoder's view: TD_OK must leave a structure whose every byte can be looked at, anything else a
- * sentence. `at` is a heap block of exactly `size` bytes, so that a sanitizer sees one read too
- * many. */
+/* A decoder's contract: after TD_OK every byte of the structure can be read; after an error there
+ * is a sentence. `at` is a heap block of exactly `size` bytes, so that a sanitizer finds a read
+ * beyond it. */
 static uint64_t seen;
 
 static void look(const char *t)
@@ -145,7 +145,7 @@ static void feed(unsigned form, const uint8_t *from, size_t size)
     free(exact);
 }
 
-/* some_form writes a good one of any kind. */
+/* some_form writes a valid message of any kind. */
 static size_t some_form(unsigned form, uint8_t *to, size_t room)
 {
     struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_SHRINK)));
@@ -188,13 +188,13 @@ static void hostile_bytes_do_no_harm(void **unused)
     for (int i = 0; i < HOSTILE_INPUTS; i++) {
         unsigned form = (unsigned)below(FORMS);
         size_t size = 0;
-        if (below(4)) { /* a good one, some bits or bytes of it changed */
+        if (below(4)) { /* a valid one, with some bits or bytes changed */
             size = some_form(form, hostile, sizeof hostile);
             for (uint64_t n = 1 + below(8); n > 0; n--) {
                 size_t at = below(size);
                 hostile[at] = (uint8_t)(below(2) ? draw() : hostile[at] ^ 1u << below(8));
             }
-        } else { /* noise, behind a good header half of the time */
+        } else { /* noise, after a valid header half of the time */
             size = below(600);
             for (size_t k = 0; k < size; k++)
                 hostile[k] = (uint8_t)draw();
@@ -208,7 +208,7 @@ static void hostile_bytes_do_no_harm(void **unused)
     }
 }
 
-/* Two bytes on the wire make a row of 150 in memory: decoding stops where memory ends. */
+/* Two bytes on the wire make a row of 150 in memory: decoding stops at the end of memory. */
 static void amplification_stops_at_the_memory(void **unused)
 {
     (void)unused;

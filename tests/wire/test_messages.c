@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tree messages of every kind: what is written is read back as it was, and no bytes do harm. All
- * kinds come from one table (messages.c), which is checked against the kinds that there are, their
- * structs and proto/peer.proto. `test_messages SEED` repeats a run. */
+/* Tree messages of every kind: a written message is read back unchanged, and no bytes do harm. All
+ * kinds come from one table (messages.c), which is checked against the list of kinds, their structs
+ * and proto/peer.proto. `test_messages SEED` repeats a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@
 
 enum {
     ROUNDS = 200,
-    FLIPPED = 4, /* messages of each kind of which every bit is flipped */
+    FLIPPED = 4, /* messages of each kind, of which every bit is flipped */
     ENVELOPE_FIELDS = 8,
-    FIELD_OF_KIND = 16, /* a kind's field in proto/peer.proto, less the kind */
+    FIELD_OF_KIND = 16, /* number of a kind's field in proto/peer.proto, less the kind */
     LENGTH_DELIMITED = 2,
 };
 
@@ -36,8 +36,8 @@ static size_t encode(const struct td_message *m)
     return size;
 }
 
-/* decode reads a copy of `from` in a heap block of exactly its size, so that a sanitizer sees one
- * read too many. False: it is refused, with a sentence. */
+/* decode reads a copy of `from` in a heap block of exactly its size, so that a sanitizer finds a
+ * read beyond it. It returns false if the bytes are refused, with a sentence. */
 static bool decode(const uint8_t *from, size_t size, struct td_message *m)
 {
     uint8_t *exact = malloc(size ? size : 1);
@@ -212,7 +212,7 @@ static void runs_beyond_their_limit_are_refused(void **unused)
     }
 }
 
-/* put_varint writes a number as protobuf does; returns its bytes. */
+/* put_varint writes a number as protobuf does, and returns its bytes. */
 static size_t put_varint(uint8_t *at, uint64_t value)
 {
     size_t size = 0;
@@ -263,7 +263,7 @@ static void body_of_another_wire_type_or_length_is_refused(void **unused)
     }
 }
 
-/* Of two bodies the second counts, as protobuf has it; nothing of the first is left. */
+/* Of two bodies the second counts, as in protobuf; nothing of the first is left. */
 static void second_of_two_bodies_counts(void **unused)
 {
     (void)unused;
@@ -271,17 +271,17 @@ static void second_of_two_bodies_counts(void **unused)
         for (unsigned second = 0; second < kinds_count; second++) {
             static uint8_t two[2 * TD_TREE_MESSAGE_MAX];
             struct td_message back, a = some_fields(&kinds[first], AMOUNT_SMALL);
-            a.relay = (struct td_relay){0}; /* else it stays where the second has none */
+            a.relay = (struct td_relay){0}; /* otherwise it remains if the second has none */
             size_t size = encode(&a);
             memcpy(two, bytes, size);
             struct td_message b = some_fields(&kinds[second], AMOUNT_SMALL);
-            b.session = b.counts_session = b.group = 1; /* else those of the first stay */
+            b.session = b.counts_session = b.group = 1; /* otherwise those of the first remain */
             b.number = b.received = b.instance = b.sequence = 1;
             size_t more = encode(&b);
             memcpy(two + size, bytes, more);
             bool read = decode(two, size + more, &back);
             if (first == second)
-                continue; /* one message in two pieces */
+                continue; /* one message in two parts */
             assert_true(read);
             same_message(&b, &back);
         }
@@ -304,7 +304,8 @@ static void every_truncation_is_read_or_refused(void **unused)
         }
 }
 
-/* only_body encodes a message without an envelope, and returns where its body is in `bytes`. */
+/* only_body encodes a message without an envelope, and returns the position of its body in `bytes`.
+ */
 static size_t only_body(const struct kind *kind, struct td_message m, size_t *size)
 {
     uint8_t head[2 * sizeof(uint64_t)];
@@ -319,7 +320,7 @@ static size_t only_body(const struct kind *kind, struct td_message m, size_t *si
     return 0;
 }
 
-/* The length of a body may be right though its end is cut off. */
+/* The length of a body may be right although its end is cut off. */
 static void every_truncation_of_a_body_is_read_or_refused(void **unused)
 {
     (void)unused;
@@ -360,7 +361,8 @@ static void unknown_fields_are_ignored(void **unused)
     }
 }
 
-/* What is read of a message with a flipped bit is a message: written, it comes back as it is. */
+/* A message with a flipped bit that can be read is a valid message: written, it is read back
+ * unchanged. */
 static void every_flipped_bit_is_read_or_refused(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written is read back as it was; what does not fit or is beyond a limit is refused.
+/* A written message is read back unchanged; one that does not fit or exceeds a limit is refused.
  * `test_wire SEED` repeats a run. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -331,7 +331,7 @@ static void what_is_beyond_a_limit_is_refused(void **unused)
 {
     (void)unused;
     struct td_reply r = {.kind = TD_REPLY_ERROR, .id = 1}, r_back;
-    size_t size = td_wire_encode_reply(&r, bytes, sizeof bytes); /* an error that is none */
+    size_t size = td_wire_encode_reply(&r, bytes, sizeof bytes); /* an error code that is none */
     assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_ERR_PROTOCOL);
     r = (struct td_reply){.kind = TD_REPLY_STATUS, .id = 1};
     r.u.status.rows = 1;
@@ -340,8 +340,8 @@ static void what_is_beyond_a_limit_is_refused(void **unused)
     assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_ERR_PROTOCOL);
 }
 
-/* What one client sends travels on between daemons as a witness, and there a number out of range
- * costs the link: it must stop at the local socket. */
+/* One client's call travels between daemons as a witness, where a number out of range costs the
+ * link: it must be refused at the local socket. */
 static void call_of_unknown_numbers_is_refused_at_the_local_socket(void **unused)
 {
     (void)unused;
