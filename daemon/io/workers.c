@@ -5,7 +5,7 @@
 
 #include "compute/compute.h"
 #include "compute/fft/step.h"
-#include "io/control/peers.h"
+#include "io/control/peers_buffers.h"
 #include "io/plans/plans.h"
 
 enum { INLINE_BYTES = 1 << 19, SPARE_MAX = 64 };

@@ -48,7 +48,7 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
     bool made = world_start_node(sim, node);
     assert(made);
     for (uint32_t i = 0; i < sim->topology.nodes; i++) {
-        td_retransmit_acknowledge(&ends[i].unacknowledged, UINT64_MAX);
+        td_unacknowledged_acknowledge(&ends[i].unacknowledged, UINT64_MAX);
         ends[i].up = ends[i].refused = false;
         ends[i].epoch = ++sim->epoch;
         if (!td_sim_connected(sim, i, node))

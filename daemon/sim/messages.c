@@ -88,7 +88,7 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
         sim->options.observer.release(sim->options.observer.me, sim->now);
     if (m.number && !sim->options.modelled) { /* no modelled link loses anything */
         bool kept =
-            td_retransmit_keep(&sim->node[node].end[to].unacknowledged, m.number, bytes, size);
+            td_unacknowledged_keep(&sim->node[node].end[to].unacknowledged, m.number, bytes, size);
         assert(kept);
     }
     if (!a->u.tree.held || !sim->node[node].end) /* without ends, links need not be up */
@@ -117,8 +117,8 @@ void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *
                (unsigned long long)a->u.kept.number, to);
     if (!sim->node[node].end)
         return;
-    const struct td_retransmit *queue = &sim->node[node].end[to].unacknowledged;
-    const struct td_retransmit_message *m = td_retransmit_from(queue, a->u.kept.number);
+    const struct td_unacknowledged *queue = &sim->node[node].end[to].unacknowledged;
+    const struct td_unacknowledged_message *m = td_unacknowledged_from(queue, a->u.kept.number);
     for (; m && a->u.kept.via != UINT32_MAX; m = m->next)
         put_encoded(sim, node, to, a->u.kept.via, m->bytes, m->size);
 }
@@ -126,7 +126,7 @@ void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *
 void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     if (sim->node[node].end)
-        td_retransmit_acknowledge(&sim->node[node].end[a->u.kept.node].unacknowledged,
+        td_unacknowledged_acknowledge(&sim->node[node].end[a->u.kept.node].unacknowledged,
                                   a->u.kept.number);
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/action.h"
 #include "queue.h"
-#include "wire/retransmit.h"
+#include "wire/unacknowledged.h"
 #include "wire/wire.h"
 #include "world.h"
 
@@ -22,7 +22,7 @@ struct link_end {
     bool up, refused; /* refused: it is about to learn that the other node cannot be reached */
     uint32_t epoch;
     td_time last[WAYS];                  /* arrival of the latest message here, per connection */
-    struct td_retransmit unacknowledged; /* tree messages to the other node */
+    struct td_unacknowledged unacknowledged; /* tree messages to the other node */
 };
 
 struct mapping {

@@ -168,7 +168,7 @@ void td_sim_destroy(struct td_sim *sim)
         td_core_destroy(sim->node[i].core);
         memory_fini(sim, &sim->node[i]);
         for (uint32_t k = 0; sim->node[i].end && k < sim->topology.nodes; k++)
-            td_retransmit_acknowledge(&sim->node[i].end[k].unacknowledged, UINT64_MAX);
+            td_unacknowledged_acknowledge(&sim->node[i].end[k].unacknowledged, UINT64_MAX);
         free(sim->node[i].end);
     }
     clients_fini(sim);

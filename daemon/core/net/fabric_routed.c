@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fabric_routed.h"
+#include "fabric_routed_control.h"
+#include "fabric_routed_links.h"
+#include "fabric_routed_losses.h"
 
 #include <assert.h>
 #include <string.h>

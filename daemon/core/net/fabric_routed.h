@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fabric_routed: the routed fabric as this node takes part in it. SEND steps become shipments of
  * the router; packets that the router moves go out on the links to the neighbours; packets that
- * arrive move on, or belong to a step here. Only the files fabric_routed*.c include this header:
+ * arrive move on, or belong to a step here. Only the files fabric_routed*.c include this header and
+ * those of the parts:
  *
  *   fabric_routed.c         messages, packets that arrive, turns of the router
  *   fabric_routed_links.c   packets that leave, and the credits that travel with them
@@ -104,59 +105,8 @@ static inline void td_routed_wake(struct td_core *core, td_time at)
         core->routed->wake_at = at;
 }
 
-/* ---- fabric_routed.c ---- */
-
 /* td_routed_finish ends a message that is delivered or abandoned, when none of its packets is held
  * any more. */
 void td_routed_finish(struct td_core *core, struct td_transfer *transfer);
-
-/* ---- fabric_routed_links.c ---- */
-
-/* td_routed_move sends a packet that the router releases; td_routed_prefetch_move loads the memory
- * that this needs. */
-void td_routed_move(struct td_core *core, const struct td_move *move);
-void td_routed_prefetch_move(const struct td_core *core, const struct td_move *move);
-/* td_routed_emit sends a held packet; `again`: as a retransmission. */
-void td_routed_emit(struct td_core *core, const struct td_held *held, bool again);
-/* td_routed_send_credits sends freed counts in the directions in which nothing moved. */
-void td_routed_send_credits(struct td_core *core, uint32_t moved);
-
-/* ---- fabric_routed_control.c ---- */
-
-/* td_routed_next_hop returns the node whose connection takes messages to a node: a neighbour, or
- * UINT32_MAX if no route is left. */
-uint32_t td_routed_next_hop(struct td_core *core, uint32_t node);
-/* td_routed_route does so for one message. */
-uint32_t td_routed_route(struct td_core *core, struct td_message *message);
-/* td_routed_routes_changed computes routes again after a loss or a return. td_routed_reroute is the
- * task that then gives up the links of unreachable nodes and restores others. */
-void td_routed_routes_changed(struct td_core *core);
-bool td_routed_reroute(struct td_core *core, struct td_task *task);
-/* td_routed_relay takes a tree message from a neighbour. It returns the node that sent the message,
- * or UINT32_MAX if the message was forwarded or dropped. */
-uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *message);
-/* td_routed_expect_acknowledgement has relayed links looked at soon: to acknowledge what arrived,
- * and to notice what is not acknowledged. td_routed_timers does that. */
-void td_routed_expect_acknowledgement(struct td_core *core);
-void td_routed_timers(struct td_core *core);
-/* td_routed_received sends DELIVERED, or keeps it while the link to the origin has many messages
- * that are not acknowledged; td_routed_transmit sends what was kept. */
-void td_routed_received(struct td_core *core, uint64_t instance, uint32_t node, uint32_t ticket);
-bool td_routed_transmit(struct td_core *core, struct td_link *link);
-
-/* ---- fabric_routed_losses.c ---- */
-
-/* td_routed_path_lost fails an operation that sends to a node if a lost node is on a shortest path
- * to it; it returns true then. */
-bool td_routed_path_lost(struct td_core *core, struct td_operation *operation, uint32_t to);
-/* td_routed_dead_end returns a lost neighbour if all directions that a parcel can take lead to lost
- * neighbours, else UINT32_MAX. td_routed_purge drops such packets in transit. */
-uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *parcel);
-void td_routed_purge(struct td_core *core);
-/* td_routed_announce is the task that sends loss notices. */
-bool td_routed_announce(struct td_core *core, struct td_task *task);
-void td_routed_link_open(struct td_core *core, uint32_t node);
-void td_routed_link_lost(struct td_core *core, uint32_t node);
-void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m);
 
 #endif

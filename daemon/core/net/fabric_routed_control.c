@@ -14,13 +14,13 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fabric_routed.h"
+#include "fabric_routed_control.h"
 #include "health.h"
 #include "session.h"
 
 enum {
     NO_HOP = UINT16_MAX,
-    AGE_MAX = 3,     /* ticks without acknowledgement until the sender retransmits */
+    AGE_MAX = 3, /* ticks without acknowledgement until the sender retransmits */
     /* unacknowledged messages on a link from which on DELIVERED waits */
     DELIVERED_WINDOW = 1024,
 };

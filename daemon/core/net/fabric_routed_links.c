@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fabric_routed.h"
+#include "fabric_routed_links.h"
 #include "inflight.h"
 
 _Static_assert(TD_CHANNELS == sizeof((struct td_packet *)0)->channel_freed / sizeof(uint32_t),

@@ -3,7 +3,8 @@
  * neighbours tell them, and what a node says holds as long as that one is known to be there. */
 #include <string.h>
 
-#include "fabric_routed.h"
+#include "fabric_routed_control.h"
+#include "fabric_routed_losses.h"
 #include "session.h"
 
 /* ---- lost nodes ---- */

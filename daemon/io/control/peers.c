@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peers_internal.h"
+#include "peers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,6 +8,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "peers_internal.h"
+#include "peers_buffers.h"
+#include "peers_delay.h"
+#include "peers_handshake.h"
+#include "peers_link.h"
+#include "peers_receive.h"
+#include "peers_send.h"
 #include "io/unix.h"
 
 /* clear removes the file of a Unix socket that no process serves. */

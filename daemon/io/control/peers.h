@@ -23,25 +23,12 @@ void td_peers_start(struct td_peers *peers);
  * all handles. */
 void td_peers_close(struct td_peers *peers);
 void td_peers_free(struct td_peers *peers);
-void td_peers_send_tree(struct td_peers *peers, const struct td_action *action);
-/* td_peers_forward_tree sends a received message on to a neighbour, or drops it when the connection
- * is down or its queue is full. */
-void td_peers_forward_tree(struct td_peers *peers, const struct td_action *action);
-/* td_peers_repeat_tree retransmits the kept messages from a number on. td_peers_forget_tree drops
- * the kept messages up to a number. */
-void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, uint64_t number);
-void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number);
-void td_peers_send_packet(struct td_peers *peers, const struct td_action *action);
-void td_peers_forward_packet(struct td_peers *peers, const struct td_action *action);
-void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
-const uint8_t *td_peers_buffer(struct td_peers *peers, uint32_t buffer);
 /* td_peers_settle moves payloads that are arriving to other memory if the core does not expect them
  * at their place any more. It is called before a region is unmapped. */
 void td_peers_settle(struct td_peers *peers);
 /* td_peers_region_lost: the region with the lost pages is known, and zeros have replaced them.
  * Payloads may be lent and placed again. */
 void td_peers_region_lost(struct td_peers *peers);
-void td_peers_release_buffer(struct td_peers *peers, uint32_t buffer);
 /* td_peers_up counts the links that are up, td_peers_wanted those that the daemon keeps open. */
 uint32_t td_peers_up(const struct td_peers *peers);
 uint32_t td_peers_wanted(const struct td_peers *peers);

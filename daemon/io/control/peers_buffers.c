@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peers_internal.h"
+#include "peers_buffers.h"
 
 #include <stdlib.h>
+
+#include "peers_internal.h"
 
 struct buffer {
     struct td_payload *payload; /* NULL: unused entry */

@@ -4,9 +4,12 @@
  * order. A packet without payload carries counts that ride on the next packet, and takes as long as
  * a full one, as in torus-sim. Tree messages are not delayed. Credits bound the held packets. When
  * the link ends they are dropped, and the session retransmits them. */
-#include "peers_internal.h"
+#include "peers_delay.h"
 
 #include <stdlib.h>
+
+#include "peers_internal.h"
+#include "peers_send.h"
 
 struct td_delayed {
     struct td_delayed *next;

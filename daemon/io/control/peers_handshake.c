@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peers_internal.h"
+#include "peers_handshake.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "peers_internal.h"
+#include "peers_link.h"
+#include "peers_receive.h"
 
 struct td_greeting td_peers_greeting(struct td_peers *peers)
 {

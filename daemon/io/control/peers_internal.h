@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peers_internal: the structs and functions that the files of peers share.
+/* peers_internal: the structs that the files of peers share. Each file has a header of its own.
  *
  *   peers.c            creation, the ROUTER, the listener, shutdown
  *   peers_handshake.c  checks incoming handshakes and replies to them
@@ -16,7 +16,7 @@
 #include "io/alarm.h"
 #include "io/bulk/channel.h"
 #include "peers.h"
-#include "wire/retransmit.h"
+#include "wire/unacknowledged.h"
 #include "wire/handshake.h"
 #include "zsocket.h"
 
@@ -47,7 +47,7 @@ struct td_peer {
     uv_timer_t retry;
     unsigned retry_ms;
     td_time up_at;
-    struct td_retransmit unacknowledged;        /* encoded tree messages */
+    struct td_unacknowledged unacknowledged;    /* encoded tree messages */
     struct td_delayed *delayed, **delayed_last; /* delayed packets, in order */
     td_time delayed_until;                      /* when the last of them arrives */
     struct td_peer *next_slow;                  /* in the list of peers with delayed packets */
@@ -90,70 +90,5 @@ static inline uint64_t get_u64(const uint8_t *bytes)
         value |= (uint64_t)bytes[i] << (8 * i);
     return value;
 }
-
-/* ---- peers_handshake.c ---- */
-
-/* td_peers_greeting returns the handshake of this daemon. */
-struct td_greeting td_peers_greeting(struct td_peers *peers);
-/* td_peers_encode_greeting writes SESSION_BYTES of zeros and the handshake. It returns the size of
- * both, or 0 if they do not fit. */
-size_t td_peers_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size);
-/* td_peers_receive_greeting replies to a handshake from the ROUTER, and
- * td_peers_receive_channel_greeting to one from a channel. */
-void td_peers_receive_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
-                               const uint8_t *body, size_t size);
-void td_peers_receive_channel_greeting(void *peers, struct td_channel *channel,
-                                       const uint8_t *bytes, size_t size);
-
-/* ---- peers_link.c ---- */
-
-/* td_peers_open_socket returns a ZeroMQ socket for tree messages, or NULL with errno. */
-void *td_peers_open_socket(struct td_peers *peers, int type);
-/* td_peer_want keeps the link open from now on. */
-void td_peer_want(struct td_peer *p);
-void td_peer_connect(struct td_peer *p);
-/* td_peer_hurry brings the next attempt to connect forward, because a message waits. */
-void td_peer_hurry(struct td_peer *p);
-/* td_peer_end closes the connections of a link, reports LINK_DOWN to the core once, and schedules
- * the next attempt: in after_ms, or by the back-off of the peer if after_ms is 0. td_peer_refused
- * does the same after a refused connection. */
-void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
-void td_peer_refused(struct td_peer *p, const char *text);
-
-/* ---- peers_receive.c ---- */
-
-td_zreceive td_peers_receive_tree;
-/* td_peer_place and td_peer_receive_packet are calls of a peer's channel (channel.h). */
-struct td_payload *td_peer_place(void *peer, const struct td_packet *packet,
-                                 struct td_payload *now);
-void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct td_packet *packet,
-                            struct td_payload *payload);
-
-/* ---- peers_send.c ---- */
-
-/* td_peer_transmit sends a packet. It owns the payload, if any. */
-void td_peer_transmit(struct td_peer *p, const struct td_packet *packet,
-                      struct td_payload *payload);
-
-/* ---- peers_delay.c ---- */
-
-/* td_peers_are_slow returns true if the links have a rate or a latency. */
-bool td_peers_are_slow(const struct td_peers *peers);
-/* td_peer_delay sends a packet after the time that the link takes. It owns the payload, if any.
- * Without memory it returns false and changes nothing. */
-bool td_peer_delay(struct td_peer *p, const struct td_packet *packet, struct td_payload *payload);
-/* td_peers_send_due sends the delayed packets that are due; td_peer_drop_delayed drops those of a
- * peer. */
-void td_peers_send_due(void *peers);
-void td_peer_drop_delayed(struct td_peer *p);
-
-/* ---- peers_buffers.c ---- */
-
-/* td_peers_keep_buffer owns the payload from now on and returns its handle. Without memory it
- * returns UINT32_MAX and changes nothing. */
-uint32_t td_peers_keep_buffer(struct td_peers *peers, struct td_payload *payload);
-/* td_peers_share_buffer returns the payload with one more holder. */
-struct td_payload *td_peers_share_buffer(struct td_peers *peers, uint32_t buffer);
-void td_peers_free_buffers(struct td_peers *peers);
 
 #endif

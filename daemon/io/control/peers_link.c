@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peers_internal.h"
+#include "peers_link.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "peers_delay.h"
+#include "peers_handshake.h"
+#include "peers_internal.h"
 
 enum {
     RETRY_MS_MAX = 1000,   /* greatest interval between attempts, for links that are needed */

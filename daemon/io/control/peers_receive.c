@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peers_internal.h"
+#include "peers_receive.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers_buffers.h"
+#include "peers_handshake.h"
+#include "peers_internal.h"
+#include "peers_link.h"
 #include "wire/peer.h"
 
 /* ---- packets ---- */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peers_internal.h"
+#include "peers_send.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers_buffers.h"
+#include "peers_delay.h"
+#include "peers_internal.h"
+#include "peers_link.h"
 #include "wire/peer.h"
 
 enum {
@@ -32,8 +36,8 @@ static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
 
 void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, uint64_t number)
 {
-    const struct td_retransmit_message *m =
-        td_retransmit_from(&peers->peer[node].unacknowledged, number);
+    const struct td_unacknowledged_message *m =
+        td_unacknowledged_from(&peers->peer[node].unacknowledged, number);
     struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
     for (; m && p && p->up; m = m->next) {
         uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
@@ -44,7 +48,7 @@ void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, u
 
 void td_peers_forget_tree(struct td_peers *peers, uint32_t node, uint64_t number)
 {
-    td_retransmit_acknowledge(&peers->peer[node].unacknowledged, number);
+    td_unacknowledged_acknowledge(&peers->peer[node].unacknowledged, number);
 }
 
 void td_peers_forward_tree(struct td_peers *peers, const struct td_action *a)
@@ -61,7 +65,7 @@ void td_peers_forward_tree(struct td_peers *peers, const struct td_action *a)
 
 void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
 {
-    struct td_retransmit *unacknowledged = &peers->peer[a->u.tree.node].unacknowledged;
+    struct td_unacknowledged *unacknowledged = &peers->peer[a->u.tree.node].unacknowledged;
     uint32_t via = a->u.tree.via;
     struct td_peer *p = via == UINT32_MAX ? NULL : &peers->peer[via];
     struct td_message m = a->u.tree.message;
@@ -82,7 +86,8 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
                a->u.tree.node);
         return;
     }
-    if (m.number && !td_retransmit_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
+    if (m.number &&
+        !td_unacknowledged_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
         td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", a->u.tree.node);
         abort(); /* a lost message would break the session; a restart recovers */
     }

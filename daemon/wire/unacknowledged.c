@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "retransmit.h"
+#include "unacknowledged.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool td_retransmit_keep(struct td_retransmit *queue, uint64_t number, const uint8_t *bytes,
+bool td_unacknowledged_keep(struct td_unacknowledged *queue, uint64_t number, const uint8_t *bytes,
                         size_t size)
 {
     assert(!queue->last || queue->last->number < number);
-    struct td_retransmit_message *m = malloc(sizeof *m + size);
+    struct td_unacknowledged_message *m = malloc(sizeof *m + size);
     if (!m)
         return false;
     m->next = NULL;
@@ -24,10 +24,10 @@ bool td_retransmit_keep(struct td_retransmit *queue, uint64_t number, const uint
     return true;
 }
 
-void td_retransmit_acknowledge(struct td_retransmit *queue, uint64_t number)
+void td_unacknowledged_acknowledge(struct td_unacknowledged *queue, uint64_t number)
 {
     while (queue->first && queue->first->number <= number) {
-        struct td_retransmit_message *m = queue->first;
+        struct td_unacknowledged_message *m = queue->first;
         queue->first = m->next;
         free(m);
     }
@@ -35,10 +35,10 @@ void td_retransmit_acknowledge(struct td_retransmit *queue, uint64_t number)
         queue->last = NULL;
 }
 
-const struct td_retransmit_message *td_retransmit_from(const struct td_retransmit *queue,
+const struct td_unacknowledged_message *td_unacknowledged_from(const struct td_unacknowledged *queue,
                                                        uint64_t number)
 {
-    const struct td_retransmit_message *m = queue->first;
+    const struct td_unacknowledged_message *m = queue->first;
     while (m && m->number < number)
         m = m->next;
     return m;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_routed_losses: what ends when a node is lost, and how all nodes learn of it. */
+#ifndef TD_CORE_NET_FABRIC_ROUTED_LOSSES_H
+#define TD_CORE_NET_FABRIC_ROUTED_LOSSES_H
+
+#include "fabric_routed.h"
+
+/* td_routed_path_lost fails an operation that sends to a node if a lost node is on a shortest path
+ * to it; it returns true then. */
+bool td_routed_path_lost(struct td_core *core, struct td_operation *operation, uint32_t to);
+/* td_routed_dead_end returns a lost neighbour if all directions that a parcel can take lead to lost
+ * neighbours, else UINT32_MAX. td_routed_purge drops such packets in transit. */
+uint32_t td_routed_dead_end(const struct td_core *core, const struct td_parcel *parcel);
+void td_routed_purge(struct td_core *core);
+/* td_routed_announce is the task that sends loss notices. */
+bool td_routed_announce(struct td_core *core, struct td_task *task);
+void td_routed_link_open(struct td_core *core, uint32_t node);
+void td_routed_link_lost(struct td_core *core, uint32_t node);
+void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_handshake: checks incoming handshakes and replies to them. */
+#ifndef TD_IO_CONTROL_PEERS_HANDSHAKE_H
+#define TD_IO_CONTROL_PEERS_HANDSHAKE_H
+
+#include <zmq.h>
+
+#include "io/bulk/channel.h"
+#include "peers.h"
+#include "wire/handshake.h"
+
+/* td_peers_greeting returns the handshake of this daemon. */
+struct td_greeting td_peers_greeting(struct td_peers *peers);
+/* td_peers_encode_greeting writes SESSION_BYTES of zeros and the handshake. It returns the size of
+ * both, or 0 if they do not fit. */
+size_t td_peers_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size);
+/* td_peers_receive_greeting replies to a handshake from the ROUTER, and
+ * td_peers_receive_channel_greeting to one from a channel. */
+void td_peers_receive_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
+                               const uint8_t *body, size_t size);
+void td_peers_receive_channel_greeting(void *peers, struct td_channel *channel,
+                                       const uint8_t *bytes, size_t size);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_link: the link to one peer: DEALER and channel, replies, end, reconnection. */
+#ifndef TD_IO_CONTROL_PEERS_LINK_H
+#define TD_IO_CONTROL_PEERS_LINK_H
+
+#include "peers.h"
+
+struct td_peer;
+
+/* td_peers_open_socket returns a ZeroMQ socket for tree messages, or NULL with errno. */
+void *td_peers_open_socket(struct td_peers *peers, int type);
+/* td_peer_want keeps the link open from now on. */
+void td_peer_want(struct td_peer *p);
+void td_peer_connect(struct td_peer *p);
+/* td_peer_hurry brings the next attempt to connect forward, because a message waits. */
+void td_peer_hurry(struct td_peer *p);
+/* td_peer_end closes the connections of a link, reports LINK_DOWN to the core once, and schedules
+ * the next attempt: in after_ms, or by the back-off of the peer if after_ms is 0. td_peer_refused
+ * does the same after a refused connection. */
+void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
+void td_peer_refused(struct td_peer *p, const char *text);
+/* td_peers_drop ends the link to a node, because the core asks for it. */
+void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_receive: turns incoming messages and packets into events. */
+#ifndef TD_IO_CONTROL_PEERS_RECEIVE_H
+#define TD_IO_CONTROL_PEERS_RECEIVE_H
+
+#include "io/bulk/channel.h"
+#include "peers.h"
+#include "zsocket.h"
+
+td_zreceive td_peers_receive_tree;
+/* td_peer_place and td_peer_receive_packet are calls of a peer's channel (channel.h). */
+struct td_payload *td_peer_place(void *peer, const struct td_packet *packet,
+                                 struct td_payload *now);
+void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct td_packet *packet,
+                            struct td_payload *payload);
+
+#endif
