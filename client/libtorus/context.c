@@ -48,8 +48,13 @@ SAME(TORUS_INT32_INT, TD_TYPE_INT32_INT);
 SAME(TORUS_INT64_INT, TD_TYPE_INT64_INT);
 SAME(TORUS_FLOAT_INT, TD_TYPE_FLOAT_INT);
 SAME(TORUS_DOUBLE_INT, TD_TYPE_DOUBLE_INT);
+SAME(TORUS_INT16_INT, TD_TYPE_INT16_INT);
+SAME(TORUS_LONG_DOUBLE_INT, TD_TYPE_LONG_DOUBLE_INT);
+SAME(TORUS_BOOL, TD_TYPE_BOOL);
 _Static_assert(sizeof(struct torus_int32_int) == 8 && sizeof(struct torus_float_int) == 8 &&
-                   sizeof(struct torus_int64_int) == 16 && sizeof(struct torus_double_int) == 16,
+                   sizeof(struct torus_int64_int) == 16 && sizeof(struct torus_double_int) == 16 &&
+                   sizeof(struct torus_int16_int) == 8 &&
+                   sizeof(struct torus_long_double_int) == 32,
                "layout of values with places");
 SAME(TORUS_SUM, TD_OP_SUM);
 SAME(TORUS_MIN, TD_OP_MIN);

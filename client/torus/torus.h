@@ -92,7 +92,10 @@ enum {
     TORUS_INT32_INT = 17,   /* a value and its place: struct torus_int32_int ... */
     TORUS_INT64_INT = 18,
     TORUS_FLOAT_INT = 19,
-    TORUS_DOUBLE_INT = 20
+    TORUS_DOUBLE_INT = 20,
+    TORUS_INT16_INT = 21,
+    TORUS_LONG_DOUBLE_INT = 22,
+    TORUS_BOOL = 23 /* one byte, 0 or 1: bool of C and C++ */
 };
 
 /* Elements of TORUS_MINLOC and TORUS_MAXLOC: a value and its place, such as a rank or an index. */
@@ -112,9 +115,18 @@ struct torus_double_int {
     double value;
     int32_t place;
 };
+struct torus_int16_int {
+    int16_t value;
+    int32_t place;
+};
+struct torus_long_double_int {
+    long double value;
+    int32_t place;
+};
 
 /* Operators of reductions. "Numbers" are integers, floating-point and complex types; "ordered"
- * types are numbers except complex ones; "bits" are integers and TORUS_BYTE. torus_op_create adds
+ * types are numbers except complex ones; "bits" are integers, TORUS_BYTE and
+ * TORUS_BOOL. torus_op_create adds
  * operators. */
 enum {
     TORUS_SUM = 1, /* numbers */
@@ -124,7 +136,7 @@ enum {
     TORUS_BAND = 5, /* bits */
     TORUS_BOR = 6,
     TORUS_BXOR = 7,
-    TORUS_LAND = 8, /* integers as truth values: nonzero is true; the result is 0 or 1 */
+    TORUS_LAND = 8, /* bits as truth values: nonzero is true; the result is 0 or 1 */
     TORUS_LOR = 9,
     TORUS_LXOR = 10,
     TORUS_MINLOC = 11, /* values with places: the smaller value; of equal values, the lower place */

@@ -108,6 +108,17 @@ struct double_int {
     double value;
     int32_t place, padding;
 };
+struct int16_int {
+    int16_t value, padding;
+    int32_t place;
+};
+struct long_double_int {
+    union {
+        long double value;
+        uint64_t all[2]; /* the value with its padding */
+    };
+    int32_t place, padding[3];
+};
 
 #define NAN_OF(x) ((x).value != (x).value)
 /* the values are equal, or both are NaN */
@@ -124,6 +135,8 @@ LOOPS_OF_PAIR(int32_int)
 LOOPS_OF_PAIR(int64_int)
 LOOPS_OF_PAIR(float_int)
 LOOPS_OF_PAIR(double_int)
+LOOPS_OF_PAIR(int16_int)
+LOOPS_OF_PAIR(long_double_int)
 
 /* ---- the table of loops ---- */
 
@@ -143,10 +156,11 @@ typedef void loop(void *, const void *, size_t);
     [TD_TYPE_DOUBLE] = op##_double, [TD_TYPE_LONG_DOUBLE] = op##_long_double
 #define COMPLEX(op)                                                                                \
     [TD_TYPE_COMPLEX_FLOAT] = op##_complex_float, [TD_TYPE_COMPLEX_DOUBLE] = op##_complex_double
-#define BYTE(op) [TD_TYPE_BYTE] = op##_uint8
+#define BYTE(op) [TD_TYPE_BYTE] = op##_uint8, [TD_TYPE_BOOL] = op##_uint8
 #define PAIRS(op)                                                                                  \
     [TD_TYPE_INT32_INT] = op##_int32_int, [TD_TYPE_INT64_INT] = op##_int64_int,                    \
-    [TD_TYPE_FLOAT_INT] = op##_float_int, [TD_TYPE_DOUBLE_INT] = op##_double_int
+    [TD_TYPE_FLOAT_INT] = op##_float_int, [TD_TYPE_DOUBLE_INT] = op##_double_int,                  \
+    [TD_TYPE_INT16_INT] = op##_int16_int, [TD_TYPE_LONG_DOUBLE_INT] = op##_long_double_int
 
 static loop *const loops[TD_OP_END][TD_TYPE_MAX] = {
     [TD_OP_SUM] = {BITS(sum), REAL(sum), COMPLEX(sum)},

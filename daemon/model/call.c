@@ -33,6 +33,9 @@ static const struct {
     [TD_TYPE_INT64_INT] = {"int64 and place", 16, 8, PAIRS},
     [TD_TYPE_FLOAT_INT] = {"float and place", 8, 4, PAIRS},
     [TD_TYPE_DOUBLE_INT] = {"double and place", 16, 8, PAIRS},
+    [TD_TYPE_INT16_INT] = {"int16 and place", 8, 4, PAIRS},
+    [TD_TYPE_LONG_DOUBLE_INT] = {"long double and place", 32, 16, PAIRS},
+    [TD_TYPE_BOOL] = {"bool", 1, 1, BITS},
 };
 static const struct {
     const char *name;
@@ -182,7 +185,7 @@ static const char *check_reduction(const struct td_call *call)
         return NULL;
     switch ((int)ops[call->op].needs) {
     case BITS:
-        return "this operator combines only integers and bytes";
+        return "this operator combines only bools, integers and bytes";
     case PAIRS:
         return "this operator combines only values with an index";
     case ORDER:

@@ -59,10 +59,13 @@ enum td_type {
     TD_TYPE_HALF = 15,        /* IEEE binary16 */
     TD_TYPE_BFLOAT16 = 16,    /* the upper half of a float */
     /* a value and its index, for MINLOC and MAXLOC */
-    TD_TYPE_INT32_INT = 17,  /* int32, int32 */
-    TD_TYPE_INT64_INT = 18,  /* int64, int32, padding */
-    TD_TYPE_FLOAT_INT = 19,  /* float, int32 */
-    TD_TYPE_DOUBLE_INT = 20, /* double, int32, padding */
+    TD_TYPE_INT32_INT = 17,       /* int32, int32 */
+    TD_TYPE_INT64_INT = 18,       /* int64, int32, padding */
+    TD_TYPE_FLOAT_INT = 19,       /* float, int32 */
+    TD_TYPE_DOUBLE_INT = 20,      /* double, int32, padding */
+    TD_TYPE_INT16_INT = 21,       /* int16, padding, int32 */
+    TD_TYPE_LONG_DOUBLE_INT = 22, /* long double, int32, padding */
+    TD_TYPE_BOOL = 23,            /* one byte: 0 or 1 */
     TD_TYPE_MAX
 };
 

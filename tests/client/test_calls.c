@@ -409,6 +409,50 @@ static void the_least_value_comes_with_its_place(void **state)
         assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
         assert_true(most[i].value == 2.5F && most[i].place == 1);
     }
+    struct torus_int16_int small[2] = {{-5, 1}, {-6, 0}};
+    struct torus_long_double_int wide[2] = {{1.5L, 3}, {1.5L, 2}};
+    for (int i = 0; i < 2; i++)
+        torus_iallreduce(world[i], TORUS_IN_PLACE, &small[i], 1, TORUS_INT16_INT, TORUS_MAXLOC,
+                         &r[i]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+        assert_true(small[i].value == -5 && small[i].place == 1);
+    }
+    for (int i = 0; i < 2; i++)
+        torus_iallreduce(world[i], TORUS_IN_PLACE, &wide[i], 1, TORUS_LONG_DOUBLE_INT, TORUS_MINLOC,
+                         &r[i]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+        assert_true(wide[i].value == 1.5L && wide[i].place == 2);
+    }
+    close_both();
+}
+
+static void truth_values_combine_by_logical_operators(void **state)
+{
+    (void)state;
+    static const struct {
+        int op;
+        bool wanted[4];
+    } cases[] = {{TORUS_LAND, {false, false, false, true}},
+                 {TORUS_LOR, {false, true, true, true}},
+                 {TORUS_LXOR, {false, true, true, false}},
+                 {TORUS_BAND, {false, false, false, true}}};
+    const bool own[2][4] = {{false, false, true, true}, {false, true, false, true}};
+    torus_request *r[2];
+    bool result[2][4];
+    open_both("");
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        for (int i = 0; i < 2; i++)
+            torus_iallreduce(world[i], own[i], result[i], 4, TORUS_BOOL, cases[k].op, &r[i]);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_OK);
+            assert_memory_equal(result[i], cases[k].wanted, sizeof result[i]);
+        }
+    }
+    assert_int_equal(torus_allreduce(world[0], own[0], result[0], 4, TORUS_BOOL, TORUS_SUM),
+                     TORUS_ERR_INVALID);
+    assert_says(context[0], "only numbers");
     close_both();
 }
 
@@ -426,6 +470,7 @@ int main(void)
         cmocka_unit_test_teardown(a_persistent_call_is_in_flight_once_at_a_time, clean_up),
         cmocka_unit_test_teardown(the_forms_that_wait_do_the_same, clean_up),
         cmocka_unit_test_teardown(the_least_value_comes_with_its_place, clean_up),
+        cmocka_unit_test_teardown(truth_values_combine_by_logical_operators, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

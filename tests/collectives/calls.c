@@ -121,7 +121,8 @@ static void draw_call(struct drawn_call *c)
     struct td_call *call = &c->call;
     bool plain = call->kind == TD_KIND_BARRIER || td_call_plans(call->kind);
     do {
-        call->type = plain ? TD_TYPE_NONE : (uint8_t)(1 + draw(TD_TYPE_MAX - 1));
+        /* of the types that existed when the choices were recorded */
+        call->type = plain ? TD_TYPE_NONE : (uint8_t)(1 + draw(TD_TYPE_DOUBLE_INT));
         call->op = td_call_reduces(call->kind) ? (uint8_t)(1 + draw(TD_OP_END - 1)) : TD_OP_NONE;
     } while (!takes(call));
     call->mode = td_call_reduces(call->kind) ? (uint8_t)draw(TD_REPRODUCIBLES) : 0;

@@ -24,7 +24,7 @@ __extension__ typedef __float128 real;
 __extension__ typedef unsigned __int128 natural;
 __extension__ typedef __int128 integer;
 
-enum { ELEMENTS_MAX = 300, ROUNDS = 30, PAIRS_OF_OP_AND_TYPE = 118 };
+enum { ELEMENTS_MAX = 300, ROUNDS = 30, PAIRS_OF_OP_AND_TYPE = 128 };
 
 static uint64_t state;
 
@@ -167,11 +167,19 @@ static bool is_complex(unsigned type)
 /* pair_value returns the type of a pair's value, or TD_TYPE_NONE for other types. */
 static unsigned pair_value(unsigned type)
 {
-    return type == TD_TYPE_INT32_INT    ? TD_TYPE_INT32
-           : type == TD_TYPE_INT64_INT  ? TD_TYPE_INT64
-           : type == TD_TYPE_FLOAT_INT  ? TD_TYPE_FLOAT
-           : type == TD_TYPE_DOUBLE_INT ? TD_TYPE_DOUBLE
-                                        : TD_TYPE_NONE;
+    return type == TD_TYPE_INT32_INT         ? TD_TYPE_INT32
+           : type == TD_TYPE_INT64_INT       ? TD_TYPE_INT64
+           : type == TD_TYPE_FLOAT_INT       ? TD_TYPE_FLOAT
+           : type == TD_TYPE_DOUBLE_INT      ? TD_TYPE_DOUBLE
+           : type == TD_TYPE_INT16_INT       ? TD_TYPE_INT16
+           : type == TD_TYPE_LONG_DOUBLE_INT ? TD_TYPE_LONG_DOUBLE
+                                             : TD_TYPE_NONE;
+}
+
+/* place_at returns the offset of a pair's place: after the value, aligned to 4 bytes. */
+static size_t place_at(unsigned type)
+{
+    return type == TD_TYPE_INT16_INT ? 4 : td_type_bytes(pair_value(type));
 }
 
 static bool is_signed(unsigned type)
@@ -251,7 +259,7 @@ static bool chooses_second(unsigned type, bool least, const uint8_t *a, const ui
 static bool chooses_second_pair(unsigned type, bool least, const uint8_t *a, const uint8_t *b)
 {
     unsigned value = pair_value(type), nan = 0;
-    size_t at = td_type_bytes(value);
+    size_t at = place_at(type);
     if (compare(value, a, b, &nan) == 0 && (nan == 0 || nan == 3))
         return get_integer(TD_TYPE_INT32, b + at) < get_integer(TD_TYPE_INT32, a + at);
     return chooses_second(value, least, a, b);
@@ -412,11 +420,11 @@ static void random_element(unsigned type, uint8_t *to)
         random_value(part, to + td_type_bytes(part));
     } else if (value) {
         random_value(value, to);
-        if (draw(2) && value == TD_TYPE_DOUBLE)
+        if (draw(2) && (value == TD_TYPE_DOUBLE || value == TD_TYPE_LONG_DOUBLE))
             put_real(value, to, (real)draw(3)); /* ties */
         memcpy(to + td_type_bytes(value), &padding, td_type_bytes(type) - td_type_bytes(value));
         if (draw(2))
-            random_value(TD_TYPE_INT32, to + td_type_bytes(value));
+            random_value(TD_TYPE_INT32, to + place_at(type));
     } else {
         random_value(type, to);
     }
@@ -424,7 +432,7 @@ static void random_element(unsigned type, uint8_t *to)
 
 /* ---- every pair of operator and type ---- */
 
-static _Alignas(64) uint8_t memory[3][(ELEMENTS_MAX + 16) * 16];
+static _Alignas(64) uint8_t memory[3][(ELEMENTS_MAX + 16) * 32];
 
 /* word returns the first 8 bytes of an element, to be printed. */
 static unsigned long long word(const uint8_t *from, size_t bytes)
@@ -448,7 +456,7 @@ static void check_array(unsigned type, unsigned op, size_t n)
             memcpy(b + i * bytes, a + i * bytes, bytes);
     }
     memcpy(memory[2], memory[0], sizeof memory[0]);
-    uint8_t *wanted = memory[2] + (a - memory[0]), first[16], kept[sizeof memory[1]];
+    uint8_t *wanted = memory[2] + (a - memory[0]), first[32], kept[sizeof memory[1]];
     memcpy(kept, memory[1], sizeof kept);
     td_combine_array(type, op, a, b, n);
     for (size_t i = 0; i < n; i++) {
@@ -486,9 +494,9 @@ static void every_operator_combines_every_type_it_takes(void **unused)
 static void small_integers_combine_as_all_their_values_do(void **unused)
 {
     (void)unused;
-    static const unsigned types[] = {TD_TYPE_INT8, TD_TYPE_UINT8, TD_TYPE_BYTE};
+    static const unsigned types[] = {TD_TYPE_INT8, TD_TYPE_UINT8, TD_TYPE_BYTE, TD_TYPE_BOOL};
     static uint8_t a[65536], b[65536];
-    for (unsigned t = 0; t < 3; t++)
+    for (unsigned t = 0; t < 4; t++)
         for (unsigned op = 1; op < TD_OP_END; op++) {
             if (!td_op_accepts(op, types[t]))
                 continue;
