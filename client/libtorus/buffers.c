@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "overlap.h"
 
 static const char *const ROOT_ALONE = "only the root may pass TORUS_IN_PLACE";
 static const char *const OVERFLOWS = "the counts overflow: together more than 2^63 - 1 bytes";
@@ -381,12 +382,6 @@ static const char *in_place(struct tl_work *w)
     }
 }
 
-static bool overlap(const struct tl_buffer *a, const struct tl_buffer *b)
-{
-    uintptr_t p = (uintptr_t)a->pointer, q = (uintptr_t)b->pointer;
-    return a->bytes && b->bytes && p < q + b->bytes && q < p + a->bytes;
-}
-
 static const char *make_blocks(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
@@ -402,18 +397,35 @@ static const char *make_blocks(struct tl_work *w)
         inner_block(w, 0);
         return at_root(w) ? NULL : ROOT_ALONE;
     }
-    if (what->source == TORUS_IN_PLACE)
-        return in_place(w);
-    bool alike = what->kind == TD_KIND_ALLREDUCE || what->kind == TD_KIND_REDUCE ||
-                 what->kind == TD_KIND_SCAN || what->kind == TD_KIND_EXSCAN;
-    if (w->op && what->kind != TD_KIND_PREFIX)
-        return NULL; /* the results are copied out after all reads */
-    if (alike && what->source == what->destination && bytes[1])
-        w->same = true;
-    else if (overlap(&w->buffer[0], &w->buffer[1]))
-        return "source and destination overlap: pass TORUS_IN_PLACE as the source if they are the "
-               "same";
-    return NULL;
+    return what->source == TORUS_IN_PLACE ? in_place(w) : NULL;
+}
+
+/* ---- aliasing ---- */
+
+/* equal_is_in_place makes a reduction whose source is its destination one in place. */
+static void equal_is_in_place(struct tl_work *w)
+{
+    struct tl_collective *what = &w->what;
+    bool alike = td_call_reduces(what->kind) && what->kind != TD_KIND_PREFIX &&
+                 (what->kind != TD_KIND_REDUCE || at_root(w));
+    if (alike && what->source == what->destination)
+        what->source = TORUS_IN_PLACE;
+}
+
+/* check_overlap refuses other overlaps, whether or not this call would survive them. */
+static const char *check_overlap(const struct tl_work *w)
+{
+    const struct tl_collective *what = &w->what;
+    struct tl_buffer to = w->buffer[1];
+    if (w->same || what->source == TORUS_IN_PLACE || what->destination == TORUS_IN_PLACE)
+        return NULL;
+    if (to.scratch) { /* the fold writes the destination */
+        bool writes = what->kind != TD_KIND_REDUCE || at_root(w);
+        to = (struct tl_buffer){.pointer = what->destination,
+                                .bytes = writes ? w->fold.block : 0,
+                                .extent = w->fold.block};
+    }
+    return tl_overlap_check(&w->buffer[0], &to);
 }
 
 /* ---- folding ---- */
@@ -457,6 +469,7 @@ const char *tl_buffers_make(struct tl_work *w)
         wrong = "pass TORUS_IN_PLACE as the source, not as the destination";
     if (wrong)
         return wrong;
+    equal_is_in_place(w);
     /* rank 0 has no predecessor: its destination stays unchanged */
     bool rank0 = what->kind == TD_KIND_EXSCAN && what->group->rank == 0;
     w->buffer[0] = (struct tl_buffer){.pointer = writable(what->source), .copy_in = true};
@@ -467,7 +480,9 @@ const char *tl_buffers_make(struct tl_work *w)
     w->buffer[1].copy_in = w->same && (what->kind != TD_KIND_BROADCAST || at_root(w));
     if (what->kind == TD_KIND_BROADCAST)
         w->buffer[1].copy_out = !at_root(w);
-    return wrong || !w->op ? wrong : make_fold(w);
+    if (!wrong && w->op)
+        wrong = make_fold(w);
+    return wrong ? wrong : check_overlap(w);
 }
 
 void tl_buffers_free(struct tl_work *w)

@@ -8,6 +8,7 @@
  *   start plan job subgroup shrink          requests of one kind each
  *   wait                                    waits for replies to requests
  *   buffers request                         one call: its buffers; its way to the reply
+ *   overlap                                 shared bytes of two buffers
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
  *   socket                                  one request out, one reply in

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "overlap.h"
 #include "socket.h"
 #include "wait.h"
 
@@ -216,6 +217,9 @@ int tl_plan_bind(torus_request *r, const torus_plan *p, const void *source, void
     struct tl_buffer from = contiguous(read, p->bytes[0], true, false);
     from.must_stage = same;
     bool staged = false;
+    const char *wrong = same ? NULL : tl_overlap_check(&from, &to);
+    if (wrong)
+        return tl_fail(r->context, TORUS_ERR_INVALID, "%s: %s", td_kind_name(p->kind), wrong);
     int error = tl_buffer_bind(r->context, &to, p->alignment, &r->binding[1],
                                &q->u.operation.destination, &staged);
     if (error == TORUS_OK && same && !p->distinct)

@@ -493,9 +493,14 @@ TORUS_API int torus_persistent_free(torus_persistent *persistent);
 
 /* ---- collectives ----
  *
- * P is the size of the group. Counts are in elements of `type`; 0 is allowed. Source and
- * destination must not overlap. "In place" means that the source may be TORUS_IN_PLACE. Arguments
- * that only the root uses are ignored on other ranks.
+ * P is the size of the group. Counts are in elements of `type`; 0 is allowed. "In place" means that
+ * the source may be TORUS_IN_PLACE. Arguments that only the root uses are ignored on other ranks.
+ *
+ * Source and destination must not share bytes that the call reads or writes; else this rank's call
+ * returns TORUS_ERR_INVALID. Parts of the one may lie between parts of the other. One exception:
+ * for a reduction or a scan, except torus_prefix, a source equal to the destination is
+ * TORUS_IN_PLACE. Parts of the destination must not overlap each other (not checked); parts of the
+ * source may.
  *
  * Functions whose names end in v have one count for each rank. Every rank gives P counts; of a
  * rooted call, only the root does. places[r] is the position of the part of rank r, in elements;
@@ -755,8 +760,8 @@ TORUS_API size_t torus_plan_bytes(const torus_plan *plan, int side);
 TORUS_API int64_t torus_plan_index(const torus_plan *plan, int side, uint32_t axis, uint64_t i);
 /* torus_execute executes a plan; collective. source and destination hold this rank's parts without
  * gaps, with the last axis contiguous unless the layout gives another order. The source may be
- * TORUS_IN_PLACE; then the destination must have room for the larger of the two parts. torus_start
- * is the non-blocking form. */
+ * TORUS_IN_PLACE or equal to the destination; then the destination must have room for the larger of
+ * the two parts. Other overlaps: TORUS_ERR_INVALID. torus_start is the non-blocking form. */
 TORUS_API int torus_execute(torus_plan *plan, const void *source, void *destination);
 TORUS_API int torus_start(torus_plan *plan, const void *source, void *destination,
                           torus_request **request);
