@@ -77,7 +77,7 @@ static void unlist(torus_context *c, torus_request **link)
         c->requests_last = link;
 }
 
-/* find_pending returns the place of a pending request in its list; *place is NULL if there is none
+/* find_pending returns the place of a pending request in its list; *place is NULL if none exists
  * with this id. Replies come nearly in the order of the list. */
 static torus_request **find_pending(torus_context *c, uint64_t id)
 {

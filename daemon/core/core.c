@@ -426,7 +426,7 @@ static void pump(struct td_core *core)
             core->work_last = &core->work;
         task->queued = false;
         if (!task->advance(core, task))
-            td_core_queue(core, task); /* there was no room: it goes on in the next step */
+            td_core_queue(core, task); /* no room: it continues in the next step */
     }
     if (core->stopping && !core->stopped && td_core_room(core))
         stop_advance(core, &core->stop_task);

@@ -26,7 +26,7 @@ struct td_event {
     union {
         struct {
             uint32_t node;   /* from */
-            uint32_t buffer; /* driver's handle of the payload; the core gives it back by
+            uint32_t buffer; /* driver's handle of the payload; the core returns it by
                                 RELEASE_BUFFER. UINT32_MAX when there is no payload */
             struct td_packet packet;
         } packet;

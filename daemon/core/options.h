@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options: what a core is created with. */
+/* options: the parameters of td_core_create. */
 #ifndef TD_CORE_OPTIONS_H
 #define TD_CORE_OPTIONS_H
 

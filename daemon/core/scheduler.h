@@ -11,7 +11,7 @@ struct td_task;
 
 /* td_core_act appends an action to those of the step, with its union cleared. */
 struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind);
-/* td_core_pad returns memory that is valid until the next step, NULL if there is none left. */
+/* td_core_pad returns memory that is valid until the next step, NULL if none exists left. */
 void *td_core_pad(struct td_core *core, size_t bytes);
 /* td_core_format formats a text of at most TD_TEXT_MAX bytes into such memory. It returns "" if
  * there is none left. */

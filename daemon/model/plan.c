@@ -27,7 +27,7 @@ static unsigned kind_of(const struct td_fft *fft, uint32_t axis)
     return fft->transform[axis] ? fft->transform[axis] - 1u : TD_TRANSFORM_KINDS;
 }
 
-/* halved returns the axis that is R2C or C2R, or TD_DIMENSIONS_MAX if there is none. */
+/* halved returns the axis that is R2C or C2R, or TD_DIMENSIONS_MAX if none exists. */
 static uint32_t halved(const struct td_fft *fft)
 {
     for (uint32_t d = 0; d < fft->dimensions; d++)

@@ -19,7 +19,7 @@ uint32_t td_sim_region(struct td_sim *sim, uint32_t client, uint64_t bytes);
 void *td_sim_memory(struct td_sim *sim, uint32_t client, uint32_t region);
 /* td_sim_request sends a request with an id of its own and returns the id. */
 uint64_t td_sim_request(struct td_sim *sim, uint32_t client, const struct td_request *request);
-/* td_sim_reply returns the reply to a request, or NULL if there is none yet. Id 0: a message that
+/* td_sim_reply returns the reply to a request, or NULL if none exists yet. Id 0: a message that
  * no request asked for. Status rows are not kept. */
 const struct td_reply *td_sim_reply(const struct td_sim *sim, uint32_t client, uint64_t id);
 /* td_sim_forget frees the replies of all clients so far. */

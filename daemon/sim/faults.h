@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* faults: what a test breaks: daemons, links and forwarded messages. */
+/* faults: failures of daemons, links and forwarded messages, as a test requests them. */
 #ifndef TD_SIM_FAULTS_H
 #define TD_SIM_FAULTS_H
 

@@ -64,7 +64,8 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
     uint32_t to = a->u.tree.node, via = a->u.tree.via;
     if (sim->instant && kind == TD_MESSAGE_HEARTBEAT && to > node &&
         !a->u.tree.message.relay.is_relayed && !sim->node[node].end)
-        return; /* node 0 alone is asked who is up, and 4096 that come up at once are millions */
+        return; /* only node 0 reports the nodes that are up; among 4096 nodes the messages of all
+                   would be millions */
     if (head_is_enough(sim, kind) && !a->u.tree.held) {
         send_head(sim, node, to, via, &a->u.tree.message);
         return;

@@ -6,7 +6,7 @@
 #include "emulation.h"
 
 /* daemons_find sets the path of torusd: that of --daemon, or beside torusctl, in ../sbin or in
- * PATH. It returns false if there is none. */
+ * PATH. It returns false if none exists. */
 bool daemons_find(struct emulation *e);
 /* daemons_open_notify opens the socket on which daemons report that they are ready. It returns
  * false with errno. */

@@ -347,7 +347,7 @@ static bool is_dealt(const struct builder *b, uint32_t axis, uint32_t factors)
 }
 
 /* longest returns the longest axis that no factor distributes yet, among those that are (not)
- * transformed, except `but`. It returns TD_DIMENSIONS_MAX if there is none. */
+ * transformed, except `but`. It returns TD_DIMENSIONS_MAX if none exists. */
 static uint32_t longest(const struct builder *b, const uint8_t *taken, uint32_t count, bool left,
                         uint32_t but)
 {

@@ -257,7 +257,7 @@ struct td_slice td_array_move_slice(const struct td_array_move *m, enum td_overl
     return s;
 }
 
-/* partner writes the owner to which an owner sends in a turn. It returns false if there is none on
+/* partner writes the owner to which an owner sends in a turn. It returns false if none exists on
  * another node. */
 static bool partner(const struct td_program *p, const struct td_array_move *m, uint32_t from,
                     uint64_t chunk, uint64_t turn, uint32_t *to)

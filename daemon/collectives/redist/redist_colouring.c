@@ -54,7 +54,7 @@ static void take(struct colouring *c, uint32_t colour, uint32_t p, uint32_t q)
 }
 
 /* first_of returns the first colour in both sets, last_of the last colour of one set. Both return
- * UINT32_MAX if there is none. */
+ * UINT32_MAX if none exists. */
 static uint32_t first_of(const uint64_t *a, const uint64_t *b, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)

@@ -68,7 +68,7 @@ static void turn(struct side *here, struct side *there, uint32_t other)
 
 /* search finds an augmenting path: from an unmatched owner to an unmatched one of the other side
  * or, with `give`, to one of its own side with fewer than the most remaining pairs. It returns
- * false if there is none. */
+ * false if none exists. */
 static bool search(struct matching *m, unsigned from, uint32_t start, bool give)
 {
     struct side *here = &m->side[from], *there = &m->side[1 - from];

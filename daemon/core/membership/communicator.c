@@ -479,7 +479,7 @@ void td_communicator_stop(struct td_core *core)
 /* ---- messages to the tree neighbours ---- */
 
 /* send_members sends the membership to all tree neighbours except members_from, in pieces. It
- * returns false when there is no room for more actions. */
+ * returns false when the action list is full. */
 static bool send_members(struct td_core *core, struct td_communicator *c)
 {
     uint32_t size = c->group.size, to[TD_TREE_CHILDREN_MAX + 1], count = 0;
@@ -509,7 +509,7 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
-/* welcome answers the joins of the local ranks. It returns false when there is no room. */
+/* welcome answers the joins of the local ranks. It returns false when the action list is full. */
 static bool welcome(struct td_core *core, struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++) {

@@ -140,7 +140,7 @@ bool td_communicator_is_gone(const struct td_core *core, uint64_t instance);
 /* ---- trees and plans ---- */
 
 /* td_communicator_tree sets *tree to the tree of a call that goes along one of its own, unless it
- * is set already. It returns false if there is no memory. td_communicator_tree_release gives it
+ * is set already. It returns false without memory. td_communicator_tree_release gives it
  * back. */
 bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
                           const struct td_call *call, struct td_call_tree **tree);

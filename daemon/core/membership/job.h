@@ -40,7 +40,7 @@ void td_job_init(struct td_core *core);
 /* td_job_request handles a client's request to join a job. */
 void td_job_request(struct td_core *core, struct td_client *client,
                     const struct td_request *request);
-/* td_job_cancel ends the join that a request began. It returns false if there is none. */
+/* td_job_cancel ends the join that a request began. It returns false if none exists. */
 bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_job_client_gone withdraws the joins of a client that is gone. */
 void td_job_client_gone(struct td_core *core, struct td_client *client);

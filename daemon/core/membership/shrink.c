@@ -147,7 +147,7 @@ static void start_message(const struct td_shrink *s, enum td_message_kind kind,
 }
 
 /* put_bitmap fills in a copy of a set, since the group may be freed before the message is sent. It
- * returns false if there is no memory. */
+ * returns false without memory. */
 static bool put_bitmap(struct td_core *core, const struct td_shrink *s, const uint8_t *bits,
                        struct td_bitmap *bitmap)
 {
@@ -433,7 +433,7 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
 }
 
 /* answer_all answers calls whose shrink is decided, and calls of ranks that other nodes have given
- * up. It returns false when there is no room. */
+ * up. It returns false when the action list is full. */
 static bool answer_all(struct td_core *core, struct td_shrink *s)
 {
     const struct td_communicator *c = s->communicator;

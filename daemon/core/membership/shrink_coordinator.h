@@ -11,11 +11,11 @@
 void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint32_t slot,
                                 const struct td_message_shrink_vote *vote);
 /* td_shrink_coordinator_advance asks, proposes and decides as far as the votes allow. It returns
- * false when there is no room for more actions. */
+ * false when the action list is full. */
 bool td_shrink_coordinator_advance(struct td_core *core, struct td_shrink *s);
 /* td_shrink_coordinator_announce sends the decided outcome to every node that takes part in it,
  * also to those whose ranks were lost after they accepted it: they have to tell the new group. It
- * returns false when there is no room for more actions. */
+ * returns false when the action list is full. */
 bool td_shrink_coordinator_announce(struct td_core *core, struct td_shrink *s);
 
 #endif

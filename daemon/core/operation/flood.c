@@ -180,7 +180,7 @@ static bool send_block(struct td_core *core, struct td_operation *o, uint32_t ri
     return true;
 }
 
-/* send_due sends the blocks that are due. It returns false if there is no room for more actions. */
+/* send_due sends the blocks that are due. It returns false if the action list is full. */
 static bool send_due(struct td_core *core, struct td_operation *o)
 {
     for (uint32_t r = 0; r < o->program.rings; r++)

@@ -345,7 +345,7 @@ static void begin(struct td_core *core, struct td_operation *o)
     td_operation_transition(o, TD_OPERATION_RUN);
 }
 
-/* run starts the steps that can start; it returns false when there is no room for more actions. */
+/* run starts the steps that can start; it returns false when the action list is full. */
 static bool run(struct td_core *core, struct td_operation *o)
 {
     if (!td_engine_advance(core, o))

@@ -149,7 +149,7 @@ static void handle_datagram(struct connection *x, size_t size, int fd, bool cut)
     td_loop_feed(c->loop, &e);
 }
 
-/* receive reads one datagram. It returns false if there is none or the client is gone. */
+/* receive reads one datagram. It returns false if none exists or the client is gone. */
 static bool receive(struct td_clients *c, uint32_t id)
 {
     struct connection *x = find(c, id);
