@@ -68,19 +68,19 @@ static void offsets_and_boxes_have_no_axes(void **unused)
     (void)unused;
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
     struct td_schedule_problem problem = {0};
-    struct td_layout dealt, boxes;
+    struct td_layout distributed, boxes;
     uint64_t size[1] = {24};
-    assert_true(td_layout_init(&dealt, arena, 1, size, 3, false));
+    assert_true(td_layout_init(&distributed, arena, 1, size, 3, false));
     assert_true(td_layout_init(&boxes, arena, 1, size, 3, true));
-    td_layout_distribute(&dealt, 0, 2, 3);
-    td_schedule_pose(&problem, axis, &dealt, &dealt);
+    td_layout_distribute(&distributed, 0, 2, 3);
+    td_schedule_pose(&problem, axis, &distributed, &distributed);
     assert_ptr_equal(problem.axis, axis);
-    td_schedule_pose(&problem, axis, &dealt, &boxes);
+    td_schedule_pose(&problem, axis, &distributed, &boxes);
     assert_null(problem.axis);
-    dealt.axis[0].offset = 1;
-    td_schedule_pose(&problem, axis, &dealt, &dealt);
+    distributed.axis[0].offset = 1;
+    td_schedule_pose(&problem, axis, &distributed, &distributed);
     assert_null(problem.axis);
-    td_layout_free(&dealt, arena);
+    td_layout_free(&distributed, arena);
     td_layout_free(&boxes, arena);
 }
 

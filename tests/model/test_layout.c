@@ -29,8 +29,8 @@ static void shuffle(uint8_t *order, uint32_t n)
     random_shuffle(&seed, order, n, sizeof *order);
 }
 
-static void deal_grid(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
-                      const uint64_t *size)
+static void distribute_grid(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
+                            const uint64_t *size)
 {
     uint32_t parts[TD_DIMENSIONS_MAX], owners = 1;
     for (uint32_t d = 0; d < dimensions; d++)
@@ -42,9 +42,9 @@ static void deal_grid(struct td_layout *l, struct td_arena *arena, uint32_t dime
     }
 }
 
-/* deal_boxes cuts the array in two, again and again, and adds empty boxes. */
-static void deal_boxes(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
-                       const uint64_t *size)
+/* distribute_boxes cuts the array in two, again and again, and adds empty boxes. */
+static void distribute_boxes(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
+                             const uint64_t *size)
 {
     uint32_t owners = 1 + (uint32_t)draw(7);
     assert_true(td_layout_init(l, arena, dimensions, size, owners, true));
@@ -62,13 +62,13 @@ static void deal_boxes(struct td_layout *l, struct td_arena *arena, uint32_t dim
     }
 }
 
-static void deal(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
-                 const uint64_t *size)
+static void distribute(struct td_layout *l, struct td_arena *arena, uint32_t dimensions,
+                       const uint64_t *size)
 {
     if (draw(4))
-        deal_grid(l, arena, dimensions, size);
+        distribute_grid(l, arena, dimensions, size);
     else
-        deal_boxes(l, arena, dimensions, size);
+        distribute_boxes(l, arena, dimensions, size);
     shuffle(l->order, dimensions);
     if (!l->box)
         shuffle(l->grid_order, dimensions);
@@ -239,8 +239,8 @@ static void pairs_have_what_ownership_says(void **state)
         struct td_overlap o;
         struct arrays a;
         uint8_t walk[TD_DIMENSIONS_MAX] = {0, 1, 2, 3};
-        deal(&from, arena, dimensions, size);
-        deal(&to, arena, dimensions, size);
+        distribute(&from, arena, dimensions, size);
+        distribute(&to, arena, dimensions, size);
         shuffle(walk, dimensions);
         fill_arrays(&a, &from, &to, arena);
         assert_true(a.elements <= ELEMENTS_MAX);

@@ -32,7 +32,7 @@ static void some_grid(char *text, uint32_t n, uint32_t ranks)
 {
     char axes[LAYOUT_TEXT] = "", grid[LAYOUT_TEXT] = "", order[LAYOUT_TEXT] = "",
          who[LAYOUT_TEXT] = "";
-    uint32_t left = ranks, dealt = 0;
+    uint32_t left = ranks, distributed = 0;
     for (uint32_t d = 0; d < n; d++) {
         char *p = axes + strlen(axes), *g = grid + strlen(grid);
         uint32_t parts = 1 + (uint32_t)layouts_draw(left < 6 ? left : 6);
@@ -51,8 +51,8 @@ static void some_grid(char *text, uint32_t n, uint32_t ranks)
             snprintf(p, 40, "%scyclic(%u)+%u", before, 1 + (unsigned)layouts_draw(5),
                      (unsigned)layouts_draw(9));
         }
-        snprintf(g, 20, "%s%u", dealt ? "x" : " on ", parts);
-        dealt++;
+        snprintf(g, 20, "%s%u", distributed ? "x" : " on ", parts);
+        distributed++;
         left /= parts;
     }
     if (layouts_draw(3) == 0) {

@@ -167,11 +167,11 @@ static void pose(struct explain_redist *x)
 {
     x->blocks = (struct td_schedule_problem){.me = x};
     td_schedule_pose(&x->blocks, x->axis, &x->layout[0], &x->layout[1]);
-    x->dealt = x->blocks.axis != NULL;
+    x->distributed = x->blocks.axis != NULL;
     x->real = x->blocks;
     x->real.volume = elements_of;
     x->real.startup = STARTUP_BYTES / x->element_bytes + 1;
-    x->in_blocks = x->dealt && (x->as_json || is_whole(x));
+    x->in_blocks = x->distributed && (x->as_json || is_whole(x));
     if (!x->in_blocks)
         x->blocks.volume = elements_of;
     if (!x->sized) {
@@ -387,7 +387,7 @@ static void print_head(const struct explain_redist *x, const struct td_schedule_
         for (uint32_t p = 0, q; p < x->real.p; p++)
             stay += explain_meets(x, p, step, &q) && x->layout[0].rank[p] == x->layout[1].rank[q];
     }
-    if (x->dealt) {
+    if (x->distributed) {
         fputs("  superblock  ", stdout);
         for (uint32_t d = 0; d < x->real.dimensions; d++)
             printf("%s%llu", d ? " x " : "",

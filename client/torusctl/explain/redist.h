@@ -17,9 +17,9 @@ struct explain_redist {
     uint64_t element_bytes;
     enum td_schedule_kind wanted;
     bool as_json, all;
-    bool sized;     /* --elements was given */
-    bool dealt;     /* both layouts distribute blocks from index 0 on: there is a superblock */
-    bool in_blocks; /* volumes are shown in blocks */
+    bool sized;       /* --elements was given */
+    bool distributed; /* both layouts distribute blocks from index 0 on: there is a superblock */
+    bool in_blocks;   /* volumes are shown in blocks */
     struct td_arena *arena;
     struct td_layout layout[2];
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];

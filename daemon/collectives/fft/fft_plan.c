@@ -31,9 +31,9 @@ struct builder {
     const struct td_layout *to;       /* the requested layout */
     uint32_t factors;                 /* dimensions of the grid of nodes */
     uint32_t factor[TD_DIMENSIONS_MAX];
-    uint8_t dealt[TD_DIMENSIONS_MAX]; /* the axis of the array that each one distributes;
+    uint8_t distributed[TD_DIMENSIONS_MAX]; /* the axis of the array that each one distributes;
                                          TD_DIMENSIONS_MAX: none yet */
-    bool failed;                      /* no memory */
+    bool failed;                            /* no memory */
 };
 
 static unsigned kind_of(const struct builder *b, uint32_t axis)
@@ -202,7 +202,7 @@ static uint32_t best_along(const struct builder *b, const struct td_pass *last,
     for (uint32_t i = 0; i < l->dimensions; i++) {
         uint32_t d = l->order[i];
         bool inner = i + 1 == l->dimensions; /* its chunks would be scattered */
-        bool alike = td_dealt_alike(l, &to->layout, d);
+        bool alike = td_distributed_alike(l, &to->layout, d);
         int score = (count[d] >= 4) * 2 + (d != next && !inner && alike) * 3 - inner -
                     (!alike && !to->layout.box && to->layout.axis[d].parts > 1) * 4;
         if (d != last->axis && score > best_score) {
@@ -265,7 +265,7 @@ static bool as_before(struct builder *b)
         if (b->factors + 1 == l->dimensions)
             return false;
         b->factor[b->factors] = l->axis[d].parts;
-        b->dealt[b->factors++] = (uint8_t)d;
+        b->distributed[b->factors++] = (uint8_t)d;
     }
     return b->factors >= 2;
 }
@@ -318,7 +318,7 @@ static void choose_grid(struct builder *b)
 {
     uint32_t nodes = b->in->group->slots, most = b->fft->dimensions - 1, wide = 0;
     for (uint32_t d = 0; d < b->fft->dimensions; d++) {
-        b->dealt[d] = TD_DIMENSIONS_MAX;
+        b->distributed[d] = TD_DIMENSIONS_MAX;
         wide += b->size[d] >= nodes;
     }
     struct builder asked = *b, before = *b;
@@ -338,10 +338,10 @@ static void choose_grid(struct builder *b)
         as_square(b, wanted);
 }
 
-static bool is_dealt(const struct builder *b, uint32_t axis, uint32_t factors)
+static bool is_distributed(const struct builder *b, uint32_t axis, uint32_t factors)
 {
     for (uint32_t f = 0; f < factors; f++)
-        if (b->dealt[f] == axis)
+        if (b->distributed[f] == axis)
             return true;
     return false;
 }
@@ -362,27 +362,27 @@ static uint32_t longest(const struct builder *b, const uint8_t *taken, uint32_t 
     return best;
 }
 
-/* deal_anew assigns an axis to each factor of the grid so that some axes that are not transformed
- * yet become whole. */
-static void deal_anew(struct builder *b)
+/* redistribute_axes assigns an axis to each factor of the grid so that some axes that are not
+ * transformed yet become whole. */
+static void redistribute_axes(struct builder *b)
 {
     uint32_t whole = TD_DIMENSIONS_MAX; /* the axis that must be whole */
     for (uint32_t d = b->fft->dimensions; d-- > 0;)
-        if (may(b, d) && (whole == TD_DIMENSIONS_MAX ||
-                          (is_dealt(b, whole, b->factors) && !is_dealt(b, d, b->factors))))
+        if (may(b, d) && (whole == TD_DIMENSIONS_MAX || (is_distributed(b, whole, b->factors) &&
+                                                         !is_distributed(b, d, b->factors))))
             whole = d;
     uint8_t taken[TD_DIMENSIONS_MAX];
     uint32_t count = 0;
     for (uint32_t f = 0; f < b->factors; f++) /* keep assignments where possible */
-        if (b->dealt[f] < TD_DIMENSIONS_MAX && b->dealt[f] != whole)
-            taken[count++] = b->dealt[f];
+        if (b->distributed[f] < TD_DIMENSIONS_MAX && b->distributed[f] != whole)
+            taken[count++] = b->distributed[f];
     for (uint32_t f = 0; f < b->factors; f++) {
-        if (b->dealt[f] < TD_DIMENSIONS_MAX && b->dealt[f] != whole)
+        if (b->distributed[f] < TD_DIMENSIONS_MAX && b->distributed[f] != whole)
             continue;
         uint32_t axis = longest(b, taken, count, false, whole);
         if (axis == TD_DIMENSIONS_MAX)
             axis = longest(b, taken, count, true, whole);
-        b->dealt[f] = (uint8_t)axis;
+        b->distributed[f] = (uint8_t)axis;
         taken[count++] = (uint8_t)axis;
     }
 }
@@ -391,7 +391,7 @@ static void deal_anew(struct builder *b)
 static bool stage_layout(struct builder *b, struct td_layout *l)
 {
     uint32_t owners = 1;
-    deal_anew(b);
+    redistribute_axes(b);
     for (uint32_t f = 0; f < b->factors; f++)
         owners *= b->factor[f];
     if (!td_layout_init(l, b->arena, b->fft->dimensions, b->size, owners, false)) {
@@ -400,11 +400,11 @@ static bool stage_layout(struct builder *b, struct td_layout *l)
     }
     uint32_t place = 0;
     for (uint32_t f = 0; f < b->factors; f++) {
-        td_layout_distribute(l, b->dealt[f], 0, b->factor[f]);
-        l->grid_order[place++] = b->dealt[f];
+        td_layout_distribute(l, b->distributed[f], 0, b->factor[f]);
+        l->grid_order[place++] = b->distributed[f];
     }
     for (uint32_t d = 0; d < l->dimensions; d++)
-        if (!is_dealt(b, d, b->factors))
+        if (!is_distributed(b, d, b->factors))
             l->grid_order[place++] = (uint8_t)d;
     return true;
 }

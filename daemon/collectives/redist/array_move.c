@@ -157,7 +157,7 @@ static void cut_bursts(struct td_array_move *m, const struct td_tuning *tuning)
     m->bursts = packets < 1 ? 1 : packets < BURSTS_MAX ? packets : BURSTS_MAX;
 }
 
-bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis)
+bool td_distributed_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis)
 {
     const struct td_axis *x = &a->axis[axis], *y = &b->axis[axis];
     return !a->box && !b->box && x->parts == y->parts &&
@@ -179,7 +179,7 @@ bool td_array_move_make(struct td_array_move *m, const struct td_plan_input *in,
         m->chunks = last->chunks;
         m->lines = last->lines;
         m->along = last->along;
-        m->alike = td_dealt_alike(&from->layout, &to->layout, last->along);
+        m->alike = td_distributed_alike(&from->layout, &to->layout, last->along);
     }
     m->pieces = most_here(m, in->slot) / m->chunks / TD_COMPUTE_BYTES + 1;
     m->in_turn = in->plan->fft.method == TD_ALLTOALL_PAIRWISE;

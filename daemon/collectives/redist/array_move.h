@@ -68,9 +68,9 @@ bool td_array_move_make(struct td_array_move *m, const struct td_plan_input *in,
                         const struct td_array *to, const struct td_move_chunks *last, unsigned room,
                         int64_t *scratch);
 void td_array_move_free(struct td_array_move *m, struct td_arena *arena);
-/* td_dealt_alike returns true if two layouts distribute an axis alike. Then a chunk has the same
- * lines on both sides. */
-bool td_dealt_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis);
+/* td_distributed_alike returns true if two layouts distribute an axis alike. Then a chunk has the
+ * same lines on both sides. */
+bool td_distributed_alike(const struct td_layout *a, const struct td_layout *b, uint32_t axis);
 
 /* Families of a move without a relay, in this order. SEND: [chunk][burst][turn][owner here]; RECV:
  * [chunk][burst][sender][owner here]; COPY: [chunk][owner here][owner here][piece]. */

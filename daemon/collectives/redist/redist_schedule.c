@@ -98,7 +98,7 @@ uint64_t td_schedule_volume(const struct td_schedule_problem *problem, uint32_t 
 void td_schedule_pose(struct td_schedule_problem *problem, struct td_schedule_axis *axis,
                       const struct td_layout *from, const struct td_layout *to)
 {
-    bool dealt = !from->box && !to->box;
+    bool distributed = !from->box && !to->box;
     problem->p = from->owners;
     problem->q = to->owners;
     problem->dimensions = from->dimensions;
@@ -107,9 +107,10 @@ void td_schedule_pose(struct td_schedule_problem *problem, struct td_schedule_ax
     for (uint32_t d = 0; d < from->dimensions; d++) {
         const struct td_axis *a = &from->axis[d], *b = &to->axis[d];
         axis[d] = (struct td_schedule_axis){a->parts, b->parts, a->block, b->block};
-        dealt = dealt && (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
+        distributed =
+            distributed && (a->parts == 1 || a->offset == 0) && (b->parts == 1 || b->offset == 0);
     }
-    problem->axis = dealt ? axis : NULL;
+    problem->axis = distributed ? axis : NULL;
 }
 
 /* ---- bounds and costs ---- */

@@ -18,8 +18,8 @@ static void copy_to(const struct td_program *p, struct td_step *step, uint32_t r
     step->to_lanes = (struct td_lanes){ranks, 0, 1};
 }
 
-/* deal makes `step` the COPY of each local rank's share, for the ranks of a run. */
-static void deal(const struct td_program *p, struct td_step *step, const struct td_run *run)
+/* distribute makes `step` the COPY of each local rank's share, for the ranks of a run. */
+static void distribute(const struct td_program *p, struct td_step *step, const struct td_run *run)
 {
     int64_t share = p->ride_bytes / p->group->size;
     step->from = td_slice_at(TD_SPACE_SCRATCH, 0, td_program_ride(p) + run->first * share, share);
@@ -79,7 +79,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         copy_to(p, step, local, rooted ? 1 : ranks);
         return;
     case TD_KIND_SCATTER:
-        deal(p, step, &g->run[g->slot_run[p->slot] + index]);
+        distribute(p, step, &g->run[g->slot_run[p->slot] + index]);
         return;
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
@@ -96,7 +96,7 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
         return;
     case TD_KIND_REDUCE_SCATTER:
         if (p->ride == TD_RIDE_COMBINE) {
-            deal(p, step, &g->run[g->slot_run[p->slot] + index]);
+            distribute(p, step, &g->run[g->slot_run[p->slot] + index]);
             return;
         }
         fold(p, step, td_group_rank(g, p->slot, (uint32_t)index) * (share / g->size),
