@@ -128,7 +128,7 @@ void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *
 {
     if (sim->node[node].end)
         td_unacknowledged_acknowledge(&sim->node[node].end[a->u.kept.node].unacknowledged,
-                                  a->u.kept.number);
+                                      a->u.kept.number);
 }
 
 void messages_receive(struct td_sim *sim, struct event *e)
