@@ -21,12 +21,6 @@ static uint8_t *writable(const void *pointer)
 
 /* ---- the call ---- */
 
-static uint8_t narrow(int value)
-{
-    return value < 0 || value > UINT8_MAX ? UINT8_MAX
-                                          : (uint8_t)value; /* td_call_check rejects UINT8_MAX */
-}
-
 /* transport_kind returns the collective that moves the operands of a reduction by a user's operator
  * to the ranks that fold them. */
 static enum td_kind transport_kind(enum td_kind kind)
@@ -49,23 +43,19 @@ static const char *make_call(struct tl_work *w)
     const torus_group *g = what->group;
     bool has_counts = td_call_has_counts(what->kind);
     w->call = (struct td_call){.kind = (uint8_t)what->kind,
-                               .type = narrow(what->type),
+                               .type = tl_narrow(what->type),
                                .root = what->root,
                                .count = has_counts ? 0 : what->count};
     if (td_call_reduces(what->kind)) {
-        w->call.op = narrow(what->op);
+        w->call.op = tl_narrow(what->op);
         w->call.mode = g->mode;
         w->op = tl_op_find(g->context, what->op);
     }
     w->element = td_type_bytes(w->call.type);
     if (w->op) {
-        if (what->type == TORUS_OPAQUE && w->op->bytes == 0)
-            return "the operator was created without an element size: the call needs a type";
-        if (what->type != TORUS_OPAQUE && w->op->bytes != 0 && w->element != w->op->bytes)
-            return "the size of the type differs from the size that torus_op_create was given";
-        w->element = w->op->bytes ? w->op->bytes : w->element;
-        if (w->element == 0)
-            return "the type is unknown";
+        const char *wrong = tl_op_element(w->op, what->type, &w->element);
+        if (wrong)
+            return wrong;
         if (__builtin_mul_overflow(w->call.count, w->element, &w->call.count))
             return OVERFLOWS;
         w->call.kind = (uint8_t)transport_kind(what->kind);

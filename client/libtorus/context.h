@@ -7,7 +7,7 @@
  *   collectives persistent transform        public forms of the calls
  *   start plan job subgroup shrink          requests of one kind each
  *   wait                                    waits for replies to requests
- *   buffers request                         one call: its buffers; its way to the reply
+ *   buffers request local                   one call: its buffers; its way to the reply; no reply
  *   overlap                                 shared bytes of two buffers
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use

@@ -56,6 +56,22 @@ int torus_op_free(torus_context *c, int number)
     return TORUS_OK;
 }
 
+uint8_t tl_narrow(int value)
+{
+    return value < 0 || value > UINT8_MAX ? UINT8_MAX : (uint8_t)value;
+}
+
+const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes)
+{
+    *bytes = td_type_bytes(tl_narrow(type));
+    if (type == TORUS_OPAQUE && op->bytes == 0)
+        return "the operator was created without an element size: the call needs a type";
+    if (type != TORUS_OPAQUE && op->bytes != 0 && *bytes != op->bytes)
+        return "the size of the type differs from the size that torus_op_create was given";
+    *bytes = op->bytes ? op->bytes : *bytes;
+    return *bytes ? NULL : "the type is unknown";
+}
+
 void tl_op_use(struct tl_op *op)
 {
     op->users++;

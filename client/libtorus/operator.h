@@ -37,6 +37,14 @@ struct tl_fold {
 /* tl_op_find returns the operator with a number; NULL: none. */
 struct tl_op *tl_op_find(const torus_context *c, int number);
 
+/* tl_narrow returns a type or operator of a call as in struct td_call; td_call_check rejects
+ * UINT8_MAX, which stands for all numbers that do not fit. */
+uint8_t tl_narrow(int value);
+
+/* tl_op_element writes the size of the elements of `type` that the operator combines. It returns
+ * NULL or the sentence of the error. */
+const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes);
+
 /* tl_op_use counts a user of an operator; tl_op_unuse ends the use. */
 void tl_op_use(struct tl_op *op);
 void tl_op_unuse(struct tl_op *op);

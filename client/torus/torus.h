@@ -469,6 +469,12 @@ TORUS_API int torus_op_create(torus_context *context, const char *name, torus_op
 /* torus_op_free frees an operator. Requests in flight that use it still complete. */
 TORUS_API int torus_op_free(torus_context *context, int op);
 
+/* torus_reduce_local sets inout[i] to in[i] op inout[i] for `count` elements, in this process
+ * alone. `op` may be user-defined, with types as in a reduction. The arrays must not overlap; they
+ * need no alignment, unless a user-defined operator does. */
+TORUS_API int torus_reduce_local(torus_context *context, const void *in, void *inout, size_t count,
+                                 int type, int op);
+
 /* torus_set_reproducible sets the mode of later reductions of this group: TORUS_REPRODUCIBLE_*. All
  * ranks set the same mode. User-defined operators are always reproducible. */
 TORUS_API int torus_set_reproducible(torus_group *group, int mode);
