@@ -231,7 +231,7 @@ static void lists(struct job *job)
     ask(job, 2, (const uint64_t[]){2, 5, 2}, 3);
     ask(job, 3, (const uint64_t[]){3, SIZE}, 2);
     td_sim_run(job->sim, SECOND);
-    job_expect(job, 1, TD_ERR_INVALID, "rank 1 asks for a group that it is not in");
+    job_expect(job, 1, TD_ERR_INVALID, "rank 1 requests a group without itself");
     job_expect(job, 2, TD_ERR_INVALID, "rank 2 is in the list twice");
     job_expect(job, 3, TD_ERR_INVALID, "rank 7 is not in the group");
     td_sim_forget(job->sim);

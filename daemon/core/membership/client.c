@@ -129,7 +129,8 @@ static void add_region(struct td_core *core, struct td_client *c, const struct t
     }
     if (q->u.region.region == 0 || find_region(c, q->u.region.region)) {
         error = TD_ERR_INVALID;
-        text = td_core_format(core, "region number %u is 0 or in use", q->u.region.region);
+        text = td_core_format(core, "region number %u is 0 or in use: number regions from 1",
+                              q->u.region.region);
     } else if (!(r = td_arena_alloc(core->arena, sizeof *r))) {
         error = TD_ERR_NO_MEMORY;
         text = "the daemon has no memory left: raise [limits] memory";

@@ -29,7 +29,7 @@ static const char *check_members(struct td_core *core, const struct td_communica
     uint32_t size = parent->group.size, bytes = td_bit_bytes(size);
     uint8_t *seen = td_core_pad(core, bytes);
     if (!seen)
-        return "the daemon has no memory for the list of ranks";
+        return "the daemon has no memory for the list of ranks: raise [limits] memory";
     memset(seen, 0, bytes);
     *own = UINT32_MAX;
     for (uint32_t i = 0; i < q->u.make.members; i++) {
@@ -44,7 +44,9 @@ static const char *check_members(struct td_core *core, const struct td_communica
             *own = i;
     }
     if (*own == UINT32_MAX)
-        return td_core_format(core, "rank %u asks for a group that it is not in", seat->rank);
+        return td_core_format(
+            core, "rank %u requests a group without itself: add it to the list of ranks",
+            seat->rank);
     return check_lost(core, parent, q);
 }
 

@@ -380,12 +380,12 @@ static enum td_accept accept(struct td_core *core, uint32_t node, const struct t
                              uint32_t buffer, const char **why)
 {
     struct td_routed *routed = core->routed;
-    *why = "it sent a packet that this torus does not allow";
+    *why = "it sent a packet with an invalid route or channel";
     if (!sane(core, node, packet))
         return TD_ACCEPT_VIOLATION;
     td_routed_wake(core, core->now);
     if (!td_router_credit(routed->router, packet->direction ^ 1u, packet->channel_freed)) {
-        *why = "it gave back more slots than were taken";
+        *why = "it returned more credits than were used";
         return TD_ACCEPT_VIOLATION;
     }
     if (packet->kind == TD_PACKET_CREDIT)
