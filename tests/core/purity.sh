@@ -15,8 +15,8 @@ if [ -n "$impure" ]; then
     printf '%s\n' "$impure" >&2
     exit 1
 fi
-# memory comes from the arena; what makes a core takes that, and what else it has, from the system
-# (GNU nm: "archive.a:" is no such line, "member.o:" is)
+# Memory comes from the arena. Only the creation of a core allocates system memory.
+# (GNU nm prints "archive.a:" and "member.o:"; only the latter is matched)
 grown=$("$nm" --undefined-only "$@" 2>/dev/null | awk '/\.o:$/ {file = $1}
     $2 ~ /^(malloc|calloc|realloc)$/ && file !~ /^(arena|core|inflight)\.c\.o:$/ {print file, $2}')
 if [ -n "$grown" ]; then

@@ -54,14 +54,14 @@ def formatted(source, files):
 
 
 def tidy(source, database, options, file):
-    """Return clang-tidy's findings in a file: "" if there are none."""
+    """Return clang-tidy's findings in a file: or "" without findings."""
     run = subprocess.run(["clang-tidy", "-p", database, *TIDY, *options, file], cwd=source,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return "" if run.returncode == 0 else run.stdout or run.stderr
 
 
 def all_tidy(source, database, options, files):
-    """Print clang-tidy's findings; return True if there are none."""
+    """Print clang-tidy's findings. Return True without findings."""
     clean = True
     largest_first = sorted(files, key=lambda f: -os.path.getsize(os.path.join(source, f)))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -72,7 +72,7 @@ def all_tidy(source, database, options, files):
 
 
 def cppcheck(source, database):
-    """Print cppcheck's findings; return True if there are none."""
+    """Print cppcheck's findings. Return True without findings."""
     return subprocess.run(["cppcheck", *CPPCHECK, "-j", str(os.cpu_count()),
                            "--project=" + os.path.join(database, "compile_commands.json")],
                           cwd=source).returncode == 0

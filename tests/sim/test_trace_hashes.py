@@ -28,7 +28,7 @@ RUNS = [
 
 
 def outcome(run):
-    """What the line of a run says."""
+    """Return the values in the line of a run."""
     done = subprocess.run([SIM, "alltoall", "--json", *run.split()], capture_output=True, text=True,
                           timeout=600)
     if done.returncode != 0:

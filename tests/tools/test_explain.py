@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain: its lines against what the methods mean, its totals against the bound."""
+"""torusctl explain: its lines compared with the methods, its totals with the bound."""
 import itertools
 import json
 import math
@@ -365,7 +365,7 @@ class Flood(unittest.TestCase):
         return found
 
     def told(self, nodes, knows, r):
-        """What each node knows after phase r, passing on what comes."""
+        """Return the blocks of each node after phase r, if all forward what they receive."""
         heard = [set(own) for own in knows]
         for sign in (1, -1):
             ways = {n: way for n, phases in enumerate(nodes)

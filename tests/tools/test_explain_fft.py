@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain fft: stages as told, beside parts of an array counted here."""
+"""torusctl explain fft: printed stages, compared with parts of an array counted here."""
 import json
 import math
 import os
@@ -61,7 +61,7 @@ def common(a, b):
 
 class Plans(unittest.TestCase):
     def check_moves(self, plan, node, nodes):
-        """What the node has for the others is what layouts say, in every move."""
+        """The node sends the others the elements that the layouts require, in every move."""
         for move in moves(plan):
             element = move["from"]["element_bytes"]
             mine = part(move["from"], node)

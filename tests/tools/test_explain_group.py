@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain group: planes and trees of groups with gaps, as told and as drawn."""
+"""torusctl explain group: planes and trees of groups with gaps, as JSON and as picture."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torusctl explain redist: schedules as told, beside owners counted element by element."""
+"""torusctl explain redist: schedules, compared with owners counted element by element."""
 import json
 import math
 import os
