@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lock.h"
 
 /* The public numbers are the numbers on the wire. */
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), "torus.h and the daemon agree")
@@ -75,11 +76,9 @@ SAME(TORUS_SCALE_ORTHO, TD_SCALE_ORTHO);
 SAME(TORUS_SCALE_FULL, TD_SCALE_FULL);
 SAME(TORUS_DIMENSIONS_MAX, TD_DIMENSIONS_MAX);
 
-int64_t tl_now_ns(void)
+char *tl_error_text(const torus_context *c)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return c->lock ? tl_lock_text() : (char *)(uintptr_t)c->error;
 }
 
 int tl_fail(torus_context *c, int error, const char *format, ...)
@@ -87,10 +86,11 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
     int saved = errno;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(c->error, sizeof c->error, format, arguments);
+    char *text = tl_error_text(c);
+    vsnprintf(text, TD_TEXT_MAX, format, arguments);
     va_end(arguments);
     if (c->log)
-        c->log(error, c->error, c->log_user);
+        c->log(error, text, c->log_user);
     errno = saved;
     return error;
 }
@@ -138,6 +138,8 @@ void tl_event_set(torus_context *c)
     int saved = errno;
     if (write(c->event, &one, sizeof one) < 0)
         errno = saved; /* the counter is full, so it is readable anyway */
+    if (c->lock)
+        tl_lock_wake(c->lock);
 }
 
 void tl_event_clear(torus_context *c)
@@ -157,11 +159,12 @@ int torus_version(void)
 
 const char *torus_last_error(const torus_context *c)
 {
-    return c ? c->error : "no memory for a context";
+    return c ? tl_error_text(c) : "no memory for a context";
 }
 
 void torus_set_log(torus_context *c, torus_log_function *log, void *user)
 {
+    TL_GUARD(c);
     c->log = log;
     c->log_user = user;
 }
@@ -170,6 +173,7 @@ int torus_statistics(const torus_context *c, struct torus_statistics *s)
 {
     if (s->size != sizeof *s)
         return TORUS_ERR_INVALID;
+    TL_GUARD(c);
     s->operations = c->operations;
     s->staged_bytes = c->staged_bytes;
     s->region_bytes = c->region_bytes;

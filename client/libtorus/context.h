@@ -13,18 +13,22 @@
  *   memory operator group status            what calls use
  *   socket                                  one request out, one reply in
  *   context                                 this file
+ *   lock                                    threads
+ *   poll                                    time; waits for descriptors
  *
  * A call in the other direction goes through struct tl_upcalls or a function pointer of a request.
  * Owns: nothing; each list belongs to the file that its comment names.
- * Invariant: one thread at a time uses a context. */
+ * Invariant: one thread at a time uses a context: the one that holds its lock, if it has one. */
 #ifndef TORUS_CONTEXT_H
 #define TORUS_CONTEXT_H
 
 #include <sys/types.h>
 
+#include "poll.h"
 #include "torus/torus.h"
 #include "wire/wire.h"
 
+struct tl_lock;
 struct tl_op;
 struct tl_region;
 
@@ -47,12 +51,13 @@ struct tl_kept {
 
 struct torus_context {
     const struct tl_upcalls *upcalls;
-    int fd;    /* socket to the daemon; -1: not connected */
-    int epoll; /* returned by torus_fd; watches `fd` and `event` */
-    int event; /* eventfd, readable while `kept` or `finished` is not empty */
-    pid_t pid; /* process that opened the context */
-    bool lost; /* the connection has ended */
-    char error[TD_TEXT_MAX];
+    int fd;                  /* socket to the daemon; -1: not connected */
+    int epoll;               /* returned by torus_fd; watches `fd` and `event` */
+    int event;               /* eventfd, readable while `kept` or `finished` is not empty */
+    pid_t pid;               /* process that opened the context */
+    bool lost;               /* the connection has ended */
+    struct tl_lock *lock;    /* NULL: one thread at a time uses the context */
+    char error[TD_TEXT_MAX]; /* with a lock: each thread has its own (lock.h) */
     torus_log_function *log;
     void *log_user;
     uint32_t node; /* index of this node */
@@ -91,6 +96,10 @@ struct torus_context {
 int tl_fail(torus_context *c, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* tl_error_text returns the sentence of the last error, TD_TEXT_MAX bytes: of the context, or of
+ * the calling thread. */
+char *tl_error_text(const torus_context *c);
+
 /* tl_ready returns TORUS_OK if calls may be made: this process opened the context, and the
  * connection stands. Else: TORUS_ERR_FORKED, _NO_DAEMON or _SHUTDOWN, with the sentence. */
 int tl_ready(torus_context *c);
@@ -104,12 +113,10 @@ int tl_lost(torus_context *c, int error, const char *text);
 void tl_hold(torus_context *c);
 void tl_unhold(torus_context *c);
 
-/* tl_event_set makes torus_fd readable; tl_event_clear ends that if nothing is left to be handled.
+/* tl_event_set makes torus_fd readable, and wakes threads that wait; tl_event_clear ends that if
+ * nothing is left to be handled.
  */
 void tl_event_set(torus_context *c);
 void tl_event_clear(torus_context *c);
-
-/* tl_now_ns returns CLOCK_MONOTONIC in ns. */
-int64_t tl_now_ns(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "socket.h"
+#include "lock.h"
 
 void tl_group_link(torus_group *g, uint32_t number)
 {
@@ -79,12 +80,14 @@ uint32_t torus_size(const torus_group *g)
 
 int torus_set_timeout(torus_group *g, int64_t timeout_ns)
 {
+    TL_GUARD(g->context);
     g->timeout_ns = timeout_ns < 0 ? -1 : timeout_ns;
     return TORUS_OK;
 }
 
 int torus_set_reproducible(torus_group *g, int mode)
 {
+    TL_GUARD(g->context);
     if (mode < TORUS_REPRODUCIBLE_OFF || mode > TORUS_REPRODUCIBLE_ANY_PLACEMENT)
         return tl_fail(
             g->context, TORUS_ERR_INVALID,

@@ -10,6 +10,7 @@
 #include "request.h"
 #include "socket.h"
 #include "wait.h"
+#include "lock.h"
 
 /* Variables of launchers, in the order in which they are tried. */
 static const struct launcher {
@@ -91,6 +92,7 @@ static int join_reply(torus_request *r, const struct td_reply *reply, bool *agai
 int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_group **world,
                 torus_request **request)
 {
+    TL_GUARD(c);
     char name[TD_NAME_MAX + 1];
     int64_t rank = 0, size = 0;
     int saved = errno;
@@ -125,6 +127,7 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
 
 int torus_join(torus_context *c, const struct torus_join_options *o, torus_group **world)
 {
+    TL_GUARD(c);
     torus_request *r = NULL;
     return tl_request_wait(torus_ijoin(c, o, world, &r), &r);
 }
@@ -156,6 +159,7 @@ static int leave_subgroups(torus_group *world)
 
 int torus_leave(torus_group *g)
 {
+    TL_GUARD(g ? g->context : NULL);
     if (!g)
         return TORUS_ERR_INVALID;
     torus_context *c = g->context;

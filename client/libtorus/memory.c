@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "socket.h"
+#include "lock.h"
 
 enum { ALIGNMENT = 64, PAGE = 4096 };
 
@@ -269,6 +270,7 @@ void tl_memory_fini(torus_context *c)
 
 void *torus_alloc(torus_context *c, size_t bytes)
 {
+    TL_GUARD(c);
     int saved = errno;
     struct tl_block *b = tl_ready(c) == TORUS_OK ? allocate(c, bytes) : NULL;
     errno = saved;
@@ -282,6 +284,7 @@ void *torus_alloc(torus_context *c, size_t bytes)
 
 int torus_free(torus_context *c, void *memory)
 {
+    TL_GUARD(c);
     if (!memory)
         return TORUS_OK;
     if (c->pid != getpid())

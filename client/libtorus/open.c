@@ -15,6 +15,7 @@
 #include "operator.h"
 #include "request.h"
 #include "socket.h"
+#include "lock.h"
 
 /* ---- opening ---- */
 
@@ -127,6 +128,8 @@ int torus_open(torus_context **context, const struct torus_open_options *options
                       "torus_open_options.size is %zu, not %zu: set it to sizeof the structure",
                       options->size, sizeof *options)
             : find_daemon(c, options);
+    if (error == TORUS_OK && options && options->threads && !(c->lock = tl_lock_new()))
+        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the lock of the context");
     c->staging_bytes = 1 << 20;
     if (error == TORUS_OK && options && options->staging_bytes)
         c->staging_bytes = options->staging_bytes;
@@ -175,6 +178,7 @@ void torus_close(torus_context *c)
     while (c->groups)
         tl_group_free(c->groups);
     tl_memory_fini(c);
+    tl_lock_free(c->lock);
     while (c->ops) {
         struct tl_op *op = c->ops;
         c->ops = op->next;
@@ -186,6 +190,7 @@ void torus_close(torus_context *c)
 
 int torus_iclose(torus_context *c, torus_request **request)
 {
+    TL_GUARD(c);
     torus_request *r = NULL;
     int error = tl_ready(c);
     if (error != TORUS_OK)
@@ -236,6 +241,7 @@ int torus_fd(const torus_context *c)
 
 int torus_dispatch(torus_context *c)
 {
+    TL_GUARD(c);
     if (c->pid != getpid())
         return tl_ready(c);
     int got = c->lost ? TORUS_ERR_SHUTDOWN : TORUS_OK;

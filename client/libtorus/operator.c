@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "lock.h"
 
 enum { FIRST_OP = 1024 }; /* built-in operators have lower numbers */
 
@@ -19,6 +20,7 @@ struct tl_op *tl_op_find(const torus_context *c, int number)
 int torus_op_create(torus_context *c, const char *name, torus_op_function *function, void *user,
                     size_t bytes, int commutative, int *number)
 {
+    TL_GUARD(c);
     if (!c || !number)
         return TORUS_ERR_INVALID;
     if (!name || !function || bytes > INT32_MAX)
@@ -44,6 +46,7 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
 
 int torus_op_free(torus_context *c, int number)
 {
+    TL_GUARD(c);
     struct tl_op *op = c ? tl_op_find(c, number) : NULL;
     if (!c)
         return TORUS_ERR_INVALID;

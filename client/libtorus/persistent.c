@@ -7,6 +7,7 @@
 #include "request.h"
 #include "start.h"
 #include "subgroup.h"
+#include "lock.h"
 
 struct torus_persistent {
     struct tl_attachment attachment; /* first: the group of the call frees it */
@@ -47,6 +48,7 @@ static void destroy(struct tl_attachment *a)
 
 int tl_persistent_new(const struct tl_collective *what, torus_persistent **persistent)
 {
+    TL_GUARD(what->group ? what->group->context : NULL);
     struct tl_work w;
     if (persistent)
         *persistent = NULL;
@@ -85,6 +87,7 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
 
 int torus_persistent_start(torus_persistent *p, torus_request **request)
 {
+    TL_GUARD(p ? p->what.group->context : NULL);
     if (!p)
         return TORUS_ERR_INVALID;
     if (p->in_flight)
@@ -101,6 +104,7 @@ int torus_persistent_start(torus_persistent *p, torus_request **request)
 
 int torus_persistent_free(torus_persistent *p)
 {
+    TL_GUARD(p ? p->what.group->context : NULL);
     if (!p)
         return TORUS_OK;
     if (p->in_flight)

@@ -8,6 +8,7 @@
 #include "overlap.h"
 #include "socket.h"
 #include "wait.h"
+#include "lock.h"
 
 /* Room for both layouts of the largest job and for the parser. */
 enum { DESCRIPTION_BYTES = 16 << 20 };
@@ -123,6 +124,7 @@ int tl_plan_describe_fft(torus_context *c, const struct torus_fft_desc *d, struc
 int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan,
                     torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     struct td_request q;
     if (!g || !plan)
         return TORUS_ERR_INVALID;
@@ -133,6 +135,7 @@ int torus_iplan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan *
 
 int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **plan)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_iplan_fft(g, d, plan, &r), &r);
 }
@@ -140,6 +143,7 @@ int torus_plan_fft(torus_group *g, const struct torus_fft_desc *d, torus_plan **
 int torus_iplan_redist(torus_group *g, const struct torus_redist_desc *d, torus_plan **plan,
                        torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     if (!g || !plan)
         return TORUS_ERR_INVALID;
     *plan = NULL;
@@ -163,6 +167,7 @@ int torus_iplan_redist(torus_group *g, const struct torus_redist_desc *d, torus_
 
 int torus_plan_redist(torus_group *g, const struct torus_redist_desc *d, torus_plan **plan)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_iplan_redist(g, d, plan, &r), &r);
 }
@@ -240,6 +245,7 @@ void tl_plan_address(const torus_plan *p, struct td_request *q)
 
 int torus_start(torus_plan *p, const void *source, void *destination, torus_request **request)
 {
+    TL_GUARD(p ? p->attachment.group->context : NULL);
     torus_request *r = NULL;
     struct td_request q;
     int error = tl_request_begin(p ? p->attachment.group : NULL, request, &r);
@@ -256,12 +262,14 @@ int torus_start(torus_plan *p, const void *source, void *destination, torus_requ
 
 int torus_execute(torus_plan *p, const void *source, void *destination)
 {
+    TL_GUARD(p ? p->attachment.group->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_start(p, source, destination, &r), &r);
 }
 
 int torus_plan_free(torus_plan *p)
 {
+    TL_GUARD(p ? p->attachment.group->context : NULL);
     if (!p)
         return TORUS_OK;
     torus_group *g = p->attachment.group;

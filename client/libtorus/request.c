@@ -7,6 +7,7 @@
 
 #include "group.h"
 #include "socket.h"
+#include "lock.h"
 
 torus_request *tl_request_new(torus_context *c, torus_group *group)
 {
@@ -274,7 +275,7 @@ void tl_request_reply(torus_context *c, const struct td_reply *reply)
     bool again = false;
     if (error == TORUS_OK && r->on_reply) {
         error = r->on_reply(r, reply, &again);
-        text = c->error;
+        text = tl_error_text(c);
     }
     if (again)
         tl_request_list(r);
@@ -361,6 +362,7 @@ void tl_request_callbacks(torus_context *c)
 
 int torus_cancel(torus_request *r)
 {
+    TL_GUARD(r ? r->context : NULL);
     if (!r)
         return TORUS_ERR_INVALID;
     torus_context *c = r->context;
@@ -377,6 +379,7 @@ int torus_cancel(torus_request *r)
 
 int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
 {
+    TL_GUARD(r ? r->context : NULL);
     if (!r)
         return TORUS_ERR_INVALID;
     r->callback = callback;
@@ -386,5 +389,6 @@ int torus_set_callback(torus_request *r, torus_callback *callback, void *user)
 
 const char *torus_request_error(const torus_request *r)
 {
+    TL_GUARD(r ? r->context : NULL);
     return r && r->error < 0 ? r->text : "";
 }

@@ -2,6 +2,7 @@
 /* shrink: creation of the group of the surviving ranks. The daemons agree on the survivors. */
 #include "subgroup.h"
 #include "wait.h"
+#include "lock.h"
 
 /* remove_lost removes lost ranks, a bitmap of `bytes` bytes, from a group under creation. */
 static void remove_lost(torus_group *g, const uint8_t *lost, uint32_t bytes)
@@ -27,6 +28,7 @@ static int shrink_reply(torus_request *r, const struct td_reply *reply, bool *ag
 
 int torus_ishrink(torus_group *g, torus_group **made, torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     int error = tl_subgroup_begin(g, made, request);
     if (error != TORUS_OK)
         return error;
@@ -48,6 +50,7 @@ int torus_ishrink(torus_group *g, torus_group **made, torus_request **request)
 
 int torus_shrink(torus_group *g, torus_group **made)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_ishrink(g, made, &r), &r);
 }

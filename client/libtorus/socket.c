@@ -10,35 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lock.h"
 #include "wire/client.h"
 
 enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
 static const char CONNECTION_LOST[] =
     "lost the connection to torusd: the daemon has stopped; start it, then call torus_open again";
-
-/* poll_fd waits until `fd` is ready, and returns TORUS_OK, TORUS_PENDING at the deadline, or
- * TORUS_ERR_SYSTEM. */
-static int poll_fd(int fd, short events, int64_t deadline_ns)
-{
-    for (;;) {
-        struct timespec left = {0}, *wait = NULL;
-        if (deadline_ns >= 0) {
-            int64_t ns = deadline_ns - tl_now_ns();
-            ns = ns < 0 ? 0 : ns;
-            left = (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-            wait = &left;
-        }
-        struct pollfd p = {.fd = fd, .events = events};
-        int ready = ppoll(&p, 1, wait, NULL);
-        if (ready > 0)
-            return TORUS_OK;
-        if (ready == 0)
-            return TORUS_PENDING;
-        if (errno != EINTR)
-            return TORUS_ERR_SYSTEM;
-    }
-}
 
 /* ---- receiving ---- */
 
@@ -140,12 +118,27 @@ int tl_receive(torus_context *c)
     return receive_and_handle(c, false);
 }
 
+/* await_shared waits as tl_await does, in a context with threads: as the reader, or for the reader.
+ */
+static int await_shared(torus_context *c, int64_t deadline_ns)
+{
+    if (!tl_lock_read(c->lock, deadline_ns))
+        return deadline_ns >= 0 && tl_now_ns() >= deadline_ns ? TORUS_PENDING : TORUS_OK;
+    int got = receive_and_handle(c, false);
+    if (got == TORUS_PENDING)
+        got = tl_lock_poll(c->lock, c->fd, deadline_ns);
+    tl_lock_unread(c->lock);
+    return got;
+}
+
 int tl_await(torus_context *c, int64_t deadline_ns)
 {
+    if (c->lock)
+        return await_shared(c, deadline_ns);
     if (deadline_ns < 0) /* one system call instead of three */
         return receive_and_handle(c, true);
     int got = receive_and_handle(c, false);
-    return got == TORUS_PENDING ? poll_fd(c->fd, POLLIN, deadline_ns) : got;
+    return got == TORUS_PENDING ? tl_poll(&c->fd, 1, POLLIN, deadline_ns) : got;
 }
 
 void tl_handle_kept(torus_context *c)
@@ -170,7 +163,7 @@ void tl_forget_kept(torus_context *c)
  * client whose replies it cannot send, so this reads replies meanwhile. */
 static int wait_for_room(torus_context *c)
 {
-    int ready = poll_fd(c->fd, POLLIN | POLLOUT, -1);
+    int ready = tl_poll(&c->fd, 1, POLLIN | POLLOUT, -1);
     return ready == TORUS_OK ? keep_all(c) : ready;
 }
 
@@ -232,7 +225,7 @@ int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
     while (error == TORUS_OK) {
         error = read_datagram(c, false, &size);
         if (error == TORUS_PENDING) {
-            error = poll_fd(c->fd, POLLIN, deadline_ns);
+            error = tl_poll(&c->fd, 1, POLLIN, deadline_ns);
             if (error == TORUS_PENDING)
                 return tl_lost(c, TORUS_ERR_TIMEOUT,
                                "torusd accepted the connection but did not reply in time");

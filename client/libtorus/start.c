@@ -6,6 +6,7 @@
 
 #include "request.h"
 #include "wait.h"
+#include "lock.h"
 
 /* place_inner writes the place of a buffer that is one piece of the other, already bound buffer. */
 static void place_inner(const struct tl_work *w, torus_request *r, struct td_place place[2],
@@ -139,6 +140,7 @@ int tl_start_check(struct tl_work *w, const struct tl_collective *what)
 
 int tl_start(const struct tl_collective *what, torus_request **request)
 {
+    TL_GUARD(what->group ? what->group->context : NULL);
     struct tl_work w;
     int error = tl_start_check(&w, what);
     if (error != TORUS_OK)
@@ -150,6 +152,7 @@ int tl_start(const struct tl_collective *what, torus_request **request)
 
 int tl_run(const struct tl_collective *what)
 {
+    TL_GUARD(what->group ? what->group->context : NULL);
     torus_request *r = NULL;
     tl_request_room(what->group);
     return tl_request_wait(tl_start(what, &r), &r);

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "socket.h"
 #include "wait.h"
+#include "lock.h"
 
 /* First value in the hash of a creation number. */
 enum { BY_SPLIT = 1, BY_LIST = 2, BY_DUP = 3, BY_PERSISTENT = 4 };
@@ -133,6 +134,7 @@ static int split_reply(torus_request *r, const struct td_reply *reply, bool *aga
 int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made,
                  torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     if (!g || !made)
         return TORUS_ERR_INVALID;
@@ -172,6 +174,7 @@ int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made
 
 int torus_split(torus_group *g, int32_t colour, int32_t key, torus_group **made)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_isplit(g, colour, key, made, &r), &r);
 }
@@ -251,6 +254,7 @@ int tl_subgroup_begin(const torus_group *g, torus_group **made, torus_request **
 int torus_igroup_create(torus_group *g, const uint32_t *ranks, uint32_t count, uint32_t tag,
                         torus_group **made, torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     int error = tl_subgroup_begin(g, made, request);
     if (error != TORUS_OK)
         return error;
@@ -277,6 +281,7 @@ int torus_igroup_create(torus_group *g, const uint32_t *ranks, uint32_t count, u
 int torus_group_create(torus_group *g, const uint32_t *ranks, uint32_t count, uint32_t tag,
                        torus_group **made)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_igroup_create(g, ranks, count, tag, made, &r), &r);
 }
@@ -300,12 +305,14 @@ static int copy_group(torus_group *g, unsigned way, uint64_t number, torus_group
 
 int torus_idup(torus_group *g, torus_group **made, torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     int error = tl_subgroup_begin(g, made, request);
     return error == TORUS_OK ? copy_group(g, BY_DUP, g->dups++, made, request) : error;
 }
 
 int torus_dup(torus_group *g, torus_group **made)
 {
+    TL_GUARD(g ? g->context : NULL);
     torus_request *r = NULL;
     return tl_request_wait(torus_idup(g, made, &r), &r);
 }
@@ -324,6 +331,7 @@ int tl_subgroup_persistent(torus_group *g, torus_group **made)
 
 int torus_group_free(torus_group *g)
 {
+    TL_GUARD(g ? g->context : NULL);
     if (!g)
         return TORUS_ERR_INVALID;
     if (!g->member)

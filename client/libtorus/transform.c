@@ -8,6 +8,7 @@
 
 #include "plan.h"
 #include "socket.h"
+#include "lock.h"
 
 /* struct transform: state of a non-blocking transform. */
 struct transform {
@@ -165,18 +166,21 @@ static int itransform(torus_group *g, const struct shape *w, const void *source,
 int torus_fft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
                int type, int sign, int scale)
 {
+    TL_GUARD(g ? g->context : NULL);
     return transform(g, &(struct shape){2, shape, type, sign, scale}, source, destination);
 }
 
 int torus_fft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
                int type, int sign, int scale)
 {
+    TL_GUARD(g ? g->context : NULL);
     return transform(g, &(struct shape){3, shape, type, sign, scale}, source, destination);
 }
 
 int torus_ifft2(torus_group *g, const void *source, void *destination, const uint64_t shape[2],
                 int type, int sign, int scale, torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     return itransform(g, &(struct shape){2, shape, type, sign, scale}, source, destination,
                       request);
 }
@@ -184,6 +188,7 @@ int torus_ifft2(torus_group *g, const void *source, void *destination, const uin
 int torus_ifft3(torus_group *g, const void *source, void *destination, const uint64_t shape[3],
                 int type, int sign, int scale, torus_request **request)
 {
+    TL_GUARD(g ? g->context : NULL);
     return itransform(g, &(struct shape){3, shape, type, sign, scale}, source, destination,
                       request);
 }

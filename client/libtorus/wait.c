@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "socket.h"
+#include "lock.h"
 
 /* deadline_after returns the time when a timeout ends, in ns of CLOCK_MONOTONIC; -1: never. */
 static int64_t deadline_after(int64_t timeout_ns)
@@ -30,6 +31,7 @@ static int progress(torus_request *r)
 
 int torus_test(torus_request *r)
 {
+    TL_GUARD(r ? r->context : NULL);
     if (!r)
         return TORUS_ERR_INVALID;
     int error = progress(r);
@@ -40,6 +42,7 @@ int torus_test(torus_request *r)
 
 int torus_peek(torus_request *r)
 {
+    TL_GUARD(r ? r->context : NULL);
     if (!r)
         return TORUS_ERR_INVALID;
     int error = progress(r);
@@ -48,6 +51,7 @@ int torus_peek(torus_request *r)
 
 int torus_wait(torus_request *r, int64_t timeout_ns)
 {
+    TL_GUARD(r ? r->context : NULL);
     if (!r)
         return TORUS_ERR_INVALID;
     torus_context *c = r->context;
@@ -68,6 +72,15 @@ int tl_request_wait(int started, torus_request **r)
 }
 
 /* ---- several requests ---- */
+
+/* context_of returns the context of the first request that is not NULL, or NULL. */
+static torus_context *context_of(torus_request *const *requests, size_t count)
+{
+    for (size_t i = 0; requests && i < count; i++)
+        if (requests[i])
+            return requests[i]->context;
+    return NULL;
+}
 
 /* check returns TORUS_OK if the requests that are not NULL belong to one context of this process,
  * which it writes to *context: NULL if all are. */
@@ -118,6 +131,7 @@ static int conclude(torus_request **requests, size_t i)
 
 int torus_waitany(torus_request **requests, size_t count, int64_t timeout_ns, size_t *index)
 {
+    TL_GUARD(context_of(requests, count));
     torus_context *c = NULL;
     int error = check(requests, count, &c);
     if (!index)
@@ -148,7 +162,7 @@ static size_t conclude_complete(torus_context *c, torus_request **requests, size
         int error = conclude(requests, i);
         if (error != TORUS_OK && first->error == TORUS_OK) {
             first->error = error;
-            snprintf(first->text, sizeof first->text, "%s", c->error);
+            snprintf(first->text, sizeof first->text, "%s", tl_error_text(c));
         }
         if (indices)
             indices[completed] = i;
@@ -163,13 +177,14 @@ static size_t conclude_complete(torus_context *c, torus_request **requests, size
 static int report(torus_context *c, const struct outcome *first)
 {
     if (first->error != TORUS_OK)
-        snprintf(c->error, sizeof c->error, "%s", first->text);
+        snprintf(tl_error_text(c), TD_TEXT_MAX, "%s", first->text);
     return first->error;
 }
 
 int torus_waitsome(torus_request **requests, size_t count, int64_t timeout_ns, size_t *completed,
                    size_t *indices, int *errors)
 {
+    TL_GUARD(context_of(requests, count));
     torus_context *c = NULL;
     struct outcome first = {.error = TORUS_OK};
     int error = check(requests, count, &c);
@@ -190,6 +205,7 @@ int torus_waitsome(torus_request **requests, size_t count, int64_t timeout_ns, s
 
 int torus_waitall(torus_request **requests, size_t count, int64_t timeout_ns, int *errors)
 {
+    TL_GUARD(context_of(requests, count));
     torus_context *c = NULL;
     struct outcome first = {.error = TORUS_OK};
     int64_t deadline = deadline_after(timeout_ns);

@@ -13,8 +13,14 @@
  * torus_persistent_start.
  *
  * A function returns 0 (TORUS_OK) or a negative error; torus_last_error returns the sentence of the
- * error. The library never aborts, exits or prints. One thread at a time uses a context. Contexts
- * are independent. */
+ * error. The library never aborts, exits or prints.
+ *
+ * Contexts are independent. One thread at a time uses a context, unless it was opened with
+ * torus_open_options.threads. Then any thread may call any function at any time, but torus_close
+ * and torus_iclose, which come last. Calls on one group are still made in the same order on all
+ * ranks, so threads that call collectives at once use groups of their own. One thread waits for a
+ * request. torus_last_error returns the sentence of the calling thread. A callback runs in the
+ * thread that handles the reply. */
 #ifndef TORUS_TORUS_H
 #define TORUS_TORUS_H
 
@@ -183,6 +189,7 @@ struct torus_open_options {
     const char *socket;   /* path; NULL: TORUS_SOCKET, else $XDG_RUNTIME_DIR/torusd/torusd.sock,
                              else /run/torusd/torusd.sock */
     size_t staging_bytes; /* shared memory for copies of plain memory; 0: 1 MiB */
+    int32_t threads;      /* nonzero: several threads use the context at once */
 };
 
 /* struct torus_join_options: options of torus_join. An unset field (name NULL, ranks 0, rank_set 0)
