@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compute/combine.h"
+#include "lock.h"
 #include "operator.h"
 #include "overlap.h"
 
@@ -28,6 +29,7 @@ static void combine(const struct td_call *call, const uint8_t *in, uint8_t *inou
 int torus_reduce_local(torus_context *c, const void *in, void *inout, size_t count, int type,
                        int op)
 {
+    TL_GUARD(c);
     if (!c)
         return TORUS_ERR_INVALID;
     const struct tl_op *own = tl_op_find(c, op);
