@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "torusd[%u]", config.node);
     td_log_init(config.log_level, name);
     if (check) {
-        printf("%s: good: node %u of %u\n", file, config.node, config.topology.nodes);
+        printf("%s: valid: node %u of %u\n", file, config.node, config.topology.nodes);
     } else {
         char workers[16];
         snprintf(workers, sizeof workers, "%u", config.workers);

@@ -57,7 +57,7 @@ static bool parse_list(const struct td_topology *t, const char *text, bool *in, 
             last = strtoul(end + 1, &end, 10);
         else if (*end == '-')
             return false;
-        *why = "the machine has no such node";
+        *why = "the set names a node that the torus does not have";
         if (last >= t->nodes || first > last)
             return false;
         for (unsigned long n = first; n <= last; n++)
@@ -72,7 +72,7 @@ static bool parse_file(const struct td_topology *t, const char *name, bool *in, 
     FILE *f = fopen(name, "r");
     size_t most = (size_t)t->nodes * 12 + 2;
     char *text = malloc(most);
-    *why = "cannot read the file";
+    *why = "cannot read the file of the set";
     bool good = f && text;
     if (good) {
         size_t size = fread(text, 1, most - 1, f);
@@ -119,7 +119,7 @@ bool td_node_set_parse(const struct td_topology *t, const char *text, uint64_t s
             node[(*count)++] = n;
     free(in);
     if (good && *count == 0) {
-        *why = "the set has no nodes";
+        *why = "the set is empty";
         good = false;
     }
     return good;

@@ -39,7 +39,7 @@ static void expect(int true_thing)
 {
     if (true_thing)
         return;
-    fprintf(stderr, "rank %d: a wrong result\n", rank);
+    fprintf(stderr, "rank %d: wrong result\n", rank);
     exit(1);
 }
 

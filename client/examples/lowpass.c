@@ -84,7 +84,7 @@ static int finish(png_image *png, const char *path, unsigned char *image, const 
         after += (double)all[i];
         image[i] = (unsigned char)fmin(fmax((double)all[i] + 0.5, 0), 255);
     }
-    printf("the mean was %.4f, and is %.4f\n", before / (double)count, after / (double)count);
+    printf("mean %.4f before, %.4f after\n", before / (double)count, after / (double)count);
     if (fabs(before - after) > 1e-4 * (double)count)
         return TORUS_ERR_INTERNAL;
     if (png_image_write_to_file(png, path, 0, image, 0, NULL))

@@ -85,7 +85,7 @@ static int poisson(torus_context *context, torus_group *world)
     if (error != TORUS_OK)
         return error;
     if (torus_rank(world) == 0)
-        printf("%d x %d points, off by %.2g at most\n", ROWS, COLUMNS, worst);
+        printf("%d x %d points, largest error %.2g\n", ROWS, COLUMNS, worst);
     return worst < 1e-12 ? TORUS_OK : TORUS_ERR_INTERNAL;
 }
 

@@ -98,7 +98,7 @@ static int power_spectrum(torus_context *context, torus_group *world)
     }
     double off = fabs(sum / shell[SHELLS] - 1); /* Parseval: both powers are equal */
     if (torus_rank(world) == 0)
-        printf("the strongest is %d; the power of all is that of the field, but for %.1g\n",
+        printf("strongest wavenumber %d; total power equals that of the field within %.1g\n",
                fullest, off);
     return fullest == 13 && off < 1e-13 ? TORUS_OK : TORUS_ERR_INTERNAL;
 }

@@ -50,7 +50,7 @@ static int transpose(torus_context *context, torus_group *world)
     if (error != TORUS_OK)
         return error;
     if (torus_rank(world) == 0)
-        printf("%llu of %d elements are where the transpose has them\n", (unsigned long long)all,
+        printf("%llu of %d elements are at their place in the transpose\n", (unsigned long long)all,
                ROWS * COLUMNS);
     return all == (uint64_t)ROWS * COLUMNS ? TORUS_OK : TORUS_ERR_INTERNAL;
 }

@@ -138,7 +138,7 @@ static void send_unsent(torus_group *g)
     if (r->turn != g->turn) {
         unlist(c, find_pending(c, r->id));
         finish(r, TORUS_ERR_BUSY,
-               "an earlier call of this group was refused: make this call again");
+               "an earlier call of this group was refused: repeat that call, then this one");
     } else {
         r->sent = true;
         g->sent++;

@@ -174,11 +174,12 @@ int tl_encode(torus_context *c, const struct td_request *q, const uint8_t **byte
         return error;
     *bytes = c->outgoing;
     *size = td_wire_encode_request(q, c->outgoing, sizeof c->outgoing);
-    return *size > 0 ? TORUS_OK
-                     : tl_fail(c, TORUS_ERR_INVALID,
-                               "the count lists of this call exceed the largest request to torusd "
-                               "(%d bytes): pass NULL for the places, or split the group",
-                               TD_DATAGRAM_MAX);
+    return *size > 0
+               ? TORUS_OK
+               : tl_fail(c, TORUS_ERR_INVALID,
+                         "the count lists of this call exceed the largest request that torusd "
+                         "accepts (%d bytes): pass NULL for the places, or split the group",
+                         TD_DATAGRAM_MAX);
 }
 
 int tl_send(torus_context *c, const struct td_request *q, int fd)

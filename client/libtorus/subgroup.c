@@ -141,7 +141,7 @@ int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made
     *made = NULL;
     if (colour < 0 && colour != TORUS_UNDEFINED)
         return tl_fail(g->context, TORUS_ERR_INVALID,
-                       "split: colour %d is neither 0 or more nor TORUS_UNDEFINED", colour);
+                       "split: colour %d must be 0 or more, or TORUS_UNDEFINED", colour);
     struct split_choice own = {colour, key};
     const struct tl_buffer from = {.pointer = (uint8_t *)&own,
                                    .bytes = sizeof own,
@@ -341,7 +341,7 @@ int torus_group_free(torus_group *g)
     if (error != TORUS_OK)
         return error;
     if (g->freed)
-        return tl_fail(g->context, TORUS_ERR_INVALID, "the group was freed before");
+        return tl_fail(g->context, TORUS_ERR_INVALID, "the group is already freed");
     g->freed = true;
     tl_group_release(g);
     return TORUS_OK;

@@ -93,8 +93,9 @@ static int check(torus_request *const *requests, size_t count, torus_context **c
         if (!requests[i])
             continue;
         if (*context && requests[i]->context != *context)
-            return tl_fail(*context, TORUS_ERR_INVALID,
-                           "request %zu belongs to another context: wait for it apart", i);
+            return tl_fail(
+                *context, TORUS_ERR_INVALID,
+                "request %zu belongs to another context: wait for it in a call of its own", i);
         *context = requests[i]->context;
     }
     return *context && (*context)->pid != getpid() ? tl_ready(*context) : TORUS_OK;

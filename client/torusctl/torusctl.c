@@ -80,7 +80,7 @@ int ctl_usage(const char *name, const char *wrong)
 const char *ctl_no_option(const char *name)
 {
     static char text[100];
-    snprintf(text, sizeof text, "no option %.50s, or its value is missing", name);
+    snprintf(text, sizeof text, "unknown option %.50s, or missing value", name);
     return text;
 }
 
@@ -120,7 +120,8 @@ int main(int argc, char **argv)
     }
     const struct ctl_command *c = find(argv[1]);
     if (!c) {
-        fprintf(stderr, "torusctl: no command %s; the nearest is %s\n", argv[1], nearest(argv[1]));
+        fprintf(stderr, "torusctl: unknown command %s; the nearest is %s\n", argv[1],
+                nearest(argv[1]));
         overview(stderr);
         return EXIT_USAGE;
     }

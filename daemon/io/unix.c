@@ -35,7 +35,7 @@ bool td_unix_clear(const char *path, int type, char *why, size_t why_bytes)
     struct stat st;
     if (snprintf(address.sun_path, sizeof address.sun_path, "%s", path) >=
         (int)sizeof address.sun_path) {
-        snprintf(why, why_bytes, "%s is longer than 107 characters", path);
+        snprintf(why, why_bytes, "the path %s is longer than 107 characters: shorten it", path);
         return false;
     }
     if (lstat(path, &st) != 0)

@@ -106,7 +106,7 @@ static void read_axis(struct reader *r)
     uint32_t d = r->axes;
     const char *begin = r->p;
     if (d == TD_DIMENSIONS_MAX) {
-        fail(r, begin, "an array has at most %d axes", TD_DIMENSIONS_MAX);
+        fail(r, begin, "an array can have at most %d axes", TD_DIMENSIONS_MAX);
         return;
     }
     r->axis_text[d] = begin;
@@ -116,7 +116,7 @@ static void read_axis(struct reader *r)
         return;
     bool cyclic = accept(r, "cyclic");
     if (!cyclic && !accept(r, "block")) {
-        fail(r, begin, "an axis is block, cyclic, cyclic(n) or *");
+        fail(r, begin, "expected block, cyclic, cyclic(n) or * for the axis");
         return;
     }
     r->distributed[d] = true;
@@ -149,7 +149,7 @@ static void read_grid(struct reader *r)
     r->grid_text = r->p;
     do {
         if (r->grid_axes == TD_DIMENSIONS_MAX) {
-            fail(r, r->p, "a grid has at most %d sizes", TD_DIMENSIONS_MAX);
+            fail(r, r->p, "a grid can have at most %d sizes", TD_DIMENSIONS_MAX);
             return;
         }
         r->grid[r->grid_axes++] = (uint32_t)number(r, 1, TD_JOB_RANKS_MAX, "a grid's size");
@@ -169,7 +169,7 @@ static void read_order(struct reader *r)
     }
     r->ordered = true;
     if (!r->failed && seen != (1u << r->axes) - 1)
-        fail(r, begin, "an order names every axis once");
+        fail(r, begin, "an order must name every axis once");
 }
 
 /* read_ranks reads 0-11,13,20-30:2 and returns the number of ranks. If `to` is NULL it only counts.
@@ -186,7 +186,7 @@ static uint32_t read_ranks(struct reader *r, uint32_t *to)
         if (accept(r, ":"))
             step = number(r, 1, TD_JOB_RANKS_MAX, "a step");
         if (last < first)
-            fail(r, begin, "ranks are listed upwards: %llu-%llu", (unsigned long long)last,
+            fail(r, begin, "a range of ranks must ascend: %llu-%llu", (unsigned long long)last,
                  (unsigned long long)first);
         for (uint64_t rank = first; rank <= last && !r->failed; rank += step) {
             if (to)
@@ -226,7 +226,7 @@ static uint32_t read_boxes(struct reader *r, uint32_t dimensions, struct td_box 
     for (skip_space(r); !r->failed && (is_digit(*r->p) || *r->p == '-'); skip_space(r))
         read_box(r, dimensions, to ? &to[count++] : (count++, &one));
     if (!r->failed && count == 0)
-        fail(r, r->p, "boxes are e.g. 0:10,0:5");
+        fail(r, r->p, "expected boxes such as 0:10,0:5");
     return count;
 }
 

@@ -54,7 +54,7 @@ static const char *check_kinds(const struct td_fft *fft)
         halves += kind == TD_TRANSFORM_R2C || kind == TD_TRANSFORM_C2R;
         real += kind > TD_TRANSFORM_C2R && kind < TD_TRANSFORM_KINDS;
         if (kind == TD_TRANSFORM_REDFT00 && fft->size[d] < 2)
-            return "a DCT-I has at least two points";
+            return "a DCT-I must have at least two points";
         if ((kind == TD_TRANSFORM_R2C && fft->sign != TD_FFT_FORWARD) ||
             (kind == TD_TRANSFORM_C2R && fft->sign != TD_FFT_BACKWARD))
             return "R2C must be forward, and C2R backward";
@@ -66,37 +66,37 @@ static const char *check_kinds(const struct td_fft *fft)
     if (real && real != transforms)
         return "real-to-real transforms cannot be combined with complex ones";
     if (real ? !is_real(fft->type) : !is_complex(fft->type))
-        return real ? "the type of a real transform is float or double"
-                    : "the type of a transform is complex float or complex double";
+        return real ? "the type of a real transform must be float or double"
+                    : "the type of a transform must be complex float or complex double";
     return NULL;
 }
 
 const char *td_fft_check(const struct td_fft *fft)
 {
     if (fft->dimensions < 1 || fft->dimensions > TD_DIMENSIONS_MAX)
-        return "an array to be transformed has 1 to 6 axes";
+        return "an array to be transformed must have 1 to 6 axes";
     if (fft->sign != TD_FFT_FORWARD && fft->sign != TD_FFT_BACKWARD)
-        return "the sign of a transform is -1 (forward) or +1 (backward)";
+        return "the sign of a transform must be -1 (forward) or +1 (backward)";
     if (fft->scale > TD_SCALE_FULL)
-        return "the scale of a transform is none, ortho or full";
+        return "the scale of a transform must be none, ortho or full";
     uint64_t points = 1;
     for (uint32_t d = 0; d < fft->dimensions; d++) {
         if (fft->size[d] == 0)
-            return "an axis of a transform has at least one point";
+            return "an axis of a transform must have at least one point";
         if (fft->size[d] > INT32_MAX)
-            return "an axis of a transform has at most 2147483647 points";
+            return "an axis of a transform can have at most 2147483647 points";
         if (points > (uint64_t)INT64_MAX / 32 / fft->size[d])
             return "the array overflows 63 bits of bytes";
         points *= fft->size[d];
     }
     for (uint32_t d = 0; d < TD_DIMENSIONS_MAX; d++) {
         if (fft->grid[d] && d + 1 >= fft->dimensions)
-            return "a grid has fewer axes than the array";
+            return "a grid must have fewer axes than the array";
         if (fft->grid[d] > TD_JOB_RANKS_MAX || (d && fft->grid[d] && !fft->grid[d - 1]))
-            return "a grid's sizes are numbers of nodes";
+            return "the sizes of a grid must be numbers of nodes";
     }
     if (fft->method >= TD_ALLTOALLS)
-        return "a transpose is random, phased, pairwise or two-phase";
+        return "the method of a transpose must be random, phased, pairwise or two-phase";
     return check_kinds(fft);
 }
 
@@ -182,13 +182,13 @@ static const char *check_redist(const struct td_redist *r)
 {
     uint32_t seen = 0;
     if (r->dimensions < 1 || r->dimensions > TD_DIMENSIONS_MAX)
-        return "an array has 1 to 6 axes";
+        return "an array must have 1 to 6 axes";
     if (r->element < 1 || r->element > 1 << 20)
-        return "an element has 1 byte to 1 MiB";
+        return "an element must have 1 byte to 1 MiB";
     for (uint32_t d = 0; d < r->dimensions; d++)
         seen |= r->axes[d] < r->dimensions ? 1u << r->axes[d] : 0;
     if (seen != (1u << r->dimensions) - 1)
-        return "a transposition names every axis once";
+        return "a transposition must name every axis once";
     if (r->schedule >= TD_REDIST_SCHEDULES)
         return "unknown schedule";
     return NULL;

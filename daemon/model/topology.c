@@ -18,19 +18,19 @@ td_err td_topology_parse(struct td_topology *t, const char *text, size_t *positi
     size_t at = 0;
     for (;;) {
         if (t->dimensions == TD_DIMENSIONS_MAX)
-            return refuse(at, "a shape has at most 6 dimensions", position, why);
+            return refuse(at, "a shape can have at most 6 dimensions", position, why);
         if (text[at] < '0' || text[at] > '9')
             return refuse(at, "expected a size, as in 3x4x2", position, why);
         uint32_t size = 0;
         for (; text[at] >= '0' && text[at] <= '9'; at++) {
             size = size * 10 + (uint32_t)(text[at] - '0');
             if (size > TD_NODES_MAX)
-                return refuse(at, "more than 4096 nodes", position, why);
+                return refuse(at, "a torus can have at most 4096 nodes", position, why);
         }
         if (size == 0)
-            return refuse(at - 1, "a dimension has at least one node", position, why);
+            return refuse(at - 1, "a dimension must have at least one node", position, why);
         if (t->nodes * size > TD_NODES_MAX)
-            return refuse(at - 1, "more than 4096 nodes", position, why);
+            return refuse(at - 1, "a torus can have at most 4096 nodes", position, why);
         t->nodes *= size;
         t->size[t->dimensions] = size;
         t->wrap[t->dimensions] = text[at] != 'm';

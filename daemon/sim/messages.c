@@ -106,15 +106,15 @@ void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action 
         return;
     size_t size = td_wire_encode_message(m, bytes, sizeof bytes);
     assert(size > 0);
-    trace_line(sim, node, '<', "message of kind %d from %u on to %u", (int)m->kind, m->relay.origin,
-               a->u.relay.node);
+    trace_line(sim, node, '<', "message of kind %d from %u, forwarded to %u", (int)m->kind,
+               m->relay.origin, a->u.relay.node);
     put_encoded(sim, node, m->relay.destination, a->u.relay.node, bytes, size);
 }
 
 void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     uint32_t to = a->u.kept.node;
-    trace_line(sim, node, '<', "messages from %llu on again to %u",
+    trace_line(sim, node, '<', "retransmission of messages from %llu on to %u",
                (unsigned long long)a->u.kept.number, to);
     if (!sim->node[node].end)
         return;

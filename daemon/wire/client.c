@@ -24,7 +24,7 @@ static td_err get_header(const uint8_t *bytes, size_t size, struct td_wire_memor
 {
     if (size < TD_WIRE_HEADER_BYTES || memcmp(bytes, "Toru", 4) != 0)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "%zu bytes are not a message of torusd's local protocol", size);
+                              "malformed message of the local protocol (%zu bytes)", size);
     if (bytes[4] != TD_WIRE_MAJOR)
         return td_wire_refuse(
             memory, why, TD_ERR_VERSION,
@@ -303,8 +303,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
     if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_SHRINK)
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "cannot read the request of type %u",
-                              type);
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request of type %u", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
     case TD_REQUEST_HELLO:
@@ -328,7 +327,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         break;
     case TD_REQUEST_OPERATION:
         if (!get_operation(m, q))
-            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "cannot read the operation");
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed operation request");
         break;
     case TD_REQUEST_UNPLAN:
         q->u.unplan.group = m->group;
@@ -510,8 +509,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_STATUS ||
         m->error > TD_OK || m->error < TD_ERR_PERMISSION ||
         (type == REPLY_TYPE + TD_REPLY_ERROR && m->error == TD_OK))
-        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "cannot read the reply of type %#x",
-                              type);
+        return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed reply of type %#x", type);
     *r = (struct td_reply){.kind = (enum td_reply_kind)(type - REPLY_TYPE),
                            .id = m->id,
                            .error = (td_err)m->error,
@@ -556,5 +554,5 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         break;
     }
     return good ? TD_OK
-                : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "reply is beyond its limits");
+                : td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "reply with a value out of range");
 }

@@ -132,10 +132,10 @@ td_err td_wire_decode_message(const uint8_t *bytes, size_t size, struct td_wire_
                              .sequence = m->sequence};
     if (!get_relay(m->relay, &t->relay))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "a tree message with a malformed relay");
+                              "tree message with malformed relay fields");
     if (!get_body(m, memory, t))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL,
-                              "tree message of kind %d is beyond its limits",
+                              "tree message of kind %d with a value out of range",
                               (int)m->body_case - FIELD_OF_KIND);
     return TD_OK;
 }

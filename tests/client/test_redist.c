@@ -285,7 +285,7 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     WRONG(element_bytes, (1 << 20) + 1, "1 byte to 1 MiB");
     WRONG(dimensions, 0, "1 to 6 axes");
     WRONG(dimensions, 7, "1 to 6 axes");
-    WRONG(transposed, 1, "names every axis once"); /* 0,0 */
+    WRONG(transposed, 1, "must name every axis once"); /* 0,0 */
     WRONG(schedule, 6, "schedule");
     WRONG(schedule, -1, "schedule");
     WRONG(size, 8, "torus_redist_desc.size");

@@ -320,7 +320,7 @@ static void the_method_is_chosen_by_shape_and_size(void **unused)
     enum td_fabric_kind direct = TD_FABRIC_DIRECT, routed = TD_FABRIC_ROUTED;
     uint32_t all = UINT32_MAX;
     const char *needless = "messages of the direct fabric",
-               *scattered = "the group's nodes are no box";
+               *scattered = "the group's nodes do not form a box";
     const char *dearer = "it costs more", *longer = "one dimension is so long";
     expect_choice("8x8x8", direct, all, 16, "random: ", needless);
     expect_choice("1x1", routed, all, 16, "random: ", "all ranks are on one node");

@@ -114,7 +114,7 @@ static void unfit_memory_is_refused(void **state)
     struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
     q.u.region.region = 1;
     q.u.region.bytes = 65536;
-    assert_non_null(strstr(raw_ask(fd, q, -1).text, "no descriptor"));
+    assert_non_null(strstr(raw_ask(fd, q, -1).text, "no file descriptor"));
 
     int memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     assert_int_equal(fallocate(memory, 0, 0, 65536), 0);

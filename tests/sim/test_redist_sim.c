@@ -162,7 +162,7 @@ static void wrong_layouts_are_refused_and_nothing_moves(void **unused)
     job_form(&job, sim, "wrong", nodes, 4, 1000);
     struct move m = {.redist = {.dimensions = 2, .element = 8, .size = {10, 9}, .axes = {0, 1}},
                      .text = {"(block, *)", "(cyclik, *)"}};
-    refuse(&job, &m, "the layout after, \"(cyclik, *)\", at character 2: an axis is block");
+    refuse(&job, &m, "the layout after, \"(cyclik, *)\", at character 2: expected block");
     strcpy(m.text[1], "(block, *) @0-4");
     refuse(&job, &m, "rank 4 is not in the group of 4 ranks");
     strcpy(m.text[1], "boxes 0:10,0:5 0:10,4:9 @0,1");
@@ -171,7 +171,7 @@ static void wrong_layouts_are_refused_and_nothing_moves(void **unused)
     refuse(&job, &m, "no box covers 40 of the array's 90 elements");
     strcpy(m.text[1], "(*, block)");
     m.redist.axes[1] = 0;
-    refuse(&job, &m, "names every axis once");
+    refuse(&job, &m, "must name every axis once");
     m.redist.axes[1] = 1;
     m.redist.size[0] = UINT64_MAX / 4;
     refuse(&job, &m, "overflows");

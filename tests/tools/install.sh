@@ -35,7 +35,7 @@ export DESTDIR=
 prefix=$folder/prefix
 "$cmake" --install "$build" --prefix "$prefix" >/dev/null
 files "$prefix" "$prefix/etc/torusd"
-"$prefix/sbin/torusd" --check-config | grep -q "^$prefix/etc/torusd/torusd.conf: good" ||
+"$prefix/sbin/torusd" --check-config | grep -q "^$prefix/etc/torusd/torusd.conf: valid" ||
     complain "torusd does not read the configuration of its prefix"
 "$prefix/sbin/torusd" --help | grep -q "$prefix/etc/torusd/torusd.conf" || complain "nor does it say so"
 

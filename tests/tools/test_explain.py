@@ -175,8 +175,8 @@ class Explain(unittest.TestCase):
                                (["--node", "3,0"], "--node must have"),
                                (["--node", "0"], "--node must have"),
                                (["--packet", "1"], "--packet must be"),
-                               (["--what", "0"], "no option --what"),
-                               (["--gap"], "value is missing")]:
+                               (["--what", "0"], "unknown option --what"),
+                               (["--gap"], "missing value")]:
             done = explain("3x3", *options)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
@@ -344,7 +344,7 @@ class EveryOperation(unittest.TestCase):
                             ("ftt", "fft")):
             done = subprocess.run([CTL, word], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"no command {word}; the nearest is {guess}\n", done.stderr)
+            self.assertIn(f"unknown command {word}; the nearest is {guess}\n", done.stderr)
 
 
 class Flood(unittest.TestCase):

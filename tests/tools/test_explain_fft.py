@@ -237,8 +237,8 @@ class Plans(unittest.TestCase):
                 ("8x8", ("--gflops", "0"), "--gflops must be"),
                 ("8x8", ("--precision", "half"), "single or double"),
                 ("8x8", ("--ranks-per-node", "0"), "1 to 256"),
-                ("8x8", ("--bogus", "1"), "no option --bogus"),
-                ("8x8", ("--plot",), "no option --plot, or its value is missing")):
+                ("8x8", ("--bogus", "1"), "unknown option --bogus"),
+                ("8x8", ("--plot",), "unknown option --plot, or missing value")):
             with self.subTest(elements=elements, options=options):
                 done = explain("2x2", elements, *options)
                 self.assertEqual(done.returncode, 2)

@@ -125,7 +125,7 @@ class Schedules(unittest.TestCase):
                 ("cyclic(2)@0-2", ["--schedule", "circular"], "--schedule must be"),
                 ("cyclic(2)@0-2", ["--elements", "ten"], "--elements ten: expected sizes"),
                 ("cyclic(2)@0,0", [], "twice"),
-                ("cyclic(2)@0-2", ["--colour", "red"], "no option --colour")]:
+                ("cyclic(2)@0-2", ["--colour", "red"], "unknown option --colour")]:
             done = redist(source, "cyclic(4)@0-5", *options)
             self.assertEqual(done.returncode, 2, source)
             self.assertIn(sentence, done.stderr)

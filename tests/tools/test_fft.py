@@ -273,15 +273,15 @@ class Transforms(unittest.TestCase):
                 (("--inverse", "--real", "--last", "9"), 1, "give 6 or 7 real numbers"),
                 (("--from", "(blok, *)"), 1, "--from, character 2"),
                 (("--to", "boxes 0:6,0:2 @0"), 1, "no box covers"),
-                (("--bogus",), 2, "no option --bogus"),
-                (("--check", "--axes"), 2, "no option --axes, or its value is missing")):
+                (("--bogus",), 2, "unknown option --bogus"),
+                (("--check", "--axes"), 2, "unknown option --axes, or missing value")):
             with self.subTest(options=options):
                 done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), *options)
                 self.assertEqual(done.returncode, code)
                 self.assertIn(words, done.stderr)
         np.save(self.path("in.npy"), self.random.normal(size=(1, 4)))
         for options, words in ((("--kinds", "dct1,dct2,dct3"), "3 kinds for 2 axes"),
-                               (("--kinds", "dct1"), "DCT-I has at least two points")):
+                               (("--kinds", "dct1"), "DCT-I must have at least two points")):
             done = emulate("1x2", "fft", self.path("in.npy"), self.path("out.npy"), *options)
             self.assertEqual(done.returncode, 1)
             self.assertIn(words, done.stderr)
@@ -329,7 +329,7 @@ class Transforms(unittest.TestCase):
         before = sorted(os.listdir(self.folder))
         for name, words in (("point.npy", "single element"), ("empty.npy", "no elements"),
                             ("half.npy", "f2"), ("absent.npy", "No such file"),
-                            (".", "this is a folder")):
+                            (".", "this is a directory")):
             done = emulate("1x2", "fft", self.path(name), self.path("out.npy"))
             self.assertEqual(done.returncode, 1)
             self.assertIn(words, done.stderr)
@@ -341,7 +341,7 @@ class Transforms(unittest.TestCase):
         np.save(self.path("in.npy"), np.ones((4, 4)))
         done = emulate("1x2", "fft", self.path("in.npy"), self.path("absent/out.npy"))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, "the folder .*absent/: No such file")
+        self.assertRegex(done.stderr, "the directory .*absent/: No such file")
 
     def test_an_output_that_is_no_regular_file_is_refused_and_stays(self):
         np.save(self.path("in.npy"), np.ones((4, 4)))

@@ -232,8 +232,8 @@ static void elements_without_a_size_are_refused(void **state)
 {
     (void)state;
     refused_any("'|O'", "Python objects");
-    refused_any("'|S0'", "not known");
-    refused_any("'<x8'", "not known");
+    refused_any("'|S0'", "unknown element type");
+    refused_any("'<x8'", "unknown element type");
     refused_any("17", "cannot be read");
     refused_any("[]", "no bytes");
     refused_any("[('a', [('b', '<f4')])]", "fields in fields");
@@ -257,7 +257,7 @@ static void wrong_files_are_refused_with_a_sentence(void **state)
     put(1, "{'descr': '|u1', 'shape': (1,), }", "a", 1);
     refused("no memory order");
     put(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2", "abcd", 4);
-    refused("no end");
+    refused("no closing parenthesis");
     put(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (-1,), }", "a", 1);
     refused("cannot be read");
     put(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1), }", "a", 1);
@@ -278,7 +278,7 @@ static void a_folder_is_no_file(void **state)
 {
     (void)state;
     assert_int_equal(npy_open("/", &npy), -1);
-    assert_non_null(strstr(npy.text, "/: this is a folder"));
+    assert_non_null(strstr(npy.text, "/: this is a directory"));
 }
 
 static void a_file_that_is_not_there_is_named(void **state)

@@ -70,10 +70,10 @@ class Plans(unittest.TestCase):
         self.plans("measure", self.transform, WAIT)
         with open(path) as f:
             good = f.read()
-        for text, why in (("torusd wisdom 1\nnonsense\n", "is of another FFTW or processor"),
-                          ("nonsense", "is damaged"), ("", "is damaged"),
-                          (good[:-20], "is damaged"),
-                          (good + "more", "is damaged")):
+        for text, why in (("torusd wisdom 1\nnonsense\n", "is from another FFTW or processor"),
+                          ("nonsense", "is corrupt"), ("", "is corrupt"),
+                          (good[:-20], "is corrupt"),
+                          (good + "more", "is corrupt")):
             with self.subTest(why=why, begin=text[:30]):
                 with open(path, "w") as f:
                     f.write(text)

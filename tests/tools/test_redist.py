@@ -202,7 +202,7 @@ class Redistributions(unittest.TestCase):
                          ["folder", "objects.npy", "scalar.npy", "short.npy", "whole.npy"])
 
     def test_wrong_arguments_are_a_matter_of_usage(self):
-        for options, words in ((("--schedule", "swift"), "--schedule must be auto"), (("--fast",), "no option --fast"),
+        for options, words in ((("--schedule", "swift"), "--schedule must be auto"), (("--fast",), "unknown option --fast"),
                                (("--local-out", "part.npy"), "needs %r"), (("more",), "one input")):
             self.assertIn(words, self.refused("block", "block", *options, code=2))
         done = subprocess.run([CTL, "redist", "a.npy", "b.npy", "--from", "block"],

@@ -80,7 +80,7 @@ static size_t scalar_bytes(struct npy *n, const char *at)
     else if (kind == 'O')
         fail(n, "the elements are Python objects, which cannot be moved");
     else if (!strchr("biufcSaUVmM", kind) || item == 0 || item > 1 << 30)
-        fail(n, "elements of type %c%u are not known", kind, item);
+        fail(n, "unknown element type %c%u", kind, item);
     else
         return kind == 'U' ? 4 * (size_t)item : item;
     return 0;
@@ -183,7 +183,7 @@ static bool read_shape(struct npy *n, const char *at)
         at = end + strspn(end, " ,L"); /* 3L: written by Python 2 */
     }
     if (*at != ')')
-        return fail(n, "the shape has no end");
+        return fail(n, "the shape has no closing parenthesis");
     for (int d = 0; d < n->axes; d++)
         n->size[d] = n->shape[n->fortran ? n->axes - 1 - d : d];
     return true;
@@ -234,7 +234,7 @@ static int open_file(const char *path, struct npy *n, bool numbers)
     }
     struct stat st;
     bool folder = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
-    if (folder ? fail(n, "this is a folder") : read_header(fd, n, numbers))
+    if (folder ? fail(n, "this is a directory") : read_header(fd, n, numbers))
         return fd;
     snprintf(why, sizeof why, "%.190s", n->text);
     fail(n, "%.255s: %s", path, why);

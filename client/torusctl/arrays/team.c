@@ -101,11 +101,11 @@ void team_check_output(struct team *t, const char *out)
     const char *slash = strrchr(out, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
     if (stat(folder, &st) != 0)
-        team_complain(t, "cannot write %.300s: the folder %.300s: %s", out, folder,
+        team_complain(t, "cannot write %.300s: the directory %.300s: %s", out, folder,
                       strerror(errno));
     else if (stat(out, &st) == 0 && !S_ISREG(st.st_mode))
         team_complain(t, "%.300s is %s: the output must be a regular file, or new", out,
-                      S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+                      S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
 }
 
 static uint32_t random_number(void)

@@ -48,11 +48,11 @@ bool ctl_links_fit(const struct td_topology *t, uint64_t rate, char *text, size_
     if (sum <= machine / 5)
         return true;
     snprintf(text, bytes,
-             "%.0f directed links of %s are %s, more than %s, a fifth of the %s that this machine "
-             "copies: lower --link-rate",
-             links, td_quantity_print_rate((double)rate, each, sizeof each),
-             td_quantity_print_rate(sum, all, sizeof all),
-             td_quantity_print_rate(machine / 5, fifth, sizeof fifth),
-             td_quantity_print_rate(machine, copies, sizeof copies));
+             "the links would carry up to %s (%.0f of %s); this machine copies %s, and at most a "
+             "fifth of that, %s, can be emulated: lower --link-rate",
+             td_quantity_print_rate(sum, all, sizeof all), links,
+             td_quantity_print_rate((double)rate, each, sizeof each),
+             td_quantity_print_rate(machine, copies, sizeof copies),
+             td_quantity_print_rate(machine / 5, fifth, sizeof fifth));
     return false;
 }

@@ -104,15 +104,16 @@ const struct ctl_command ctl_command_emulate = {
         "  --ranks-per-node R   maximum number of ranks per node\n"
         "  --transport ipc|tcp  connections between daemons (default ipc)\n"
         "  --fabric direct|routed   route of packets (default direct)\n"
-        "  --link-rate RATE     rate of each direction of a link, such as 5MB/s; for routed\n"
-        "  --link-latency TIME  delay of a packet on a link, such as 50us; for routed\n"
-        "  --set SECTION.KEY=VALUE  a setting of the daemons' configuration\n"
-        "  --keep-going         ignore a daemon that ends by itself in the exit code\n"
+        "  --link-rate RATE     rate of each direction of a link, such as 5MB/s (routed only)\n"
+        "  --link-latency TIME  latency of a link, such as 50us (routed only)\n"
+        "  --set SECTION.KEY=VALUE  change a setting of the daemons; may be repeated\n"
+        "  --keep-going         exit with the code of the ranks even if a daemon ends by itself\n"
         "  --daemon PATH        the torusd to run (default: the one beside torusctl, or in PATH)\n"
         "  --verbose            show the daemons' logs\n"
         "\n"
         "Each rank has TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE in its\n"
-        "environment. The exit code is the first nonzero exit code of a rank. No process and no\n"
-        "file remains.\n",
+        "environment. The exit code is the first nonzero exit code of a rank. The emulation leaves "
+        "no\n"
+        "process and no file behind.\n",
     .run = run_emulate,
 };

@@ -158,7 +158,7 @@ static const char *parse(struct explain_call *q, int argc, char **argv)
     uint64_t size = (uint64_t)q->machine.topology.nodes * q->ranks_per_node;
     size_t element = td_type_bytes(q->call.type);
     if (size > TD_JOB_RANKS_MAX)
-        return "a job has at most 16384 ranks";
+        return "a job can have at most 16384 ranks";
     if (q->bytes % element)
         return "--bytes must be a multiple of the type's size";
     q->size = (uint32_t)size;

@@ -156,7 +156,7 @@ static const char *parse(struct explain_fft *x, int argc, char **argv)
             argv[count++] = argv[i];
     const char *wrong = explain_options(&x->machine, count, argv, take, x);
     if (!wrong && (uint64_t)x->machine.topology.nodes * x->ranks_per_node > TD_JOB_RANKS_MAX)
-        wrong = "a job has at most 16384 ranks";
+        wrong = "a job can have at most 16384 ranks";
     return wrong ? wrong : describe(x);
 }
 

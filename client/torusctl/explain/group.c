@@ -133,8 +133,8 @@ static void print(const struct explain_group *x)
            explain_place(root, sizeof root, t, x->node[x->tree.root]),
            x->whole ? ": a box, whose tree needs no planes" : "");
     if (x->connected && x->breadth)
-        printf("  least depth %u hops from that root, %u from the best root; the tree has %.2f of "
-               "the latter\n",
+        printf("  least depth %u hops from that root, %u from the best root (the tree is %.2f "
+               "times as deep)\n",
                x->breadth, x->least, (double)x->tree.hops / x->least);
     printf("\n  %-7s %-6s %-16s %-16s %4s  %s\n", "plane", "along", "corner", "local root", "hops",
            "parent");

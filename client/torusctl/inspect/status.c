@@ -234,7 +234,7 @@ static void warn(const json_t *operations)
             continue;
         duration(age, sizeof age, json_integer_value(json_object_get(o, "age_ns")));
         rank_runs(missing, sizeof missing, json_object_get(o, "missing"));
-        printf("\n! waiting: %s of job %s, for %s, for rank %s\n",
+        printf("\n! %s of job %s has waited %s for rank %s\n",
                json_string_value(json_object_get(o, "kind")),
                json_string_value(json_object_get(o, "job")), age, missing);
     }

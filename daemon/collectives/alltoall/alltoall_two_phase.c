@@ -234,8 +234,8 @@ static uint64_t cost(struct td_query *q)
     if (!td_program_is_routed(q->program))
         return td_query_last(q, "messages of the direct fabric need no relays");
     if (!td_query_grid(q)->box)
-        return td_query_last(
-            q, "the group's nodes are no box of the machine, so its rings are not minimal routes");
+        return td_query_last(q, "the group's nodes do not form a box of the torus, so its rings "
+                                "are not minimal routes");
     if (q->grid.shape.dimensions < 2)
         return td_query_last(q, "a group of one dimension needs no relays");
     struct td_alltoall_model m = td_alltoall_model_of(q);
@@ -264,7 +264,7 @@ static void compile(struct td_query *q, struct td_program *p)
     uint64_t planes = shares * (uint64_t)parameters(p)->places;
     td_program_add(p, TD_RECV, segments * turns * others, "blocks along the ring");
     td_program_add(p, TD_RECV, segments * planes, "blocks from the plane's relays");
-    td_program_add(p, TD_COPY, segments, "blocks for the own plane");
+    td_program_add(p, TD_COPY, segments, "blocks for this node's plane");
     td_program_add(p, TD_COPY, segments * packs, "pack");
     td_program_add(p, TD_COPY, segments * unpacks, "unpack");
     td_program_add(p, TD_SYNC, segments - 1, "barrier before the next segment");

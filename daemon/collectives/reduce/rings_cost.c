@@ -78,7 +78,7 @@ bool td_rings_applies(struct td_query *q, uint32_t dimensions_max)
     if (td_call_reduces(p->call.kind) && td_program_brackets_any(p))
         return td_query_refuse(q, "values must be folded in rank order");
     if (!td_grid_is_torus(td_query_grid(q)))
-        return td_query_refuse(q, "the group is no torus");
+        return td_query_refuse(q, "the group is not a torus");
     return q->grid.shape.dimensions <= dimensions_max ||
            td_query_refuse(q, "the torus has too many dimensions");
 }

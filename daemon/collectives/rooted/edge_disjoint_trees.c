@@ -5,7 +5,7 @@ bool td_edge_disjoint_trees_applies(struct td_query *q)
 {
     if (!td_program_is_routed(q->program))
         return td_query_refuse(q, "the data does not travel on links of a torus");
-    return td_grid_is_torus(td_query_grid(q)) || td_query_refuse(q, "the group is no torus");
+    return td_grid_is_torus(td_query_grid(q)) || td_query_refuse(q, "the group is not a torus");
 }
 
 /* struct walker: coordinates relative to the root, so that the piece goes "up" in each. */

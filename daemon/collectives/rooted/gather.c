@@ -135,7 +135,7 @@ static bool applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (p->call.kind == TD_KIND_ALLTOALL && p->call.count > 0)
-        return td_query_refuse(q, "messages are not the same for all ranks");
+        return td_query_refuse(q, "messages differ between ranks");
     if (p->call.kind != TD_KIND_PREFIX)
         return true;
     if (p->tuning.fabric != TD_FABRIC_ROUTED)

@@ -236,7 +236,7 @@ static bool flood_applies(struct td_query *q)
     if (r.bytes > TD_FLOOD_BYTES_MAX)
         return td_query_refuse(q, "the values of all ranks are more than 16 KiB");
     if (!rings_of(q, ring))
-        return td_query_refuse(q, "the group is no torus");
+        return td_query_refuse(q, "the group is not a torus");
     return block_bytes(p, &r, &ring[q->grid.shape.dimensions - 1]) <= TD_RIDE_BYTES_MAX ||
            td_query_refuse(q, "a block of the longest ring is more than 2 KiB");
 }

@@ -238,7 +238,7 @@ static bool applies(struct td_query *q)
     if (td_program_brackets_any(p))
         return td_query_refuse(q, "values must be folded in rank order");
     if (!td_query_grid(q)->box)
-        return td_query_refuse(q, "the group's nodes are not a whole box of the machine");
+        return td_query_refuse(q, "the group's nodes do not fill a box of the torus");
     return (uint64_t)scratch_of(p, &q->grid) <= p->tuning.relay_bytes ||
            td_query_refuse(q, "relays would need more memory than [alltoall] relay allows");
 }

@@ -110,7 +110,10 @@ td_err td_region_use(struct td_core *core, struct td_client *client, const struc
         return TD_ERR_INVALID;
     }
     if (r->failed) {
-        *text = td_core_format(core, "the memory of the %s was lost (SIGBUS)", what);
+        *text = td_core_format(core,
+                               "the daemon cannot access the memory of the %s (SIGBUS): free it, "
+                               "and allocate it again",
+                               what);
         return TD_ERR_SYSTEM;
     }
     r->uses++;

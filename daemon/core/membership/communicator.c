@@ -258,7 +258,7 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
     if (!plan || !release_plan(core, c, plan, (uint32_t)(seat - c->seat))) {
         if (q->id)
             td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
-                           "the plan is not one of this group, or was freed");
+                           "the plan belongs to another group, or was freed");
         return;
     }
     td_reply_done(core, client->id, q->id);
@@ -452,7 +452,7 @@ void td_communicator_leave(struct td_core *core, struct td_client *client,
     struct td_seat *seat = td_communicator_seat(core, client, q->u.leave.group, &c);
     if (!seat) {
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
-                       "this process has no such group: it has not joined, or has left");
+                       "this process is not in the group: it has not joined, or has left");
         return;
     }
     td_communicator_seat_lost(core, c, seat, false);

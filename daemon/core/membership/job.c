@@ -62,9 +62,9 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         return "the daemon is stopping";
     }
     if (!name || !name[0] || strlen(name) >= TD_NAME_MAX)
-        return "a job's name has 1 to 127 bytes";
+        return "a job name must have 1 to 127 bytes";
     if (q->u.join.size == 0 || q->u.join.size > TD_JOB_RANKS_MAX)
-        return td_core_format(core, "a job has 1 to %d ranks, not %u", TD_JOB_RANKS_MAX,
+        return td_core_format(core, "a job can have 1 to %d ranks, not %u", TD_JOB_RANKS_MAX,
                               q->u.join.size);
     if (q->u.join.rank < -1 || q->u.join.rank >= (int64_t)q->u.join.size)
         return td_core_format(core, "rank %lld is not in a job of size %u",
@@ -74,7 +74,7 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         if (j->client == client->id) {
             ranks++;
             if (strcmp(j->name, name) == 0)
-                return "this process is joining the job already";
+                return "this process is already joining the job";
         }
     for (const struct td_communicator *c = core->communicators; c; c = c->next)
         for (uint32_t i = 0; i < c->ranks; i++)
@@ -82,13 +82,14 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
                 ranks++;
                 if (strcmp(c->name, name) == 0)
                     return td_core_format(core,
-                                          "this process is rank %u of the job already: open "
+                                          "this process is already rank %u of the job: open "
                                           "another context for another rank",
                                           c->seat[i].rank);
             }
     if (ranks >= TD_CLIENT_RANKS_MAX)
-        return td_core_format(core, "a process can be in at most %d jobs at a time",
-                              TD_CLIENT_RANKS_MAX);
+        return td_core_format(
+            core, "a process can be in at most %d jobs at a time: call torus_leave first",
+            TD_CLIENT_RANKS_MAX);
     *error = TD_OK;
     return NULL;
 }

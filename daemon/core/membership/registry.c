@@ -193,7 +193,8 @@ static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
     if (!job->instance || e->gone || core->now - job->formed_at < patience)
         return;
     refuse(core, e->node, e->token, TD_ERR_NODE_FAILED,
-           td_core_format(core, "job %s lost %s while it formed", job->name,
+           td_core_format(core, "job %s lost %s while its ranks were joining: start the job again",
+                          job->name,
                           td_core_node_name(core, job->lost < UINT32_MAX ? job->lost : e->node)));
     remove_entry(core, job, i);
 }

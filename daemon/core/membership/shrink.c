@@ -261,8 +261,8 @@ static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
                            .instance = instance,
                            .group = TD_GROUP_MADE,
                            .u.node_lost = {.node = core->node, .notify_all = true}};
-    m.u.node_lost.text =
-        td_core_format(core, "all ranks on %s are gone", td_core_node_name(core, core->node));
+    m.u.node_lost.text = td_core_format(core, "all ranks on %s have left or died",
+                                        td_core_node_name(core, core->node));
     td_session_send(core, node, &m);
 }
 
@@ -396,7 +396,8 @@ static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t
                    left ? TD_ERR_RANK_FAILED : TD_ERR_NODE_FAILED,
                    td_core_format(core,
                                   left ? "rank %u of job %s has left the group"
-                                       : "the other nodes have given up rank %u of job %s",
+                                       : "the shrink excludes rank %u of job %s: the other nodes "
+                                         "have lost contact with its node",
                                   c->seat[local].rank, c->name));
 }
 
@@ -496,7 +497,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     if (!s) {
         td_err error = !seat ? TD_ERR_INVALID : core->stopping ? TD_ERR_SHUTDOWN : TD_ERR_NO_MEMORY;
         td_reply_error(core, client->id, q->id, error,
-                       !seat ? "this process has no such group: it has not joined, or has left"
+                       !seat ? "this process is not in the group: it has not joined, or has left"
                        : core->stopping ? "the daemon is stopping"
                                         : "the daemon has no memory left: raise [limits] memory");
         return;
@@ -505,7 +506,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
     if (call->state != TD_SHRINK_CALL_NONE) {
         td_reply_error(
             core, client->id, q->id, TD_ERR_BUSY,
-            td_core_format(core, "rank %u has called a shrink of this group already", seat->rank));
+            td_core_format(core, "rank %u has already called a shrink of this group", seat->rank));
         return;
     }
     call->client = client->id;

@@ -103,7 +103,7 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     struct td_seat *seat = td_communicator_seat(core, client, q->u.make.group, &parent);
     uint32_t own = 0;
     const char *wrong = seat ? check_members(core, parent, seat, q, &own)
-                             : "this process has no such group: it has not joined, or has left";
+                             : "this process is not in the group: it has not joined, or has left";
     if (wrong) {
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID, wrong);
         return;
@@ -113,8 +113,9 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
         instance = td_hash_add(instance, q->u.make.member[i]);
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
     if (!c && core->settings.tuning.flood && td_communicator_is_gone(core, instance)) {
-        td_reply_error(core, client->id, q->id, TD_ERR_TIMEOUT,
-                       "the other ranks gave up the group before this node made it");
+        td_reply_error(
+            core, client->id, q->id, TD_ERR_TIMEOUT,
+            "this rank called too late: the other ranks no longer wait for it to create the group");
         return;
     }
     if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {
@@ -162,7 +163,8 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
         for (uint32_t slot = 0; c && slot < parent->group.slots; slot++) {
             uint32_t node = parent->group.node[slot];
             if (td_bit(parent->lost_slot, slot) && td_group_slot(&c->group, node) != UINT32_MAX)
-                td_communicator_route_lost(core, c, node, "it was lost while the group was made");
+                td_communicator_route_lost(core, c, node,
+                                           "it was lost while the group was created");
         }
     }
     td_arena_free(core->arena, members);
@@ -194,9 +196,10 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         answer.kind = TD_MESSAGE_RANK_LOST;
         answer.u.rank_lost = (struct td_message_rank_lost){
             .rank = UINT32_MAX, .error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT};
-        answer.u.rank_lost.text = td_core_format(
-            core, over ? "all ranks on %s are gone" : "no rank on %s has made the group",
-            td_core_node_name(core, core->node));
+        answer.u.rank_lost.text = td_core_format(core,
+                                                 over ? "all ranks on %s have left or died"
+                                                      : "no rank on %s created the group in time",
+                                                 td_core_node_name(core, core->node));
         td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;

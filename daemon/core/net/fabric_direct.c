@@ -220,9 +220,10 @@ static enum td_accept accept(struct td_core *core, uint32_t node, const struct t
     if (packet->kind != TD_PACKET_DATA)
         return TD_ACCEPT_RELEASED;
     td_core_queue(core, &link->task);
-    if (packet->bytes > core->settings.packet_bytes ||
-        lane->received - lane->freed >= core->settings.link_credits) {
-        *why = "it sent more than its credits";
+    bool fits = packet->bytes <= core->settings.packet_bytes;
+    if (!fits || lane->received - lane->freed >= core->settings.link_credits) {
+        *why = fits ? "protocol violation: it sent a packet without a credit"
+                    : "protocol violation: it sent a packet that is too long";
         return TD_ACCEPT_VIOLATION;
     }
     if (td_core_notices.packet(core, node, packet, buffer))

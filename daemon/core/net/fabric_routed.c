@@ -380,22 +380,22 @@ static enum td_accept accept(struct td_core *core, uint32_t node, const struct t
                              uint32_t buffer, const char **why)
 {
     struct td_routed *routed = core->routed;
-    *why = "it sent a packet with an invalid route or channel";
+    *why = "protocol violation: it sent a packet with an invalid route or channel";
     if (!sane(core, node, packet))
         return TD_ACCEPT_VIOLATION;
     td_routed_wake(core, core->now);
     if (!td_router_credit(routed->router, packet->direction ^ 1u, packet->channel_freed)) {
-        *why = "it returned more credits than were used";
+        *why = "protocol violation: it returned more credits than were used";
         return TD_ACCEPT_VIOLATION;
     }
     if (packet->kind == TD_PACKET_CREDIT)
         return TD_ACCEPT_RELEASED;
     if (!td_router_has_slot(routed->router, packet->direction, packet->channel)) {
-        *why = "it sent more than its credits";
+        *why = "protocol violation: it sent a packet without a credit";
         return TD_ACCEPT_VIOLATION;
     }
     if (core->held_left == 0) {
-        *why = "it acknowledged packets that were not all sent";
+        *why = "protocol violation: it returned credits for packets that it did not acknowledge";
         return TD_ACCEPT_VIOLATION;
     }
     return arrive(core, packet, buffer);

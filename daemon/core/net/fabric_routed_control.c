@@ -192,7 +192,7 @@ static void look_at_route(struct td_core *core, struct td_link *link)
     if (route)
         td_session_reachable(core, link);
     else
-        td_session_unreachable(core, link, "its torus neighbours have lost it");
+        td_session_unreachable(core, link, "it is unreachable: its torus neighbours have lost it");
 }
 
 bool td_routed_reroute(struct td_core *core, struct td_task *task)

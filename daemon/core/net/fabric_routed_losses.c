@@ -25,7 +25,8 @@ bool td_routed_path_lost(struct td_core *core, struct td_operation *o, uint32_t 
             continue;
         left--;
         if (between(core, to, n)) {
-            td_core_notices.route_lost(core, o, n, "it is on the route of its packets");
+            td_core_notices.route_lost(core, o, n,
+                                       "it is down, and packets of the job travel through it");
             return true;
         }
     }
@@ -149,7 +150,7 @@ static void mark(struct td_core *core, uint32_t node, uint32_t from)
         struct td_transfer *t = routed->ticket[i].transfer;
         if (t && !t->abandoned && between(core, t->peer, node))
             td_core_notices.route_lost(core, t->operation, node,
-                                       "it was on the route of its packets");
+                                       "it is down, and packets of the job travel through it");
     }
 }
 

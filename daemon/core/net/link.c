@@ -203,7 +203,8 @@ static void take_counts(struct td_core *core, struct td_link *link, const struct
     if (packet->counts_session != link->session)
         return;
     if (packet->received > lane->sent || packet->freed > packet->received) {
-        td_link_drop(core, link->node, "it acknowledged packets that were never sent");
+        td_link_drop(core, link->node,
+                     "protocol violation: it acknowledged packets that were never sent");
         return;
     }
     if (packet->freed > lane->freed_there)

@@ -81,7 +81,7 @@ void td_session_seal(struct td_core *core, struct td_action *a)
     if (link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX || link->violated)
         return;
     if (td_link_is_up(link) && !link->relayed) {
-        td_link_drop(core, link->node, "it acknowledges no tree messages");
+        td_link_drop(core, link->node, "it has stopped acknowledging tree messages");
         return;
     }
     link->violated = true; /* no more is kept for it: it is given up before its time */
@@ -205,8 +205,9 @@ void td_session_timers(struct td_core *core)
             struct td_link *link = &core->link[n];
             if (core->now >= link->expires_at && td_core_room(core)) {
                 lose(core, link,
-                     td_link_is_up(link) && !link->relayed ? "its link did not resume in time"
-                                                           : td_link_why(link));
+                     td_link_is_up(link) && !link->relayed
+                         ? "it is connected again, but its session did not resume in time"
+                         : td_link_why(link));
                 if (td_link_is_up(link))
                     td_session_ask(core, link);
             }
@@ -268,7 +269,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     if (!known) {
         bool unanswered = link->relayed && link->tree_sent > 0; /* by the daemon of that session */
         if (link->session_in ? unanswered || !untouched(link) : was_for_predecessor(core, link, m))
-            lose(core, link, "its daemon has given the link up");
+            lose(core, link, "its daemon has ended the session");
         link->session_in = m->session;
         lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
         link->tree_received = link->tree_received_told = 0;

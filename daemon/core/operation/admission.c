@@ -224,15 +224,14 @@ static bool refuse_counts(struct td_core *core, struct td_operation *o,
     const char *what = td_operation_describe(core, o);
     td_operation_verdict(
         core, o, TD_ERR_MISMATCH,
-        single
-            ? td_core_format(
-                  core, "%s: rank %u sends %lld bytes %s to rank %u than rank %u receives from it",
-                  what, sender, (long long)(more < 0 ? -more : more), more < 0 ? "fewer" : "more",
-                  receiver, receiver)
-            : td_core_format(core,
-                             "%s: several pairs of ranks disagree on the bytes between them: "
-                             "compare the counts of senders and receivers",
-                             what));
+        single ? td_core_format(core,
+                                "%s: rank %u sends %lld bytes %s to rank %u than rank %u expects",
+                                what, sender, (long long)(more < 0 ? -more : more),
+                                more < 0 ? "fewer" : "more", receiver, receiver)
+               : td_core_format(core,
+                                "%s: several pairs of ranks disagree on the bytes between them: "
+                                "compare the counts of senders and receivers",
+                                what));
     return true;
 }
 
@@ -252,12 +251,11 @@ static void announce(struct td_core *core, struct td_operation *o)
             o->progress_at = core->now;
         } else if (o->retries && core->now - o->scratch_lacking_since >
                                      (uint64_t)core->settings.progress_timeout_ns) {
-            td_operation_verdict(
-                core, o, TD_ERR_NO_MEMORY,
-                td_core_format(core,
-                               "a node had no scratch memory for %s for too long: raise "
-                               "[limits] scratch",
-                               td_operation_describe(core, o)));
+            td_operation_verdict(core, o, TD_ERR_NO_MEMORY,
+                                 td_core_format(core,
+                                                "%s waited for scratch memory of a node for longer "
+                                                "than progress_timeout: raise [limits] scratch",
+                                                td_operation_describe(core, o)));
         } else {
             if (o->retries == 0)
                 o->scratch_lacking_since = core->now;

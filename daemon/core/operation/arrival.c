@@ -62,7 +62,7 @@ static td_err check_call(struct td_core *core, struct td_communicator *c,
     if (!*text && td_call_executes(call->kind)) {
         *plan = td_communicator_plan(c, call->plan);
         if (!*plan || (*plan)->kind != call->kind)
-            *text = "the plan is not one of this group, or was freed";
+            *text = "the plan belongs to another group, or was freed";
     }
     return *text ? TD_ERR_INVALID : TD_OK;
 }
@@ -136,7 +136,9 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
                     struct td_operation **o, const char **text)
 {
     if (seat->next_sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
-        *text = td_core_format(core, "rank %u is %d operations ahead of the slowest rank of job %s",
+        *text = td_core_format(core,
+                               "rank %u is %d operations ahead of the slowest rank of job %s, the "
+                               "maximum: wait, then call again",
                                seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
         return TD_ERR_BUSY;
     }
@@ -148,8 +150,8 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
         *text = td_core_format(core,
-                               "node %u has no room for another operation: it has %u on "
-                               "record; raise [limits] operations or memory",
+                               "node %u cannot record another operation (%u on record): raise "
+                               "[limits] operations or memory",
                                core->node, core->operations->count);
         return TD_ERR_NO_MEMORY;
     }
@@ -218,7 +220,7 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
     struct td_seat *seat = td_communicator_seat(core, client, q->u.operation.group, &c);
     if (!seat) {
         td_reply_error(core, client->id, q->id, TD_ERR_INVALID,
-                       "this process has no such group: it has not joined, or has left");
+                       "this process is not in the group: it has not joined, or has left");
         return;
     }
     uint64_t sequence = q->u.operation.sequence;

@@ -241,17 +241,14 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     struct td_step step;
     uint64_t message_bytes = find_receive(core, o, node, packet, &step);
     if (message_bytes == 0) {
-        td_link_drop(core, node, "it sent a packet that no step of the operation expects");
+        td_link_drop(core, node,
+                     "protocol violation: it sent a packet that the operation does not expect");
         return false;
     }
     struct td_inflight *flight = td_inflight_acquire(core, TD_INFLIGHT_UNPACK, o);
     if (!flight) {
         /* the limit of this node: the link and the other operations continue */
-        td_operation_fail(core, o, TD_ERR_NO_MEMORY,
-                          td_core_format(core,
-                                         "node %u has all of its %d in-flight records in use and "
-                                         "cannot take a packet",
-                                         core->node, TD_INFLIGHTS_MAX));
+        td_operation_fail_busy(core, o);
         return false;
     }
     flight->family = packet->family;
@@ -295,7 +292,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
             core, o, error,
             td_core_format(core,
                            error == TD_ERR_SYSTEM
-                               ? "shared memory of a rank on node %u was lost (SIGBUS)"
+                               ? "node %u cannot access the shared memory of a rank (SIGBUS)"
                                : "node %u has no memory for the computation",
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {

@@ -330,8 +330,8 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
         td_communicator_rank_lost(core, c, c->seat[0].rank, TD_ERR_BUSY,
                                   td_core_format(core,
-                                                 "a rank on node %u is more than %d "
-                                                 "operations behind: the group cannot go on",
+                                                 "a rank on node %u is more than %d operations "
+                                                 "behind the other ranks: the group has failed",
                                                  core->node, TD_GROUP_OPERATIONS_MAX));
         return;
     }
@@ -423,7 +423,7 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
     if (o->state < TD_OPERATION_RELEASED) {
         if (core->now >= o->expires_at) {
             o->expires_at = TD_TIME_NEVER;
-            td_operation_appeal(core, o, TD_ERR_TIMEOUT, "the arrival limit has passed");
+            td_operation_appeal(core, o, TD_ERR_TIMEOUT, "the arrival timeout has passed");
         }
         if (core->now >= o->verdict_at)
             expire(core, o);
@@ -458,5 +458,5 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
                                                                : core->now + limit);
         return;
     }
-    td_communicator_node_lost(core, node, "no data for longer than progress_timeout");
+    td_communicator_node_lost(core, node, "it sent no data for longer than progress_timeout");
 }

@@ -91,12 +91,11 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     }
     c->operation[place] = o;
     if (c->ended_unrecorded[place]) {
-        td_operation_verdict(
-            core, o, (td_err) - (int)c->ended_unrecorded[place],
-            td_core_format(core,
-                           "it ended while node %u had no memory to record why: raise "
-                           "[limits] operations or memory",
-                           core->node));
+        td_operation_verdict(core, o, (td_err) - (int)c->ended_unrecorded[place],
+                             td_core_format(core,
+                                            "the operation has ended, but node %u had no memory to "
+                                            "record why: raise [limits] operations or memory",
+                                            core->node));
         c->ended_unrecorded[place] = 0;
     }
     return o;

@@ -26,7 +26,7 @@ enum {
     SPARE = 8, /* descriptors reserved for other uses */
 };
 
-static const char magic[MAGIC_BYTES + 1] = "PKGR", no_memory[] = "no memory for its packets";
+static const char magic[MAGIC_BYTES + 1] = "PKGR", no_memory[] = "no memory here for its packets";
 
 /* union stream: TCP or a Unix socket. */
 union stream {
@@ -214,7 +214,7 @@ static void fail(struct td_channel *c, int error)
 
 static void on_handshake_timeout(uv_timer_t *timer)
 {
-    end(timer->data, false, "no handshake in time");
+    end(timer->data, false, "handshake timeout");
 }
 
 /* ---- output ---- */

@@ -35,6 +35,7 @@ struct connection {
     int fd;
     uint32_t id;
     uint64_t uid;
+    int pid;
     struct waiting *waiting, **waiting_last;
     uint32_t waiting_count;
     size_t waiting_bytes;
@@ -122,9 +123,9 @@ static int received_fd(struct msghdr *message)
 static void map_region(struct connection *x, struct td_request *q, int fd, bool cut)
 {
     q->u.region.error = cut ? TD_ERR_SYSTEM : TD_ERR_INVALID;
-    q->u.region.text = cut ? "the daemon has no descriptor left for this memory: raise LimitNOFILE "
-                             "of torusd.service"
-                           : "the request has no descriptor";
+    q->u.region.text = cut ? "the daemon has no file descriptor left for this memory: raise "
+                             "LimitNOFILE of torusd.service"
+                           : "the request carries no file descriptor";
     if (fd >= 0)
         q->u.region.error = td_regions_map(x->clients->loop->regions, fd, q->u.region.bytes, x->uid,
                                            &q->u.region.handle, &q->u.region.text);
@@ -241,7 +242,7 @@ static void on_connect(void *user, int fd)
     struct connection *x = calloc(1, sizeof *x);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
-        td_log(TD_LOG_WARNING, "client refused: %s", strerror(errno));
+        td_log(TD_LOG_WARNING, "cannot accept a client: %s", strerror(errno));
         free(x);
         close(fd);
         return;
@@ -250,6 +251,7 @@ static void on_connect(void *user, int fd)
     x->fd = fd;
     x->id = c->next_id++;
     x->uid = peer.uid;
+    x->pid = (int)peer.pid;
     x->poll.data = x;
     x->waiting_last = &x->waiting;
     x->next = c->connection[x->id % BUCKETS];
@@ -269,8 +271,9 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     struct waiting *w =
         x->waiting_bytes + size <= WAITING_BYTES_MAX ? malloc(sizeof *w + size) : NULL;
     if (!w) {
-        td_log(TD_LOG_WARNING, "closing a client that does not read its replies: %u are queued",
-               x->waiting_count);
+        td_log(TD_LOG_WARNING,
+               "closing the connection of process %d: it does not read its replies (%u queued)",
+               x->pid, x->waiting_count);
         x->cut_off = true;
         shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
         return;

@@ -156,10 +156,12 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         return error;
     while (i < r->count && r->region[i].base)
         i++;
-    void *base =
-        i < REGIONS_MAX ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    bool full = i == REGIONS_MAX;
+    void *base = full ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) {
-        *text = "the daemon cannot map more memory";
+        snprintf(r->text, sizeof r->text, "the daemon cannot map the memory: %s",
+                 full ? "too many regions are shared; free some first" : strerror(errno));
+        *text = r->text;
         return TD_ERR_NO_MEMORY;
     }
     r->region[i] = (struct region){.bytes = bytes, .uid = uid};

@@ -88,11 +88,10 @@ static bool set_node(struct td_config_reader *r, const struct host_list *list)
         unsigned long value = strtoul(p, &end, 10);
         if (!isdigit((unsigned char)*p) || (*end && *end != ',') || d >= c->topology.dimensions ||
             value >= c->topology.size[d])
-            return td_config_fail(
-                r,
-                "coordinates = %s: expected %u numbers like 0,2, each below the shape's "
-                "size",
-                text, c->topology.dimensions);
+            return td_config_fail(r,
+                                  "coordinates = %s: expected %u numbers like 0,2, each below the "
+                                  "size of its dimension",
+                                  text, c->topology.dimensions);
         place[d] = (uint32_t)value;
         p = *end ? end + 1 : end;
     }

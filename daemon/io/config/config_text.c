@@ -144,7 +144,7 @@ bool td_config_read_drop_ins(struct td_config_reader *r, const char *file)
     if (count < 0 && errno != ENOENT) {
         r->file = folder;
         r->line = 0;
-        return td_config_fail(r, "cannot read the folder: %s", strerror(errno));
+        return td_config_fail(r, "cannot read the directory: %s", strerror(errno));
     }
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);

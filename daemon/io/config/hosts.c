@@ -26,7 +26,7 @@ static const char *brackets(const char *list, size_t *at, const char *prefix,
     while (list[close] && list[close] != ']')
         close++;
     if (!list[close])
-        return "a [ without ]";
+        return "missing ] after [";
     size_t end = close + 1;
     while (list[end] && list[end] != ',' && !isspace((unsigned char)list[end]) &&
            list[end] != '[' && list[end] != ']')
@@ -76,7 +76,7 @@ static const char *separator(const char *list, size_t *at, bool first)
     if (first || *at > begin || !list[*at])
         return NULL;
     return list[*at] == '['   ? "a name may have one pair of brackets"
-           : list[*at] == ']' ? "a ] without ["
+           : list[*at] == ']' ? "] without ["
                               : "the name is too long";
 }
 
@@ -99,7 +99,7 @@ const char *td_hosts_expand(const char *list, bool (*add)(void *user, const char
         if (list[at] == '[')
             wrong = brackets(list, &at, name, add, user);
         else if (list[at] == ']')
-            wrong = "a ] without [";
+            wrong = "] without [";
         else if (!add(user, name))
             wrong = "too many hosts";
         if (wrong) {

@@ -44,7 +44,7 @@ static const char *objection(struct td_peers *peers, const struct td_greeting *g
     else if (g->digest != peers->loop->digest)
         snprintf(text, bytes,
                  "[torus], [network] or [alltoall] settings, or progress_timeout, differ between "
-                 "nodes %u and %u",
+                 "nodes %u and %u: use the same values",
                  g->node, me);
     else
         return NULL;
@@ -76,7 +76,7 @@ static struct td_peer *judge(struct td_peers *peers, const uint8_t *body, size_t
     }
     const char *wrong = objection(peers, g, text, sizeof text);
     if (!wrong && g->bulk != bulk)
-        wrong = "the control and bulk ports are exchanged: check listen and port in [peers]";
+        wrong = "the control and bulk ports are swapped: check listen and port in [peers]";
     if (wrong)
         log_refusal(peers, g->node, wrong);
     struct td_greeting a = td_peers_greeting(peers);

@@ -53,9 +53,10 @@ static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
         return false;
     }
     if (g.node != p->node || (p->incarnation && p->incarnation != g.incarnation)) {
-        td_peer_end(
-            p, g.node != p->node ? "another node has its endpoint" : "its daemon was restarted",
-            RETRY_MS_MAX);
+        td_peer_end(p,
+                    g.node != p->node ? "another node answers at its endpoint"
+                                      : "its daemon was restarted",
+                    RETRY_MS_MAX);
         return false;
     }
     p->incarnation = g.incarnation;

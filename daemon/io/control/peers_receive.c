@@ -59,7 +59,7 @@ void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct
                          .u.packet = {.node = p->node, .packet = *packet, .buffer = UINT32_MAX}};
     if (payload && (e.u.packet.buffer = td_peers_keep_buffer(p->peers, payload)) == UINT32_MAX) {
         td_payload_drop(payload);
-        td_peers_drop(p->peers, p->node, "no memory for a packet from it");
+        td_peers_drop(p->peers, p->node, "no memory here for a packet from it");
         td_channel_close(channel);
         p->in = NULL;
         return;

@@ -31,7 +31,7 @@ static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
     /* no td_zsocket_stir: a DEALER of a link that is up receives nothing */
     int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
     if (sent < 0)
-        td_peer_end(p, "cannot send messages to it", RETRY_MS);
+        td_peer_end(p, "cannot queue a message to it", RETRY_MS);
 }
 
 void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, uint64_t number)
@@ -88,7 +88,8 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     }
     if (m.number &&
         !td_unacknowledged_keep(unacknowledged, m.number, bytes + SESSION_BYTES, size)) {
-        td_log(TD_LOG_ERROR, "node %u: no memory to keep a tree message", a->u.tree.node);
+        td_log(TD_LOG_ERROR, "no memory for a tree message to node %u: the daemon aborts",
+               a->u.tree.node);
         abort(); /* a lost message would break the session; a restart recovers */
     }
     if (!p)
@@ -171,7 +172,7 @@ static void pass(struct td_peer *p, const struct td_packet *packet, struct td_pa
     if (td_peer_delay(p, packet, payload))
         return;
     td_payload_drop(payload);
-    td_peer_end(p, "no memory for a packet to it", RETRY_MS);
+    td_peer_end(p, "no memory here for a packet to it", RETRY_MS);
 }
 
 void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
@@ -181,7 +182,7 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
     bool data = packet->kind == TD_PACKET_DATA, lent = false;
     struct td_payload *payload = data && p->up ? make_payload(peers, a, &lent) : NULL;
     if (p->up && data && !payload)
-        td_peer_end(p, "no memory for a packet to it", RETRY_MS);
+        td_peer_end(p, "no memory here for a packet to it", RETRY_MS);
     else if (p->up) /* otherwise LINK_DOWN follows */
         pass(p, packet, payload);
     if (data && !lent)

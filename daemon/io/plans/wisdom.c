@@ -84,7 +84,7 @@ static bool skip(char **at, const char *line)
     return same;
 }
 
-static const char damaged[] = "the file is damaged";
+static const char damaged[] = "the file is corrupt";
 
 /* import_body reads the part after the header. It returns NULL or an error. */
 static const char *import_body(char *text, unsigned records, size_t doubles, size_t floats)
@@ -105,7 +105,7 @@ static const char *import_body(char *text, unsigned records, size_t doubles, siz
     at[doubles] = '\0';
     bool good = second && td_fft_import(at, true) && td_fft_import(second, false);
     free(second);
-    return good ? NULL : "FFTW rejects its wisdom";
+    return good ? NULL : "FFTW rejects the wisdom in it";
 }
 
 /* import_text returns NULL, or the reason why the text is unusable. */
@@ -119,7 +119,7 @@ static const char *import_text(char *text)
     if (!skip(&text, first_line))
         return damaged;
     if (!skip(&text, machine))
-        return "the file is of another FFTW or processor";
+        return "the file is from another FFTW or processor";
     char *end = strchr(text, '\n');
     if (!end || sscanf(text, "hash %" SCNx64, &hash) != 1 ||
         td_hash_bytes(end + 1, strlen(end + 1)) != hash)
