@@ -37,32 +37,71 @@ static enum td_kind transport_kind(enum td_kind kind)
     }
 }
 
+/* make_derived sets the type of the call to the basic type of the elements; elements of several
+ * types are bytes with a digest. *per: basic elements, or bytes, of one element. */
+static const char *make_derived(struct tl_work *w, size_t *per)
+{
+    const struct tl_collective *what = &w->what;
+    w->type = what->derived ? what->derived : tl_type_find(what->group->context, what->type, NULL);
+    if (!w->type)
+        return "the type is unknown, was freed, or belongs to another context";
+    const struct tl_signature *s = &w->type->signature;
+    bool reduces = td_call_reduces(what->kind);
+    w->gaps = !tl_type_dense(w->type);
+    w->element = w->type->bytes;
+    w->call.type = s->basic ? s->basic : TD_TYPE_BYTE;
+    *per = w->element / td_type_bytes(w->call.type);
+    if (s->words == 0)
+        return NULL;
+    w->call.digest = tl_signature_digest(s);
+    return reduces && !tl_op_find(what->group->context, what->op)
+               ? "predefined operators need a type with a single basic type"
+               : NULL;
+}
+
+/* make_folded makes the call that moves the operands of a user-defined operator, as bytes. */
+static const char *make_folded(struct tl_work *w)
+{
+    const struct tl_collective *what = &w->what;
+    uint64_t types = w->call.digest;
+    if (w->gaps)
+        return "user-defined operators need a type without gaps";
+    bool empty = w->type && w->element == 0;
+    const char *wrong = empty ? NULL : tl_op_element(w->op, what->type, &w->element);
+    if (wrong)
+        return wrong;
+    if (__builtin_mul_overflow(w->call.count, w->element, &w->call.count))
+        return OVERFLOWS;
+    w->call.kind = (uint8_t)transport_kind(what->kind);
+    w->call.type = TD_TYPE_BYTE;
+    w->call.op = w->call.mode = 0;
+    w->call.digest = tl_op_digest(w->op, what->kind, types);
+    return NULL;
+}
+
 static const char *make_call(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     const torus_group *g = what->group;
     bool has_counts = td_call_has_counts(what->kind);
+    size_t per = 1;
     w->call = (struct td_call){.kind = (uint8_t)what->kind,
                                .type = tl_narrow(what->type),
                                .root = what->root,
                                .count = has_counts ? 0 : what->count};
-    if (td_call_reduces(what->kind)) {
+    w->element = td_type_bytes(w->call.type);
+    const char *wrong = what->type >= TL_TYPE_FIRST ? make_derived(w, &per) : NULL;
+    if (!wrong && td_call_reduces(what->kind)) {
         w->call.op = tl_narrow(what->op);
         w->call.mode = g->mode;
         w->op = tl_op_find(g->context, what->op);
     }
-    w->element = td_type_bytes(w->call.type);
-    if (w->op) {
-        const char *wrong = tl_op_element(w->op, what->type, &w->element);
-        if (wrong)
-            return wrong;
-        if (__builtin_mul_overflow(w->call.count, w->element, &w->call.count))
-            return OVERFLOWS;
-        w->call.kind = (uint8_t)transport_kind(what->kind);
-        w->call.type = TD_TYPE_BYTE;
-        w->call.op = w->call.mode = 0;
-        w->call.digest = tl_op_digest(w->op, what->kind);
-    }
+    if (!wrong && w->op)
+        wrong = make_folded(w);
+    else if (!wrong && __builtin_mul_overflow(w->call.count, per, &w->call.count))
+        wrong = OVERFLOWS;
+    if (wrong)
+        return wrong;
     if (w->op && what->kind == TD_KIND_REDUCE && what->root >= g->size)
         return "the root is not a rank of the group";
     return td_call_check(&w->call, g->size);
@@ -76,22 +115,43 @@ static const char *reserve(struct tl_buffer *s, uint32_t pieces)
     return s->piece ? NULL : "no memory for the counts";
 }
 
+/* cover extends the bytes that a buffer covers by `count` > 0 elements at `at`. */
+static const char *cover(struct tl_work *w, struct tl_buffer *s, ptrdiff_t at, size_t count)
+{
+    ptrdiff_t begin = 0, end = 0;
+    if (w->gaps &&
+        (!tl_type_span(w->type, count, &begin, &end) || __builtin_add_overflow(at, begin, &begin)))
+        return OVERFLOWS;
+    if (!w->gaps && __builtin_mul_overflow(count, w->element, &end))
+        return OVERFLOWS;
+    if (__builtin_add_overflow(at, end, &end))
+        return OVERFLOWS;
+    bool first = w->gaps && s->begin == s->end;
+    s->begin = first || begin < s->begin ? begin : s->begin;
+    s->end = first || end > s->end ? end : s->end;
+    return NULL;
+}
+
+/* step_of returns the distance of two elements in a buffer of the caller, in bytes. */
+static size_t step_of(const struct tl_work *w)
+{
+    return w->gaps ? (size_t)tl_type_extent(w->type) : w->element;
+}
+
 /* add_piece appends a piece of `count` elements at element `at`. */
 static const char *add_piece(struct tl_work *w, int which, uint32_t rank, size_t at, size_t count)
 {
     struct tl_buffer *s = &w->buffer[which];
-    size_t bytes = 0, begin = 0, end = 0;
+    size_t bytes = 0;
+    ptrdiff_t begin = 0;
     if (__builtin_mul_overflow(count, w->element, &bytes) ||
-        __builtin_mul_overflow(at, w->element, &begin) ||
-        __builtin_add_overflow(begin, bytes, &end) ||
-        __builtin_add_overflow(s->bytes, bytes, &s->bytes) || end > INT64_MAX ||
-        s->bytes > INT64_MAX)
+        __builtin_mul_overflow(at, step_of(w), &begin) ||
+        __builtin_add_overflow(s->bytes, bytes, &s->bytes) || s->bytes > INT64_MAX)
         return OVERFLOWS;
-    if (count == 0)
+    if (bytes == 0)
         return NULL;
     s->piece[s->pieces++] = (struct tl_piece){rank, begin, bytes};
-    s->extent = end > s->extent ? end : s->extent;
-    return NULL;
+    return cover(w, s, begin, count);
 }
 
 /* add_each appends one piece for each rank, from its count and place. */
@@ -300,6 +360,8 @@ static const char *grid_parts(struct tl_work *w)
     uint64_t h = td_hash_add(TD_HASH_START, grid->dimensions);
     for (uint32_t d = 0; d < grid->dimensions; d++)
         h = td_hash_add(td_hash_add(h, grid->extent[d]), grid->periodic[d] != 0);
+    if (w->call.digest)
+        h = td_hash_add(h, w->call.digest); /* of the types */
     w->call.digest = td_call_digest(TD_KIND_NEIGHBOUR_ALLTOALLV, h);
     return NULL;
 }
@@ -321,6 +383,14 @@ static const char *make_parts(struct tl_work *w)
 
 /* ---- equal counts on all ranks ---- */
 
+/* own_block returns the offset of this rank's block in a buffer of the caller that has the blocks
+ * of all ranks; `bytes`: of data in a block. It does not overflow: cover_blocks. */
+static ptrdiff_t own_block(const struct tl_work *w, size_t bytes)
+{
+    size_t block = w->gaps ? w->what.count * step_of(w) : bytes;
+    return (ptrdiff_t)(w->what.group->rank * block);
+}
+
 /* inner_block applies TORUS_IN_PLACE: this rank's block of buffer `outer` is the whole other
  * buffer.
  */
@@ -328,8 +398,8 @@ static void inner_block(struct tl_work *w, int outer)
 {
     size_t bytes = w->call.count * td_type_bytes(w->call.type);
     w->inner_buffer = 1 - outer;
-    w->inner = (struct tl_piece){0, w->what.group->rank * bytes, bytes};
-    w->inner_in_copy = w->inner.at;
+    w->inner = (struct tl_piece){0, own_block(w, bytes), bytes};
+    w->inner_in_copy = w->what.group->rank * bytes;
 }
 
 /* in_place applies TORUS_IN_PLACE given as the source. */
@@ -360,7 +430,7 @@ static const char *in_place(struct tl_work *w)
             inner_block(w, 1);
             return NULL;
         }
-        from->pointer = (uint8_t *)what->destination + what->group->rank * from->bytes;
+        from->pointer = (uint8_t *)what->destination + own_block(w, from->bytes);
         from->must_stage = true; /* the block may be overwritten before every rank has read it */
         return NULL;
     case TD_KIND_GATHER:
@@ -372,13 +442,27 @@ static const char *in_place(struct tl_work *w)
     }
 }
 
+/* cover_blocks sets the bytes that a buffer of blocks covers. */
+static const char *cover_blocks(struct tl_work *w, struct tl_buffer *s)
+{
+    s->end = (ptrdiff_t)s->bytes;
+    if (!w->gaps || !s->bytes)
+        return NULL;
+    s->end = 0;
+    return cover(w, s, 0, s->bytes / w->element);
+}
+
 static const char *make_blocks(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     uint64_t bytes[2];
     td_call_bytes(&w->call, what->group->size, what->group->rank, &bytes[0], &bytes[1]);
-    for (int i = 0; i < 2; i++)
-        w->buffer[i].bytes = w->buffer[i].extent = bytes[i];
+    for (int i = 0; i < 2; i++) {
+        w->buffer[i].bytes = bytes[i];
+        const char *wrong = cover_blocks(w, &w->buffer[i]);
+        if (wrong)
+            return wrong;
+    }
     if (what->kind == TD_KIND_BROADCAST) {
         w->same = true;
         return NULL;
@@ -407,13 +491,13 @@ static const char *check_overlap(const struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     struct tl_buffer to = w->buffer[1];
-    if (w->same || what->source == TORUS_IN_PLACE || what->destination == TORUS_IN_PLACE)
+    if (w->same || w->gaps || what->source == TORUS_IN_PLACE || what->destination == TORUS_IN_PLACE)
         return NULL;
     if (to.scratch) { /* the fold writes the destination */
         bool writes = what->kind != TD_KIND_REDUCE || at_root(w);
         to = (struct tl_buffer){.pointer = what->destination,
                                 .bytes = writes ? w->fold.block : 0,
-                                .extent = w->fold.block};
+                                .end = (ptrdiff_t)w->fold.block};
     }
     return tl_overlap_check(&w->buffer[0], &to);
 }
@@ -447,6 +531,18 @@ static const char *make_fold(struct tl_work *w)
     return f->out || what->kind == TD_KIND_PREFIX ? NULL : "the destination is NULL";
 }
 
+/* skip_to_data moves the buffers of a type without gaps to its first byte. */
+static void skip_to_data(struct tl_work *w)
+{
+    struct tl_collective *what = &w->what;
+    if (!w->type || w->gaps)
+        return;
+    if (what->source && what->source != TORUS_IN_PLACE)
+        what->source = (const uint8_t *)what->source + w->type->first;
+    if (what->destination && what->destination != TORUS_IN_PLACE)
+        what->destination = (uint8_t *)what->destination + w->type->first;
+}
+
 const char *tl_buffers_make(struct tl_work *w)
 {
     struct tl_collective *what = &w->what;
@@ -460,11 +556,16 @@ const char *tl_buffers_make(struct tl_work *w)
     if (wrong)
         return wrong;
     equal_is_in_place(w);
+    skip_to_data(w);
     /* rank 0 has no predecessor: its destination stays unchanged */
     bool rank0 = what->kind == TD_KIND_EXSCAN && what->group->rank == 0;
-    w->buffer[0] = (struct tl_buffer){.pointer = writable(what->source), .copy_in = true};
-    w->buffer[1] =
-        (struct tl_buffer){.pointer = what->destination, .copy_out = !rank0, .must_stage = rank0};
+    struct tl_type *type = w->gaps ? w->type : NULL;
+    w->buffer[0] = (struct tl_buffer){
+        .pointer = writable(what->source), .type = type, .copy_in = true, .must_stage = w->gaps};
+    w->buffer[1] = (struct tl_buffer){.pointer = what->destination,
+                                      .type = type,
+                                      .copy_out = !rank0,
+                                      .must_stage = w->gaps || rank0};
     drop_unused_counts(w);
     wrong = td_call_has_counts(what->kind) ? make_parts(w) : make_blocks(w);
     w->buffer[1].copy_in = w->same && (what->kind != TD_KIND_BROADCAST || at_root(w));

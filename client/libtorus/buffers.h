@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffers: the source and destination of a collective, from the arguments of the caller.
  *
- * It translates TORUS_IN_PLACE, counts by rank, grids and user-defined operators to a call of the
- * daemon with two buffers of pieces. It accesses no memory of the caller but the lists of counts.
+ * It translates derived types, TORUS_IN_PLACE, counts by rank, grids and user-defined operators to
+ * a call of the daemon with two buffers of pieces. It accesses no memory of the caller but the
+ * lists of counts.
  */
 #ifndef TORUS_BUFFERS_H
 #define TORUS_BUFFERS_H
@@ -24,6 +25,8 @@ struct tl_collective {
     void *destination;
     size_t count;
     int type, op;
+    struct tl_type *derived; /* the derived type of a persistent call, which `type` may no longer
+                                name; NULL: `type` names the type */
     uint32_t root;
     struct tl_counts from, to; /* of source and destination, if lengths differ by rank */
     const struct torus_grid *grid;
@@ -35,8 +38,10 @@ struct tl_collective {
 struct tl_work {
     struct tl_collective what;
     struct td_call call;
-    size_t element;   /* bytes */
-    struct tl_op *op; /* user-defined operator; NULL: none */
+    struct tl_type *type; /* derived type of the elements; NULL: a basic type or TORUS_OPAQUE */
+    bool gaps;            /* the type has gaps: both buffers are packed */
+    size_t element;       /* bytes of data */
+    struct tl_op *op;     /* user-defined operator; NULL: none */
     struct tl_buffer buffer[2];
     bool same;             /* source and destination are one buffer */
     int inner_buffer;      /* index of the buffer that is one piece of the other; -1: none */

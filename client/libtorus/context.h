@@ -11,6 +11,8 @@
  *   overlap                                 shared bytes of two buffers
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
+ *   type                                    what data consists of
+ *   signature                               which basic elements a type has
  *   socket                                  one request out, one reply in
  *   context                                 this file
  *   lock                                    threads
@@ -31,6 +33,7 @@
 struct tl_lock;
 struct tl_op;
 struct tl_region;
+struct tl_type;
 
 /* struct tl_upcalls: calls from a lower layer to a higher one. */
 struct tl_upcalls {
@@ -83,6 +86,10 @@ struct torus_context {
     /* operator.c */
     struct tl_op *ops;
     int next_op;
+
+    /* type.c */
+    struct tl_type *types;
+    int next_type;
 
     /* memory.c */
     struct tl_region *regions;

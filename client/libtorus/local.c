@@ -45,8 +45,8 @@ int torus_reduce_local(torus_context *c, const void *in, void *inout, size_t cou
         wrong = "this call does not accept TORUS_IN_PLACE";
     if (!wrong) {
         const struct tl_buffer from = {
-            .pointer = (uint8_t *)(uintptr_t)in, .bytes = bytes, .extent = bytes};
-        const struct tl_buffer to = {.pointer = inout, .bytes = bytes, .extent = bytes};
+            .pointer = (uint8_t *)(uintptr_t)in, .bytes = bytes, .end = (ptrdiff_t)bytes};
+        const struct tl_buffer to = {.pointer = inout, .bytes = bytes, .end = (ptrdiff_t)bytes};
         wrong = tl_overlap_check(&from, &to);
     }
     if (wrong)

@@ -16,6 +16,7 @@
 #include "request.h"
 #include "socket.h"
 #include "lock.h"
+#include "type.h"
 
 /* ---- opening ---- */
 
@@ -184,6 +185,7 @@ void torus_close(torus_context *c)
         c->ops = op->next;
         free(op);
     }
+    tl_type_fini(c);
     free(c);
     errno = saved;
 }

@@ -66,7 +66,6 @@ uint8_t tl_narrow(int value)
 
 const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes)
 {
-    *bytes = td_type_bytes(tl_narrow(type));
     if (type == TORUS_OPAQUE && op->bytes == 0)
         return "the operator was created without an element size: the call needs a type";
     if (type != TORUS_OPAQUE && op->bytes != 0 && *bytes != op->bytes)
@@ -91,9 +90,9 @@ void tl_op_unuse(struct tl_op *op)
     free(op);
 }
 
-uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind)
+uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind, uint64_t types)
 {
-    return td_call_digest(kind, op->digest);
+    return td_call_digest(kind, types ? td_hash_add(op->digest, types) : op->digest);
 }
 
 void tl_fold_run(const struct tl_fold *f)

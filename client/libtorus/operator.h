@@ -41,16 +41,17 @@ struct tl_op *tl_op_find(const torus_context *c, int number);
  * UINT8_MAX, which stands for all numbers that do not fit. */
 uint8_t tl_narrow(int value);
 
-/* tl_op_element writes the size of the elements of `type` that the operator combines. It returns
- * NULL or the sentence of the error. */
+/* tl_op_element sets *bytes, the size of an element of `type` (0: unknown), to the size that the
+ * operator combines. It returns NULL or the sentence of the error. */
 const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes);
 
 /* tl_op_use counts a user of an operator; tl_op_unuse ends the use. */
 void tl_op_use(struct tl_op *op);
 void tl_op_unuse(struct tl_op *op);
 
-/* tl_op_digest returns the digest of a reduction of this kind by the operator. */
-uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind);
+/* tl_op_digest returns the digest of a reduction of this kind by the operator. `types`: digest of
+ * the types of the elements, if they are several; else 0. */
+uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind, uint64_t types);
 
 /* tl_fold_run combines the blocks in the order of ranks and copies the last one out. */
 void tl_fold_run(const struct tl_fold *fold);

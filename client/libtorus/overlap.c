@@ -24,7 +24,7 @@ static uint32_t add_ranges(const struct tl_buffer *s, int which, struct range *r
     if (!s->piece)
         *range = (struct range){start, start + s->bytes, which};
     for (uint32_t i = 0; s->piece && i < s->pieces; i++) {
-        uintptr_t begin = start + s->piece[i].at;
+        uintptr_t begin = start + (uintptr_t)s->piece[i].at;
         range[i] = (struct range){begin, begin + s->piece[i].bytes, which};
     }
     return s->piece ? s->pieces : 1;
@@ -47,7 +47,7 @@ static bool crosses(struct range *range, size_t count)
 const char *tl_overlap_check(const struct tl_buffer *from, const struct tl_buffer *to)
 {
     uintptr_t p = (uintptr_t)from->pointer, q = (uintptr_t)to->pointer;
-    if (!from->bytes || !to->bytes || p >= q + to->extent || q >= p + from->extent)
+    if (!from->bytes || !to->bytes || p >= q + (uintptr_t)to->end || q >= p + (uintptr_t)from->end)
         return NULL;
     if (!from->piece && !to->piece)
         return OVERLAPS;

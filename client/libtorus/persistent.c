@@ -42,6 +42,8 @@ static void destroy(struct tl_attachment *a)
         p->in_flight->slot = NULL;
     if (p->op)
         tl_op_unuse(p->op);
+    if (p->what.derived)
+        tl_type_unuse(p->what.derived);
     free(p->counts);
     free(p);
 }
@@ -62,6 +64,8 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
     torus_persistent *p = calloc(1, sizeof *p);
     if (p) {
         p->what = w.what; /* only with the lists that this rank uses */
+        p->what.source = what->source;
+        p->what.destination = what->destination;
         if (what->grid) {
             p->grid = *what->grid;
             p->what.grid = &p->grid;
@@ -79,6 +83,8 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
     }
     if ((p->op = w.op))
         tl_op_use(p->op);
+    if ((p->what.derived = w.type))
+        tl_type_use(w.type);
     p->attachment.destroy = destroy;
     tl_group_attach(p->what.group, &p->attachment);
     *persistent = p;

@@ -206,7 +206,7 @@ static struct tl_buffer contiguous(void *pointer, size_t bytes, bool copy_in, bo
 {
     return (struct tl_buffer){.pointer = pointer,
                               .bytes = bytes,
-                              .extent = bytes,
+                              .end = (ptrdiff_t)bytes,
                               .copy_in = copy_in,
                               .copy_out = copy_out};
 }

@@ -4,26 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* copy_pieces copies a buffer to its staging copy, where the pieces are contiguous; or back. */
-static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, uint8_t *caller,
-                        uint8_t *memory, bool back)
+/* copy_pieces copies a buffer to its staging copy, where the pieces are contiguous; or back. Pieces
+ * are elements of `type`, or bytes if that is NULL. */
+static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, const struct tl_type *type,
+                        uint8_t *caller, uint8_t *memory, bool back)
 {
-    for (uint32_t i = 0; i < pieces; memory += piece[i++].bytes)
-        if (back)
-            memcpy(caller + piece[i].at, memory, piece[i].bytes);
+    for (uint32_t i = 0; i < pieces; memory += piece[i++].bytes) {
+        uint8_t *at = caller + piece[i].at;
+        if (type && back)
+            tl_type_unpack(type, piece[i].bytes / type->bytes, memory, at);
+        else if (type)
+            tl_type_pack(type, piece[i].bytes / type->bytes, at, memory);
+        else if (back)
+            memcpy(at, memory, piece[i].bytes);
         else
-            memcpy(memory, caller + piece[i].at, piece[i].bytes);
+            memcpy(memory, at, piece[i].bytes);
+    }
 }
 
 void tl_binding_release(torus_context *c, struct tl_binding *b, bool results)
 {
     const struct tl_piece all = {0, 0, b->bytes}, *piece = b->piece ? b->piece : &all;
     if (b->copy && b->out && results)
-        copy_pieces(piece, b->piece ? b->pieces : 1, b->out, b->copy, true);
+        copy_pieces(piece, b->piece ? b->pieces : 1, b->type, b->out, b->copy, true);
     if (b->copy)
         tl_memory_free(c, b->copy);
     if (b->block)
         tl_memory_unpin(b->block);
+    if (b->type)
+        tl_type_unuse(b->type);
     free(b->piece);
     *b = (struct tl_binding){0};
 }
@@ -50,11 +59,14 @@ static int make_copy(torus_context *c, struct tl_binding *b, const struct tl_buf
     if (!(b->copy = tl_memory_allocate(c, buffer->bytes)))
         return TORUS_ERR_NO_MEMORY;
     b->bytes = buffer->bytes;
+    if ((b->type = buffer->type))
+        tl_type_use(b->type);
     b->out = buffer->copy_out && !buffer->scratch ? buffer->pointer : NULL;
     const struct tl_piece all = {0, 0, buffer->bytes},
                           *piece = buffer->piece ? buffer->piece : &all;
     if (buffer->copy_in)
-        copy_pieces(piece, buffer->piece ? buffer->pieces : 1, buffer->pointer, b->copy, false);
+        copy_pieces(piece, buffer->piece ? buffer->pieces : 1, buffer->type, buffer->pointer,
+                    b->copy, false);
     if (!buffer->scratch)
         c->staged_bytes += buffer->bytes;
     return tl_memory_find(c, b->copy, buffer->bytes, place, &block);
@@ -71,8 +83,10 @@ int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alig
         return tl_fail(c, TORUS_ERR_INVALID,
                        "the buffer is NULL, but the call needs %zu bytes there", buffer->bytes);
     struct tl_block *block = NULL;
-    int error = buffer->scratch ? TORUS_OK
-                                : tl_memory_find(c, buffer->pointer, buffer->extent, place, &block);
+    int error = TORUS_OK;
+    if (!buffer->scratch)
+        error = tl_memory_find(c, buffer->pointer + buffer->begin,
+                               (size_t)(buffer->end - buffer->begin), place, &block);
     if (error != TORUS_OK)
         return error;
     b->block = block;

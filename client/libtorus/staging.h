@@ -3,16 +3,18 @@
  *
  * The daemon reads and writes shared memory only. A buffer inside torus_alloc memory is used in
  * place, if its alignment allows that. Any other buffer gets a staging copy: the pieces of the
- * buffer, contiguous and in order. */
+ * buffer, contiguous and in order; elements of a type with gaps are packed. */
 #ifndef TORUS_STAGING_H
 #define TORUS_STAGING_H
 
 #include "memory.h"
+#include "type.h"
 
 /* struct tl_piece: bytes of a buffer that belong to one rank. */
 struct tl_piece {
     uint32_t rank;
-    size_t at, bytes; /* `at`: from the start of the buffer */
+    ptrdiff_t at; /* bytes from the start of the buffer */
+    size_t bytes; /* of data */
 };
 
 /* struct tl_buffer: the source or the destination of an operation. */
@@ -20,8 +22,9 @@ struct tl_buffer {
     uint8_t *pointer;       /* NULL: no memory of the caller, see `scratch` */
     struct tl_piece *piece; /* ordered by rank; NULL: one piece of all bytes at 0 */
     uint32_t pieces;
-    size_t bytes;           /* of all pieces together */
-    size_t extent;          /* end of the last piece, from `pointer` */
+    struct tl_type *type;   /* of elements with gaps; NULL: the pieces are contiguous bytes */
+    size_t bytes;           /* of data in all pieces together */
+    ptrdiff_t begin, end;   /* first byte of the pieces, and end of the last one, from `pointer` */
     bool copy_in, copy_out; /* contents of a staging copy: come from the caller, return to it */
     bool must_stage;        /* the daemon must not use the caller's memory itself */
     bool scratch;           /* memory of the library; the caller never sees it */
@@ -32,6 +35,7 @@ struct tl_binding {
     struct tl_block *block; /* pinned block of torus_alloc that contains the buffer; or NULL */
     uint8_t *copy;          /* the staging copy; NULL: the buffer is used in place */
     uint8_t *out;           /* destination of the copy at completion; NULL: none */
+    struct tl_type *type;   /* as in struct tl_buffer; the binding is a user of it */
     struct tl_piece *piece; /* owned; as in struct tl_buffer */
     uint32_t pieces;
     size_t bytes;

@@ -14,13 +14,16 @@ static void place_inner(const struct tl_work *w, torus_request *r, struct td_pla
 {
     int outer = 1 - w->inner_buffer;
     const struct tl_buffer *s = &w->buffer[outer];
-    size_t at = staged ? w->inner_in_copy : w->inner.at;
+    size_t at = staged ? w->inner_in_copy : (size_t)w->inner.at;
     if (w->inner.bytes == 0)
         return;
     place[w->inner_buffer] =
         (struct td_place){place[outer].region, place[outer].offset + at, w->inner.bytes};
-    if (staged && w->inner_buffer == 0)
-        memcpy(r->binding[outer].copy + at, s->pointer + w->inner.at, w->inner.bytes);
+    uint8_t *copy = r->binding[outer].copy;
+    if (staged && w->inner_buffer == 0 && w->gaps)
+        tl_type_pack(w->type, w->inner.bytes / w->element, s->pointer + w->inner.at, copy + at);
+    else if (staged && w->inner_buffer == 0)
+        memcpy(copy + at, s->pointer + w->inner.at, w->inner.bytes);
 }
 
 /* pin_result hands the fold to the request and pins the memory that the fold writes. */
@@ -76,8 +79,8 @@ static void write_counts(const struct tl_work *w, int which, bool packed, uint64
     for (uint32_t i = 0; !whole && i < s->pieces; i++) {
         const struct tl_piece *p = &s->piece[i];
         count[p->rank] += p->bytes / element;
-        at[p->rank] = p->at / element;
-        places = places || (!packed && p->at != next);
+        at[p->rank] = packed ? 0 : (uint64_t)p->at / element;
+        places = places || (!packed && (uint64_t)p->at != next);
         next += p->bytes;
     }
     *c = (struct td_rank_counts){count, at, size, places ? size : 0};

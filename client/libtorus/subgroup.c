@@ -145,7 +145,7 @@ int torus_isplit(torus_group *g, int32_t colour, int32_t key, torus_group **made
     struct split_choice own = {colour, key};
     const struct tl_buffer from = {.pointer = (uint8_t *)&own,
                                    .bytes = sizeof own,
-                                   .extent = sizeof own,
+                                   .end = sizeof own,
                                    .copy_in = true,
                                    .must_stage = true};
     const struct tl_buffer to = {.bytes = g->size * sizeof own, .scratch = true};

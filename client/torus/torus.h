@@ -461,6 +461,58 @@ TORUS_API int torus_set_callback(torus_request *request, torus_callback *callbac
  * ns; -1: the daemon's setting. */
 TORUS_API int torus_set_timeout(torus_group *group, int64_t timeout_ns);
 
+/* ---- types ----
+ *
+ * A derived type describes elements whose data is not contiguous, as in MPI. Every collective that
+ * takes a type takes derived types, too. A derived type belongs to its context and has a number of
+ * 65536 or more. It needs no commit. Each of these calls is local.
+ *
+ * An element of a type has data, which consists of basic elements at offsets, and two bounds, lower
+ * and upper. Their difference is the extent: the distance in bytes of two consecutive elements. The
+ * lower bound is the least lower bound of the parts, the upper bound the greatest upper bound. The
+ * extent is rounded up to a multiple of the greatest alignment of the basic elements, as the size
+ * of a C struct is. If torus_type_resized gave bounds to some parts, only those bounds count, and
+ * nothing is rounded.
+ *
+ * A collective moves the data of the elements in the order of the constructors, and leaves the gaps
+ * of the destination as they are. Calls match if the basic elements agree in order: 100 elements of
+ * TORUS_DOUBLE match one vector of 50 blocks of 2 doubles. Predefined operators combine the basic
+ * elements, and need types with a single basic type. User-defined operators need types without
+ * gaps, and get elements of the derived type.
+ *
+ * A type without gaps costs nothing. The data of other types is copied to and from shared memory;
+ * an overlap of source and destination is then not checked. Parts of a destination must not overlap
+ * each other.
+ *
+ * Errors: TORUS_ERR_INVALID for an unknown type, a type of more than 2^63 - 1 bytes, and nests of
+ * more than 32 loops that do not combine to fewer; TORUS_ERR_NO_MEMORY. *made is set on success. */
+
+/* torus_type_contiguous makes a type of `count` consecutive elements of `type`. */
+TORUS_API int torus_type_contiguous(torus_context *context, size_t count, int type, int *made);
+/* torus_type_vector makes a type of `count` blocks of `block` elements of `type`. Two blocks begin
+ * `stride` elements apart, counted in extents of `type`; the stride may be negative. */
+TORUS_API int torus_type_vector(torus_context *context, size_t count, size_t block,
+                                ptrdiff_t stride, int type, int *made);
+/* torus_type_indexed makes a type of `count` blocks: block i has blocks[i] elements of `type` and
+ * begins at places[i], counted in extents of `type`; places may be negative. */
+TORUS_API int torus_type_indexed(torus_context *context, size_t count, const size_t *blocks,
+                                 const ptrdiff_t *places, int type, int *made);
+/* torus_type_struct makes a type of `count` blocks: block i has blocks[i] elements of types[i] and
+ * begins at offsets[i], in bytes; offsets may be negative. */
+TORUS_API int torus_type_struct(torus_context *context, size_t count, const size_t *blocks,
+                                const ptrdiff_t *offsets, const int *types, int *made);
+/* torus_type_resized makes a type with the data of `type`, the lower bound `lower` and the extent
+ * `extent`, both in bytes. */
+TORUS_API int torus_type_resized(torus_context *context, int type, ptrdiff_t lower, size_t extent,
+                                 int *made);
+/* torus_type_free frees a derived type: new calls do not accept it. Requests in flight, persistent
+ * calls, and types made from it keep it as long as they need it. torus_close frees the rest. */
+TORUS_API int torus_type_free(torus_context *context, int type);
+/* torus_type_bytes writes the size of an element's data, without gaps, of any type. */
+TORUS_API int torus_type_bytes(torus_context *context, int type, size_t *bytes);
+/* torus_type_extent writes the lower bound and the extent of any type, in bytes. */
+TORUS_API int torus_type_extent(torus_context *context, int type, ptrdiff_t *lower, size_t *extent);
+
 /* ---- operators ---- */
 
 /* torus_op_create creates an operator of this context. Reductions accept *op as `op`, with type

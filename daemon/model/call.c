@@ -236,17 +236,54 @@ uint64_t td_call_digest(unsigned kind, uint64_t hash)
     return hash << 8 | (kind & 0xff);
 }
 
+enum { TYPES_TEXT_MAX = 100, NAME_BITS = 5 }; /* of a type in a digest; 0 ends the sequence */
+_Static_assert(TD_TYPE_MAX <= 1 << NAME_BITS && TD_DIGEST_NAMES_MAX * NAME_BITS <= 56,
+               "a digest holds the types");
+
+uint64_t td_call_digest_names(const uint8_t *element, size_t count)
+{
+    uint64_t names = 0;
+    for (size_t i = count; i-- > 0;)
+        names = names << NAME_BITS | element[i];
+    return td_call_digest(TD_DIGEST_NAMES, names);
+}
+
+/* has_types returns true if the elements of a call have several types. */
+static bool has_types(const struct td_call *call)
+{
+    unsigned kind = call->digest & 0xff;
+    return kind == TD_DIGEST_TYPES || kind == TD_DIGEST_NAMES;
+}
+
+/* print_types writes the types of the elements of a call. */
+static void print_types(const struct td_call *call, char *text, size_t size)
+{
+    uint64_t names = call->digest >> 8;
+    size_t length = 0;
+    if (!has_types(call)) {
+        snprintf(text, size, "%s", td_type_name(call->type));
+    } else if ((call->digest & 0xff) == TD_DIGEST_TYPES) {
+        snprintf(text, size, "several types %08x", (unsigned)names);
+    } else {
+        for (; names && length < size; names >>= NAME_BITS)
+            length += (size_t)snprintf(text + length, size - length, "%s%s%s", length ? ", " : "(",
+                                       td_type_name(names & ((1 << NAME_BITS) - 1)),
+                                       names >> NAME_BITS ? "" : ")");
+    }
+}
+
 /* print_digest returns the name of the call behind a digest of the library, and writes to `more`
  * what else must agree. */
 static const char *print_digest(const struct td_call *call, char *more, size_t size)
 {
     unsigned kind = call->digest & 0xff, hash = (unsigned)(call->digest >> 8);
     more[0] = '\0';
-    if (call->digest == 0)
+    if (call->digest == 0 || has_types(call))
         return td_kind_name(call->kind);
     if (kind == TD_DIGEST_SPLIT)
         return "split";
-    snprintf(more, size, ", %s %08x", kind_is(kind, REDUCES) ? "user-defined operator" : "grid",
+    const char *grid = call->type == TD_TYPE_BYTE ? "grid and types" : "grid";
+    snprintf(more, size, ", %s %08x", kind_is(kind, REDUCES) ? "user-defined operator" : grid,
              hash);
     return td_kind_name(kind);
 }
@@ -262,15 +299,16 @@ int td_call_print(const struct td_call *call, char *text, size_t size)
         return snprintf(text, size, "%s(plan %llu)", kind, (unsigned long long)call->plan);
     if (!kind_is(call->kind, MOVES))
         return snprintf(text, size, "%s", kind);
-    char root[32] = "", count[48] = "", more[48];
+    char root[32] = "", count[48] = "", more[48], elements[TYPES_TEXT_MAX];
     kind = print_digest(call, more, sizeof more);
     if (kind_is(call->kind, ROOTED))
         snprintf(root, sizeof root, ", root %u", call->root);
     if (!kind_is(call->kind, PARTS))
-        snprintf(count, sizeof count, ", %llu%s", (unsigned long long)call->count,
-                 call->kind == TD_KIND_ALLTOALL ? " a pair" : "");
+        snprintf(count, sizeof count, ", %llu%s%s", (unsigned long long)call->count,
+                 has_types(call) ? " bytes" : "", call->kind == TD_KIND_ALLTOALL ? " a pair" : "");
+    print_types(call, elements, sizeof elements);
     bool reduces = kind_is(call->kind, REDUCES);
     return snprintf(text, size, "%s(%s%s%s%s%s%s%s)", kind, reduces ? td_op_name(call->op) : "",
-                    reduces ? ", " : "", td_type_name(call->type), count, root,
+                    reduces ? ", " : "", elements, count, root,
                     reduces && call->mode < TD_REPRODUCIBLES ? modes[call->mode] : "", more);
 }

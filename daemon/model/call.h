@@ -138,9 +138,17 @@ const char *td_call_check(const struct td_call *call, uint32_t size);
 int td_call_compare(const struct td_call *a, const struct td_call *b);
 /* td_call_digest returns the digest of a call that the library makes on behalf of another call. The
  * lowest byte is that call's kind: a reduction by a user-defined operator (`hash` identifies the
- * operator), an exchange on a grid (`hash` identifies the grid), or TD_DIGEST_SPLIT. */
-enum { TD_DIGEST_SPLIT = 0xff };
+ * operator), an exchange on a grid (`hash` identifies the grid), or one of the following. */
+enum {
+    TD_DIGEST_SPLIT = 0xff,
+    TD_DIGEST_TYPES = 0xfe, /* elements of several types; `hash` identifies their sequence */
+    TD_DIGEST_NAMES = 0xfd, /* as TD_DIGEST_TYPES, for a short sequence: td_call_digest_names */
+    TD_DIGEST_NAMES_MAX = 11
+};
 uint64_t td_call_digest(unsigned kind, uint64_t hash);
+/* td_call_digest_names returns the digest that holds a sequence of `count` types (enum td_type), up
+ * to TD_DIGEST_NAMES_MAX, so that an error can name them. */
+uint64_t td_call_digest_names(const uint8_t *element, size_t count);
 /* td_call_print writes e.g. "allreduce(sum, double, 10)" to text and returns its length. */
 int td_call_print(const struct td_call *call, char *text, size_t size);
 
