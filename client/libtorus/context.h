@@ -4,7 +4,7 @@
  * The files of libtorus form layers. A file calls only files of lower layers:
  *
  *   open                                    torus_open, torus_close, torus_dispatch
- *   collectives persistent transform        public forms of the calls
+ *   collectives persistent transform intergroup   public forms of the calls
  *   start plan job subgroup shrink          requests of one kind each
  *   wait                                    waits for replies to requests
  *   buffers request local                   one call: its buffers; its way to the reply; no reply

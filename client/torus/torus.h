@@ -166,9 +166,13 @@ enum {
 };
 
 enum { TORUS_DIMENSIONS_MAX = 6, TORUS_RANK_ANY = -1, TORUS_UNDEFINED = -1 };
+/* The root of a broadcast between two groups, as given in the root's group: by the root itself, and
+ * by the other ranks of its group. */
+enum { TORUS_ROOT = -2, TORUS_NO_ROOT = -3 };
 
 typedef struct torus_context torus_context;
 typedef struct torus_group torus_group;
+typedef struct torus_intergroup torus_intergroup;
 typedef struct torus_request torus_request;
 typedef struct torus_plan torus_plan;
 typedef struct torus_persistent torus_persistent;
@@ -411,6 +415,70 @@ TORUS_API int torus_group_free(torus_group *group);
  * TORUS_UNDEFINED if `other` does not contain that process, or belongs to another job. */
 TORUS_API int32_t torus_translate(const torus_group *group, uint32_t rank,
                                   const torus_group *other);
+
+/* ---- inter-groups ----
+ *
+ * An inter-group connects two disjoint groups of a job. Data goes from the ranks of each group to
+ * those of the other, the *remote* one. Ranks are those in their own group. All ranks of both
+ * groups make the same calls in the same order. */
+
+/* torus_intergroup_create connects `local` with another group, whose ranks make the same call with
+ * theirs. `leader` is a rank of `local`. The two leaders are ranks of `bridge`, in which
+ * `remote_leader` is the other one; the other ranks ignore these two. `tag` tells apart creations
+ * between the same leaders. It waits for all ranks. TORUS_ERR_INVALID: a rank is in both groups.
+ * The inter-group outlives `local` and `bridge`. torus_intergroup_free frees it as torus_group_free
+ * does a group; NULL is accepted. */
+TORUS_API int torus_intergroup_create(torus_group *local, uint32_t leader, torus_group *bridge,
+                                      uint32_t remote_leader, uint32_t tag,
+                                      torus_intergroup **made);
+TORUS_API int torus_intergroup_free(torus_intergroup *intergroup);
+/* torus_intergroup_rank returns the rank of this process in its own group, _size the size of that
+ * group, and _remote_size that of the other one. */
+TORUS_API uint32_t torus_intergroup_rank(const torus_intergroup *intergroup);
+TORUS_API uint32_t torus_intergroup_size(const torus_intergroup *intergroup);
+TORUS_API uint32_t torus_intergroup_remote_size(const torus_intergroup *intergroup);
+/* torus_intergroup_merge makes one group of both. The ranks of the group that gives `high` come
+ * last; if both groups give the same, all ranks agree on an order. All ranks of one group give the
+ * same, else TORUS_ERR_MISMATCH. It waits for all ranks. */
+TORUS_API int torus_intergroup_merge(torus_intergroup *intergroup, int high, torus_group **made);
+
+/* torus_intergroup_barrier returns when all ranks of both groups have called it. */
+TORUS_API int torus_intergroup_barrier(torus_intergroup *intergroup);
+TORUS_API int torus_intergroup_ibarrier(torus_intergroup *intergroup, torus_request **request);
+/* torus_intergroup_broadcast copies `count` elements of the root to all ranks of the other group.
+ * The root gives TORUS_ROOT, the other ranks of its group TORUS_NO_ROOT, which ignore the buffer;
+ * the receivers give the root's rank in its group. */
+TORUS_API int torus_intergroup_broadcast(torus_intergroup *intergroup, void *buffer, size_t count,
+                                         int type, int32_t root);
+TORUS_API int torus_intergroup_ibroadcast(torus_intergroup *intergroup, void *buffer, size_t count,
+                                          int type, int32_t root, torus_request **request);
+/* torus_intergroup_allgather copies source_count elements of each rank to all ranks of the other
+ * group, where block r of destination_count elements is that of remote rank r. The counts of the
+ * two directions may differ. */
+TORUS_API int torus_intergroup_allgather(torus_intergroup *intergroup, const void *source,
+                                         size_t source_count, void *destination,
+                                         size_t destination_count, int type);
+TORUS_API int torus_intergroup_iallgather(torus_intergroup *intergroup, const void *source,
+                                          size_t source_count, void *destination,
+                                          size_t destination_count, int type,
+                                          torus_request **request);
+/* torus_intergroup_alltoall sends block r of the source, of source_count elements, to remote rank
+ * r; block r of the destination, of destination_count elements, comes from it. */
+TORUS_API int torus_intergroup_alltoall(torus_intergroup *intergroup, const void *source,
+                                        size_t source_count, void *destination,
+                                        size_t destination_count, int type);
+TORUS_API int torus_intergroup_ialltoall(torus_intergroup *intergroup, const void *source,
+                                         size_t source_count, void *destination,
+                                         size_t destination_count, int type,
+                                         torus_request **request);
+/* torus_intergroup_allreduce reduces `count` elements of the ranks of the other group, in the order
+ * of their ranks; all ranks of a group get equal bits. Types and operators are those of
+ * torus_allreduce. It uses remote size x count elements of shared memory on each rank. */
+TORUS_API int torus_intergroup_allreduce(torus_intergroup *intergroup, const void *source,
+                                         void *destination, size_t count, int type, int op);
+TORUS_API int torus_intergroup_iallreduce(torus_intergroup *intergroup, const void *source,
+                                          void *destination, size_t count, int type, int op,
+                                          torus_request **request);
 
 /* ---- requests ----
  *

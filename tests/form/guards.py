@@ -20,6 +20,10 @@ WITHOUT = {
     "torus_shape": "constant after torus_open", "torus_coords": "constant after torus_open",
     "torus_node": "constant after torus_open", "torus_fd": "constant after torus_open",
     "torus_rank": "constant", "torus_size": "constant", "torus_translate": "constant",
+    "torus_intergroup_rank": "constant", "torus_intergroup_size": "constant",
+    "torus_intergroup_remote_size": "constant",
+    "torus_intergroup_barrier": "calls torus_barrier",
+    "torus_intergroup_ibarrier": "calls torus_ibarrier",
     "torus_plan_local": "constant", "torus_plan_bytes": "constant", "torus_plan_index": "constant",
 }
 GUARDED = {"tl_start", "tl_run", "tl_persistent_new"}  # the public collectives call them

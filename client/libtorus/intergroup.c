@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "intergroup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/combine.h"
+#include "lock.h"
+#include "memory.h"
+#include "operator.h"
+#include "request.h"
+#include "start.h"
+#include "wait.h"
+
+/* ---- creation ---- */
+
+/* struct offer: what the leaders tell each other, and then their ranks. */
+struct offer {
+    int32_t error; /* the leader cannot go on */
+    uint32_t size; /* of its group */
+};
+
+static torus_group *world_of(const torus_group *g)
+{
+    torus_group *world = g->context->groups;
+    while (world && world->number != g->world)
+        world = world->next;
+    return world;
+}
+
+static uint32_t world_rank(const torus_group *g, uint32_t rank)
+{
+    return g->member ? g->member[rank] : rank;
+}
+
+/* meet exchanges the members of both groups between the leaders: `theirs` receives the offer of the
+ * other one, and *members its ranks of the world, which the caller frees. */
+static int meet(torus_group *local, torus_group *bridge, uint32_t remote_leader, uint32_t tag,
+                struct offer *theirs, uint32_t **members)
+{
+    torus_context *c = local->context;
+    torus_group *pair = NULL;
+    if (!bridge || bridge->context != c || bridge->world != local->world)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "intergroup: the leader must give a bridge group of the same job");
+    if (remote_leader >= bridge->size || remote_leader == bridge->rank)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "intergroup: rank %u is not another rank of the bridge group, which has "
+                       "size %u",
+                       remote_leader, bridge->size);
+    uint32_t low = bridge->rank < remote_leader ? bridge->rank : remote_leader;
+    const uint32_t leaders[2] = {low, bridge->rank + remote_leader - low};
+    int error = torus_group_create(bridge, leaders, 2, tag, &pair);
+    if (error != TORUS_OK)
+        return error;
+    const struct offer ours = {TORUS_OK, local->size};
+    struct offer both[2];
+    error = torus_allgather(pair, &ours, both, sizeof ours, TORUS_BYTE);
+    uint32_t other = 1 - pair->rank;
+    const size_t counts[2] = {both[0].size, both[1].size};
+    uint32_t *list = error == TORUS_OK ? calloc(counts[0] + counts[1], sizeof *list) : NULL;
+    uint32_t *own = error == TORUS_OK ? calloc(local->size, sizeof *own) : NULL;
+    if (error == TORUS_OK && (!list || !own))
+        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks of the groups");
+    for (uint32_t i = 0; error == TORUS_OK && i < local->size; i++)
+        own[i] = world_rank(local, i);
+    if (error == TORUS_OK)
+        error = torus_allgatherv(pair, own, local->size, list, counts, NULL, TORUS_INT32);
+    if (error == TORUS_OK) {
+        *theirs = both[other];
+        if (other == 1)
+            memmove(list, list + counts[0], counts[1] * sizeof *list);
+        *members = list;
+    } else {
+        free(list);
+    }
+    free(own);
+    (void)torus_group_free(pair);
+    return error;
+}
+
+/* share passes what the leader has learnt to all ranks of its group. *members of the others is
+ * allocated here. */
+static int share(torus_group *local, uint32_t leader, struct offer *theirs, uint32_t **members)
+{
+    torus_context *c = local->context;
+    int error = torus_broadcast(local, theirs, sizeof *theirs, TORUS_BYTE, leader);
+    if (error != TORUS_OK)
+        return error;
+    if (theirs->error != TORUS_OK)
+        return local->rank == leader ? theirs->error
+                                     : tl_fail(c, theirs->error,
+                                               "intergroup: rank %u, the leader, cannot reach the "
+                                               "leader of the other group: see its error",
+                                               leader);
+    if (!*members && !(*members = calloc(theirs->size, sizeof **members)))
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks of the other group");
+    return torus_broadcast(local, *members, theirs->size, TORUS_INT32, leader);
+}
+
+/* join_sides makes the group of both sides. */
+static int join_sides(torus_group *local, uint32_t tag, const uint32_t *theirs, uint32_t count,
+                      torus_intergroup *made)
+{
+    torus_context *c = local->context;
+    torus_group *world = world_of(local);
+    uint32_t size = local->size + count;
+    uint32_t *list = calloc(size, sizeof *list);
+    made->side = world_rank(local, 0) > theirs[0];
+    made->size[made->side] = local->size;
+    made->size[1 - made->side] = count;
+    int error = TORUS_OK;
+    if (!world)
+        error = tl_fail(c, TORUS_ERR_INVALID, "intergroup: this process has left the job");
+    if (!list)
+        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks of both groups");
+    for (uint32_t i = 0; error == TORUS_OK && i < local->size; i++)
+        list[(made->side ? count : 0) + i] = world_rank(local, i);
+    for (uint32_t i = 0; error == TORUS_OK && i < count; i++) {
+        list[(made->side ? 0 : local->size) + i] = theirs[i];
+        for (uint32_t k = 0; k < local->size && error == TORUS_OK; k++)
+            if (world_rank(local, k) == theirs[i])
+                error = tl_fail(c, TORUS_ERR_INVALID,
+                                "intergroup: rank %u of this group is in the other group too", k);
+    }
+    if (error == TORUS_OK)
+        error = torus_group_create(world, list, size, tag, &made->all);
+    free(list);
+    if (error == TORUS_OK)
+        made->all->timeout_ns = local->timeout_ns;
+    return error;
+}
+
+int torus_intergroup_create(torus_group *local, uint32_t leader, torus_group *bridge,
+                            uint32_t remote_leader, uint32_t tag, torus_intergroup **made)
+{
+    TL_GUARD(local ? local->context : NULL);
+    if (!local || !made)
+        return TORUS_ERR_INVALID;
+    torus_context *c = local->context;
+    *made = NULL;
+    if (leader >= local->size)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "intergroup: leader %u is not a rank of the group, which has size %u",
+                       leader, local->size);
+    struct offer theirs = {TORUS_OK, 0};
+    uint32_t *members = NULL;
+    torus_intergroup *g = calloc(1, sizeof *g);
+    if (local->rank == leader)
+        theirs.error = g ? meet(local, bridge, remote_leader, tag, &theirs, &members)
+                         : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the inter-group");
+    int error = share(local, leader, &theirs, &members);
+    if (error == TORUS_OK && !g)
+        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the inter-group");
+    if (error == TORUS_OK)
+        error = join_sides(local, tag, members, theirs.size, g);
+    free(members);
+    if (error == TORUS_OK)
+        *made = g;
+    else
+        free(g);
+    return error;
+}
+
+int torus_intergroup_free(torus_intergroup *g)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    if (!g)
+        return TORUS_OK;
+    int error = torus_group_free(g->all);
+    free(g);
+    return error;
+}
+
+uint32_t torus_intergroup_rank(const torus_intergroup *g)
+{
+    return g->all->rank - (g->side ? g->size[0] : 0);
+}
+
+uint32_t torus_intergroup_size(const torus_intergroup *g)
+{
+    return g->size[g->side];
+}
+
+uint32_t torus_intergroup_remote_size(const torus_intergroup *g)
+{
+    return g->size[1 - g->side];
+}
+
+int torus_intergroup_merge(torus_intergroup *g, int high, torus_group **made)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    if (!g || !made)
+        return TORUS_ERR_INVALID;
+    *made = NULL;
+    torus_context *c = g->all->context;
+    const int32_t own = high != 0;
+    uint32_t size = g->all->size, *list = calloc(size, sizeof *list);
+    int32_t *all = calloc(size, sizeof *all);
+    int error = list && all ? torus_allgather(g->all, &own, all, 1, TORUS_INT32)
+                            : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks");
+    bool turned = error == TORUS_OK && all[0] && !all[size - 1];
+    for (uint32_t i = 0; error == TORUS_OK && i < size; i++) {
+        if (all[i] != all[i < g->size[0] ? 0 : size - 1])
+            error = tl_fail(c, TORUS_ERR_MISMATCH,
+                            "merge: ranks of one group differ on whether it is the high one");
+        list[i] = turned ? (i + g->size[0]) % size : i;
+    }
+    if (error == TORUS_OK)
+        error = torus_group_create(g->all, list, size, 0, made);
+    free(list);
+    free(all);
+    return error;
+}
+
+/* ---- collectives ---- */
+
+/* struct exchange: the counts and places, in elements, of an all-to-all of both sides. */
+struct exchange {
+    size_t *count[2], *place[2]; /* of the source, of the destination */
+    size_t *memory;
+};
+
+/* make_exchange sets all counts to 0. It returns false without memory. */
+static bool make_exchange(const torus_intergroup *g, struct exchange *x)
+{
+    size_t size = g->all->size;
+    x->memory = calloc(4 * size, sizeof *x->memory);
+    for (int i = 0; x->memory && i < 2; i++) {
+        x->count[i] = x->memory + 2 * (size_t)i * size;
+        x->place[i] = x->count[i] + size;
+    }
+    return x->memory != NULL;
+}
+
+/* first_remote returns the rank in `all` of rank 0 of the other side. */
+static uint32_t first_remote(const torus_intergroup *g)
+{
+    return g->side ? 0 : g->size[0];
+}
+
+/* start_exchange starts the all-to-all and frees the counts. */
+static int start_exchange(torus_intergroup *g, struct exchange *x, const void *source,
+                          void *destination, int type, torus_request **request)
+{
+    const struct tl_collective what = {.group = g->all,
+                                       .kind = TD_KIND_ALLTOALLV,
+                                       .source = source,
+                                       .destination = destination,
+                                       .from = {x->count[0], x->place[0]},
+                                       .to = {x->count[1], x->place[1]},
+                                       .type = type};
+    int error = tl_start(&what, request);
+    free(x->memory);
+    return error;
+}
+
+static int no_memory(const torus_intergroup *g)
+{
+    return tl_fail(g->all->context, TORUS_ERR_NO_MEMORY, "no memory for the counts");
+}
+
+int torus_intergroup_ibarrier(torus_intergroup *g, torus_request **request)
+{
+    return g ? torus_ibarrier(g->all, request) : TORUS_ERR_INVALID;
+}
+
+int torus_intergroup_ibroadcast(torus_intergroup *g, void *buffer, size_t count, int type,
+                                int32_t root, torus_request **request)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    if (!g)
+        return TORUS_ERR_INVALID;
+    struct exchange x;
+    uint32_t remote = g->size[1 - g->side], first = first_remote(g);
+    if (root != TORUS_ROOT && root != TORUS_NO_ROOT && (root < 0 || (uint32_t)root >= remote))
+        return tl_fail(g->all->context, TORUS_ERR_INVALID,
+                       "broadcast: root %d is neither a rank of the other group, which has size "
+                       "%u, nor TORUS_ROOT, nor TORUS_NO_ROOT",
+                       root, remote);
+    if (!make_exchange(g, &x))
+        return no_memory(g);
+    for (uint32_t i = 0; root == TORUS_ROOT && i < remote; i++)
+        x.count[0][first + i] = count;
+    if (root >= 0)
+        x.count[1][first + (uint32_t)root] = count;
+    return start_exchange(g, &x, root == TORUS_ROOT ? buffer : NULL, root >= 0 ? buffer : NULL,
+                          type, request);
+}
+
+/* allgather starts an exchange in which every rank sends `sent` elements to each rank of the other
+ * side, and receives `received` from each. */
+static int allgather(torus_intergroup *g, const void *source, size_t sent, void *destination,
+                     size_t received, bool own_part, int type, torus_request **request)
+{
+    struct exchange x;
+    if (!make_exchange(g, &x))
+        return no_memory(g);
+    for (uint32_t i = 0, at = first_remote(g); i < g->size[1 - g->side]; i++, at++) {
+        x.count[0][at] = sent;
+        x.place[0][at] = own_part ? i * sent : 0;
+        x.count[1][at] = received;
+        x.place[1][at] = i * received;
+    }
+    return start_exchange(g, &x, source, destination, type, request);
+}
+
+int torus_intergroup_iallgather(torus_intergroup *g, const void *source, size_t source_count,
+                                void *destination, size_t destination_count, int type,
+                                torus_request **request)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    return g ? allgather(g, source, source_count, destination, destination_count, false, type,
+                         request)
+             : TORUS_ERR_INVALID;
+}
+
+int torus_intergroup_ialltoall(torus_intergroup *g, const void *source, size_t source_count,
+                               void *destination, size_t destination_count, int type,
+                               torus_request **request)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    return g ? allgather(g, source, source_count, destination, destination_count, true, type,
+                         request)
+             : TORUS_ERR_INVALID;
+}
+
+/* struct reduction: the blocks of the other side, which this rank folds. */
+struct reduction {
+    struct td_call call;
+    struct tl_op *op; /* user-defined operator; NULL: none */
+    torus_context *context;
+    uint8_t *blocks;
+    size_t bytes, element; /* of a block; of an element */
+    uint32_t count;        /* blocks */
+    void *out;
+};
+
+static int fold(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    struct reduction *f = r->state;
+    uint8_t *result = f->blocks;
+    (void)reply;
+    (void)again;
+    for (uint32_t i = 1; i < f->count && f->bytes > 0; i++) {
+        uint8_t *block = f->blocks + i * f->bytes;
+        if (f->op) {
+            f->op->function(result, block, f->bytes / f->element, f->op->user);
+            result = block;
+        } else {
+            td_combine_array(f->call.type, f->call.op, result, block, f->call.count);
+        }
+    }
+    if (f->bytes > 0)
+        memcpy(f->out, result, f->bytes);
+    return TORUS_OK;
+}
+
+static void free_reduction(struct reduction *f)
+{
+    if (f->op)
+        tl_op_unuse(f->op);
+    if (f->blocks)
+        tl_memory_free(f->context, f->blocks);
+    free(f);
+}
+
+static void dispose(torus_request *r, bool concluded)
+{
+    (void)concluded;
+    r->dispose = NULL;
+    free_reduction(r->state);
+}
+
+/* new_reduction checks the arguments and makes room for the blocks. */
+static int new_reduction(torus_intergroup *g, void *destination, size_t count, int type, int op,
+                         struct reduction **made)
+{
+    torus_context *c = g->all->context;
+    struct reduction *f = calloc(1, sizeof *f);
+    if (!f)
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the reduction");
+    *made = f;
+    f->context = c;
+    f->call = (struct td_call){
+        .kind = TD_KIND_ALLREDUCE, .type = tl_narrow(type), .op = tl_narrow(op), .count = count};
+    f->count = g->size[1 - g->side];
+    f->out = destination;
+    f->element = td_type_bytes(f->call.type);
+    struct tl_op *own = tl_op_find(c, op);
+    const char *wrong = own ? tl_op_element(own, type, &f->element) : td_call_check(&f->call, 1);
+    size_t total = 0;
+    if (!wrong && (__builtin_mul_overflow(count, f->element, &f->bytes) ||
+                   __builtin_mul_overflow(f->bytes, f->count, &total)))
+        wrong = "the count overflows";
+    if (!wrong && count > 0 && !destination)
+        wrong = "the destination is NULL";
+    if (wrong)
+        return tl_fail(c, TORUS_ERR_INVALID, "allreduce of an inter-group: %s", wrong);
+    if (own)
+        tl_op_use(f->op = own);
+    f->blocks = tl_memory_allocate(c, total ? total : 1);
+    return f->blocks ? TORUS_OK : TORUS_ERR_NO_MEMORY;
+}
+
+int torus_intergroup_iallreduce(torus_intergroup *g, const void *source, void *destination,
+                                size_t count, int type, int op, torus_request **request)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    struct reduction *f = NULL;
+    if (!g)
+        return TORUS_ERR_INVALID;
+    int error = new_reduction(g, destination, count, type, op, &f);
+    if (error == TORUS_OK)
+        error = allgather(g, source, f->bytes, f->blocks, f->bytes, false, TORUS_BYTE, request);
+    if (error != TORUS_OK) {
+        if (f)
+            free_reduction(f);
+        return error;
+    }
+    (*request)->on_reply = fold;
+    (*request)->dispose = dispose;
+    (*request)->state = f;
+    return TORUS_OK;
+}
+
+/* ---- blocking forms ---- */
+
+/* wait_started waits for the request of a call that has started. */
+static int wait_started(const torus_intergroup *g, int started, torus_request **request)
+{
+    return g ? tl_request_wait(started, request) : TORUS_ERR_INVALID;
+}
+
+int torus_intergroup_barrier(torus_intergroup *g)
+{
+    return g ? torus_barrier(g->all) : TORUS_ERR_INVALID;
+}
+
+int torus_intergroup_broadcast(torus_intergroup *g, void *buffer, size_t count, int type,
+                               int32_t root)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    torus_request *r = NULL;
+    return wait_started(g, torus_intergroup_ibroadcast(g, buffer, count, type, root, &r), &r);
+}
+
+int torus_intergroup_allgather(torus_intergroup *g, const void *source, size_t source_count,
+                               void *destination, size_t destination_count, int type)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    torus_request *r = NULL;
+    return wait_started(g,
+                        torus_intergroup_iallgather(g, source, source_count, destination,
+                                                    destination_count, type, &r),
+                        &r);
+}
+
+int torus_intergroup_alltoall(torus_intergroup *g, const void *source, size_t source_count,
+                              void *destination, size_t destination_count, int type)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    torus_request *r = NULL;
+    return wait_started(g,
+                        torus_intergroup_ialltoall(g, source, source_count, destination,
+                                                   destination_count, type, &r),
+                        &r);
+}
+
+int torus_intergroup_allreduce(torus_intergroup *g, const void *source, void *destination,
+                               size_t count, int type, int op)
+{
+    TL_GUARD(g ? g->all->context : NULL);
+    torus_request *r = NULL;
+    return wait_started(g, torus_intergroup_iallreduce(g, source, destination, count, type, op, &r),
+                        &r);
+}
