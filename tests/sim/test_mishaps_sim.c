@@ -361,8 +361,17 @@ static bool alive(const struct chaos *c, int j, uint32_t rank)
     return !c->rank_dead[j][rank] && !c->node_dead[c->job[j].rank[rank].node];
 }
 
-/* check_blame checks that an error names a failure that happened, and a rank or node that it hit.
- */
+/* is_deserted returns true if no rank of a job on a node is alive. */
+static bool is_deserted(const struct chaos *c, int j, uint32_t node)
+{
+    for (uint32_t rank = 0; rank < c->job[j].size; rank++)
+        if (c->job[j].rank[rank].node == node && alive(c, j, rank))
+            return false;
+    return true;
+}
+
+/* check_blame checks that an error names a failure that happened, and a rank or node that it hit. A
+ * node that has forgotten the group with its last rank names itself, and no rank. */
 static void check_blame(const struct chaos *c, int j, uint32_t rank, const struct td_reply *r)
 {
     unsigned number = 0;
@@ -371,6 +380,11 @@ static void check_blame(const struct chaos *c, int j, uint32_t rank, const struc
            "job %d, rank %u got %d: %s", j, rank, r->error, r->text);
     if (r->error == TD_ERR_NODE_FAILED) {
         EXPECT(c->node_hurt, "job %d, rank %u heard of a node: %s", j, rank, r->text);
+        return;
+    }
+    if (sscanf(r->text, "all ranks on node %u", &number) == 1) {
+        EXPECT(is_deserted(c, j, number), "job %d, rank %u heard of a node with ranks: %s", j, rank,
+               r->text);
         return;
     }
     text = strstr(r->text, "rank ");
