@@ -16,7 +16,7 @@
  *   socket                                  one request out, one reply in
  *   context                                 this file
  *   lock                                    threads
- *   poll                                    time; waits for descriptors
+ *   deadline                                time; waits for descriptors
  *
  * A call in the other direction goes through struct tl_upcalls or a function pointer of a request.
  * Owns: nothing; each list belongs to the file that its comment names.
@@ -26,7 +26,7 @@
 
 #include <sys/types.h>
 
-#include "poll.h"
+#include "deadline.h"
 #include "torus/torus.h"
 #include "wire/wire.h"
 

@@ -33,6 +33,36 @@ static uint32_t world_rank(const torus_group *g, uint32_t rank)
     return g->member ? g->member[rank] : rank;
 }
 
+/* swap_members exchanges the sizes and the members of both groups in the group of the leaders. */
+static int swap_members(torus_group *local, torus_group *pair, struct offer *theirs,
+                        uint32_t **members)
+{
+    const struct offer ours = {TORUS_OK, local->size};
+    struct offer both[2];
+    int error = torus_allgather(pair, &ours, both, sizeof ours, TORUS_BYTE);
+    if (error != TORUS_OK)
+        return error;
+    uint32_t other = 1 - pair->rank;
+    const size_t counts[2] = {both[0].size, both[1].size};
+    uint32_t *list = calloc(counts[0] + counts[1], sizeof *list);
+    uint32_t *own = calloc(local->size, sizeof *own);
+    if (!list || !own) {
+        free(list);
+        free(own);
+        return tl_fail(local->context, TORUS_ERR_NO_MEMORY,
+                       "no memory for the ranks of the groups");
+    }
+    for (uint32_t i = 0; i < local->size; i++)
+        own[i] = world_rank(local, i);
+    error = torus_allgatherv(pair, own, local->size, list, counts, NULL, TORUS_INT32);
+    free(own);
+    *theirs = both[other];
+    if (other == 1)
+        memmove(list, list + counts[0], counts[1] * sizeof *list);
+    *members = list;
+    return error;
+}
+
 /* meet exchanges the members of both groups between the leaders: `theirs` receives the offer of the
  * other one, and *members its ranks of the world, which the caller frees. */
 static int meet(torus_group *local, torus_group *bridge, uint32_t remote_leader, uint32_t tag,
@@ -53,28 +83,7 @@ static int meet(torus_group *local, torus_group *bridge, uint32_t remote_leader,
     int error = torus_group_create(bridge, leaders, 2, tag, &pair);
     if (error != TORUS_OK)
         return error;
-    const struct offer ours = {TORUS_OK, local->size};
-    struct offer both[2];
-    error = torus_allgather(pair, &ours, both, sizeof ours, TORUS_BYTE);
-    uint32_t other = 1 - pair->rank;
-    const size_t counts[2] = {both[0].size, both[1].size};
-    uint32_t *list = error == TORUS_OK ? calloc(counts[0] + counts[1], sizeof *list) : NULL;
-    uint32_t *own = error == TORUS_OK ? calloc(local->size, sizeof *own) : NULL;
-    if (error == TORUS_OK && (!list || !own))
-        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks of the groups");
-    for (uint32_t i = 0; error == TORUS_OK && i < local->size; i++)
-        own[i] = world_rank(local, i);
-    if (error == TORUS_OK)
-        error = torus_allgatherv(pair, own, local->size, list, counts, NULL, TORUS_INT32);
-    if (error == TORUS_OK) {
-        *theirs = both[other];
-        if (other == 1)
-            memmove(list, list + counts[0], counts[1] * sizeof *list);
-        *members = list;
-    } else {
-        free(list);
-    }
-    free(own);
+    error = swap_members(local, pair, theirs, members);
     (void)torus_group_free(pair);
     return error;
 }
@@ -98,31 +107,41 @@ static int share(torus_group *local, uint32_t leader, struct offer *theirs, uint
     return torus_broadcast(local, *members, theirs->size, TORUS_INT32, leader);
 }
 
+/* list_sides lists the ranks of both sides, in the order of `all`. */
+static int list_sides(const torus_group *local, const torus_intergroup *made,
+                      const uint32_t *theirs, uint32_t *list)
+{
+    uint32_t count = made->size[1 - made->side];
+    uint32_t *own_part = list + (made->side ? count : 0);
+    uint32_t *other_part = list + (made->side ? 0 : local->size);
+    for (uint32_t i = 0; i < local->size; i++)
+        own_part[i] = world_rank(local, i);
+    for (uint32_t i = 0; i < count; i++) {
+        other_part[i] = theirs[i];
+        for (uint32_t k = 0; k < local->size; k++)
+            if (own_part[k] == theirs[i])
+                return tl_fail(local->context, TORUS_ERR_INVALID,
+                               "intergroup: rank %u of this group is in the other group too", k);
+    }
+    return TORUS_OK;
+}
+
 /* join_sides makes the group of both sides. */
 static int join_sides(torus_group *local, uint32_t tag, const uint32_t *theirs, uint32_t count,
                       torus_intergroup *made)
 {
     torus_context *c = local->context;
     torus_group *world = world_of(local);
-    uint32_t size = local->size + count;
-    uint32_t *list = calloc(size, sizeof *list);
+    uint32_t size = local->size + count, *list = calloc(size, sizeof *list);
     made->side = world_rank(local, 0) > theirs[0];
     made->size[made->side] = local->size;
     made->size[1 - made->side] = count;
-    int error = TORUS_OK;
-    if (!world)
-        error = tl_fail(c, TORUS_ERR_INVALID, "intergroup: this process has left the job");
-    if (!list)
-        error = tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks of both groups");
-    for (uint32_t i = 0; error == TORUS_OK && i < local->size; i++)
-        list[(made->side ? count : 0) + i] = world_rank(local, i);
-    for (uint32_t i = 0; error == TORUS_OK && i < count; i++) {
-        list[(made->side ? 0 : local->size) + i] = theirs[i];
-        for (uint32_t k = 0; k < local->size && error == TORUS_OK; k++)
-            if (world_rank(local, k) == theirs[i])
-                error = tl_fail(c, TORUS_ERR_INVALID,
-                                "intergroup: rank %u of this group is in the other group too", k);
+    if (!list || !world) {
+        free(list);
+        return world ? tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks of both groups")
+                     : tl_fail(c, TORUS_ERR_INVALID, "intergroup: this process has left the job");
     }
+    int error = list_sides(local, made, theirs, list);
     if (error == TORUS_OK)
         error = torus_group_create(world, list, size, tag, &made->all);
     free(list);
@@ -187,6 +206,21 @@ uint32_t torus_intergroup_remote_size(const torus_intergroup *g)
     return g->size[1 - g->side];
 }
 
+/* order lists the ranks of `all` in the order of the merged group, from what each gave as `high`.
+ */
+static int order(const torus_intergroup *g, const int32_t *high, uint32_t *list)
+{
+    uint32_t size = g->all->size;
+    bool turned = high[0] && !high[size - 1];
+    for (uint32_t i = 0; i < size; i++) {
+        if (high[i] != high[i < g->size[0] ? 0 : size - 1])
+            return tl_fail(g->all->context, TORUS_ERR_MISMATCH,
+                           "merge: ranks of one group differ on whether it is the high one");
+        list[i] = turned ? (i + g->size[0]) % size : i;
+    }
+    return TORUS_OK;
+}
+
 int torus_intergroup_merge(torus_intergroup *g, int high, torus_group **made)
 {
     TL_GUARD(g ? g->all->context : NULL);
@@ -197,15 +231,14 @@ int torus_intergroup_merge(torus_intergroup *g, int high, torus_group **made)
     const int32_t own = high != 0;
     uint32_t size = g->all->size, *list = calloc(size, sizeof *list);
     int32_t *all = calloc(size, sizeof *all);
-    int error = list && all ? torus_allgather(g->all, &own, all, 1, TORUS_INT32)
-                            : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks");
-    bool turned = error == TORUS_OK && all[0] && !all[size - 1];
-    for (uint32_t i = 0; error == TORUS_OK && i < size; i++) {
-        if (all[i] != all[i < g->size[0] ? 0 : size - 1])
-            error = tl_fail(c, TORUS_ERR_MISMATCH,
-                            "merge: ranks of one group differ on whether it is the high one");
-        list[i] = turned ? (i + g->size[0]) % size : i;
+    if (!list || !all) {
+        free(list);
+        free(all);
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the ranks");
     }
+    int error = torus_allgather(g->all, &own, all, 1, TORUS_INT32);
+    if (error == TORUS_OK)
+        error = order(g, all, list);
     if (error == TORUS_OK)
         error = torus_group_create(g->all, list, size, 0, made);
     free(list);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "poll.h"
+#include "deadline.h"
 
 struct tl_lock {
     pthread_mutex_t mutex;

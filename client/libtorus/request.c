@@ -124,33 +124,8 @@ static void remove_unsent(torus_request *r)
     r->unsent = NULL;
 }
 
-static void finish(torus_request *r, int error, const char *text);
-
-/* send_unsent sends the oldest waiting request of a group, unless an earlier call of the group was
- * refused: then it must not take the place of another call. */
-static void send_unsent(torus_group *g)
-{
-    torus_request *r = g->unsent;
-    torus_context *c = g->context;
-    struct tl_unsent *unsent = r->unsent;
-    r->unsent = NULL;
-    g->unsent = r->next_unsent;
-    if (r->turn != g->turn) {
-        unlist(c, find_pending(c, r->id));
-        finish(r, TORUS_ERR_BUSY,
-               "an earlier call of this group was refused: repeat that call, then this one");
-    } else {
-        r->sent = true;
-        g->sent++;
-        bool cancelled = r->cancelled;
-        if (tl_send_bytes(c, unsent->bytes, unsent->size, -1) == TORUS_OK && cancelled)
-            torus_cancel(r);
-    }
-    free(unsent);
-}
-
-/* leave_group removes the request from the operations in flight of its group. */
-static void leave_group(torus_request *r)
+/* detach ends the request's part in its group. */
+static void detach(torus_request *r)
 {
     torus_group *g = r->group;
     if (r->slot)
@@ -164,6 +139,52 @@ static void leave_group(torus_request *r)
     if (r->sent)
         g->sent--;
     r->group = NULL;
+}
+
+/* complete records the outcome of a request and makes torus_fd readable. */
+static void complete(torus_request *r, int error, const char *text)
+{
+    torus_context *c = r->context;
+    r->error = error;
+    snprintf(r->text, sizeof r->text, "%s", text ? text : "");
+    detach(r);
+    if (!r->fold.op) /* a user's operator runs later, when the request completes for the caller */
+        release(r, error == TORUS_OK);
+    r->next = NULL;
+    *c->finished_last = r;
+    c->finished_last = &r->next;
+    tl_event_set(c);
+}
+
+/* send_unsent sends the oldest waiting request of a group, unless an earlier call of the group was
+ * refused: then it must not take the place of another call. */
+static void send_unsent(torus_group *g)
+{
+    torus_request *r = g->unsent;
+    torus_context *c = g->context;
+    if (r->turn != g->turn) {
+        unlist(c, find_pending(c, r->id));
+        complete(r, TORUS_ERR_BUSY,
+                 "an earlier call of this group was refused: make this call again");
+        return;
+    }
+    struct tl_unsent *unsent = r->unsent;
+    r->unsent = NULL;
+    g->unsent = r->next_unsent;
+    r->sent = true;
+    g->sent++;
+    bool cancelled = r->cancelled;
+    if (tl_send_bytes(c, unsent->bytes, unsent->size, -1) == TORUS_OK && cancelled)
+        torus_cancel(r);
+    free(unsent);
+}
+
+/* go_on sends waiting requests of a group (NULL: none) after one of its requests has ended, and
+ * ends the group if that was the last one of a freed group. */
+static void go_on(torus_group *g)
+{
+    if (!g)
+        return;
     while (g->unsent && g->sent < TD_GROUP_OPERATIONS_MAX && !g->context->lost)
         send_unsent(g);
     tl_group_release(g);
@@ -173,19 +194,23 @@ void tl_request_free(torus_request *r)
 {
     if (!r)
         return;
+    torus_group *g = r->group;
     release(r, false);
-    leave_group(r);
+    detach(r);
     tl_group_destroy(r->new_group);
     free(r->new_plan);
     if (r->dispose)
         r->dispose(r, false);
     free(r);
+    go_on(g);
 }
 
 void tl_request_unbind(torus_request *r)
 {
+    torus_group *g = r->group;
     release(r, false);
-    leave_group(r);
+    detach(r);
+    go_on(g);
 }
 
 void tl_request_room(torus_group *g)
@@ -222,19 +247,12 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
 
 /* ---- outcomes ---- */
 
-/* finish records the outcome of a request and makes torus_fd readable. */
+/* finish completes a request, and lets its group go on. */
 static void finish(torus_request *r, int error, const char *text)
 {
-    torus_context *c = r->context;
-    r->error = error;
-    snprintf(r->text, sizeof r->text, "%s", text ? text : "");
-    leave_group(r);
-    if (!r->fold.op) /* a user's operator runs later, when the request completes for the caller */
-        release(r, error == TORUS_OK);
-    r->next = NULL;
-    *c->finished_last = r;
-    c->finished_last = &r->next;
-    tl_event_set(c);
+    torus_group *g = r->group;
+    complete(r, error, text);
+    go_on(g);
 }
 
 void tl_request_finish_all(torus_context *c, int error, const char *text)

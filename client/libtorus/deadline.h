@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poll: time, and waits for descriptors. */
-#ifndef TORUS_POLL_H
-#define TORUS_POLL_H
+/* deadline: time, and waits for descriptors until a deadline. */
+#ifndef TORUS_DEADLINE_H
+#define TORUS_DEADLINE_H
 
 #include <stdint.h>
 

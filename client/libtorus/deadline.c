@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "poll.h"
+#include "deadline.h"
 
 #include <errno.h>
 #include <poll.h>
