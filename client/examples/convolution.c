@@ -57,32 +57,32 @@ static int convolution(torus_context *context, torus_group *world)
                                .type = TORUS_COMPLEX_DOUBLE,
                                .sign = TORUS_FORWARD};
     struct torus_box part;
-    torus_plan *there = NULL, *back = NULL;
-    int error = torus_plan_fft(world, &d, &there);
+    torus_plan *forward = NULL, *inverse = NULL;
+    int error = torus_plan_fft(world, &d, &forward);
     d.sign = TORUS_BACKWARD;
     d.scale = TORUS_SCALE_FULL;
     d.to = "(block) @0"; /* carries are sequential: rank 0 receives all digits */
     if (error == TORUS_OK)
-        error = torus_plan_fft(world, &d, &back);
+        error = torus_plan_fft(world, &d, &inverse);
     if (error != TORUS_OK)
         return error;
-    torus_plan_local(there, TORUS_SIDE_INPUT, &part);
-    double *z = torus_alloc(context, torus_plan_bytes(there, TORUS_SIDE_INPUT) + 1);
-    double *product = torus_alloc(context, torus_plan_bytes(back, TORUS_SIDE_OUTPUT) + 1);
+    torus_plan_local(forward, TORUS_SIDE_INPUT, &part);
+    double *z = torus_alloc(context, torus_plan_bytes(forward, TORUS_SIDE_INPUT));
+    double *product = torus_alloc(context, torus_plan_bytes(inverse, TORUS_SIDE_OUTPUT));
     if (!z || !product)
         return TORUS_ERR_NO_MEMORY;
     for (uint64_t i = 0; i < part.count[0]; i++) {
         z[2 * i] = digit(0, part.begin[0] + i);
         z[2 * i + 1] = digit(1, part.begin[0] + i);
     }
-    error = torus_execute(there, TORUS_IN_PLACE, z);
+    error = torus_execute(forward, TORUS_IN_PLACE, z);
     for (uint64_t i = 0; i < part.count[0]; i++) {
         double re = z[2 * i], im = z[2 * i + 1];
         z[2 * i] = re * re - im * im;
         z[2 * i + 1] = 2 * re * im;
     }
     if (error == TORUS_OK)
-        error = torus_execute(back, z, product);
+        error = torus_execute(inverse, z, product);
     if (error != TORUS_OK || torus_rank(world) != 0)
         return error;
     return is_product(product) ? TORUS_OK : TORUS_ERR_INTERNAL;

@@ -49,29 +49,29 @@ static int pass(torus_context *context, torus_group *world, const uint64_t *shap
         .to = "(*, block, *)",
     };
     struct torus_box rows;
-    torus_plan *there = NULL, *back = NULL;
-    int error = torus_plan_fft(world, &d, &there);
+    torus_plan *forward = NULL, *inverse = NULL;
+    int error = torus_plan_fft(world, &d, &forward);
     d.sign = TORUS_BACKWARD;
     d.scale = TORUS_SCALE_FULL;
     d.transform[1] = TORUS_TRANSFORM_C2R;
     d.from = "(*, block, *)";
     d.to = "(block, *, *) @0";
     if (error == TORUS_OK)
-        error = torus_plan_fft(world, &d, &back);
+        error = torus_plan_fft(world, &d, &inverse);
     if (error != TORUS_OK)
         return error;
-    torus_plan_local(there, TORUS_SIDE_INPUT, &rows);
-    float *part = torus_alloc(context, torus_plan_bytes(there, TORUS_SIDE_INPUT) + 1);
-    float *half = torus_alloc(context, torus_plan_bytes(there, TORUS_SIDE_OUTPUT) + 1);
-    *all = torus_alloc(context, torus_plan_bytes(back, TORUS_SIDE_OUTPUT) + 1);
+    torus_plan_local(forward, TORUS_SIDE_INPUT, &rows);
+    float *part = torus_alloc(context, torus_plan_bytes(forward, TORUS_SIDE_INPUT));
+    float *half = torus_alloc(context, torus_plan_bytes(forward, TORUS_SIDE_OUTPUT));
+    *all = torus_alloc(context, torus_plan_bytes(inverse, TORUS_SIDE_OUTPUT));
     if (!part || !half || !*all)
         return TORUS_ERR_NO_MEMORY;
     uint64_t first = rows.begin[0] * shape[1] * COLOURS;
     for (uint64_t i = 0; i < rows.count[0] * shape[1] * COLOURS; i++)
         part[i] = image[first + i];
-    error = torus_execute(there, part, half);
-    dampen(there, shape, pixels, half);
-    return error == TORUS_OK ? torus_execute(back, half, *all) : error;
+    error = torus_execute(forward, part, half);
+    dampen(forward, shape, pixels, half);
+    return error == TORUS_OK ? torus_execute(inverse, half, *all) : error;
 }
 
 /* finish rounds and writes the image. Its mean, wavenumber 0, is unchanged. */

@@ -49,32 +49,32 @@ static int poisson(torus_context *context, torus_group *world)
         .to = "(*, block)",
     };
     struct torus_box rows, columns;
-    torus_plan *there = NULL, *back = NULL;
-    int error = torus_plan_fft(world, &d, &there);
+    torus_plan *forward = NULL, *inverse = NULL;
+    int error = torus_plan_fft(world, &d, &forward);
     d.from = "(*, block)";
     d.to = "(block, *)";
     d.scale = TORUS_SCALE_FULL; /* a DST-I is its own inverse except for this factor */
     if (error == TORUS_OK)
-        error = torus_plan_fft(world, &d, &back);
+        error = torus_plan_fft(world, &d, &inverse);
     if (error != TORUS_OK)
         return error;
-    torus_plan_local(there, TORUS_SIDE_INPUT, &rows);
-    torus_plan_local(there, TORUS_SIDE_OUTPUT, &columns);
-    double *u = torus_alloc(context, torus_plan_bytes(there, TORUS_SIDE_INPUT) + 1);
-    double *spectrum = torus_alloc(context, torus_plan_bytes(there, TORUS_SIDE_OUTPUT) + 1);
+    torus_plan_local(forward, TORUS_SIDE_INPUT, &rows);
+    torus_plan_local(forward, TORUS_SIDE_OUTPUT, &columns);
+    double *u = torus_alloc(context, torus_plan_bytes(forward, TORUS_SIDE_INPUT));
+    double *spectrum = torus_alloc(context, torus_plan_bytes(forward, TORUS_SIDE_OUTPUT));
     if (!u || !spectrum)
         return TORUS_ERR_NO_MEMORY;
 
     for (uint64_t i = 0; i < rows.count[0]; i++)
         for (uint64_t j = 0; j < COLUMNS; j++)
             u[i * COLUMNS + j] = load(rows.begin[0] + i + 1, j + 1);
-    error = torus_execute(there, u, spectrum);
+    error = torus_execute(forward, u, spectrum);
     for (uint64_t k = 0; k < ROWS; k++)
         for (uint64_t l = 0; l < columns.count[1]; l++)
             spectrum[k * columns.count[1] + l] /=
                 eigenvalue(k, ROWS) + eigenvalue(columns.begin[1] + l, COLUMNS);
     if (error == TORUS_OK)
-        error = torus_execute(back, spectrum, u);
+        error = torus_execute(inverse, spectrum, u);
 
     double worst = 0;
     for (uint64_t i = 0; i < rows.count[0]; i++)

@@ -74,8 +74,8 @@ static int power_spectrum(torus_context *context, torus_group *world)
         return error;
     torus_plan_local(plan, TORUS_SIDE_INPUT, &before);
     torus_plan_local(plan, TORUS_SIDE_OUTPUT, &after);
-    double *a = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_INPUT) + 1);
-    double *spectrum = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_OUTPUT) + 1);
+    double *a = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_INPUT));
+    double *spectrum = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_OUTPUT));
     double shell[SHELLS + 1] = {0}, sum = 0;
     if (!a || !spectrum)
         return TORUS_ERR_NO_MEMORY;

@@ -32,8 +32,8 @@ static int transpose(torus_context *context, torus_group *world)
         return error;
     torus_plan_local(plan, TORUS_SIDE_INPUT, &before);
     torus_plan_local(plan, TORUS_SIDE_OUTPUT, &after);
-    double *a = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_INPUT) + 1);
-    double *b = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_OUTPUT) + 1);
+    double *a = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_INPUT));
+    double *b = torus_alloc(context, torus_plan_bytes(plan, TORUS_SIDE_OUTPUT));
     if (!a || !b)
         return TORUS_ERR_NO_MEMORY;
     for (uint64_t i = 0; i < before.count[0]; i++)

@@ -9,14 +9,14 @@ struct command {
     struct td_measure_options measure;
     char shape[128];
     bool mesh, json;
-    uint64_t packets;
-    const char *plot, *trace;
-    struct td_description plan; /* description of a redistribution or a transform */
+    uint64_t packets;           /* --packets; 0: --bytes gives the size */
+    const char *plot, *trace;   /* names of output files, or NULL */
+    struct td_description plan; /* of a redistribution or a transform */
     bool bytes_given;
 };
 
-/* options_parse fills in *c, which has the defaults. It returns false if it has printed an error.
- * It exits after --help and --version. */
+/* options_parse replaces the defaults in *c by the options of the command line. On a wrong option
+ * it prints an error and returns false. After --help and --version it exits. */
 bool options_parse(int argc, char **argv, struct command *c);
 
 #endif

@@ -73,7 +73,7 @@ static void lines(FILE *f, const struct td_measurement *m)
     }
 }
 
-/* heat returns a colour from white (no load) to dark red (always busy). */
+/* heat writes a colour from white (load 0) to dark red (load 1, the most loaded link). */
 static void heat(double load, char *out, size_t size)
 {
     double l = load < 0 ? 0 : load > 1 ? 1 : load;

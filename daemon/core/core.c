@@ -28,9 +28,9 @@
 
 static bool stop_advance(struct td_core *core, struct td_task *task);
 
-/* struct whole: a core and the state of its modules, in one piece of memory. */
-struct whole {
-    struct td_core core; /* the first member: td_core_destroy frees the whole */
+/* struct core_block: a core and the state of its modules, in one allocation. */
+struct core_block {
+    struct td_core core; /* the first member, because td_core_destroy frees the block by it */
     struct td_health health;
     struct td_clients clients;
     struct td_joins joins;
@@ -39,19 +39,19 @@ struct whole {
     struct td_operations operations;
 };
 
-/* new_core returns a core of zeros that knows its modules, or NULL. */
+/* new_core returns a zeroed core that points to the state of its modules, or NULL. */
 static struct td_core *new_core(void)
 {
-    struct whole *whole = calloc(1, sizeof *whole);
-    if (!whole)
+    struct core_block *block = calloc(1, sizeof *block);
+    if (!block)
         return NULL;
-    struct td_core *core = &whole->core;
-    core->health = &whole->health;
-    core->clients = &whole->clients;
-    core->joins = &whole->joins;
-    core->registry = &whole->registry;
-    core->groups = &whole->groups;
-    core->operations = &whole->operations;
+    struct td_core *core = &block->core;
+    core->health = &block->health;
+    core->clients = &block->clients;
+    core->joins = &block->joins;
+    core->registry = &block->registry;
+    core->groups = &block->groups;
+    core->operations = &block->operations;
     return core;
 }
 
@@ -160,7 +160,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task)
     return true;
 }
 
-/* ---- inspection ---- */
+/* ---- packets ---- */
 
 bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
                      struct td_compute *landing)
@@ -324,7 +324,8 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
 
 /* ---- events ---- */
 
-/* handle_tree_message handles a tree message that a connection brought, if it is for this node. */
+/* handle_tree_message forwards a tree message from node `hop`, or handles it if it is for this
+ * node. */
 static void handle_tree_message(struct td_core *core, uint32_t hop, struct td_message *m)
 {
     uint32_t from = core->fabric->relay(core, hop, m);
@@ -395,8 +396,8 @@ static void fetch(const struct td_core *core, const struct td_event *e)
     }
 }
 
-/* look_at_timers runs the timers that are due, and sets the next alarm. */
-static void look_at_timers(struct td_core *core)
+/* run_timers runs the timers that are due, and sets the next alarm. */
+static void run_timers(struct td_core *core)
 {
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
@@ -452,7 +453,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
         handle_event(core, event[taken++]);
     while (taken < count && td_core_room(core));
     if (core->now >= core->alarm)
-        look_at_timers(core);
+        run_timers(core);
     pump(core);
     return taken;
 }

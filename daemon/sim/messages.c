@@ -12,8 +12,9 @@
 #include "trace.h"
 #include "wire/peer.h"
 
-/* put_message queues the arrival of a tree message to a node at `via`, the next node on its way; or
- * at its destination, if all routes are whole (world.h). It returns NULL if the link is down. */
+/* put_message queues the arrival of a tree message. It arrives at `via`, the next node on its
+ * route; while no modelled link was ever cut, it arrives at its destination directly (world.h).
+ * put_message returns NULL if the link is down. */
 static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via)
 {
     uint32_t next = links_whole(sim) ? to : via, last = node;
@@ -42,9 +43,9 @@ static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t
     e->size = (uint32_t)size;
 }
 
-/* head_is_enough returns true for kinds of which a modelled link carries the structure's first
- * bytes alone. */
-static bool head_is_enough(const struct td_sim *sim, enum td_message_kind kind)
+/* head_suffices returns true if the receiver reads only the first bytes of struct td_message. A
+ * modelled link carries such a message without encoding it. */
+static bool head_suffices(const struct td_sim *sim, enum td_message_kind kind)
 {
     return sim->options.modelled && (kind == TD_MESSAGE_DELIVERED || kind == TD_MESSAGE_SYNC);
 }
@@ -66,7 +67,7 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
         !a->u.tree.message.relay.is_relayed && !sim->node[node].end)
         return; /* only node 0 reports the nodes that are up; among 4096 nodes the messages of all
                    would be millions */
-    if (head_is_enough(sim, kind) && !a->u.tree.held) {
+    if (head_suffices(sim, kind) && !a->u.tree.held) {
         send_head(sim, node, to, via, &a->u.tree.message);
         return;
     }
@@ -82,20 +83,20 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
     if (ride > 0)
         td_message_load(&m, payload, (uint32_t)ride);
     size_t size = td_wire_encode_message(&m, bytes, sizeof bytes);
-    assert(size > 0); /* it is at most TD_TREE_MESSAGE_MAX */
+    assert(size > 0); /* 0: longer than TD_TREE_MESSAGE_MAX */
     trace_line(sim, node, '<', "message of kind %d to %u, %zu bytes", (int)m.kind, to, size);
-    bool answers = m.kind == TD_MESSAGE_RELEASE || m.kind == TD_MESSAGE_ANNOUNCE_AGAIN;
-    if (answers && sim->options.observer.release)
+    bool root_acts = m.kind == TD_MESSAGE_RELEASE || m.kind == TD_MESSAGE_ANNOUNCE_AGAIN;
+    if (root_acts && sim->options.observer.release)
         sim->options.observer.release(sim->options.observer.me, sim->now);
-    if (m.number && !sim->options.modelled) { /* no modelled link loses anything */
+    if (m.number && !sim->options.modelled) { /* modelled links lose nothing */
         bool kept =
             td_unacknowledged_keep(&sim->node[node].end[to].unacknowledged, m.number, bytes, size);
         assert(kept);
     }
-    if (!a->u.tree.held || !sim->node[node].end) /* without ends, links need not be up */
+    if (!a->u.tree.held || !sim->node[node].end) /* no link_ends: every link is up */
         put_encoded(sim, node, to, via, bytes, size);
     else if (via != UINT32_MAX)
-        links_usable(sim, node, via);
+        (void)links_usable(sim, node, via); /* tells the core if the far daemon is dead */
 }
 
 void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action *a)

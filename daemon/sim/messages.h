@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* messages: tree messages between nodes. They pass through td_wire; on modelled links, messages of
- * which the head is enough do not. */
+/* messages: tree messages between nodes. They pass through td_wire, except that modelled links
+ * carry the two most frequent kinds without encoding. */
 #ifndef TD_SIM_MESSAGES_H
 #define TD_SIM_MESSAGES_H
 
 #include "state.h"
 
-/* messages_send, messages_forward, messages_repeat and messages_forget execute an action of a
- * node. */
+/* Each of the next four functions executes an action of a node. messages_repeat retransmits the
+ * unacknowledged messages; messages_forget frees those that are acknowledged. */
 void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a);
 void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action *a);
 void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *a);

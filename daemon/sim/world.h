@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world: driver 2. It runs the cores of all nodes of a torus in one process and in virtual time.
- * Links lose nothing unless a test breaks them, and a test plays the clients. The seed determines
- * every delay, and so every order that the real driver leaves open:
+/* world: the driver of simulations. It runs the cores of all nodes of a torus in one process and in
+ * virtual time. Links lose nothing unless a test breaks them, and a test plays the clients. The
+ * seed determines every delay, and so every order that the real driver leaves open:
  *   - messages of a pair of nodes take different times but arrive in order, tree messages and
  *     packets apart;
  *   - the bytes of a packet are read at some time before SENT, and some of them are stored at
@@ -45,7 +45,7 @@ struct td_sim_options {
         /* modelled: a packet begins a hop, after it `waited` in a channel (timing-only worlds) */
         void (*hop)(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
                     td_time waited);
-        /* a root releases an operation */
+        /* a node passes on a release, or a root's request to announce again */
         void (*release)(void *me, td_time now);
         void *me;
     } observer;

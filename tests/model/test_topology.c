@@ -46,7 +46,7 @@ static void topology_names_the_position_of_a_malformed_character(void **state)
         assert_non_null(why);
         assert_true(at <= strlen(wrong[i].text));
         if (at != wrong[i].at && strcmp(wrong[i].text, "99999") != 0)
-            fail_msg("%s: %zu, not %zu", wrong[i].text, at, wrong[i].at);
+            fail_msg("%s: position %zu, expected %zu", wrong[i].text, at, wrong[i].at);
     }
 }
 
@@ -56,7 +56,7 @@ static void topology_distances_are_those_of_a_breadth_first_search(void **state)
     const char *const texts[] = {"3x3", "4x4", "3x4m", "2x3x4", "5mx2", "2mx2m", "1x6"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct td_topology t = shape(texts[i]);
-        uint32_t most = 0;
+        uint32_t diameter = 0;
         for (uint32_t a = 0; a < t.nodes; a++) {
             uint32_t hops[64], queue[64], head = 0, tail = 0;
             memset(hops, 0xff, sizeof hops);
@@ -65,8 +65,8 @@ static void topology_distances_are_those_of_a_breadth_first_search(void **state)
             while (head < tail) {
                 uint32_t n = queue[head++];
                 for (uint32_t d = 0; d < t.dimensions; d++)
-                    for (int way = -1; way <= 1; way += 2) {
-                        uint32_t next = td_topology_neighbour(&t, n, d, way);
+                    for (int sign = -1; sign <= 1; sign += 2) {
+                        uint32_t next = td_topology_neighbour(&t, n, d, sign);
                         if (hops[next] != UINT32_MAX)
                             continue;
                         hops[next] = hops[n] + 1;
@@ -75,14 +75,14 @@ static void topology_distances_are_those_of_a_breadth_first_search(void **state)
             }
             for (uint32_t b = 0; b < t.nodes; b++) {
                 assert_int_equal(td_topology_distance(&t, a, b), hops[b]);
-                most = hops[b] > most ? hops[b] : most;
+                diameter = hops[b] > diameter ? hops[b] : diameter;
             }
         }
-        assert_int_equal(td_topology_diameter(&t), most);
+        assert_int_equal(td_topology_diameter(&t), diameter);
     }
 }
 
-static void topology_paths_end_as_their_hops_do(void **state)
+static void topology_path_agrees_with_a_walk_along_next_hops(void **state)
 {
     (void)state;
     const char *const texts[] = {"3x3", "4x4", "3x4m", "2x3x4", "5mx2", "1x6"};
@@ -122,7 +122,7 @@ int main(void)
         cmocka_unit_test(topology_parses_and_prints_shapes),
         cmocka_unit_test(topology_names_the_position_of_a_malformed_character),
         cmocka_unit_test(topology_distances_are_those_of_a_breadth_first_search),
-        cmocka_unit_test(topology_paths_end_as_their_hops_do),
+        cmocka_unit_test(topology_path_agrees_with_a_walk_along_next_hops),
         cmocka_unit_test(topology_numbers_nodes_last_coordinate_fastest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

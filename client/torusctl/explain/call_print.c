@@ -92,9 +92,10 @@ void explain_call_json(const struct explain_call *q)
                             : json_null());
     json_object_set_new(all, "candidates", explain_candidates_json(&q->candidates));
     json_object_set_new(all, "families", families_json(q));
-    json_object_set_new(all, "sends", explain_way_json(&q->machine, &q->program, &q->traffic.sent));
+    json_object_set_new(all, "sends",
+                        explain_flow_json(&q->machine, &q->program, &q->traffic.sent));
     json_object_set_new(all, "receives",
-                        explain_way_json(&q->machine, &q->program, &q->traffic.received));
+                        explain_flow_json(&q->machine, &q->program, &q->traffic.received));
     json_dumpf(all, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(all);
@@ -222,8 +223,8 @@ void explain_call_print(const struct explain_call *q)
     print_families(q);
     if (q->traffic.sent.peers)
         puts("\nSends");
-    explain_way_print(&q->machine, &q->program, &q->traffic.sent, "  to", PEERS_SHOWN);
+    explain_flow_print(&q->machine, &q->program, &q->traffic.sent, "  to", PEERS_SHOWN);
     if (q->traffic.received.peers)
         puts("\nReceives");
-    explain_way_print(&q->machine, &q->program, &q->traffic.received, "  from", PEERS_SHOWN);
+    explain_flow_print(&q->machine, &q->program, &q->traffic.received, "  from", PEERS_SHOWN);
 }

@@ -236,7 +236,7 @@ static void print_move(const struct explain_fft *x, const struct explain_move *e
 {
     char text[TEXT], sent[32], stays[32];
     const struct td_array_move *m = e->move;
-    const struct explain_way *way = &e->traffic.sent;
+    const struct explain_flow *flow = &e->traffic.sent;
     printf("move to %s%s, in %s", explain_array_text(m->to, text, sizeof text),
            m->to->of_nodes ? " of nodes" : "", place_text(m->to));
     printf(" (from %s%s)\n", explain_array_text(m->from, text, sizeof text),
@@ -252,13 +252,14 @@ static void print_move(const struct explain_fft *x, const struct explain_move *e
         puts("; this node exchanges no data with others");
     printf("     this node  sends %s to %u node%s in %llu message%s and %llu packet%s, at most %u "
            "hop%s; %s stay\n",
-           td_quantity_print(way->bytes, sent, sizeof sent), way->peers, explain_plural(way->peers),
-           (unsigned long long)way->messages, explain_plural(way->messages),
-           (unsigned long long)way->packets, explain_plural(way->packets), e->traffic.hops_max,
-           explain_plural(e->traffic.hops_max), td_quantity_print(e->stays, stays, sizeof stays));
+           td_quantity_print(flow->bytes, sent, sizeof sent), flow->peers,
+           explain_plural(flow->peers), (unsigned long long)flow->messages,
+           explain_plural(flow->messages), (unsigned long long)flow->packets,
+           explain_plural(flow->packets), e->traffic.hops_max, explain_plural(e->traffic.hops_max),
+           td_quantity_print(e->stays, stays, sizeof stays));
     print_links(x, e);
     print_chunks(x, m);
-    explain_way_print(&x->machine, &x->program, way, "     to", PEERS_SHOWN);
+    explain_flow_print(&x->machine, &x->program, flow, "     to", PEERS_SHOWN);
 }
 
 static void print_totals(const struct explain_fft *x)
@@ -368,9 +369,9 @@ static json_t *move_json(const struct explain_fft *x, const struct explain_move 
         "packets", (json_int_t)e->traffic.sent.packets, "stays", (json_int_t)e->stays, "hops_max",
         (int)e->traffic.hops_max, "chunks", (json_int_t)m->chunks, "next_begins_with_first_chunk",
         chases(x->plan->transform_plan, m), "byte_hops", hops, "from", array_json(m->from), "to",
-        array_json(m->to), "sends", explain_way_json(&x->machine, &x->program, &e->traffic.sent));
+        array_json(m->to), "sends", explain_flow_json(&x->machine, &x->program, &e->traffic.sent));
     json_object_set_new(o, "receives",
-                        explain_way_json(&x->machine, &x->program, &e->traffic.received));
+                        explain_flow_json(&x->machine, &x->program, &e->traffic.received));
     json_object_set_new(o, "t_min_slots", slots_json(e->bound));
     json_object_set_new(o, "predicted_slots", slots_json(e->predicted));
     json_t *by = json_object();

@@ -11,35 +11,35 @@
 
 /* struct tally: the index of each node in the list of one direction, plus 1; 0: not listed yet. */
 struct tally {
-    struct explain_way *way;
+    struct explain_flow *flow;
     uint32_t *place;
 };
 
-static bool tally_begin(struct tally *t, struct explain_way *way, uint32_t nodes)
+static bool tally_begin(struct tally *t, struct explain_flow *flow, uint32_t nodes)
 {
-    *t = (struct tally){.way = way, .place = calloc(nodes, sizeof *t->place)};
-    way->peer = calloc(nodes, sizeof *way->peer);
-    return t->place && way->peer;
+    *t = (struct tally){.flow = flow, .place = calloc(nodes, sizeof *t->place)};
+    flow->peer = calloc(nodes, sizeof *flow->peer);
+    return t->place && flow->peer;
 }
 
 static void tally_add(struct tally *t, const struct td_step *step, unsigned family, uint64_t bytes,
                       uint64_t packet)
 {
-    struct explain_way *way = t->way;
+    struct explain_flow *flow = t->flow;
     uint32_t *place = &t->place[step->peer];
     if (*place == 0) {
-        *place = ++way->peers;
-        way->peer[*place - 1] =
+        *place = ++flow->peers;
+        flow->peer[*place - 1] =
             (struct explain_peer){.node = step->peer, .family = family, .sign = step->sign};
     }
-    struct explain_peer *peer = &way->peer[*place - 1];
+    struct explain_peer *peer = &flow->peer[*place - 1];
     uint64_t packets = bytes / packet + (bytes % packet != 0);
     peer->messages++;
     peer->bytes += bytes;
     peer->packets += packets;
-    way->messages++;
-    way->bytes += bytes;
-    way->packets += packets;
+    flow->messages++;
+    flow->bytes += bytes;
+    flow->packets += packets;
 }
 
 static void measure(const struct td_program *p, uint32_t to, uint64_t bytes,
@@ -116,12 +116,12 @@ void explain_load(const struct td_program *p, uint64_t *load2)
 
 /* ---- as it is written ---- */
 
-void explain_way_print(const struct explain_machine *m, const struct td_program *p,
-                       const struct explain_way *way, const char *word, uint32_t shown)
+void explain_flow_print(const struct explain_machine *m, const struct td_program *p,
+                        const struct explain_flow *flow, const char *word, uint32_t shown)
 {
     char place[80], size[32];
-    for (uint32_t i = 0; i < way->peers && (m->all || i < shown); i++) {
-        const struct explain_peer *peer = &way->peer[i];
+    for (uint32_t i = 0; i < flow->peers && (m->all || i < shown); i++) {
+        const struct explain_peer *peer = &flow->peer[i];
         uint32_t hops = td_topology_distance(&m->topology, m->node, peer->node);
         printf("%s node %-14s %10s in %llu message%s and %llu packet%s, %u hop%s: %s\n", word,
                explain_place(place, sizeof place, &m->topology, peer->node),
@@ -130,17 +130,17 @@ void explain_way_print(const struct explain_machine *m, const struct td_program 
                (unsigned long long)peer->packets, explain_plural(peer->packets), hops,
                explain_plural(hops), p->family[peer->family].label);
     }
-    if (way->peers > shown && !m->all)
+    if (flow->peers > shown && !m->all)
         printf("%*sand %u more node%s; --all shows them\n", (int)strspn(word, " "), "",
-               way->peers - shown, explain_plural(way->peers - shown));
+               flow->peers - shown, explain_plural(flow->peers - shown));
 }
 
-json_t *explain_way_json(const struct explain_machine *m, const struct td_program *p,
-                         const struct explain_way *way)
+json_t *explain_flow_json(const struct explain_machine *m, const struct td_program *p,
+                          const struct explain_flow *flow)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < way->peers; i++) {
-        const struct explain_peer *peer = &way->peer[i];
+    for (uint32_t i = 0; i < flow->peers; i++) {
+        const struct explain_peer *peer = &flow->peer[i];
         json_array_append_new(
             list,
             json_pack("{s:i s:o s:i s:I s:I s:I s:s}", "node", (int)peer->node, "coordinates",

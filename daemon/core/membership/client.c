@@ -166,7 +166,7 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
     }
     if (q->id)
         td_reply_error(core, c->id, q->id, TD_ERR_INVALID,
-                       td_core_format(core, "region %u is not shared", q->u.region.region));
+                       td_core_format(core, "region %u is not shared", q->u.unregion.region));
 }
 
 void td_client_region_failed(struct td_core *core, uint32_t handle)
@@ -178,9 +178,9 @@ void td_client_region_failed(struct td_core *core, uint32_t handle)
                     r->failed = true;
 }
 
-/* ---- coming and going ---- */
+/* ---- connections and requests ---- */
 
-/* forget removes a client and its ranks. The driver knows that the client is gone. */
+/* forget removes a client; its ranks are lost. It sends no CLOSE_CLIENT to the driver. */
 static void forget(struct td_core *core, uint32_t id)
 {
     struct td_client **link = &core->clients->bucket[id % TD_CLIENT_BUCKETS];
@@ -226,7 +226,7 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
 }
 
-/* unmap releases the memory that came with a request that is not carried out. */
+/* unmap releases the memory that the driver has mapped for a request that is refused. */
 static void unmap(struct td_core *core, const struct td_request *q)
 {
     if (q->kind == TD_REQUEST_REGION && q->u.region.error == TD_OK)
@@ -236,7 +236,7 @@ static void unmap(struct td_core *core, const struct td_request *q)
 struct td_client *td_client_request(struct td_core *core, uint32_t id, const struct td_request *q)
 {
     struct td_client *c = td_client_find(core, id);
-    if (!c) { /* the driver had not closed it yet */
+    if (!c) { /* expelled, but the driver had not closed its connection yet */
         unmap(core, q);
         return NULL;
     }
