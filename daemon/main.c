@@ -19,7 +19,7 @@ static const char help[] =
     "over a torus of such daemons.\n"
     "\n"
     "  --config FILE    read FILE and FILE.d/*.conf (default %s)\n"
-    "  --check-config   read the configuration, print the first error, and exit\n";
+    "  --check-config   check the configuration, print the first error, and exit\n";
 
 /* default_file returns the path of the configuration without --config. */
 static const char *default_file(void)

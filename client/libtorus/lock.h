@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* tl_lock_new returns a lock, NULL without memory or system resources. tl_lock_free accepts NULL;
- * no thread holds or awaits the lock. */
+/* tl_lock_new returns a lock, NULL if memory or system resources run out. tl_lock_free accepts
+ * NULL; no thread holds or awaits the lock. */
 struct tl_lock *tl_lock_new(void);
 void tl_lock_free(struct tl_lock *lock);
 

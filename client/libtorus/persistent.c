@@ -19,7 +19,7 @@ struct torus_persistent {
 };
 
 /* copy_counts copies the lists of a call, of n numbers each, to one array. It returns false if
- * there is no memory. */
+ * memory runs out. */
 static bool copy_counts(torus_persistent *p, size_t n)
 {
     const size_t **list[] = {&p->what.from.count, &p->what.from.at, &p->what.to.count,

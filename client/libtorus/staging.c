@@ -37,7 +37,7 @@ void tl_binding_release(torus_context *c, struct tl_binding *b, bool results)
     *b = (struct tl_binding){0};
 }
 
-/* keep_pieces records where to copy the results. It returns false without memory. */
+/* keep_pieces records where to copy the results. It returns false if memory runs out. */
 static bool keep_pieces(struct tl_binding *b, const struct tl_buffer *buffer)
 {
     if (!buffer->piece || !buffer->copy_out)

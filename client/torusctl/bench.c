@@ -244,6 +244,9 @@ static int run_bench(int argc, char **argv)
 const struct ctl_command ctl_command_bench = {
     .name = "bench",
     .arguments = "[--json] [--iterations N] [--alltoall BYTES]",
-    .what = "latency and bandwidth; run by every rank of a job",
+    .what = "measure latency and bandwidth; run by every rank of a job",
+    .options = "  --json               print the result as JSON\n"
+               "  --iterations N       runs of each small operation, of which the median counts\n"
+               "  --alltoall BYTES     measure only an all-to-all with BYTES per pair of ranks\n",
     .run = run_bench,
 };

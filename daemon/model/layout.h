@@ -66,11 +66,11 @@ struct td_owned {
 };
 
 /* td_layout_init makes a layout with undistributed axes for `owners` owners, which are ranks 0, 1,
- * ... at first. `boxes` allocates a box for each. It returns false without memory. */
+ * ... at first. `boxes` allocates a box for each. It returns false if memory runs out. */
 bool td_layout_init(struct td_layout *layout, struct td_arena *arena, uint32_t dimensions,
                     const uint64_t *size, uint32_t owners, bool boxes);
 void td_layout_free(struct td_layout *layout, struct td_arena *arena);
-/* td_layout_copy makes a copy. It returns false without memory. */
+/* td_layout_copy makes a copy. It returns false if memory runs out. */
 bool td_layout_copy(struct td_layout *to, struct td_arena *arena, const struct td_layout *from);
 /* td_layout_distribute distributes an axis over `parts` parts; block 0 means ceil(size / parts). */
 void td_layout_distribute(struct td_layout *layout, uint32_t axis, uint64_t block, uint32_t parts);

@@ -41,7 +41,8 @@ struct td_overlap {
 };
 
 /* td_overlap_init makes the tables of the owners that `here` accepts on either side. If `walk` is
- * NULL, the common order is that of the destination's memory. It returns false without memory. */
+ * NULL, the common order is that of the destination's memory. It returns false if memory runs out.
+ */
 typedef bool td_overlap_here_fn(const void *me, enum td_overlap_side side, uint32_t owner);
 bool td_overlap_init(struct td_overlap *o, struct td_arena *arena, const struct td_layout *from,
                      const struct td_layout *to, uint64_t element, const uint8_t *walk,

@@ -53,7 +53,7 @@ struct td_sim_options {
 /* td_sim_options_default sets little memory and delays of microseconds. */
 void td_sim_options_default(struct td_sim_options *options, const char *shape, uint64_t seed);
 
-/* td_sim_create returns NULL if the shape is malformed or without memory. The links of all pairs
+/* td_sim_create returns NULL if the shape is malformed or memory runs out. The links of all pairs
  * come up at time 0. */
 struct td_sim *td_sim_create(const struct td_sim_options *options);
 void td_sim_destroy(struct td_sim *sim);
@@ -70,7 +70,7 @@ uint64_t td_sim_hash(const struct td_sim *sim);
 
 /* ---- for the files of this folder ---- */
 
-/* world_start_node makes the core and the memory of a node. It returns false without memory. */
+/* world_start_node makes the core and the memory of a node. It returns false if memory runs out. */
 bool world_start_node(struct td_sim *sim, uint32_t node);
 
 #endif

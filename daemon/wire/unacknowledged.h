@@ -24,7 +24,7 @@ struct td_unacknowledged {
 };
 
 /* td_unacknowledged_keep appends a copy of a message. The number is larger than those in the queue.
- * Returns false without memory; the queue is then unchanged. */
+ * Returns false if memory runs out; the queue is then unchanged. */
 bool td_unacknowledged_keep(struct td_unacknowledged *queue, uint64_t number, const uint8_t *bytes,
                             size_t size);
 /* td_unacknowledged_acknowledge frees all messages up to and including `number`; UINT64_MAX frees

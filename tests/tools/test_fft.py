@@ -158,8 +158,8 @@ class Transforms(unittest.TestCase):
         done = subprocess.run([CTL, "compare", self.path("a.npy"), self.path("b.npy")],
                               capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("a.npy has (4, 5) in C's order", done.stderr)
-        self.assertIn("b.npy has (5, 4) in Fortran's order", done.stderr)
+        self.assertIn("a.npy has shape (4, 5) in C order", done.stderr)
+        self.assertIn("b.npy has shape (5, 4) in Fortran order", done.stderr)
 
     def test_chosen_axes_alone(self):
         z = self.array(8, 6, 9)

@@ -31,10 +31,10 @@ static void complain(const char *const names[2], const struct npy *a, const stru
           stderr);
     for (int i = 0; i < 2; i++) {
         const struct npy *n = i ? b : a;
-        fprintf(stderr, "; %s has (", names[i]);
+        fprintf(stderr, "; %s has shape (", names[i]);
         for (int d = 0; d < n->axes; d++)
             fprintf(stderr, "%s%llu", d ? ", " : "", (unsigned long long)n->shape[d]);
-        fprintf(stderr, ") in %s order", n->fortran ? "Fortran's" : "C's");
+        fprintf(stderr, ") in %s order", n->fortran ? "Fortran" : "C");
     }
     fputc('\n', stderr);
 }
@@ -91,6 +91,7 @@ static int run_compare(int argc, char **argv)
 const struct ctl_command ctl_command_compare = {
     .name = "compare",
     .arguments = "A.npy B.npy [--fft]",
-    .what = "relative errors of A against B, or against the transform of B",
+    .what = "print the relative errors of A against B, or against the transform of B",
+    .options = "  --fft                compare A against the transform of B by FFTW\n",
     .run = run_compare,
 };

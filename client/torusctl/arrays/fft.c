@@ -290,7 +290,7 @@ const struct ctl_command ctl_command_fft = {
     .what = "transform an array in a .npy file; run by every rank of a job",
     .options =
         "  --axes 0,2           transform only these axes; -1 is the last\n"
-        "  --inverse            the inverse transform\n"
+        "  --inverse            compute the inverse transform\n"
         "  --real               real to complex along the last named axis; with --inverse, "
         "complex\n"
         "                       to real\n"
@@ -306,6 +306,6 @@ const struct ctl_command ctl_command_fft = {
         "two-phase\n"
         "  --check              transform back and compare; up to 4 Mi elements also with FFTW\n"
         "  --timing             print the time of each phase and the part of each rank\n"
-        "  --json               the same as one JSON object per rank\n",
+        "  --json               print sizes and times as one JSON object per rank\n",
     .run = run_fft,
 };

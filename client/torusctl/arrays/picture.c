@@ -131,7 +131,8 @@ static int run_picture(int argc, char **argv)
     struct npy n;
     double *z = npy_load(names[0], &n);
     if (!z || n.axes != 2 || n.count == 0) {
-        fprintf(stderr, "torusctl picture: %s\n", z ? "the array must have two axes" : n.text);
+        fprintf(stderr, "torusctl picture: %s\n",
+                z ? "the array must have two axes and at least one element" : n.text);
         free(z);
         return EXIT_FAILED;
     }
@@ -147,6 +148,9 @@ static int run_picture(int argc, char **argv)
 const struct ctl_command ctl_command_picture = {
     .name = "picture",
     .arguments = "IN.npy OUT.png [--log] [--shift] [--relief]",
-    .what = "draw an array as PNG",
+    .what = "draw an array of two axes as PNG",
+    .options = "  --log                colours by the logarithm of the magnitude\n"
+               "  --shift              wavenumber 0 in the middle\n"
+               "  --relief             a landscape lit from the north-west\n",
     .run = run_picture,
 };

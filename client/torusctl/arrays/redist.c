@@ -288,6 +288,6 @@ const struct ctl_command ctl_command_redist = {
         "  --local-out PATTERN  also write each rank's part: 'part-%r.npy', %r is the rank\n"
         "  --schedule NAME      auto, circulant, colouring, classes, matching or caterpillar\n"
         "  --timing             print the time of each phase and the part of each rank\n"
-        "  --json               the same as one JSON object per rank\n",
+        "  --json               print sizes and times as one JSON object per rank\n",
     .run = run_redist,
 };

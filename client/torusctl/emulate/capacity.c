@@ -19,7 +19,7 @@ static uint64_t directed_links(const struct td_topology *t)
     return links;
 }
 
-/* copy_rate measures memcpy for about 30 ms, in bytes per second; 0 without memory. */
+/* copy_rate measures memcpy for about 30 ms, in bytes per second; 0 if memory runs out. */
 static double copy_rate(void)
 {
     enum { BYTES = 16 << 20, PIECE = 1 << 18 }; /* larger than most caches; a packet */

@@ -33,7 +33,7 @@ static int run_explain(int argc, char **argv)
 const struct ctl_command ctl_command_explain = {
     .name = "explain",
     .arguments = "OPERATION --shape SHAPE [options], or redist --from LAYOUT --to LAYOUT",
-    .what = "the program of an operation: method and reason, messages, lower bound of the time",
+    .what = "explain an operation without running it: method and reason, messages, lower bound",
     .options =
         "OPERATION is alltoall, barrier, broadcast, reduce, allreduce, reduce_scatter, scan, "
         "exscan,\n"
@@ -62,9 +62,11 @@ const struct ctl_command ctl_command_explain = {
         "  --root R             root rank (default 0)\n"
         "  --spread F           alltoallv: sizes are M times 1 - F to 1 + F (default 0.5)\n"
         "alltoall:\n"
-        "  --parts N            phased: 1, or 0 for one per dimension\n"
-        "  --gap on|off         phased: pauses that keep packets from meeting\n"
-        "  --barrier hop|phase|none, --barrier-scope ring|all   phased: barriers between steps\n"
+        "  --parts N            phased: parts of the data, 1, or 0 for one per dimension (default "
+        "0)\n"
+        "  --gap on|off         phased: pauses that keep packets from meeting (default on)\n"
+        "  --barrier hop|phase|none, --barrier-scope ring|all   phased: when the nodes\n"
+        "                       synchronize, and which nodes (default hop, ring)\n"
         "fft: the stages of a transform, the grid of nodes and the reason for it\n"
         "  --elements 128x128x128   size of the array along each axis\n"
         "  --axes 0,2, --kinds LIST complex (the default), r2c, c2r, none, dct1 to dct4, dst1 to\n"

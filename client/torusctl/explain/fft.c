@@ -176,7 +176,7 @@ static bool fill_group(struct explain_fft *x)
 /* REAL_SPLIT_OPERATIONS: per point; two points take 18. */
 enum { REAL_SPLIT_OPERATIONS = 9 };
 
-/* measure_pass counts the lines of each owner. It returns false without memory. */
+/* measure_pass counts the lines of each owner. It returns false if memory runs out. */
 static bool measure_pass(const struct explain_fft *x, const struct td_pass *p,
                          struct explain_pass *out)
 {

@@ -126,7 +126,7 @@ static void model(const struct explain_fft *x, const struct td_group *group, uin
 }
 
 /* predict examines the nodes that exchange the most data. A move takes at least as many slots as
- * its longest route has hops. It returns false without memory. */
+ * its longest route has hops. It returns false if memory runs out. */
 static bool predict(const struct explain_fft *x, const struct meetings *m, struct explain_move *out)
 {
     uint32_t nodes = x->machine.topology.nodes, most = 0;
@@ -255,7 +255,7 @@ static struct explain_grid grid_of(const struct td_transform_plan *s)
     return grid;
 }
 
-/* consider predicts a plan with the grid. It returns false without memory. */
+/* consider predicts a plan with the grid. It returns false if memory runs out. */
 static bool consider(const struct explain_fft *x, struct explain_grid *grid)
 {
     char why[400];
@@ -314,7 +314,7 @@ static const char *why_chosen(const struct explain_fft *x)
 }
 
 /* add_grid considers a x b x c nodes, without the factors of 1, unless the plan has that grid. It
- * returns false without memory. */
+ * returns false if memory runs out. */
 static bool add_grid(struct explain_fft *x, uint32_t a, uint32_t b, uint32_t c)
 {
     const uint32_t factor[] = {a, b, c};

@@ -72,10 +72,11 @@ struct explain_fft {
 };
 
 /* explain_fft_move analyses move i of a plan. `others`: it predicts the other methods as well. It
- * returns false without memory. */
+ * returns false if memory runs out. */
 bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, unsigned i,
                       bool others, struct explain_move *out);
-/* explain_fft_traffic analyses the traffic of this node in a move. It returns false without memory.
+/* explain_fft_traffic analyses the traffic of this node in a move. It returns false if memory runs
+ * out.
  */
 bool explain_fft_traffic(const struct explain_fft *x, struct explain_move *move);
 /* explain_fft_plan makes the plan with a grid (NULL: the requested one), and its stages. On
@@ -83,8 +84,8 @@ bool explain_fft_traffic(const struct explain_fft *x, struct explain_move *move)
 td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
                         const struct explain_grid *grid, struct td_plan **plan, char *why,
                         size_t size);
-/* explain_fft_grids finds the grid of the plan, and predicts others. It returns false without
- * memory. */
+/* explain_fft_grids finds the grid of the plan, and predicts others. It returns false if memory
+ * runs out. */
 bool explain_fft_grids(struct explain_fft *x);
 
 /* explain_fft_totals sums up the slots of the moves and the operations of the busiest nodes. */

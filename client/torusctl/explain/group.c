@@ -29,7 +29,7 @@ static const char *take(void *me, const char *name, const char *value)
     return strlen(value) + 7 < sizeof x->who ? NULL : "the list is too long: use file:NAME";
 }
 
-/* build partitions the group and makes its tree. It returns false without memory. */
+/* build partitions the group and makes its tree. It returns false if memory runs out. */
 static bool build(struct explain_group *x)
 {
     const struct td_topology *t = &x->machine.topology;

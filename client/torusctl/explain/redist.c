@@ -188,7 +188,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* compute makes a schedule and the row of every sender, several times. It returns the median time
- * in microseconds, or a negative number without memory. */
+ * in microseconds, or a negative number if memory runs out. */
 static double compute(const struct explain_redist *x, enum td_schedule_kind kind,
                       struct td_schedule *s)
 {
@@ -234,7 +234,7 @@ struct explain_step_size explain_step_size(const struct explain_redist *x, uint3
 }
 
 /* on_links chooses the schedule's variant on the machine, as the daemons do. It returns false
- * without memory. */
+ * if memory runs out. */
 static bool on_links(struct explain_redist *x, struct td_schedule_load *load)
 {
     uint32_t *node[2] = {0};

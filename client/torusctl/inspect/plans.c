@@ -233,6 +233,9 @@ static int run_plans(int argc, char **argv)
 const struct ctl_command ctl_command_plans = {
     .name = "plans",
     .arguments = "[--json] [--socket PATH]",
-    .what = "plans of 1-D transforms of the node: effort and execution time",
+    .what = "list the node's plans of 1-D transforms: effort and execution time",
+    .options =
+        "  --json               print the result as JSON\n"
+        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
     .run = run_plans,
 };

@@ -228,7 +228,10 @@ static int run_queues(int argc, char **argv)
 const struct ctl_command ctl_command_queues = {
     .name = "queues",
     .arguments = "[--json] [--watch] [--socket PATH]",
-    .what = "queues, channels and links of the node's router (routed fabric)",
-    .options = "  --watch              repeat every second; with --json, one object per line\n",
+    .what = "show the queues, channels and links of the node's router (routed fabric)",
+    .options =
+        "  --json               print the result as JSON\n"
+        "  --watch              repeat every second; with --json, one object per line\n"
+        "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n",
     .run = run_queues,
 };

@@ -402,16 +402,22 @@ static int run_ops(int argc, char **argv)
     return ask("ops", argc, argv, print_ops);
 }
 
+static const char inspect_options[] =
+    "  --json               print the result as JSON\n"
+    "  --socket PATH        socket of the daemon (default: the search order of libtorus(3))\n";
+
 const struct ctl_command ctl_command_status = {
     .name = "status",
     .arguments = "[--json] [--socket PATH]",
-    .what = "the node, its peers, clients, jobs and operations",
+    .what = "show the node, its peers, clients, jobs and operations",
+    .options = inspect_options,
     .run = run_status,
 };
 
 const struct ctl_command ctl_command_ops = {
     .name = "ops",
     .arguments = "[--json] [--socket PATH]",
-    .what = "operations in flight: arrived and missing ranks, progress",
+    .what = "show the operations in flight: arrived and missing ranks, progress",
+    .options = inspect_options,
     .run = run_ops,
 };

@@ -10,7 +10,7 @@
 #include "collectives/redist/transform_plan.h"
 
 /* td_real_split_layout makes the layout, over `nodes`, of X (`size` is m + 1) or Z (m). Elements
- * that both have are at the same places. It returns false without memory. */
+ * that both have are at the same places. It returns false if memory runs out. */
 bool td_real_split_layout(struct td_layout *l, struct td_arena *arena, uint64_t size, uint64_t m,
                           uint32_t nodes);
 /* td_real_split_pass makes the pass from one to the other, in place; `spectrum` is the array of X.

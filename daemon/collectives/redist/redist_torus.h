@@ -22,12 +22,12 @@ struct td_schedule_load {
                            every order */
 };
 
-/* td_schedule_load sums up the loads of all steps. It returns false without memory. */
+/* td_schedule_load sums up the loads of all steps. It returns false if memory runs out. */
 bool td_schedule_load(const struct td_schedule *s, const struct td_schedule_problem *problem,
                       const struct td_schedule_places *places, struct td_arena *arena,
                       struct td_schedule_load *load);
 /* td_schedule_settle chooses between a circulant schedule and its mirror by the loads of a sample
- * of their steps. Other schedules do not change. It returns false without memory. */
+ * of their steps. Other schedules do not change. It returns false if memory runs out. */
 bool td_schedule_settle(struct td_schedule *s, const struct td_schedule_places *places,
                         struct td_arena *arena);
 

@@ -53,7 +53,8 @@ void td_fft_update(const struct td_fft_record *record);
 /* td_fft_record copies record number `at`, counted from 0. It returns false if there are fewer
  * records. */
 bool td_fft_record(unsigned at, struct td_fft_record *out);
-/* td_fft_export returns FFTW's wisdom as text, which the caller frees, or NULL without memory. */
+/* td_fft_export returns FFTW's wisdom as text, which the caller frees, or NULL if memory runs out.
+ */
 char *td_fft_export(bool is_double);
 /* td_fft_fini frees all plans, records and wisdom. No transform may be running. */
 void td_fft_fini(void);

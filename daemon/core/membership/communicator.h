@@ -107,8 +107,8 @@ struct td_communicator {
 };
 
 /* td_communicator_create makes the record of a job's group whose membership came from node `from`.
- * It owns rank_node and rank_token [size], of the arena, from now on. It returns NULL if there is
- * no memory; the arrays are the caller's then. */
+ * It owns rank_node and rank_token [size], of the arena, from now on. It returns NULL if memory
+ * runs out; the arrays are the caller's then. */
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
                                                uint32_t *rank_node, uint64_t *rank_token,
@@ -140,7 +140,7 @@ bool td_communicator_is_gone(const struct td_core *core, uint64_t instance);
 /* ---- trees and plans ---- */
 
 /* td_communicator_tree sets *tree to the tree of a call that goes along one of its own, unless it
- * is set already. It returns false without memory. td_communicator_tree_release gives it
+ * is set already. It returns false if memory runs out. td_communicator_tree_release gives it
  * back. */
 bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
                           const struct td_call *call, struct td_call_tree **tree);

@@ -38,7 +38,7 @@ static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err e
 
 /* assign_ranks gives each entry its rank: the rank that it asked for, or the next unassigned one.
  * The latter go node by node, so that each node has consecutive ranks. It sorts the entries by
- * rank, and returns false without memory. */
+ * rank, and returns false if memory runs out. */
 static bool assign_ranks(struct td_core *core, struct td_job *job)
 {
     struct td_entry *sorted = td_arena_alloc(core->arena, job->size * sizeof *sorted);

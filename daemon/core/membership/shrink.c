@@ -147,7 +147,7 @@ static void start_message(const struct td_shrink *s, enum td_message_kind kind,
 }
 
 /* put_bitmap fills in a copy of a set, since the group may be freed before the message is sent. It
- * returns false without memory. */
+ * returns false if memory runs out. */
 static bool put_bitmap(struct td_core *core, const struct td_shrink *s, const uint8_t *bits,
                        struct td_bitmap *bitmap)
 {

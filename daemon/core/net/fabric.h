@@ -65,7 +65,7 @@ struct td_fabric {
     bool queues_sends;   /* takes SEND steps ahead of TD_STEPS_AHEAD */
     bool counts_by_link; /* freed counts of a link are its credits */
 
-    /* init makes the fabric's state; false when there is no memory. Links exist already. */
+    /* init makes the fabric's state; false if memory runs out. Links exist already. */
     bool (*init)(struct td_core *core);
     /* adjacent returns true if this node has a connection of its own to a node. */
     bool (*adjacent)(const struct td_core *core, uint32_t node);

@@ -40,7 +40,7 @@ static bool init_port(struct td_core *core, unsigned direction)
     return port->announce_to != NULL;
 }
 
-/* init returns false when there is no memory; the arena is released with the core. */
+/* init returns false if memory runs out; the arena is released with the core. */
 static bool init(struct td_core *core)
 {
     const struct td_topology *t = &core->options.topology;

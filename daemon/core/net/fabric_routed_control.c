@@ -312,7 +312,7 @@ static void send_delivered(struct td_core *core, uint32_t node, uint64_t instanc
                                          .u.delivered.ticket = ticket});
 }
 
-/* owe keeps a DELIVERED until the link's messages are acknowledged; false when there is no memory.
+/* owe keeps a DELIVERED until the link's messages are acknowledged; false if memory runs out.
  */
 static bool owe(struct td_core *core, uint32_t node, uint64_t instance, uint32_t ticket)
 {

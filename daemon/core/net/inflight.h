@@ -55,9 +55,9 @@ struct td_held {
 _Static_assert(sizeof(struct td_held) == 128 && offsetof(struct td_packet, link_sequence) == 64,
                "two cache lines, of which an acknowledgement needs one");
 
-/* td_inflight_init returns false when there is no memory. */
+/* td_inflight_init returns false if memory runs out. */
 bool td_inflight_init(struct td_core *core);
-/* td_inflight_init_held makes the pool of held packets; false when there is no memory. */
+/* td_inflight_init_held makes the pool of held packets; false if memory runs out. */
 bool td_inflight_init_held(struct td_core *core, uint32_t count);
 void td_inflight_fini(struct td_core *core);
 /* td_inflight_acquire returns NULL when the pool is empty. */

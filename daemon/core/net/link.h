@@ -92,7 +92,7 @@ static inline bool td_link_is_open(const struct td_link *link)
 {
     return link->session_state >= TD_SESSION_OPEN;
 }
-/* td_link_init returns false when there is no memory. */
+/* td_link_init returns false if memory runs out. */
 bool td_link_init(struct td_core *core);
 /* td_link_why returns why a link is not up. */
 const char *td_link_why(const struct td_link *link);

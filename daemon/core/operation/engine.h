@@ -28,7 +28,7 @@ struct td_engine {
 };
 
 /* td_engine_init clears the counters of a compiled program. Packets for its RECV steps are accepted
- * from now on. It returns false without memory. */
+ * from now on. It returns false if memory runs out. */
 bool td_engine_init(struct td_core *core, struct td_operation *o);
 void td_engine_fini(struct td_core *core, struct td_operation *o);
 /* td_engine_advance starts the steps that can start. It returns false when the action list has no

@@ -333,7 +333,7 @@ static bool ready_payload(struct td_channel *c)
 }
 
 /* settle_place ensures that the payload may be written. A placed payload that lost its place is
- * copied to memory of its own. It returns false without memory; then the payload must not be
+ * copied to memory of its own. It returns false if memory runs out; then the payload must not be
  * written. */
 static bool settle_place(struct td_channel *c)
 {

@@ -29,8 +29,8 @@ struct td_payload_pool {
 void td_payload_pool_init(struct td_payload_pool *pool, uint32_t bytes_max);
 /* td_payload_pool_fini frees the unused memory. Held payloads are freed when they are released. */
 void td_payload_pool_fini(struct td_payload_pool *pool);
-/* td_payload_new returns a payload with memory of its own and one holder, or NULL without memory.
- * bytes is at most the pool's bytes_max. */
+/* td_payload_new returns a payload with memory of its own and one holder, or NULL if memory runs
+ * out. bytes is at most the pool's bytes_max. */
 struct td_payload *td_payload_new(struct td_payload_pool *pool, uint32_t bytes);
 struct td_payload *td_payload_hold(struct td_payload *payload);
 /* td_payload_drop removes one holder. It accepts NULL. */

@@ -15,7 +15,8 @@
 
 struct td_regions;
 
-/* td_regions_create maps scratch and installs the signal handler. It returns NULL without memory.
+/* td_regions_create maps scratch and installs the signal handler. It returns NULL if memory runs
+ * out.
  */
 struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_max);
 void td_regions_destroy(struct td_regions *regions);

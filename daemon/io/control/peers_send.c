@@ -120,7 +120,8 @@ static void end_loan(struct td_payload *payload)
 }
 
 /* make_payload returns the payload of a packet: the bytes at their place if they are contiguous,
- * otherwise a copy. It returns NULL without memory. *lent: SENT is reported with the last release.
+ * otherwise a copy. It returns NULL if memory runs out. *lent: SENT is reported with the last
+ * release.
  */
 static struct td_payload *make_payload(struct td_peers *peers, const struct td_action *a,
                                        bool *lent)

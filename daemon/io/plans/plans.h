@@ -25,7 +25,7 @@ struct td_plans_options {
 
 struct td_plans;
 
-/* td_plans_create loads the stored plans. It returns NULL without memory. */
+/* td_plans_create loads the stored plans. It returns NULL if memory runs out. */
 struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *options);
 /* td_plans_used notes that a transform was run, and starts a measurement if one is due. */
 void td_plans_used(struct td_plans *plans);

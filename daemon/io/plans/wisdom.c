@@ -170,7 +170,7 @@ static unsigned write_records(FILE *f)
     return count;
 }
 
-/* compose_body returns the hashed part of the file, or NULL without memory. */
+/* compose_body returns the hashed part of the file, or NULL if memory runs out. */
 static char *compose_body(const char *doubles, const char *floats)
 {
     char *records = NULL, *body = NULL;

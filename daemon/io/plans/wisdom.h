@@ -13,7 +13,7 @@
 /* td_wisdom_load imports the file of the directory. A missing file is no error. If the file is
  * unusable it is removed, *why (of `size`) has a sentence, and the result is false. */
 bool td_wisdom_load(const char *directory, char *why, size_t size);
-/* td_wisdom_compose returns the file's text, which the caller frees, or NULL without memory. */
+/* td_wisdom_compose returns the file's text, which the caller frees, or NULL if memory runs out. */
 char *td_wisdom_compose(void);
 /* td_wisdom_write replaces the file and waits for the disk. On false errno has the error. */
 bool td_wisdom_write(const char *directory, const char *text);
