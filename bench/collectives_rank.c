@@ -183,8 +183,8 @@ int main(void)
     }
     memset(r.source, 0, ROOM_BYTES); /* touch all pages before the first measurement */
     memset(r.destination, 0, ROOM_BYTES);
-    struct greeting greeting = {r.rank, r.ranks};
-    bool well = send(r.fd, &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;
+    struct handshake handshake = {r.rank, r.ranks};
+    bool well = send(r.fd, &handshake, sizeof handshake, MSG_NOSIGNAL) == sizeof handshake;
     while (well && recv(r.fd, &order, sizeof order, 0) == sizeof order) {
         struct outcome outcome = {0};
         r.order = &order;

@@ -99,9 +99,9 @@ static void obey(const struct order *order, struct outcome *outcome)
 
 int main(void)
 {
-    struct greeting greeting;
+    struct handshake handshake;
     struct order order;
-    const char *failed = side_open(&greeting.rank, &greeting.ranks);
+    const char *failed = side_open(&handshake.rank, &handshake.ranks);
     int fd = failed ? -1 : reach_driver("FFT_SOCKET");
     if (fd < 0) {
         fprintf(
@@ -111,7 +111,7 @@ int main(void)
                 : "cannot connect to FFT_SOCKET: run ./dev bench fft, which starts this program");
         return 1;
     }
-    bool well = send(fd, &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;
+    bool well = send(fd, &handshake, sizeof handshake, MSG_NOSIGNAL) == sizeof handshake;
     while (well && recv(fd, &order, sizeof order, 0) == sizeof order) {
         struct outcome outcome = {0};
         obey(&order, &outcome);

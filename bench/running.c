@@ -107,16 +107,17 @@ static bool comes(struct running *r, int listener)
 static bool accept_ranks(struct running *r, int listener)
 {
     for (uint32_t i = 0; i < r->ranks; i++) {
-        struct greeting greeting;
+        struct handshake handshake;
         int fd = comes(r, listener) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
         if (fd < 0 || !running_readable(fd, START_MS) ||
-            recv(fd, &greeting, sizeof greeting, 0) != sizeof greeting ||
-            greeting.ranks != r->ranks || greeting.rank >= r->ranks || r->fd[greeting.rank] >= 0) {
+            recv(fd, &handshake, sizeof handshake, 0) != sizeof handshake ||
+            handshake.ranks != r->ranks || handshake.rank >= r->ranks ||
+            r->fd[handshake.rank] >= 0) {
             if (fd >= 0)
                 close(fd);
             return false;
         }
-        r->fd[greeting.rank] = fd;
+        r->fd[handshake.rank] = fd;
     }
     return true;
 }

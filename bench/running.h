@@ -10,8 +10,8 @@
 
 enum { RUNNING_RANKS_MAX = 16 };
 
-/* struct greeting: the first message of a rank. */
-struct greeting {
+/* struct handshake: the first message of a rank. */
+struct handshake {
     uint32_t rank, ranks;
 };
 

@@ -4,9 +4,9 @@
 #include "memory.h"
 #include "peer.pb-c.h"
 
-size_t td_wire_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size)
+size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size)
 {
-    Torus__Peer__Greeting m = TORUS__PEER__GREETING__INIT;
+    Torus__Peer__Handshake m = TORUS__PEER__HANDSHAKE__INIT;
     m.major = g->major;
     m.minor = g->minor;
     m.node = g->node;
@@ -21,15 +21,15 @@ size_t td_wire_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size
     return td_wire_pack(&m.base, bytes, size);
 }
 
-td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
-                               struct td_greeting *g, const char **why)
+td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                                struct td_handshake *g, const char **why)
 {
     memory->used = 0;
     ProtobufCAllocator allocator = td_wire_allocator(memory);
-    Torus__Peer__Greeting *m = torus__peer__greeting__unpack(&allocator, size, bytes);
+    Torus__Peer__Handshake *m = torus__peer__handshake__unpack(&allocator, size, bytes);
     if (!m)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "not a handshake");
-    *g = (struct td_greeting){
+    *g = (struct td_handshake){
         .major = m->major,
         .minor = m->minor,
         .node = m->node,

@@ -5,7 +5,7 @@
 
 #include "wire.h"
 
-struct td_greeting {
+struct td_handshake {
     uint32_t major, minor;
     uint32_t node;
     uint64_t incarnation;      /* of the sender */
@@ -17,8 +17,8 @@ struct td_greeting {
     const char *shape;         /* of the sender's torus */
     const char *text;          /* why the answer does not accept; else "" */
 };
-size_t td_wire_encode_greeting(const struct td_greeting *greeting, uint8_t *bytes, size_t size);
-td_err td_wire_decode_greeting(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
-                               struct td_greeting *greeting, const char **why);
+size_t td_wire_encode_handshake(const struct td_handshake *handshake, uint8_t *bytes, size_t size);
+td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,
+                                struct td_handshake *handshake, const char **why);
 
 #endif

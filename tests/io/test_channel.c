@@ -20,7 +20,7 @@
 enum {
     PACKET_BYTES = 262144,
     PACKETS = 300,
-    GREETING_MS = 50,
+    HANDSHAKE_MS = 50,
     DEADLINE_MS = 20000,
     HEAD_BYTES = 8 /* of a handshake */
 };
@@ -37,7 +37,7 @@ static uint64_t seed;
 static struct {
     struct td_channel *channel;
     uint64_t packets;
-    unsigned greetings, ends;
+    unsigned handshakes, ends;
     bool breach, answer, keep_reading;
     char why[100];
     uint64_t wrong; /* bytes that differ from the sent ones */
@@ -71,15 +71,15 @@ static uint32_t size_of(uint64_t packet)
 
 /* ---- what channels call ---- */
 
-static void on_greeting(void *user, struct td_channel *c, const uint8_t *bytes, size_t size)
+static void on_handshake(void *user, struct td_channel *c, const uint8_t *bytes, size_t size)
 {
     (void)user;
     assert_int_equal(size, 5);
     assert_memory_equal(bytes, "hello", 5);
-    in.greetings++;
+    in.handshakes++;
     in.channel = c;
     if (in.answer)
-        assert_true(td_channel_greet(c, (const uint8_t *)"welcome", 7));
+        assert_true(td_channel_send_handshake(c, (const uint8_t *)"welcome", 7));
 }
 
 static struct td_payload *on_place(void *user, const struct td_packet *packet,
@@ -148,8 +148,8 @@ static void on_out_ended(void *user, struct td_channel *c, bool breach, const ch
 }
 
 static const struct td_channel_calls in_calls = {
-    .greeting = on_greeting, .place = on_place, .packet = on_packet, .ended = on_in_ended};
-static const struct td_channel_calls out_calls = {.greeting = on_answer, .ended = on_out_ended};
+    .handshake = on_handshake, .place = on_place, .packet = on_packet, .ended = on_in_ended};
+static const struct td_channel_calls out_calls = {.handshake = on_answer, .ended = on_out_ended};
 
 /* ---- life ---- */
 
@@ -184,7 +184,7 @@ static int setup(void **unused)
     uv_loop_init(&uv);
     uv_timer_init(&uv, &deadline);
     td_payload_pool_init(&pool, PACKET_BYTES);
-    channels = (struct td_channels){.uv = &uv, .pool = &pool, .greeting_ms = GREETING_MS};
+    channels = (struct td_channels){.uv = &uv, .pool = &pool, .handshake_ms = HANDSHAKE_MS};
     listener = td_listener_create(&channels, endpoint, &in_calls, NULL);
     return listener ? 0 : -1;
 }
@@ -348,8 +348,8 @@ static int stranger(void)
     return fd;
 }
 
-/* greeting writes a handshake and returns its size. */
-static size_t greeting(uint8_t *bytes)
+/* handshake writes a handshake and returns its size. */
+static size_t handshake(uint8_t *bytes)
 {
     memcpy(bytes, "PKGR\5\0\0\0hello", HEAD_BYTES + 5);
     return HEAD_BYTES + 5;
@@ -361,7 +361,7 @@ static void a_stream_may_come_in_any_pieces(void **unused)
     enum { ALL = 60 };
     size_t room = (size_t)ALL * (PACKET_BYTES + TD_WIRE_PACKET_BYTES) + 100;
     uint8_t *bytes = malloc(room);
-    size_t size = greeting(bytes);
+    size_t size = handshake(bytes);
     for (uint64_t i = 0; i < ALL; i++) {
         struct td_packet h = header(i, i % 4 != 3);
         td_wire_encode_packet(&h, bytes + size);
@@ -376,7 +376,7 @@ static void a_stream_may_come_in_any_pieces(void **unused)
         ssize_t sent = send(fd, bytes + at, piece, MSG_DONTWAIT);
         at += sent > 0 ? (size_t)sent : 0;
         uv_run(&uv, UV_RUN_NOWAIT);
-        if (in.greetings == 1 && in.channel)
+        if (in.handshakes == 1 && in.channel)
             td_channel_belongs(in.channel, &in_calls, NULL);
     }
     UNTIL(in.packets == ALL);
@@ -391,7 +391,7 @@ static void who_breaks_the_form_is_cut_off(void **unused)
 {
     (void)unused;
     uint8_t bytes[4][400] = {"GET / HTTP/1.1\r\n\r\n", "PKGR\377\377\377\377"};
-    size_t size[4] = {18, HEAD_BYTES, greeting(bytes[2]), greeting(bytes[3])};
+    size_t size[4] = {18, HEAD_BYTES, handshake(bytes[2]), handshake(bytes[3])};
     memset(bytes[2] + size[2], 'x', TD_WIRE_PACKET_BYTES);
     struct td_packet h = {.kind = TD_PACKET_DATA, .bytes = PACKET_BYTES + 1};
     td_wire_encode_packet(&h, bytes[3] + size[3]);

@@ -269,19 +269,19 @@ struct td_reply some_reply(enum td_reply_kind kind)
     return r;
 }
 
-struct td_greeting some_greeting(void)
+struct td_handshake some_handshake(void)
 {
-    return (struct td_greeting){.major = wide32(),
-                                .minor = wide32(),
-                                .node = wide32(),
-                                .incarnation = draw(),
-                                .peer_incarnation = draw(),
-                                .session = draw(),
-                                .digest = draw(),
-                                .bulk = below(2),
-                                .accepted = below(2),
-                                .shape = text(40),
-                                .text = text(500)};
+    return (struct td_handshake){.major = wide32(),
+                                 .minor = wide32(),
+                                 .node = wide32(),
+                                 .incarnation = draw(),
+                                 .peer_incarnation = draw(),
+                                 .session = draw(),
+                                 .digest = draw(),
+                                 .bulk = below(2),
+                                 .accepted = below(2),
+                                 .shape = text(40),
+                                 .text = text(500)};
 }
 
 struct td_packet some_packet(void)

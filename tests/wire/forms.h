@@ -17,7 +17,7 @@ const uint8_t *blob(size_t size);
 struct td_call some_call(void);
 struct td_request some_request(enum td_request_kind kind);
 struct td_reply some_reply(enum td_reply_kind kind);
-struct td_greeting some_greeting(void);
+struct td_handshake some_handshake(void);
 struct td_packet some_packet(void);
 
 #endif

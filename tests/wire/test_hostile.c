@@ -107,10 +107,10 @@ static void feed_message(const uint8_t *at, size_t size)
     seen += read_message(&m);
 }
 
-static void feed_greeting(const uint8_t *at, size_t size)
+static void feed_handshake(const uint8_t *at, size_t size)
 {
-    struct td_greeting g;
-    td_err error = td_wire_decode_greeting(at, size, &memory, &g, &why);
+    struct td_handshake g;
+    td_err error = td_wire_decode_handshake(at, size, &memory, &g, &why);
     if (error != TD_OK) {
         refused(error);
         return;
@@ -130,7 +130,7 @@ static void feed_packet(const uint8_t *at, size_t size)
 }
 
 typedef void feeder(const uint8_t *at, size_t size);
-static feeder *const feeders[] = {feed_request, feed_reply, feed_message, feed_greeting,
+static feeder *const feeders[] = {feed_request, feed_reply, feed_message, feed_handshake,
                                   feed_packet};
 enum { FORMS = 5 };
 
@@ -151,7 +151,7 @@ static size_t some_form(unsigned form, uint8_t *to, size_t room)
     struct td_request q = some_request((enum td_request_kind)(1 + below(TD_REQUEST_SHRINK)));
     struct td_reply r = some_reply((enum td_reply_kind)(1 + below(TD_REPLY_STATUS)));
     struct td_message m = some_fields(&kinds[below(kinds_count)], AMOUNT_LARGE);
-    struct td_greeting g = some_greeting();
+    struct td_handshake g = some_handshake();
     struct td_packet p = some_packet();
     switch (form) {
     case 0:
@@ -161,7 +161,7 @@ static size_t some_form(unsigned form, uint8_t *to, size_t room)
     case 2:
         return td_wire_encode_message(&m, to, room);
     case 3:
-        return td_wire_encode_greeting(&g, to, room);
+        return td_wire_encode_handshake(&g, to, room);
     default:
         td_wire_encode_packet(&p, to);
         return TD_WIRE_PACKET_BYTES;

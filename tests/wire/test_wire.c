@@ -240,13 +240,13 @@ static void every_reply_comes_back_as_it_was(void **unused)
         }
 }
 
-static void greetings_and_packets_come_back_as_they_were(void **unused)
+static void handshakes_and_packets_come_back_as_they_were(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
-        struct td_greeting one = some_greeting(), two, *a = &one, *b = &two;
-        size_t size = td_wire_encode_greeting(a, bytes, sizeof bytes);
-        assert_int_equal(td_wire_decode_greeting(bytes, size, &memory, b, &why), TD_OK);
+        struct td_handshake one = some_handshake(), two, *a = &one, *b = &two;
+        size_t size = td_wire_encode_handshake(a, bytes, sizeof bytes);
+        assert_int_equal(td_wire_decode_handshake(bytes, size, &memory, b, &why), TD_OK);
         SAME(major);
         SAME(minor);
         SAME(node);
@@ -422,7 +422,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_request_comes_back_as_it_was, reseed),
         cmocka_unit_test_setup(every_reply_comes_back_as_it_was, reseed),
-        cmocka_unit_test_setup(greetings_and_packets_come_back_as_they_were, reseed),
+        cmocka_unit_test_setup(handshakes_and_packets_come_back_as_they_were, reseed),
         cmocka_unit_test_setup(largest_forms_fit, reseed),
         cmocka_unit_test_setup(encoding_stops_at_the_end_of_the_buffer, reseed),
         cmocka_unit_test_setup(what_is_beyond_a_limit_is_refused, reseed),

@@ -281,7 +281,7 @@ bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
     return write_later(c, head, sizeof head, payload, (size_t)done);
 }
 
-bool td_channel_greet(struct td_channel *c, const uint8_t *greeting, size_t size)
+bool td_channel_send_handshake(struct td_channel *c, const uint8_t *handshake, size_t size)
 {
     uint8_t bytes[HANDSHAKE_HEAD + HANDSHAKE_MAX];
     if (size > HANDSHAKE_MAX)
@@ -289,7 +289,7 @@ bool td_channel_greet(struct td_channel *c, const uint8_t *greeting, size_t size
     memcpy(bytes, magic, MAGIC_BYTES);
     for (int i = 0; i < 4; i++)
         bytes[MAGIC_BYTES + i] = (uint8_t)(size >> (8 * i));
-    memcpy(bytes + HANDSHAKE_HEAD, greeting, size);
+    memcpy(bytes + HANDSHAKE_HEAD, handshake, size);
     return write_later(c, bytes, HANDSHAKE_HEAD + size, NULL, 0);
 }
 
@@ -312,7 +312,7 @@ static bool read_handshake(struct td_channel *c, size_t *at)
         return false;
     *at += HANDSHAKE_HEAD + size;
     c->handshake_received = true;
-    c->calls->greeting(c->user, c, bytes + HANDSHAKE_HEAD, size);
+    c->calls->handshake(c->user, c, bytes + HANDSHAKE_HEAD, size);
     return true;
 }
 
@@ -474,14 +474,14 @@ static void on_connected(uv_connect_t *connect, int status)
         return;
     if (status != 0)
         end(c, false, uv_strerror(status));
-    else if (!td_channel_greet(c, c->staging, size))
+    else if (!td_channel_send_handshake(c, c->staging, size))
         end(c, false, "no memory");
     else
         start(c);
 }
 
 struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
-                                   const uint8_t *greeting, size_t size,
+                                   const uint8_t *handshake, size_t size,
                                    const struct td_channel_calls *calls, void *user)
 {
     struct sockaddr_storage address;
@@ -501,7 +501,8 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
                                    on_connected);
     }
     if (!error) {
-        memcpy(c->staging, greeting, size); /* until it is connected the staging buffer is unused */
+        memcpy(c->staging, handshake,
+               size); /* until it is connected the staging buffer is unused */
         c->staged = size;
         return c;
     }
@@ -529,7 +530,7 @@ static void on_connection(void *user, int fd)
         close(fd);
         return;
     }
-    uv_timer_start(&c->handshake_timer, on_handshake_timeout, l->channels->greeting_ms, 0);
+    uv_timer_start(&c->handshake_timer, on_handshake_timeout, l->channels->handshake_ms, 0);
     start(c);
 }
 

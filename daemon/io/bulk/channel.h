@@ -20,7 +20,7 @@ struct td_channel;
 /* struct td_channel_calls: the functions that a channel calls in its user. Each may close the
  * channel. */
 struct td_channel_calls {
-    void (*greeting)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
+    void (*handshake)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
     /* place may be NULL. If `now` is NULL it returns a payload that receives the packet's bytes, or
      * NULL: the channel allocates one. Before each further read into that payload the channel calls
      * it again with the payload as `now`; it returns the payload, or NULL if the memory must not be
@@ -37,8 +37,8 @@ struct td_channel_calls {
 struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
-    unsigned greeting_ms; /* time limit for the handshake of a new connection */
-    unsigned silence_ms;  /* ends a TCP stream without acknowledgements */
+    unsigned handshake_ms; /* time limit for the handshake of a new connection */
+    unsigned silence_ms;   /* ends a TCP stream without acknowledgements */
     /* The system could not read or write lent or placed memory: some of its pages are lost. From
      * then on no memory is lent or placed, so that the copying code meets the lost page and can
      * name its region. */
@@ -49,11 +49,11 @@ struct td_channels {
 /* td_channel_open connects to tcp://ADDRESS:PORT (a numeric address) or ipc://PATH and sends the
  * handshake. It returns NULL with errno on an error. */
 struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
-                                   const uint8_t *greeting, size_t size,
+                                   const uint8_t *handshake, size_t size,
                                    const struct td_channel_calls *calls, void *user);
-/* td_channel_greet answers the handshake of the end that connected. td_channel_belongs sets the
- * user of the channel from now on. */
-bool td_channel_greet(struct td_channel *channel, const uint8_t *greeting, size_t size);
+/* td_channel_send_handshake answers the handshake of the end that connected. td_channel_belongs
+ * sets the user of the channel from now on. */
+bool td_channel_send_handshake(struct td_channel *channel, const uint8_t *handshake, size_t size);
 void td_channel_belongs(struct td_channel *channel, const struct td_channel_calls *calls,
                         void *user);
 /* td_channel_send sends a packet and owns its payload, if any. It returns false if the stream has

@@ -67,7 +67,7 @@ static void on_stranger_ended(void *user, struct td_channel *channel, bool breac
 static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
 {
     static const struct td_channel_calls of_strangers = {
-        .greeting = td_peers_receive_channel_greeting, .ended = on_stranger_ended};
+        .handshake = td_peers_receive_channel_handshake, .ended = on_stranger_ended};
     char bound[600] = "", endpoint[600] = "";
     size_t size = sizeof bound;
     if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, bound, &size) != 0 ||
@@ -101,7 +101,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     peers->channels = (struct td_channels){
         .uv = &loop->uv,
         .pool = &peers->pool,
-        .greeting_ms = ANSWER_MS,
+        .handshake_ms = ANSWER_MS,
         .silence_ms = (unsigned)(loop->config->settings.progress_timeout_ns / 1000000)};
     for (uint32_t n = 0; n < t->nodes; n++) {
         struct td_peer *p = &peers->peer[n];

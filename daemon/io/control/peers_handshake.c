@@ -8,25 +8,25 @@
 #include "peers_link.h"
 #include "peers_receive.h"
 
-struct td_greeting td_peers_greeting(struct td_peers *peers)
+struct td_handshake td_peers_handshake(struct td_peers *peers)
 {
-    return (struct td_greeting){.major = TD_WIRE_PEER_MAJOR,
-                                .minor = TD_WIRE_PEER_MINOR,
-                                .node = peers->loop->config->node,
-                                .incarnation = peers->loop->incarnation,
-                                .digest = peers->loop->digest,
-                                .shape = peers->shape};
+    return (struct td_handshake){.major = TD_WIRE_PEER_MAJOR,
+                                 .minor = TD_WIRE_PEER_MINOR,
+                                 .node = peers->loop->config->node,
+                                 .incarnation = peers->loop->incarnation,
+                                 .digest = peers->loop->digest,
+                                 .shape = peers->shape};
 }
 
-size_t td_peers_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size)
+size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size)
 {
     put_u64(bytes, 0); /* 0 marks a handshake */
-    size_t packed = td_wire_encode_greeting(g, bytes + SESSION_BYTES, size - SESSION_BYTES);
+    size_t packed = td_wire_encode_handshake(g, bytes + SESSION_BYTES, size - SESSION_BYTES);
     return packed ? packed + SESSION_BYTES : 0;
 }
 
 /* objection returns NULL, or the reason for the rejection of a handshake. */
-static const char *objection(struct td_peers *peers, const struct td_greeting *g, char *text,
+static const char *objection(struct td_peers *peers, const struct td_handshake *g, char *text,
                              size_t bytes)
 {
     uint32_t me = peers->loop->config->node;
@@ -65,11 +65,11 @@ static void log_refusal(struct td_peers *peers, uint32_t node, const char *wrong
 /* judge decodes a handshake and encodes the reply. It returns the peer, or NULL if the handshake is
  * rejected. The reply has no bytes if the handshake is malformed. */
 static struct td_peer *judge(struct td_peers *peers, const uint8_t *body, size_t size, bool bulk,
-                             struct td_greeting *g, uint8_t *answer, size_t *answer_bytes)
+                             struct td_handshake *g, uint8_t *answer, size_t *answer_bytes)
 {
     const char *why = NULL;
     char text[200];
-    if (td_wire_decode_greeting(body, size, &peers->memory, g, &why) != TD_OK) {
+    if (td_wire_decode_handshake(body, size, &peers->memory, g, &why) != TD_OK) {
         td_log(TD_LOG_WARNING, "rejected a malformed handshake: %s", why);
         *answer_bytes = 0;
         return NULL;
@@ -79,20 +79,20 @@ static struct td_peer *judge(struct td_peers *peers, const uint8_t *body, size_t
         wrong = "the control and bulk ports are swapped: check listen and port in [peers]";
     if (wrong)
         log_refusal(peers, g->node, wrong);
-    struct td_greeting a = td_peers_greeting(peers);
+    struct td_handshake a = td_peers_handshake(peers);
     a.session = g->session;
     a.bulk = bulk;
     a.accepted = !wrong;
     a.text = wrong;
-    *answer_bytes = td_peers_encode_greeting(&a, answer, GREETING_BYTES_MAX);
+    *answer_bytes = td_peers_encode_handshake(&a, answer, HANDSHAKE_BYTES_MAX);
     return wrong ? NULL : &peers->peer[g->node];
 }
 
-void td_peers_receive_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
-                               const uint8_t *body, size_t size)
+void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t *identity,
+                                const uint8_t *body, size_t size)
 {
-    struct td_greeting g;
-    uint8_t answer[GREETING_BYTES_MAX];
+    struct td_handshake g;
+    uint8_t answer[HANDSHAKE_BYTES_MAX];
     size_t length = 0;
     struct td_peer *p = judge(peers, body, size, false, &g, answer, &length);
     if (p) {
@@ -122,17 +122,17 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
 static const struct td_channel_calls of_peers = {
     .place = td_peer_place, .packet = td_peer_receive_packet, .ended = on_in_ended};
 
-void td_peers_receive_channel_greeting(void *user, struct td_channel *channel, const uint8_t *bytes,
-                                       size_t size)
+void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
+                                        const uint8_t *bytes, size_t size)
 {
     struct td_peers *peers = user;
-    struct td_greeting g;
-    uint8_t answer[GREETING_BYTES_MAX];
+    struct td_handshake g;
+    uint8_t answer[HANDSHAKE_BYTES_MAX];
     size_t length = 0;
     struct td_peer *p = judge(peers, bytes, size, true, &g, answer, &length);
     /* another number: an earlier attempt, or another process with the same node number */
     if (length == 0 || (p && g.session != p->session_in) ||
-        !td_channel_greet(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
+        !td_channel_send_handshake(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
         td_channel_close(channel);
         return;
     }

@@ -9,16 +9,16 @@
 #include "peers.h"
 #include "wire/handshake.h"
 
-/* td_peers_greeting returns the handshake of this daemon. */
-struct td_greeting td_peers_greeting(struct td_peers *peers);
-/* td_peers_encode_greeting writes SESSION_BYTES of zeros and the handshake. It returns the size of
+/* td_peers_handshake returns the handshake of this daemon. */
+struct td_handshake td_peers_handshake(struct td_peers *peers);
+/* td_peers_encode_handshake writes SESSION_BYTES of zeros and the handshake. It returns the size of
  * both, or 0 if they do not fit. */
-size_t td_peers_encode_greeting(const struct td_greeting *g, uint8_t *bytes, size_t size);
-/* td_peers_receive_greeting replies to a handshake from the ROUTER, and
- * td_peers_receive_channel_greeting to one from a channel. */
-void td_peers_receive_greeting(struct td_peers *peers, void *router, zmq_msg_t *identity,
-                               const uint8_t *body, size_t size);
-void td_peers_receive_channel_greeting(void *peers, struct td_channel *channel,
-                                       const uint8_t *bytes, size_t size);
+size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, size_t size);
+/* td_peers_receive_handshake replies to a handshake from the ROUTER, and
+ * td_peers_receive_channel_handshake to one from a channel. */
+void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t *identity,
+                                const uint8_t *body, size_t size);
+void td_peers_receive_channel_handshake(void *peers, struct td_channel *channel,
+                                        const uint8_t *bytes, size_t size);
 
 #endif

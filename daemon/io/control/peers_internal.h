@@ -23,7 +23,7 @@
 enum {
     SESSION_BYTES = 8,   /* the connection's number, before every frame; 0: a handshake */
     IDENTITY_BYTES = 13, /* 'T', node, connection */
-    GREETING_BYTES_MAX = 1024,
+    HANDSHAKE_BYTES_MAX = 1024,
     RETRY_MS = 50,
     ANSWER_MS = 5000, /* time limit of a handshake */
 };

@@ -38,9 +38,9 @@ static void link_up(struct td_peer *p)
  * malformed, or if the handshake failed; then the link has ended. */
 static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
 {
-    struct td_greeting g;
+    struct td_handshake g;
     const char *why = NULL;
-    if (td_wire_decode_greeting(body, size, &p->peers->memory, &g, &why) != TD_OK ||
+    if (td_wire_decode_handshake(body, size, &p->peers->memory, &g, &why) != TD_OK ||
         g.session != p->session)
         return false;
     if (!g.accepted) {
@@ -99,15 +99,15 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
 /* open_channel opens the stream of packets to the host that sent the reply to the handshake. */
 static void open_channel(struct td_peer *p, const char *address)
 {
-    static const struct td_channel_calls calls = {.greeting = on_channel_answer,
+    static const struct td_channel_calls calls = {.handshake = on_channel_answer,
                                                   .ended = on_channel_ended};
     struct td_peers *peers = p->peers;
     char bulk[600], endpoint[700];
-    uint8_t bytes[GREETING_BYTES_MAX];
-    struct td_greeting g = td_peers_greeting(peers);
+    uint8_t bytes[HANDSHAKE_BYTES_MAX];
+    struct td_handshake g = td_peers_handshake(peers);
     g.session = p->session;
     g.bulk = true;
-    size_t size = td_peers_encode_greeting(&g, bytes, sizeof bytes);
+    size_t size = td_peers_encode_handshake(&g, bytes, sizeof bytes);
     bulk_of(p, bulk, sizeof bulk);
     if (address && strncmp(bulk, "tcp://", 6) == 0)
         snprintf(endpoint, sizeof endpoint, "tcp://[%s]%s", address, strrchr(bulk, ':'));
@@ -205,7 +205,7 @@ static void *watch(struct td_peer *p, void *dealer)
 static bool open_dealer(struct td_peer *p)
 {
     struct td_peers *peers = p->peers;
-    uint8_t identity[IDENTITY_BYTES] = {'T'}, bytes[GREETING_BYTES_MAX];
+    uint8_t identity[IDENTITY_BYTES] = {'T'}, bytes[HANDSHAKE_BYTES_MAX];
     p->session = td_loop_random();
     void *socket = td_peers_open_socket(peers, ZMQ_DEALER);
     if (!socket)
@@ -214,9 +214,9 @@ static bool open_dealer(struct td_peer *p)
     put_u64(identity + 5, p->session);
     zmq_setsockopt(socket, ZMQ_ROUTING_ID, identity, sizeof identity);
     void *monitor = watch(p, socket);
-    struct td_greeting g = td_peers_greeting(peers);
+    struct td_handshake g = td_peers_handshake(peers);
     g.session = p->session;
-    size_t length = td_peers_encode_greeting(&g, bytes, sizeof bytes);
+    size_t length = td_peers_encode_handshake(&g, bytes, sizeof bytes);
     bool good = zmq_connect(socket, peers->loop->config->endpoints[p->node]) == 0 &&
                 zmq_send(socket, bytes, length, ZMQ_DONTWAIT) >= 0;
     p->dealer = td_zsocket_create(&peers->zloop, socket, receive_answer, p);

@@ -107,8 +107,8 @@ bool td_peers_receive_tree(void *user, void *router)
             memcpy(&node, identity + 1, 4);
         uint64_t session = size >= SESSION_BYTES ? get_u64(body) : 0;
         if (session == 0 && size > SESSION_BYTES)
-            td_peers_receive_greeting(peers, router, &part[0], body + SESSION_BYTES,
-                                      size - SESSION_BYTES);
+            td_peers_receive_handshake(peers, router, &part[0], body + SESSION_BYTES,
+                                       size - SESSION_BYTES);
         else if (session != 0 && node < peers->loop->config->topology.nodes &&
                  peers->peer[node].session_in == session)
             receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
