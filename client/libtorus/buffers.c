@@ -51,10 +51,9 @@ static const char *make_derived(struct tl_work *w, size_t *per)
     w->element = w->type->bytes;
     w->call.type = s->basic ? s->basic : TD_TYPE_BYTE;
     *per = w->element / td_type_bytes(w->call.type);
-    if (s->words == 0)
-        return NULL;
-    w->call.digest = tl_signature_digest(s);
-    return reduces && !tl_op_find(what->group->context, what->op)
+    if (s->words > 0)
+        w->call.digest = tl_signature_digest(s);
+    return reduces && s->basic == TD_TYPE_NONE && !tl_op_find(what->group->context, what->op)
                ? "predefined operators need a type with a single basic type"
                : NULL;
 }
@@ -511,8 +510,11 @@ static const char *make_fold(struct tl_work *w)
     struct tl_fold *f = &w->fold;
     size_t block = what->kind == TD_KIND_REDUCE_SCATTERV ? what->to.count[g->rank] * w->element
                                                          : w->call.count;
-    *f = (struct tl_fold){
-        .block = block, .element = w->element, .blocks = g->size, .out = what->destination};
+    *f = (struct tl_fold){.block = block,
+                          .element = w->element,
+                          .first = w->type ? w->type->first : 0,
+                          .blocks = g->size,
+                          .out = what->destination};
     if (what->kind == TD_KIND_SCAN)
         f->blocks = g->rank + 1;
     else if (what->kind == TD_KIND_EXSCAN)

@@ -100,7 +100,7 @@ void tl_fold_run(const struct tl_fold *f)
     size_t count = f->block / f->element;
     uint8_t *last = f->memory;
     for (uint32_t k = 1; k < f->blocks; k++, last += f->block)
-        f->op->function(last, last + f->block, count, f->op->user);
+        f->op->function(last - f->first, last + f->block - f->first, count, f->op->user);
     if (f->out)
         memcpy(f->out, last, f->block);
 }

@@ -29,6 +29,7 @@ struct tl_fold {
     uint8_t *memory;  /* `blocks` blocks of `block` bytes */
     size_t block;     /* bytes */
     size_t element;   /* bytes of one element */
+    ptrdiff_t first;  /* offset of the data in an element */
     uint32_t blocks;
     void *out;                  /* destination of the last block; NULL: none */
     struct tl_block *block_out; /* pinned block that contains `out`; NULL: plain memory */

@@ -109,7 +109,7 @@ static bool append(struct tl_signature *s, const struct tl_word *w)
         last->count += w->count; /* below the length, which does not overflow */
         return true;
     }
-    if ((s->words & (s->words - 1)) == 0) {
+    if (!s->word || (s->words & (s->words - 1)) == 0) {
         size_t room = s->words ? 2 * s->words : 1;
         struct tl_word *grown = realloc(s->word, room * sizeof *grown);
         if (!grown)
@@ -123,6 +123,8 @@ static bool append(struct tl_signature *s, const struct tl_word *w)
 bool tl_signature_add(struct tl_signature *s, const struct tl_signature *of, uint64_t count)
 {
     uint64_t length = 0;
+    if (s->length == 0 && s->basic == TD_TYPE_NONE)
+        s->basic = of->basic;
     if (of->length == 0 || count == 0)
         return true;
     if (__builtin_mul_overflow(of->length, count, &length) ||
@@ -157,7 +159,8 @@ static bool same_roots(const struct tl_signature *s)
  * Factors above DIVISOR_MAX count as one. */
 static void find_root(struct tl_signature *s)
 {
-    uint64_t rest = s->length, period = s->length;
+    uint64_t rest = s->length;
+    uint64_t period = rest;
     for (uint64_t p = 2; rest > 1; p++) {
         if (p > DIVISOR_MAX || p * p > rest)
             p = rest;
@@ -172,6 +175,8 @@ static void find_root(struct tl_signature *s)
 void tl_signature_finish(struct tl_signature *s)
 {
     s->sum = EMPTY;
+    if (s->words > 0)
+        s->basic = TD_TYPE_NONE;
     for (size_t i = 0; i < s->words; i++)
         s->sum = concatenated(s->sum, repeated(sum_of(&s->word[i]), s->word[i].count));
     if (s->words == 1 && !s->word->of) {

@@ -30,7 +30,8 @@ struct tl_word {
 struct tl_signature {
     struct tl_word *word; /* NULL: `length` elements of `basic` */
     size_t words;
-    uint8_t basic;   /* enum td_type if all elements have one type, else TD_TYPE_NONE */
+    uint8_t basic;   /* enum td_type if all elements have one type, else TD_TYPE_NONE; of an empty
+                        sequence, the type of what it was made from */
     uint64_t length; /* basic elements */
     struct tl_sum sum;
     uint64_t root; /* length of the root; its sum: */

@@ -194,6 +194,8 @@ void tl_type_fini(torus_context *c)
 
 /* ---- construction ---- */
 
+enum { INLINE_MAX = 16 /* loops of a single element that its outer type copies */ };
+
 /* grow returns false if there is no memory for one more item; it doubles the room at powers of two.
  */
 static bool grow(void **items, size_t count, size_t bytes)
@@ -268,6 +270,18 @@ static const char *append(struct tl_type *t, struct tl_loop l)
     return t->depth > TL_TYPE_DEPTH_MAX ? "the type nests more than 32 loops" : NULL;
 }
 
+/* append_all adds the loops of one element of a type. */
+static const char *append_all(struct tl_type *t, ptrdiff_t at, const struct tl_type *of)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; !wrong && i < of->loops; i++) {
+        struct tl_loop l = of->loop[i];
+        l.at += at;
+        wrong = append(t, l);
+    }
+    return wrong;
+}
+
 static void widen(ptrdiff_t *from, ptrdiff_t *to, ptrdiff_t begin, ptrdiff_t end)
 {
     *from = begin < *from ? begin : *from;
@@ -307,8 +321,10 @@ static const char *add(struct tl_type *t, ptrdiff_t at, size_t count, ptrdiff_t 
                        struct tl_type *of)
 {
     size_t bytes = 0;
-    if (count == 0 || (of->bytes == 0 && !of->bounded))
+    if (count == 0 || (of->bytes == 0 && !of->bounded)) {
+        tl_signature_add(&t->signature, &of->signature, 0);
         return NULL;
+    }
     if (!add_bounds(t, at, count, step, of) || __builtin_mul_overflow(count, of->bytes, &bytes) ||
         __builtin_add_overflow(t->bytes, bytes, &t->bytes) || t->bytes > PTRDIFF_MAX)
         return TOO_LARGE;
@@ -319,10 +335,12 @@ static const char *add(struct tl_type *t, ptrdiff_t at, size_t count, ptrdiff_t 
         return NULL;
     if (of->loops == 0)
         return append(t, (struct tl_loop){at + of->first, step, count, of->bytes, NULL});
+    if (count == 1 && of->loops <= INLINE_MAX)
+        return append_all(t, at, of);
     struct tl_loop one = *of->loop;
     ptrdiff_t length = 0; /* of the loop, if it goes on in the next element */
     bool goes_on = !__builtin_mul_overflow(one.count, one.step, &length) && length == step;
-    if (of->loops > 1 || (count > 1 && !goes_on))
+    if (of->loops > 1 || !goes_on)
         return append(t, (struct tl_loop){at, step, count, 0, of});
     one.at += at;
     one.count *= count;
@@ -451,7 +469,7 @@ int torus_type_vector(torus_context *c, size_t count, size_t block, ptrdiff_t st
     ptrdiff_t step = 0;
     if (block && count > 1 && __builtin_mul_overflow(stride, tl_type_extent(of), &step))
         wrong = TOO_LARGE;
-    else if (block)
+    else
         wrong = add_blocks(t, count, block, step, of);
     return publish(t, wrong ? wrong : finish(t), function, made);
 }

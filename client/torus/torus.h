@@ -597,8 +597,8 @@ TORUS_API int torus_op_create(torus_context *context, const char *name, torus_op
 TORUS_API int torus_op_free(torus_context *context, int op);
 
 /* torus_reduce_local sets inout[i] to in[i] op inout[i] for `count` elements, in this process
- * alone. `op` may be user-defined, with types as in a reduction. The arrays must not overlap; they
- * need no alignment, unless a user-defined operator does. */
+ * alone. `op` may be user-defined, with types as in a reduction. A derived type has no gaps. The
+ * arrays must not overlap; they need no alignment, unless a user-defined operator does. */
 TORUS_API int torus_reduce_local(torus_context *context, const void *in, void *inout, size_t count,
                                  int type, int op);
 

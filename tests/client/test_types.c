@@ -1,0 +1,945 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Derived types on real daemons: every collective with random types, compared with copies through
+ * type maps (typemap.h). Each rank describes the same basic elements in its own way. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "ranks.h"
+#include "seeds.h"
+#include "typemap.h"
+
+enum { FLOWS_MAX = 4 * RANKS_MAX * RANKS_MAX, GUARD = 64 };
+
+enum kind {
+    BROADCAST,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    NEIGHBOUR,
+    NEIGHBOURV,
+    REDUCE, /* the reductions */
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTERV,
+    SCAN,
+    EXSCAN,
+    PREFIX,
+    KINDS
+};
+
+/* struct flow: data from buffer `buffer` of one rank to the destination of another; positions are
+ * in elements of the rank's type. */
+struct flow {
+    uint32_t from, to;
+    int buffer;
+    size_t from_at, to_at, units;
+};
+
+/* struct side: what one rank passes to the call. */
+struct side {
+    struct form *form;
+    struct map *map;
+    int type, op;
+    size_t factor; /* units of data in one element of the type */
+    ptrdiff_t extent;
+    size_t elements[2];         /* of source and destination */
+    size_t bytes[2], origin[2]; /* of their memory; element 0 is at `origin` */
+    uint8_t *memory[2];
+    uint8_t *before[2], *after; /* both before the call; the destination after it */
+    bool in_place;
+    size_t count[2][RANKS_MAX], place[2][RANKS_MAX];
+    torus_request *request;
+    torus_persistent *persistent;
+};
+
+static uint64_t state; /* of the random numbers */
+static struct side side[RANKS_MAX];
+static struct flow flow[FLOWS_MAX];
+static size_t flows;
+
+/* struct trial: one call of all ranks. A unit of data is one element of the form that the case
+ * drew; a rank's type has one or two units. */
+static struct {
+    enum kind kind;
+    uint32_t root;
+    size_t units; /* of each block: even */
+    bool in_place, kept, shared, user;
+    int basic; /* of a reduction */
+    struct torus_grid grid;
+} trial;
+
+static uint64_t draw(uint64_t bound)
+{
+    return random_below(&state, bound);
+}
+
+/* ---- the call ---- */
+
+#define FORM(name, ...)                                                                            \
+    (trial.kept ? torus_##name##_init(g, __VA_ARGS__, &s->persistent)                              \
+                : torus_i##name(g, __VA_ARGS__, &s->request))
+
+static int call_reduction(torus_group *g, struct side *s, const void *from, void *to, size_t n)
+{
+    switch ((int)trial.kind) {
+    case REDUCE:
+        return FORM(reduce, from, to, n, s->type, s->op, trial.root);
+    case ALLREDUCE:
+        return FORM(allreduce, from, to, n, s->type, s->op);
+    case REDUCE_SCATTER:
+        return FORM(reduce_scatter, from, to, n, s->type, s->op);
+    case REDUCE_SCATTERV:
+        return FORM(reduce_scatterv, from, to, s->count[1], s->type, s->op);
+    case SCAN:
+        return FORM(scan, from, to, n, s->type, s->op);
+    case EXSCAN:
+        return FORM(exscan, from, to, n, s->type, s->op);
+    default:
+        return FORM(prefix, from, to, n, s->type, s->op);
+    }
+}
+
+static int call(uint32_t rank)
+{
+    struct side *s = &side[rank];
+    torus_group *g = world[rank];
+    void *from = s->memory[0] + s->origin[0], *to = s->memory[1] + s->origin[1];
+    size_t n = trial.units / s->factor;
+    if (s->in_place && (trial.kind == SCATTER || trial.kind == SCATTERV))
+        to = TORUS_IN_PLACE;
+    else if (s->in_place)
+        from = TORUS_IN_PLACE;
+    switch ((int)trial.kind) {
+    case BROADCAST:
+        return FORM(broadcast, to, n, s->type, trial.root);
+    case GATHER:
+        return FORM(gather, from, to, n, s->type, trial.root);
+    case GATHERV:
+        return FORM(gatherv, from, s->elements[0], to, s->count[1], s->place[1], s->type,
+                    trial.root);
+    case SCATTER:
+        return FORM(scatter, from, to, n, s->type, trial.root);
+    case SCATTERV:
+        return FORM(scatterv, from, s->count[0], s->place[0], to, s->elements[1], s->type,
+                    trial.root);
+    case ALLGATHER:
+        return FORM(allgather, from, to, n, s->type);
+    case ALLGATHERV:
+        return FORM(allgatherv, from, s->elements[0], to, s->count[1], s->place[1], s->type);
+    case ALLTOALL:
+        return FORM(alltoall, from, to, n, s->type);
+    case ALLTOALLV:
+        return FORM(alltoallv, from, s->count[0], s->place[0], to, s->count[1], s->place[1],
+                    s->type);
+    case NEIGHBOUR:
+        return FORM(neighbour_alltoall, &trial.grid, from, to, n, s->type);
+    case NEIGHBOURV:
+        return FORM(neighbour_alltoallv, &trial.grid, from, s->count[0], s->place[0], to,
+                    s->count[1], s->place[1], s->type);
+    default:
+        return call_reduction(g, s, from, to, n);
+    }
+}
+
+/* ---- the data that moves ---- */
+
+static bool is_v(void)
+{
+    return trial.kind == GATHERV || trial.kind == SCATTERV || trial.kind == ALLGATHERV ||
+           trial.kind == ALLTOALLV || trial.kind == NEIGHBOURV;
+}
+
+static void need(uint32_t rank, int b, size_t elements)
+{
+    struct side *s = &side[rank];
+    s->elements[b] = elements > s->elements[b] ? elements : s->elements[b];
+}
+
+static void add_flow(uint32_t from, int buffer, size_t from_at, uint32_t to, size_t to_at,
+                     size_t units)
+{
+    assert_true(flows < FLOWS_MAX);
+    flow[flows++] = (struct flow){from, to, buffer, from_at, to_at, units};
+    need(from, buffer, from_at + units / side[from].factor);
+    need(to, 1, to_at + units / side[to].factor);
+}
+
+/* place_of returns the position of part i of a buffer. */
+static size_t place_of(uint32_t rank, int b, uint32_t i)
+{
+    return is_v() ? side[rank].place[b][i] : i * (trial.units / side[rank].factor);
+}
+
+/* set_part sets the count of part i, after a gap. */
+static void set_part(uint32_t rank, int b, uint32_t i, size_t units)
+{
+    struct side *s = &side[rank];
+    s->count[b][i] = units / s->factor;
+    s->place[b][i] = i ? s->place[b][i - 1] + s->count[b][i - 1] + draw(2) : draw(2);
+}
+
+static uint32_t neighbour_of(uint32_t rank, uint32_t direction)
+{
+    return (rank + (direction ? 1 : size - 1)) % size;
+}
+
+static void neighbour_flows(void)
+{
+    size_t units[RANKS_MAX][2];
+    for (uint32_t r = 0; r < size; r++)
+        for (uint32_t b = 0; b < 2; b++)
+            units[r][b] = trial.kind == NEIGHBOURV ? 2 * draw(4) : trial.units;
+    for (uint32_t r = 0; r < size; r++)
+        for (uint32_t b = 0; b < 2; b++) {
+            set_part(r, 0, b, units[r][b]);
+            set_part(r, 1, b, units[neighbour_of(r, b)][1 - b]);
+        }
+    for (uint32_t r = 0; r < size; r++)
+        for (uint32_t b = 0; b < 2; b++) {
+            uint32_t to = neighbour_of(r, b);
+            if (trial.grid.periodic[0] || r != (b ? size - 1 : 0))
+                add_flow(r, 0, place_of(r, 0, b), to, place_of(to, 1, 1 - b), units[r][b]);
+        }
+}
+
+/* draw_units draws the data from rank i to rank j. */
+static size_t draw_units(uint32_t i, uint32_t j)
+{
+    if (trial.kind == ALLTOALLV)
+        return 2 * draw(3);
+    return is_v() ? 2 * ((trial.kind == SCATTERV ? j : i) % 3) : trial.units;
+}
+
+/* draw_flows draws the counts of the v forms and lists all moves of the trial. */
+static void draw_flows(void)
+{
+    size_t units[RANKS_MAX][RANKS_MAX] = {{0}};
+    enum kind k = trial.kind;
+    bool gathers = k == GATHER || k == GATHERV, alltoall = k == ALLTOALL || k == ALLTOALLV;
+    bool scatters = k == SCATTER || k == SCATTERV;
+    for (uint32_t i = 0; i < size; i++)
+        for (uint32_t j = 0; j < size; j++) /* in place, what i gives to j is as long as it takes */
+            units[i][j] = alltoall && trial.in_place && j < i ? units[j][i] : draw_units(i, j);
+    for (uint32_t r = 0; r < size; r++)
+        for (uint32_t i = 0; i < size; i++) {
+            set_part(r, 0, i, units[r][i]);
+            set_part(r, 1, i, units[i][r]);
+        }
+    if (k == BROADCAST)
+        need(trial.root, 1, trial.units / side[trial.root].factor);
+    for (uint32_t i = 0; i < size; i++)
+        for (uint32_t j = 0; j < size; j++) {
+            bool one_root = gathers || scatters || k == BROADCAST;
+            if ((one_root && (gathers ? j : i) != trial.root) || (k == BROADCAST && i == j))
+                continue;
+            int buffer = k == BROADCAST || (side[i].in_place && !scatters);
+            size_t from = alltoall || scatters ? place_of(i, buffer, j) : 0;
+            if (side[i].in_place && !alltoall && !scatters)
+                from = place_of(i, 1, i);
+            size_t to = scatters || k == BROADCAST ? 0 : place_of(j, 1, i);
+            if (i == j && side[i].in_place && scatters)
+                need(i, 0, from + units[i][j] / side[i].factor); /* it stays where it is */
+            else
+                add_flow(i, buffer, from, j, to, units[i][j]);
+        }
+}
+
+/* ---- buffers ---- */
+
+/* lay_out sets the size of a buffer's memory and the position of element 0. */
+static void lay_out(struct side *s, int b)
+{
+    ptrdiff_t low = 0, high = 0;
+    for (size_t i = 0; i < s->map->entries; i++) {
+        ptrdiff_t at = s->map->entry[i].at, last = at + (ptrdiff_t)s->elements[b] * s->extent;
+        low = at < low ? at : low;
+        high = last > high ? last : high;
+    }
+    s->origin[b] = ((size_t)-low + GUARD + 15) / 16 * 16; /* aligned for every basic type */
+    s->bytes[b] = s->origin[b] + (size_t)high + GUARD;
+}
+
+static uint8_t *element(uint8_t *memory, const struct side *s, int b, size_t i)
+{
+    return memory + s->origin[b] + (ptrdiff_t)i * s->extent;
+}
+
+/* distinct returns true if no two basic elements of a buffer share bytes. */
+static bool distinct(const struct side *s, int b)
+{
+    uint8_t *seen = calloc(s->bytes[b], 1), ones[ENTRIES_MAX], packed[ENTRIES_MAX];
+    bool right = true;
+    size_t bytes = map_bytes(s->map), written = 0;
+    assert_non_null(seen);
+    memset(ones, 1, sizeof ones);
+    for (size_t i = 0; i < s->elements[b] && right; i++) {
+        map_pack(s->map, element(seen, s, b, i), packed);
+        for (size_t k = 0; k < bytes; k++)
+            right = right && packed[k] == 0;
+        map_unpack(s->map, ones, element(seen, s, b, i));
+    }
+    for (size_t i = 0; i < s->bytes[b]; i++)
+        written += seen[i];
+    free(seen);
+    return right && written == bytes * s->elements[b];
+}
+
+static uint8_t *copy_of(const uint8_t *memory, size_t bytes)
+{
+    uint8_t *copy = malloc(bytes);
+    assert_non_null(copy);
+    memcpy(copy, memory, bytes);
+    return copy;
+}
+
+static void obtain(uint32_t rank, int b)
+{
+    struct side *s = &side[rank];
+    lay_out(s, b);
+    s->memory[b] = trial.shared ? torus_alloc(context[rank], s->bytes[b]) : malloc(s->bytes[b]);
+    assert_non_null(s->memory[b]);
+    for (size_t i = 0; i < s->bytes[b]; i++)
+        s->memory[b][i] = (uint8_t)draw(256);
+}
+
+/* read_data packs units of a buffer from element `at`, and write_data unpacks them. */
+static void read_data(const struct side *s, uint8_t *memory, int b, size_t at, size_t units,
+                      uint8_t *packed)
+{
+    for (size_t i = 0; i < units / s->factor; i++)
+        packed += map_pack(s->map, element(memory, s, b, at + i), packed);
+}
+
+static void write_data(const struct side *s, uint8_t *memory, int b, size_t at, size_t units,
+                       const uint8_t *packed)
+{
+    for (size_t i = 0; i < units / s->factor; i++)
+        packed += map_unpack(s->map, packed, element(memory, s, b, at + i));
+}
+
+static void expect_moves(void)
+{
+    static uint8_t packed[1 << 18];
+    for (size_t i = 0; i < flows; i++) {
+        const struct flow *f = &flow[i];
+        const struct side *from = &side[f->from], *to = &side[f->to];
+        assert_true(f->units * map_bytes(from->map) / from->factor <= sizeof packed);
+        read_data(from, from->before[f->buffer], f->buffer, f->from_at, f->units, packed);
+        write_data(to, to->after, 1, f->to_at, f->units, packed);
+    }
+}
+
+/* ---- reductions ---- */
+
+/* values_of returns the values in one unit. */
+static size_t values_of(const struct side *s)
+{
+    size_t bytes = trial.basic == TORUS_INT32 ? 4 : 8;
+    return map_bytes(s->map) / s->factor / bytes;
+}
+
+static void put_value(uint8_t *packed, size_t i, int64_t value)
+{
+    int32_t small = (int32_t)value;
+    double real = (double)value;
+    if (trial.basic == TORUS_INT32)
+        memcpy(packed + 4 * i, &small, 4);
+    else
+        memcpy(packed + 8 * i, trial.basic == TORUS_INT64 ? (void *)&value : (void *)&real, 8);
+}
+
+/* put_sums writes the sums of values [first, first + count) of ranks 0 .. last. */
+static void put_sums(uint8_t *packed, size_t first, size_t count, uint32_t from, uint32_t last)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t sum = 0;
+        for (uint32_t r = from; r <= last; r++)
+            sum += random_at(r, first + i, (uint64_t)trial.kind);
+        put_value(packed, i, sum);
+    }
+}
+
+/* blocks_before returns the units before the block of a rank, in a source with blocks. */
+static size_t blocks_before(uint32_t rank)
+{
+    size_t units = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        units += trial.kind == REDUCE_SCATTERV ? 2 * (i % 3) : trial.units;
+    return units;
+}
+
+static bool scatters_blocks(void)
+{
+    return trial.kind == REDUCE_SCATTER || trial.kind == REDUCE_SCATTERV;
+}
+
+static void draw_reduction(void)
+{
+    for (uint32_t r = 0; r < size; r++) {
+        struct side *s = &side[r];
+        size_t own = trial.kind == REDUCE_SCATTERV ? 2 * (r % 3) : trial.units;
+        size_t all = scatters_blocks() ? blocks_before(size) : trial.units;
+        for (uint32_t i = 0; i < size; i++)
+            s->count[1][i] = 2 * (i % 3) / s->factor;
+        size_t result = trial.kind == PREFIX ? own * size : own;
+        need(r, 0, all / s->factor);
+        need(r, 1, (s->in_place && all > result ? all : result) / s->factor);
+    }
+}
+
+/* fill_reduction writes the operands of a rank where the call reads them. */
+static void fill_reduction(uint32_t r)
+{
+    static uint8_t packed[1 << 18];
+    struct side *s = &side[r];
+    size_t units = scatters_blocks() ? blocks_before(size) : trial.units, values = values_of(s);
+    assert_true(8 * units * values <= sizeof packed);
+    put_sums(packed, 0, units * values, r, r);
+    size_t at = trial.kind == PREFIX && s->in_place ? r * trial.units / s->factor : 0;
+    write_data(s, s->memory[s->in_place], s->in_place, at, units, packed);
+}
+
+static void expect_reduction(uint32_t r)
+{
+    static uint8_t packed[1 << 18];
+    struct side *s = &side[r];
+    size_t values = values_of(s);
+    if ((trial.kind == REDUCE && r != trial.root) || (trial.kind == EXSCAN && r == 0))
+        return;
+    if (trial.kind == PREFIX) {
+        for (uint32_t i = 0; i < size; i++) {
+            put_sums(packed, 0, trial.units * values, 0, i);
+            write_data(s, s->after, 1, i * trial.units / s->factor, trial.units, packed);
+        }
+        return;
+    }
+    uint32_t last = trial.kind == SCAN ? r : trial.kind == EXSCAN ? r - 1 : size - 1;
+    size_t first = scatters_blocks() ? blocks_before(r) : 0;
+    size_t units = scatters_blocks() ? blocks_before(r + 1) - first : trial.units;
+    put_sums(packed, first * values, units * values, 0, last);
+    write_data(s, s->after, 1, 0, units, packed);
+}
+
+/* add_all is the user's operator: it gets elements of the derived type. */
+static void add_all(const void *in, void *inout, size_t count, void *user)
+{
+    const struct side *s = user;
+    ptrdiff_t first = s->map->entry[0].at / (trial.basic == TORUS_INT32 ? 4 : 8);
+    ptrdiff_t values = (ptrdiff_t)(count * values_of(s) * s->factor);
+    for (ptrdiff_t i = first; i < first + values; i++) {
+        if (trial.basic == TORUS_INT32)
+            ((int32_t *)inout)[i] += ((const int32_t *)in)[i];
+        else if (trial.basic == TORUS_INT64)
+            ((int64_t *)inout)[i] += ((const int64_t *)in)[i];
+        else
+            ((double *)inout)[i] += ((const double *)in)[i];
+    }
+}
+
+/* ---- trials ---- */
+
+static bool can_be_in_place(enum kind k)
+{
+    return k != BROADCAST && k != NEIGHBOUR && k != NEIGHBOURV;
+}
+
+/* in_place_at returns true if a rank passes TORUS_IN_PLACE: with a root, only the root may. */
+static bool in_place_at(uint32_t rank)
+{
+    bool at_root = trial.kind == GATHER || trial.kind == GATHERV || trial.kind == SCATTER ||
+                   trial.kind == SCATTERV || trial.kind == REDUCE;
+    return trial.in_place && (!at_root || rank == trial.root);
+}
+
+/* usable returns true if 100 elements in a row have no byte twice, and not too many bytes. */
+static bool usable(const struct form *f)
+{
+    struct side s = {.map = map_make(f), .elements = {0, 100}};
+    ptrdiff_t lower = 0, upper = 0;
+    bool right = s.map->entries <= 120 && (trial.kind < REDUCE || map_bytes(s.map) > 0);
+    map_bounds(s.map, &lower, &upper);
+    s.extent = upper - lower;
+    lay_out(&s, 1);
+    right = right && s.bytes[1] < 1 << 20 && distinct(&s, 1);
+    free(s.map);
+    return right;
+}
+
+/* draw_form draws a form of whatever basic types, or, for a reduction, of one basic type; without
+ * gaps for a user's operator. */
+static struct form *draw_form(void)
+{
+    static const int all[] = {TORUS_BYTE,   TORUS_INT16,          TORUS_INT32,      TORUS_FLOAT,
+                              TORUS_DOUBLE, TORUS_COMPLEX_DOUBLE, TORUS_LONG_DOUBLE};
+    if (trial.user) {
+        struct form *f = form_of(INDEXED, form_basic(trial.basic));
+        f->count = 1;
+        f->block[0] = 1 + draw(4);
+        f->place[0] = (ptrdiff_t)draw(7) - 3;
+        return f;
+    }
+    bool one = trial.kind >= REDUCE || draw(3) == 0;
+    int basic = trial.kind >= REDUCE ? trial.basic : all[draw(7)];
+    for (;;) {
+        struct form *f = form_draw(&state, (unsigned)draw(4), one ? &basic : all, one ? 1 : 7);
+        if (usable(f))
+            return f;
+        form_free(f);
+    }
+}
+
+/* draw_side draws a rank's own description of the form. */
+static void draw_side(uint32_t rank, const struct form *form)
+{
+    struct side *s = &side[rank];
+    *s = (struct side){.factor = 1 + draw(2), .in_place = in_place_at(rank), .op = TORUS_SUM};
+    for (int tries = 0; !s->form; tries++) {
+        s->form = trial.user || tries == 20 ? form_copy(form) : form_alike(&state, form);
+        if (s->factor == 2) {
+            s->form = form_of(CONTIGUOUS, s->form);
+            s->form->count = 2;
+        }
+        if (tries < 20 && !usable(s->form)) {
+            form_free(s->form);
+            s->form = NULL;
+        }
+    }
+    ptrdiff_t lower = 0, upper = 0;
+    s->map = map_make(s->form);
+    map_bounds(s->map, &lower, &upper);
+    s->extent = upper - lower;
+    s->type = form_make(context[rank], s->form);
+    if (trial.user)
+        must(rank, torus_op_create(context[rank], "add all", add_all, s, 0, 1, &s->op));
+}
+
+static void prepare_buffers(uint32_t rank)
+{
+    struct side *s = &side[rank];
+    obtain(rank, 0);
+    obtain(rank, 1);
+    if (trial.kind >= REDUCE)
+        fill_reduction(rank);
+    s->before[0] = copy_of(s->memory[0], s->bytes[0]);
+    s->before[1] = copy_of(s->memory[1], s->bytes[1]);
+    s->after = copy_of(s->memory[1], s->bytes[1]);
+}
+
+static void check_side(uint32_t rank, uint64_t seed)
+{
+    const struct side *s = &side[rank];
+    for (size_t i = 0; i < s->bytes[1]; i++)
+        if (s->memory[1][i] != s->after[i])
+            fail_msg("seed %llu, kind %d, rank %u of %u: byte %td of element 0 is %02x, not %02x "
+                     "(%zu units, root %u,%s%s%s%s)",
+                     (unsigned long long)seed, trial.kind, rank, size,
+                     (ptrdiff_t)(i - s->origin[1]), s->memory[1][i], s->after[i], trial.units,
+                     trial.root, trial.in_place ? " in place" : "", trial.kept ? " kept" : "",
+                     trial.shared ? " shared" : "", trial.user ? " user" : "");
+    assert_memory_equal(s->memory[0], s->before[0], s->bytes[0]);
+}
+
+static void drop_side(uint32_t rank)
+{
+    struct side *s = &side[rank];
+    for (int b = 0; b < 2; b++) {
+        if (trial.shared)
+            assert_int_equal(torus_free(context[rank], s->memory[b]), TORUS_OK);
+        else
+            free(s->memory[b]);
+        free(s->before[b]);
+    }
+    free(s->after);
+    free(s->map);
+    form_free(s->form);
+    must(rank, torus_persistent_free(s->persistent));
+    if (trial.user)
+        must(rank, torus_op_free(context[rank], s->op));
+}
+
+/* run makes the call on all ranks; the types are freed before it is complete. */
+static void run(uint64_t seed)
+{
+    for (uint32_t r = 0; r < size; r++) {
+        must(r, call(r));
+        if (side[r].type >= 65536)
+            must(r, torus_type_free(context[r], side[r].type));
+    }
+    for (int round = 0; round < (trial.kept ? 2 : 1); round++) {
+        for (uint32_t r = 0; trial.kept && r < size; r++) {
+            memcpy(side[r].memory[1], side[r].before[1], side[r].bytes[1]);
+            must(r, torus_persistent_start(side[r].persistent, &side[r].request));
+        }
+        for (uint32_t r = 0; r < size; r++)
+            finish(r, side[r].request);
+        for (uint32_t r = 0; r < size; r++)
+            check_side(r, seed);
+    }
+}
+
+static void one_trial(uint64_t seed)
+{
+    static const int basics[] = {TORUS_INT32, TORUS_INT64, TORUS_DOUBLE};
+    state = seed;
+    trial.kind = (enum kind)draw(KINDS);
+    trial.root = (uint32_t)draw(size);
+    trial.units = 2 * draw(4);
+    trial.in_place = can_be_in_place(trial.kind) && draw(2);
+    trial.kept = draw(3) == 0;
+    trial.shared = draw(2);
+    trial.user = trial.kind >= REDUCE && draw(3) == 0;
+    trial.basic = basics[draw(3)];
+    trial.grid = (struct torus_grid){.size = sizeof trial.grid,
+                                     .dimensions = 1,
+                                     .extent = {size},
+                                     .periodic = {(int32_t)draw(2)}};
+    struct form *form = draw_form();
+    for (uint32_t r = 0; r < size; r++)
+        draw_side(r, form);
+    flows = 0;
+    if (trial.kind >= REDUCE)
+        draw_reduction();
+    else if (trial.kind == NEIGHBOUR || trial.kind == NEIGHBOURV)
+        neighbour_flows();
+    else
+        draw_flows();
+    for (uint32_t r = 0; r < size; r++)
+        prepare_buffers(r);
+    if (trial.kind < REDUCE)
+        expect_moves();
+    for (uint32_t r = 0; r < size && trial.kind >= REDUCE; r++)
+        expect_reduction(r);
+    run(seed);
+    for (uint32_t r = 0; r < size; r++)
+        drop_side(r);
+    form_free(form);
+}
+
+static void trials(uint32_t ranks, bool blocks, uint64_t first)
+{
+    uint64_t one = 0, count = seeds_long() ? 3000 : SEEDS_SANITIZED ? 100 : 500;
+    join_ranks(ranks, blocks);
+    if (seeds_one(&one))
+        one_trial(one);
+    for (uint64_t i = 0; i < count && !one; i++)
+        one_trial(first * 10000 + i);
+    close_all(context, ranks);
+}
+
+static void every_collective_moves_derived_types_on_one_node(void **unused)
+{
+    (void)unused;
+    start(1, "");
+    trials(1, false, 1);
+    trials(2, false, 2);
+    trials(5, false, 3);
+    stop();
+}
+
+static void every_collective_moves_derived_types_on_several_nodes(void **unused)
+{
+    (void)unused;
+    start(4, "");
+    trials(4, false, 4);
+    trials(7, true, 5);
+    stop();
+}
+
+static void every_collective_moves_derived_types_in_the_routed_fabric(void **unused)
+{
+    (void)unused;
+    columns = 2;
+    prepare(4);
+    start_all("[torus]\nfabric = routed\n[network]\npacket = 4KiB\n");
+    trials(4, false, 6);
+    trials(9, false, 7);
+    stop();
+    columns = 0;
+}
+
+/* ---- properties of types ---- */
+
+static void open_two(void)
+{
+    start(2, "");
+    join_ranks(2, false);
+}
+
+static void close_two(void)
+{
+    close_all(context, 2);
+    stop();
+}
+
+static void a_type_has_the_bounds_and_bytes_of_its_type_map(void **unused)
+{
+    (void)unused;
+    static const int basics[] = {TORUS_BYTE, TORUS_INT16, TORUS_INT32, TORUS_DOUBLE,
+                                 TORUS_COMPLEX_DOUBLE};
+    start(1, "");
+    join_ranks(1, false);
+    state = 1;
+    for (int i = 0; i < 2000; i++) {
+        struct form *f = form_draw(&state, 1 + (unsigned)draw(4), basics, 5);
+        struct map *m = map_make(f);
+        ptrdiff_t lower = 0, upper = 0, got = 0;
+        size_t bytes = 0, extent = 0;
+        if (m->entries <= ENTRIES_MAX) {
+            int type = form_make(context[0], f);
+            map_bounds(m, &lower, &upper);
+            must(0, torus_type_bytes(context[0], type, &bytes));
+            must(0, torus_type_extent(context[0], type, &got, &extent));
+            assert_int_equal(bytes, map_bytes(m));
+            assert_int_equal(got, lower);
+            assert_int_equal(extent, upper - lower);
+            must(0, torus_type_free(context[0], type));
+        }
+        free(m);
+        form_free(f);
+    }
+    close_all(context, 1);
+    stop();
+}
+
+static int vector(uint32_t rank, size_t count, size_t block, ptrdiff_t stride, int type)
+{
+    int made = 0;
+    must(rank, torus_type_vector(context[rank], count, block, stride, type, &made));
+    return made;
+}
+
+/* pair makes a struct of two types without a gap. */
+static int pair(uint32_t rank, int one, int two)
+{
+    size_t bytes = 0;
+    int made = 0;
+    must(rank, torus_type_bytes(context[rank], one, &bytes));
+    const size_t blocks[] = {1, 1};
+    const ptrdiff_t offsets[] = {0, (ptrdiff_t)bytes};
+    const int types[] = {one, two};
+    must(rank, torus_type_struct(context[rank], 2, blocks, offsets, types, &made));
+    return made;
+}
+
+static int many(uint32_t rank, size_t count, int type)
+{
+    int made = 0;
+    must(rank, torus_type_contiguous(context[rank], count, type, &made));
+    return made;
+}
+
+/* broadcast starts a broadcast of both ranks from memory that is large enough for the types. */
+static void broadcast(torus_request *r[2], const int type[2], const size_t count[2])
+{
+    static uint8_t memory[2][4096];
+    for (uint32_t i = 0; i < 2; i++)
+        must(i, torus_ibroadcast(world[i], memory[i] + 1024, count[i], type[i], 0, &r[i]));
+}
+
+static void equal_sequences_of_basic_elements_match(void **unused)
+{
+    (void)unused;
+    torus_request *r[2];
+    open_two();
+    const int d = TORUS_DOUBLE, i = TORUS_INT32;
+    const struct {
+        int type[2];
+        size_t count[2];
+    } cases[] = {
+        {{d, vector(1, 50, 2, 3, d)}, {100, 1}},
+        {{many(0, 10, d), pair(1, d, d)}, {10, 50}},
+        {{vector(0, 5, 1, -2, d), many(1, 2, many(1, 5, d))}, {20, 10}},
+        /* (int32, double) as the root, in several forms */
+        {{pair(0, i, d), many(1, 6, pair(1, i, d))}, {12, 2}},
+        {{pair(0, pair(0, i, d), pair(0, i, d)), pair(1, i, d)}, {3, 6}},
+        {{pair(0, i, pair(0, pair(0, d, i), d)), pair(1, i, d)}, {2, 4}},
+        {{pair(0, vector(0, 3, 1, 2, pair(0, i, d)), pair(0, i, d)), pair(1, i, d)}, {1, 4}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        broadcast(r, cases[k].type, cases[k].count);
+        finish(0, r[0]);
+        finish(1, r[1]);
+    }
+    close_two();
+}
+
+static void different_sequences_are_named_by_the_error(void **unused)
+{
+    (void)unused;
+    torus_request *r[2];
+    open_two();
+    const int d = TORUS_DOUBLE, i = TORUS_INT32, h = TORUS_INT16;
+    int mixed[2] = {pair(0, i, d), pair(1, i, d)}, wide[2] = {0};
+    for (uint32_t rank = 0; rank < 2; rank++)
+        wide[rank] = pair(rank, many(rank, 20, i), many(rank, 10 + rank, d));
+    const struct {
+        int type[2];
+        size_t count[2];
+        const char *one, *two;
+    } cases[] = {
+        {{d, vector(1, 4, 2, 3, i)}, {8, 1}, "broadcast(double, 8,", "broadcast(int32, 8,"},
+        {{mixed[0], pair(1, d, i)},
+         {2, 2},
+         "broadcast((int32, double), 24 bytes,",
+         "broadcast((double, int32), 24 bytes,"},
+        {{mixed[0], TORUS_BYTE}, {2, 24}, "(int32, double), 24 bytes", "broadcast(byte, 24,"},
+        {{mixed[0], mixed[1]}, {2, 3}, "24 bytes", "36 bytes"},
+        {{pair(0, mixed[0], h), mixed[1]}, {1, 1}, "(int32, double, int16)", "(int32, double)"},
+        {{pair(0, i, pair(0, d, i)), pair(1, i, pair(1, i, d))},
+         {1, 1},
+         "(int32, double, int32)",
+         "(int32, int32, double)"},
+        {{wide[0], wide[1]}, {1, 1}, "several types", "160 bytes"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        broadcast(r, cases[k].type, cases[k].count);
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            assert_int_equal(torus_wait(r[rank], 20 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
+            assert_says(context[rank], cases[k].one);
+            assert_says(context[rank], cases[k].two);
+        }
+    }
+    close_two();
+}
+
+static void local_reductions_take_types_without_gaps(void **unused)
+{
+    (void)unused;
+    const size_t blocks[] = {2};
+    const ptrdiff_t places[] = {-1};
+    int32_t in[] = {1, 2, 3, 4, 5, 6}, inout[] = {10, 20, 30, 40, 50, 60};
+    int type = 0, gaps = 0, mixed = 0;
+    start(1, "");
+    join_ranks(1, false);
+    must(0, torus_type_indexed(context[0], 1, blocks, places, TORUS_INT32, &type));
+    must(0, torus_reduce_local(context[0], in + 1, inout + 1, 2, type, TORUS_SUM));
+    const int32_t wanted[] = {11, 22, 33, 44, 50, 60};
+    assert_memory_equal(inout, wanted, sizeof wanted);
+    gaps = vector(0, 2, 1, 2, TORUS_INT32);
+    mixed = pair(0, TORUS_INT32, TORUS_INT16);
+    assert_int_equal(torus_reduce_local(context[0], in, inout, 1, gaps, TORUS_SUM),
+                     TORUS_ERR_INVALID);
+    assert_says(context[0], "without gaps");
+    assert_int_equal(torus_reduce_local(context[0], in, inout, 1, mixed, TORUS_SUM),
+                     TORUS_ERR_INVALID);
+    close_all(context, 1);
+    stop();
+}
+
+static void a_million_blocks_are_one_loop(void **unused)
+{
+    (void)unused;
+    enum { MILLION = 1000000 };
+    open_two();
+    int type[2] = {vector(0, MILLION, 1, 2, TORUS_INT32),
+                   vector(1, MILLION / 2, 1, 3, TORUS_INT32)};
+    int32_t *from = calloc(2 * MILLION, sizeof *from), *to = calloc(3 * MILLION, sizeof *to);
+    torus_request *r[2];
+    assert_true(from && to);
+    for (int32_t i = 0; i < 2 * MILLION; i++)
+        from[i] = i;
+    /* the extent of rank 1's type has no gap at its end: the second element follows directly */
+    int resized = 0;
+    must(1, torus_type_resized(context[1], type[1], 0, 3 * (MILLION / 2) * sizeof *to, &resized));
+    must(0, torus_ibroadcast(world[0], from, 1, type[0], 0, &r[0]));
+    must(1, torus_ibroadcast(world[1], to, 2, resized, 0, &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    for (int32_t i = 0; i < 3 * MILLION; i++)
+        assert_true(to[i] == (i % 3 ? 0 : i / 3 * 2));
+    free(from);
+    free(to);
+    close_two();
+}
+
+static void wrong_types_are_refused(void **unused)
+{
+    (void)unused;
+    int made = -5, type = 0, nested = TORUS_INT32, other = 0;
+    size_t size_of = 0;
+    ptrdiff_t lower = 0;
+    int32_t data[64] = {0};
+    open_two();
+    torus_context *c = context[0];
+#define REFUSED(call, words)                                                                       \
+    do {                                                                                           \
+        assert_int_equal(call, TORUS_ERR_INVALID);                                                 \
+        assert_says(c, words);                                                                     \
+    } while (0)
+    assert_int_equal(torus_type_contiguous(NULL, 1, TORUS_INT32, &made), TORUS_ERR_INVALID);
+    REFUSED(torus_type_contiguous(c, 1, TORUS_INT32, NULL), "made is NULL");
+    REFUSED(torus_type_contiguous(c, 1, TORUS_OPAQUE, &made), "type 0 is unknown");
+    REFUSED(torus_type_contiguous(c, 1, -7, &made), "type -7 is unknown");
+    REFUSED(torus_type_contiguous(c, 1, 65536, &made), "type 65536 is unknown");
+    REFUSED(torus_type_contiguous(c, SIZE_MAX, TORUS_INT32, &made), "too large");
+    REFUSED(torus_type_contiguous(c, SIZE_MAX / 4, TORUS_INT32, &made), "too large");
+    REFUSED(torus_type_vector(c, 2, 1, PTRDIFF_MAX, TORUS_INT32, &made), "too large");
+    REFUSED(torus_type_vector(c, SIZE_MAX / 2, 1, PTRDIFF_MIN, TORUS_BYTE, &made), "too large");
+    REFUSED(torus_type_resized(c, TORUS_INT32, 1, SIZE_MAX, &made), "too large");
+    REFUSED(torus_type_indexed(c, 1, NULL, NULL, TORUS_INT32, &made), "NULL");
+    REFUSED(torus_type_struct(c, 1, NULL, NULL, NULL, &made), "NULL");
+    const size_t one[] = {1};
+    const ptrdiff_t far[] = {PTRDIFF_MAX};
+    const int unknown[] = {99}, known[] = {TORUS_DOUBLE};
+    REFUSED(torus_type_indexed(c, 1, one, far, TORUS_INT32, &made), "too large");
+    REFUSED(torus_type_struct(c, 1, one, far, known, &made), "too large");
+    REFUSED(torus_type_struct(c, 1, one, far, unknown, &made), "one of the types is unknown");
+    REFUSED(torus_type_free(c, TORUS_INT32), "not a derived type");
+    REFUSED(torus_type_bytes(c, 99, &size_of), "unknown");
+    REFUSED(torus_type_extent(c, TORUS_INT32, &lower, NULL), "NULL");
+    assert_int_equal(made, -5);
+    const size_t blocks[] = {2, 1};
+    const ptrdiff_t places[] = {0, 3};
+    int error = TORUS_OK, depth = 0;
+    while (error == TORUS_OK && depth++ < 33) {
+        error = torus_type_indexed(c, 2, blocks, places, nested, &nested);
+        if (error == TORUS_OK)
+            error = torus_type_resized(c, nested, 0, 4, &nested);
+    }
+    REFUSED(error, "more than 32 loops");
+    assert_true(depth > 16);
+    nested = TORUS_INT32; /* types that combine to one run nest without a limit */
+    for (depth = 0; depth < 100; depth++)
+        must(0, torus_type_contiguous(c, 1, nested, &nested));
+    /* calls */
+    must(0, torus_type_vector(c, 2, 1, 2, TORUS_INT32, &type));
+    must(0, torus_op_create(c, "add", add_all, NULL, 0, 1, &made));
+    other = pair(0, TORUS_INT32, TORUS_INT16);
+    REFUSED(torus_allreduce(world[0], data, data + 8, 1, other, TORUS_SUM), "single basic type");
+    REFUSED(torus_allreduce(world[0], data, data + 8, 1, type, made), "without gaps");
+    REFUSED(torus_broadcast(world[0], data, SIZE_MAX / 8, type, 0), "overflow");
+    must(0, torus_type_free(c, type));
+    REFUSED(torus_broadcast(world[0], data, 1, type, 0), "was freed");
+    REFUSED(torus_type_free(c, type), "was freed");
+    REFUSED(torus_type_contiguous(c, 1, type, &made), "was freed");
+    /* a refused call was not made: the next one matches */
+    torus_request *r = NULL;
+    must(1, torus_ibarrier(world[1], &r));
+    must(0, torus_barrier(world[0]));
+    finish(1, r);
+    close_two();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(a_type_has_the_bounds_and_bytes_of_its_type_map),
+        TEST(equal_sequences_of_basic_elements_match),
+        TEST(different_sequences_are_named_by_the_error),
+        TEST(local_reductions_take_types_without_gaps),
+        TEST(a_million_blocks_are_one_loop),
+        TEST(wrong_types_are_refused),
+        TEST(every_collective_moves_derived_types_on_one_node),
+        TEST(every_collective_moves_derived_types_on_several_nodes),
+        TEST(every_collective_moves_derived_types_in_the_routed_fabric),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
