@@ -49,7 +49,7 @@ static bool parse_list(const struct td_topology *t, const char *text, bool *in, 
             p++;
             continue;
         }
-        *why = "expected numbers and ranges of nodes, such as 0-5,9";
+        *why = "--group: expected numbers and ranges of nodes, such as 0-5,9";
         if (!isdigit((unsigned char)*p))
             return false;
         unsigned long first = strtoul(p, &end, 10), last = first;
@@ -57,7 +57,7 @@ static bool parse_list(const struct td_topology *t, const char *text, bool *in, 
             last = strtoul(end + 1, &end, 10);
         else if (*end == '-')
             return false;
-        *why = "the set names a node that the torus does not have";
+        *why = "--group names a node that the torus does not have";
         if (last >= t->nodes || first > last)
             return false;
         for (unsigned long n = first; n <= last; n++)
@@ -72,7 +72,7 @@ static bool parse_file(const struct td_topology *t, const char *name, bool *in, 
     FILE *f = fopen(name, "r");
     size_t most = (size_t)t->nodes * 12 + 2;
     char *text = malloc(most);
-    *why = "cannot read the file of the set";
+    *why = "--group file:NAME: cannot read the file";
     bool good = f && text;
     if (good) {
         size_t size = fread(text, 1, most - 1, f);
@@ -90,7 +90,7 @@ static bool parse_share(const struct td_topology *t, const char *text, uint64_t 
 {
     char *end = NULL;
     double share = strtod(text, &end);
-    *why = "the share must be above 0 and at most 1, such as random:0.6";
+    *why = "--group: the share must be above 0 and at most 1, such as random:0.6";
     if (end == text || *end || !(share > 0) || share > 1)
         return false;
     uint32_t target = (uint32_t)(share * t->nodes + 0.5);
@@ -103,7 +103,7 @@ bool td_node_set_parse(const struct td_topology *t, const char *text, uint64_t s
 {
     bool *in = calloc(t->nodes, sizeof *in), good = false;
     *count = 0;
-    *why = "expected all, random:SHARE, nodes:LIST or file:NAME";
+    *why = "--group must be all, random:SHARE, nodes:LIST or file:NAME";
     if (!in)
         return false;
     if (strcmp(text, "all") == 0)
@@ -119,7 +119,7 @@ bool td_node_set_parse(const struct td_topology *t, const char *text, uint64_t s
             node[(*count)++] = n;
     free(in);
     if (good && *count == 0) {
-        *why = "the set is empty";
+        *why = "--group selects no node";
         good = false;
     }
     return good;

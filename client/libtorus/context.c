@@ -207,7 +207,7 @@ const char *torus_strerror(int error)
 {
     static const char *const texts[] = {
         "success",
-        "an argument is out of range",
+        "invalid argument",
         "no memory",
         "cannot connect to the daemon",
         "protocol error",
@@ -220,7 +220,7 @@ const char *torus_strerror(int error)
         "busy",
         "rank already taken",
         "the context belongs to the parent process",
-        "internal error of the service",
+        "internal error of torusd: please report it as a bug",
         "the daemon is stopping or has stopped",
         "operating system error",
         "this node is cut off from the majority",

@@ -113,7 +113,7 @@ int torus_ijoin(torus_context *c, const struct torus_join_options *o, torus_grou
         return error;
     torus_request *r = tl_request_new(c, NULL);
     if (!r)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the request");
     r->on_reply = join_reply;
     r->new_group_out = world;
     *world = NULL;

@@ -79,7 +79,7 @@ static struct tl_region *add_region(torus_context *c, size_t bytes)
     } else if (fd >= 0) {
         tl_fail(c, error, "cannot map %zu bytes of shared memory: %s", bytes, strerror(errno));
     } else if (!r || !b) {
-        tl_fail(c, error, "no memory");
+        tl_fail(c, error, "no memory for the records of shared memory");
     }
     if (fd >= 0)
         close(fd);

@@ -29,7 +29,7 @@ int torus_op_create(torus_context *c, const char *name, torus_op_function *funct
                        INT32_MAX);
     struct tl_op *op = calloc(1, sizeof *op);
     if (!op)
-        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+        return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the operator");
     op->digest = td_hash_add(td_hash_add(TD_HASH_START, bytes), commutative != 0);
     for (const char *p = name; *p; p++)
         op->digest = td_hash_add(op->digest, (unsigned char)*p);

@@ -89,8 +89,10 @@ static int request_plan(torus_group *g, struct td_request *q, torus_plan **plan,
 
 static int wrong_size(torus_context *c, const char *name, size_t given, size_t size)
 {
-    return tl_fail(c, TORUS_ERR_INVALID, "%s.size is %zu, not %zu: set it to sizeof the structure",
-                   name, given, size);
+    return given ? tl_fail(c, TORUS_ERR_INVALID,
+                           "%s.size is %zu, not %zu: set it to sizeof the structure", name, given,
+                           size)
+                 : tl_fail(c, TORUS_ERR_INVALID, "%s is NULL, or its size is 0", name);
 }
 
 int tl_plan_describe_fft(torus_context *c, const struct torus_fft_desc *d, struct td_request *q)

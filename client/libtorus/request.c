@@ -40,7 +40,7 @@ int tl_request_begin(torus_group *g, torus_request **out, torus_request **r)
                        "them",
                        g->rank, g->in_flight);
     *r = tl_request_new(c, g);
-    return *r ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory");
+    return *r ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the request");
 }
 
 /* release unbinds the buffers of the operation. `results`: it runs the fold and copies results to

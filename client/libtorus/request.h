@@ -23,7 +23,7 @@ struct torus_request {
     uint64_t id;              /* as in the reply */
     uint32_t replies_due;     /* replies until it is complete: 1, but for torus_iclose */
     torus_group *group;       /* counts the request as in flight; NULL: none */
-    uint64_t sequence, turn;  /* of the call in its group */
+    uint64_t sequence, turn;  /* of the call: struct torus_group */
     bool sent;                /* the group counts it as sent */
     bool cancelled;           /* before it was sent */
     struct tl_unsent *unsent; /* the datagram, while the request waits to be sent; or NULL */

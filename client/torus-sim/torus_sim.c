@@ -57,7 +57,7 @@ static void print(const struct command *c, const struct td_measurement *m)
            "               %u and %u in adaptive channels, %u in an escape channel\n",
            m->queued_max, m->fifo_max, m->held_max[0], m->held_max[1],
            m->held_max[TD_CHANNEL_ESCAPE]);
-    printf("  packets      %llu hops, on %llu of them after a wait in transit\n",
+    printf("  packets      %llu hops; %llu of them began after a wait in transit\n",
            (unsigned long long)m->hops, (unsigned long long)m->waits);
     printf("  simulation   %.2f s, %.2f M events/s, %.2f M hops/s, trace %016llx\n", m->seconds,
            (double)m->events / m->seconds / 1e6, (double)m->hops / m->seconds / 1e6,

@@ -56,7 +56,7 @@ TORUS_API int torus_version(void);
 enum {
     TORUS_PENDING = 1, /* torus_test, torus_wait: not complete yet. This is no error. */
     TORUS_OK = 0,
-    TORUS_ERR_INVALID = -1,     /* an argument is out of range */
+    TORUS_ERR_INVALID = -1,     /* invalid argument; the sentence names it */
     TORUS_ERR_NO_MEMORY = -2,   /* not enough memory, here or on the node that the sentence names */
     TORUS_ERR_NO_DAEMON = -3,   /* no daemon accepts connections on the socket */
     TORUS_ERR_PROTOCOL = -4,    /* the daemon sent a malformed or unexpected message */

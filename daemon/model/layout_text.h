@@ -7,14 +7,15 @@
  *   (*, block) order 1,0                 axis 1 outermost in memory
  *   boxes 0:10,0:5 0:10,5:9 @0,4         from:to along each axis, a box for each rank; - is empty
  *
- * Without @ the ranks are 0, 1, ..., as many as the grid has places; without a grid either, as many
- * as the group has. Pure: no I/O, clock, or globals. */
+ * Without @ the ranks are 0, 1, ...: one for each place of the grid, or all ranks of the group if
+ * the text names no grid. Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_LAYOUT_TEXT_H
 #define TD_MODEL_LAYOUT_TEXT_H
 
 #include "layout.h"
 
-/* struct td_layout_wrong: an error and its character's place. no_memory: the text may be right. */
+/* struct td_layout_wrong: a parse error and the index of its character. no_memory: memory ran out,
+ * and the text may be correct. */
 struct td_layout_wrong {
     size_t at;
     bool no_memory;

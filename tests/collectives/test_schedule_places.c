@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules and their inputs: the layouts that pose the problem, and the torus of the owners. */
+/* Inputs of schedules: the problem that two layouts define, and the placement of the owners. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static struct td_schedule_problem along(const struct td_schedule_axis *axis)
 
 /* ---- layouts ---- */
 
-static void layouts_pose_what_their_owners_share(void **unused)
+static void problem_volumes_are_the_elements_that_owners_share(void **unused)
 {
     (void)unused;
     for (uint32_t i = 0; i < 300; i++) {
@@ -63,7 +63,7 @@ static void layouts_pose_what_their_owners_share(void **unused)
     }
 }
 
-static void offsets_and_boxes_have_no_axes(void **unused)
+static void layouts_with_offsets_or_boxes_have_no_problem_axes(void **unused)
 {
     (void)unused;
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
@@ -103,7 +103,7 @@ static struct td_topology torus(const char *shape)
     return t;
 }
 
-static void loads_are_those_of_the_links(void **unused)
+static void loads_count_each_link_of_a_route(void **unused)
 {
     (void)unused;
     struct td_schedule_axis axis = {4, 4, 1, 4};
@@ -156,9 +156,9 @@ static int all_is_given_back(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts_pose_what_their_owners_share),
-        cmocka_unit_test(offsets_and_boxes_have_no_axes),
-        cmocka_unit_test(loads_are_those_of_the_links),
+        cmocka_unit_test(problem_volumes_are_the_elements_that_owners_share),
+        cmocka_unit_test(layouts_with_offsets_or_boxes_have_no_problem_axes),
+        cmocka_unit_test(loads_count_each_link_of_a_route),
         cmocka_unit_test(settling_never_loads_links_more),
     };
     arena = td_arena_create((size_t)4 << 20);

@@ -186,7 +186,7 @@ class Plans(unittest.TestCase):
         text = explain("4x4x4", "128x128x128", "--packet", "1K", "--link-rate", "5GB/s",
                        "--gflops", "10", "--from", "(cyclic, *, *)").stdout
         for words in ("slabs", "Grids of nodes", "* 64", "  1. transform axis 2", "256 lines",
-                      "move to (*, block, *) on 64 of nodes, in scratch", "the last redistribution",
+                      "move to (*, block, *) on 64 (by node), in scratch", "the last redistribution",
                       "504 KiB to 63 nodes", "8 KiB stay", "T_min      256 slots", "others     ",
                       "and 57 more nodes", "T_min 512 in sequence", "220 million operations",
                       "at the links' rate", "of which chunks hide"):

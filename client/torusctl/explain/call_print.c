@@ -119,7 +119,7 @@ static void print_gate(const struct explain_call *q)
         printf("%s%s", i ? ", " : "from nodes ",
                explain_place(place, sizeof place, &q->machine.topology, q->group.node[child[i]]));
     if (slot == q->tree.root)
-        printf("%sthe root of the tree", children ? "; " : "");
+        printf("%sthis node is the root of the tree", children ? "; " : "");
     else
         printf("%sto node %s", children ? "; " : "",
                explain_place(place, sizeof place, &q->machine.topology,
@@ -162,12 +162,12 @@ static void print_totals(const struct explain_call *q)
     char place[80], sent[32], received[32];
     const struct explain_traffic *t = &q->traffic;
     printf("  node %-5s sends %llu message%s, %s in %llu packet%s, at most %u hop%s;\n             "
-           "receives %llu, %s; %llu barrier%s\n",
+           "receives %llu message%s, %s; %llu barrier%s\n",
            explain_place(place, sizeof place, &q->machine.topology, q->machine.node),
            (unsigned long long)t->sent.messages, explain_plural(t->sent.messages),
            td_quantity_print(t->sent.bytes, sent, sizeof sent), (unsigned long long)t->sent.packets,
            explain_plural(t->sent.packets), t->hops_max, explain_plural(t->hops_max),
-           (unsigned long long)t->received.messages,
+           (unsigned long long)t->received.messages, explain_plural(t->received.messages),
            td_quantity_print(t->received.bytes, received, sizeof received),
            (unsigned long long)t->barriers, explain_plural(t->barriers));
 }

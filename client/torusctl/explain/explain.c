@@ -24,7 +24,7 @@ static int run_explain(int argc, char **argv)
         return explain_call(argc, argv);
     static char text[200];
     snprintf(text, sizeof text,
-             "%s%.40s%smissing operation, such as torusctl explain alltoall --shape 4x4",
+             "%s%.40s%sexpected an operation, such as torusctl explain alltoall --shape 4x4",
              argc >= 2 ? "unknown operation " : "", argc >= 2 ? argv[1] : "",
              argc >= 2 ? ": " : "");
     return ctl_usage("explain", text);

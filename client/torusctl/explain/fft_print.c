@@ -211,7 +211,8 @@ static void print_links(const struct explain_fft *x, const struct explain_move *
     printf("\n     links      its packets take ");
     for (uint32_t d = 0; d < x->machine.topology.dimensions; d++)
         printf("%s%.6g", d ? ", " : "", (double)e->traffic.byte_hops[d] / packet);
-    printf(" slots in the dimensions; the busiest link takes\n                %.6g slots, from "
+    printf(" slots, one figure per dimension; the busiest link takes\n                %.6g slots, "
+           "from "
            "node %s in direction %u%s, with dimension-ordered routes\n",
            e->busiest.slots,
            explain_place(place, sizeof place, &x->machine.topology, e->busiest.node),
@@ -238,9 +239,9 @@ static void print_move(const struct explain_fft *x, const struct explain_move *e
     const struct td_array_move *m = e->move;
     const struct explain_flow *flow = &e->traffic.sent;
     printf("move to %s%s, in %s", explain_array_text(m->to, text, sizeof text),
-           m->to->of_nodes ? " of nodes" : "", place_text(m->to));
+           m->to->of_nodes ? " (by node)" : "", place_text(m->to));
     printf(" (from %s%s)\n", explain_array_text(m->from, text, sizeof text),
-           m->from->of_nodes ? " of nodes" : "");
+           m->from->of_nodes ? " (by node)" : "");
     if (m->from->space == TD_SPACE_SOURCE)
         puts("     the first redistribution, from the application's layout");
     if (m->to->space == TD_SPACE_DESTINATION)

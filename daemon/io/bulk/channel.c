@@ -475,7 +475,7 @@ static void on_connected(uv_connect_t *connect, int status)
     if (status != 0)
         end(c, false, uv_strerror(status));
     else if (!td_channel_send_handshake(c, c->staging, size))
-        end(c, false, "no memory");
+        end(c, false, "no memory here for its handshake");
     else
         start(c);
 }
