@@ -259,7 +259,8 @@ static bool set_option(struct command *c, int option, const char *name, const ch
     char *end = NULL;
     switch ((enum option_name)option) {
     case SHAPE:
-        good = strlen(value) < sizeof c->shape / 2 || complain(name, value, "shorter");
+        good = strlen(value) < sizeof c->shape / 2 ||
+               complain(name, value, "a shape of fewer than 64 characters");
         snprintf(c->shape, sizeof c->shape, "%s", good ? value : "");
         return good;
     case MESH:
@@ -276,7 +277,7 @@ static bool set_option(struct command *c, int option, const char *name, const ch
     case SPREAD:
         c->measure.spread = strtod(value, &end);
         return (end != value && !*end && c->measure.spread >= 0 && c->measure.spread <= 1) ||
-               complain(name, value, "from 0 to 1");
+               complain(name, value, "a number from 0 to 1");
     case ROOT:
         good = number(name, value, 0, TD_NODES_MAX, &n);
         c->measure.call.root = (uint32_t)n;

@@ -432,8 +432,8 @@ static void peers_without_a_way_for_packets_try_at_leisure(void **state)
         }
     }
     assert_true(attempts[0] > 1 && attempts[1] > 1);
-    assert_int_equal(logged(0, "cannot connect for packets to ipc://"), 1);
-    assert_int_equal(logged(1, "cannot connect for packets to ipc://"), 1);
+    assert_int_equal(logged(0, "cannot open the packet stream to ipc://"), 1);
+    assert_int_equal(logged(1, "cannot open the packet stream to ipc://"), 1);
     assert_int_equal(logged(0, "node 1 is up"), 0);
     close(at[0].fd);
     close(at[1].fd);

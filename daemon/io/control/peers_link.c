@@ -89,7 +89,7 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
         return;
     }
     bulk_of(p, bulk, sizeof bulk);
-    snprintf(text, sizeof text, "cannot connect for packets to %.50s: %.40s", bulk, why);
+    snprintf(text, sizeof text, "cannot open the packet stream to %.50s: %.40s", bulk, why);
     if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
         td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
     snprintf(p->refusal, sizeof p->refusal, "%s", text);
