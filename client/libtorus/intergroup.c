@@ -365,6 +365,7 @@ struct reduction {
     torus_context *context;
     uint8_t *blocks;
     size_t bytes, element; /* of a block; of an element */
+    ptrdiff_t first;       /* offset of the data in an element */
     uint32_t count;        /* blocks */
     void *out;
 };
@@ -378,7 +379,8 @@ static int fold(torus_request *r, const struct td_reply *reply, bool *again)
     for (uint32_t i = 1; i < f->count && f->bytes > 0; i++) {
         uint8_t *block = f->blocks + i * f->bytes;
         if (f->op) {
-            f->op->function(result, block, f->bytes / f->element, f->op->user);
+            f->op->function(result - f->first, block - f->first, f->bytes / f->element,
+                            f->op->user);
             result = block;
         } else {
             td_combine_array(f->call.type, f->call.op, result, block, f->call.count);
@@ -415,19 +417,19 @@ static int new_reduction(torus_intergroup *g, void *destination, size_t count, i
         return tl_fail(c, TORUS_ERR_NO_MEMORY, "no memory for the reduction");
     *made = f;
     f->context = c;
-    f->call = (struct td_call){
-        .kind = TD_KIND_ALLREDUCE, .type = tl_narrow(type), .op = tl_narrow(op), .count = count};
+    f->call = (struct td_call){.kind = TD_KIND_ALLREDUCE, .op = tl_narrow(op), .count = count};
     f->count = g->size[1 - g->side];
     f->out = destination;
-    f->element = td_type_bytes(f->call.type);
     struct tl_op *own = tl_op_find(c, op);
-    const char *wrong = own ? tl_op_element(own, type, &f->element) : td_call_check(&f->call, 1);
+    const char *wrong = tl_op_types(c, own, type, &f->call, &f->element, &f->first);
     size_t total = 0;
     if (!wrong && (__builtin_mul_overflow(count, f->element, &f->bytes) ||
                    __builtin_mul_overflow(f->bytes, f->count, &total)))
         wrong = "the count overflows";
     if (!wrong && count > 0 && !destination)
         wrong = "the destination is NULL";
+    else if (!wrong && destination)
+        f->out = (uint8_t *)destination + f->first;
     if (wrong)
         return tl_fail(c, TORUS_ERR_INVALID, "allreduce of an inter-group: %s", wrong);
     if (own)
@@ -444,6 +446,8 @@ int torus_intergroup_iallreduce(torus_intergroup *g, const void *source, void *d
     if (!g)
         return TORUS_ERR_INVALID;
     int error = new_reduction(g, destination, count, type, op, &f);
+    if (error == TORUS_OK && source && source != TORUS_IN_PLACE)
+        source = (const uint8_t *)source + f->first;
     if (error == TORUS_OK)
         error = allgather(g, source, f->bytes, f->blocks, f->bytes, false, TORUS_BYTE, request);
     if (error != TORUS_OK) {

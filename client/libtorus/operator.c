@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "lock.h"
+#include "type.h"
 
 enum { FIRST_OP = 1024 }; /* built-in operators have lower numbers */
 
@@ -72,6 +73,33 @@ const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes)
         return "the size of the type differs from the size that torus_op_create was given";
     *bytes = op->bytes ? op->bytes : *bytes;
     return *bytes ? NULL : "the type is unknown";
+}
+
+/* use_basic replaces a derived type by its basic elements. */
+static const char *use_basic(const struct tl_type *t, bool predefined, struct td_call *call)
+{
+    size_t basic = td_type_bytes(t->signature.basic);
+    if (!tl_type_dense(t))
+        return "this call needs a type without gaps";
+    if (predefined && basic == 0)
+        return "predefined operators need a type with a single basic type";
+    call->type = t->signature.basic;
+    if (basic && __builtin_mul_overflow(call->count, t->bytes / basic, &call->count))
+        return "the count overflows 63 bits of bytes";
+    return NULL;
+}
+
+const char *tl_op_types(const torus_context *c, const struct tl_op *op, int type,
+                        struct td_call *call, size_t *bytes, ptrdiff_t *first)
+{
+    const struct tl_type *t = type >= TL_TYPE_FIRST ? tl_type_find(c, type, NULL) : NULL;
+    call->type = tl_narrow(type);
+    *bytes = t ? t->bytes : td_type_bytes(call->type);
+    *first = t ? t->first : 0;
+    const char *wrong = t ? use_basic(t, !op, call) : NULL;
+    if (wrong)
+        return wrong;
+    return op ? tl_op_element(op, type, bytes) : td_call_check(call, 1);
 }
 
 void tl_op_use(struct tl_op *op)

@@ -46,6 +46,13 @@ uint8_t tl_narrow(int value);
  * operator combines. It returns NULL or the sentence of the error. */
 const char *tl_op_element(const struct tl_op *op, int type, size_t *bytes);
 
+/* tl_op_types translates the type of a reduction that this process folds: it sets the type and the
+ * count of a call with a predefined operator (op NULL) to basic elements. *bytes: size of an
+ * element of the caller; *first: offset of its data. Derived types must have no gaps. It returns
+ * NULL or the sentence of the error. */
+const char *tl_op_types(const torus_context *c, const struct tl_op *op, int type,
+                        struct td_call *call, size_t *bytes, ptrdiff_t *first);
+
 /* tl_op_use counts a user of an operator; tl_op_unuse ends the use. */
 void tl_op_use(struct tl_op *op);
 void tl_op_unuse(struct tl_op *op);

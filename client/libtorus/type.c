@@ -26,17 +26,17 @@ struct frame {
 };
 
 /* COPY_RUNS copies runs of a constant size, which the compiler turns into single moves. */
+#define RUNS for (size_t i = 0; i < count; i++)
 #define COPY_RUNS(size)                                                                            \
-    for (size_t i = 0; i < count; i++, packed += (size)) {                                         \
-        uint8_t *run = at + (ptrdiff_t)i * step;                                                   \
-        memcpy(unpack ? run : packed, unpack ? packed : run, size);                                \
-    }                                                                                              \
+    if (c->unpack)                                                                                 \
+        RUNS memcpy(at + (ptrdiff_t)i * step, packed + i * (size), size);                          \
+    else                                                                                           \
+        RUNS memcpy(packed + i * (size), at + (ptrdiff_t)i * step, size);                          \
     break
 
 static void copy_runs(struct cursor *c, uint8_t *at, size_t count, ptrdiff_t step, size_t bytes)
 {
     uint8_t *packed = c->packed;
-    const bool unpack = c->unpack;
     c->packed += count * bytes;
     switch (bytes) {
     case 4:

@@ -473,7 +473,8 @@ TORUS_API int torus_intergroup_ialltoall(torus_intergroup *intergroup, const voi
                                          torus_request **request);
 /* torus_intergroup_allreduce reduces `count` elements of the ranks of the other group, in the order
  * of their ranks; all ranks of a group get equal bits. Types and operators are those of
- * torus_allreduce. It uses remote size x count elements of shared memory on each rank. */
+ * torus_allreduce; derived types have no gaps. It uses remote size x count elements of shared
+ * memory on each rank. */
 TORUS_API int torus_intergroup_allreduce(torus_intergroup *intergroup, const void *source,
                                          void *destination, size_t count, int type, int op);
 TORUS_API int torus_intergroup_iallreduce(torus_intergroup *intergroup, const void *source,

@@ -130,6 +130,38 @@ static void reduce(struct rank *r)
     }
 }
 
+/* derived: the even group uses a type with gaps, the odd one plain elements. */
+static void derived(struct rank *r)
+{
+    const size_t blocks[] = {2};
+    const ptrdiff_t places[] = {-2};
+    int32_t own[2 * COUNT], all[2 * RANKS * COUNT], sum[6] = {0};
+    int type = 0, pairs = 0;
+    WELL(torus_type_vector(r->context, COUNT, 1, 2, TORUS_INT32, &type));
+    WELL(torus_type_resized(r->context, type, 0, 2 * COUNT * sizeof(int32_t), &type));
+    WELL(torus_type_indexed(r->context, 1, blocks, places, TORUS_INT32, &pairs));
+    size_t step = r->odd ? 1 : 2;
+    for (size_t i = 0; i < 2 * COUNT; i++)
+        own[i] = i % step ? -1 : value(r->odd, r->rank, i / step);
+    for (size_t i = 0; i < 2 * RANKS * COUNT; i++)
+        all[i] = -5;
+    WELL(torus_intergroup_allgather(r->inter, own, r->odd ? COUNT : 1, all, r->odd ? COUNT : 1,
+                                    r->odd ? TORUS_INT32 : type));
+    for (size_t i = 0; i < r->remote_size * COUNT * step; i++)
+        HOLDS(all[i] ==
+              (i % step ? -5 : value(!r->odd, (uint32_t)(i / step / COUNT), i / step % COUNT)));
+    /* the data begins 2 elements before the address */
+    WELL(torus_intergroup_allreduce(r->inter, own + 2, sum + 2, 2, pairs, TORUS_SUM));
+    for (size_t i = 0; i < 6; i++) {
+        int32_t total = 0;
+        for (uint32_t s = 0; s < r->remote_size && i < 4; s++)
+            total += r->odd ? (i % 2 ? -1 : value(false, s, i / 2)) : value(true, s, i);
+        HOLDS(sum[i] == total);
+    }
+    HOLDS(torus_intergroup_allreduce(r->inter, own, sum, 1, type, TORUS_SUM) == TORUS_ERR_INVALID);
+    WELL(torus_type_free(r->context, type));
+}
+
 /* overlap has calls of the inter-group and of the group itself in flight at once. */
 static void overlap(struct rank *r)
 {
@@ -186,8 +218,8 @@ static void misuse(struct rank *r)
 
 static void *play(void *argument)
 {
-    static void (*const parts[])(struct rank *) = {connect_groups, gather,  all_to_all, broadcast,
-                                                   reduce,         overlap, merge,      misuse};
+    static void (*const parts[])(struct rank *) = {
+        connect_groups, gather, all_to_all, broadcast, reduce, derived, overlap, merge, misuse};
     struct rank *r = argument;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !r->wrong; i++)
         parts[i](r);
