@@ -96,7 +96,7 @@ static bool settled(void)
         if (tl_status_page(context, TD_STATUS_PLANS, cursor, &reply) != TORUS_OK)
             return true;
         for (uint32_t i = 0; i < reply.u.status.rows; i++)
-            if (reply.u.status.row[i].number[TD_PLAN_STATE] < TD_FFT_MEASURED)
+            if (reply.u.status.row[i].u.plan.number[TD_PLAN_STATE] < TD_FFT_MEASURED)
                 return false;
         cursor = reply.u.status.next;
     } while (cursor);

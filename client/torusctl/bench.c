@@ -96,7 +96,9 @@ static double t_min_s(struct bench *b, uint64_t bytes)
     int wrap[TORUS_DIMENSIONS_MAX];
     if (tl_status_page(b->context, TD_STATUS_QUEUES, 0, &reply) != TORUS_OK)
         return 0;
-    const struct td_status_row *row = reply.u.status.row;
+    if (reply.u.status.rows == 0 || reply.u.status.row[0].kind != TD_ROW_ROUTER)
+        return 0;
+    const struct td_row_router *row = &reply.u.status.row[0].u.router;
     if (row->number[TD_QUEUES_FABRIC] != TD_FABRIC_ROUTED || row->number[TD_QUEUES_LINK_RATE] == 0)
         return 0;
     double rate = (double)row->number[TD_QUEUES_LINK_RATE];

@@ -14,6 +14,8 @@
 #include "core/net/router.h"
 #include "core/net/health.h"
 
+enum { CALL_BYTES = 160 /* of a call, printed */ };
+
 /* struct page: the reply, which takes rows from number `cursor` on until it is full. */
 struct page {
     struct td_core *core;
@@ -22,8 +24,8 @@ struct page {
     bool full;
 };
 
-/* next_row returns the next row to fill in, or NULL if the row is not on the page. */
-static struct td_status_row *next_row(struct page *p)
+/* next_row returns the next row to fill in, of a kind, or NULL if the row is not on the page. */
+static struct td_status_row *next_row(struct page *p, enum td_row_kind kind)
 {
     uint64_t at = p->at++;
     if (at < p->cursor || p->full)
@@ -34,7 +36,7 @@ static struct td_status_row *next_row(struct page *p)
         return NULL;
     }
     struct td_status_row *row = &p->reply->u.status.row[p->reply->u.status.rows++];
-    *row = (struct td_status_row){.name = "", .text = "", .rank = -1};
+    *row = (struct td_status_row){.kind = kind};
     return row;
 }
 
@@ -47,28 +49,29 @@ static void list_peers(struct page *p)
 {
     struct td_core *core = p->core;
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        struct td_status_row *row = n == core->node ? NULL : next_row(p);
+        struct td_status_row *row = n == core->node ? NULL : next_row(p, TD_ROW_PEER);
         if (!row)
             continue;
-        row->node = n;
-        row->state = (uint32_t)td_health_state(core, n);
-        row->name = core->options.endpoints ? core->options.endpoints[n] : "";
-        row->text = row->state == TD_PEER_UP ? "" : td_link_why(&core->link[n]);
+        enum td_peer_state state = td_health_state(core, n);
+        row->u.peer = (struct td_row_peer){
+            .node = n,
+            .health = state,
+            .endpoint = core->options.endpoints ? core->options.endpoints[n] : "",
+            .error = state == TD_PEER_UP ? "" : td_link_why(&core->link[n])};
     }
 }
 
 static void client_row(struct page *p, const struct td_client *c,
                        const struct td_communicator *group, int64_t rank)
 {
-    struct td_status_row *row = next_row(p);
-    if (!row)
-        return;
-    row->pid = c->pid;
-    row->uid = c->uid;
-    row->text = c->program;
-    row->name = group ? group->name : "";
-    row->group = group ? group->index : 0;
-    row->rank = rank;
+    struct td_status_row *row = next_row(p, TD_ROW_CLIENT);
+    if (row)
+        row->u.client = (struct td_row_client){.pid = c->pid,
+                                               .uid = c->uid,
+                                               .program = c->program,
+                                               .job = group ? group->name : "",
+                                               .group = group ? group->index : 0,
+                                               .rank = rank};
 }
 
 static void list_clients(struct page *p)
@@ -98,26 +101,24 @@ static uint8_t *bitmap(struct page *p, uint32_t size)
     return bits;
 }
 
-static struct td_status_row *job_row(struct page *p, const char *name, uint64_t uid, uint32_t size,
-                                     uint8_t **bits)
+static struct td_row_job *job_row(struct page *p, const char *name, uint64_t uid, uint32_t size,
+                                  uint8_t **bits)
 {
-    struct td_status_row *row = next_row(p);
+    struct td_status_row *row = next_row(p, TD_ROW_JOB);
     *bits = row ? bitmap(p, size) : NULL;
-    if (!*bits)
+    if (!row)
         return NULL;
-    row->name = name;
-    row->uid = uid;
-    row->size = size;
-    row->arrived = *bits;
-    row->arrived_bytes = td_bit_bytes(size);
-    return row;
+    row->u.job = (struct td_row_job){.name = name, .uid = uid, .size = size};
+    if (*bits)
+        row->u.job.ranks = (struct td_bitmap){*bits, td_bit_bytes(size)};
+    return *bits ? &row->u.job : NULL;
 }
 
 /* list_jobs lists all jobs on node 0, and jobs with local ranks or joins on the others. */
 static void list_jobs(struct page *p)
 {
     struct td_core *core = p->core;
-    struct td_status_row *row = NULL;
+    struct td_row_job *row = NULL;
     uint8_t *bits = NULL;
     for (const struct td_job *j = core->registry->jobs; j; j = j->next) {
         if (!visible(p, j->uid) || !(row = job_row(p, j->name, j->uid, j->size, &bits)))
@@ -148,47 +149,51 @@ static void list_jobs(struct page *p)
     }
 }
 
+/* group_row returns a row of the OPERATIONS section with an empty set of ranks, or NULL. */
+static struct td_row_operation *group_row(struct page *p, const struct td_communicator *c,
+                                          const char *call, uint8_t **bits)
+{
+    struct td_status_row *row = next_row(p, TD_ROW_OPERATION);
+    if (!row)
+        return NULL;
+    row->u.operation = (struct td_row_operation){
+        .job = c->name, .call = call, .group = c->index, .size = c->group.size};
+    if (!(*bits = bitmap(p, c->group.size)))
+        return NULL;
+    row->u.operation.arrived = (struct td_bitmap){*bits, td_bit_bytes(c->group.size)};
+    return &row->u.operation;
+}
+
 static void operation_row(struct page *p, const struct td_communicator *c,
                           const struct td_operation *o)
 {
-    struct td_status_row *row = next_row(p);
-    uint8_t *bits = row ? bitmap(p, c->group.size) : NULL;
-    char *call = row ? td_core_pad(p->core, 160) : NULL;
-    if (!bits || !call)
+    uint8_t *bits = NULL;
+    struct td_row_operation *row = group_row(p, c, "", &bits);
+    char *call = row ? td_core_pad(p->core, CALL_BYTES) : NULL;
+    if (!row)
         return;
-    call[0] = '\0';
-    if (o->witnesses)
-        td_call_print(&o->least.call, call, 160);
+    if (call && o->witnesses) {
+        td_call_print(&o->least.call, call, CALL_BYTES);
+        row->call = call;
+    }
     td_gate_arrived(o, bits);
-    row->name = c->name;
-    row->text = call;
-    row->group = c->index;
-    row->size = c->group.size;
     row->sequence = o->sequence;
     row->age_ns = p->core->now - o->started_at;
-    row->phase = o->state >= TD_OPERATION_RELEASED;
+    row->running = o->state >= TD_OPERATION_RELEASED;
     if (td_operation_compiled(o))
         td_engine_progress(o, &row->steps_done, &row->steps);
-    row->arrived = bits;
-    row->arrived_bytes = td_bit_bytes(c->group.size);
 }
 
 static void shrink_row(struct page *p, const struct td_communicator *c, const struct td_shrink *s)
 {
-    struct td_status_row *row = next_row(p);
-    uint8_t *bits = row ? bitmap(p, c->group.size) : NULL;
-    if (!bits)
+    uint8_t *bits = NULL;
+    struct td_row_operation *row = group_row(p, c, "shrink", &bits);
+    if (!row)
         return;
     td_shrink_arrived(s, bits);
-    row->name = c->name;
-    row->text = "shrink";
-    row->group = c->index;
-    row->size = c->group.size;
     row->sequence = s->number;
     row->age_ns = p->core->now - s->started_at;
-    row->phase = s->accepted_round > 0;
-    row->arrived = bits;
-    row->arrived_bytes = td_bit_bytes(c->group.size);
+    row->running = s->accepted_round > 0;
 }
 
 static void list_operations(struct page *p)
@@ -208,20 +213,22 @@ static void list_operations(struct page *p)
 
 static void list_node(struct page *p)
 {
-    struct td_status_row *row = next_row(p);
-    if (!row)
-        return;
-    row->node = p->core->node;
-    row->size = p->core->operations->count;
-    row->name = p->core->options.endpoints ? p->core->options.endpoints[p->core->node] : "";
+    const struct td_core *core = p->core;
+    struct td_status_row *row = next_row(p, TD_ROW_NODE);
+    if (row)
+        row->u.node = (struct td_row_node){
+            .node = core->node,
+            .operations = core->operations->count,
+            .endpoint = core->options.endpoints ? core->options.endpoints[core->node] : ""};
 }
 
 static void list_router(struct page *p, const struct td_router_counts *counts)
 {
     const struct td_settings *s = &p->core->settings;
-    struct td_status_row *row = next_row(p);
-    if (!row)
+    struct td_status_row *next = next_row(p, TD_ROW_ROUTER);
+    if (!next)
         return;
+    struct td_row_router *row = &next->u.router;
     row->node = p->core->node;
     row->number[TD_QUEUES_FABRIC] = s->tuning.fabric;
     row->numbers = 1;
@@ -252,13 +259,14 @@ static void list_queues(struct page *p)
     for (unsigned d = 0; router && d < 2 * core->options.topology.dimensions; d++) {
         struct td_fabric_port way;
         core->fabric->inspect(core, d, &way);
-        struct td_status_row *row = way.neighbour == core->node ? NULL : next_row(p);
-        if (!row)
+        struct td_status_row *next =
+            way.neighbour == core->node ? NULL : next_row(p, TD_ROW_DIRECTION);
+        if (!next)
             continue;
-        row->node = way.neighbour;
-        row->group = d;
-        row->state = td_link_is_up(&core->link[way.neighbour]) ? TD_PEER_UP : TD_PEER_DOWN;
-        row->numbers = TD_WAY_NUMBERS;
+        struct td_row_direction *row = &next->u.direction;
+        row->neighbour = way.neighbour;
+        row->direction = d;
+        row->up = td_link_is_up(&core->link[way.neighbour]);
         row->number[TD_WAY_FIFO] = counts.fifo[d];
         row->number[TD_WAY_PACKETS] = counts.sent[d];
         row->number[TD_WAY_BYTES] = way.bytes;
@@ -273,12 +281,12 @@ static void list_queues(struct page *p)
 
 static void list_plans(struct page *p)
 {
-    bool (*row_at)(unsigned, struct td_status_row *) = p->core->options.plan_row;
-    struct td_status_row row = {.name = "", .text = ""};
+    bool (*row_at)(unsigned, struct td_row_plan *) = p->core->options.plan_row;
+    struct td_row_plan row;
     for (unsigned i = 0; row_at && row_at(i, &row); i++) {
-        struct td_status_row *to = next_row(p);
+        struct td_status_row *to = next_row(p, TD_ROW_PLAN);
         if (to)
-            *to = row;
+            to->u.plan = row;
     }
 }
 

@@ -20,7 +20,7 @@ struct td_core_options {
     const char *const *endpoints; /* [nodes] each node's address, for people, or NULL. Borrowed */
     uint64_t uid;                 /* of the daemon, which sees every job */
     /* fills in row `at` of the PLANS section, which the driver has; NULL: the section is empty */
-    bool (*plan_row)(unsigned at, struct td_status_row *row);
+    bool (*plan_row)(unsigned at, struct td_row_plan *row);
 };
 
 #endif

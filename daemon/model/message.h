@@ -115,10 +115,10 @@ enum td_status_section {
     TD_STATUS_JOBS,
     TD_STATUS_OPERATIONS,
     TD_STATUS_QUEUES, /* routed fabric: the node's row, then one row per direction of travel */
-    TD_STATUS_PLANS,  /* of 1-D transforms, by shape: `name` is the kind, `text` the precision */
+    TD_STATUS_PLANS,  /* of 1-D transforms, by shape */
 };
 
-/* Numbers of a row of the QUEUES section. Of the node: */
+/* Numbers of a router: */
 enum td_queues_number {
     TD_QUEUES_FABRIC, /* enum td_fabric_kind; on the direct fabric the row has this number only, and
                          is the only one */
@@ -134,8 +134,7 @@ enum td_queues_number {
     TD_QUEUES_HELD_MAX, /* of each of the three channels */
     TD_QUEUES_NUMBERS = TD_QUEUES_HELD_MAX + 3,
 };
-/* Numbers of a row of the QUEUES section. Of a direction: the row's `group` is the direction, its
- * `node` the neighbour. */
+/* Numbers of a direction of travel: */
 enum td_way_number {
     TD_WAY_FIFO,    /* packets in the injection FIFO */
     TD_WAY_PACKETS, /* packets sent in this direction */
@@ -147,7 +146,7 @@ enum td_way_number {
     TD_WAY_NUMBERS = TD_WAY_CREDITS + 3,
 };
 
-/* Numbers of a row of the PLANS section (struct td_fft_record and its td_shape in compute): */
+/* Numbers of a plan (struct td_fft_record and its td_shape in compute): */
 enum td_plan_number {
     TD_PLAN_LENGTH, /* points */
     TD_PLAN_BATCH,  /* number of transforms, in two loops */
@@ -173,30 +172,93 @@ enum td_plan_number {
 
 enum td_peer_state { TD_PEER_DOWN, TD_PEER_UP, TD_PEER_UNKNOWN /* no news of it */ };
 
-enum { TD_STATUS_ROWS_MAX = 16, TD_STATUS_NUMBERS_MAX = 18 };
-_Static_assert((int)TD_QUEUES_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX &&
-                   (int)TD_WAY_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX &&
-                   (int)TD_PLAN_NUMBERS <= (int)TD_STATUS_NUMBERS_MAX,
-               "a row has room for its numbers");
+/* struct td_bitmap: a set of nodes, of ranks or of operations. Member n is bit n % 8 of byte n / 8.
+ * bytes 0: no set. */
+struct td_bitmap {
+    const uint8_t *bits;
+    uint32_t bytes;
+};
 
-/* struct td_status_row: one line of a section; fields outside the section are zero. Rank sets are
- * bitmaps, rank r is bit r % 8 of byte r / 8. */
+enum { TD_STATUS_ROWS_MAX = 16 };
+
+/* The rows of a section; QUEUES has a ROUTER and then DIRECTIONs, on the routed fabric. */
+enum td_row_kind {
+    TD_ROW_NODE = 1,
+    TD_ROW_PEER,
+    TD_ROW_CLIENT,
+    TD_ROW_JOB,
+    TD_ROW_OPERATION,
+    TD_ROW_ROUTER,
+    TD_ROW_DIRECTION,
+    TD_ROW_PLAN,
+};
+
+struct td_row_node {
+    uint32_t node, operations;
+    const char *endpoint;
+};
+
+struct td_row_peer {
+    uint32_t node;
+    enum td_peer_state health;
+    const char *endpoint, *error; /* error: the last one, "" while it is up */
+};
+
+struct td_row_client {
+    uint64_t pid, uid;
+    const char *program, *job; /* job: "" before it has joined one */
+    uint32_t group;            /* of the job: 0 for the world, TD_GROUP_MADE for any other */
+    int64_t rank;              /* -1 before it has joined */
+};
+
+struct td_row_job {
+    const char *name;
+    uint64_t uid;
+    uint32_t size, joined;  /* ranks; those that have joined, as far as this node knows: */
+    struct td_bitmap ranks; /* which */
+};
+
+struct td_row_operation {
+    const char *job, *call;
+    uint32_t group, size; /* size of the group, in ranks */
+    uint64_t sequence, age_ns;
+    bool running;               /* else it waits for ranks */
+    uint64_t steps_done, steps; /* of the program */
+    struct td_bitmap arrived;   /* ranks, as far as this node knows */
+};
+
+struct td_row_router {
+    uint32_t node;
+    uint32_t numbers; /* on the direct fabric 1, TD_QUEUES_FABRIC */
+    uint64_t number[TD_QUEUES_NUMBERS];
+};
+
+struct td_row_direction {
+    uint32_t direction, neighbour; /* direction: of travel */
+    bool up;                       /* the link to the neighbour */
+    uint64_t number[TD_WAY_NUMBERS];
+};
+
+struct td_row_plan {
+    const char *kind, *precision;
+    int32_t sign; /* of the exponent */
+    uint64_t age_ns;
+    uint64_t number[TD_PLAN_NUMBERS];
+};
+
+/* struct td_status_row: one line of a section. */
 struct td_status_row {
-    uint32_t node;         /* PEERS */
-    uint32_t state;        /* PEERS: enum td_peer_state */
-    const char *name;      /* CLIENTS, JOBS, OPERATIONS: the job; "" for none */
-    const char *text;      /* CLIENTS: program; OPERATIONS: the call; PEERS: last error */
-    uint64_t pid, uid;     /* CLIENTS; JOBS: uid */
-    int64_t rank;          /* CLIENTS: -1 before it has joined; PLANS: sign of the exponent */
-    uint32_t size, joined; /* JOBS; OPERATIONS: size */
-    uint32_t group;        /* OPERATIONS */
-    uint64_t generation, sequence, age_ns;
-    uint32_t phase;             /* OPERATIONS: 0 waiting for ranks, 1 running */
-    uint64_t steps_done, steps; /* OPERATIONS */
-    const uint8_t *arrived;     /* JOBS: joined; OPERATIONS: arrived; as far as this node knows */
-    uint32_t arrived_bytes;
-    uint32_t numbers; /* QUEUES, PLANS */
-    uint64_t number[TD_STATUS_NUMBERS_MAX];
+    enum td_row_kind kind;
+    union {
+        struct td_row_node node;
+        struct td_row_peer peer;
+        struct td_row_client client;
+        struct td_row_job job;
+        struct td_row_operation operation;
+        struct td_row_router router;
+        struct td_row_direction direction;
+        struct td_row_plan plan;
+    } u;
 };
 
 struct td_reply {
@@ -285,13 +347,6 @@ struct td_witness {
 struct td_member_run {
     uint32_t first, count, node;
     uint64_t token; /* of the join that got rank `first`; the next ranks have the next tokens */
-};
-
-/* struct td_bitmap: a set of nodes, of ranks or of operations. Member n is bit n % 8 of byte n / 8.
- * bytes 0: no set. */
-struct td_bitmap {
-    const uint8_t *bits;
-    uint32_t bytes;
 };
 
 /* struct td_message_payload: data of an operation that travels inside a tree message. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client.pb-c.h"
+#include "client_rows.h"
 #include "memory.h"
 
 enum { REPLY_TYPE = 0x100 };
@@ -379,64 +380,11 @@ static bool get_box(const Torus__Client__Box *m, struct td_box *box)
     return true;
 }
 
-static void put_row(const struct td_status_row *row, Torus__Client__Row *m)
-{
-    torus__client__row__init(m);
-    m->node = row->node;
-    m->state = row->state;
-    m->name = td_wire_string(row->name);
-    m->text = td_wire_string(row->text);
-    m->pid = row->pid;
-    m->uid = row->uid;
-    m->rank = row->rank;
-    m->size = row->size;
-    m->joined = row->joined;
-    m->group = row->group;
-    m->generation = row->generation;
-    m->sequence = row->sequence;
-    m->age_ns = row->age_ns;
-    m->phase = row->phase;
-    m->steps_done = row->steps_done;
-    m->steps = row->steps;
-    m->arrived.len = row->arrived_bytes;
-    m->arrived.data = (uint8_t *)(uintptr_t)row->arrived;
-    m->n_number = row->numbers;
-    m->number = (uint64_t *)(uintptr_t)row->number;
-}
-
-static bool get_row(const Torus__Client__Row *m, struct td_status_row *row)
-{
-    *row = (struct td_status_row){
-        .node = m->node,
-        .state = m->state,
-        .name = m->name,
-        .text = m->text,
-        .pid = m->pid,
-        .uid = m->uid,
-        .rank = m->rank,
-        .size = m->size,
-        .joined = m->joined,
-        .group = m->group,
-        .generation = m->generation,
-        .sequence = m->sequence,
-        .age_ns = m->age_ns,
-        .phase = m->phase,
-        .steps_done = m->steps_done,
-        .steps = m->steps,
-        .arrived = m->arrived.data,
-        .arrived_bytes = (uint32_t)m->arrived.len,
-    };
-    for (size_t i = 0; i < m->n_number && i < TD_STATUS_NUMBERS_MAX; i++)
-        row->number[row->numbers++] = m->number[i];
-    return m->n_number <= TD_STATUS_NUMBERS_MAX && m->state <= TD_PEER_UNKNOWN &&
-           m->arrived.len <= TD_BITMAP_BYTES_MAX &&
-           m->arrived.len * 8 >= m->size * (m->arrived.len > 0);
-}
-
 size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t size)
 {
     Torus__Client__Reply m = TORUS__CLIENT__REPLY__INIT;
-    Torus__Client__Row row[TD_STATUS_ROWS_MAX], *rows[TD_STATUS_ROWS_MAX];
+    struct td_wire_row row[TD_STATUS_ROWS_MAX];
+    Torus__Client__Row *rows[TD_STATUS_ROWS_MAX];
     Torus__Client__Box source, destination;
     struct td_box from, to;
     char shape[128];
@@ -478,8 +426,8 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.section = r->u.status.section;
         m.next = r->u.status.next;
         for (uint32_t i = 0; i < r->u.status.rows; i++) {
-            put_row(&r->u.status.row[i], &row[i]);
-            rows[i] = &row[i];
+            td_wire_put_row(&r->u.status.row[i], &row[i]);
+            rows[i] = &row[i].row;
         }
         m.n_row = r->u.status.rows;
         m.row = rows;
@@ -546,7 +494,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.status.next = m->next;
         good = m->n_row <= TD_STATUS_ROWS_MAX;
         for (size_t i = 0; good && i < m->n_row; i++)
-            good = get_row(m->row[i], &r->u.status.row[i]);
+            good = td_wire_get_row(m->row[i], &r->u.status.row[i]);
         r->u.status.rows = good ? (uint32_t)m->n_row : 0;
         break;
     case TD_REPLY_ERROR:

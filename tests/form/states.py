@@ -5,7 +5,7 @@
 usage: states.py SOURCE
 
 A field called `state` or `..._state` may be assigned only in a function whose name ends in
-`transition`. Status rows (`row->state`) are output, not states.
+`transition`.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 
 FUNCTION = re.compile(r"^(?:static )?(?:void|bool) ([a-z_]*transition)\(", re.M)
 # `->state = x` and `.state = x`, also in an initialiser: records begin as zeros, in state 0.
-ASSIGNMENT = re.compile(r"(?<!\brow)(?:->|\.)(?:[a-z]+_)?state\s*=(?!=)")
+ASSIGNMENT = re.compile(r"(?:->|\.)(?:[a-z]+_)?state\s*=(?!=)")
 
 
 def bodies(text):

@@ -147,7 +147,7 @@ static void resumes(uint32_t node, uint64_t *sum, uint32_t *links)
     assert_int_equal(tl_status_page(c, TD_STATUS_QUEUES, 0, &reply), TORUS_OK);
     *sum = *links = 0;
     for (uint32_t i = 1; i < reply.u.status.rows; i++) {
-        uint64_t count = reply.u.status.row[i].number[TD_WAY_RESUMES];
+        uint64_t count = reply.u.status.row[i].u.direction.number[TD_WAY_RESUMES];
         *sum += count;
         *links += count > 0;
     }
@@ -240,8 +240,8 @@ static uint64_t sent(uint32_t node, uint32_t direction)
     uint64_t bytes = 0;
     assert_int_equal(tl_status_page(c, TD_STATUS_QUEUES, 0, &reply), TORUS_OK);
     for (uint32_t i = 1; i < reply.u.status.rows; i++)
-        if (reply.u.status.row[i].group == direction)
-            bytes = reply.u.status.row[i].number[TD_WAY_BYTES];
+        if (reply.u.status.row[i].u.direction.direction == direction)
+            bytes = reply.u.status.row[i].u.direction.number[TD_WAY_BYTES];
     torus_close(c);
     return bytes;
 }
@@ -401,8 +401,8 @@ static void slots_kept(uint32_t node, uint64_t slots)
     torus_context *c = open_at(node);
     assert_int_equal(tl_status_page(c, TD_STATUS_QUEUES, 0, &reply), TORUS_OK);
     for (int i = 0; i < 3; i++)
-        assert_in_range(reply.u.status.row[0].number[TD_QUEUES_HELD_MAX + i], 0, slots);
-    assert_in_range(reply.u.status.row[0].number[TD_QUEUES_HELD_MAX], 1, slots);
+        assert_in_range(reply.u.status.row[0].u.router.number[TD_QUEUES_HELD_MAX + i], 0, slots);
+    assert_in_range(reply.u.status.row[0].u.router.number[TD_QUEUES_HELD_MAX], 1, slots);
     torus_close(c);
 }
 

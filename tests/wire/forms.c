@@ -196,31 +196,77 @@ struct td_request some_request(enum td_request_kind kind)
     return q;
 }
 
+static struct td_bitmap some_ranks(uint32_t size)
+{
+    uint32_t count = below(3) ? (size + 7) / 8 : 0;
+    return (struct td_bitmap){count ? blob(count) : NULL, count};
+}
+
+static void fill_numbers(uint64_t *number, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        number[i] = wide();
+}
+
+static struct td_row_operation some_operation(void)
+{
+    struct td_row_operation row = {.job = text(TD_NAME_MAX - 1),
+                                   .call = text(200),
+                                   .group = wide32(),
+                                   .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
+                                   .sequence = wide(),
+                                   .age_ns = wide(),
+                                   .running = below(2),
+                                   .steps_done = wide(),
+                                   .steps = wide()};
+    row.arrived = some_ranks(row.size);
+    return row;
+}
+
 static struct td_status_row some_row(void)
 {
-    struct td_status_row row = {
-        .node = wide32(),
-        .state = (uint32_t)below(TD_PEER_UNKNOWN + 1),
-        .name = text(TD_NAME_MAX - 1),
-        .text = text(200),
-        .pid = wide(),
-        .uid = wide(),
-        .rank = wide_signed(),
-        .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
-        .joined = wide32(),
-        .group = wide32(),
-        .generation = wide(),
-        .sequence = wide(),
-        .age_ns = wide(),
-        .phase = wide32(),
-        .steps_done = wide(),
-        .steps = wide(),
-    };
-    row.numbers = (uint32_t)below(TD_STATUS_NUMBERS_MAX + 1);
-    for (uint32_t i = 0; i < row.numbers; i++)
-        row.number[i] = wide();
-    row.arrived_bytes = below(3) ? (row.size + 7) / 8 : 0;
-    row.arrived = row.arrived_bytes ? blob(row.arrived_bytes) : NULL;
+    struct td_status_row row = {.kind = (enum td_row_kind)(1 + below(TD_ROW_PLAN))};
+    switch (row.kind) {
+    case TD_ROW_NODE:
+        row.u.node = (struct td_row_node){wide32(), wide32(), text(100)};
+        break;
+    case TD_ROW_PEER:
+        row.u.peer = (struct td_row_peer){wide32(), (enum td_peer_state)below(TD_PEER_UNKNOWN + 1),
+                                          text(100), text(200)};
+        break;
+    case TD_ROW_CLIENT:
+        row.u.client = (struct td_row_client){
+            wide(), wide(), text(100), text(TD_NAME_MAX - 1), wide32(), wide_signed()};
+        break;
+    case TD_ROW_JOB:
+        row.u.job = (struct td_row_job){.name = text(TD_NAME_MAX - 1),
+                                        .uid = wide(),
+                                        .size = (uint32_t)below(TD_JOB_RANKS_MAX + 1),
+                                        .joined = wide32()};
+        row.u.job.ranks = some_ranks(row.u.job.size);
+        break;
+    case TD_ROW_OPERATION:
+        row.u.operation = some_operation();
+        break;
+    case TD_ROW_ROUTER:
+        row.u.router.node = wide32();
+        row.u.router.numbers = below(2) ? 1 : TD_QUEUES_NUMBERS;
+        fill_numbers(row.u.router.number, row.u.router.numbers);
+        break;
+    case TD_ROW_DIRECTION:
+        row.u.direction.direction = wide32();
+        row.u.direction.neighbour = wide32();
+        row.u.direction.up = below(2);
+        fill_numbers(row.u.direction.number, TD_WAY_NUMBERS);
+        break;
+    case TD_ROW_PLAN:
+        row.u.plan.kind = text(30);
+        row.u.plan.precision = text(30);
+        row.u.plan.sign = (int32_t)wide_signed();
+        row.u.plan.age_ns = wide();
+        fill_numbers(row.u.plan.number, TD_PLAN_NUMBERS);
+        break;
+    }
     return row;
 }
 

@@ -139,30 +139,82 @@ static void same_request(const struct td_request *a, const struct td_request *b)
     }
 }
 
-static void same_row(const struct td_status_row *a, const struct td_status_row *b)
+static void same_set(const struct td_bitmap *a, const struct td_bitmap *b)
 {
-    SAME(node);
-    SAME(state);
-    SAME_TEXT(name);
-    SAME_TEXT(text);
-    SAME(pid);
-    SAME(uid);
-    SAME(rank);
-    SAME(size);
-    SAME(joined);
+    SAME(bytes);
+    if (a->bytes)
+        assert_memory_equal(a->bits, b->bits, a->bytes);
+}
+
+static void same_operation(const struct td_row_operation *a, const struct td_row_operation *b)
+{
+    SAME_TEXT(job);
+    SAME_TEXT(call);
     SAME(group);
-    SAME(generation);
+    SAME(size);
     SAME(sequence);
     SAME(age_ns);
-    SAME(phase);
+    SAME(running);
     SAME(steps_done);
     SAME(steps);
-    SAME(numbers);
-    for (uint32_t i = 0; i < a->numbers; i++)
-        SAME(number[i]);
-    SAME(arrived_bytes);
-    if (a->arrived_bytes)
-        assert_memory_equal(a->arrived, b->arrived, a->arrived_bytes);
+    same_set(&a->arrived, &b->arrived);
+}
+
+static void same_row(const struct td_status_row *a, const struct td_status_row *b)
+{
+    SAME(kind);
+    switch (a->kind) {
+    case TD_ROW_NODE:
+        SAME(u.node.node);
+        SAME(u.node.operations);
+        SAME_TEXT(u.node.endpoint);
+        break;
+    case TD_ROW_PEER:
+        SAME(u.peer.node);
+        SAME(u.peer.health);
+        SAME_TEXT(u.peer.endpoint);
+        SAME_TEXT(u.peer.error);
+        break;
+    case TD_ROW_CLIENT:
+        SAME(u.client.pid);
+        SAME(u.client.uid);
+        SAME_TEXT(u.client.program);
+        SAME_TEXT(u.client.job);
+        SAME(u.client.group);
+        SAME(u.client.rank);
+        break;
+    case TD_ROW_JOB:
+        SAME_TEXT(u.job.name);
+        SAME(u.job.uid);
+        SAME(u.job.size);
+        SAME(u.job.joined);
+        same_set(&a->u.job.ranks, &b->u.job.ranks);
+        break;
+    case TD_ROW_OPERATION:
+        same_operation(&a->u.operation, &b->u.operation);
+        break;
+    case TD_ROW_ROUTER:
+        SAME(u.router.node);
+        SAME(u.router.numbers);
+        for (uint32_t i = 0; i < a->u.router.numbers; i++)
+            SAME(u.router.number[i]);
+        break;
+    case TD_ROW_DIRECTION:
+        SAME(u.direction.direction);
+        SAME(u.direction.neighbour);
+        SAME(u.direction.up);
+        for (uint32_t i = 0; i < TD_WAY_NUMBERS; i++)
+            SAME(u.direction.number[i]);
+        break;
+    case TD_ROW_PLAN:
+        SAME_TEXT(u.plan.kind);
+        SAME_TEXT(u.plan.precision);
+        SAME(u.plan.sign);
+        SAME(u.plan.age_ns);
+        for (uint32_t i = 0; i < TD_PLAN_NUMBERS; i++)
+            SAME(u.plan.number[i]);
+        break;
+    }
 }
 
 static void same_reply(const struct td_reply *a, const struct td_reply *b)
@@ -298,11 +350,12 @@ static void largest_forms_fit(void **unused)
     name[sizeof name - 1] = sentence[sizeof sentence - 1] = '\0';
     r.u.status.rows = TD_STATUS_ROWS_MAX;
     for (uint32_t i = 0; i < TD_STATUS_ROWS_MAX; i++)
-        r.u.status.row[i] = (struct td_status_row){.name = name,
-                                                   .text = sentence,
-                                                   .size = TD_JOB_RANKS_MAX,
-                                                   .arrived = blob(TD_BITMAP_BYTES_MAX),
-                                                   .arrived_bytes = TD_BITMAP_BYTES_MAX};
+        r.u.status.row[i] = (struct td_status_row){
+            .kind = TD_ROW_OPERATION,
+            .u.operation = {.job = name,
+                            .call = sentence,
+                            .size = TD_JOB_RANKS_MAX,
+                            .arrived = {blob(TD_BITMAP_BYTES_MAX), TD_BITMAP_BYTES_MAX}}};
     size_t size = td_wire_encode_reply(&r, bytes, sizeof bytes);
     assert_true(size > 0);
     assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_OK);
@@ -335,7 +388,8 @@ static void what_is_beyond_a_limit_is_refused(void **unused)
     assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_ERR_PROTOCOL);
     r = (struct td_reply){.kind = TD_REPLY_STATUS, .id = 1};
     r.u.status.rows = 1;
-    r.u.status.row[0].state = TD_PEER_UNKNOWN + 1;
+    r.u.status.row[0].kind = TD_ROW_PEER;
+    r.u.status.row[0].u.peer.health = (enum td_peer_state)(TD_PEER_UNKNOWN + 1);
     size = td_wire_encode_reply(&r, bytes, sizeof bytes);
     assert_int_equal(td_wire_decode_reply(bytes, size, &memory, &r_back, &why), TD_ERR_PROTOCOL);
 }

@@ -31,7 +31,7 @@ static const struct number_field {
               {"planning_ns", TD_PLAN_PLANNING_NS}};
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-static const char *effort_name(const struct td_status_row *row)
+static const char *effort_name(const struct td_row_plan *row)
 {
     switch (row->number[TD_PLAN_STATE]) {
     case TD_FFT_MEASURED:
@@ -45,11 +45,11 @@ static const char *effort_name(const struct td_status_row *row)
     }
 }
 
-static json_t *row_json(const struct td_status_row *row)
+static json_t *row_json(const struct td_row_plan *row)
 {
     json_t *plan =
-        json_pack("{s:s s:s s:i s:b s:s s:I}", "kind", row->name, "precision", row->text, "sign",
-                  (int)row->rank, "in_place", (int)row->number[TD_PLAN_IN_PLACE], "effort",
+        json_pack("{s:s s:s s:i s:b s:s s:I}", "kind", row->kind, "precision", row->precision,
+                  "sign", (int)row->sign, "in_place", (int)row->number[TD_PLAN_IN_PLACE], "effort",
                   effort_name(row), "age_s", (json_int_t)(row->age_ns / 1000000000u));
     for (size_t i = 0; i < FIELDS; i++)
         json_object_set_new(plan, fields[i].name,
@@ -192,8 +192,8 @@ static json_t *collect(torus_context *c)
             return NULL;
         }
         for (uint32_t i = 0; i < reply.u.status.rows; i++)
-            if (reply.u.status.row[i].numbers == TD_PLAN_NUMBERS)
-                json_array_append_new(plans, row_json(&reply.u.status.row[i]));
+            if (reply.u.status.row[i].kind == TD_ROW_PLAN)
+                json_array_append_new(plans, row_json(&reply.u.status.row[i].u.plan));
         cursor = reply.u.status.next;
     } while (cursor);
     return json_pack("{s:i s:o}", "version", 1, "plans", sorted(plans));

@@ -22,12 +22,12 @@ static void direction_text(char *text, uint32_t direction)
     snprintf(text, DIRECTION_BYTES, "%u%c", direction / 2, direction % 2 ? '-' : '+');
 }
 
-static json_t *number(const struct td_status_row *row, uint32_t which)
+static json_t *number(const uint64_t *number, uint32_t which)
 {
-    return json_integer(which < row->numbers ? (json_int_t)row->number[which] : 0);
+    return json_integer((json_int_t)number[which]);
 }
 
-static json_t *three(const struct td_status_row *row, uint32_t which)
+static json_t *three(const uint64_t *row, uint32_t which)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < CHANNELS; i++)
@@ -35,7 +35,7 @@ static json_t *three(const struct td_status_row *row, uint32_t which)
     return list;
 }
 
-static json_t *node_json(const struct td_status_row *row)
+static json_t *node_json(const struct td_row_router *row)
 {
     static const struct {
         const char *name;
@@ -54,23 +54,24 @@ static json_t *node_json(const struct td_status_row *row)
     json_t *all = json_pack("{s:i s:i s:s}", "version", 1, "node", (int)row->node, "fabric",
                             routed ? "routed" : "direct");
     for (size_t i = 0; routed && i < sizeof fields / sizeof fields[0]; i++)
-        json_object_set_new(all, fields[i].name, number(row, fields[i].which));
+        json_object_set_new(all, fields[i].name, number(row->number, fields[i].which));
     if (routed)
-        json_object_set_new(all, "held_max", three(row, TD_QUEUES_HELD_MAX));
+        json_object_set_new(all, "held_max", three(row->number, TD_QUEUES_HELD_MAX));
     json_object_set_new(all, "links", json_array());
     return all;
 }
 
-static json_t *link_json(const struct td_status_row *row)
+static json_t *link_json(const struct td_row_direction *row)
 {
     char direction[DIRECTION_BYTES];
-    direction_text(direction, row->group);
-    return json_pack("{s:s s:i s:s s:o s:o s:o s:o s:o s:o s:o}", "direction", direction,
-                     "neighbour", (int)row->node, "state", row->state == TD_PEER_UP ? "up" : "down",
-                     "fifo", number(row, TD_WAY_FIFO), "held", three(row, TD_WAY_HELD), "credits",
-                     three(row, TD_WAY_CREDITS), "packets", number(row, TD_WAY_PACKETS), "bytes",
-                     number(row, TD_WAY_BYTES), "retries", number(row, TD_WAY_RETRIES), "resumes",
-                     number(row, TD_WAY_RESUMES));
+    direction_text(direction, row->direction);
+    return json_pack(
+        "{s:s s:i s:s s:o s:o s:o s:o s:o s:o s:o}", "direction", direction, "neighbour",
+        (int)row->neighbour, "state", row->up ? "up" : "down", "fifo",
+        number(row->number, TD_WAY_FIFO), "held", three(row->number, TD_WAY_HELD), "credits",
+        three(row->number, TD_WAY_CREDITS), "packets", number(row->number, TD_WAY_PACKETS), "bytes",
+        number(row->number, TD_WAY_BYTES), "retries", number(row->number, TD_WAY_RETRIES),
+        "resumes", number(row->number, TD_WAY_RESUMES));
 }
 
 /* collect returns the router and its links; NULL on an error. */
@@ -86,10 +87,10 @@ static json_t *collect(torus_context *c)
         }
         for (uint32_t i = 0; i < reply.u.status.rows; i++) {
             const struct td_status_row *row = &reply.u.status.row[i];
-            if (!all)
-                all = node_json(row);
-            else
-                json_array_append_new(json_object_get(all, "links"), link_json(row));
+            if (row->kind == TD_ROW_ROUTER && !all)
+                all = node_json(&row->u.router);
+            else if (row->kind == TD_ROW_DIRECTION && all)
+                json_array_append_new(json_object_get(all, "links"), link_json(&row->u.direction));
         }
         cursor = reply.u.status.next;
     } while (cursor);

@@ -25,39 +25,66 @@ static json_t *text_json(const char *text)
     return j ? j : json_string(plain);
 }
 
-/* ranks returns the list of ranks whose bit in a row is `value`. */
-static json_t *ranks(const struct td_status_row *row, bool value)
+/* ranks returns the list of the ranks of a group of `size` whose bit in a set is `value`. */
+static json_t *ranks(const struct td_bitmap *set, uint32_t size, bool value)
 {
     json_t *list = json_array();
-    for (uint32_t r = 0; r < row->size && r / 8 < row->arrived_bytes; r++)
-        if ((row->arrived[r / 8] >> r % 8 & 1) == value)
+    for (uint32_t r = 0; r < size && r / 8 < set->bytes; r++)
+        if ((set->bits[r / 8] >> r % 8 & 1) == value)
             json_array_append_new(list, json_integer(r));
     return list;
 }
 
-static json_t *row_json(uint32_t section, const struct td_status_row *r)
+static json_t *peer_json(const struct td_row_peer *r)
 {
-    switch (section) {
-    case TD_STATUS_PEERS:
-        return json_pack("{s:i s:o s:s s:o}", "node", (int)r->node, "endpoint", text_json(r->name),
-                         "state", states[r->state <= TD_PEER_UNKNOWN ? r->state : TD_PEER_UNKNOWN],
-                         "error", text_json(r->state == TD_PEER_UP ? "" : r->text));
-    case TD_STATUS_CLIENTS:
-        return json_pack("{s:I s:I s:o s:I s:o s:i}", "pid", (json_int_t)r->pid, "uid",
-                         (json_int_t)r->uid, "job", text_json(r->name), "rank", (json_int_t)r->rank,
-                         "program", text_json(r->text), "seat", (int)r->group);
-    case TD_STATUS_JOBS:
-        return json_pack("{s:o s:I s:i s:i s:o}", "name", text_json(r->name), "uid",
-                         (json_int_t)r->uid, "size", (int)r->size, "joined", (int)r->joined,
-                         "missing", ranks(r, false));
-    default:
-        return json_pack("{s:o s:i s:I s:I s:o s:s s:I s:I s:I s:o s:o}", "job", text_json(r->name),
-                         "group", (int)r->group, "generation", (json_int_t)r->generation,
-                         "sequence", (json_int_t)r->sequence, "kind", text_json(r->text), "phase",
-                         r->phase ? "running" : "waiting", "age_ns", (json_int_t)r->age_ns, "step",
-                         (json_int_t)r->steps_done, "steps", (json_int_t)r->steps, "arrived",
-                         ranks(r, true), "missing", ranks(r, false));
+    return json_pack("{s:i s:o s:s s:o}", "node", (int)r->node, "endpoint", text_json(r->endpoint),
+                     "state", states[r->health], "error",
+                     text_json(r->health == TD_PEER_UP ? "" : r->error));
+}
+
+static json_t *client_json(const struct td_row_client *r)
+{
+    return json_pack("{s:I s:I s:o s:I s:o s:i}", "pid", (json_int_t)r->pid, "uid",
+                     (json_int_t)r->uid, "job", text_json(r->job), "rank", (json_int_t)r->rank,
+                     "program", text_json(r->program), "seat", (int)r->group);
+}
+
+static json_t *job_json(const struct td_row_job *r)
+{
+    return json_pack("{s:o s:I s:i s:i s:o}", "name", text_json(r->name), "uid", (json_int_t)r->uid,
+                     "size", (int)r->size, "joined", (int)r->joined, "missing",
+                     ranks(&r->ranks, r->size, false));
+}
+
+static json_t *operation_json(const struct td_row_operation *r)
+{
+    return json_pack("{s:o s:i s:I s:o s:s s:I s:I s:I s:o s:o}", "job", text_json(r->job), "group",
+                     (int)r->group, "sequence", (json_int_t)r->sequence, "kind", text_json(r->call),
+                     "phase", r->running ? "running" : "waiting", "age_ns", (json_int_t)r->age_ns,
+                     "step", (json_int_t)r->steps_done, "steps", (json_int_t)r->steps, "arrived",
+                     ranks(&r->arrived, r->size, true), "missing",
+                     ranks(&r->arrived, r->size, false));
+}
+
+/* row_json returns a row, or NULL if its kind is not one of those that are listed here. */
+static json_t *row_json(const struct td_status_row *row)
+{
+    switch (row->kind) {
+    case TD_ROW_PEER:
+        return peer_json(&row->u.peer);
+    case TD_ROW_CLIENT:
+        return client_json(&row->u.client);
+    case TD_ROW_JOB:
+        return job_json(&row->u.job);
+    case TD_ROW_OPERATION:
+        return operation_json(&row->u.operation);
+    case TD_ROW_NODE:
+    case TD_ROW_ROUTER:
+    case TD_ROW_DIRECTION:
+    case TD_ROW_PLAN:
+        break;
     }
+    return NULL;
 }
 
 /* section returns all rows of a section; NULL on an error. */
@@ -72,7 +99,7 @@ static json_t *section(torus_context *c, uint32_t which)
             return NULL;
         }
         for (uint32_t i = 0; i < reply.u.status.rows; i++)
-            json_array_append_new(list, row_json(which, &reply.u.status.row[i]));
+            json_array_append_new(list, row_json(&reply.u.status.row[i]));
         cursor = reply.u.status.next;
     } while (cursor);
     return list;

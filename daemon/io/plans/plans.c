@@ -322,18 +322,17 @@ void td_plans_free(struct td_plans *p)
 
 /* ---- status ---- */
 
-bool td_plans_row(unsigned at, struct td_status_row *row)
+bool td_plans_row(unsigned at, struct td_row_plan *row)
 {
     struct td_fft_record r;
     if (!td_fft_record(at, &r))
         return false;
     const struct td_shape *s = &r.shape;
     uint64_t now_s = (uint64_t)time(NULL);
-    row->name = td_transform_kind_name((unsigned)s->kind);
-    row->text = td_shape_is_double(s) ? "double" : "float";
-    row->rank = s->sign;
+    row->kind = td_transform_kind_name((unsigned)s->kind);
+    row->precision = td_shape_is_double(s) ? "double" : "float";
+    row->sign = s->sign;
     row->age_ns = now_s > r.since_s ? (now_s - r.since_s) * 1000000000u : 0;
-    row->numbers = TD_PLAN_NUMBERS;
     const int64_t numbers[TD_PLAN_NUMBERS] = {
         [TD_PLAN_LENGTH] = s->length,
         [TD_PLAN_BATCH] = s->batch,

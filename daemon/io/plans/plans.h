@@ -35,6 +35,6 @@ void td_plans_stop(struct td_plans *plans);
 void td_plans_free(struct td_plans *plans);
 /* td_plans_row fills in row number `at` of the PLANS section. It returns false if there are fewer
  * rows. */
-bool td_plans_row(unsigned at, struct td_status_row *row);
+bool td_plans_row(unsigned at, struct td_row_plan *row);
 
 #endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client_rows.h"
+
+#include <string.h>
+
+#include "memory.h"
+#include "peer_fields.h"
+
+/* PUT initializes the body of a row's kind and makes it the row's. */
+#define PUT(NAME, name)                                                                            \
+    torus__client__row_##name##__init(&to->body.name);                                             \
+    to->row.body_case = TORUS__CLIENT__ROW__BODY_##NAME;                                           \
+    to->row.name = &to->body.name
+
+static void put_client(const struct td_row_client *r, Torus__Client__RowClient *m)
+{
+    m->pid = r->pid;
+    m->uid = r->uid;
+    m->program = td_wire_string(r->program);
+    m->job = td_wire_string(r->job);
+    m->group = r->group;
+    m->rank = r->rank;
+}
+
+static void put_job(const struct td_row_job *r, Torus__Client__RowJob *m)
+{
+    m->name = td_wire_string(r->name);
+    m->uid = r->uid;
+    m->size = r->size;
+    m->joined = r->joined;
+    m->ranks = td_wire_put_bitmap(&r->ranks);
+}
+
+static void put_operation(const struct td_row_operation *r, Torus__Client__RowOperation *m)
+{
+    m->job = td_wire_string(r->job);
+    m->call = td_wire_string(r->call);
+    m->group = r->group;
+    m->size = r->size;
+    m->sequence = r->sequence;
+    m->age_ns = r->age_ns;
+    m->running = r->running;
+    m->steps_done = r->steps_done;
+    m->steps = r->steps;
+    m->arrived = td_wire_put_bitmap(&r->arrived);
+}
+
+static uint64_t *numbers(const uint64_t *number)
+{
+    return (uint64_t *)(uintptr_t)number; /* protobuf-c only reads them */
+}
+
+static void put_plan(const struct td_row_plan *r, Torus__Client__RowPlan *m)
+{
+    m->kind = td_wire_string(r->kind);
+    m->precision = td_wire_string(r->precision);
+    m->sign = r->sign;
+    m->age_ns = r->age_ns;
+    m->n_number = TD_PLAN_NUMBERS;
+    m->number = numbers(r->number);
+}
+
+void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to)
+{
+    torus__client__row__init(&to->row);
+    switch (row->kind) {
+    case TD_ROW_NODE:
+        PUT(NODE, node);
+        to->body.node.node = row->u.node.node;
+        to->body.node.operations = row->u.node.operations;
+        to->body.node.endpoint = td_wire_string(row->u.node.endpoint);
+        return;
+    case TD_ROW_PEER:
+        PUT(PEER, peer);
+        to->body.peer.node = row->u.peer.node;
+        to->body.peer.state = row->u.peer.health;
+        to->body.peer.endpoint = td_wire_string(row->u.peer.endpoint);
+        to->body.peer.error = td_wire_string(row->u.peer.error);
+        return;
+    case TD_ROW_CLIENT:
+        PUT(CLIENT, client);
+        put_client(&row->u.client, &to->body.client);
+        return;
+    case TD_ROW_JOB:
+        PUT(JOB, job);
+        put_job(&row->u.job, &to->body.job);
+        return;
+    case TD_ROW_OPERATION:
+        PUT(OPERATION, operation);
+        put_operation(&row->u.operation, &to->body.operation);
+        return;
+    case TD_ROW_ROUTER:
+        PUT(ROUTER, router);
+        to->body.router.node = row->u.router.node;
+        to->body.router.n_number = row->u.router.numbers;
+        to->body.router.number = numbers(row->u.router.number);
+        return;
+    case TD_ROW_DIRECTION:
+        PUT(DIRECTION, direction);
+        to->body.direction.direction = row->u.direction.direction;
+        to->body.direction.neighbour = row->u.direction.neighbour;
+        to->body.direction.up = row->u.direction.up;
+        to->body.direction.n_number = TD_WAY_NUMBERS;
+        to->body.direction.number = numbers(row->u.direction.number);
+        return;
+    case TD_ROW_PLAN:
+        PUT(PLAN, plan);
+        put_plan(&row->u.plan, &to->body.plan);
+        return;
+    }
+}
+
+/* get_ranks reads a set of `size` ranks; it may be missing. */
+static bool get_ranks(const ProtobufCBinaryData *m, uint32_t size, struct td_bitmap *ranks)
+{
+    return td_wire_get_bitmap(m, TD_BITMAP_BYTES_MAX, ranks) &&
+           (ranks->bytes == 0 || ranks->bytes * 8 >= size);
+}
+
+static bool get_numbers(const uint64_t *from, size_t count, size_t expected, uint64_t *to)
+{
+    if (count != expected)
+        return false;
+    memcpy(to, from, count * sizeof *to);
+    return true;
+}
+
+static bool get_peer(const Torus__Client__RowPeer *m, struct td_row_peer *r)
+{
+    *r = (struct td_row_peer){m->node, (enum td_peer_state)m->state, m->endpoint, m->error};
+    return m->state <= TD_PEER_UNKNOWN;
+}
+
+static bool get_operation(const Torus__Client__RowOperation *m, struct td_row_operation *r)
+{
+    *r = (struct td_row_operation){.job = m->job,
+                                   .call = m->call,
+                                   .group = m->group,
+                                   .size = m->size,
+                                   .sequence = m->sequence,
+                                   .age_ns = m->age_ns,
+                                   .running = m->running,
+                                   .steps_done = m->steps_done,
+                                   .steps = m->steps};
+    return get_ranks(&m->arrived, m->size, &r->arrived);
+}
+
+static bool get_router(const Torus__Client__RowRouter *m, struct td_row_router *r)
+{
+    *r = (struct td_row_router){.node = m->node, .numbers = (uint32_t)m->n_number};
+    return (m->n_number == 1 || m->n_number == TD_QUEUES_NUMBERS) &&
+           get_numbers(m->number, m->n_number, m->n_number, r->number);
+}
+
+bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row)
+{
+    switch (m->body_case) {
+    case TORUS__CLIENT__ROW__BODY_NODE:
+        row->kind = TD_ROW_NODE;
+        row->u.node = (struct td_row_node){m->node->node, m->node->operations, m->node->endpoint};
+        return true;
+    case TORUS__CLIENT__ROW__BODY_PEER:
+        row->kind = TD_ROW_PEER;
+        return get_peer(m->peer, &row->u.peer);
+    case TORUS__CLIENT__ROW__BODY_CLIENT:
+        row->kind = TD_ROW_CLIENT;
+        row->u.client = (struct td_row_client){m->client->pid, m->client->uid,   m->client->program,
+                                               m->client->job, m->client->group, m->client->rank};
+        return true;
+    case TORUS__CLIENT__ROW__BODY_JOB:
+        row->kind = TD_ROW_JOB;
+        row->u.job = (struct td_row_job){.name = m->job->name,
+                                         .uid = m->job->uid,
+                                         .size = m->job->size,
+                                         .joined = m->job->joined};
+        return get_ranks(&m->job->ranks, m->job->size, &row->u.job.ranks);
+    case TORUS__CLIENT__ROW__BODY_OPERATION:
+        row->kind = TD_ROW_OPERATION;
+        return get_operation(m->operation, &row->u.operation);
+    case TORUS__CLIENT__ROW__BODY_ROUTER:
+        row->kind = TD_ROW_ROUTER;
+        return get_router(m->router, &row->u.router);
+    case TORUS__CLIENT__ROW__BODY_DIRECTION:
+        row->kind = TD_ROW_DIRECTION;
+        row->u.direction = (struct td_row_direction){.direction = m->direction->direction,
+                                                     .neighbour = m->direction->neighbour,
+                                                     .up = m->direction->up};
+        return get_numbers(m->direction->number, m->direction->n_number, TD_WAY_NUMBERS,
+                           row->u.direction.number);
+    case TORUS__CLIENT__ROW__BODY_PLAN:
+        row->kind = TD_ROW_PLAN;
+        row->u.plan = (struct td_row_plan){.kind = m->plan->kind,
+                                           .precision = m->plan->precision,
+                                           .sign = m->plan->sign,
+                                           .age_ns = m->plan->age_ns};
+        return get_numbers(m->plan->number, m->plan->n_number, TD_PLAN_NUMBERS, row->u.plan.number);
+    case TORUS__CLIENT__ROW__BODY__NOT_SET:
+    case _TORUS__CLIENT__ROW__BODY__CASE_IS_INT_SIZE:
+        break;
+    }
+    return false;
+}

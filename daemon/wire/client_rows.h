@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_rows: the rows of a STATUS reply. */
+#ifndef TD_WIRE_CLIENT_ROWS_H
+#define TD_WIRE_CLIENT_ROWS_H
+
+#include "client.pb-c.h"
+#include "model/message.h"
+
+/* struct td_wire_row: a row, encoded, with its body. */
+struct td_wire_row {
+    Torus__Client__Row row;
+    union {
+        Torus__Client__RowNode node;
+        Torus__Client__RowPeer peer;
+        Torus__Client__RowClient client;
+        Torus__Client__RowJob job;
+        Torus__Client__RowOperation operation;
+        Torus__Client__RowRouter router;
+        Torus__Client__RowDirection direction;
+        Torus__Client__RowPlan plan;
+    } body;
+};
+
+/* td_wire_put_row borrows the strings, bitmaps and numbers of `row`. */
+void td_wire_put_row(const struct td_status_row *row, struct td_wire_row *to);
+/* td_wire_get_row returns false if a value is out of range. The row borrows from m. */
+bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row);
+
+#endif
