@@ -48,7 +48,7 @@ static const char usage[] =
     "  --barrier-scope ring|all\n"
     "                         phased: which nodes synchronize (default ring)\n"
     "  --order random|number  random: order of destinations (default random)\n"
-    "  --burst N              random: packets for one destination before the next destination\n"
+    "  --burst N              random: packets for one destination before the next (default 1)\n"
     "  --slots N              slots of an input channel (default 4)\n"
     "  --arbitration transit|injection|none\n"
     "                         which packets have priority (default transit)\n"

@@ -46,7 +46,7 @@ const struct ctl_command ctl_command_explain = {
         "  --node X,Y,Z         coordinates of the node to show (default: node 0)\n"
         "  --relay B            memory for relayed data (default 64M)\n"
         "  --seed S             seed of random orders and sizes (default 1)\n"
-        "  --burst N            random: packets for one destination before the next destination\n"
+        "  --burst N            random: packets for one destination before the next (default 1)\n"
         "  --all                print all lines, without cuts\n"
         "  --json               print the complete output as JSON\n"
         "  --method NAME        auto (the default); all-to-alls: random, phased, pairwise,\n"
