@@ -63,8 +63,6 @@ static const char *make_folded(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     uint64_t types = w->call.digest;
-    if (w->gaps)
-        return "user-defined operators need a type without gaps";
     bool empty = w->type && w->element == 0;
     const char *wrong = empty ? NULL : tl_op_element(w->op, what->type, &w->element);
     if (wrong)
@@ -512,7 +510,8 @@ static const char *make_fold(struct tl_work *w)
                                                          : w->call.count;
     *f = (struct tl_fold){.block = block,
                           .element = w->element,
-                          .first = w->type ? w->type->first : 0,
+                          .type = w->gaps ? w->type : NULL,
+                          .first = w->type && !w->gaps ? w->type->first : 0,
                           .blocks = g->size,
                           .out = what->destination};
     if (what->kind == TD_KIND_SCAN)

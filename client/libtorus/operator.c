@@ -123,8 +123,71 @@ uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind, uint64_t types)
     return td_call_digest(kind, types ? td_hash_add(op->digest, types) : op->digest);
 }
 
+/* ---- folds ---- */
+
+enum { ALIGNMENT = 16 /* of an element, for every basic type */ };
+
+/* room_of writes the bytes of one copy of a block, rounded up, and the offset of element 0 in it.
+ */
+static bool room_of(const struct tl_fold *f, size_t *bytes, ptrdiff_t *origin)
+{
+    ptrdiff_t begin = 0, end = 0, span = 0;
+    if (!tl_type_span(f->type, f->block / f->element, &begin, &end) ||
+        __builtin_sub_overflow(end, begin, &span) || span > PTRDIFF_MAX / 4)
+        return false;
+    ptrdiff_t before = begin < 0 ? begin % ALIGNMENT + ALIGNMENT : begin % ALIGNMENT;
+    *origin = before - begin; /* a multiple of the alignment */
+    *bytes = ((size_t)span + 2 * ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    return true;
+}
+
+bool tl_fold_use(struct tl_fold *f)
+{
+    size_t bytes = 0;
+    ptrdiff_t origin = 0;
+    if (f->type && (!room_of(f, &bytes, &origin) || !(f->copies = calloc(2, bytes))))
+        return false;
+    if (f->type)
+        tl_type_use(f->type);
+    tl_op_use(f->op);
+    return true;
+}
+
+void tl_fold_unuse(struct tl_fold *f)
+{
+    free(f->copies);
+    if (f->type)
+        tl_type_unuse(f->type);
+    tl_op_unuse(f->op);
+}
+
+/* run_with_gaps unpacks each block before it is combined. The gaps of the copies are zeroes. */
+static void run_with_gaps(const struct tl_fold *f)
+{
+    size_t count = f->block / f->element, bytes = 0;
+    ptrdiff_t origin = 0;
+    room_of(f, &bytes, &origin);
+    uint8_t *in = f->copies + origin, *inout = in + bytes, *last = f->memory;
+    tl_type_unpack(f->type, count, last, in);
+    for (uint32_t k = 1; k < f->blocks; k++) {
+        last += f->block;
+        tl_type_unpack(f->type, count, last, inout);
+        f->op->function(in, inout, count, f->op->user);
+        tl_type_pack(f->type, count, inout, last);
+        uint8_t *combined = inout;
+        inout = in;
+        in = combined;
+    }
+    if (f->out)
+        tl_type_unpack(f->type, count, last, f->out);
+}
+
 void tl_fold_run(const struct tl_fold *f)
 {
+    if (f->type) {
+        run_with_gaps(f);
+        return;
+    }
     size_t count = f->block / f->element;
     uint8_t *last = f->memory;
     for (uint32_t k = 1; k < f->blocks; k++, last += f->block)

@@ -30,6 +30,9 @@ struct tl_fold {
     size_t block;     /* bytes */
     size_t element;   /* bytes of one element */
     ptrdiff_t first;  /* offset of the data in an element */
+    /* With gaps, the blocks are packed, and the function gets copies of the elements. */
+    struct tl_type *type; /* NULL: no gaps */
+    uint8_t *copies;      /* room for two blocks of elements, owned */
     uint32_t blocks;
     void *out;                  /* destination of the last block; NULL: none */
     struct tl_block *block_out; /* pinned block that contains `out`; NULL: plain memory */
@@ -60,6 +63,12 @@ void tl_op_unuse(struct tl_op *op);
 /* tl_op_digest returns the digest of a reduction of this kind by the operator. `types`: digest of
  * the types of the elements, if they are several; else 0. */
 uint64_t tl_op_digest(const struct tl_op *op, enum td_kind kind, uint64_t types);
+
+/* tl_fold_use counts the fold as a user of its operator and type, and makes room for the copies of
+ * elements. It returns false without memory; then nothing is in use. */
+bool tl_fold_use(struct tl_fold *fold);
+/* tl_fold_unuse ends that. */
+void tl_fold_unuse(struct tl_fold *fold);
 
 /* tl_fold_run combines the blocks in the order of ranks and copies the last one out. */
 void tl_fold_run(const struct tl_fold *fold);

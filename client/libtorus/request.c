@@ -50,10 +50,10 @@ static void release(torus_request *r, bool results)
     struct tl_fold *f = &r->fold;
     if (f->op && results)
         tl_fold_run(f);
-    if (f->op)
-        tl_op_unuse(f->op);
     if (f->op && f->block_out)
         tl_memory_unpin(f->block_out);
+    if (f->op)
+        tl_fold_unuse(f);
     f->op = NULL;
     for (int i = 0; i < 2; i++)
         tl_binding_release(r->context, &r->binding[i], results);

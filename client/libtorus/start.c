@@ -33,13 +33,19 @@ static int pin_result(struct tl_work *w, torus_request *r, bool staged)
     if (!f->op)
         return TORUS_OK;
     struct td_place place;
-    int error =
-        f->out ? tl_memory_find(r->context, f->out, f->block, &place, &f->block_out) : TORUS_OK;
+    ptrdiff_t begin = 0, end = (ptrdiff_t)f->block;
+    if (f->type && !tl_type_span(f->type, f->block / f->element, &begin, &end))
+        return tl_fail(r->context, TORUS_ERR_INVALID, "the counts overflow");
+    int error = TORUS_OK;
+    if (f->out)
+        error = tl_memory_find(r->context, (uint8_t *)f->out + begin, (size_t)(end - begin), &place,
+                               &f->block_out);
     if (error != TORUS_OK)
         return error;
+    if (!tl_fold_use(f))
+        return tl_fail(r->context, TORUS_ERR_NO_MEMORY, "no memory for the reduction");
     if (f->block_out)
         tl_memory_pin(f->block_out);
-    tl_op_use(f->op);
     f->memory = staged ? r->binding[1].copy : w->buffer[1].pointer;
     r->fold = *f;
     return TORUS_OK;

@@ -546,8 +546,8 @@ TORUS_API int torus_set_timeout(torus_group *group, int64_t timeout_ns);
  * A collective moves the data of the elements in the order of the constructors, and leaves the gaps
  * of the destination as they are. Calls match if the basic elements agree in order: 100 elements of
  * TORUS_DOUBLE match one vector of 50 blocks of 2 doubles. Predefined operators combine the basic
- * elements, and need types with a single basic type. User-defined operators need types without
- * gaps, and get elements of the derived type.
+ * elements, and need types with a single basic type. User-defined operators get elements of the
+ * derived type, with zeroes in the gaps.
  *
  * A type without gaps costs nothing. The data of other types is copied to and from shared memory;
  * an overlap of source and destination is then not checked. Parts of a destination must not overlap
