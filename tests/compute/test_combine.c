@@ -413,7 +413,7 @@ static void random_value(unsigned type, uint8_t *to)
 static void random_element(unsigned type, uint8_t *to)
 {
     unsigned value = pair_value(type);
-    uint64_t padding = draw(UINT64_MAX);
+    const uint64_t padding[3] = {draw(UINT64_MAX), draw(UINT64_MAX), draw(UINT64_MAX)};
     if (is_complex(type)) {
         unsigned part = type == TD_TYPE_COMPLEX_FLOAT ? TD_TYPE_FLOAT : TD_TYPE_DOUBLE;
         random_value(part, to);
@@ -422,7 +422,7 @@ static void random_element(unsigned type, uint8_t *to)
         random_value(value, to);
         if (draw(2) && (value == TD_TYPE_DOUBLE || value == TD_TYPE_LONG_DOUBLE))
             put_real(value, to, (real)draw(3)); /* ties */
-        memcpy(to + td_type_bytes(value), &padding, td_type_bytes(type) - td_type_bytes(value));
+        memcpy(to + td_type_bytes(value), padding, td_type_bytes(type) - td_type_bytes(value));
         if (draw(2))
             random_value(TD_TYPE_INT32, to + place_at(type));
     } else {

@@ -380,12 +380,21 @@ static void after_any_storm_all_is_well(void **unused)
     seeds_run(run_storm, 120, 20, 5000);
 }
 
+/* Seed 151: a question to a node that has come back was lost on its route, and no message followed
+ * for seconds. The next job of all nodes then failed. */
+static void a_lost_question_is_asked_again(void **unused)
+{
+    (void)unused;
+    run_storm(151);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_that_is_started_anew_is_part_of_the_machine_again),
         cmocka_unit_test(two_neighbours_lost_at_once_are_named_and_come_back),
         cmocka_unit_test(after_any_storm_all_is_well),
+        cmocka_unit_test(a_lost_question_is_asked_again),
     };
     uint64_t one;
     if (!seeds_one(&one))

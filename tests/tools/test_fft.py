@@ -2,6 +2,7 @@
 """torusctl fft with real daemons: output files compared with NumPy."""
 import fcntl
 import json
+import contextlib
 import os
 import re
 import signal
@@ -307,7 +308,10 @@ class Transforms(unittest.TestCase):
                               env={**os.environ, "TERMINAL": os.ttyname(other)}, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0)
         os.set_blocking(terminal, False)
-        shown = os.read(terminal, 65536).decode()
+        shown, end = "", time.monotonic() + DEADLINE_S
+        while not shown.endswith("\r\x1b[K") and time.monotonic() < end:
+            with contextlib.suppress(BlockingIOError):  # the terminal hands over one piece at a time
+                shown += os.read(terminal, 65536).decode()
         os.close(terminal)
         os.close(other)
         self.assertRegex(shown, r"in.npy: reading.*in.npy: transforming.*in.npy: writing")

@@ -86,17 +86,17 @@ void td_health_tick(struct td_core *core)
         struct td_link *link = &core->link[n];
         bool untold = link->tree_received > link->tree_received_told;
         td_time quiet = core->now - link->heard_at;
-        bool up = td_link_is_up(link), open = td_link_is_open(link);
+        bool up = td_link_is_up(link), agreed = link->session_state == TD_SESSION_OPEN;
         if (link->relayed && !up && link->state != TD_LINK_UNREACHABLE && link->watches &&
             td_core_room(core))
             td_session_probe(core, link);
-        if (!up || (!link->neighbour && link->watches == 0 && !untold && open))
+        if (!up || (!link->neighbour && link->watches == 0 && !untold && agreed))
             continue;
         if (!td_core_room(core)) {
             td_core_alarm(core, core->now); /* goes on here */
             return;
         }
-        if (link->session_state != TD_SESSION_OPEN) /* what was asked may have been lost */
+        if (!agreed) /* what was asked may have been lost, also of a link that is idle */
             td_session_ask_again(core, link);
         if (untold || core->now - link->spoke_at >= (uint64_t)interval)
             beat(core, link);
