@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torusctl fft with real daemons: output files compared with NumPy."""
+import contextlib
 import fcntl
 import json
-import contextlib
 import os
 import re
 import signal
