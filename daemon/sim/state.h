@@ -21,7 +21,7 @@ enum { SIM_SCRATCH_PAGE = 4096, SIM_GATHERED_MAX = 16, SIM_CACHE_LINE = 64 };
 struct link_end {
     bool up, refused; /* refused: it is about to learn that the other node cannot be reached */
     uint32_t epoch;
-    td_time last[WAYS];                  /* arrival of the latest message here, per connection */
+    td_time last[WAYS]; /* arrival of the latest message here, per connection */
     struct td_unacknowledged unacknowledged; /* tree messages to the other node */
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 bool td_unacknowledged_keep(struct td_unacknowledged *queue, uint64_t number, const uint8_t *bytes,
-                        size_t size)
+                            size_t size)
 {
     assert(!queue->last || queue->last->number < number);
     struct td_unacknowledged_message *m = malloc(sizeof *m + size);
@@ -35,8 +35,8 @@ void td_unacknowledged_acknowledge(struct td_unacknowledged *queue, uint64_t num
         queue->last = NULL;
 }
 
-const struct td_unacknowledged_message *td_unacknowledged_from(const struct td_unacknowledged *queue,
-                                                       uint64_t number)
+const struct td_unacknowledged_message *
+td_unacknowledged_from(const struct td_unacknowledged *queue, uint64_t number)
 {
     const struct td_unacknowledged_message *m = queue->first;
     while (m && m->number < number)

@@ -64,25 +64,27 @@ static int64_t expected(enum reduction kind, uint32_t rank, size_t i, size_t n)
 
 static void equal_buffers(enum reduction kind, size_t n, bool plain, bool user)
 {
-    int64_t *b[RANKS_MAX];
-    for (uint32_t r = 0; r < size; r++) {
-        size_t bytes = (n * size + 1) * sizeof **b;
+    int64_t *b[RANKS_MAX] = {NULL};
+    const uint32_t ranks = size;
+    for (uint32_t r = 0; r < ranks; r++) {
+        size_t bytes = (n * ranks + 1) * sizeof **b;
         b[r] = plain ? malloc(bytes) : torus_alloc(context[r], bytes);
-        for (size_t i = 0; i < n * size; i++)
+        assert_non_null(b[r]);
+        for (size_t i = 0; i < n * ranks; i++)
             b[r][i] = value(r, i);
         each[r] = n;
     }
-    for (uint32_t r = 0; r < size; r++)
+    for (uint32_t r = 0; r < ranks; r++)
         must(r, reduction(kind, r, b[r], b[r], n, user ? sum[r] : TORUS_SUM));
-    for (uint32_t r = 0; r < size; r++)
+    for (uint32_t r = 0; r < ranks; r++)
         finish(r, request[r]);
-    for (uint32_t r = 0; r < size; r++) {
-        bool unchanged = (kind == EXSCAN && r == 0) || (kind == REDUCE && r != 1 % size);
+    for (uint32_t r = 0; r < ranks; r++) {
+        bool unchanged = (kind == EXSCAN && r == 0) || (kind == REDUCE && r != 1 % ranks);
         for (size_t i = 0; i < n; i++) {
             int64_t right = unchanged ? value(r, i) : expected(kind, r, i, n);
             if (b[r][i] != right)
                 fail_msg("%s of %zu%s%s: rank %u of %u has %lld at %zu, not %lld", names[kind], n,
-                         plain ? ", plain" : "", user ? ", user" : "", r, size, (long long)b[r][i],
+                         plain ? ", plain" : "", user ? ", user" : "", r, ranks, (long long)b[r][i],
                          i, (long long)right);
         }
         if (plain)
@@ -104,6 +106,7 @@ static void refused(uint32_t r, const char *name, int error)
 static void overlaps_are_refused(uint32_t r)
 {
     enum { N = 6 };
+    assert(size > 0);
     int64_t a[N * RANKS_MAX + 2] = {0}, *b = a + N - 1, *own = a + r * N;
     const int t = TORUS_INT64;
     torus_group *g = world[r];

@@ -19,7 +19,8 @@ static void keep(struct td_unacknowledged *queue, uint64_t number)
 }
 
 /* expect checks that the messages from `from` on are those of numbers first to last. */
-static void expect(const struct td_unacknowledged *queue, uint64_t from, uint64_t first, uint64_t last)
+static void expect(const struct td_unacknowledged *queue, uint64_t from, uint64_t first,
+                   uint64_t last)
 {
     const struct td_unacknowledged_message *m = td_unacknowledged_from(queue, from);
     for (uint64_t number = first; number <= last; number++, m = m->next) {
@@ -61,7 +62,8 @@ static void an_acknowledgement_frees_messages_up_to_its_number(void **state)
     for (uint64_t number = 0; number <= 5; number++) {
         td_unacknowledged_acknowledge(&queue, number);
         expect(&queue, 0, number + 1, 5);
-        td_unacknowledged_acknowledge(&queue, number); /* a repeated acknowledgement frees nothing */
+        td_unacknowledged_acknowledge(&queue,
+                                      number); /* a repeated acknowledgement frees nothing */
         expect(&queue, 0, number + 1, 5);
     }
 }
