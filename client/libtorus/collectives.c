@@ -7,20 +7,20 @@
 /* clang-format would read the pointers as products. */
 /* clang-format off */
 #define ARGUMENTS(...) __VA_ARGS__
-#define FORMS(name, arguments, ...)                                                                \
-    int torus_##name(ARGUMENTS arguments)                                                          \
+#define FORMS(form, arguments, ...)                                                                \
+    int torus_##form(ARGUMENTS arguments)                                                          \
     {                                                                                              \
-        const struct tl_collective what = {__VA_ARGS__};                                           \
+        const struct tl_collective what = {.name = #form, __VA_ARGS__};                            \
         return tl_run(&what);                                                                      \
     }                                                                                              \
-    int torus_i##name(ARGUMENTS arguments, torus_request **request)                                \
+    int torus_i##form(ARGUMENTS arguments, torus_request **request)                                \
     {                                                                                              \
-        const struct tl_collective what = {__VA_ARGS__};                                           \
+        const struct tl_collective what = {.name = #form, __VA_ARGS__};                            \
         return tl_start(&what, request);                                                           \
     }                                                                                              \
-    int torus_##name##_init(ARGUMENTS arguments, torus_persistent **persistent)                    \
+    int torus_##form##_init(ARGUMENTS arguments, torus_persistent **persistent)                    \
     {                                                                                              \
-        const struct tl_collective what = {__VA_ARGS__};                                           \
+        const struct tl_collective what = {.name = #form, __VA_ARGS__};                            \
         return tl_persistent_new(&what, persistent);                                                         \
     }
 
@@ -81,7 +81,7 @@ FORMS(gatherv,
       (torus_group *group, const void *source, size_t count, void *destination,
        const size_t *counts, const size_t *places, int type, uint32_t root),
       .group = group, .kind = TD_KIND_GATHERV, .source = source, .destination = destination,
-      .count = count, .to = {counts, places}, .type = type, .root = root)
+      .count = count, .to = {.count = counts, .at = places}, .type = type, .root = root)
 
 FORMS(scatter,
       (torus_group *group, const void *source, void *destination, size_t count, int type,
@@ -93,7 +93,7 @@ FORMS(scatterv,
       (torus_group *group, const void *source, const size_t *counts, const size_t *places,
        void *destination, size_t count, int type, uint32_t root),
       .group = group, .kind = TD_KIND_SCATTERV, .source = source, .destination = destination,
-      .count = count, .from = {counts, places}, .type = type, .root = root)
+      .count = count, .from = {.count = counts, .at = places}, .type = type, .root = root)
 
 FORMS(allgather,
       (torus_group *group, const void *source, void *destination, size_t count, int type),
@@ -104,7 +104,7 @@ FORMS(allgatherv,
       (torus_group *group, const void *source, size_t count, void *destination,
        const size_t *counts, const size_t *places, int type),
       .group = group, .kind = TD_KIND_ALLGATHERV, .source = source, .destination = destination,
-      .count = count, .to = {counts, places}, .type = type)
+      .count = count, .to = {.count = counts, .at = places}, .type = type)
 
 /* ---- all-to-all and neighbours ---- */
 
@@ -118,19 +118,58 @@ FORMS(alltoallv,
        const size_t *source_places, void *destination, const size_t *destination_counts,
        const size_t *destination_places, int type),
       .group = group, .kind = TD_KIND_ALLTOALLV, .source = source, .destination = destination,
-      .from = {source_counts, source_places}, .to = {destination_counts, destination_places},
-      .type = type)
+      .from = {.count = source_counts, .at = source_places},
+      .to = {.count = destination_counts, .at = destination_places}, .type = type)
 
-FORMS(neighbour_alltoall,
-      (torus_group *group, const struct torus_grid *grid, const void *source, void *destination,
-       size_t count, int type),
-      .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .grid = grid, .source = source,
-      .destination = destination, .count = count, .uniform = true, .type = type)
+FORMS(alltoallw,
+      (torus_group *group, const void *source, const size_t *source_counts,
+       const ptrdiff_t *source_places, const int *source_types, void *destination,
+       const size_t *destination_counts, const ptrdiff_t *destination_places,
+       const int *destination_types),
+      .group = group, .kind = TD_KIND_ALLTOALLV, .digest_kind = TD_DIGEST_ALLTOALLW,
+      .source = source, .destination = destination, .typed = true,
+      .from = {source_counts, NULL, source_types, source_places},
+      .to = {destination_counts, NULL, destination_types, destination_places})
 
-FORMS(neighbour_alltoallv,
-      (torus_group *group, const struct torus_grid *grid, const void *source,
-       const size_t *source_counts, const size_t *source_places, void *destination,
-       const size_t *destination_counts, const size_t *destination_places, int type),
-      .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .grid = grid, .source = source,
-      .destination = destination, .from = {source_counts, source_places},
-      .to = {destination_counts, destination_places}, .type = type)
+/* NEIGHBOUR_FORMS defines the exchanges with neighbours: those on a grid, or by the edges of a
+ * graph. */
+#define NEIGHBOUR_FORMS(name, of, v, w, gather)                                                    \
+    FORMS(name##_alltoall,                                                                         \
+          (torus_group *group, const struct torus_##of *of, const void *source, void *destination, \
+           size_t count, int type),                                                                \
+          .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = v,                   \
+          .neighbours = {.of = of}, .source = source, .destination = destination, .count = count,  \
+          .uniform = true, .type = type)                                                           \
+    FORMS(name##_alltoallv,                                                                        \
+          (torus_group *group, const struct torus_##of *of, const void *source,                    \
+           const size_t *source_counts, const size_t *source_places, void *destination,            \
+           const size_t *destination_counts, const size_t *destination_places, int type),          \
+          .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = v,                   \
+          .neighbours = {.of = of}, .source = source, .destination = destination,                  \
+          .from = {.count = source_counts, .at = source_places},                                   \
+          .to = {.count = destination_counts, .at = destination_places}, .type = type)             \
+    FORMS(name##_alltoallw,                                                                        \
+          (torus_group *group, const struct torus_##of *of, const void *source,                    \
+           const size_t *source_counts, const ptrdiff_t *source_places, const int *source_types,   \
+           void *destination, const size_t *destination_counts,                                    \
+           const ptrdiff_t *destination_places, const int *destination_types),                     \
+          .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = w,                   \
+          .neighbours = {.of = of}, .source = source, .destination = destination, .typed = true,   \
+          .from = {source_counts, NULL, source_types, source_places},                              \
+          .to = {destination_counts, NULL, destination_types, destination_places})                 \
+    FORMS(name##_allgather,                                                                        \
+          (torus_group *group, const struct torus_##of *of, const void *source, void *destination, \
+           size_t count, int type),                                                                \
+          .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = gather,              \
+          .neighbours = {.of = of}, .source = source, .destination = destination, .count = count,  \
+          .uniform = true, .shared = true, .type = type)                                           \
+    FORMS(name##_allgatherv,                                                                       \
+          (torus_group *group, const struct torus_##of *of, const void *source, size_t count,      \
+           void *destination, const size_t *counts, const size_t *places, int type),               \
+          .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = gather,              \
+          .neighbours = {.of = of}, .source = source, .destination = destination, .count = count,  \
+          .shared = true, .to = {.count = counts, .at = places}, .type = type)
+
+NEIGHBOUR_FORMS(neighbour, grid, 0, TD_DIGEST_NEIGHBOUR_ALLTOALLW, TD_DIGEST_NEIGHBOUR_ALLGATHERV)
+NEIGHBOUR_FORMS(graph, graph, TD_DIGEST_GRAPH_ALLTOALLV, TD_DIGEST_GRAPH_ALLTOALLW,
+                TD_DIGEST_GRAPH_ALLGATHERV)

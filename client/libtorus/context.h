@@ -8,7 +8,8 @@
  *   start plan job subgroup shrink          requests of one kind each
  *   wait                                    waits for replies to requests
  *   buffers request local                   one call: its buffers; its way to the reply; no reply
- *   overlap                                 shared bytes of two buffers
+ *   parts                                   buffers with counts by rank or neighbour
+ *   pieces overlap neighbours               pieces and shared bytes of buffers; ranks beside a rank
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
  *   type                                    what data consists of

@@ -276,7 +276,8 @@ static uint32_t first_remote(const torus_intergroup *g)
 static int start_exchange(torus_intergroup *g, struct exchange *x, const void *source,
                           void *destination, int type, torus_request **request)
 {
-    const struct tl_collective what = {.group = g->all,
+    const struct tl_collective what = {.name = "intergroup exchange",
+                                       .group = g->all,
                                        .kind = TD_KIND_ALLTOALLV,
                                        .source = source,
                                        .destination = destination,

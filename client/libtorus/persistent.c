@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parts.h"
 #include "request.h"
 #include "start.h"
 #include "subgroup.h"
@@ -13,26 +14,90 @@ struct torus_persistent {
     struct tl_attachment attachment; /* first: the group of the call frees it */
     struct tl_collective what;       /* in a group of its own */
     struct torus_grid grid;
-    size_t *counts;           /* lists that `what` points to */
+    struct torus_graph graph;
+    void *lists;              /* memory of the lists that `what` and `graph` point to */
     torus_request *in_flight; /* of the last start; NULL: completed */
     struct tl_op *op;         /* user-defined operator; NULL: none */
 };
 
-/* copy_counts copies the lists of a call, of n numbers each, to one array. It returns false if
- * memory runs out. */
-static bool copy_counts(torus_persistent *p, size_t n)
+/* keep copies a list to *at, sets the list to the copy, and advances *at. */
+static void keep(uint8_t **at, const void *list, size_t bytes, void *pointer)
 {
-    const size_t **list[] = {&p->what.from.count, &p->what.from.at, &p->what.to.count,
-                             &p->what.to.at};
-    enum { LISTS = sizeof list / sizeof list[0] };
-    p->counts = calloc(LISTS * n, sizeof *p->counts);
-    for (size_t i = 0; p->counts && i < LISTS; i++) {
-        if (!*list[i])
-            continue;
-        memcpy(p->counts + i * n, *list[i], n * sizeof *p->counts);
-        *list[i] = p->counts + i * n;
+    if (!list || bytes == 0)
+        return;
+    memcpy(*at, list, bytes);
+    memcpy(pointer, at, sizeof *at);
+    *at += (bytes + 7) / 8 * 8;
+}
+
+/* keep_types returns a list of the derived types of the parts, at *at, which it advances. The call
+ * is a user of each. */
+static struct tl_type **keep_types(const torus_persistent *p, const int *type, size_t parts,
+                                   uint8_t **at)
+{
+    struct tl_type **derived = (struct tl_type **)(void *)*at;
+    for (size_t i = 0; i < parts; i++) {
+        if (type[i] >= TL_TYPE_FIRST) /* NULL: unknown, and of no neighbour */
+            derived[i] = tl_type_find(p->what.group->context, type[i], NULL);
+        if (derived[i])
+            tl_type_use(derived[i]);
     }
-    return p->counts != NULL;
+    *at += parts * sizeof *derived;
+    return derived;
+}
+
+/* drop_lists frees the copies of the lists. */
+static void drop_lists(torus_persistent *p)
+{
+    const struct tl_counts *c[2] = {&p->what.from, &p->what.to};
+    for (int i = 0; i < 2 && p->lists; i++)
+        for (size_t k = 0; c[i]->derived && k < tl_parts_count(&p->what, i); k++)
+            if (c[i]->derived[k])
+                tl_type_unuse(c[i]->derived[k]);
+    free(p->lists);
+}
+
+/* keep_lists copies the lists of a call to one block of memory. It returns false if memory runs
+ * out. */
+static bool keep_lists(torus_persistent *p)
+{
+    struct tl_counts *c[2] = {&p->what.from, &p->what.to};
+    size_t parts[2], bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        parts[i] = tl_parts_count(&p->what, i);
+        bytes += 6 * (parts[i] + 1) * sizeof(size_t); /* at most six lists */
+    }
+    uint8_t *at = p->lists = calloc(bytes, 1);
+    if (!at)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        keep(&at, c[i]->count, parts[i] * sizeof *c[i]->count, &c[i]->count);
+        keep(&at, c[i]->at, parts[i] * sizeof *c[i]->at, &c[i]->at);
+        keep(&at, c[i]->byte_at, parts[i] * sizeof *c[i]->byte_at, &c[i]->byte_at);
+        keep(&at, c[i]->type, parts[i] * sizeof *c[i]->type, &c[i]->type);
+        c[i]->derived = p->what.typed ? keep_types(p, c[i]->type, parts[i], &at) : NULL;
+    }
+    if (p->what.neighbours.graph) {
+        struct torus_graph *g = &p->graph;
+        keep(&at, g->destination, parts[0] * sizeof *g->destination, &g->destination);
+        keep(&at, g->source, parts[1] * sizeof *g->source, &g->source);
+    }
+    return true;
+}
+
+/* keep_what copies the arguments. It returns false if memory runs out. */
+static bool keep_what(torus_persistent *p, const struct tl_collective *what)
+{
+    p->what = *what;
+    if (what->neighbours.grid) {
+        p->grid = *what->neighbours.grid;
+        p->what.neighbours.grid = &p->grid;
+    }
+    if (what->neighbours.graph) {
+        p->graph = *what->neighbours.graph;
+        p->what.neighbours.graph = &p->graph;
+    }
+    return keep_lists(p);
 }
 
 static void destroy(struct tl_attachment *a)
@@ -44,7 +109,7 @@ static void destroy(struct tl_attachment *a)
         tl_op_unuse(p->op);
     if (p->what.derived)
         tl_type_unuse(p->what.derived);
-    free(p->counts);
+    drop_lists(p);
     free(p);
 }
 
@@ -62,22 +127,16 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
     if (!persistent)
         return tl_fail(g->context, TORUS_ERR_INVALID, "persistent is NULL");
     torus_persistent *p = calloc(1, sizeof *p);
-    if (p) {
-        p->what = w.what; /* only with the lists that this rank uses */
-        p->what.source = what->source;
-        p->what.destination = what->destination;
-        if (what->grid) {
-            p->grid = *what->grid;
-            p->what.grid = &p->grid;
-        }
-    }
-    if (!p || !copy_counts(p, what->grid ? 2 * (size_t)what->grid->dimensions : g->size)) {
+    w.what.source = what->source;
+    w.what.destination = what->destination;
+    if (!p || !keep_what(p, &w.what)) { /* only the lists that this rank uses */
         free(p);
         return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory for the persistent call");
     }
     error = tl_subgroup_persistent(g, &p->what.group);
     if (error != TORUS_OK) {
-        free(p->counts);
+        p->what.group = g;
+        drop_lists(p);
         free(p);
         return error;
     }
@@ -99,7 +158,7 @@ int torus_persistent_start(torus_persistent *p, torus_request **request)
     if (p->in_flight)
         return tl_fail(p->what.group->context, TORUS_ERR_BUSY,
                        "%s: the previous start of this persistent call is still in flight",
-                       td_kind_name(p->what.kind));
+                       p->what.name);
     int error = tl_start(&p->what, request);
     if (error == TORUS_OK) {
         p->in_flight = *request;
@@ -115,7 +174,6 @@ int torus_persistent_free(torus_persistent *p)
         return TORUS_OK;
     if (p->in_flight)
         return tl_fail(p->what.group->context, TORUS_ERR_BUSY,
-                       "%s: the persistent call is in flight: wait for it first",
-                       td_kind_name(p->what.kind));
+                       "%s: the persistent call is in flight: wait for it first", p->what.name);
     return torus_group_free(p->what.group);
 }

@@ -5,11 +5,12 @@
 #include <string.h>
 
 /* copy_pieces copies a buffer to its staging copy, where the pieces are contiguous; or back. Pieces
- * are elements of `type`, or bytes if that is NULL. */
-static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, const struct tl_type *type,
+ * are elements of their type or of `all`, or bytes if both are NULL. */
+static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, const struct tl_type *all,
                         uint8_t *caller, uint8_t *memory, bool back)
 {
     for (uint32_t i = 0; i < pieces; memory += piece[i++].bytes) {
+        const struct tl_type *type = piece[i].type ? piece[i].type : all;
         uint8_t *at = caller + piece[i].at;
         if (type && back)
             tl_type_unpack(type, piece[i].bytes / type->bytes, memory, at);
@@ -24,7 +25,7 @@ static void copy_pieces(const struct tl_piece *piece, uint32_t pieces, const str
 
 void tl_binding_release(torus_context *c, struct tl_binding *b, bool results)
 {
-    const struct tl_piece all = {0, 0, b->bytes}, *piece = b->piece ? b->piece : &all;
+    const struct tl_piece all = {.bytes = b->bytes}, *piece = b->piece ? b->piece : &all;
     if (b->copy && b->out && results)
         copy_pieces(piece, b->piece ? b->pieces : 1, b->type, b->out, b->copy, true);
     if (b->copy)
@@ -33,6 +34,9 @@ void tl_binding_release(torus_context *c, struct tl_binding *b, bool results)
         tl_memory_unpin(b->block);
     if (b->type)
         tl_type_unuse(b->type);
+    for (uint32_t i = 0; b->piece && i < b->pieces; i++)
+        if (b->piece[i].type)
+            tl_type_unuse(b->piece[i].type);
     free(b->piece);
     *b = (struct tl_binding){0};
 }
@@ -44,9 +48,13 @@ static bool keep_pieces(struct tl_binding *b, const struct tl_buffer *buffer)
         return true;
     b->piece = malloc((buffer->pieces ? buffer->pieces : 1) * sizeof *b->piece);
     b->pieces = buffer->pieces;
-    if (b->piece)
-        memcpy(b->piece, buffer->piece, buffer->pieces * sizeof *b->piece);
-    return b->piece != NULL;
+    if (!b->piece)
+        return false;
+    memcpy(b->piece, buffer->piece, buffer->pieces * sizeof *b->piece);
+    for (uint32_t i = 0; i < b->pieces; i++)
+        if (b->piece[i].type)
+            tl_type_use(b->piece[i].type);
+    return true;
 }
 
 /* make_copy allocates the staging copy of a buffer and fills it if the daemon reads the buffer. */
@@ -62,7 +70,7 @@ static int make_copy(torus_context *c, struct tl_binding *b, const struct tl_buf
     if ((b->type = buffer->type))
         tl_type_use(b->type);
     b->out = buffer->copy_out && !buffer->scratch ? buffer->pointer : NULL;
-    const struct tl_piece all = {0, 0, buffer->bytes},
+    const struct tl_piece all = {.bytes = buffer->bytes},
                           *piece = buffer->piece ? buffer->piece : &all;
     if (buffer->copy_in)
         copy_pieces(piece, buffer->piece ? buffer->pieces : 1, buffer->type, buffer->pointer,

@@ -13,8 +13,9 @@
 /* struct tl_piece: bytes of a buffer that belong to one rank. */
 struct tl_piece {
     uint32_t rank;
-    ptrdiff_t at; /* bytes from the start of the buffer */
-    size_t bytes; /* of data */
+    ptrdiff_t at;         /* bytes from the start of the buffer */
+    size_t bytes;         /* of data */
+    struct tl_type *type; /* of elements with gaps; NULL: that of the buffer */
 };
 
 /* struct tl_buffer: the source or the destination of an operation. */

@@ -80,13 +80,15 @@ static void write_counts(const struct tl_work *w, int which, bool packed, uint64
     uint32_t size = w->what.group->size;
     uint64_t element = td_type_bytes(w->call.type), next = 0;
     bool whole = w->whole_buffer == which && s->pieces, places = whole;
-    for (uint32_t i = 0; whole && i < size; i++)
-        count[i] = s->piece[0].bytes / element; /* at 0 */
+    for (uint32_t i = 0; whole && i < (w->user ? w->users : size); i++)
+        count[w->user ? w->user[i] : i] = s->piece[0].bytes / element; /* at 0 */
     for (uint32_t i = 0; !whole && i < s->pieces; i++) {
         const struct tl_piece *p = &s->piece[i];
         count[p->rank] += p->bytes / element;
-        at[p->rank] = packed ? 0 : (uint64_t)p->at / element;
-        places = places || (!packed && (uint64_t)p->at != next);
+        /* the place of a buffer begins at its first byte, which typed parts may put before it */
+        uint64_t from_first = (uint64_t)(w->what.typed ? p->at - s->begin : p->at);
+        at[p->rank] = packed ? 0 : from_first / element;
+        places = places || (!packed && from_first != next);
         next += p->bytes;
     }
     *c = (struct td_rank_counts){count, at, size, places ? size : 0};
@@ -143,8 +145,7 @@ int tl_start_check(struct tl_work *w, const struct tl_collective *what)
     if (!wrong)
         return TORUS_OK;
     tl_buffers_free(w);
-    return tl_fail(what->group->context, TORUS_ERR_INVALID, "%s: %s", td_kind_name(what->kind),
-                   wrong);
+    return tl_fail(what->group->context, TORUS_ERR_INVALID, "%s: %s", what->name, wrong);
 }
 
 int tl_start(const struct tl_collective *what, torus_request **request)

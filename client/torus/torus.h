@@ -298,6 +298,18 @@ struct torus_grid {
     int32_t periodic[TORUS_DIMENSIONS_MAX]; /* nonzero: the last rank is a neighbour of the first */
 };
 
+/* struct torus_graph: the edges of this rank in a directed graph of the ranks of a group, as
+ * MPI_Dist_graph_create_adjacent has them. Each edge is in the lists of both of its ends. Ranks may
+ * repeat, and an edge may lead back to its own rank. The first edge to a rank in `destination` is
+ * the first edge from this rank in the `source` of that rank, and so on. */
+struct torus_graph {
+    size_t size;            /* sizeof(struct torus_graph) */
+    uint32_t sources;       /* edges to this rank */
+    uint32_t destinations;  /* edges from this rank */
+    const uint32_t *source; /* their other ends; NULL: none */
+    const uint32_t *destination;
+};
+
 /* struct torus_statistics: counters of a context since torus_open. */
 struct torus_statistics {
     size_t size;           /* set by the caller: sizeof(struct torus_statistics) */
@@ -813,6 +825,25 @@ TORUS_API int torus_alltoallv_init(torus_group *group, const void *source,
                                    const size_t *destination_places, int type,
                                    torus_persistent **persistent);
 
+/* torus_alltoallw does the same as torus_alltoallv with a type for each part, and with places in
+ * bytes, which may be negative. Both ends of a pair must give the same number of bytes; their types
+ * may differ. In place as torus_alltoallv. */
+TORUS_API int torus_alltoallw(torus_group *group, const void *source, const size_t *source_counts,
+                              const ptrdiff_t *source_places, const int *source_types,
+                              void *destination, const size_t *destination_counts,
+                              const ptrdiff_t *destination_places, const int *destination_types);
+TORUS_API int torus_ialltoallw(torus_group *group, const void *source, const size_t *source_counts,
+                               const ptrdiff_t *source_places, const int *source_types,
+                               void *destination, const size_t *destination_counts,
+                               const ptrdiff_t *destination_places, const int *destination_types,
+                               torus_request **request);
+TORUS_API int torus_alltoallw_init(torus_group *group, const void *source,
+                                   const size_t *source_counts, const ptrdiff_t *source_places,
+                                   const int *source_types, void *destination,
+                                   const size_t *destination_counts,
+                                   const ptrdiff_t *destination_places,
+                                   const int *destination_types, torus_persistent **persistent);
+
 /* torus_neighbour_alltoall exchanges a block of `count` elements with both neighbours in each
  * dimension of a grid. The buffers have 2 x dimensions blocks: dimension 0 down and up, dimension 1
  * down and up, and so on. A block that one rank sends down is the "up" block of its receiver. A
@@ -846,6 +877,130 @@ TORUS_API int torus_neighbour_alltoallv_init(torus_group *group, const struct to
                                              const size_t *destination_counts,
                                              const size_t *destination_places, int type,
                                              torus_persistent **persistent);
+
+/* torus_neighbour_alltoallw does the same with a type for each block, and with places in bytes,
+ * which may be negative. */
+TORUS_API int torus_neighbour_alltoallw(torus_group *group, const struct torus_grid *grid,
+                                        const void *source, const size_t *source_counts,
+                                        const ptrdiff_t *source_places, const int *source_types,
+                                        void *destination, const size_t *destination_counts,
+                                        const ptrdiff_t *destination_places,
+                                        const int *destination_types);
+TORUS_API int torus_ineighbour_alltoallw(torus_group *group, const struct torus_grid *grid,
+                                         const void *source, const size_t *source_counts,
+                                         const ptrdiff_t *source_places, const int *source_types,
+                                         void *destination, const size_t *destination_counts,
+                                         const ptrdiff_t *destination_places,
+                                         const int *destination_types, torus_request **request);
+TORUS_API int torus_neighbour_alltoallw_init(
+    torus_group *group, const struct torus_grid *grid, const void *source,
+    const size_t *source_counts, const ptrdiff_t *source_places, const int *source_types,
+    void *destination, const size_t *destination_counts, const ptrdiff_t *destination_places,
+    const int *destination_types, torus_persistent **persistent);
+
+/* torus_neighbour_allgather sends the source, of `count` elements, to both neighbours in each
+ * dimension; the destination has 2 x dimensions blocks, as that of torus_neighbour_alltoall. */
+TORUS_API int torus_neighbour_allgather(torus_group *group, const struct torus_grid *grid,
+                                        const void *source, void *destination, size_t count,
+                                        int type);
+TORUS_API int torus_ineighbour_allgather(torus_group *group, const struct torus_grid *grid,
+                                         const void *source, void *destination, size_t count,
+                                         int type, torus_request **request);
+TORUS_API int torus_neighbour_allgather_init(torus_group *group, const struct torus_grid *grid,
+                                             const void *source, void *destination, size_t count,
+                                             int type, torus_persistent **persistent);
+
+/* torus_neighbour_allgatherv does the same with 2 x dimensions counts and places of blocks, as
+ * torus_neighbour_alltoallv; each count equals `count` of that neighbour. */
+TORUS_API int torus_neighbour_allgatherv(torus_group *group, const struct torus_grid *grid,
+                                         const void *source, size_t count, void *destination,
+                                         const size_t *counts, const size_t *places, int type);
+TORUS_API int torus_ineighbour_allgatherv(torus_group *group, const struct torus_grid *grid,
+                                          const void *source, size_t count, void *destination,
+                                          const size_t *counts, const size_t *places, int type,
+                                          torus_request **request);
+TORUS_API int torus_neighbour_allgatherv_init(torus_group *group, const struct torus_grid *grid,
+                                              const void *source, size_t count, void *destination,
+                                              const size_t *counts, const size_t *places, int type,
+                                              torus_persistent **persistent);
+
+/* The torus_graph functions are the same exchanges along the edges of a graph. Block i of the
+ * source goes to graph->destination[i]; block j of the destination comes from graph->source[j].
+ *
+ * torus_graph_alltoall: the blocks have `count` elements. */
+TORUS_API int torus_graph_alltoall(torus_group *group, const struct torus_graph *graph,
+                                   const void *source, void *destination, size_t count, int type);
+TORUS_API int torus_igraph_alltoall(torus_group *group, const struct torus_graph *graph,
+                                    const void *source, void *destination, size_t count, int type,
+                                    torus_request **request);
+TORUS_API int torus_graph_alltoall_init(torus_group *group, const struct torus_graph *graph,
+                                        const void *source, void *destination, size_t count,
+                                        int type, torus_persistent **persistent);
+
+/* torus_graph_alltoallv: the blocks have the counts and places of the lists; the source's lists
+ * have graph->destinations entries, those of the destination graph->sources. Places NULL: the
+ * blocks are contiguous. */
+TORUS_API int torus_graph_alltoallv(torus_group *group, const struct torus_graph *graph,
+                                    const void *source, const size_t *source_counts,
+                                    const size_t *source_places, void *destination,
+                                    const size_t *destination_counts,
+                                    const size_t *destination_places, int type);
+TORUS_API int torus_igraph_alltoallv(torus_group *group, const struct torus_graph *graph,
+                                     const void *source, const size_t *source_counts,
+                                     const size_t *source_places, void *destination,
+                                     const size_t *destination_counts,
+                                     const size_t *destination_places, int type,
+                                     torus_request **request);
+TORUS_API int torus_graph_alltoallv_init(torus_group *group, const struct torus_graph *graph,
+                                         const void *source, const size_t *source_counts,
+                                         const size_t *source_places, void *destination,
+                                         const size_t *destination_counts,
+                                         const size_t *destination_places, int type,
+                                         torus_persistent **persistent);
+
+/* torus_graph_alltoallw: also a type for each block; places in bytes, which may be negative. */
+TORUS_API int torus_graph_alltoallw(torus_group *group, const struct torus_graph *graph,
+                                    const void *source, const size_t *source_counts,
+                                    const ptrdiff_t *source_places, const int *source_types,
+                                    void *destination, const size_t *destination_counts,
+                                    const ptrdiff_t *destination_places,
+                                    const int *destination_types);
+TORUS_API int torus_igraph_alltoallw(torus_group *group, const struct torus_graph *graph,
+                                     const void *source, const size_t *source_counts,
+                                     const ptrdiff_t *source_places, const int *source_types,
+                                     void *destination, const size_t *destination_counts,
+                                     const ptrdiff_t *destination_places,
+                                     const int *destination_types, torus_request **request);
+TORUS_API int torus_graph_alltoallw_init(torus_group *group, const struct torus_graph *graph,
+                                         const void *source, const size_t *source_counts,
+                                         const ptrdiff_t *source_places, const int *source_types,
+                                         void *destination, const size_t *destination_counts,
+                                         const ptrdiff_t *destination_places,
+                                         const int *destination_types,
+                                         torus_persistent **persistent);
+
+/* torus_graph_allgather: the whole source, of `count` elements, goes along each edge. */
+TORUS_API int torus_graph_allgather(torus_group *group, const struct torus_graph *graph,
+                                    const void *source, void *destination, size_t count, int type);
+TORUS_API int torus_igraph_allgather(torus_group *group, const struct torus_graph *graph,
+                                     const void *source, void *destination, size_t count, int type,
+                                     torus_request **request);
+TORUS_API int torus_graph_allgather_init(torus_group *group, const struct torus_graph *graph,
+                                         const void *source, void *destination, size_t count,
+                                         int type, torus_persistent **persistent);
+
+/* torus_graph_allgatherv: the same, with counts and places of the destination's blocks. */
+TORUS_API int torus_graph_allgatherv(torus_group *group, const struct torus_graph *graph,
+                                     const void *source, size_t count, void *destination,
+                                     const size_t *counts, const size_t *places, int type);
+TORUS_API int torus_igraph_allgatherv(torus_group *group, const struct torus_graph *graph,
+                                      const void *source, size_t count, void *destination,
+                                      const size_t *counts, const size_t *places, int type,
+                                      torus_request **request);
+TORUS_API int torus_graph_allgatherv_init(torus_group *group, const struct torus_graph *graph,
+                                          const void *source, size_t count, void *destination,
+                                          const size_t *counts, const size_t *places, int type,
+                                          torus_persistent **persistent);
 
 /* ---- plans: transforms and redistributions ----
  *

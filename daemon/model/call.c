@@ -276,16 +276,29 @@ static void print_types(const struct td_call *call, char *text, size_t size)
  * what else must agree. */
 static const char *print_digest(const struct td_call *call, char *more, size_t size)
 {
+    enum { FIRST = TD_DIGEST_GRAPH_ALLGATHERV };
+    static const char *const behalf[] = {
+        [TD_DIGEST_SPLIT - FIRST] = "split",
+        [TD_DIGEST_ALLTOALLW - FIRST] = "alltoallw",
+        [TD_DIGEST_NEIGHBOUR_ALLTOALLW - FIRST] = "neighbour_alltoallw",
+        [TD_DIGEST_NEIGHBOUR_ALLGATHERV - FIRST] = "neighbour_allgatherv",
+        [TD_DIGEST_GRAPH_ALLTOALLV - FIRST] = "graph_alltoallv",
+        [TD_DIGEST_GRAPH_ALLTOALLW - FIRST] = "graph_alltoallw",
+        [TD_DIGEST_GRAPH_ALLGATHERV - FIRST] = "graph_allgatherv",
+    };
     unsigned kind = call->digest & 0xff, hash = (unsigned)(call->digest >> 8);
     more[0] = '\0';
     if (call->digest == 0 || has_types(call))
         return td_kind_name(call->kind);
-    if (kind == TD_DIGEST_SPLIT)
-        return "split";
-    const char *grid = call->type == TD_TYPE_BYTE ? "grid and types" : "grid";
-    snprintf(more, size, ", %s %08x", kind_is(kind, REDUCES) ? "user-defined operator" : grid,
-             hash);
-    return td_kind_name(kind);
+    bool served = kind >= FIRST;
+    bool graph = kind == TD_DIGEST_GRAPH_ALLTOALLV || kind == TD_DIGEST_GRAPH_ALLGATHERV;
+    const char *of = kind_is(kind, REDUCES)       ? "user-defined operator"
+                     : graph                      ? "types"
+                     : call->type == TD_TYPE_BYTE ? "grid and types"
+                                                  : "grid";
+    if (call->digest >> 8)
+        snprintf(more, size, ", %s %08x", of, hash);
+    return served ? behalf[kind - FIRST] : td_kind_name(kind);
 }
 
 int td_call_print(const struct td_call *call, char *text, size_t size)

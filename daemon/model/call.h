@@ -143,7 +143,13 @@ enum {
     TD_DIGEST_SPLIT = 0xff,
     TD_DIGEST_TYPES = 0xfe, /* elements of several types; `hash` identifies their sequence */
     TD_DIGEST_NAMES = 0xfd, /* as TD_DIGEST_TYPES, for a short sequence: td_call_digest_names */
-    TD_DIGEST_NAMES_MAX = 11
+    TD_DIGEST_NAMES_MAX = 11,
+    TD_DIGEST_ALLTOALLW = 0xfc,
+    TD_DIGEST_NEIGHBOUR_ALLTOALLW = 0xfb,  /* `hash` identifies the grid */
+    TD_DIGEST_NEIGHBOUR_ALLGATHERV = 0xfa, /* the same, with the types */
+    TD_DIGEST_GRAPH_ALLTOALLV = 0xf9,      /* `hash` identifies the types, if there are several */
+    TD_DIGEST_GRAPH_ALLTOALLW = 0xf8,
+    TD_DIGEST_GRAPH_ALLGATHERV = 0xf7, /* as TD_DIGEST_GRAPH_ALLTOALLV; the least of these */
 };
 uint64_t td_call_digest(unsigned kind, uint64_t hash);
 /* td_call_digest_names returns the digest that holds a sequence of `count` types (enum td_type), up
