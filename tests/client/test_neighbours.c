@@ -193,8 +193,8 @@ static size_t units_of(const struct edge *e)
 /* lay_out draws the places of the blocks: in a random order with gaps, or contiguous. */
 static void lay_out(struct side *s)
 {
-    uint32_t order[BLOCKS_MAX];
-    size_t next = 0, length[BLOCKS_MAX], place[BLOCKS_MAX];
+    uint32_t order[BLOCKS_MAX] = {0};
+    size_t next = 0, length[BLOCKS_MAX] = {0}, place[BLOCKS_MAX] = {0};
     for (uint32_t b = 0; b < s->blocks; b++) {
         order[b] = b;
         length[b] = s->count[b] * types[s->kind[b]].extent;
@@ -344,26 +344,28 @@ static void check(uint32_t r, int round)
 
 static void run(void)
 {
-    uint8_t *start[RANKS_MAX];
-    for (uint32_t r = 0; r < size; r++) {
+    uint8_t *start[RANKS_MAX] = {NULL};
+    const uint32_t ranks = size;
+    for (uint32_t r = 0; r < ranks; r++) {
         must(r, call(r));
         must(r, torus_type_free(context[r], t.strided[r]));                /* the call keeps it */
         memset(t.of[r].side[0].count, 0xff, sizeof t.of[r].side[0].count); /* the library has */
         memset(t.of[r].side[1].rank, 0xff, sizeof t.of[r].side[1].rank);   /* copies */
         start[r] = malloc(t.room);
+        assert_non_null(start[r]);
         memcpy(start[r], t.of[r].side[1].memory, t.room);
     }
     for (int round = 0; round < 1 + t.kept; round++) {
-        for (uint32_t r = 0; t.kept && r < size; r++) {
+        for (uint32_t r = 0; t.kept && r < ranks; r++) {
             memcpy(t.of[r].side[1].memory, start[r], t.room);
             must(r, torus_persistent_start(t.of[r].persistent, &t.of[r].request));
         }
-        for (uint32_t r = 0; r < size; r++)
+        for (uint32_t r = 0; r < ranks; r++)
             finish(r, t.of[r].request);
-        for (uint32_t r = 0; r < size; r++)
+        for (uint32_t r = 0; r < ranks; r++)
             check(r, round);
     }
-    for (uint32_t r = 0; r < size; r++) {
+    for (uint32_t r = 0; r < ranks; r++) {
         must(r, torus_persistent_free(t.of[r].persistent));
         for (int which = 0; which < 2; which++)
             if (t.plain)
