@@ -185,8 +185,11 @@ static void go_on(torus_group *g)
 {
     if (!g)
         return;
+    g->in_flight++; /* keeps the group: sending may find the connection lost, which ends all
+                       requests */
     while (g->unsent && g->sent < TD_GROUP_OPERATIONS_MAX && !g->context->lost)
         send_unsent(g);
+    g->in_flight--;
     tl_group_release(g);
 }
 

@@ -3,9 +3,10 @@
  * of a request's error. */
 #include "daemons.h"
 
-#include <stdlib.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
 
 enum { CALLS = 3000, WINDOW = 256, CALLS_MAX = 65536 };
 
@@ -106,6 +107,42 @@ static void one_call_too_many_is_busy_alone(void **state)
     assert_int_equal(torus_ibarrier(world[0], &r[0]), TORUS_OK);
     close_all(context, 2);
     stop();
+}
+
+/* The daemon dies while calls of a freed group wait to be sent. The reply to the first call is read
+ * later, and the library then tries to send the next one. All calls end. */
+static void a_freed_group_ends_with_its_connection(void **state)
+{
+    (void)state;
+    static torus_request *r[WINDOW + 50];
+    int errors[WINDOW + 50];
+    torus_request *dup[2];
+    torus_group *g[2];
+    start(1, "");
+    join_all(context, world, 2);
+    for (int rank = 0; rank < 2; rank++)
+        assert_int_equal(torus_idup(world[rank], &g[rank], &dup[rank]), TORUS_OK);
+    for (int rank = 0; rank < 2; rank++)
+        assert_int_equal(torus_wait(dup[rank], -1), TORUS_OK);
+    for (int k = 0; k < WINDOW + 50; k++)
+        assert_int_equal(torus_ibarrier(g[0], &r[k]), TORUS_OK);
+    /* Its reply says that the daemon has read the calls. If it dies with unread ones, the socket
+     * fails before the reply to the first call is read. */
+    assert_non_null(torus_alloc(context[0], 3 << 20));
+    assert_int_equal(torus_group_free(g[0]), TORUS_OK);
+    assert_int_equal(torus_ibarrier(g[1], &dup[1]), TORUS_OK);
+    assert_int_equal(torus_wait(dup[1], 30 * (int64_t)SECOND), TORUS_OK);
+    struct pollfd replied = {.fd = torus_fd(context[0]), .events = POLLIN};
+    assert_int_equal(poll(&replied, 1, 20000), 1);
+    kill(daemon_pid[0], SIGKILL);
+    assert_int_equal(waitpid(daemon_pid[0], NULL, 0), daemon_pid[0]);
+    daemon_pid[0] = 0;
+    assert_int_equal(torus_waitall(r, WINDOW + 50, 30 * (int64_t)SECOND, errors),
+                     TORUS_ERR_SHUTDOWN);
+    assert_int_equal(errors[0], TORUS_OK);
+    for (int k = 1; k < WINDOW + 50; k++)
+        assert_int_equal(errors[k], TORUS_ERR_SHUTDOWN);
+    close_all(context, 2);
 }
 
 /* A cancellation of a call that the daemon does not have yet follows the call. */
@@ -287,6 +324,7 @@ int main(void)
         cmocka_unit_test_teardown(thousands_of_calls_are_in_flight, clean_up),
         cmocka_unit_test_teardown(a_full_group_holds_up_no_other_group, clean_up),
         cmocka_unit_test_teardown(one_call_too_many_is_busy_alone, clean_up),
+        cmocka_unit_test_teardown(a_freed_group_ends_with_its_connection, clean_up),
         cmocka_unit_test_teardown(a_call_is_cancelled_before_it_is_sent, clean_up),
         cmocka_unit_test_teardown(waits_take_any_some_or_all, clean_up),
         cmocka_unit_test_teardown(a_request_keeps_the_sentence_of_its_error, clean_up),
