@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ struct tl_lock {
     bool polling;   /* it has given up the lock and waits for the socket or `event` */
     bool closed;    /* by tl_lock_free: it ends with the last guard */
     int event;      /* eventfd */
+    pid_t pid;      /* of the process that made the lock */
 };
 
 static void close_event(struct tl_lock *l)
@@ -44,6 +46,7 @@ struct tl_lock *tl_lock_new(void)
     pthread_condattr_t clock;
     if (!l)
         return NULL;
+    l->pid = getpid();
     l->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->event < 0 || pthread_condattr_init(&clock) != 0) {
         close_event(l);
@@ -75,12 +78,25 @@ static bool is_held(const struct tl_lock *l)
     return atomic_load_explicit(&l->owner, memory_order_relaxed) == self();
 }
 
+/* is_inherited returns true in a child process. Threads of the parent may have held or awaited the
+ * lock at the fork, and the child does not have these threads. */
+static bool is_inherited(const struct tl_lock *l)
+{
+    return l->pid != getpid();
+}
+
 void tl_lock_free(struct tl_lock *l)
 {
-    if (l && is_held(l)) /* a callback has closed the context */
+    if (!l)
+        return;
+    if (is_inherited(l)) { /* its waiting threads do not exist here: do not wait for them */
+        close_event(l);
+        free(l);
+    } else if (is_held(l)) { /* a callback has closed the context */
         l->closed = true;
-    else if (l)
+    } else {
         destroy(l);
+    }
 }
 
 static void take(struct tl_lock *l, uint32_t depth)
@@ -92,7 +108,7 @@ static void take(struct tl_lock *l, uint32_t depth)
 
 struct tl_lock *tl_guard_begin(struct tl_lock *l)
 {
-    if (!l)
+    if (!l || is_inherited(l)) /* the call returns TORUS_ERR_FORKED */
         return NULL;
     if (is_held(l))
         l->depth++;
@@ -128,7 +144,7 @@ int tl_lock_poll(struct tl_lock *l, int fd, int64_t deadline_ns)
     l->polling = false;
     int saved = errno;
     if (read(l->event, &count, sizeof count) < 0)
-        errno = saved; /* nobody has woken this thread */
+        errno = saved; /* the counter is 0: the socket ended the wait, or the deadline */
     return got;
 }
 

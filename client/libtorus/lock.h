@@ -6,7 +6,8 @@
  * handles what arrives, for all of them; the others wait for the reader. So no thread polls, and a
  * thread that does not wait is never held up by one that does.
  *
- * A context without threads has no lock: TL_GUARD is then one comparison.
+ * A context without threads has no lock: TL_GUARD is then one comparison. In a forked child
+ * TL_GUARD takes no lock, because the calls there only return TORUS_ERR_FORKED.
  * Owns: the lock. Invariant: only the thread that holds the lock reads or writes the context. */
 #ifndef TORUS_LOCK_H
 #define TORUS_LOCK_H

@@ -4,9 +4,12 @@
  */
 #include "daemons.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { RANKS = 2, EACH = 4, ROUNDS = 30, COUNT = 2000, CALLS = 20 };
 
@@ -236,6 +239,42 @@ static void waiting_threads_hold_up_nobody(void **state)
     stop();
 }
 
+/* A child inherits the lock while threads of the parent wait. */
+static void a_forked_child_does_not_wait_for_threads_of_its_parent(void **state)
+{
+    (void)state;
+    pthread_t thread[2];
+    struct waiter w[2];
+    torus_request *theirs[2];
+    start(1, "");
+    open_all();
+    for (int k = 0; k < 2; k++) { /* a reader, and a thread that waits for it */
+        w[k] = (struct waiter){.timeout = SECOND * (int64_t)30};
+        assert_int_equal(torus_ibarrier(group[0][k], &w[k].request), TORUS_OK);
+        assert_int_equal(pthread_create(&thread[k], NULL, wait_for, &w[k]), 0);
+    }
+    poll(NULL, 0, 20);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20); /* a hang ends the child by SIGALRM */
+        int error = torus_barrier(group[0][2]);
+        torus_close(context[0]);
+        _exit(error == TORUS_ERR_FORKED ? 0 : 1);
+    }
+    int status = -1;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(torus_ibarrier(group[1][k], &theirs[k]), TORUS_OK);
+    assert_int_equal(torus_waitall(theirs, 2, SECOND * (int64_t)20, NULL), TORUS_OK);
+    for (int k = 0; k < 2; k++) {
+        pthread_join(thread[k], NULL);
+        assert_int_equal(w[k].outcome, TORUS_OK);
+    }
+    close_all(context, RANKS);
+    stop();
+}
+
 static void close_in_callback(torus_request *request, int error, void *user)
 {
     (void)request;
@@ -265,6 +304,7 @@ int main(void)
         cmocka_unit_test_teardown(threads_share_contexts_on_two_nodes, clean_up),
         cmocka_unit_test_teardown(threads_share_contexts_on_the_routed_fabric, clean_up),
         cmocka_unit_test_teardown(waiting_threads_hold_up_nobody, clean_up),
+        cmocka_unit_test_teardown(a_forked_child_does_not_wait_for_threads_of_its_parent, clean_up),
         cmocka_unit_test_teardown(a_callback_closes_a_context_with_threads, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
