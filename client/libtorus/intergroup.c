@@ -276,6 +276,12 @@ static uint32_t first_remote(const torus_intergroup *g)
 static int start_exchange(torus_intergroup *g, struct exchange *x, const void *source,
                           void *destination, int type, torus_request **request)
 {
+    if (source == TORUS_IN_PLACE || destination == TORUS_IN_PLACE) {
+        free(x->memory);
+        return tl_fail(g->all->context, TORUS_ERR_INVALID,
+                       "a call of an inter-group does not accept TORUS_IN_PLACE: what a rank sends "
+                       "goes to the other group");
+    }
     const struct tl_collective what = {.name = "intergroup exchange",
                                        .group = g->all,
                                        .kind = TD_KIND_ALLTOALLV,

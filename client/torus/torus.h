@@ -432,7 +432,7 @@ TORUS_API int32_t torus_translate(const torus_group *group, uint32_t rank,
  *
  * An inter-group connects two disjoint groups of a job. Data goes from the ranks of each group to
  * those of the other, the *remote* one. Ranks are those in their own group. All ranks of both
- * groups make the same calls in the same order. */
+ * groups make the same calls in the same order. No call accepts TORUS_IN_PLACE. */
 
 /* torus_intergroup_create connects `local` with another group, whose ranks make the same call with
  * theirs. `leader` is a rank of `local`. The two leaders are ranks of `bridge`, in which

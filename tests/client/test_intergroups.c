@@ -210,6 +210,10 @@ static void misuse(struct rank *r)
           TORUS_ERR_INVALID);
     HOLDS(torus_intergroup_allreduce(r->inter, &data, &data, 1, TORUS_FLOAT, TORUS_BAND) ==
           TORUS_ERR_INVALID);
+    HOLDS(torus_intergroup_allreduce(r->inter, TORUS_IN_PLACE, &data, 1, TORUS_INT32, TORUS_SUM) ==
+          TORUS_ERR_INVALID);
+    HOLDS(torus_intergroup_alltoall(r->inter, TORUS_IN_PLACE, 0, &data, 0, TORUS_INT32) ==
+          TORUS_ERR_INVALID);
     WELL(torus_intergroup_barrier(r->inter));
     /* a leader that gives no bridge fails with its whole group; nobody hangs */
     HOLDS(torus_intergroup_create(r->local, 0, NULL, 0, 1, &none) == TORUS_ERR_INVALID);
