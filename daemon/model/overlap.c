@@ -2,18 +2,9 @@
 #include "overlap.h"
 
 #include "base/arena.h"
+#include "base/number.h"
 
 /* ---- along one axis ---- */
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 /* cycle returns the period of ownership in indices, or 1 if one part owns all. */
 static uint64_t cycle(const struct td_owned *o)
@@ -25,7 +16,7 @@ static uint64_t cycle(const struct td_owned *o)
 static uint64_t common_period(const struct td_owned *a, const struct td_owned *b)
 {
     uint64_t period = 0, x = cycle(a), y = cycle(b);
-    return __builtin_mul_overflow(x / gcd(x, y), y, &period) ? UINT64_MAX : period;
+    return __builtin_mul_overflow(x / td_gcd(x, y), y, &period) ? UINT64_MAX : period;
 }
 
 /* next_span finds the first span of shared indices from `index` on. It returns false if there is

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/number.h"
 #include "model/layout_text.h"
 #include "model/overlap.h"
 #include "base/quantity.h"
@@ -67,22 +68,12 @@ static const char *look(struct explain_redist *x, unsigned side, uint32_t dimens
     return wrong;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* superblock returns the common period of both layouts along an axis. */
 static uint64_t superblock(const struct td_axis *from, const struct td_axis *to)
 {
     uint64_t a = from->parts > 1 ? from->parts * from->block : 1;
     uint64_t b = to->parts > 1 ? to->parts * to->block : 1;
-    return a / gcd(a, b) * b;
+    return a / td_gcd(a, b) * b;
 }
 
 /* read_sizes reads the sizes of the array. */

@@ -7,15 +7,7 @@
 
 #include <assert.h>
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
+#include "base/number.h"
 
 /* inverse_of returns the number below n whose product with a is 1 modulo n, or 0 for n = 1. Sides
  * have few parts, and it runs once per schedule. */
@@ -29,7 +21,7 @@ static uint32_t inverse_of(uint32_t a, uint32_t n)
 
 void td_circulant_ratio(const struct td_schedule_axis *axis, uint64_t *from, uint64_t *to)
 {
-    uint64_t unit = gcd(axis->from_block, axis->to_block);
+    uint64_t unit = td_gcd(axis->from_block, axis->to_block);
     bool any = axis->p == 1 || axis->q == 1;
     *from = any ? 1 : axis->from_block / unit;
     *to = any ? 1 : axis->to_block / unit;
@@ -45,8 +37,8 @@ static bool init_axis(struct td_circulant_axis *a, const struct td_schedule_axis
     a->reverse = from > 1;
     a->fine = a->reverse ? axis->q : axis->p;
     a->coarse = a->reverse ? axis->p : axis->q;
-    a->period = (uint32_t)gcd(a->fine, k % a->fine * a->coarse % a->fine);
-    a->shared = (uint32_t)gcd(k, a->period);
+    a->period = (uint32_t)td_gcd(a->fine, k % a->fine * a->coarse % a->fine);
+    a->shared = (uint32_t)td_gcd(k, a->period);
     a->indices = a->period / a->shared;
     k /= a->shared;
     a->times = (uint32_t)(k % a->indices);

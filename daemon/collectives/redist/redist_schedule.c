@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "model/plan.h"
 #include "redist_colouring.h"
 #include "redist_matching.h"
@@ -33,16 +34,6 @@ bool td_schedule_named(const char *name, enum td_schedule_kind *kind)
 
 /* ---- volumes ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* overlap returns the number of values below `period` in both [0, a) and [shift, shift + b), which
  * wraps around. */
 static uint64_t overlap(uint64_t a, uint64_t b, uint64_t shift, uint64_t period)
@@ -57,13 +48,13 @@ static uint64_t overlap(uint64_t a, uint64_t b, uint64_t shift, uint64_t period)
 }
 
 /* shared_blocks counts the units of a superblock that part p has before and part q after. With
- * blocks of x and y units and G = gcd(Px, Qy), these are the i < x and k < y with i - k = qy - px
- * mod G (by the Chinese remainder theorem each such pair is one unit). */
+ * blocks of x and y units and G = td_gcd(Px, Qy), these are the i < x and k < y with i - k = qy -
+ * px mod G (by the Chinese remainder theorem each such pair is one unit). */
 static uint64_t shared_blocks(const struct td_schedule_axis *axis, uint64_t p, uint64_t q)
 {
     uint64_t x, y;
     td_circulant_ratio(axis, &x, &y);
-    uint64_t period = gcd(axis->p * x, axis->q * y);
+    uint64_t period = td_gcd(axis->p * x, axis->q * y);
     uint64_t shift = (q * y % period + period - p * x % period) % period;
     uint64_t rest = overlap(x % period, y % period, shift, period);
     return x / period * y + x % period * (y / period) + rest;
