@@ -94,7 +94,7 @@ const char *tl_pieces_add_part(struct tl_work *w, int which, uint32_t rank, uint
     if (w->what.typed)
         return add_typed_part(w, which, rank, i, c, next);
     size_t at = c->at ? c->at[i] : *next;
-    *next = at + c->count[i]; /* add_piece checks overflow */
+    *next = at + c->count[i]; /* tl_pieces_add checks overflow */
     return tl_pieces_add(w, which, rank, at, c->count[i]);
 }
 

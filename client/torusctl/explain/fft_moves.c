@@ -242,7 +242,8 @@ td_err explain_fft_plan(const struct explain_fft *x, struct td_arena *arena,
     return good ? TD_OK : TD_ERR_NO_MEMORY;
 }
 
-/* grid_of finds the grid of the stages; no factors: there is none. */
+/* grid_of finds the grid of nodes between the stages. A grid without factors means that the
+ * transform has none. */
 static struct explain_grid grid_of(const struct td_transform_plan *s)
 {
     struct explain_grid grid = {0};

@@ -96,7 +96,7 @@ void td_health_tick(struct td_core *core)
             td_core_alarm(core, core->now); /* goes on here */
             return;
         }
-        if (!agreed) /* what was asked may have been lost, also of a link that is idle */
+        if (!agreed) /* the question or its reply may be lost, and an idle link sends no other */
             td_session_ask_again(core, link);
         if (untold || core->now - link->spoke_at >= (uint64_t)interval)
             beat(core, link);
