@@ -223,7 +223,9 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     c = td_communicator_find(core, m->instance, m->group);
     if (c && m->kind == TD_MESSAGE_SYNC) {
         td_sync_message(core, c, from, m);
-    } else if (c && (m->kind == TD_MESSAGE_APPEAL || m->kind == TD_MESSAGE_RANK_GONE)) {
+    } else if (c && m->kind == TD_MESSAGE_RANK_GONE) {
+        td_communicator_rank_gone(core, c, from, m);
+    } else if (c && m->kind == TD_MESSAGE_APPEAL) {
         td_communicator_appeal(core, c, m);
     } else if (c) {
         td_gate_message(core, c, from, m);

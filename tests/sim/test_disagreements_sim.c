@@ -279,6 +279,46 @@ static void a_rank_that_dies_before_it_makes_a_group_is_missed(void **unused)
     with_worlds("left alone", left_alone);
 }
 
+/* last_call: ranks of a group leave the job as soon as their last call has ended. */
+static void last_call(struct job *job)
+{
+    enum { MEMBERS = 4 };
+    static const uint64_t member[MEMBERS] = {6, 0, 3, 5};
+    uint64_t request[MEMBERS];
+    bool ended[MEMBERS] = {false};
+    uint32_t left = MEMBERS;
+    for (uint32_t k = 0; k < MEMBERS; k++)
+        ask(job, (uint32_t)member[k], member, MEMBERS);
+    td_sim_run(job->sim, SECOND / 100);
+    for (uint32_t k = 0; k < MEMBERS; k++) {
+        struct td_request q = {.kind = TD_REQUEST_OPERATION};
+        q.u.operation.group = job_reply(job, (uint32_t)member[k])->u.joined.group;
+        q.u.operation.call.kind = TD_KIND_BARRIER;
+        q.u.operation.timeout_ns = -1;
+        request[k] = td_sim_request(job->sim, job->rank[member[k]].client, &q);
+    }
+    for (int step = 0; left && step < 1000000; step++) {
+        td_sim_run(job->sim, 1000);
+        for (uint32_t k = 0; k < MEMBERS; k++) {
+            uint32_t client = job->rank[member[k]].client;
+            const struct td_reply *r = ended[k] ? NULL : td_sim_reply(job->sim, client, request[k]);
+            if (!r)
+                continue;
+            EXPECT(r->error == TD_OK, "rank %u of the group: %s", k, r->text);
+            ended[k] = true;
+            left--;
+            td_sim_close(job->sim, client);
+        }
+    }
+    EXPECT(left == 0, "%u ranks got no reply", left);
+}
+
+static void ranks_leave_after_their_last_call(void **unused)
+{
+    (void)unused;
+    with_worlds("last call", last_call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_share_has_one_length),
         cmocka_unit_test(a_list_of_ranks_that_is_wrong_is_refused),
         cmocka_unit_test(a_rank_that_dies_before_it_makes_a_group_is_missed),
+        cmocka_unit_test(ranks_leave_after_their_last_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

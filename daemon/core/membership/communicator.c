@@ -266,6 +266,13 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- losses ---- */
 
+static void set_losing(struct td_communicator *c, uint32_t rank, td_err error, const char *text)
+{
+    c->losing_rank = rank;
+    c->losing_error = error;
+    snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
+}
+
 /* break_up ends the operations of a group that has lost a rank or a node. */
 static void break_up(struct td_core *core, struct td_communicator *c,
                      enum td_communicator_event event, td_err error, const char *text)
@@ -294,6 +301,35 @@ static bool has_member(const struct td_communicator *c, uint32_t world_rank)
     return rank_of(c, world_rank) < c->group.size;
 }
 
+/* tell_root tells the root of a group that a rank is lost; a task sends the message, because a rank
+ * may be lost to hundreds of groups at once. */
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+static void tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank, td_err error,
+                      const char *text)
+{
+    if (!c->has_parent) {
+        td_communicator_rank_lost(core, c, rank, error, text);
+    } else if (!c->gone_due) { /* one loss breaks the group */
+        c->gone_due = true;
+        set_losing(c, rank, error, text);
+    }
+    td_core_queue(core, &c->task);
+}
+
+/* pass_on_loss tells the root of a subgroup that the job has lost a rank: a rank that died before
+ * it made the subgroup cannot announce its death there. The subgroup breaks when its root says so,
+ * which is after the releases that the root gave before. The notice of the job takes another way.
+ */
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+static void pass_on_loss(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                         td_err error, const char *text)
+{
+    if (error == TD_ERR_RANK_FAILED)
+        td_core_notices.rank_lost(core, c, rank);
+    if (!td_communicator_broken(c))
+        tell_root(core, c, rank, error, text);
+}
+
 /* rank_lost breaks the group, after SETTLE if the list of operations that complete is known. The
  * recursion from a world group to groups made of it ends there: these have other indices. */
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
@@ -306,11 +342,8 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
         td_core_notices.rank_lost(core, c, rank);
     if (news && !c->has_parent && td_communicator_may_flood(core, c)) {
         /* the loss is announced when the operations that complete are known */
-        if (c->state == TD_COMMUNICATOR_ACTIVE) {
-            c->losing_rank = rank;
-            c->losing_error = error;
-            snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
-        }
+        if (c->state == TD_COMMUNICATOR_ACTIVE)
+            set_losing(c, rank, error, text);
         td_communicator_transition(c, TD_COMMUNICATOR_HEAR_RANK_LOST);
         if (!td_core_notices.rank_loss_settled(core, c))
             return;
@@ -324,10 +357,9 @@ static void rank_lost(struct td_core *core, struct td_communicator *c,
         return;
     c->lost = rank;
     c->notice_down = true;
-    /* a rank that died before it made a subgroup cannot announce its death there */
     for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
         if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
-            td_communicator_rank_lost(core, d, rank_of(d, rank), error, text);
+            pass_on_loss(core, d, rank_of(d, rank), error, text);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): one level deep */
@@ -435,13 +467,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     if (died)
         td_core_notices.seat_died(c, local);
     td_core_notices.rank_lost(core, c, seat->rank);
-    struct td_message m = {
-        .kind = TD_MESSAGE_RANK_GONE,
-        .instance = c->instance,
-        .group = c->index,
-        .u.rank_gone = {.rank = seat->rank, .error = TD_ERR_RANK_FAILED, .text = text}};
     if (!td_communicator_broken(c))
-        td_communicator_appeal(core, c, &m);
+        tell_root(core, c, seat->rank, TD_ERR_RANK_FAILED, text);
     td_core_queue(core, &c->task);
 }
 
@@ -532,6 +559,21 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
+/* send_gone sends the loss that the root of the group is to be told. */
+static void send_gone(struct td_core *core, struct td_communicator *c)
+{
+    const struct td_message m = {
+        .kind = TD_MESSAGE_RANK_GONE,
+        .instance = c->instance,
+        .group = c->index,
+        .u.rank_gone = {.rank = c->losing_rank,
+                        .error = c->losing_error,
+                        .text = td_core_format(core, "%s", c->losing_text)}};
+    c->gone_due = false;
+    if (!td_communicator_broken(c))
+        td_session_send(core, c->parent, &m);
+}
+
 /* start_notice fills in the notice of the loss. */
 static void start_notice(const struct td_communicator *c, struct td_message *m)
 {
@@ -550,6 +592,18 @@ static void start_notice(const struct td_communicator *c, struct td_message *m)
     }
 }
 
+void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t from,
+                               const struct td_message *m)
+{
+    struct td_message notice;
+    if (!td_communicator_broken(c)) {
+        td_communicator_appeal(core, c, m);
+        return;
+    }
+    start_notice(c, &notice); /* the sender may have made the group after the notice came to it */
+    td_session_send(core, from, &notice);
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_communicator *c = (struct td_communicator *)task;
@@ -557,6 +611,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         return false;
     if (c->state == TD_COMMUNICATOR_LOSING_RANK)
         td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
+    if (c->gone_due)
+        send_gone(core, c);
     bool node = c->state == TD_COMMUNICATOR_LOST_NODE;
     struct td_message m;
     start_notice(c, &m);

@@ -86,7 +86,9 @@ struct td_communicator {
     uint8_t *lost_rank, *lost_slot;
     struct td_shrink *shrink; /* NULL until the first one */
 
-    /* in LOSING_RANK: the loss that the root announces once it is settled */
+    /* at the root, in LOSING_RANK: the loss that it announces once it is settled; elsewhere, with
+     * gone_due: the loss that the root is still to be told */
+    bool gone_due;
     uint32_t losing_rank;
     td_err losing_error;
     char losing_text[TD_TEXT_MAX];
@@ -177,6 +179,10 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
 /* td_communicator_appeal passes an APPEAL or a RANK_GONE on to the root. */
 void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
                             const struct td_message *message);
+/* td_communicator_rank_gone handles a RANK_GONE from a node: it goes on to the root, or the node
+ * hears that the group is broken. */
+void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t from,
+                               const struct td_message *message);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
 void td_communicator_stop(struct td_core *core);
 /* td_communicator_retire: the operation with this sequence number is over on this node. */

@@ -175,8 +175,8 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
     bool over = m->group != TD_GROUP_MADE || td_communicator_is_gone(core, m->instance);
-    /* its sender has waited until a time limit */
-    bool late = m->kind == TD_MESSAGE_APPEAL || m->kind == TD_MESSAGE_RANK_GONE;
+    /* its sender has waited until a time limit, or knows that a rank is lost */
+    bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
         core->settings.tuning.flood) {
         /* this node has not flooded anything in the group, and never will */
@@ -200,6 +200,10 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
                                                  over ? "all ranks on %s have left or died"
                                                       : "no rank on %s created the group in time",
                                                  td_core_node_name(core, core->node));
+        if (gone && !over)
+            answer.u.rank_lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,
+                                                               .error = m->u.rank_gone.error,
+                                                               .text = m->u.rank_gone.text};
         td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;

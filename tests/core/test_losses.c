@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups that lose a rank, driven message by message: core/membership/communicator.h. */
+#include "node.h"
+
+#include "core/membership/subgroup.h"
+
+enum { GROUP = 4, MANY = 400 };
+
+static struct td_communicator *world, *pair;
+
+/* make makes the subgroup of ranks 0 and 2 with a creation number; its root is node 0. */
+static struct td_communicator *make(uint64_t number)
+{
+    static const uint64_t members[] = {0, 2};
+    struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 5};
+    q.u.make.group = world->number;
+    q.u.make.number = number;
+    q.u.make.member = members;
+    q.u.make.members = 2;
+    td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    struct td_communicator *made = node.core->communicators;
+    assert_int_equal(made->index, TD_GROUP_MADE);
+    node_forget();
+    return made;
+}
+
+static void begin(uint32_t at)
+{
+    node_begin("4", at, NULL);
+    world = node_group(GROUP);
+    pair = make(1);
+}
+
+static struct td_message about(const struct td_communicator *c, enum td_message_kind kind)
+{
+    return (struct td_message){.kind = kind, .instance = c->instance, .group = c->index};
+}
+
+static struct td_message lost(const struct td_communicator *c)
+{
+    struct td_message m = about(c, TD_MESSAGE_RANK_LOST);
+    m.u.rank_lost =
+        (struct td_message_rank_lost){.error = TD_ERR_RANK_FAILED, .text = "rank 0 has left"};
+    return m;
+}
+
+static void release_comes_although_the_job_has_lost_the_rank(void **state)
+{
+    (void)state;
+    begin(2);
+    node_call(pair, -1);
+    assert_non_null(node_sent_to(0, TD_MESSAGE_ARRIVE));
+    struct td_message m = lost(world);
+    node_message(0, &m);
+    assert_int_equal(node.replies, 0); /* the root may have released it */
+    const struct td_message *gone = node_sent_to(0, TD_MESSAGE_RANK_GONE);
+    assert_non_null(gone);
+    assert_true(gone->instance == pair->instance);
+    assert_int_equal(gone->u.rank_gone.rank, 0);
+    m = about(pair, TD_MESSAGE_RELEASE);
+    node_message(0, &m);
+    assert_int_equal(node.reply.kind, TD_REPLY_DONE);
+    node_call(pair, -1);
+    m = lost(pair);
+    node_message(0, &m);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(node.text, "rank 0 has left");
+    node_end();
+}
+
+static void root_announces_a_loss_of_the_job_in_its_groups(void **state)
+{
+    (void)state;
+    begin(0);
+    node_call(pair, -1);
+    struct td_message m = lost(world);
+    m.u.rank_lost.rank = 2;
+    node_message(1, &m);
+    assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
+    assert_int_equal(node_count(TD_MESSAGE_RANK_LOST), 3 + 1); /* in the job; in the pair */
+    node_end();
+}
+
+static void a_node_without_the_group_tells_the_loss_back(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = about(pair, TD_MESSAGE_RANK_GONE);
+    m.instance++;
+    m.u.rank_gone = (struct td_message_rank_gone){
+        .rank = 1, .error = TD_ERR_RANK_FAILED, .text = "rank 1 died"};
+    node_message(2, &m);
+    const struct td_message *answer = node_sent_to(2, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_true(answer->instance == m.instance);
+    assert_int_equal(answer->u.rank_lost.error, TD_ERR_RANK_FAILED);
+    assert_string_equal(answer->u.rank_lost.text, "rank 1 died");
+    node_end();
+}
+
+static void a_broken_group_is_reported_to_a_node_that_made_it_late(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = lost(world);
+    m.u.rank_lost.rank = 2;
+    node_message(1, &m);
+    node_forget();
+    m = about(pair, TD_MESSAGE_RANK_GONE);
+    m.u.rank_gone.error = TD_ERR_RANK_FAILED;
+    m.u.rank_gone.text = "";
+    node_message(2, &m);
+    const struct td_message *answer = node_sent_to(2, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_string_equal(answer->u.rank_lost.text, "rank 0 has left");
+    node_end();
+}
+
+static void a_rank_is_lost_to_many_groups_at_once(void **state)
+{
+    (void)state;
+    begin(2);
+    for (uint64_t i = 2; i <= MANY; i++)
+        make(i);
+    td_communicator_client_gone(node.core, td_client_find(node.core, NODE_CLIENT));
+    while (node.core->work) { /* node_run would keep more messages than it has room for */
+        node.sents = 0;
+        struct td_task *task = node.core->work;
+        td_core_unqueue(node.core, task);
+        bool done = td_core_room(node.core) && task->advance(node.core, task);
+        if (!done)
+            td_core_queue(node.core, task);
+        node.actions.count = 0;
+        node.core->pad_used = 0;
+    }
+    for (const struct td_communicator *c = node.core->communicators; c; c = c->next)
+        assert_false(c->gone_due);
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(release_comes_although_the_job_has_lost_the_rank),
+        cmocka_unit_test(root_announces_a_loss_of_the_job_in_its_groups),
+        cmocka_unit_test(a_node_without_the_group_tells_the_loss_back),
+        cmocka_unit_test(a_broken_group_is_reported_to_a_node_that_made_it_late),
+        cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
