@@ -12,7 +12,7 @@ enum {
     TD_DIRECTIONS_MAX = 2 * TD_DIMENSIONS_MAX, /* direction 2 d is +, 2 d + 1 is - in dimension d */
     TD_NODES_MAX = 4096,                       /* nodes of a torus */
     TD_JOB_RANKS_MAX = 16384, /* ranks of a job; their bitmap fits a tree message */
-    TD_NODE_RANKS_MAX = 256,  /* ranks of one group on one node */
+    TD_NODE_RANKS_MAX = 1024, /* ranks of one job on one node; node 0 refuses more joins */
 
     TD_RELAY_AVOID_MAX = 4,    /* lost nodes that a relayed message names */
     TD_TREE_ARITY = 8,         /* children of a node in the combining tree of the direct fabric */
@@ -54,5 +54,8 @@ _Static_assert(TD_TREE_ARITY <= TD_TREE_CHILDREN_MAX &&
                    2 * TD_DIMENSIONS_MAX <= TD_TREE_CHILDREN_MAX,
                "every tree may have its children");
 _Static_assert(TD_NODE_RANKS_MAX <= TD_JOB_RANKS_MAX, "a node holds no more ranks than a job has");
+_Static_assert(TD_NODE_RANKS_MAX % 8 == 0, "the bitmap of the ranks of a node has whole bytes");
+_Static_assert(2 * TD_NODE_RANKS_MAX * sizeof(void *) <= 1 << 16,
+               "the addresses of the buffers of all ranks of a node fit on the stack");
 
 #endif

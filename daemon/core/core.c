@@ -69,6 +69,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->work_last = &core->work;
     core->stop_task.advance = stop_advance;
     td_job_init(core);
+    td_client_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);
     core->pad = malloc(TD_PAD_BYTES);
     td_ranges_init(&core->operations->scratch, options->settings.scratch_bytes);
@@ -247,10 +248,10 @@ static void route_lost(struct td_core *core, struct td_operation *o, uint32_t no
     td_communicator_route_lost(core, o->communicator, node, why);
 }
 
-static void client_gone(struct td_core *core, struct td_client *client)
+static bool client_gone(struct td_core *core, struct td_client *client)
 {
     td_job_client_gone(core, client);
-    td_communicator_client_gone(core, client);
+    return td_communicator_client_gone(core, client);
 }
 
 static void appeal(struct td_core *core, struct td_communicator *c, const struct td_message *m)
@@ -408,7 +409,8 @@ static void run_timers(struct td_core *core)
     td_job_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
-        for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++) {
+        td_communicator_timers(core, c);
+        for (int i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX; i++) {
             if (!c->operation[i])
                 continue;
             if (!td_core_room(core)) {

@@ -58,9 +58,10 @@ struct td_notices {
 
     /* ---- from membership ---- */
 
-    /* client_gone: a process has closed its socket or died, and is off the list of clients. The
-     * caller frees it afterwards. */
-    void (*client_gone)(struct td_core *core, struct td_client *client);
+    /* client_gone: a process has closed its socket or died, and is off the list of clients. It
+     * returns false if the step has no room: the caller repeats it in the next one. The caller
+     * frees the client afterwards. */
+    bool (*client_gone)(struct td_core *core, struct td_client *client);
     /* seat_lost: a local rank has left or died. It makes no more calls and expects no replies. */
     void (*seat_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t local);
     /* seat_died: the local rank's process is gone, so nobody waits for a shrink's reply either. */

@@ -80,7 +80,7 @@ td_time td_core_after(const struct td_core *core, int64_t ns)
     return core->now + (uint64_t)ns;
 }
 
-const char *td_core_node_name(struct td_core *core, uint32_t node)
+void td_core_node_print(const struct td_core *core, uint32_t node, char *text, size_t bytes)
 {
     const struct td_topology *t = &core->options.topology;
     uint32_t c[TD_DIMENSIONS_MAX];
@@ -90,7 +90,14 @@ const char *td_core_node_name(struct td_core *core, uint32_t node)
     for (uint32_t d = 0; d < t->dimensions; d++)
         length +=
             snprintf(place + length, sizeof place - (size_t)length, "%s%u", d ? "," : "", c[d]);
-    return td_core_format(core, "node %u (%s)", node, place);
+    snprintf(text, bytes, "node %u (%s)", node, place);
+}
+
+const char *td_core_node_name(struct td_core *core, uint32_t node)
+{
+    char name[TD_NODE_NAME_MAX];
+    td_core_node_print(core, node, name, sizeof name);
+    return td_core_format(core, "%s", name);
 }
 
 struct td_reply *td_reply_new(struct td_core *core, uint32_t client, uint64_t id,

@@ -204,14 +204,18 @@ static uint64_t visits(const struct td_owned *of_a, const struct td_owned *of_b)
     return blocks_a + blocks_b; /* each block of either owner is visited once */
 }
 
+/* Parts of one node in the estimate. A node with four times as many ranks, the limit, takes four
+ * times as long. The number decides which plans are refused, so all nodes use the same. */
+enum { NODE_PARTS = 256 };
+
 uint64_t td_overlap_work(const struct td_layout *from, const struct td_layout *to)
 {
     uint64_t work = 0;
     for (uint32_t d = 0; d < from->dimensions; d++) {
         uint64_t p = td_layout_parts(from, d), q = td_layout_parts(to, d);
         struct td_owned a = td_layout_owned(from, d, 0), b = td_layout_owned(to, d, 0);
-        uint64_t pairs = p * (q < TD_NODE_RANKS_MAX ? q : TD_NODE_RANKS_MAX) +
-                         q * (p < TD_NODE_RANKS_MAX ? p : TD_NODE_RANKS_MAX);
+        uint64_t pairs =
+            p * (q < NODE_PARTS ? q : NODE_PARTS) + q * (p < NODE_PARTS ? p : NODE_PARTS);
         uint64_t each = visits(&a, &b), more = 0;
         if (__builtin_mul_overflow(each, pairs, &more) || __builtin_add_overflow(work, more, &work))
             return UINT64_MAX;

@@ -203,9 +203,53 @@ static void a_membership_seats_the_join_that_it_names(void **state)
     node_end();
 }
 
+/* More joins than one step has actions. */
+static void a_node_without_memory_refuses_all_joins_of_the_job(void **state)
+{
+    enum { JOINS = 300 };
+    (void)state;
+    node_begin("2", 1, NULL);
+    for (uint32_t i = 0; i < JOINS; i++) {
+        request(i + 1, JOINS, i);
+        node_forget();
+    }
+    const struct td_member_run run = {.first = 0, .count = JOINS, .node = 1, .token = 1};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 5};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = JOINS, .run = &run, .runs = 1, .is_last_piece = true};
+    while (td_arena_alloc(node.core->arena, 4096))
+        continue;
+    while (td_arena_alloc(node.core->arena, 64))
+        continue;
+    node_message(0, &m);
+    assert_int_equal(node.replies, JOINS);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_null(node.core->joins->first);
+    node_end();
+}
+
+static void ranks_beyond_the_limit_of_a_node_are_refused(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    for (uint32_t i = 0; i < TD_NODE_RANKS_MAX; i++) {
+        arrive(2, 20 + i, TD_NODE_RANKS_MAX + 2, ANY);
+        node_forget();
+    }
+    arrive(2, 20 + TD_NODE_RANKS_MAX, TD_NODE_RANKS_MAX + 2, ANY);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_REFUSE);
+    assert_non_null(m);
+    assert_non_null(strstr(m->u.refuse.text, "1024 ranks of job job on node 2"));
+    arrive(3, 30, TD_NODE_RANKS_MAX + 2, ANY); /* another node has room */
+    assert_null(node_sent_to(3, TD_MESSAGE_REFUSE));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
+        cmocka_unit_test(ranks_beyond_the_limit_of_a_node_are_refused),
         cmocka_unit_test(a_job_forms_when_its_last_rank_joins),
         cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),
         cmocka_unit_test(a_taken_rank_is_refused_with_the_process_that_has_it),

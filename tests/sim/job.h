@@ -10,7 +10,7 @@
 #include "sim/faults.h"
 #include "sim/world.h"
 
-enum { JOB_RANKS_MAX = 256 };
+enum { JOB_RANKS_MAX = 1100 };
 #define SECOND ((td_time)1000000000)
 
 struct job {

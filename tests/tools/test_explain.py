@@ -333,7 +333,7 @@ class EveryOperation(unittest.TestCase):
                                           ("scan", ["--mode", "often"], "--mode must be"),
                                           ("reduce", ["--method", "stream"], "rooted call"),
                                           ("scan", ["--spread", "0"], "to alltoallv only"),
-                                          ("scan", ["--ranks-per-node", "300"], "1 to 256"),
+                                          ("scan", ["--ranks-per-node", "1025"], "1 to 1024"),
                                           ("sort", [], "unknown operation sort")]:
             done = call(operation, "3x3", *options)
             self.assertEqual(done.returncode, 2, (operation, options))

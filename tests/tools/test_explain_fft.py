@@ -236,7 +236,7 @@ class Plans(unittest.TestCase):
                 ("8x8", ("--link-rate", "fast"), "bytes per second"),
                 ("8x8", ("--gflops", "0"), "--gflops must be"),
                 ("8x8", ("--precision", "half"), "single or double"),
-                ("8x8", ("--ranks-per-node", "0"), "1 to 256"),
+                ("8x8", ("--ranks-per-node", "0"), "1 to 1024"),
                 ("8x8", ("--bogus", "1"), "unknown option --bogus"),
                 ("8x8", ("--plot",), "unknown option --plot, or missing value")):
             with self.subTest(elements=elements, options=options):

@@ -131,7 +131,7 @@ static const char *take(void *me, const char *name, const char *value)
     if (strcmp(name, "--ranks-per-node") == 0) {
         bool good = explain_size(value, 1, TD_NODE_RANKS_MAX, &n);
         q->ranks_per_node = (uint32_t)n;
-        return good ? NULL : "--ranks-per-node must be 1 to 256";
+        return good ? NULL : "--ranks-per-node must be 1 to 1024";
     }
     if (strcmp(name, "--spread") == 0) {
         q->spread = strtod(value, &end);

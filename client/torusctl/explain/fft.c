@@ -99,7 +99,7 @@ static const char *take(void *me, const char *name, const char *value)
     } else if (strcmp(name, "--ranks-per-node") == 0) {
         bool good = explain_size(value, 1, TD_NODE_RANKS_MAX, &n);
         x->ranks_per_node = (uint32_t)n;
-        return good ? NULL : "--ranks-per-node must be 1 to 256";
+        return good ? NULL : "--ranks-per-node must be 1 to 1024";
     } else
         return ctl_no_option(name);
     return NULL;

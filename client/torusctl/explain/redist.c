@@ -419,7 +419,7 @@ static const char *take(struct explain_redist *x, const char *name, const char *
     else if (strcmp(name, "--ranks-per-node") == 0)
         return explain_size(value, 1, TD_NODE_RANKS_MAX, &x->per_node)
                    ? NULL
-                   : "--ranks-per-node must be 1 to 256";
+                   : "--ranks-per-node must be 1 to 1024";
     else if (strcmp(name, "--element") == 0)
         return explain_size(value, 1, 1 << 20, &x->element_bytes)
                    ? NULL

@@ -180,6 +180,26 @@ void td_client_region_failed(struct td_core *core, uint32_t handle)
 
 /* ---- connections and requests ---- */
 
+/* leave loses the ranks of clients that are gone. It returns false if the step has no room. */
+static bool leave(struct td_core *core, struct td_task *task)
+{
+    struct td_clients *clients = core->clients;
+    (void)task;
+    while (clients->leaving) {
+        struct td_client *c = clients->leaving;
+        if (!td_core_notices.client_gone(core, c))
+            return false;
+        clients->leaving = c->next_leaving;
+        td_arena_free(core->arena, c);
+    }
+    return true;
+}
+
+void td_client_init(struct td_core *core)
+{
+    core->clients->leaving_task.advance = leave;
+}
+
 /* forget removes a client; its ranks are lost. It sends no CLOSE_CLIENT to the driver. */
 static void forget(struct td_core *core, uint32_t id)
 {
@@ -190,7 +210,7 @@ static void forget(struct td_core *core, uint32_t id)
     if (!c)
         return;
     *link = c->next;
-    td_core_notices.client_gone(core, c);
+    bool done = td_core_notices.client_gone(core, c);
     while (c->regions) {
         struct td_region *r = c->regions;
         c->regions = r->next;
@@ -198,7 +218,13 @@ static void forget(struct td_core *core, uint32_t id)
         if (r->uses == 0)
             queue_release(core, r);
     }
-    td_arena_free(core->arena, c);
+    if (done) {
+        td_arena_free(core->arena, c);
+        return;
+    }
+    c->next_leaving = core->clients->leaving;
+    core->clients->leaving = c;
+    td_core_queue(core, &core->clients->leaving_task);
 }
 
 void td_client_close(struct td_core *core, uint32_t id)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client: local processes, and the memory that they share with the daemon.
  * Owns: clients, and regions until nothing uses them. A region outlives its client while an
- * operation moves its bytes.
+ * operation moves its bytes. The record of a client that is gone stays until all of its ranks are
+ * lost: a client with many groups is forgotten in several steps.
  * Invariant: the driver keeps a region mapped exactly while it is on a client's list, in use, or on
  * clients->dead_regions. */
 #ifndef TD_CORE_MEMBERSHIP_CLIENT_H
@@ -28,14 +29,19 @@ struct td_client {
     bool greeted; /* its HELLO has come */
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
+    struct td_client *next_leaving; /* in the list `leaving` */
 };
 
 struct td_clients {
     struct td_client *bucket[TD_CLIENT_BUCKETS]; /* by number */
     struct td_region *dead_regions;              /* still to be released by the driver */
     struct td_task dead_task;
+    struct td_client *leaving; /* gone, but not all of its ranks are lost yet */
+    struct td_task leaving_task;
 };
 
+/* td_client_init prepares the task for clients that leave. */
+void td_client_init(struct td_core *core);
 /* td_client_find returns the client with that number, or NULL. */
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
 /* td_client_open accepts a new connection, or refuses it with a sentence. */

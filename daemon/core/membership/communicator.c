@@ -66,6 +66,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     if (!c)
         return NULL;
     c->task.advance = advance;
+    c->resume_at = TD_TIME_NEVER;
     c->instance = c->world = instance;
     c->uid = uid;
     c->number = ++core->groups->numbers;
@@ -150,14 +151,6 @@ bool td_communicator_may_flood(const struct td_core *core, const struct td_commu
     return core->fabric->routed && core->settings.tuning.flood && c->closed && c->group.slots > 1;
 }
 
-static bool has_operations(const struct td_communicator *c)
-{
-    for (int i = 0; i < TD_GROUP_OPERATIONS_MAX; i++)
-        if (c->operation[i])
-            return true;
-    return false;
-}
-
 static bool has_seats(const struct td_communicator *c)
 {
     for (uint32_t i = 0; i < c->ranks; i++)
@@ -166,9 +159,17 @@ static bool has_seats(const struct td_communicator *c)
     return false;
 }
 
+void td_communicator_record(struct td_communicator *c, uint64_t sequence, struct td_operation *o)
+{
+    c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = o;
+    c->recorded++;
+}
+
 void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence)
 {
+    assert(c->recorded > 0);
     c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = NULL;
+    c->recorded--;
     c->retired[sequence % TD_GROUP_OPERATIONS_MAX] = true;
     c->ended_unrecorded[sequence % TD_GROUP_OPERATIONS_MAX] = 0;
     while (c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX]) {
@@ -394,17 +395,17 @@ void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (td_group_slot(&c->group, node) != UINT32_MAX && node != core->node)
-            node_lost(core, c, UINT32_MAX, node,
-                      td_core_format(core, "job %s lost %s: %s", c->name,
-                                     td_core_node_name(core, node), why));
+            td_communicator_route_lost(core, c, node, why);
 }
 
 void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                                 const char *why)
 {
-    node_lost(
-        core, c, UINT32_MAX, node,
-        td_core_format(core, "job %s lost %s: %s", c->name, td_core_node_name(core, node), why));
+    /* not in the memory of the step: a node may lose thousands of groups in one step */
+    char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
+    td_core_node_print(core, node, name, sizeof name);
+    snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
+    node_lost(core, c, UINT32_MAX, node, text);
 }
 
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -486,21 +487,24 @@ void td_communicator_leave(struct td_core *core, struct td_client *client,
     td_reply_done(core, client->id, q->id);
 }
 
-void td_communicator_client_gone(struct td_core *core, struct td_client *client)
+bool td_communicator_client_gone(struct td_core *core, struct td_client *client)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
-        for (uint32_t i = 0; i < c->ranks; i++)
-            if (c->seat[i].client == client)
-                td_communicator_seat_lost(core, c, &c->seat[i], true);
+        for (uint32_t i = 0; i < c->ranks; i++) {
+            if (c->seat[i].client != client)
+                continue;
+            if (!td_core_room(core))
+                return false;
+            td_communicator_seat_lost(core, c, &c->seat[i], true);
+        }
+    return true;
 }
 
 void td_communicator_stop(struct td_core *core)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (c->state != TD_COMMUNICATOR_LOST_NODE)
-            node_lost(core, c, UINT32_MAX, core->node,
-                      td_core_format(core, "job %s lost %s: its daemon was stopped", c->name,
-                                     td_core_node_name(core, core->node)));
+            td_communicator_route_lost(core, c, core->node, "its daemon was stopped");
 }
 
 /* ---- messages to the tree neighbours ---- */
@@ -604,9 +608,33 @@ void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, 
     td_session_send(core, from, &notice);
 }
 
+/* links_have_room returns true if the membership, or the notices of a loss, may be sent. */
+static bool links_have_room(const struct td_core *core, const struct td_communicator *c)
+{
+    bool down = c->rank_node || c->notice_down, up = c->rank_node || c->notice_up || c->gone_due;
+    for (uint32_t i = 0; down && i < c->children; i++)
+        if (!td_session_has_room(core, c->child[i]))
+            return false;
+    return !(up && c->has_parent) || td_session_has_room(core, c->parent);
+}
+
+void td_communicator_timers(struct td_core *core, struct td_communicator *c)
+{
+    if (core->now >= c->resume_at) {
+        c->resume_at = TD_TIME_NEVER;
+        td_core_queue(core, &c->task);
+    }
+    td_core_alarm(core, c->resume_at);
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_communicator *c = (struct td_communicator *)task;
+    if (!links_have_room(core, c)) {
+        c->resume_at = td_core_after(core, TD_LINK_PATIENCE_NS);
+        td_core_alarm(core, c->resume_at);
+        return true;
+    }
     if (!td_core_room(core) || (c->rank_node && !send_members(core, c)) || !welcome(core, c))
         return false;
     if (c->state == TD_COMMUNICATOR_LOSING_RANK)
@@ -631,7 +659,7 @@ static bool advance(struct td_core *core, struct td_task *task)
     if (c->notice_up && c->has_parent && c->parent != c->notice_from)
         td_session_send(core, c->parent, &m);
     c->notice_up = false;
-    if (!has_seats(c) && !has_operations(c) && td_communicator_broken(c) &&
+    if (!has_seats(c) && !c->recorded && td_communicator_broken(c) &&
         !td_core_notices.group_needed(c))
         destroy(core, c);
     return true;

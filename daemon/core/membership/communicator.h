@@ -76,6 +76,7 @@ struct td_communicator {
 
     uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
+    uint32_t recorded;                     /* how many of them are not NULL */
     bool retired[TD_GROUP_OPERATIONS_MAX]; /* operations of the window that are over */
     /* the errors (as positive numbers) of operations that ended while this node had no memory for a
      * record of them. Ranks that call them later get the errors */
@@ -106,6 +107,7 @@ struct td_communicator {
      * of the group. notice_from: the tree neighbour that sent it */
     bool notice_down, notice_up, notice_all;
     uint32_t notice_from, notified;
+    td_time resume_at; /* when the task goes on, if a link was full; else TD_TIME_NEVER */
 };
 
 /* td_communicator_create makes the record of a job's group whose membership came from node `from`.
@@ -161,8 +163,9 @@ void td_communicator_unplan(struct td_core *core, struct td_client *client,
 
 /* ---- losses ---- */
 
-/* td_communicator_client_gone loses all seats of a client. */
-void td_communicator_client_gone(struct td_core *core, struct td_client *client);
+/* td_communicator_client_gone loses all seats of a client. It returns false if the step has no
+ * room: the caller repeats it then. */
+bool td_communicator_client_gone(struct td_core *core, struct td_client *client);
 /* td_communicator_seat_lost: a local rank has left or died. The root hears of it. */
 void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                struct td_seat *seat, bool died);
@@ -185,7 +188,12 @@ void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, 
                                const struct td_message *message);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
 void td_communicator_stop(struct td_core *core);
-/* td_communicator_retire: the operation with this sequence number is over on this node. */
+/* td_communicator_record puts an operation on record; td_communicator_retire: the operation with
+ * this sequence number is over on this node. */
+void td_communicator_record(struct td_communicator *c, uint64_t sequence,
+                            struct td_operation *operation);
 void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence);
+/* td_communicator_timers goes on with the notices of a group that found a link full. */
+void td_communicator_timers(struct td_core *core, struct td_communicator *c);
 
 #endif

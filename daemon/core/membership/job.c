@@ -11,8 +11,11 @@
 
 enum { GRACE_NS = 2000000000 };
 
+static bool refuse(struct td_core *core, struct td_task *task);
+
 void td_job_init(struct td_core *core)
 {
+    core->joins->task.advance = refuse;
     core->joins->next_token = core->options.incarnation << 32 | 1;
 }
 
@@ -231,15 +234,43 @@ static void drop_forming(struct td_core *core, struct td_forming *f, bool arrays
     td_arena_free(core->arena, f);
 }
 
-static void refuse_all(struct td_core *core, const struct td_message_members *m)
+/* refuse answers the joins that are refused; it returns false when the action list is full. */
+static bool refuse(struct td_core *core, struct td_task *task)
 {
     struct td_join *next = NULL;
+    (void)task;
     for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
-        if (j->uid == m->uid && strcmp(j->name, m->name) == 0)
-            end_join(core, j, TD_ERR_NO_MEMORY,
-                     "the daemon has no memory left for the job: raise [limits] memory");
+        if (!j->refused)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        end_join(core, j, TD_ERR_NO_MEMORY,
+                 "the daemon has no memory left for the job: raise [limits] memory");
     }
+    return true;
+}
+
+static void refuse_all(struct td_core *core, const struct td_message_members *m)
+{
+    for (struct td_join *j = core->joins->first; j; j = j->next)
+        if (j->uid == m->uid && strcmp(j->name, m->name) == 0)
+            j->refused = true;
+    if (!refuse(core, &core->joins->task))
+        td_core_queue(core, &core->joins->task);
+}
+
+/* is_sane returns true if a membership names nodes of the torus, and gives this node at least one
+ * rank and no more than the limit. */
+static bool is_sane(const struct td_core *core, const uint32_t *rank_node, uint32_t size)
+{
+    uint32_t here = 0;
+    for (uint32_t r = 0; r < size; r++) {
+        if (rank_node[r] >= core->options.topology.nodes)
+            return false;
+        here += rank_node[r] == core->node;
+    }
+    return here > 0 && here <= TD_NODE_RANKS_MAX;
 }
 
 static void handle_members(struct td_core *core, uint32_t from, const struct td_message *message)
@@ -262,14 +293,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     }
     if (!m->is_last_piece)
         return;
-    bool sane = false;
-    for (uint32_t r = 0; r < m->size; r++) {
-        if (f->rank_node[r] >= core->options.topology.nodes) {
-            sane = false;
-            break;
-        }
-        sane = sane || f->rank_node[r] == core->node;
-    }
+    bool sane = is_sane(core, f->rank_node, m->size);
     struct td_communicator *c = NULL;
     if (sane && !td_communicator_find(core, instance, message->group))
         c = td_communicator_create(core, instance, m->name, m->uid, m->size, f->rank_node,

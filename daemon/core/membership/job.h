@@ -26,12 +26,14 @@ struct td_join {
     int64_t timeout_ns;
     td_time again_at;   /* when it is sent once more */
     td_time expires_at; /* 2 s after node 0 should have answered */
+    bool refused;       /* this node has no memory for its job; the answer is due */
 };
 
 struct td_joins {
     struct td_join *first;      /* of local clients, not answered yet */
     struct td_forming *forming; /* memberships that come in pieces */
     uint64_t next_token;
+    struct td_task task; /* answers the joins that are refused */
 };
 
 /* td_job_init: tokens begin so that none is equal to one of an earlier run of this daemon, which

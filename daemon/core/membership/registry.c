@@ -151,8 +151,16 @@ static bool named(const struct td_job *job, const struct td_message_join *m)
     return job->uid == m->uid && strcmp(job->name, m->name) == 0;
 }
 
+static uint32_t ranks_on(const struct td_job *job, uint32_t node)
+{
+    uint32_t ranks = 0;
+    for (uint32_t i = 0; i < job->joined; i++)
+        ranks += job->entry[i].node == node;
+    return ranks;
+}
+
 /* admissible returns NULL, or a sentence on why the join is refused. */
-static const char *admissible(struct td_core *core, const struct td_message_join *m,
+static const char *admissible(struct td_core *core, uint32_t node, const struct td_message_join *m,
                               struct td_job **forming, td_err *error)
 {
     *forming = NULL;
@@ -178,6 +186,13 @@ static const char *admissible(struct td_core *core, const struct td_message_join
         return td_core_format(core,
                               "job %s has size %u; this process asked for size %u (TORUS_SIZE)",
                               m->name, (*forming)->size, m->size);
+    }
+    if (*forming && ranks_on(*forming, node) >= TD_NODE_RANKS_MAX) {
+        *error = TD_ERR_BUSY;
+        return td_core_format(core,
+                              "there are already %d ranks of job %s on %s, the maximum: start the "
+                              "other ranks on other nodes",
+                              TD_NODE_RANKS_MAX, m->name, td_core_node_name(core, node));
     }
     return NULL;
 }
@@ -211,7 +226,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
             }
     if (m->is_reminder)
         return; /* it was refused, and the answer is on its way */
-    const char *wrong = admissible(core, m, &job, &error);
+    const char *wrong = admissible(core, node, m, &job, &error);
     if (!wrong && !job && !(job = start_job(core, m))) {
         error = TD_ERR_NO_MEMORY;
         wrong = "node 0 has no memory left for another job: raise [limits] memory";

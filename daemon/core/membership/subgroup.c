@@ -50,7 +50,8 @@ static const char *check_members(struct td_core *core, const struct td_communica
     return check_lost(core, parent, q);
 }
 
-/* inherit_seats gives the local members the clients that they have in the parent group. */
+/* inherit_seats gives the local members the clients that they have in the parent group. The group's
+ * task loses the seats of dead members that there is no room for now: they have no client. */
 static void inherit_seats(struct td_core *core, struct td_communicator *c,
                           const struct td_communicator *parent, const uint64_t *members)
 {
@@ -60,8 +61,10 @@ static void inherit_seats(struct td_core *core, struct td_communicator *c,
         c->seat[i].client = parent->seat[local].client;
         if (td_seat_occupied(&parent->seat[local]))
             td_seat_transition(&c->seat[i], TD_SEAT_INHERIT);
-        else if (!td_communicator_broken(c))
+        else if (!td_communicator_broken(c) && td_core_room(core))
             td_communicator_seat_lost(core, c, &c->seat[i], true);
+        else if (!td_communicator_broken(c))
+            td_seat_transition(&c->seat[i], TD_SEAT_ASSIGN);
         else
             td_core_notices.rank_lost(core, c, c->seat[i].rank);
     }

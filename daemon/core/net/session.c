@@ -88,6 +88,12 @@ void td_session_seal(struct td_core *core, struct td_action *a)
     expire_at(core, link, core->now);
 }
 
+bool td_session_has_room(const struct td_core *core, uint32_t node)
+{
+    const struct td_link *link = &core->link[node];
+    return link->tree_sent - link->tree_acknowledged < TREE_KEPT_MAX / 2;
+}
+
 void td_session_send(struct td_core *core, uint32_t node, const struct td_message *m)
 {
     if (node == core->node) {

@@ -6,6 +6,8 @@
 
 #include "link.h"
 
+#define TD_LINK_PATIENCE_NS ((td_time)20000000)
+
 /* td_session_init gives a new link its first outgoing session. */
 void td_session_init(struct td_core *core, struct td_link *link);
 /* td_session_up and td_session_down take the driver's word on a connection. A link that is down is
@@ -29,6 +31,10 @@ void td_session_timers(struct td_core *core);
 /* td_session_send sends a tree message to a node. A message to this node is handled before it
  * returns. */
 void td_session_send(struct td_core *core, uint32_t node, const struct td_message *message);
+/* td_session_has_room returns true if a task may send a few more tree messages to a node. A fan-out
+ * checks it before each message: a link that keeps too many messages is given up. A task that
+ * finds no room goes on after TD_LINK_PATIENCE_NS. */
+bool td_session_has_room(const struct td_core *core, uint32_t node);
 /* td_session_seal gives a tree message that is being sent its place in the session. */
 void td_session_seal(struct td_core *core, struct td_action *action);
 /* td_session_message takes the session's part of a tree message. It returns false if the message is

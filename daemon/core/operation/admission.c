@@ -137,6 +137,22 @@ static bool gather_run(struct td_core *core, struct td_operation *o, const struc
     return true;
 }
 
+/* gather_runs goes on with the shares of the local ranks, which may be in many runs. It returns
+ * false if there is no free in-flight record. */
+static bool gather_runs(struct td_core *core, struct td_operation *o)
+{
+    const struct td_group *g = &o->communicator->group;
+    for (; o->gather_next < o->gather_end; o->gather_next++) {
+        if (!td_core_room(core)) {
+            td_core_queue(core, &o->task);
+            return true;
+        }
+        if (!gather_run(core, o, &g->run[o->gather_next]))
+            return false;
+    }
+    return true;
+}
+
 /* gather makes the payload of all ranks below: each rank's share in rank order, and zeros for the
  * other ranks. So the payloads of the children merge by "or". The driver loads data at once. */
 static bool gather(struct td_core *core, struct td_operation *o)
@@ -153,10 +169,9 @@ static bool gather(struct td_core *core, struct td_operation *o)
             merged[b] |= o->ride[i * (size_t)TD_RIDE_BYTES_MAX + b];
     if (!ride_load(core, o, merged, ride_slice(o, 0), 1))
         return false;
-    for (uint32_t r = g->slot_run[c->slot]; r < g->slot_run[c->slot + 1]; r++)
-        if (!gather_run(core, o, &g->run[r]))
-            return false;
-    return true;
+    o->gather_next = g->slot_run[c->slot];
+    o->gather_end = g->slot_run[c->slot + 1];
+    return gather_runs(core, o);
 }
 
 /* fold combines the payload of all ranks below in the result's place: of the local ranks in rank
@@ -321,8 +336,11 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
             return;
         }
         td_operation_transition(o, TD_OPERATION_COMBINE);
+    } else if (!gather_runs(core, o)) {
+        td_operation_fail_busy(core, o);
+        return;
     }
-    if (o->flights == 0)
+    if (o->flights == 0 && o->gather_next == o->gather_end)
         announce(core, o);
 }
 

@@ -235,7 +235,10 @@ bool td_gate_settled(struct td_core *core, struct td_operation *o)
 {
     if (o->flood_state != TD_FLOOD_SENT || td_arrival_mismatched(o))
         return true;
-    if (core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) {
+    if ((core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) && !td_core_room(core)) {
+        o->ask_at = core->now; /* the timers ask */
+        td_core_alarm(core, core->now);
+    } else if (core->now >= o->ask_at || o->ask_at == TD_TIME_NEVER) {
         o->ask_at = core->now + ASK_NS;
         td_core_alarm(core, o->ask_at);
         send_waiting(core, o, true);

@@ -89,7 +89,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
         if (!td_seat_occupied(&c->seat[i]))
             leave(o, i);
     }
-    c->operation[place] = o;
+    td_communicator_record(c, sequence, o);
     if (c->ended_unrecorded[place]) {
         td_operation_verdict(core, o, (td_err) - (int)c->ended_unrecorded[place],
                              td_core_format(core,

@@ -61,7 +61,8 @@ struct td_operation {
     /* the payload that travels with the announcement and the release */
     uint8_t *ride; /* [children][TD_RIDE_BYTES_MAX], as received */
     uint32_t ride_bytes[TD_TREE_CHILDREN_MAX];
-    uint8_t *release; /* payload of the release */
+    uint32_t gather_next, gather_end; /* runs of local ranks whose shares are still to be copied */
+    uint8_t *release;                 /* payload of the release */
     uint32_t release_bytes;
 
     /* of a call whose counts differ by rank */
