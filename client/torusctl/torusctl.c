@@ -10,6 +10,7 @@ static const struct ctl_command *const commands[] = {
     &ctl_command_status, &ctl_command_ops,     &ctl_command_emulate, &ctl_command_queues,
     &ctl_command_plans,  &ctl_command_explain, &ctl_command_fft,     &ctl_command_redist,
     &ctl_command_bench,  &ctl_command_compare, &ctl_command_filter,  &ctl_command_picture,
+    &ctl_command_keygen,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

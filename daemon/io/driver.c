@@ -277,6 +277,11 @@ static void serve(struct driver *d)
 {
     const struct td_config *config = d->loop.config;
     bool single = config->topology.nodes == 1; /* it has no peers and listens for none */
+    if (td_config_is_open(config))
+        td_log(TD_LOG_WARNING,
+               "insecure = yes: every host and user that can reach %s is trusted as a peer; "
+               "torusctl keygen makes keys",
+               config->listen);
     td_peers_start(d->loop.peers);
     td_loop_wake(&d->loop);
     td_log(TD_LOG_INFO, "serving node %u on %s%s%s", config->node, config->socket,

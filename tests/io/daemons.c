@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire/key.h"
+
 char folder[64];
 uint32_t nodes, columns;
 pid_t daemon_pid[NODES_MAX];
@@ -30,6 +32,44 @@ double seconds(void)
 }
 
 /* ---- daemons ---- */
+
+bool keyless;
+
+void print_place(FILE *f, uint32_t node)
+{
+    if (columns)
+        fprintf(f, "%u,%u", node / columns, node % columns);
+    else
+        fprintf(f, "%u", node);
+}
+
+void make_key(uint32_t node, const char *name, char digits[TD_KEY_TEXT])
+{
+    char path[128];
+    uint8_t secret[TD_KEY_BYTES], public_key[TD_KEY_BYTES];
+    snprintf(path, sizeof path, "%s/%s%u", folder, name, node);
+    td_key_random(secret, sizeof secret);
+    td_key_public(secret, public_key);
+    td_key_print(public_key, digits);
+    assert_true(td_key_write(path, secret, true));
+}
+
+/* make_keys makes the keys of all nodes and the list of peers, once a folder. */
+static void make_keys(void)
+{
+    char path[128], digits[TD_KEY_TEXT];
+    snprintf(path, sizeof path, "%s/peers", folder);
+    if (access(path, F_OK) == 0)
+        return;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (uint32_t n = 0; n < nodes; n++) {
+        make_key(n, "k", digits);
+        print_place(f, n);
+        fprintf(f, " %s\n", digits);
+    }
+    assert_int_equal(fclose(f), 0);
+}
 
 void write_config(uint32_t node, const char *more)
 {
@@ -49,6 +89,10 @@ void write_config(uint32_t node, const char *more)
             fprintf(f, " ipc://%s/r%u.%u\n", folder, node, n);
         else
             fprintf(f, " ipc://%s/p%u\n", folder, n);
+    if (!keyless) {
+        make_keys();
+        fprintf(f, "[security]\nkey = %s/k%u\npeers = %s/peers\n", folder, node, folder);
+    }
     fprintf(f, "%s", more);
     fclose(f);
 }
@@ -154,6 +198,7 @@ int clean_up(void **state)
     (void)state;
     columns = 0;
     descriptors = 0;
+    keyless = false;
     for (uint32_t n = 0; n < NODES_MAX; n++)
         if (daemon_pid[n] > 0) {
             kill(daemon_pid[n], SIGKILL);

@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <cmocka.h>
 
 #include "torus/torus.h"
+#include "wire/key.h"
 
 enum { NODES_MAX = 16, SECOND = 1000000000 };
 
@@ -22,6 +24,7 @@ extern uint32_t nodes, columns; /* 0 columns: one dimension */
 extern pid_t daemon_pid[NODES_MAX];
 extern rlim_t descriptors; /* limit of a daemon's descriptors; 0: that of this process */
 extern char status_line[400];
+extern bool keyless; /* daemons get no keys */
 /* cabled returns true if a node reaches another one at r<from>.<to> instead of its endpoint; NULL:
  * never */
 extern bool (*cabled)(uint32_t from, uint32_t to);
@@ -35,6 +38,10 @@ void prepare(uint32_t count);
 void start_all(const char *more);
 void start_daemon(uint32_t node);
 void write_config(uint32_t node, const char *more);
+/* make_key makes a key pair for a node, with its secret in the file NAME<node> of the folder, and
+ * writes the digits of the public key. print_place writes the coordinates of a node. */
+void make_key(uint32_t node, const char *name, char digits[TD_KEY_TEXT]);
+void print_place(FILE *f, uint32_t node);
 /* heard receives one notification. It returns true if it reports readiness. */
 bool heard(void);
 void wait_ready(uint32_t count);

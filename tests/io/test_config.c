@@ -14,7 +14,7 @@
 #include "io/config/config.h"
 #include "base/quantity.h"
 
-#define PEERS_3x3 "[peers]\nhosts = n[0-8]\ninsecure = yes\n"
+#define PEERS_3x3 "[peers]\nhosts = n[0-8]\n[security]\ninsecure = yes\n"
 
 static char folder[64], file[128], text[1024];
 static struct td_config config;
@@ -82,8 +82,8 @@ static void one_file_serves_all_nodes_by_host_name(void **state)
 static void host_ranges_keep_their_zeroes(void **state)
 {
     (void)state;
-    good("[torus]\nshape = 2x3\n[peers]\nport = 9000\ninsecure = yes\n"
-         "hosts = node[00-02],spare[1,3],login\n",
+    good("[torus]\nshape = 2x3\n[peers]\nport = 9000\n"
+         "hosts = node[00-02],spare[1,3],login\n[security]\ninsecure = yes\n",
          "login");
     const char *expected[] = {"node00", "node01", "node02", "spare1", "spare3", "login"};
     for (int i = 0; i < 6; i++) {
@@ -340,7 +340,7 @@ static void bad_values_are_refused_with_their_key(void **state)
         {"[limits]\noperations = 5000", "operations"},
         {"[limits]\njoin_timeout = none", "join_timeout"},
         {"[limits]\nprogress_timeout = 0", "progress_timeout"},
-        {"[peers]\ninsecure = perhaps", "insecure"},
+        {"[security]\ninsecure = perhaps", "insecure"},
         {"[peers]\nlisten = udp://x:1", "listen"},
         {"[node]\nsocket = here", "socket"},
         {"[node]\ncoordinates = 1", "coordinates"},
@@ -371,10 +371,17 @@ static void a_shape_that_does_not_match_the_hosts_names_both_numbers(void **stat
     refused("[torus]\nshape = 2x2\n", "", "4 nodes", "hosts");
 }
 
-static void listening_beyond_the_machine_needs_insecure(void **state)
+static void tcp_without_keys_needs_insecure(void **state)
 {
     (void)state;
     refused("[torus]\nshape = 3x3\n[peers]\nhosts = n[0-8]\n", "4:", "insecure = yes", "tcp://*");
+    refused("[node]\ncoordinates = 0\n[torus]\nshape = 2\n[peers]\n"
+            "endpoints = tcp://127.0.0.1:7000 tcp://127.0.0.1:7010\n",
+            "6:", "torusctl keygen", "tcp://127.0.0.1:7000");
+    refused("[node]\ncoordinates = 0\n[torus]\nshape = 2\n[peers]\n"
+            "endpoints = ipc:///tmp/a tcp://127.0.0.1:7010\n",
+            "6:", "torusctl keygen", "");
+    good("[torus]\nshape = 1\n[peers]\nhosts = n0\n", "n0"); /* one node listens to nobody */
 }
 
 static void a_machine_outside_the_host_list_needs_coordinates(void **state)
@@ -390,26 +397,26 @@ static void a_host_is_found_with_and_without_its_domain(void **state)
     good("[torus]\nshape = 3x3\n" PEERS_3x3, "n5.cluster.local");
     assert_int_equal(config.node, 5);
     td_config_free(&config);
-    good("[torus]\nshape = 3\n[peers]\nhosts = n[0-2].cluster.local\ninsecure = yes\n", "n1");
+    good("[torus]\nshape = 3\n[peers]\nhosts = n[0-2].cluster.local\n[security]\ninsecure = yes\n", "n1");
     assert_int_equal(config.node, 1);
     td_config_free(&config);
-    good("[torus]\nshape = 3\n[peers]\nhosts = n0,n1.a,n1\ninsecure = yes\n", "n1"); /* exact */
+    good("[torus]\nshape = 3\n[peers]\nhosts = n0,n1.a,n1\n[security]\ninsecure = yes\n", "n1"); /* exact */
     assert_int_equal(config.node, 2);
 }
 
 static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
 {
     (void)state;
-    refused("[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\ninsecure = yes\n",
+    refused("[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\n[security]\ninsecure = yes\n",
             "4:", "n0.a:7117 (node 0)", "n0.b:7117 (node 2)");
-    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\ninsecure = yes\n", "4:", "nodes 0 and 1",
+    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\n[security]\ninsecure = yes\n", "4:", "nodes 0 and 1",
             "tcp://n0:7117");
     good("[node]\ncoordinates = 2\n[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\n"
-         "insecure = yes\n",
+         "[security]\ninsecure = yes\n",
          "n0");
     assert_int_equal(config.node, 2);
     td_config_free(&config);
-    assert_int_equal(load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\ninsecure = yes\n", "n0.b"),
+    assert_int_equal(load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\n[security]\ninsecure = yes\n", "n0.b"),
                      TD_ERR_INVALID); /* another domain is another machine */
     assert_non_null(strstr(text, "n0.b, is not in the host list"));
 }
@@ -430,7 +437,7 @@ static void nodes_at_one_place_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[256];
         snprintf(content, sizeof content,
-                 "[node]\ncoordinates = 0\n[torus]\nshape = 3\n[peers]\n%s\ninsecure = yes\n",
+                 "[node]\ncoordinates = 0\n[torus]\nshape = 3\n[peers]\n%s\n[security]\ninsecure = yes\n",
                  cases[i].list);
         refused(content, "6:", cases[i].word, cases[i].other);
     }
@@ -512,7 +519,7 @@ int main(void)
         TEST(drop_ins_override_the_file),
         TEST(bad_values_are_refused_with_their_key),
         TEST(a_shape_that_does_not_match_the_hosts_names_both_numbers),
-        TEST(listening_beyond_the_machine_needs_insecure),
+        TEST(tcp_without_keys_needs_insecure),
         TEST(a_machine_outside_the_host_list_needs_coordinates),
         TEST(a_host_is_found_with_and_without_its_domain),
         TEST(a_host_that_may_be_two_of_the_list_needs_coordinates),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "wire/key.h"
 
 bool config_make_folder(struct emulation *e)
 {
@@ -59,14 +60,46 @@ static void endpoint(const struct emulation *e, uint32_t node, char *text, size_
         snprintf(text, bytes, "ipc://%s/p%u", e->folder, node);
 }
 
+/* has_keys returns true if the daemons get keys: unless the command line turns them off. */
+static bool has_keys(const struct emulation *e)
+{
+    return !options_is_set(e, "security.insecure") && !options_is_set(e, "security.key");
+}
+
+/* write_keys makes a key pair for each node, and the list of peers. */
+static bool write_keys(const struct emulation *e)
+{
+    char path[128], text[TD_KEY_TEXT];
+    snprintf(path, sizeof path, "%s/peers", e->folder);
+    FILE *f = fopen(path, "we");
+    bool good = f != NULL;
+    for (uint32_t n = 0; good && n < e->topology.nodes; n++) {
+        uint8_t secret[TD_KEY_BYTES], public_key[TD_KEY_BYTES];
+        uint32_t c[TD_DIMENSIONS_MAX];
+        td_key_random(secret, sizeof secret);
+        td_key_public(secret, public_key);
+        td_key_print(public_key, text);
+        td_topology_coordinates(&e->topology, n, c);
+        for (uint32_t d = 0; d < e->topology.dimensions; d++)
+            fprintf(f, "%s%u", d ? "," : "", c[d]);
+        fprintf(f, " %s\n", text);
+        snprintf(path, sizeof path, "%s/k%u", e->folder, n);
+        good = td_key_write(path, secret, false);
+        td_key_wipe(secret, sizeof secret);
+    }
+    return f && fclose(f) == 0 && good;
+}
+
 /* write_settings writes the settings of the command line, and defaults for an emulation: daemons on
  * one machine would disturb each other's measurements. */
-static void write_settings(const struct emulation *e, FILE *f)
+static void write_settings(const struct emulation *e, uint32_t node, FILE *f)
 {
     if (!options_is_set(e, "node.state_directory"))
         fprintf(f, "[node]\nstate_directory = %s\n", e->folder);
     if (!options_is_set(e, "fft.effort"))
         fprintf(f, "[fft]\neffort = estimate\n");
+    if (has_keys(e))
+        fprintf(f, "[security]\nkey = %s/k%u\npeers = %s/peers\n", e->folder, node, e->folder);
     for (int i = 0; i < e->settings_count; i++) {
         const char *dot = strchr(e->settings[i], '.');
         fprintf(f, "[%.*s]\n%s\n", (int)(dot - e->settings[i]), e->settings[i], dot + 1);
@@ -91,12 +124,14 @@ static bool write_config(const struct emulation *e, uint32_t node)
         endpoint(e, n, text, sizeof text);
         fprintf(f, "  %s\n", text);
     }
-    write_settings(e, f);
+    write_settings(e, node, f);
     return fclose(f) == 0;
 }
 
 bool config_write_all(const struct emulation *e)
 {
+    if (has_keys(e) && !write_keys(e))
+        return false;
     for (uint32_t n = 0; n < e->topology.nodes; n++)
         if (!write_config(e, n))
             return false;

@@ -68,6 +68,22 @@ void td_config_free(struct td_config *config)
         free(config->endpoints[n]);
         config->endpoints[n] = NULL;
     }
+    td_security_free(&config->security);
+}
+
+static bool is_tcp(const char *endpoint)
+{
+    return strncmp(endpoint, "tcp://", 6) == 0;
+}
+
+bool td_config_is_open(const struct td_config *config)
+{
+    if (config->topology.nodes == 1 || config->security.keyed)
+        return false;
+    bool open = is_tcp(config->listen);
+    for (uint32_t n = 0; n < config->topology.nodes; n++)
+        open = open || is_tcp(config->endpoints[n]);
+    return open;
 }
 
 bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes)

@@ -6,6 +6,10 @@
 
 #include "core/core.h"
 #include "io/log.h"
+#include "security.h"
+
+/* enum td_streams: how the streams of packets over TCP are protected. */
+enum td_streams { TD_STREAMS_ENCRYPT, TD_STREAMS_AUTHENTICATE };
 
 struct td_config {
     struct td_topology topology;
@@ -14,7 +18,10 @@ struct td_config {
     char listen[256];              /* endpoint that this node binds */
     char socket[108];
     char state_directory[256];
-    bool insecure;
+    char key_file[256], peers_file[256]; /* empty: no keys */
+    struct td_security security;
+    uint8_t streams; /* enum td_streams */
+    bool insecure;   /* TCP without keys is permitted */
     struct td_settings settings;
     uint32_t workers;
     uint8_t effort;     /* enum td_fft_effort */
@@ -30,6 +37,9 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
  * installed under one, else in the prefix of the build. */
 void td_config_default(const char *executable, char *path, size_t bytes);
 void td_config_free(struct td_config *config);
+/* td_config_is_open returns true if the daemon serves TCP without keys: every host and user that
+ * reaches its ports is trusted. */
+bool td_config_is_open(const struct td_config *config);
 /* td_config_bulk writes the bulk endpoint of a control endpoint: port + 1, or the path with
  * ".bulk". It returns false if the endpoint is malformed. */
 bool td_config_bulk(const char *endpoint, char *bulk, size_t bytes);

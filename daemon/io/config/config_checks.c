@@ -102,13 +102,6 @@ static bool set_node(struct td_config_reader *r, const struct host_list *list)
     return true;
 }
 
-static bool is_loopback(const char *endpoint)
-{
-    return strncmp(endpoint, "ipc://", 6) == 0 || strncmp(endpoint, "tcp://127.", 10) == 0 ||
-           strncmp(endpoint, "tcp://localhost:", 16) == 0 ||
-           strncmp(endpoint, "tcp://[::1]:", 12) == 0;
-}
-
 static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *port)
 {
     struct td_config *c = r->config;
@@ -127,13 +120,38 @@ static bool set_listen(struct td_config_reader *r, bool by_hosts, const char *po
     if (strncmp(bulk, "ipc://", 6) == 0 && strlen(bulk) - 6 > 107)
         return td_config_fail(r, "listen = %s: the path, with .bulk, is longer than 107 characters",
                               c->listen);
-    if (c->topology.nodes > 1 && !is_loopback(c->listen) && !c->insecure)
-        return td_config_fail(
-            r,
-            "listen = %s accepts other machines without encryption: set insecure = yes if "
-            "every host of the network is trusted",
-            c->listen);
     return true;
+}
+
+/* check_security loads the keys. Without keys it refuses TCP, loopback included: every user of this
+ * machine reaches tcp://127.*. */
+static bool check_security(struct td_config_reader *r)
+{
+    struct td_config *c = r->config;
+    char text[600];
+    bool key = c->key_file[0], peers = c->peers_file[0];
+    if (key != peers) {
+        at(r, "security", key ? "key" : "peers");
+        return td_config_fail(r, "set both key and peers in [security]: %s is missing",
+                              key ? "peers" : "key");
+    }
+    if (key && c->insecure) {
+        at(r, "security", "insecure");
+        return td_config_fail(r, "insecure = yes turns the keys off: remove it, or key and peers");
+    }
+    if (key && !td_security_load(&c->security, c->key_file, c->peers_file, &c->topology, c->node,
+                                 text, sizeof text)) {
+        at(r, "security", "key");
+        return td_config_fail(r, "%s", text);
+    }
+    if (c->insecure || !td_config_is_open(c))
+        return true;
+    return td_config_fail(
+        r,
+        "daemons on tcp:// need keys, on tcp://127.* too: run torusctl keygen and set key and peers "
+        "in [security], or set insecure = yes there if every host and user that can reach %s is "
+        "trusted",
+        c->listen);
 }
 
 static bool check_settings(struct td_config_reader *r)
@@ -253,5 +271,5 @@ bool td_config_check(struct td_config_reader *r, const char *host)
         }
     }
     return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&
-           set_listen(r, hosts != NULL, port) && check_settings(r);
+           set_listen(r, hosts != NULL, port) && check_security(r) && check_settings(r);
 }

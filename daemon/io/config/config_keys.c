@@ -123,6 +123,11 @@ static bool read_socket(struct td_config_reader *r, const struct td_config_key *
     return read_path(r, k, value, sizeof r->config->socket);
 }
 
+static bool read_file(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    return read_path(r, k, value, sizeof r->config->key_file);
+}
+
 static bool read_directory(struct td_config_reader *r, const struct td_config_key *k,
                            const char *value)
 {
@@ -254,7 +259,10 @@ static const struct td_config_key keys[] = {
     {"peers", "port", keep_text, 0, false, NULL},
     {"peers", "endpoints", keep_text, 0, true, NULL},
     {"peers", "listen", keep_text, 0, false, NULL},
-    {"peers", "insecure", read_bool, FIELD(insecure), false, NULL},
+    {"security", "key", read_file, FIELD(key_file), false, NULL},
+    {"security", "peers", read_file, FIELD(peers_file), false, NULL},
+    {"security", "streams", read_choice, FIELD(streams), false, "encrypt|authenticate"},
+    {"security", "insecure", read_bool, FIELD(insecure), false, NULL},
     {"network", "packet", read_packet, FIELD(settings.packet_bytes), false, NULL},
     {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
     {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},

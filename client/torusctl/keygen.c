@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torusctl keygen: makes the key pair of a daemon. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "torusctl.h"
+#include "wire/key.h"
+
+struct options {
+    const char *path, *coordinates;
+    bool json, force;
+};
+
+/* parse returns NULL or the error. */
+static const char *parse(struct options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            o->json = true;
+        else if (strcmp(argv[i], "--force") == 0)
+            o->force = true;
+        else if (strcmp(argv[i], "--coordinates") == 0 && i + 1 < argc)
+            o->coordinates = argv[++i];
+        else if (argv[i][0] == '-')
+            return ctl_no_option(argv[i]);
+        else if (o->path)
+            return "expected one directory or file";
+        else
+            o->path = argv[i];
+    }
+    return o->path ? NULL : "missing directory or file";
+}
+
+static int complain(const char *path, int error)
+{
+    if (error == EEXIST)
+        fprintf(stderr,
+                "torusctl keygen: %s exists: a new key would lock its daemon out; give --force to "
+                "replace it\n",
+                path);
+    else
+        fprintf(stderr, "torusctl keygen: cannot write %s: %s\n", path, strerror(error));
+    return EXIT_FAILED;
+}
+
+static void print_json(const char *path, const struct options *o, const char *public_key,
+                       const char *host)
+{
+    json_t *out = json_pack("{s:i s:s s:s s:s*}", "version", 1, "file", path, "public_key",
+                            public_key, "coordinates", o->coordinates);
+    json_object_set_new(out, "host", json_string(host));
+    json_dumpf(out, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(out);
+}
+
+static int run_keygen(int argc, char **argv)
+{
+    struct options o = {NULL};
+    const char *wrong = parse(&o, argc, argv);
+    if (wrong)
+        return ctl_usage("keygen", wrong);
+    char path[PATH_MAX], text[TD_KEY_TEXT], host[256] = "";
+    struct stat st;
+    bool folder = stat(o.path, &st) == 0 && S_ISDIR(st.st_mode);
+    snprintf(path, sizeof path, "%s%s", o.path, folder ? "/torusd.key" : "");
+    gethostname(host, sizeof host - 1);
+    uint8_t secret[TD_KEY_BYTES], public_key[TD_KEY_BYTES];
+    td_key_random(secret, sizeof secret);
+    td_key_public(secret, public_key);
+    td_key_print(public_key, text);
+    bool good = td_key_write(path, secret, o.force);
+    int error = errno;
+    td_key_wipe(secret, sizeof secret);
+    if (!good)
+        return complain(path, error);
+    if (o.json) {
+        print_json(path, &o, text, host);
+        return EXIT_WELL;
+    }
+    printf("%s %s # %s\n", o.coordinates ? o.coordinates : "COORDINATES", text, host);
+    fprintf(stderr,
+            "%s has the secret key. Add the line above%s to the file of [security] peers on every "
+            "node.\n",
+            path, o.coordinates ? "" : ", with the coordinates of its node,");
+    return EXIT_WELL;
+}
+
+const struct ctl_command ctl_command_keygen = {
+    .name = "keygen",
+    .arguments = "[--json] [--force] [--coordinates C] DIRECTORY|FILE",
+    .what = "make the key pair of a daemon and print its line for the list of peers",
+    .options = "  --coordinates C  the place of the daemon, such as 0,2, for the line\n"
+               "  --force          replace the key in an existing file\n"
+               "  --json           print the public key and the file as JSON\n"
+               "\n"
+               "In a directory, the file is torusd.key. Only its owner can read it: run this as the "
+               "user\n"
+               "that runs torusd.\n",
+    .run = run_keygen,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of peers: files that are accepted, and the place and sentence of every error; torusctl keygen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/config/config.h"
+
+static char folder[64], file[128], key[128], peers[128], text[1024];
+static char digits[4][TD_KEY_TEXT]; /* public keys; the first is that of the file `key` */
+static struct td_config config;
+
+static void write_file(const char *path, const char *content)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(content, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/torus-security-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(file, sizeof file, "%s/torusd.conf", folder);
+    snprintf(key, sizeof key, "%s/key", folder);
+    snprintf(peers, sizeof peers, "%s/peers", folder);
+    for (int i = 0; i < 4; i++) {
+        uint8_t secret[TD_KEY_BYTES], public_key[TD_KEY_BYTES];
+        td_key_random(secret, sizeof secret);
+        td_key_public(secret, public_key);
+        td_key_print(public_key, digits[i]);
+        if (i == 0 && !td_key_write(key, secret, false))
+            return -1;
+    }
+    write_file(peers, "");
+    memset(&config, 0, sizeof config);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    td_config_free(&config);
+    unlink(file);
+    unlink(key);
+    unlink(peers);
+    return rmdir(folder);
+}
+
+/* load reads a configuration of node 0,1 of a 2x2 torus over TCP, with more lines in [security]. */
+static td_err load(const char *more)
+{
+    char content[1024];
+    snprintf(content, sizeof content,
+             "[node]\ncoordinates = 0,1\n[torus]\nshape = 2x2\n[peers]\nhosts = a[0-3]\n"
+             "[security]\n%s\n",
+             more);
+    write_file(file, content);
+    td_config_free(&config);
+    return td_config_load(&config, file, "a1", text, sizeof text);
+}
+
+/* with_lists loads the key and a list of peers. */
+static td_err with_lists(const char *list)
+{
+    char more[512];
+    write_file(peers, list);
+    snprintf(more, sizeof more, "key = %s\npeers = %s", key, peers);
+    return load(more);
+}
+
+static void refused(const char *list, const char *where, const char *word)
+{
+    char place[160];
+    snprintf(place, sizeof place, "%s%s", peers, where);
+    assert_int_equal(with_lists(list), TD_ERR_INVALID);
+    if (!strstr(text, place) || !strstr(text, word))
+        fail_msg("expected %s ... %s, got: %s", place, word, text);
+}
+
+static void keys_make_tcp_possible(void **state)
+{
+    (void)state;
+    char list[512];
+    snprintf(list, sizeof list, "# peers\n\n0,0 %s # first\n0,1\t%s\n1,1 %s # old\n1,1 %s\n",
+             digits[1], digits[0], digits[2], digits[3]);
+    if (with_lists(list) != TD_OK)
+        fail_msg("%s", text);
+    assert_true(config.security.keyed);
+    assert_false(td_config_is_open(&config));
+    assert_int_equal(config.streams, TD_STREAMS_ENCRYPT);
+    const struct td_security *s = &config.security;
+    const uint8_t *of[TD_NODE_KEYS_MAX];
+    assert_int_equal(td_security_node(s, s->public_key), 1);
+    assert_int_equal(td_security_keys(s, 3, of), 2);
+    assert_int_equal(td_security_keys(s, 2, of), 0);
+    assert_int_equal(td_security_node(s, s->secret), UINT32_MAX);
+}
+
+static void errors_of_the_list_name_file_and_line(void **state)
+{
+    (void)state;
+    char list[512];
+    refused("", ": ", "no key");
+    refused("# nothing\n0,1\n", ":2: ", "COORDINATES PUBLIC-KEY");
+    refused("0,1 12ab\n", ":1: ", "64 hexadecimal digits");
+    snprintf(list, sizeof list, "0,1 %s more\n", digits[0]);
+    refused(list, ":1: ", "COORDINATES PUBLIC-KEY");
+    snprintf(list, sizeof list, "0,1 %s\n0,2 %s\n", digits[0], digits[1]);
+    refused(list, ":2: ", "no coordinates of the torus 2x2");
+    snprintf(list, sizeof list, "0,1 %s\n0 %s\n", digits[0], digits[1]);
+    refused(list, ":2: ", "2 numbers like 0,2");
+    snprintf(list, sizeof list, "0,1 %s\n1,1 %s\n\n1,0 %s\n", digits[0], digits[1], digits[1]);
+    refused(list, ":4: ", "same key as in line 2");
+    snprintf(list, sizeof list, "0,1 %s\n1,1 %s\n1,1 %s\n1,1 %s\n", digits[0], digits[1], digits[2],
+             digits[3]);
+    refused(list, ":4: ", "more than 2 keys");
+}
+
+static void the_own_key_must_be_in_the_list_at_the_own_place(void **state)
+{
+    (void)state;
+    char list[512];
+    snprintf(list, sizeof list, "0,1 %s\n", digits[1]);
+    refused(list, ": ", digits[0]);
+    snprintf(list, sizeof list, "1,1 %s\n", digits[0]);
+    refused(list, ": ", "belongs to node 3, but this is node 1");
+}
+
+static void a_secret_that_others_can_read_is_refused(void **state)
+{
+    (void)state;
+    char list[512];
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    for (mode_t mode = 0604; mode; mode = mode == 0604 ? 0640 : mode == 0640 ? 0620 : 0) {
+        assert_int_equal(chmod(key, mode), 0);
+        assert_int_equal(with_lists(list), TD_ERR_INVALID);
+        assert_non_null(strstr(text, "chmod 600"));
+        assert_non_null(strstr(text, key));
+    }
+    assert_int_equal(chmod(key, 0600), 0);
+    assert_int_equal(with_lists(list), TD_OK);
+}
+
+static void malformed_secrets_are_refused_without_their_digits(void **state)
+{
+    (void)state;
+    static const char *const contents[] = {
+        "", "secret\n", "secret 12\n", "public 12\n", "secret 12 34\n", "# a\nsekret 12ab\n"};
+    char list[512];
+    snprintf(list, sizeof list, "0,1 %s\n", digits[0]);
+    for (size_t i = 0; i < sizeof contents / sizeof contents[0]; i++) {
+        write_file(key, contents[i]);
+        assert_int_equal(with_lists(list), TD_ERR_INVALID);
+        assert_non_null(strstr(text, key));
+        assert_null(strstr(text, "12"));
+    }
+    unlink(key);
+    assert_int_equal(with_lists(list), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "torusctl keygen"));
+}
+
+static void key_and_list_belong_together_and_exclude_insecure(void **state)
+{
+    (void)state;
+    char more[512];
+    snprintf(more, sizeof more, "key = %s", key);
+    assert_int_equal(load(more), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "peers is missing"));
+    snprintf(more, sizeof more, "peers = %s", peers);
+    assert_int_equal(load(more), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "key is missing"));
+    snprintf(more, sizeof more, "key = %s\npeers = %s\ninsecure = yes", key, peers);
+    assert_int_equal(load(more), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "turns the keys off"));
+    assert_int_equal(load("streams = sealed"), TD_ERR_INVALID);
+    assert_non_null(strstr(text, "encrypt|authenticate"));
+    assert_int_equal(load("insecure = yes"), TD_OK);
+    assert_true(td_config_is_open(&config));
+}
+
+/* run runs torusctl keygen and returns its exit code and output. */
+static int run(const char *arguments, char *out, size_t bytes)
+{
+    char command[600];
+    snprintf(command, sizeof command, "%s keygen %s 2>&1", TORUSCTL, arguments);
+    FILE *p = popen(command, "r");
+    assert_non_null(p);
+    out[fread(out, 1, bytes - 1, p)] = '\0';
+    int code = pclose(p);
+    return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+}
+
+static void keygen_makes_a_pair_that_torusd_accepts(void **state)
+{
+    (void)state;
+    char out[2048], arguments[256], list[512], path[128];
+    struct stat st;
+    unlink(key);
+    snprintf(arguments, sizeof arguments, "--coordinates 0,1 %s", key);
+    assert_int_equal(run(arguments, out, sizeof out), 0);
+    assert_int_equal(stat(key, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    const char *line = strstr(out, "0,1 "); /* stderr may come first */
+    assert_non_null(line);
+    snprintf(list, sizeof list, "%.*s", (int)strcspn(line, "\n") + 1, line);
+    if (with_lists(list) != TD_OK)
+        fail_msg("%s", text);
+    assert_int_equal(run(arguments, out, sizeof out), 1); /* never replaced without --force */
+    assert_non_null(strstr(out, "--force"));
+    assert_int_equal(with_lists(list), TD_OK);
+    snprintf(arguments, sizeof arguments, "--force --json %s", key);
+    assert_int_equal(run(arguments, out, sizeof out), 0);
+    assert_non_null(strstr(out, "\"public_key\": \""));
+    assert_null(strstr(out, "secret"));
+    assert_int_equal(with_lists(list), TD_ERR_INVALID);
+    assert_int_equal(stat(key, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(run(folder, out, sizeof out), 0);
+    snprintf(path, sizeof path, "%s/torusd.key", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(run("", out, sizeof out), 2);
+    assert_int_equal(run("/no/such/folder/key", out, sizeof out), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(keys_make_tcp_possible),
+        TEST(errors_of_the_list_name_file_and_line),
+        TEST(the_own_key_must_be_in_the_list_at_the_own_place),
+        TEST(a_secret_that_others_can_read_is_refused),
+        TEST(malformed_secrets_are_refused_without_their_digits),
+        TEST(key_and_list_belong_together_and_exclude_insecure),
+        TEST(keygen_makes_a_pair_that_torusd_accepts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
