@@ -95,12 +95,13 @@ const struct ctl_command ctl_command_keygen = {
     .name = "keygen",
     .arguments = "[--json] [--force] [--coordinates C] DIRECTORY|FILE",
     .what = "make the key pair of a daemon and print its line for the list of peers",
-    .options = "  --coordinates C  the place of the daemon, such as 0,2, for the line\n"
-               "  --force          replace the key in an existing file\n"
-               "  --json           print the public key and the file as JSON\n"
-               "\n"
-               "In a directory, the file is torusd.key. Only its owner can read it: run this as the "
-               "user\n"
-               "that runs torusd.\n",
+    .options =
+        "  --coordinates C  the place of the daemon, such as 0,2, for the line\n"
+        "  --force          replace the key in an existing file\n"
+        "  --json           print the public key and the file as JSON\n"
+        "\n"
+        "In a directory, the file is torusd.key. Only its owner can read it: run this as the "
+        "user\n"
+        "that runs torusd.\n",
     .run = run_keygen,
 };

@@ -16,6 +16,7 @@ size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, si
     m.digest = g->digest;
     m.bulk = g->bulk;
     m.accepted = g->accepted;
+    m.busy = g->busy;
     m.shape = td_wire_string(g->shape);
     m.text = td_wire_string(g->text);
     return td_wire_pack(&m.base, bytes, size);
@@ -39,6 +40,7 @@ td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wir
         .digest = m->digest,
         .bulk = m->bulk,
         .accepted = m->accepted,
+        .busy = m->busy,
         .shape = m->shape,
         .text = m->text,
     };

@@ -14,6 +14,7 @@ struct td_handshake {
     uint64_t digest;           /* td_settings_digest of the sender */
     bool bulk;                 /* the connection carries packets, else tree messages */
     bool accepted;             /* the answer accepts the connection */
+    bool busy;                 /* the refusal may end soon: try again */
     const char *shape;         /* of the sender's torus */
     const char *text;          /* why the answer does not accept; else "" */
 };

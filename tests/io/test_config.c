@@ -397,10 +397,12 @@ static void a_host_is_found_with_and_without_its_domain(void **state)
     good("[torus]\nshape = 3x3\n" PEERS_3x3, "n5.cluster.local");
     assert_int_equal(config.node, 5);
     td_config_free(&config);
-    good("[torus]\nshape = 3\n[peers]\nhosts = n[0-2].cluster.local\n[security]\ninsecure = yes\n", "n1");
+    good("[torus]\nshape = 3\n[peers]\nhosts = n[0-2].cluster.local\n[security]\ninsecure = yes\n",
+         "n1");
     assert_int_equal(config.node, 1);
     td_config_free(&config);
-    good("[torus]\nshape = 3\n[peers]\nhosts = n0,n1.a,n1\n[security]\ninsecure = yes\n", "n1"); /* exact */
+    good("[torus]\nshape = 3\n[peers]\nhosts = n0,n1.a,n1\n[security]\ninsecure = yes\n",
+         "n1"); /* exact */
     assert_int_equal(config.node, 2);
 }
 
@@ -409,15 +411,16 @@ static void a_host_that_may_be_two_of_the_list_needs_coordinates(void **state)
     (void)state;
     refused("[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\n[security]\ninsecure = yes\n",
             "4:", "n0.a:7117 (node 0)", "n0.b:7117 (node 2)");
-    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\n[security]\ninsecure = yes\n", "4:", "nodes 0 and 1",
-            "tcp://n0:7117");
+    refused("[torus]\nshape = 2\n[peers]\nhosts = n0,n0\n[security]\ninsecure = yes\n",
+            "4:", "nodes 0 and 1", "tcp://n0:7117");
     good("[node]\ncoordinates = 2\n[torus]\nshape = 3\n[peers]\nhosts = n0.a,n1,n0.b\n"
          "[security]\ninsecure = yes\n",
          "n0");
     assert_int_equal(config.node, 2);
     td_config_free(&config);
-    assert_int_equal(load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\n[security]\ninsecure = yes\n", "n0.b"),
-                     TD_ERR_INVALID); /* another domain is another machine */
+    assert_int_equal(
+        load("[torus]\nshape = 2\n[peers]\nhosts = n0.a,n1\n[security]\ninsecure = yes\n", "n0.b"),
+        TD_ERR_INVALID); /* another domain is another machine */
     assert_non_null(strstr(text, "n0.b, is not in the host list"));
 }
 
@@ -437,7 +440,8 @@ static void nodes_at_one_place_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[256];
         snprintf(content, sizeof content,
-                 "[node]\ncoordinates = 0\n[torus]\nshape = 3\n[peers]\n%s\n[security]\ninsecure = yes\n",
+                 "[node]\ncoordinates = 0\n[torus]\nshape = 3\n[peers]\n%s\n[security]\ninsecure = "
+                 "yes\n",
                  cases[i].list);
         refused(content, "6:", cases[i].word, cases[i].other);
     }

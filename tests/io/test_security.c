@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of peers: files that are accepted, and the place and sentence of every error; torusctl keygen. */
+/* Keys of peers: files that are accepted, and the place and sentence of every error; torusctl
+ * keygen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -326,6 +326,7 @@ struct td_handshake some_handshake(void)
                                  .digest = draw(),
                                  .bulk = below(2),
                                  .accepted = below(2),
+                                 .busy = below(2),
                                  .shape = text(40),
                                  .text = text(500)};
 }

@@ -308,6 +308,7 @@ static void handshakes_and_packets_come_back_as_they_were(void **unused)
         SAME(digest);
         SAME(bulk);
         SAME(accepted);
+        SAME(busy);
         SAME_TEXT(shape);
         SAME_TEXT(text);
     }

@@ -22,6 +22,7 @@ enum {
     DIRECT_BYTES = 4096,   /* a payload with at least this much missing is read to its place */
     SOCKET_BUFFER = 4 << 20,
     KEEPALIVE_S = 20,
+    PROBE_S = 5, /* until a host that does not answer is given up */
     BACKLOG = 128,
     SPARE = 8, /* descriptors reserved for other uses */
 };
@@ -125,6 +126,30 @@ static void adjust(const struct td_channels *channels, union stream *s)
     uv_tcp_keepalive(&s->tcp, 1, KEEPALIVE_S);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &channels->silence_ms,
                sizeof channels->silence_ms);
+}
+
+bool td_channel_address(const struct td_channel *c, char *text, size_t bytes)
+{
+    struct sockaddr_storage a;
+    int size = sizeof a;
+    if (c->socket.handle.type != UV_TCP ||
+        uv_tcp_getpeername(&c->socket.tcp, (struct sockaddr *)&a, &size) != 0)
+        return false;
+    return a.ss_family == AF_INET6 ? uv_ip6_name((const struct sockaddr_in6 *)&a, text, bytes) == 0
+                                   : uv_ip4_name((const struct sockaddr_in *)&a, text, bytes) == 0;
+}
+
+void td_channel_probe(struct td_channel *c)
+{
+    static const int idle_s = 1, interval_s = 1, probes = PROBE_S;
+    static const unsigned limit_ms = PROBE_S * 1000;
+    int fd = -1;
+    if (c->socket.handle.type != UV_TCP || uv_fileno(&c->socket.handle, &fd) != 0)
+        return; /* a Unix socket ends with its process */
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
 }
 
 /* ---- life ---- */
@@ -514,6 +539,13 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
 static void on_connection(void *user, int fd)
 {
     struct td_listener *l = user;
+    struct ucred other = {0};
+    socklen_t length = sizeof other;
+    if (l->path[0] && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 ||
+                       (other.uid != geteuid() && other.uid != 0))) {
+        close(fd);
+        return;
+    }
     struct td_channel *c = new_channel(l->channels, l->calls, l->user);
     if (!c) {
         close(fd);

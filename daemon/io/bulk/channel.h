@@ -60,6 +60,11 @@ void td_channel_belongs(struct td_channel *channel, const struct td_channel_call
  * ended. */
 bool td_channel_send(struct td_channel *channel, const struct td_packet *packet,
                      struct td_payload *payload);
+/* td_channel_address writes the address of the other end; false: a Unix socket. */
+bool td_channel_address(const struct td_channel *channel, char *text, size_t bytes);
+/* td_channel_probe asks the system to find out within some seconds whether the other end still
+ * exists. If not, the channel ends. */
+void td_channel_probe(struct td_channel *channel);
 /* td_channel_close accepts NULL. It discards waiting packets and calls its user no more.
  * td_channels_close closes all open channels. */
 void td_channel_close(struct td_channel *channel);

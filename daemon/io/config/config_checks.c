@@ -148,7 +148,8 @@ static bool check_security(struct td_config_reader *r)
         return true;
     return td_config_fail(
         r,
-        "daemons on tcp:// need keys, on tcp://127.* too: run torusctl keygen and set key and peers "
+        "daemons on tcp:// need keys, on tcp://127.* too: run torusctl keygen and set key and "
+        "peers "
         "in [security], or set insecure = yes there if every host and user that can reach %s is "
         "trusted",
         c->listen);

@@ -22,8 +22,7 @@ struct source {
 };
 
 /* fail stores the first error with its place, and returns false. */
-static bool fail(struct source *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static bool fail(struct source *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool fail(struct source *s, const char *format, ...)
 {
     if (s->failed)

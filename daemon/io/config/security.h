@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* security: this node's key pair, and the list of peers: which keys may be which node.
  *
- * A line of the list is COORDINATES PUBLIC-KEY. A node may have two keys while they are exchanged; a
- * key belongs to one node. Without keys (`keyed` is false) the struct is all zeros.
- * Owns: the list. Invariant: the list is sorted by key, and the node's own key is in it. */
+ * A line of the list is COORDINATES PUBLIC-KEY. A node may have two keys while they are exchanged;
+ * a key belongs to one node. Without keys (`keyed` is false) the struct is all zeros. Owns: the
+ * list. Invariant: the list is sorted by key, and the node's own key is in it. */
 #ifndef TD_IO_CONFIG_SECURITY_H
 #define TD_IO_CONFIG_SECURITY_H
 

@@ -11,10 +11,12 @@
 #include "peers_internal.h"
 #include "peers_buffers.h"
 #include "peers_delay.h"
+#include "peers_door.h"
 #include "peers_handshake.h"
 #include "peers_link.h"
 #include "peers_receive.h"
 #include "peers_send.h"
+#include "peers_zap.h"
 #include "io/unix.h"
 
 /* clear removes the file of a Unix socket that no process serves. */
@@ -43,11 +45,15 @@ static bool bind_router(struct td_peers *peers, char *why, size_t why_bytes)
 {
     const char *endpoint = peers->loop->config->listen;
     void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
-    if (!socket || !clear(endpoint, why, why_bytes) || zmq_bind(socket, endpoint) != 0) {
+    if (!socket || !clear(endpoint, why, why_bytes) || !td_peers_start_zap(peers) ||
+        !td_peers_set_keys(peers, socket, NULL) || !td_door_open(peers, socket) ||
+        zmq_bind(socket, endpoint) != 0) {
         if (!why[0])
             complain(endpoint, errno, why, why_bytes);
-        if (socket)
+        if (socket) {
+            zmq_socket_monitor(socket, NULL, 0);
             zmq_close(socket);
+        }
         return false;
     }
     peers->router = td_zsocket_create(&peers->zloop, socket, td_peers_receive_tree, peers);
@@ -56,10 +62,11 @@ static bool bind_router(struct td_peers *peers, char *why, size_t why_bytes)
 
 static void on_stranger_ended(void *user, struct td_channel *channel, bool breach, const char *why)
 {
-    (void)user;
-    (void)channel;
+    struct td_peers *peers = user;
+    char address[80];
     (void)breach;
-    td_log(TD_LOG_DEBUG, "a bulk connection ended before its handshake: %s", why);
+    if (td_channel_address(channel, address, sizeof address))
+        td_reject(&peers->rejections, address, "", why, true);
 }
 
 /* listen_for_channels accepts channels at the port or path after that of the ROUTER. It asks ZeroMQ
@@ -86,6 +93,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     if (!peers)
         return NULL;
     peers->loop = loop;
+    peers->security = &loop->config->security;
     peers->buffer_free = UINT32_MAX;
     peers->peer = calloc(t->nodes, sizeof *peers->peer);
     peers->context = zmq_ctx_new();
@@ -97,6 +105,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     zmq_ctx_set(peers->context, ZMQ_MAX_SOCKETS, 65000);
     td_topology_print(t, peers->shape, sizeof peers->shape);
     td_zloop_init(&peers->zloop, &loop->uv);
+    td_rejections_init(&peers->rejections, &loop->uv);
     td_payload_pool_init(&peers->pool, loop->config->settings.packet_bytes);
     peers->channels = (struct td_channels){
         .uv = &loop->uv,
@@ -183,6 +192,7 @@ void td_peers_free(struct td_peers *peers)
         return;
     td_alarm_fini(&peers->delays);
     td_payload_pool_fini(&peers->pool);
+    td_door_free(peers->door);
     free(peers->peer);
     free(peers);
 }
@@ -205,9 +215,12 @@ void td_peers_close(struct td_peers *peers)
         td_peers_forget_tree(peers, n, UINT64_MAX);
         uv_close((uv_handle_t *)&peers->peer[n].retry, NULL);
     }
+    td_door_close(peers);
     td_zsocket_close(peers->router);
+    td_zsocket_close(peers->zap);
     td_listener_close(peers->listener);
     td_channels_close(&peers->channels);
+    td_rejections_close(&peers->rejections);
     td_peers_free_buffers(peers);
     zmq_ctx_term(peers->context);
     unlink_bound(peers);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peers_handshake.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "peers_door.h"
 #include "peers_internal.h"
 #include "peers_link.h"
 #include "peers_receive.h"
@@ -25,84 +27,147 @@ size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, s
     return packed ? packed + SESSION_BYTES : 0;
 }
 
-/* objection returns NULL, or the reason for the rejection of a handshake. */
-static const char *objection(struct td_peers *peers, const struct td_handshake *g, char *text,
-                             size_t bytes)
+/* struct verdict: the rejection of a handshake. The log has `full`. The other end learns only
+ * `told`, which says nothing about this daemon's settings. */
+struct verdict {
+    bool rejected, busy;
+    char full[200];
+    const char *told;
+};
+
+static struct verdict reject(const char *told, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static struct verdict reject(const char *told, const char *format, ...)
+{
+    struct verdict v = {.rejected = true, .told = told};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(v.full, sizeof v.full, format, arguments);
+    va_end(arguments);
+    return v;
+}
+
+/* compare_settings judges the contents of a handshake. */
+static struct verdict compare_settings(struct td_peers *peers, const struct td_handshake *g)
 {
     uint32_t me = peers->loop->config->node;
     if (g->major != TD_WIRE_PEER_MAJOR || (int64_t)g->minor + 1 < TD_WIRE_PEER_MINOR)
-        snprintf(text, bytes,
-                 "protocol version %u.%u of node %u does not match %d.%d of node %u: run the same "
-                 "release",
-                 g->major, g->minor, g->node, TD_WIRE_PEER_MAJOR, TD_WIRE_PEER_MINOR, me);
-    else if (g->node >= peers->loop->config->topology.nodes || g->node == me)
-        snprintf(text, bytes, "node number %u is invalid or in use: this is node %u of %s", g->node,
-                 me, peers->shape);
-    else if (strcmp(g->shape, peers->shape) != 0)
-        snprintf(text, bytes, "[torus] shape is %.60s on node %u, but %.60s on node %u", g->shape,
-                 g->node, peers->shape, me);
-    else if (g->digest != peers->loop->digest)
-        snprintf(text, bytes,
-                 "[torus], [network] or [alltoall] settings, or progress_timeout, differ between "
-                 "nodes %u and %u: use the same values",
-                 g->node, me);
-    else
-        return NULL;
-    return text;
+        return reject("protocol versions do not match: run the same release",
+                      "protocol version %u.%u of node %u does not match %d.%d of node %u: run the "
+                      "same release",
+                      g->major, g->minor, g->node, TD_WIRE_PEER_MAJOR, TD_WIRE_PEER_MINOR, me);
+    if (g->node >= peers->loop->config->topology.nodes || g->node == me)
+        return reject("the node number is invalid or in use: see its log",
+                      "node number %u is invalid or in use: this is node %u of %s", g->node, me,
+                      peers->shape);
+    if (strcmp(g->shape, peers->shape) != 0)
+        return reject("[torus] shape differs: see its log",
+                      "[torus] shape is %.60s on node %u, but %.60s on node %u", g->shape, g->node,
+                      peers->shape, me);
+    if (g->digest != peers->loop->digest)
+        return reject("settings differ: see its log",
+                      "[torus], [network] or [alltoall] settings, or progress_timeout, differ "
+                      "between nodes %u and %u: use the same values",
+                      g->node, me);
+    return (struct verdict){.rejected = false};
 }
 
-/* log_refusal logs each reason once, because the other end retries. */
-static void log_refusal(struct td_peers *peers, uint32_t node, const char *wrong)
+/* is_taken returns true if another daemon has the place of a node: the session of a daemon with
+ * another incarnation is live. The system then asks the other end of its stream whether it still
+ * exists, so that a host that was restarted does not keep the place. */
+static bool is_taken(struct td_peer *p, const struct td_handshake *g)
+{
+    if (!p->session_in || p->incarnation_in == g->incarnation)
+        return false;
+    if (!p->in)
+        return td_loop_now() - p->session_in_at < STREAM_MS * 1000000ull;
+    td_channel_probe(p->in);
+    return true;
+}
+
+/* judge_control judges a handshake on the ROUTER. */
+static struct verdict judge_control(struct td_peers *peers, const struct td_handshake *g,
+                                    const struct td_origin *origin)
+{
+    if (peers->security->keyed && origin->node != g->node)
+        return reject("this key belongs to another node",
+                      "it says that it is node %u, but its key belongs to node %u", g->node,
+                      origin->node);
+    struct verdict v = compare_settings(peers, g);
+    if (v.rejected)
+        return v;
+    if (g->bulk || g->session == 0)
+        return reject("malformed handshake",
+                      g->bulk ? "the control and bulk ports are swapped: check listen and port in "
+                                "[peers]"
+                              : "malformed handshake");
+    if (is_taken(&peers->peer[g->node], g)) {
+        v = reject("a live daemon has this place",
+                   "a live daemon is node %u already: stop one of the two", g->node);
+        v.busy = true;
+    }
+    return v;
+}
+
+/* log_rejection logs each reason once, because the other end retries; the repetitions are counted.
+ */
+static void log_rejection(struct td_peers *peers, uint32_t node, const char *address,
+                          const char *key, const struct verdict *v)
 {
     bool known = node < peers->loop->config->topology.nodes;
     char *last = known ? peers->peer[node].refused : peers->refused;
-    if (strcmp(last, wrong) == 0)
-        return;
-    snprintf(last, sizeof peers->refused, "%s", wrong);
-    td_log(TD_LOG_WARNING, "rejected the handshake of node %u: %s", node, wrong);
+    char why[220];
+    snprintf(why, sizeof why, "rejected the handshake of node %u: %s", node, v->full);
+    td_reject(&peers->rejections, address, key, why, strcmp(last, v->full) != 0);
+    snprintf(last, sizeof peers->refused, "%s", v->full);
 }
 
-/* judge decodes a handshake and encodes the reply. It returns the peer, or NULL if the handshake is
- * rejected. The reply has no bytes if the handshake is malformed. */
-static struct td_peer *judge(struct td_peers *peers, const uint8_t *body, size_t size, bool bulk,
-                             struct td_handshake *g, uint8_t *answer, size_t *answer_bytes)
+/* encode_answer encodes the reply to a handshake. A rejection has no number of this daemon. */
+static size_t encode_answer(struct td_peers *peers, const struct td_handshake *g,
+                            const struct verdict *v, uint8_t answer[HANDSHAKE_BYTES_MAX])
 {
-    const char *why = NULL;
-    char text[200];
-    if (td_wire_decode_handshake(body, size, &peers->memory, g, &why) != TD_OK) {
-        td_log(TD_LOG_WARNING, "rejected a malformed handshake: %s", why);
-        *answer_bytes = 0;
-        return NULL;
-    }
-    const char *wrong = objection(peers, g, text, sizeof text);
-    if (!wrong && g->bulk != bulk)
-        wrong = "the control and bulk ports are swapped: check listen and port in [peers]";
-    if (wrong)
-        log_refusal(peers, g->node, wrong);
-    struct td_handshake a = td_peers_handshake(peers);
+    struct td_handshake a = {
+        .major = TD_WIRE_PEER_MAJOR, .minor = TD_WIRE_PEER_MINOR, .busy = v->busy, .text = v->told};
+    if (!v->rejected)
+        a = td_peers_handshake(peers);
     a.session = g->session;
-    a.bulk = bulk;
-    a.accepted = !wrong;
-    a.text = wrong;
-    *answer_bytes = td_peers_encode_handshake(&a, answer, HANDSHAKE_BYTES_MAX);
-    return wrong ? NULL : &peers->peer[g->node];
+    a.bulk = g->bulk;
+    a.accepted = !v->rejected;
+    return td_peers_encode_handshake(&a, answer, HANDSHAKE_BYTES_MAX);
+}
+
+/* accept begins a session of a peer. */
+static void accept_session(struct td_peer *p, const struct td_handshake *g)
+{
+    p->session_in = g->session;
+    p->incarnation_in = g->incarnation;
+    p->session_in_at = td_loop_now();
+    p->refused[0] = '\0';
+    if (p->dealer && p->incarnation && p->incarnation != g->incarnation)
+        td_peer_end(p, "its daemon was restarted", RETRY_MS);
+    else if (p->wanted && !p->up && p->absent && !p->dealer)
+        td_peer_connect(p); /* its daemon runs now */
 }
 
 void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t *identity,
-                                const uint8_t *body, size_t size)
+                                zmq_msg_t *message, const struct td_origin *origin)
 {
     struct td_handshake g;
     uint8_t answer[HANDSHAKE_BYTES_MAX];
-    size_t length = 0;
-    struct td_peer *p = judge(peers, body, size, false, &g, answer, &length);
-    if (p) {
-        p->session_in = g.session;
-        p->refused[0] = '\0';
-        if (p->dealer && p->incarnation && p->incarnation != g.incarnation)
-            td_peer_end(p, "its daemon was restarted", RETRY_MS);
-        else if (p->wanted && !p->up && p->absent && !p->dealer)
-            td_peer_connect(p); /* its daemon runs now */
+    const char *why = NULL, *address = td_peers_address(message);
+    const uint8_t *body = (const uint8_t *)zmq_msg_data(message) + SESSION_BYTES;
+    if (td_wire_decode_handshake(body, zmq_msg_size(message) - SESSION_BYTES, &peers->memory, &g,
+                                 &why) != TD_OK) {
+        td_reject(&peers->rejections, address, origin->key, "malformed handshake", true);
+        td_door_end(peers, message);
+        return;
     }
+    struct verdict v = judge_control(peers, &g, origin);
+    if (v.rejected)
+        log_rejection(peers, g.node, address, origin->key, &v);
+    size_t length = encode_answer(peers, &g, &v, answer);
+    if (!v.rejected)
+        accept_session(&peers->peer[g.node], &g);
     if (length && zmq_send(router, zmq_msg_data(identity), zmq_msg_size(identity),
                            ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
         zmq_send(router, answer, length, ZMQ_DONTWAIT);
@@ -115,6 +180,7 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
     struct td_peer *p = peer;
     (void)channel;
     p->in = NULL; /* the peer ends its link */
+    p->session_in = 0;
     if (breach)
         td_peers_drop(p->peers, p->node, why);
 }
@@ -128,10 +194,24 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
     struct td_peers *peers = user;
     struct td_handshake g;
     uint8_t answer[HANDSHAKE_BYTES_MAX];
-    size_t length = 0;
-    struct td_peer *p = judge(peers, bytes, size, true, &g, answer, &length);
+    const char *why = NULL;
+    char address[80] = "this machine";
+    td_channel_address(channel, address, sizeof address);
+    if (td_wire_decode_handshake(bytes, size, &peers->memory, &g, &why) != TD_OK) {
+        td_reject(&peers->rejections, address, "", "malformed handshake of a stream", true);
+        td_channel_close(channel);
+        return;
+    }
+    struct verdict v = compare_settings(peers, &g);
+    if (!v.rejected && !g.bulk)
+        v = reject("the control and bulk ports are swapped: check listen and port in [peers]",
+                   "the control and bulk ports are swapped: check listen and port in [peers]");
+    if (v.rejected)
+        log_rejection(peers, g.node, address, "", &v);
+    struct td_peer *p = v.rejected ? NULL : &peers->peer[g.node];
+    size_t length = encode_answer(peers, &g, &v, answer);
     /* another number: an earlier attempt, or another process with the same node number */
-    if (length == 0 || (p && g.session != p->session_in) ||
+    if (length == 0 || (p && (g.session == 0 || g.session != p->session_in)) ||
         !td_channel_send_handshake(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
         td_channel_close(channel);
         return;

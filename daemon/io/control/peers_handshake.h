@@ -7,6 +7,7 @@
 
 #include "io/bulk/channel.h"
 #include "peers.h"
+#include "peers_zap.h"
 #include "wire/handshake.h"
 
 /* td_peers_handshake returns the handshake of this daemon. */
@@ -17,7 +18,7 @@ size_t td_peers_encode_handshake(const struct td_handshake *g, uint8_t *bytes, s
 /* td_peers_receive_handshake replies to a handshake from the ROUTER, and
  * td_peers_receive_channel_handshake to one from a channel. */
 void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t *identity,
-                                const uint8_t *body, size_t size);
+                                zmq_msg_t *message, const struct td_origin *origin);
 void td_peers_receive_channel_handshake(void *peers, struct td_channel *channel,
                                         const uint8_t *bytes, size_t size);
 

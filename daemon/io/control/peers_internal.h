@@ -2,6 +2,9 @@
 /* peers_internal: the structs that the files of peers share. Each file has a header of its own.
  *
  *   peers.c            creation, the ROUTER, the listener, shutdown
+ *   peers_zap.c        which keys may connect to the ROUTER
+ *   peers_door.c       watches the connections that the ROUTER accepts
+ *   rejections.c       the log of rejected connections
  *   peers_handshake.c  checks incoming handshakes and replies to them
  *   peers_link.c       the link to one peer: DEALER and channel, replies, end, reconnection
  *   peers_receive.c    turns incoming messages and packets into events
@@ -16,8 +19,9 @@
 #include "io/alarm.h"
 #include "io/bulk/channel.h"
 #include "peers.h"
-#include "wire/unacknowledged.h"
+#include "rejections.h"
 #include "wire/handshake.h"
+#include "wire/unacknowledged.h"
 #include "zsocket.h"
 
 enum {
@@ -26,6 +30,7 @@ enum {
     HANDSHAKE_BYTES_MAX = 1024,
     RETRY_MS = 50,
     ANSWER_MS = 5000, /* time limit of a handshake */
+    STREAM_MS = 1000, /* a new session keeps its place for so long without a stream */
 };
 
 /* struct td_peer: the link to a peer, and its connections to this daemon. The link is up when the
@@ -40,10 +45,12 @@ struct td_peer {
     bool steady; /* always needed: it reconnects within RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
     struct td_channel *channel;
-    uint64_t session;      /* number of this daemon's connection to the peer */
-    uint64_t incarnation;  /* of the peer, from its replies; 0: unknown */
-    uint64_t session_in;   /* number of the peer's connection to this daemon */
-    struct td_channel *in; /* the peer's packets arrive on it */
+    uint64_t session;        /* number of this daemon's connection to the peer */
+    uint64_t incarnation;    /* of the peer, from its replies; 0: unknown */
+    uint64_t session_in;     /* number of the peer's connection to this daemon; 0: none */
+    uint64_t incarnation_in; /* of the daemon that has it */
+    td_time session_in_at;   /* when it was accepted */
+    struct td_channel *in;   /* the peer's packets arrive on it */
     uv_timer_t retry;
     unsigned retry_ms;
     td_time up_at;
@@ -56,13 +63,17 @@ struct td_peer {
     /* the last reasons that were logged: for the peer's rejection of this daemon, and for this
      * daemon's rejection of the peer */
     char refusal[200], refused[200];
+    unsigned key_turn; /* which of the peer's keys the next attempt expects */
 };
 
 struct td_peers {
     struct td_loop *loop;
     void *context;
     struct td_zloop zloop;
-    struct td_zsocket *router;
+    const struct td_security *security;
+    struct td_zsocket *router, *zap;
+    struct td_door *door;
+    struct td_rejections rejections;
     struct td_channels channels;
     struct td_payload_pool pool;
     struct td_listener *listener;

@@ -8,12 +8,14 @@
 #include "peers_delay.h"
 #include "peers_handshake.h"
 #include "peers_internal.h"
+#include "peers_zap.h"
 
 enum {
     RETRY_MS_MAX = 1000,   /* greatest interval between attempts, for links that are needed */
     RETRY_MS_IDLE = 15000, /* the same for other links, until a message waits for them */
     REFUSED_MS = 5000,     /* interval after a rejected handshake */
     MESSAGES_MAX = 4096,   /* queued messages of a connection */
+    BACKLOG = 1024,        /* connections that wait to be accepted */
 };
 
 #define STEADY_NS 5000000000u /* a link that was up for 5 s reconnects at once */
@@ -49,7 +51,7 @@ static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
         if (strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
             td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
         snprintf(p->refusal, sizeof p->refusal, "%s", text);
-        td_peer_end(p, text, REFUSED_MS);
+        td_peer_end(p, text, g.busy ? 0 : REFUSED_MS);
         return false;
     }
     if (g.node != p->node || (p->incarnation && p->incarnation != g.incarnation)) {
@@ -135,6 +137,24 @@ static bool receive_answer(void *user, void *socket)
     return any && p->dealer;
 }
 
+/* end_handshake ends an attempt whose handshake failed, perhaps by a key. The next one expects the
+ * peer's other key, if it has two. `certain`: the peer said so. */
+static void end_handshake(struct td_peer *p, const char *text, bool certain)
+{
+    const uint8_t *key[TD_NODE_KEYS_MAX];
+    uint32_t keys = td_security_keys(p->peers->security, p->node, key);
+    p->key_turn++;
+    if (keys > 1 && p->key_turn % keys != 0) {
+        td_peer_end(p, text, RETRY_MS);
+        return;
+    }
+    if (certain && strcmp(text, p->refusal) != 0) /* logged once, not at each attempt */
+        td_log(TD_LOG_WARNING, "node %u: %s", p->node, text);
+    if (certain)
+        snprintf(p->refusal, sizeof p->refusal, "%s", text);
+    td_peer_end(p, text, 0);
+}
+
 /* receive_monitor handles an event of a DEALER's connection. */
 static bool receive_monitor(void *user, void *socket)
 {
@@ -150,15 +170,20 @@ static bool receive_monitor(void *user, void *socket)
         zmq_msg_recv(&address, socket, ZMQ_DONTWAIT);
     zmq_msg_close(&event);
     zmq_msg_close(&address);
-    if (number == ZMQ_EVENT_DISCONNECTED || number == ZMQ_EVENT_CLOSED ||
-        number == ZMQ_EVENT_CONNECT_RETRIED || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) {
-        if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
-            td_peer_end(p, "the connection was closed", 0);
-        else
-            td_peer_refused(p, "connection refused");
-        return false;
-    }
-    return true;
+    if (number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        end_handshake(p, "it does not accept the key of this node: add it to its list of peers",
+                      true);
+    else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        end_handshake(p, "the handshake failed: is insecure set on one of the two nodes only?",
+                      true);
+    else if (number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && p->peers->security->keyed)
+        end_handshake(p, "it ended the handshake: does it run, with the key of the list of peers?",
+                      false);
+    else if (p->incarnation || number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+        td_peer_end(p, "the connection was closed", 0);
+    else
+        td_peer_refused(p, "connection refused");
+    return false;
 }
 
 /* ---- connecting ---- */
@@ -178,10 +203,13 @@ void *td_peers_open_socket(struct td_peers *peers, int type)
     set_int(socket, ZMQ_SNDHWM, MESSAGES_MAX);
     set_int(socket, ZMQ_RCVHWM, MESSAGES_MAX);
     set_int(socket, ZMQ_IPV6, 1);
+    set_int(socket, ZMQ_HANDSHAKE_IVL, ANSWER_MS);
     if (type == ZMQ_DEALER)
         set_int(socket, ZMQ_RECONNECT_IVL, -1);
     else
         set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
+    if (type == ZMQ_ROUTER)
+        set_int(socket, ZMQ_BACKLOG, BACKLOG);
     zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
     return socket;
 }
@@ -192,7 +220,8 @@ static void *watch(struct td_peer *p, void *dealer)
     char inproc[64];
     snprintf(inproc, sizeof inproc, "inproc://%u.%llx", p->node, (unsigned long long)p->session);
     int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED |
-                 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+                 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                 ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
     void *monitor = NULL;
     if (zmq_socket_monitor(dealer, inproc, events) == 0) {
         monitor = zmq_socket(p->peers->context, ZMQ_PAIR);
@@ -202,9 +231,18 @@ static void *watch(struct td_peer *p, void *dealer)
     return monitor;
 }
 
+/* expected_key returns the key that the peer must prove, or NULL without keys. */
+static const uint8_t *expected_key(const struct td_peer *p)
+{
+    const uint8_t *key[TD_NODE_KEYS_MAX];
+    uint32_t keys = td_security_keys(p->peers->security, p->node, key);
+    return keys ? key[p->key_turn % keys] : NULL;
+}
+
 static bool open_dealer(struct td_peer *p)
 {
     struct td_peers *peers = p->peers;
+    const uint8_t *key = expected_key(p);
     uint8_t identity[IDENTITY_BYTES] = {'T'}, bytes[HANDSHAKE_BYTES_MAX];
     p->session = td_loop_random();
     void *socket = td_peers_open_socket(peers, ZMQ_DEALER);
@@ -213,6 +251,10 @@ static bool open_dealer(struct td_peer *p)
     memcpy(identity + 1, &peers->loop->config->node, 4);
     put_u64(identity + 5, p->session);
     zmq_setsockopt(socket, ZMQ_ROUTING_ID, identity, sizeof identity);
+    if (key && !td_peers_set_keys(peers, socket, key)) {
+        zmq_close(socket);
+        return false;
+    }
     void *monitor = watch(p, socket);
     struct td_handshake g = td_peers_handshake(peers);
     g.session = p->session;
@@ -249,7 +291,9 @@ static void on_silence(uv_timer_t *timer)
 void td_peer_connect(struct td_peer *p)
 {
     uv_timer_start(&p->retry, on_silence, ANSWER_MS, 0);
-    if (!open_dealer(p))
+    if (p->peers->security->keyed && !expected_key(p))
+        td_peer_end(p, "[security] peers has no key for it", 0);
+    else if (!open_dealer(p))
         td_peer_end(p, zmq_strerror(errno), RETRY_MS_MAX);
 }
 

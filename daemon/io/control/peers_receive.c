@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "peers_buffers.h"
+#include "peers_door.h"
 #include "peers_handshake.h"
 #include "peers_internal.h"
 #include "peers_link.h"
+#include "peers_zap.h"
 #include "wire/peer.h"
 
 /* ---- packets ---- */
@@ -81,6 +83,30 @@ static void receive_message(struct td_peers *peers, uint32_t node, const uint8_t
                                                  .u.tree = {.node = node, .message = &m}});
 }
 
+/* receive_body handles a message of two parts: the identity of its DEALER, and the body. With keys
+ * its node is that of its key, otherwise that of the identity. */
+static void receive_body(struct td_peers *peers, void *router, zmq_msg_t *identity, zmq_msg_t *m)
+{
+    const uint8_t *name = zmq_msg_data(identity), *body = zmq_msg_data(m);
+    size_t size = zmq_msg_size(m);
+    struct td_origin origin = td_peers_origin(peers, m);
+    uint32_t node = origin.node;
+    td_door_pass(peers, m);
+    if (origin.revoked || size <= SESSION_BYTES) {
+        td_reject(&peers->rejections, td_peers_address(m), origin.key,
+                  origin.revoked ? "its key was revoked" : "malformed message", true);
+        td_door_end(peers, m);
+        return;
+    }
+    if (!peers->security->keyed && zmq_msg_size(identity) == IDENTITY_BYTES && name[0] == 'T')
+        memcpy(&node, name + 1, 4);
+    uint64_t session = get_u64(body);
+    if (session == 0)
+        td_peers_receive_handshake(peers, router, identity, m, &origin);
+    else if (node < peers->loop->config->topology.nodes && peers->peer[node].session_in == session)
+        receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
+}
+
 bool td_peers_receive_tree(void *user, void *router)
 {
     struct td_peers *peers = user;
@@ -99,19 +125,14 @@ bool td_peers_receive_tree(void *user, void *router)
         more = zmq_msg_more(m);
         parts++;
     }
-    if (parts == 2) {
-        const uint8_t *identity = zmq_msg_data(&part[0]), *body = zmq_msg_data(&part[1]);
-        size_t size = zmq_msg_size(&part[1]);
-        uint32_t node = UINT32_MAX;
-        if (zmq_msg_size(&part[0]) == IDENTITY_BYTES && identity[0] == 'T')
-            memcpy(&node, identity + 1, 4);
-        uint64_t session = size >= SESSION_BYTES ? get_u64(body) : 0;
-        if (session == 0 && size > SESSION_BYTES)
-            td_peers_receive_handshake(peers, router, &part[0], body + SESSION_BYTES,
-                                       size - SESSION_BYTES);
-        else if (session != 0 && node < peers->loop->config->topology.nodes &&
-                 peers->peer[node].session_in == session)
-            receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
+    if (parts == 0)
+        td_door_drained(peers);
+    else if (parts == 2)
+        receive_body(peers, router, &part[0], &part[1]);
+    else if (parts > 2) {
+        td_reject(&peers->rejections, td_peers_address(&part[2]),
+                  td_peers_origin(peers, &part[2]).key, "a message of too many parts", true);
+        td_door_end(peers, &part[2]);
     }
     for (int i = 0; i < parts && i < 3; i++)
         zmq_msg_close(&part[i]);

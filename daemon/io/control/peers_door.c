@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peers_door.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "peers_internal.h"
+#include "tcp_bytes.h"
+
+enum {
+    STRANGERS_MAX = 64,
+    RESERVE = 32,             /* descriptors that connections of peers do not use */
+    LOOK_MS = 100,            /* between two looks at the connections */
+    LOOK_SOON_MS = 10,        /* the same while one of them is suspected */
+    UNFINISHED_MAX = 1 << 20, /* bytes of a message that is not complete */
+    EVENT_BYTES = 6,          /* number and value of an event of ZeroMQ */
+};
+
+static const char endpoint[] = "inproc://door";
+
+/* struct guest: a connection that the ROUTER has accepted. */
+struct guest {
+    int copy; /* of its descriptor */
+    bool tcp;
+    bool known;                 /* a message has arrived */
+    bool fresh;                 /* a message has arrived since the last look */
+    bool suspect;               /* it had sent too much at the last look */
+    bool ended;                 /* by this module */
+    uint64_t since_ms, bytes;   /* received at the look after its last message */
+    uint64_t drained;           /* d->drained when it became a suspect */
+    struct guest *next, **link; /* the list of strangers, the oldest first */
+};
+
+struct td_door {
+    struct td_peers *peers;
+    struct td_zsocket *monitor;
+    uv_timer_t look;
+    struct guest **guest; /* [guests] by descriptor */
+    int guests;
+    struct guest *stranger, **last;
+    unsigned strangers, connections;
+    uint64_t drained;  /* how often the ROUTER had no message left */
+    char failure[100]; /* of the handshake whose connection ends next */
+};
+
+/* ---- one connection ---- */
+
+static void address_of(int fd, char *text, size_t bytes)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof a;
+    char host[INET6_ADDRSTRLEN] = "";
+    if (getpeername(fd, (struct sockaddr *)&a, &size) != 0 || a.ss_family == AF_UNIX) {
+        snprintf(text, bytes, "this machine");
+        return;
+    }
+    if (a.ss_family == AF_INET)
+        inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, host, sizeof host);
+    else
+        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, host, sizeof host);
+    snprintf(text, bytes, "%s", strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host);
+}
+
+static void reject(struct td_door *d, const struct guest *g, const char *why)
+{
+    char address[80];
+    address_of(g->copy, address, sizeof address);
+    td_reject(&d->peers->rejections, address, "", why, true);
+}
+
+/* turn_out ends a connection; ZeroMQ notices and closes it. */
+static void turn_out(struct td_door *d, struct guest *g, const char *why)
+{
+    if (g->ended)
+        return;
+    g->ended = true;
+    if (why)
+        reject(d, g, why);
+    shutdown(g->copy, SHUT_RDWR);
+}
+
+static void unlist(struct td_door *d, struct guest *g)
+{
+    if (!g->link)
+        return;
+    *g->link = g->next;
+    if (g->next)
+        g->next->link = g->link;
+    else
+        d->last = g->link;
+    g->link = NULL;
+    d->strangers--;
+}
+
+static struct guest *find(const struct td_door *d, int fd)
+{
+    return fd >= 0 && fd < d->guests ? d->guest[fd] : NULL;
+}
+
+static void drop(struct td_door *d, int fd)
+{
+    struct guest *g = find(d, fd);
+    if (!g)
+        return;
+    unlist(d, g);
+    d->guest[fd] = NULL;
+    d->connections--;
+    close(g->copy);
+    free(g);
+}
+
+/* is_here returns true if the socket is a connection to the ROUTER: its number may have passed to
+ * another file since ZeroMQ reported it. */
+static bool is_here(int fd, bool *tcp)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof a;
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    if (getsockname(fd, (struct sockaddr *)&a, &size) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens)
+        return false;
+    *tcp = a.ss_family == AF_INET || a.ss_family == AF_INET6;
+    return *tcp || a.ss_family == AF_UNIX;
+}
+
+static bool make_room(struct td_door *d, int fd)
+{
+    int room = d->guests ? d->guests : 64;
+    while (room <= fd)
+        room *= 2;
+    if (room == d->guests)
+        return true;
+    struct guest **grown = realloc(d->guest, (size_t)room * sizeof(struct guest *));
+    if (!grown)
+        return false;
+    memset(grown + d->guests, 0, (size_t)(room - d->guests) * sizeof(struct guest *));
+    d->guest = grown;
+    d->guests = room;
+    return true;
+}
+
+static bool in_reserve(int fd)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + RESERVE >= limit.rlim_cur;
+}
+
+static void admit(struct td_door *d, int fd)
+{
+    bool tcp = false;
+    drop(d, fd); /* its end was not reported */
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    struct guest *g =
+        copy >= 0 && is_here(copy, &tcp) && make_room(d, fd) ? calloc(1, sizeof *g) : NULL;
+    if (!g) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    *g = (struct guest){.copy = copy, .tcp = tcp, .since_ms = uv_now(&d->peers->loop->uv)};
+    g->link = d->last;
+    *d->last = g;
+    d->last = &g->next;
+    d->guest[fd] = g;
+    d->strangers++;
+    d->connections++;
+    if (in_reserve(copy))
+        turn_out(d, g, "too many open files: raise LimitNOFILE of torusd.service");
+    for (struct guest *s = d->stranger; s && d->strangers > STRANGERS_MAX; s = d->stranger) {
+        turn_out(d, s, "too many connections without a handshake");
+        unlist(d, s);
+    }
+}
+
+/* ---- looks ---- */
+
+/* check returns true if a connection has sent too much without completing a message. It is ended if
+ * the ROUTER has been drained since the look before. */
+static bool check(struct td_door *d, struct guest *g)
+{
+    uint64_t bytes = g->tcp && !g->ended ? td_tcp_bytes(g->copy, g->bytes) : g->bytes;
+    if (g->fresh)
+        g->bytes = bytes;
+    g->fresh = false;
+    if (bytes - g->bytes <= UNFINISHED_MAX) {
+        g->suspect = false;
+        return false;
+    }
+    if (g->suspect && g->drained != d->drained) {
+        turn_out(d, g, "its message has no end");
+        return false;
+    }
+    if (!g->suspect)
+        g->drained = d->drained;
+    g->suspect = true;
+    td_zsocket_stir(d->peers->router);
+    return true;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct td_door *d = timer->data;
+    uint64_t now = uv_now(timer->loop), period = LOOK_MS;
+    for (struct guest *s = d->stranger; s && now - s->since_ms > ANSWER_MS; s = d->stranger) {
+        turn_out(d, s, "no handshake in 5 s");
+        unlist(d, s);
+    }
+    bool tcp = false;
+    for (int i = 0; i < d->guests; i++)
+        if (d->guest[i]) {
+            tcp |= d->guest[i]->tcp;
+            if (check(d, d->guest[i]))
+                period = LOOK_SOON_MS;
+        }
+    if (tcp || d->strangers)
+        uv_timer_start(&d->look, on_look, period, 0);
+}
+
+/* ---- events of ZeroMQ ---- */
+
+static const char *name_failure(uint16_t event, uint32_t value)
+{
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        return ""; /* peers_zap has logged it */
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+        return "the connection ended before its handshake";
+    if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        return "it has no key, or it has one and this daemon has none";
+    if (value == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
+        return "it expects another key of this daemon";
+    return "malformed handshake";
+}
+
+static void handle_event(struct td_door *d, uint16_t event, uint32_t value)
+{
+    int fd = (int)value;
+    const struct guest *g = NULL;
+    switch (event) {
+    case ZMQ_EVENT_ACCEPTED:
+        admit(d, fd);
+        if (!uv_is_active((uv_handle_t *)&d->look))
+            uv_timer_start(&d->look, on_look, LOOK_MS, 0);
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+        snprintf(d->failure, sizeof d->failure, "%s", name_failure(event, value));
+        break;
+    default: /* DISCONNECTED; ZeroMQ's thread reports a failure right before it */
+        g = find(d, fd);
+        if (g && g->tcp && !g->ended && d->failure[0])
+            reject(d, g, d->failure);
+        d->failure[0] = '\0';
+        drop(d, fd);
+    }
+}
+
+static bool receive_event(void *user, void *socket)
+{
+    struct td_door *d = user;
+    zmq_msg_t event, address;
+    uint16_t number = 0;
+    uint32_t value = 0;
+    zmq_msg_init(&event);
+    zmq_msg_init(&address);
+    bool any = zmq_msg_recv(&event, socket, ZMQ_DONTWAIT) >= 0;
+    if (any && zmq_msg_more(&event))
+        zmq_msg_recv(&address, socket, ZMQ_DONTWAIT);
+    if (any && zmq_msg_size(&event) >= EVENT_BYTES) {
+        const uint8_t *bytes = zmq_msg_data(&event);
+        memcpy(&number, bytes, sizeof number);
+        memcpy(&value, bytes + sizeof number, sizeof value);
+        handle_event(d, number, value);
+    }
+    zmq_msg_close(&event);
+    zmq_msg_close(&address);
+    return any;
+}
+
+/* ---- life ---- */
+
+bool td_door_open(struct td_peers *peers, void *router)
+{
+    const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+    struct td_door *d = calloc(1, sizeof *d);
+    int none = 0;
+    if (!d)
+        return false;
+    d->peers = peers;
+    d->last = &d->stranger;
+    uv_timer_init(&peers->loop->uv, &d->look);
+    d->look.data = d;
+    peers->door = d;
+    void *monitor = zmq_socket_monitor(router, endpoint, events) == 0
+                        ? zmq_socket(peers->context, ZMQ_PAIR)
+                        : NULL;
+    if (!monitor)
+        return false;
+    zmq_setsockopt(monitor, ZMQ_LINGER, &none, sizeof none);
+    zmq_setsockopt(monitor, ZMQ_RCVHWM, &none,
+                   sizeof none); /* ZeroMQ's thread never waits for it */
+    if (zmq_connect(monitor, endpoint) != 0) {
+        zmq_close(monitor);
+        return false;
+    }
+    d->monitor = td_zsocket_create(&peers->zloop, monitor, receive_event, d);
+    return d->monitor != NULL;
+}
+
+void td_door_pass(struct td_peers *peers, zmq_msg_t *message)
+{
+    struct guest *g = find(peers->door, zmq_msg_get(message, ZMQ_SRCFD));
+    if (!g)
+        return;
+    if (!g->known)
+        unlist(peers->door, g);
+    g->known = g->fresh = true;
+    g->suspect = false;
+}
+
+void td_door_drained(struct td_peers *peers)
+{
+    peers->door->drained++;
+}
+
+void td_door_end(struct td_peers *peers, zmq_msg_t *message)
+{
+    struct guest *g = find(peers->door, zmq_msg_get(message, ZMQ_SRCFD));
+    if (g)
+        turn_out(peers->door, g, NULL);
+}
+
+void td_door_close(struct td_peers *peers)
+{
+    struct td_door *d = peers->door;
+    if (!d)
+        return;
+    if (peers->router) /* before its reader closes: ZeroMQ's thread would wait to deliver */
+        zmq_socket_monitor(td_zsocket_raw(peers->router), NULL, 0);
+    td_zsocket_close(d->monitor);
+    for (int i = 0; i < d->guests; i++)
+        drop(d, i);
+    uv_close((uv_handle_t *)&d->look, NULL);
+}
+
+void td_door_free(struct td_door *door)
+{
+    if (door)
+        free(door->guest);
+    free(door);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_door: watches the connections that the ROUTER accepts, because ZeroMQ bounds neither their
+ * number nor the size of a message of many parts.
+ *
+ * A connection is a *stranger* until its first message has passed ZeroMQ's handshake and, with
+ * keys, proved its key. At most STRANGERS_MAX strangers are connected: the one that has waited
+ * longest is ended. A connection that sends much and completes no message is ended, and so is one
+ * that takes a descriptor of the reserve. Failed handshakes are counted as rejections. Owns: a
+ * duplicate of each connection's descriptor, so that it ends the right one. */
+#ifndef TD_IO_CONTROL_PEERS_DOOR_H
+#define TD_IO_CONTROL_PEERS_DOOR_H
+
+#include <zmq.h>
+
+#include "peers.h"
+
+struct td_door;
+
+/* td_door_open watches a ROUTER; it is called before the ROUTER's bind. It returns false with
+ * errno. */
+bool td_door_open(struct td_peers *peers, void *router);
+/* td_door_pass records that a message of the ROUTER has arrived. td_door_drained records that no
+ * message is waiting. */
+void td_door_pass(struct td_peers *peers, zmq_msg_t *message);
+void td_door_drained(struct td_peers *peers);
+/* td_door_end ends the connection that a message came from. */
+void td_door_end(struct td_peers *peers, zmq_msg_t *message);
+void td_door_close(struct td_peers *peers);
+void td_door_free(struct td_door *door);
+
+#endif
