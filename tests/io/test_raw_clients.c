@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients without the library, on sockets of their own: the daemon's reaction to malformed
  * requests, and to more connections than it has descriptors for. */
-#include "daemons.h"
+#include "raw.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,64 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "wire/client.h"
-
 static uint8_t bytes[TD_DATAGRAM_MAX];
-static struct td_wire_memory wire_memory;
-
-static int raw_open(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/s0", folder);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
-/* raw_reply reads one reply. It returns false at the end of the connection. */
-static bool raw_reply(int fd, struct td_reply *reply)
-{
-    const char *why = NULL;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    assert_int_equal(poll(&p, 1, 10000), 1);
-    ssize_t size = recv(fd, bytes, sizeof bytes, 0);
-    if (size <= 0)
-        return false;
-    assert_int_equal(td_wire_decode_reply(bytes, (size_t)size, &wire_memory, reply, &why), TD_OK);
-    return true;
-}
-
-static struct td_reply raw_ask(int fd, struct td_request q, int pass)
-{
-    struct td_reply reply = {0};
-    struct iovec part = {.iov_base = bytes,
-                         .iov_len = td_wire_encode_request(&q, bytes, sizeof bytes)};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    if (pass >= 0) {
-        m.msg_control = control;
-        m.msg_controllen = sizeof control;
-        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &pass, sizeof pass);
-    }
-    assert_true(sendmsg(fd, &m, MSG_NOSIGNAL) > 0);
-    assert_true(raw_reply(fd, &reply));
-    return reply;
-}
-
-static int raw_greeted(void)
-{
-    int fd = raw_open();
-    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
-    assert_int_equal(raw_ask(fd, q, -1).kind, TD_REPLY_WELCOME);
-    return fd;
-}
 
 static void garbage_hurts_its_sender_alone(void **state)
 {

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "closer.h"
 #include "io/acceptor.h"
 #include "io/unix.h"
 #include "wire/client.h"
@@ -18,7 +20,9 @@ enum {
     WAITING_MAX = 256,            /* replies from which on no more requests are read */
     WAITING_BYTES_MAX = 16 << 20, /* of replies to requests that were read before */
     BUCKETS = 256,
-    SPARE = 32, /* descriptors reserved for links to peers and for memory that clients pass */
+    PASSED_MAX = 253, /* descriptors in one message (SCM_MAX_FD). The kernel closes those that there
+                         is no space for, and may sleep meanwhile */
+    SPARE = PASSED_MAX + 32, /* descriptors reserved for these, and for links to peers */
 };
 
 /* struct waiting: a reply that the socket did not accept at once. */
@@ -41,10 +45,12 @@ struct connection {
     size_t waiting_bytes;
     bool cut_off; /* it is being disconnected: nothing more is sent */
     bool closing; /* close it once the waiting replies are sent */
+    bool paused;  /* its requests are not read */
 };
 
 struct td_clients {
     struct td_loop *loop;
+    struct td_closer *closer;
     struct td_acceptor acceptor;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
@@ -63,10 +69,8 @@ static struct connection *find(struct td_clients *c, uint32_t id)
 static void on_closed(uv_handle_t *handle)
 {
     struct connection *x = handle->data;
-    struct td_clients *c = x->clients;
-    close(x->fd);
+    td_closer_close(x->clients->closer, x->uid, x->fd);
     free(x);
-    td_acceptor_resume(&c->acceptor); /* a descriptor is free now */
 }
 
 static void remove_connection(struct connection *x)
@@ -101,7 +105,7 @@ static void lose(struct connection *x)
 /* ---- receiving ---- */
 
 /* received_fd returns the first descriptor of the message, and closes any others. */
-static int received_fd(struct msghdr *message)
+static int received_fd(struct connection *x, struct msghdr *message)
 {
     int fd = -1;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -114,7 +118,7 @@ static int received_fd(struct msghdr *message)
             if (fd < 0)
                 fd = one;
             else
-                close(one);
+                td_closer_close(x->clients->closer, x->uid, one);
         }
     }
     return fd;
@@ -157,7 +161,7 @@ static bool receive(struct td_clients *c, uint32_t id)
     if (!x || x->closing)
         return false;
     struct iovec part = {.iov_base = c->bytes, .iov_len = sizeof c->bytes};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(PASSED_MAX * sizeof(int))];
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = control,
@@ -169,12 +173,13 @@ static bool receive(struct td_clients *c, uint32_t id)
         lose(x);
         return false;
     }
-    int fd = received_fd(&message);
+    uint64_t uid = x->uid; /* x may be gone after handle_datagram */
+    int fd = received_fd(x, &message);
     if (message.msg_flags & MSG_TRUNC)
         size = 1; /* too long: decoding will refuse it */
     handle_datagram(x, (size_t)size, fd, message.msg_flags & MSG_CTRUNC);
     if (fd >= 0)
-        close(fd);
+        td_closer_close(c->closer, uid, fd);
     return true;
 }
 
@@ -195,12 +200,20 @@ static bool flush(struct connection *x)
 
 static void on_poll(uv_poll_t *poll, int error, int events);
 
-/* rearm reads requests while few replies wait. A client that computes and reads its replies later
- * keeps its connection; its next requests wait in the socket. */
+/* may_read returns true while few replies wait, and few descriptors of the user are still to be
+ * closed. A client that computes and reads its replies later keeps its connection; its next
+ * requests wait in the socket. */
+static bool may_read(const struct connection *x)
+{
+    return x->waiting_count < WAITING_MAX &&
+           td_closer_pending(x->clients->closer, x->uid) < TD_CLOSER_PENDING_MAX;
+}
+
 static void rearm(struct connection *x)
 {
     int events = UV_DISCONNECT;
-    if (x->waiting_count < WAITING_MAX)
+    x->paused = !may_read(x);
+    if (!x->paused)
         events |= UV_READABLE;
     if (x->waiting)
         events |= UV_WRITABLE;
@@ -225,6 +238,13 @@ static void on_poll(uv_poll_t *poll, int error, int events)
     }
     if (!(events & (UV_READABLE | UV_DISCONNECT)))
         return;
+    if (!may_read(x)) {
+        if (events & UV_DISCONNECT)
+            lose(x);
+        else
+            rearm(x);
+        return;
+    }
     receive(c, id); /* one datagram: most clients wait for its answer, and the loop polls again for
                        the others */
     x = find(c, id);
@@ -232,19 +252,30 @@ static void on_poll(uv_poll_t *poll, int error, int events)
         lose(x);
 }
 
+/* on_descriptors_closed goes on with what waited for descriptors. */
+static void on_descriptors_closed(void *user)
+{
+    struct td_clients *c = user;
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct connection *x = c->connection[i]; x; x = x->next)
+            if (x->paused)
+                rearm(x);
+    td_acceptor_resume(&c->acceptor);
+}
+
 /* ---- accepting ---- */
 
 static void on_connect(void *user, int fd)
 {
     struct td_clients *c = user;
-    struct ucred peer;
+    struct ucred peer = {0};
     socklen_t length = sizeof peer;
     struct connection *x = calloc(1, sizeof *x);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
         td_log(TD_LOG_WARNING, "cannot accept a client: %s", strerror(errno));
         free(x);
-        close(fd);
+        td_closer_close(c->closer, peer.uid, fd);
         return;
     }
     x->clients = c;
@@ -351,6 +382,14 @@ static int listen_on(const char *path, char *why, size_t why_bytes)
     return -1;
 }
 
+/* spare_descriptors returns how many descriptors clients may not take: a quarter at most. */
+static int spare_descriptors(void)
+{
+    struct rlimit limit;
+    bool few = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 4 * SPARE;
+    return few ? (int)limit.rlim_cur / 4 : SPARE;
+}
+
 struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why_bytes)
 {
     struct td_clients *c = calloc(1, sizeof *c);
@@ -358,9 +397,20 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
         return NULL;
     c->loop = loop;
     c->next_id = 1;
+    c->closer = td_closer_create(&loop->uv, on_descriptors_closed, c);
+    if (!c->closer) {
+        snprintf(why, why_bytes, "cannot start a thread: %s", strerror(errno));
+        free(c);
+        return NULL;
+    }
+    td_regions_unmap_on(loop->regions, c->closer);
     int fd = listen_on(loop->config->socket, why, why_bytes);
-    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", SPARE, on_connect, c))
+    if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", spare_descriptors(),
+                                     on_connect, c))
         return c;
+    td_regions_unmap_on(loop->regions, NULL);
+    td_closer_stop(c->closer);
+    td_closer_destroy(c->closer);
     free(c);
     return NULL;
 }
@@ -376,9 +426,14 @@ void td_clients_stop(struct td_clients *c)
         }
     unlink(c->loop->config->socket);
     td_acceptor_stop(&c->acceptor, NULL);
+    td_closer_stop(c->closer);
 }
 
 void td_clients_free(struct td_clients *c)
 {
+    if (!c)
+        return;
+    td_regions_unmap_on(c->loop->regions, NULL);
+    td_closer_destroy(c->closer);
     free(c);
 }

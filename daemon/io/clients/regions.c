@@ -13,11 +13,14 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-enum { REGIONS_MAX = 65536 };
+#include "closer.h"
+
+enum { REGIONS_MAX = 65536, UNMAP_INLINE_BYTES = 1 << 22 };
 
 struct region {
     uint8_t *base; /* NULL: unused entry */
     uint64_t bytes, uid;
+    uint64_t file_bytes; /* at least `bytes` */
     uint32_t holders;
     bool released;
     _Atomic bool lost;
@@ -26,6 +29,7 @@ struct region {
 
 struct td_regions {
     uint64_t uid_bytes_max;
+    struct td_closer *closer;
     uint32_t count; /* entries used so far */
     struct region region[REGIONS_MAX];
     char text[TD_TEXT_MAX];
@@ -111,18 +115,21 @@ static uint64_t bytes_of_uid(const struct td_regions *r, uint64_t uid)
 }
 
 /* check returns NULL, or a sentence with the reason why the file is refused. */
-static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, td_err *error)
+static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid,
+                         uint64_t *file_bytes, td_err *error)
 {
     struct stat st;
     struct statfs fs;
     *error = TD_ERR_INVALID;
+    /* first, because it asks no file system: fstat on a file of FUSE may sleep */
     int seals = fcntl(fd, F_GET_SEALS);
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
-        fs.f_type != TMPFS_MAGIC || seals < 0)
+    if (seals < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
+        fs.f_type != TMPFS_MAGIC)
         return "shared memory must be a memfd with small pages (memfd_create, not hugetlb)";
     if (!(seals & F_SEAL_SHRINK))
         return "the memory is not sealed against shrinking: add F_SEAL_SHRINK before sharing it";
-    if (bytes == 0 || (uint64_t)st.st_size < bytes) {
+    *file_bytes = (uint64_t)st.st_size;
+    if (bytes == 0 || *file_bytes < bytes) {
         snprintf(r->text, sizeof r->text, "the memory has %lld bytes, not the %llu announced",
                  (long long)st.st_size, (unsigned long long)bytes);
         return r->text;
@@ -151,7 +158,8 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
 {
     td_err error = TD_OK;
     uint32_t i = 1;
-    *text = check(r, fd, bytes, uid, &error);
+    uint64_t file_bytes = 0;
+    *text = check(r, fd, bytes, uid, &file_bytes, &error);
     if (error != TD_OK)
         return error;
     while (i < r->count && r->region[i].base)
@@ -164,7 +172,7 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         *text = r->text;
         return TD_ERR_NO_MEMORY;
     }
-    r->region[i] = (struct region){.bytes = bytes, .uid = uid};
+    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = file_bytes};
     r->region[i].base = base;
     if (i == r->count)
         r->count++;
@@ -172,16 +180,27 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
     return TD_OK;
 }
 
-static void unmap_if_unused(struct region *g)
+static void unmap_if_unused(struct td_regions *r, struct region *g)
 {
-    if (g->released && g->holders == 0)
+    if (!g->released || g->holders > 0)
+        return;
+    if (r->closer && g->file_bytes > UNMAP_INLINE_BYTES) {
+        td_closer_unmap(r->closer, g->uid, g->base, g->bytes);
+        *g = (struct region){0};
+    } else {
         unmap(g);
+    }
+}
+
+void td_regions_unmap_on(struct td_regions *r, struct td_closer *closer)
+{
+    r->closer = closer;
 }
 
 void td_regions_release(struct td_regions *r, uint32_t handle)
 {
     r->region[handle].released = true;
-    unmap_if_unused(&r->region[handle]);
+    unmap_if_unused(r, &r->region[handle]);
 }
 
 void td_regions_hold(struct td_regions *r, uint32_t handle)
@@ -192,7 +211,7 @@ void td_regions_hold(struct td_regions *r, uint32_t handle)
 void td_regions_drop(struct td_regions *r, uint32_t handle)
 {
     r->region[handle].holders--;
-    unmap_if_unused(&r->region[handle]);
+    unmap_if_unused(r, &r->region[handle]);
 }
 
 static uint8_t *address(const struct td_regions *r, const struct td_memory *m)

@@ -13,12 +13,16 @@
 #include "compute/compute.h"
 #include "model/compute.h"
 
+struct td_closer;
 struct td_regions;
 
 /* td_regions_create maps scratch and installs the signal handler. It returns NULL if memory runs
  * out.
  */
 struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_max);
+/* td_regions_unmap_on sets the threads that unmap large regions; NULL: the caller of release does.
+ */
+void td_regions_unmap_on(struct td_regions *regions, struct td_closer *closer);
 void td_regions_destroy(struct td_regions *regions);
 /* td_regions_map maps the file for a client of uid. On an error *text is a sentence. It does not
  * close fd. */

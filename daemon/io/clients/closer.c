@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "closer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 1 << 18 };
+
+/* struct item: a descriptor, or memory if base is not NULL. */
+struct item {
+    struct item *next;
+    uint64_t uid;
+    void *base;
+    size_t bytes;
+    int fd;
+};
+
+struct td_closer {
+    pthread_mutex_t mutex;
+    pthread_cond_t more; /* an item was added or a user has a free thread again, or `ending` */
+    pthread_cond_t less; /* a thread has ended */
+    struct item *first, **last;
+    uint32_t queued, threads, idle;
+    bool running[TD_CLOSER_THREADS]; /* the thread closes something of uid */
+    uint64_t uid[TD_CLOSER_THREADS];
+    bool ending, stopped;
+    uv_async_t async;
+    void (*closed)(void *user);
+    void *user;
+};
+
+struct start {
+    struct td_closer *closer;
+    uint32_t number;
+};
+
+static uint32_t threads_of(const struct td_closer *c, uint64_t uid)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->threads; i++)
+        count += c->running[i] && c->uid[i] == uid;
+    return count;
+}
+
+/* take returns the first item whose user has a free thread, off the list, or NULL. */
+static struct item *take(struct td_closer *c)
+{
+    for (struct item **link = &c->first; *link; link = &(*link)->next) {
+        struct item *item = *link;
+        if (threads_of(c, item->uid) >= TD_CLOSER_USER_THREADS)
+            continue;
+        *link = item->next;
+        if (!*link)
+            c->last = link;
+        c->queued--;
+        return item;
+    }
+    return NULL;
+}
+
+static void end_item(struct item *item)
+{
+    if (item->base)
+        munmap(item->base, item->bytes);
+    else
+        close(item->fd);
+    free(item);
+}
+
+static void *run(void *argument)
+{
+    struct start start = *(struct start *)argument;
+    struct td_closer *c = start.closer;
+    free(argument);
+    pthread_mutex_lock(&c->mutex);
+    while (true) {
+        struct item *item = take(c);
+        if (!item && c->ending)
+            break;
+        if (!item) {
+            c->idle++;
+            pthread_cond_wait(&c->more, &c->mutex);
+            c->idle--;
+            continue;
+        }
+        c->running[start.number] = true;
+        c->uid[start.number] = item->uid;
+        pthread_mutex_unlock(&c->mutex);
+        end_item(item);
+        pthread_mutex_lock(&c->mutex);
+        c->running[start.number] = false;
+        if (!c->stopped)
+            uv_async_send(&c->async);
+    }
+    c->threads--;
+    pthread_cond_signal(&c->less);
+    pthread_mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+/* start_thread starts one more thread, without signals: those are the loop's. */
+static bool start_thread(struct td_closer *c)
+{
+    struct start *start = malloc(sizeof *start);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (!start)
+        return false;
+    *start = (struct start){c, c->threads};
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool good = pthread_create(&thread, &attributes, run, start) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (good)
+        c->threads++;
+    else
+        free(start);
+    return good;
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct td_closer *c = async->data;
+    c->closed(c->user);
+}
+
+struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), void *user)
+{
+    struct td_closer *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    pthread_mutex_init(&c->mutex, NULL);
+    pthread_cond_init(&c->more, NULL);
+    pthread_cond_init(&c->less, NULL);
+    c->last = &c->first;
+    c->closed = closed;
+    c->user = user;
+    pthread_mutex_lock(&c->mutex);
+    bool good = start_thread(c);
+    pthread_mutex_unlock(&c->mutex);
+    if (!good || uv_async_init(uv, &c->async, on_async) != 0) {
+        c->stopped = true;
+        td_closer_destroy(c);
+        return NULL;
+    }
+    c->async.data = c;
+    return c;
+}
+
+/* add gives the threads an item. Without memory the caller closes it itself: the process is about
+ * to end in any case. */
+static void add(struct td_closer *c, const struct item *what)
+{
+    struct item *item = malloc(sizeof *item);
+    if (!item) {
+        if (what->base)
+            munmap(what->base, what->bytes);
+        else
+            close(what->fd);
+        return;
+    }
+    *item = *what;
+    item->next = NULL;
+    pthread_mutex_lock(&c->mutex);
+    *c->last = item;
+    c->last = &item->next;
+    if (++c->queued > c->idle && c->threads < TD_CLOSER_THREADS)
+        (void)start_thread(c); /* if that fails, a thread that ends its item takes this one */
+    else
+        pthread_cond_signal(&c->more);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+void td_closer_close(struct td_closer *c, uint64_t uid, int fd)
+{
+    add(c, &(struct item){.uid = uid, .fd = fd});
+}
+
+void td_closer_unmap(struct td_closer *c, uint64_t uid, void *base, size_t bytes)
+{
+    add(c, &(struct item){.uid = uid, .base = base, .bytes = bytes, .fd = -1});
+}
+
+uint32_t td_closer_pending(struct td_closer *c, uint64_t uid)
+{
+    pthread_mutex_lock(&c->mutex);
+    uint32_t count = threads_of(c, uid);
+    for (const struct item *item = c->first; item; item = item->next)
+        count += item->uid == uid;
+    pthread_mutex_unlock(&c->mutex);
+    return count;
+}
+
+void td_closer_stop(struct td_closer *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->stopped = true;
+    pthread_mutex_unlock(&c->mutex);
+    uv_close((uv_handle_t *)&c->async, NULL);
+}
+
+void td_closer_destroy(struct td_closer *c)
+{
+    struct timespec until;
+    if (!c)
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&c->mutex);
+    c->ending = true;
+    pthread_cond_broadcast(&c->more);
+    while (c->threads > 0 && pthread_cond_timedwait(&c->less, &c->mutex, &until) == 0)
+        continue;
+    bool ended = c->threads == 0;
+    pthread_mutex_unlock(&c->mutex);
+    if (!ended)
+        return; /* its threads still use it */
+    pthread_mutex_destroy(&c->mutex);
+    pthread_cond_destroy(&c->more);
+    pthread_cond_destroy(&c->less);
+    free(c);
+}
