@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "handshake.h"
 
+#include <string.h>
+
 #include "memory.h"
 #include "peer.pb-c.h"
 
@@ -17,6 +19,11 @@ size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, si
     m.bulk = g->bulk;
     m.accepted = g->accepted;
     m.busy = g->busy;
+    m.seals = g->seals;
+    m.ciphers = g->ciphers;
+    if (g->has_random) /* protobuf-c only reads it */
+        m.random = (ProtobufCBinaryData){.len = TD_HANDSHAKE_RANDOM,
+                                         .data = (uint8_t *)(uintptr_t)g->random};
     m.shape = td_wire_string(g->shape);
     m.text = td_wire_string(g->text);
     return td_wire_pack(&m.base, bytes, size);
@@ -41,8 +48,13 @@ td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wir
         .bulk = m->bulk,
         .accepted = m->accepted,
         .busy = m->busy,
+        .seals = m->seals,
+        .ciphers = m->ciphers,
+        .has_random = m->random.len == TD_HANDSHAKE_RANDOM,
         .shape = m->shape,
         .text = m->text,
     };
+    if (g->has_random)
+        memcpy(g->random, m->random.data, TD_HANDSHAKE_RANDOM);
     return TD_OK;
 }

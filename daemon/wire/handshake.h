@@ -5,6 +5,8 @@
 
 #include "wire.h"
 
+enum { TD_HANDSHAKE_RANDOM = 32 };
+
 struct td_handshake {
     uint32_t major, minor;
     uint32_t node;
@@ -15,8 +17,12 @@ struct td_handshake {
     bool bulk;                 /* the connection carries packets, else tree messages */
     bool accepted;             /* the answer accepts the connection */
     bool busy;                 /* the refusal may end soon: try again */
-    const char *shape;         /* of the sender's torus */
-    const char *text;          /* why the answer does not accept; else "" */
+    /* for the stream that follows, in the handshake of a control connection and its reply */
+    uint32_t seals, ciphers; /* a bit for each kind and cipher; in a reply: for the chosen one */
+    bool has_random;
+    uint8_t random[TD_HANDSHAKE_RANDOM];
+    const char *shape; /* of the sender's torus */
+    const char *text;  /* why the answer does not accept; else "" */
 };
 size_t td_wire_encode_handshake(const struct td_handshake *handshake, uint8_t *bytes, size_t size);
 td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,

@@ -206,10 +206,10 @@ static int teardown(void **unused)
 static struct td_channel *connected(void)
 {
     struct td_channel *c =
-        td_channel_open(&channels, endpoint, (const uint8_t *)"hello", 5, &out_calls, NULL);
+        td_channel_open(&channels, endpoint, (const uint8_t *)"hello", 5, NULL, &out_calls, NULL);
     assert_non_null(c);
     UNTIL(out.answers == 1);
-    td_channel_belongs(in.channel, &in_calls, NULL);
+    td_channel_belongs(in.channel, &in_calls, NULL, NULL);
     return c;
 }
 
@@ -296,9 +296,9 @@ static void a_channel_to_nobody_ends(void **unused)
     char nowhere[120];
     snprintf(nowhere, sizeof nowhere, "%s.not", endpoint);
     assert_non_null(
-        td_channel_open(&channels, nowhere, (const uint8_t *)"hello", 5, &out_calls, NULL));
+        td_channel_open(&channels, nowhere, (const uint8_t *)"hello", 5, NULL, &out_calls, NULL));
     UNTIL(out.ends == 1);
-    assert_null(td_channel_open(&channels, "tcp://no.number:1", (const uint8_t *)"hello", 5,
+    assert_null(td_channel_open(&channels, "tcp://no.number:1", (const uint8_t *)"hello", 5, NULL,
                                 &out_calls, NULL));
     assert_int_equal(errno, EINVAL);
 }
@@ -377,7 +377,7 @@ static void a_stream_may_come_in_any_pieces(void **unused)
         at += sent > 0 ? (size_t)sent : 0;
         uv_run(&uv, UV_RUN_NOWAIT);
         if (in.handshakes == 1 && in.channel)
-            td_channel_belongs(in.channel, &in_calls, NULL);
+            td_channel_belongs(in.channel, &in_calls, NULL, NULL);
     }
     UNTIL(in.packets == ALL);
     assert_int_equal(in.wrong, 0);

@@ -317,18 +317,24 @@ struct td_reply some_reply(enum td_reply_kind kind)
 
 struct td_handshake some_handshake(void)
 {
-    return (struct td_handshake){.major = wide32(),
-                                 .minor = wide32(),
-                                 .node = wide32(),
-                                 .incarnation = draw(),
-                                 .peer_incarnation = draw(),
-                                 .session = draw(),
-                                 .digest = draw(),
-                                 .bulk = below(2),
-                                 .accepted = below(2),
-                                 .busy = below(2),
-                                 .shape = text(40),
-                                 .text = text(500)};
+    struct td_handshake g = {.major = wide32(),
+                             .minor = wide32(),
+                             .node = wide32(),
+                             .incarnation = draw(),
+                             .peer_incarnation = draw(),
+                             .session = draw(),
+                             .digest = draw(),
+                             .bulk = below(2),
+                             .accepted = below(2),
+                             .busy = below(2),
+                             .seals = wide32(),
+                             .ciphers = wide32(),
+                             .has_random = below(2),
+                             .shape = text(40),
+                             .text = text(500)};
+    for (int i = 0; g.has_random && i < TD_HANDSHAKE_RANDOM; i++)
+        g.random[i] = (uint8_t)draw();
+    return g;
 }
 
 struct td_packet some_packet(void)

@@ -309,6 +309,10 @@ static void handshakes_and_packets_come_back_as_they_were(void **unused)
         SAME(bulk);
         SAME(accepted);
         SAME(busy);
+        SAME(seals);
+        SAME(ciphers);
+        SAME(has_random);
+        assert_memory_equal(a->random, b->random, sizeof a->random);
         SAME_TEXT(shape);
         SAME_TEXT(text);
     }

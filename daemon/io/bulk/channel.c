@@ -2,48 +2,45 @@
 #include "channel.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "endpoint.h"
 #include "io/acceptor.h"
 #include "wire/packet.h"
 
 enum {
     MAGIC_BYTES = 4,
     HANDSHAKE_HEAD = 8, /* "PKGR", and the length of the handshake (u32 LE) */
+    SEALED_HEAD = HANDSHAKE_HEAD + 8 + TD_SEAL_TAG, /* "PKGS", length, session, tag */
+    STRANGERS_MAX = 64, /* connections that have not sent their handshake */
     HANDSHAKE_MAX = 1024,
     STAGING_BYTES = 16384, /* headers and short payloads are read together; */
     DIRECT_BYTES = 4096,   /* a payload with at least this much missing is read to its place */
-    SOCKET_BUFFER = 4 << 20,
-    KEEPALIVE_S = 20,
-    PROBE_S = 5, /* until a host that does not answer is given up */
-    BACKLOG = 128,
-    SPARE = 8, /* descriptors reserved for other uses */
+    SPARE = 8,             /* descriptors reserved for other uses */
 };
 
-static const char magic[MAGIC_BYTES + 1] = "PKGR", no_memory[] = "no memory here for its packets";
-
-/* union stream: TCP or a Unix socket. */
-union stream {
-    uv_handle_t handle;
-    uv_stream_t stream;
-    uv_tcp_t tcp;
-    uv_pipe_t pipe;
-};
+static const char
+    magic[MAGIC_BYTES + 1] = "PKGR",
+                        sealed_magic[MAGIC_BYTES + 1] = "PKGS",
+                        no_memory[] = "no memory here for its packets",
+                        changed[] = "a packet was changed on the way: its tag or checksum is wrong";
 
 struct td_channel {
     struct td_channels *channels;
     struct td_channel *next, **link;
-    union stream socket;
+    union td_stream socket;
     uv_timer_t handshake_timer;      /* runs from the connection to the handshake */
     unsigned handles;                /* handles not closed yet */
     bool closed, handshake_received; /* handshake_received: the other end's handshake has arrived */
+    bool stranger;                   /* accepted, without a user of its own */
+    bool sealed;                     /* packets are sealed by `out` and `in` */
+    uint64_t session;
+    struct td_seal out, in;
+    uint8_t head[TD_SEAL_HEAD]; /* of the packet that is arriving, if it is sealed */
     const struct td_channel_calls *calls;
     void *user;
     uv_connect_t connect;
@@ -52,6 +49,7 @@ struct td_channel {
     struct td_packet packet;
     struct td_payload *payload; /* with `filled` bytes received; NULL: a header is next */
     bool placed;                /* not in memory of the channel */
+    bool was_placed;            /* placed at some time: its bytes may have changed since */
     uint32_t filled;
     size_t staged;
     uint8_t staging[STAGING_BYTES];
@@ -72,85 +70,6 @@ struct outgoing {
     struct td_payload *payload;
     uint8_t bytes[];
 };
-
-/* ---- endpoints ---- */
-
-/* parse_tcp reads tcp://ADDRESS:PORT. The address is numeric, in brackets if it has colons. */
-static bool parse_tcp(const char *endpoint, struct sockaddr_storage *address)
-{
-    char host[128];
-    const char *from = endpoint + strlen("tcp://"), *colon = strrchr(endpoint, ':');
-    if (strncmp(endpoint, "tcp://", strlen("tcp://")) != 0 || colon < from)
-        return false;
-    size_t length = (size_t)(colon - from);
-    if (length >= 2 && from[0] == '[' && from[length - 1] == ']') {
-        from++;
-        length -= 2;
-    }
-    if (length >= sizeof host)
-        return false;
-    memcpy(host, from, length);
-    host[length] = '\0';
-    int port = (int)strtol(colon + 1, NULL, 10);
-    return uv_ip4_addr(host, port, (struct sockaddr_in *)address) == 0 ||
-           uv_ip6_addr(host, port, (struct sockaddr_in6 *)address) == 0;
-}
-
-static const char *path_of(const char *endpoint)
-{
-    return strncmp(endpoint, "ipc://", strlen("ipc://")) == 0 ? endpoint + strlen("ipc://") : NULL;
-}
-
-/* open_socket creates a socket of the endpoint's kind. It returns 0 or libuv's error. */
-static int open_socket(uv_loop_t *uv, const char *endpoint, union stream *s,
-                       struct sockaddr_storage *address)
-{
-    if (path_of(endpoint))
-        return uv_pipe_init(uv, &s->pipe, 0);
-    if (!parse_tcp(endpoint, address))
-        return UV_EINVAL;
-    return uv_tcp_init_ex(uv, &s->tcp, address->ss_family);
-}
-
-/* adjust sets the options of a socket. Small buffers stall a stream while its other end does not
- * run, and keepalive detects a host that lost power. A refused option is not an error. */
-static void adjust(const struct td_channels *channels, union stream *s)
-{
-    int bytes = SOCKET_BUFFER, fd = -1;
-    uv_send_buffer_size(&s->handle, &bytes);
-    bytes = SOCKET_BUFFER;
-    uv_recv_buffer_size(&s->handle, &bytes);
-    if (s->handle.type != UV_TCP || uv_fileno(&s->handle, &fd) != 0)
-        return;
-    uv_tcp_nodelay(&s->tcp, 1);
-    uv_tcp_keepalive(&s->tcp, 1, KEEPALIVE_S);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &channels->silence_ms,
-               sizeof channels->silence_ms);
-}
-
-bool td_channel_address(const struct td_channel *c, char *text, size_t bytes)
-{
-    struct sockaddr_storage a;
-    int size = sizeof a;
-    if (c->socket.handle.type != UV_TCP ||
-        uv_tcp_getpeername(&c->socket.tcp, (struct sockaddr *)&a, &size) != 0)
-        return false;
-    return a.ss_family == AF_INET6 ? uv_ip6_name((const struct sockaddr_in6 *)&a, text, bytes) == 0
-                                   : uv_ip4_name((const struct sockaddr_in *)&a, text, bytes) == 0;
-}
-
-void td_channel_probe(struct td_channel *c)
-{
-    static const int idle_s = 1, interval_s = 1, probes = PROBE_S;
-    static const unsigned limit_ms = PROBE_S * 1000;
-    int fd = -1;
-    if (c->socket.handle.type != UV_TCP || uv_fileno(&c->socket.handle, &fd) != 0)
-        return; /* a Unix socket ends with its process */
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
-}
 
 /* ---- life ---- */
 
@@ -177,8 +96,10 @@ static struct td_channel *new_channel(struct td_channels *channels,
 static void on_closed(uv_handle_t *handle)
 {
     struct td_channel *c = handle->data;
-    if (--c->handles == 0)
-        free(c);
+    if (--c->handles > 0)
+        return;
+    sodium_memzero(c, sizeof *c);
+    free(c);
 }
 
 /* has_socket records that the channel has a socket that must be closed. */
@@ -198,7 +119,7 @@ void td_channel_close(struct td_channel *c)
         c->next->link = c->link;
     td_payload_drop(c->payload);
     c->payload = NULL;
-    c->placed = false;
+    c->placed = c->stranger = false;
     if (c->handles > 1)
         uv_close(&c->socket.handle, on_closed);
     uv_close((uv_handle_t *)&c->handshake_timer, on_closed);
@@ -210,9 +131,40 @@ void td_channels_close(struct td_channels *channels)
         td_channel_close(channels->first);
 }
 
-void td_channel_belongs(struct td_channel *c, const struct td_channel_calls *calls, void *user)
+/* seal_with begins to seal packets, if the terms say so. `end`: 0 for the end that connected. */
+static void seal_with(struct td_channel *c, const struct td_seal_terms *terms, unsigned end)
+{
+    if (!terms || terms->kind == TD_SEAL_NONE)
+        return;
+    uint64_t frames = c->channels->frames_per_key;
+    c->sealed = true;
+    c->session = terms->session;
+    td_seal_begin(&c->out, terms, end, frames ? frames : TD_SEAL_FRAMES_PER_KEY);
+    td_seal_begin(&c->in, terms, 1 - end, frames ? frames : TD_SEAL_FRAMES_PER_KEY);
+}
+
+static bool is_keyed(const struct td_channel *c)
+{
+    return c->sealed && td_seal_is_keyed(&c->out);
+}
+
+bool td_channel_address(const struct td_channel *c, char *text, size_t bytes)
+{
+    return td_endpoint_address(&c->socket, text, bytes);
+}
+
+void td_channel_probe(struct td_channel *c)
+{
+    td_endpoint_probe(&c->socket);
+}
+
+void td_channel_belongs(struct td_channel *c, const struct td_channel_calls *calls, void *user,
+                        const struct td_seal_terms *terms)
 {
     uv_timer_stop(&c->handshake_timer);
+    c->stranger = false;
+    if (!c->sealed)
+        seal_with(c, terms, 1);
     c->calls = calls;
     c->user = user;
 }
@@ -286,13 +238,12 @@ static bool write_later(struct td_channel *c, const uint8_t *head, size_t size,
     return false;
 }
 
-bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
+/* send_now writes a head and a payload, which it owns. What the socket does not accept waits. */
+static bool send_now(struct td_channel *c, uint8_t *head, size_t head_size,
                      struct td_payload *payload)
 {
-    uint8_t head[TD_WIRE_PACKET_BYTES];
-    td_wire_encode_packet(packet, head);
-    uv_buf_t part[2] = {uv_buf_init((char *)head, sizeof head)};
-    size_t size = sizeof head + (payload ? payload->bytes : 0);
+    uv_buf_t part[2] = {uv_buf_init((char *)head, (unsigned)head_size)};
+    size_t size = head_size + (payload ? payload->bytes : 0);
     if (payload)
         part[1] = uv_buf_init((char *)payload->data, payload->bytes);
     int done = c->waiting ? UV_EAGAIN : uv_try_write(&c->socket.stream, part, payload ? 2 : 1);
@@ -303,41 +254,123 @@ bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
         td_payload_drop(payload);
         return done >= 0;
     }
-    return write_later(c, head, sizeof head, payload, (size_t)done);
+    return write_later(c, head, head_size, payload, (size_t)done);
+}
+
+/* own_payload returns a payload in memory that nobody else reads or writes: the same one, or a
+ * copy. It owns the payload, and returns NULL if memory runs out. */
+static struct td_payload *own_payload(struct td_channel *c, struct td_payload *payload)
+{
+    if (payload->holders == 1 && !payload->lent)
+        return payload;
+    struct td_payload *own = td_payload_new(c->channels->pool, payload->bytes);
+    if (own)
+        memcpy(own->data, payload->data, payload->bytes);
+    td_payload_drop(payload);
+    return own;
+}
+
+static bool send_sealed(struct td_channel *c, const struct td_packet *packet,
+                        struct td_payload *payload)
+{
+    uint8_t head[TD_SEAL_HEAD];
+    bool rewrites = c->out.kind == TD_SEAL_ENCRYPT;
+    if (payload && (rewrites || (payload->lent && is_keyed(c))) &&
+        !(payload = own_payload(c, payload)))
+        return false;
+    td_wire_encode_packet(packet, head);
+    const uint8_t *from = payload && !payload->lent ? payload->data : NULL;
+    td_seal_frame(&c->out, head, from, payload ? payload->data : NULL,
+                  payload ? payload->bytes : 0);
+    return send_now(c, head, sizeof head, payload);
+}
+
+bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
+                     struct td_payload *payload)
+{
+    uint8_t head[TD_WIRE_PACKET_BYTES];
+    if (c->sealed)
+        return send_sealed(c, packet, payload);
+    td_wire_encode_packet(packet, head);
+    return send_now(c, head, sizeof head, payload);
+}
+
+static void put(uint8_t *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint64_t get(const uint8_t *at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
 }
 
 bool td_channel_send_handshake(struct td_channel *c, const uint8_t *handshake, size_t size)
 {
-    uint8_t bytes[HANDSHAKE_HEAD + HANDSHAKE_MAX];
+    uint8_t bytes[SEALED_HEAD + HANDSHAKE_MAX];
+    bool keyed = is_keyed(c);
+    size_t head = keyed ? SEALED_HEAD : HANDSHAKE_HEAD;
     if (size > HANDSHAKE_MAX)
         return false;
-    memcpy(bytes, magic, MAGIC_BYTES);
-    for (int i = 0; i < 4; i++)
-        bytes[MAGIC_BYTES + i] = (uint8_t)(size >> (8 * i));
-    memcpy(bytes + HANDSHAKE_HEAD, handshake, size);
-    return write_later(c, bytes, HANDSHAKE_HEAD + size, NULL, 0);
+    memcpy(bytes, keyed ? sealed_magic : magic, MAGIC_BYTES);
+    put(bytes + MAGIC_BYTES, size, 4);
+    memcpy(bytes + head, handshake, size);
+    if (keyed) {
+        put(bytes + HANDSHAKE_HEAD, c->session, 8);
+        td_seal_message(&c->out, bytes + head, size, bytes + head - TD_SEAL_TAG);
+    }
+    return write_later(c, bytes, head + size, NULL, 0);
 }
 
 /* ---- input ---- */
 
+/* open_handshake opens the first frame, which proves the keys of the other end. It returns false if
+ * it does not; then the channel has ended. */
+static bool open_handshake(struct td_channel *c, uint8_t *bytes, size_t size)
+{
+    uint64_t session = get(bytes + HANDSHAKE_HEAD, 8);
+    if (c->stranger) {
+        seal_with(c, c->calls->terms ? c->calls->terms(c->user, session) : NULL, 1);
+        if (!is_keyed(c)) {
+            end(c, true, "the stream belongs to no session");
+            return false;
+        }
+    }
+    if (session == c->session &&
+        td_seal_open_message(&c->in, bytes + SEALED_HEAD, size, bytes + SEALED_HEAD - TD_SEAL_TAG))
+        return true;
+    end(c, true, "its first frame does not prove its key");
+    return false;
+}
+
 /* read_handshake reads the handshake. It returns false if it is incomplete or malformed. */
 static bool read_handshake(struct td_channel *c, size_t *at)
 {
-    const uint8_t *bytes = c->staging + *at;
-    size_t left = c->staged - *at, size = 0;
+    uint8_t *bytes = c->staging + *at;
+    size_t left = c->staged - *at;
     if (left < HANDSHAKE_HEAD)
         return false;
-    for (int i = 0; i < 4; i++)
-        size |= (size_t)bytes[MAGIC_BYTES + i] << (8 * i);
-    if (memcmp(bytes, magic, MAGIC_BYTES) != 0 || size > HANDSHAKE_MAX) {
+    size_t size = get(bytes + MAGIC_BYTES, 4);
+    bool keyed = memcmp(bytes, sealed_magic, MAGIC_BYTES) == 0;
+    bool wanted = c->stranger ? c->channels->keyed && c->socket.handle.type == UV_TCP : is_keyed(c);
+    if ((!keyed && memcmp(bytes, magic, MAGIC_BYTES) != 0) || size > HANDSHAKE_MAX) {
         end(c, true, "missing handshake");
         return false;
     }
-    if (left < HANDSHAKE_HEAD + size)
+    if (keyed != wanted) {
+        end(c, true, wanted ? "the stream has no key" : "the stream has a key, but none is needed");
         return false;
-    *at += HANDSHAKE_HEAD + size;
+    }
+    size_t head = keyed ? SEALED_HEAD : HANDSHAKE_HEAD;
+    if (left < head + size || (keyed && !open_handshake(c, bytes, size)))
+        return false;
+    *at += head + size;
     c->handshake_received = true;
-    c->calls->handshake(c->user, c, bytes + HANDSHAKE_HEAD, size);
+    c->calls->handshake(c->user, c, bytes + head, size);
     return true;
 }
 
@@ -347,9 +380,9 @@ static bool ready_payload(struct td_channel *c)
     bool fits = c->packet.bytes <= c->channels->pool->bytes_max;
     c->filled = 0;
     c->payload = NULL;
-    if (fits && c->calls->place && !c->channels->faulted)
+    if (fits && c->calls->place && !c->channels->faulted && !is_keyed(c))
         c->payload = c->calls->place(c->user, &c->packet, NULL);
-    c->placed = c->payload != NULL;
+    c->placed = c->was_placed = c->payload != NULL;
     if (fits && !c->placed)
         c->payload = td_payload_new(c->channels->pool, c->packet.bytes);
     if (!c->payload)
@@ -388,6 +421,11 @@ void td_channels_settle(struct td_channels *channels)
 static void deliver(struct td_channel *c)
 {
     struct td_payload *payload = c->payload;
+    if (c->sealed && payload && !c->was_placed &&
+        !td_seal_open_payload(&c->in, c->head, payload->data, payload->bytes)) {
+        end(c, true, changed);
+        return;
+    }
     c->payload = NULL;
     c->placed = false;
     c->calls->packet(c->user, c, &c->packet, payload);
@@ -397,17 +435,27 @@ static void deliver(struct td_channel *c)
 static bool read_header(struct td_channel *c, size_t *at)
 {
     const char *why = NULL;
-    if (c->staged - *at < TD_WIRE_PACKET_BYTES)
+    uint8_t *head = c->staging + *at;
+    size_t size = c->sealed ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES;
+    if (c->staged - *at < size)
         return false;
     if (!c->calls->packet) {
         end(c, true, "protocol violation: packets in the wrong direction");
         return false;
     }
-    if (td_wire_decode_packet(c->staging + *at, TD_WIRE_PACKET_BYTES, &c->packet, &why) != TD_OK) {
+    if (c->sealed) {
+        memcpy(c->head, head, sizeof c->head);
+        head = c->head;
+        if (!td_seal_open_head(&c->in, head)) {
+            end(c, true, changed);
+            return false;
+        }
+    }
+    if (td_wire_decode_packet(head, TD_WIRE_PACKET_BYTES, &c->packet, &why) != TD_OK) {
         end(c, true, why);
         return false;
     }
-    *at += TD_WIRE_PACKET_BYTES;
+    *at += size;
     if (c->packet.kind != TD_PACKET_DATA) {
         deliver(c);
         return true;
@@ -484,7 +532,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 
 static void start(struct td_channel *c)
 {
-    adjust(c->channels, &c->socket);
+    td_endpoint_adjust(&c->socket, c->channels->silence_ms);
     int error = uv_read_start(&c->socket.stream, on_alloc, on_read);
     if (error)
         end(c, false, uv_strerror(error));
@@ -507,6 +555,7 @@ static void on_connected(uv_connect_t *connect, int status)
 
 struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
                                    const uint8_t *handshake, size_t size,
+                                   const struct td_seal_terms *terms,
                                    const struct td_channel_calls *calls, void *user)
 {
     struct sockaddr_storage address;
@@ -515,12 +564,12 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
         errno = size <= HANDSHAKE_MAX ? ENOMEM : EINVAL;
         return NULL;
     }
-    int error = open_socket(channels->uv, endpoint, &c->socket, &address);
+    int error = td_endpoint_open(channels->uv, endpoint, &c->socket, &address);
     if (!error) {
         has_socket(c);
         c->connect.data = c;
-        if (path_of(endpoint))
-            uv_pipe_connect(&c->connect, &c->socket.pipe, path_of(endpoint), on_connected);
+        if (td_endpoint_path(endpoint))
+            uv_pipe_connect(&c->connect, &c->socket.pipe, td_endpoint_path(endpoint), on_connected);
         else
             error = uv_tcp_connect(&c->connect, &c->socket.tcp, (struct sockaddr *)&address,
                                    on_connected);
@@ -529,6 +578,7 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
         memcpy(c->staging, handshake,
                size); /* until it is connected the staging buffer is unused */
         c->staged = size;
+        seal_with(c, terms, 0);
         return c;
     }
     td_channel_close(c);
@@ -536,17 +586,25 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
     return NULL;
 }
 
+/* end_oldest_stranger makes room if too many connections have not sent their handshake. */
+static void end_oldest_stranger(struct td_channels *channels)
+{
+    unsigned strangers = 0;
+    struct td_channel *oldest = NULL; /* the last in the list */
+    for (struct td_channel *c = channels->first; c; c = c->next)
+        if (c->stranger) {
+            strangers++;
+            oldest = c;
+        }
+    if (strangers > STRANGERS_MAX)
+        end(oldest, false, "too many connections without a handshake");
+}
+
 static void on_connection(void *user, int fd)
 {
     struct td_listener *l = user;
-    struct ucred other = {0};
-    socklen_t length = sizeof other;
-    if (l->path[0] && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 ||
-                       (other.uid != geteuid() && other.uid != 0))) {
-        close(fd);
-        return;
-    }
-    struct td_channel *c = new_channel(l->channels, l->calls, l->user);
+    struct td_channel *c =
+        !l->path[0] || td_endpoint_is_ours(fd) ? new_channel(l->channels, l->calls, l->user) : NULL;
     if (!c) {
         close(fd);
         return;
@@ -562,38 +620,10 @@ static void on_connection(void *user, int fd)
         close(fd);
         return;
     }
+    c->stranger = true;
+    end_oldest_stranger(l->channels);
     uv_timer_start(&c->handshake_timer, on_handshake_timeout, l->channels->handshake_ms, 0);
     start(c);
-}
-
-/* listen_at returns a descriptor, or -1 with errno. */
-static int listen_at(const char *endpoint)
-{
-    struct sockaddr_storage tcp = {0};
-    struct sockaddr_un local = {.sun_family = AF_UNIX};
-    const char *path = path_of(endpoint);
-    struct sockaddr *address = path ? (struct sockaddr *)&local : (struct sockaddr *)&tcp;
-    int one = 1;
-    if (path ? strlen(path) >= sizeof local.sun_path : !parse_tcp(endpoint, &tcp)) {
-        errno = EINVAL;
-        return -1;
-    }
-    if (path)
-        memcpy(local.sun_path, path, strlen(path));
-    socklen_t size = path                        ? (socklen_t)sizeof local
-                     : tcp.ss_family == AF_INET6 ? (socklen_t)sizeof(struct sockaddr_in6)
-                                                 : (socklen_t)sizeof(struct sockaddr_in);
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (!path) /* half-closed connections of an earlier daemon are no obstacle */
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0)
-        return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
 }
 
 struct td_listener *td_listener_create(struct td_channels *channels, const char *endpoint,
@@ -607,11 +637,11 @@ struct td_listener *td_listener_create(struct td_channels *channels, const char 
     l->channels = channels;
     l->calls = calls;
     l->user = user;
-    int fd = listen_at(endpoint);
+    int fd = td_endpoint_listen(endpoint);
     if (fd >= 0 &&
         td_acceptor_start(&l->acceptor, channels->uv, fd, "peers", SPARE, on_connection, l)) {
-        if (path_of(endpoint))
-            snprintf(l->path, sizeof l->path, "%s", path_of(endpoint));
+        if (td_endpoint_path(endpoint))
+            snprintf(l->path, sizeof l->path, "%s", td_endpoint_path(endpoint));
         return l;
     }
     int error = errno;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel: a stream of packets from one daemon to another, over TCP or a Unix socket.
  *
- * First each end sends a handshake. Then packets travel one way, from the end that connected: a
+ * First each end sends a handshake. Streams over TCP are sealed (seal.h): with keys, the handshake
+ * is the first sealed frame, and nothing of the other end is parsed or kept before it has proved
+ * its key; then payloads are neither lent nor placed, because tags are computed over memory that no
+ * client can change. Then packets travel one way, from the end that connected: a
  * header of fixed size, then the payload. The payload is written from its place and read into its
  * place. No thread is between a packet and its socket, and bytes that fit the socket's buffer are
  * not copied. The rest waits here, in order; the user bounds it by credits.
@@ -13,6 +16,7 @@
 #include <uv.h>
 
 #include "payload.h"
+#include "seal.h"
 #include "model/message.h"
 
 struct td_channel;
@@ -29,6 +33,9 @@ struct td_channel_calls {
     /* packet owns the payload from now on. The payload is NULL if the packet has none. */
     void (*packet)(void *user, struct td_channel *channel, const struct td_packet *packet,
                    struct td_payload *payload);
+    /* terms returns the terms of the stream that belongs to a session and has not begun, or NULL.
+     * Only a listener's channels with keys call it. */
+    const struct td_seal_terms *(*terms)(void *user, uint64_t session);
     /* ended: the stream has ended and closes. `violation`: the far end violated the protocol. */
     void (*ended)(void *user, struct td_channel *channel, bool violation, const char *why);
 };
@@ -37,8 +44,10 @@ struct td_channel_calls {
 struct td_channels {
     uv_loop_t *uv;
     struct td_payload_pool *pool;
-    unsigned handshake_ms; /* time limit for the handshake of a new connection */
-    unsigned silence_ms;   /* ends a TCP stream without acknowledgements */
+    unsigned handshake_ms;   /* time limit for the handshake of a new connection */
+    unsigned silence_ms;     /* ends a TCP stream without acknowledgements */
+    bool keyed;              /* TCP streams must prove keys */
+    uint64_t frames_per_key; /* of sealed streams; 0: TD_SEAL_FRAMES_PER_KEY */
     /* The system could not read or write lent or placed memory: some of its pages are lost. From
      * then on no memory is lent or placed, so that the copying code meets the lost page and can
      * name its region. */
@@ -47,15 +56,17 @@ struct td_channels {
 };
 
 /* td_channel_open connects to tcp://ADDRESS:PORT (a numeric address) or ipc://PATH and sends the
- * handshake. It returns NULL with errno on an error. */
+ * handshake. The stream is sealed by the terms, if not NULL. It returns NULL with errno on an
+ * error. */
 struct td_channel *td_channel_open(struct td_channels *channels, const char *endpoint,
                                    const uint8_t *handshake, size_t size,
+                                   const struct td_seal_terms *terms,
                                    const struct td_channel_calls *calls, void *user);
 /* td_channel_send_handshake answers the handshake of the end that connected. td_channel_belongs
- * sets the user of the channel from now on. */
+ * sets the user of the channel from now on, and the terms of a stream that has checksums only. */
 bool td_channel_send_handshake(struct td_channel *channel, const uint8_t *handshake, size_t size);
 void td_channel_belongs(struct td_channel *channel, const struct td_channel_calls *calls,
-                        void *user);
+                        void *user, const struct td_seal_terms *terms);
 /* td_channel_send sends a packet and owns its payload, if any. It returns false if the stream has
  * ended. */
 bool td_channel_send(struct td_channel *channel, const struct td_packet *packet,

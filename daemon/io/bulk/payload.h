@@ -9,11 +9,13 @@
 #ifndef TD_IO_BULK_PAYLOAD_H
 #define TD_IO_BULK_PAYLOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct td_payload {
     uint32_t holders, bytes;
     uint8_t *data;
+    bool lent; /* the bytes are in memory that a client can change */
     /* release is called after the last td_payload_drop and frees the payload. */
     void (*release)(struct td_payload *payload);
 };

@@ -16,6 +16,7 @@
 #include "peers_link.h"
 #include "peers_receive.h"
 #include "peers_send.h"
+#include "peers_terms.h"
 #include "peers_zap.h"
 #include "io/unix.h"
 
@@ -73,8 +74,10 @@ static void on_stranger_ended(void *user, struct td_channel *channel, bool breac
  * for the resolved address. */
 static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
 {
-    static const struct td_channel_calls of_strangers = {
-        .handshake = td_peers_receive_channel_handshake, .ended = on_stranger_ended};
+    static const struct td_channel_calls of_strangers = {.handshake =
+                                                             td_peers_receive_channel_handshake,
+                                                         .terms = td_peers_find_terms,
+                                                         .ended = on_stranger_ended};
     char bound[600] = "", endpoint[600] = "";
     size_t size = sizeof bound;
     if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, bound, &size) != 0 ||
@@ -111,6 +114,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         .uv = &loop->uv,
         .pool = &peers->pool,
         .handshake_ms = ANSWER_MS,
+        .keyed = peers->security->keyed,
         .silence_ms = (unsigned)(loop->config->settings.progress_timeout_ns / 1000000)};
     for (uint32_t n = 0; n < t->nodes; n++) {
         struct td_peer *p = &peers->peer[n];

@@ -9,6 +9,7 @@
 #include "peers_internal.h"
 #include "peers_link.h"
 #include "peers_receive.h"
+#include "peers_terms.h"
 
 struct td_handshake td_peers_handshake(struct td_peers *peers)
 {
@@ -101,6 +102,12 @@ static struct verdict judge_control(struct td_peers *peers, const struct td_hand
                       g->bulk ? "the control and bulk ports are swapped: check listen and port in "
                                 "[peers]"
                               : "malformed handshake");
+    if (!td_peers_can_choose(peers, g))
+        return reject(
+            "streams are protected in another way: see its log",
+            "its streams are not protected as [security] of node %u demands: run the same "
+            "release, with the same kind of endpoints",
+            peers->loop->config->node);
     if (is_taken(&peers->peer[g->node], g)) {
         v = reject("a live daemon has this place",
                    "a live daemon is node %u already: stop one of the two", g->node);
@@ -122,9 +129,9 @@ static void log_rejection(struct td_peers *peers, uint32_t node, const char *add
     snprintf(last, sizeof peers->refused, "%s", v->full);
 }
 
-/* encode_answer encodes the reply to a handshake. A rejection has no number of this daemon. */
-static size_t encode_answer(struct td_peers *peers, const struct td_handshake *g,
-                            const struct verdict *v, uint8_t answer[HANDSHAKE_BYTES_MAX])
+/* make_answer returns the reply to a handshake. A rejection has no number of this daemon. */
+static struct td_handshake make_answer(struct td_peers *peers, const struct td_handshake *g,
+                                       const struct verdict *v)
 {
     struct td_handshake a = {
         .major = TD_WIRE_PEER_MAJOR, .minor = TD_WIRE_PEER_MINOR, .busy = v->busy, .text = v->told};
@@ -133,7 +140,7 @@ static size_t encode_answer(struct td_peers *peers, const struct td_handshake *g
     a.session = g->session;
     a.bulk = g->bulk;
     a.accepted = !v->rejected;
-    return td_peers_encode_handshake(&a, answer, HANDSHAKE_BYTES_MAX);
+    return a;
 }
 
 /* accept begins a session of a peer. */
@@ -142,6 +149,7 @@ static void accept_session(struct td_peer *p, const struct td_handshake *g)
     p->session_in = g->session;
     p->incarnation_in = g->incarnation;
     p->session_in_at = td_loop_now();
+    p->expected = true;
     p->refused[0] = '\0';
     if (p->dealer && p->incarnation && p->incarnation != g->incarnation)
         td_peer_end(p, "its daemon was restarted", RETRY_MS);
@@ -165,9 +173,12 @@ void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t 
     struct verdict v = judge_control(peers, &g, origin);
     if (v.rejected)
         log_rejection(peers, g.node, address, origin->key, &v);
-    size_t length = encode_answer(peers, &g, &v, answer);
-    if (!v.rejected)
+    struct td_handshake a = make_answer(peers, &g, &v);
+    if (!v.rejected) {
+        td_peer_choose(&peers->peer[g.node], &g, origin, &a);
         accept_session(&peers->peer[g.node], &g);
+    }
+    size_t length = td_peers_encode_handshake(&a, answer, sizeof answer);
     if (length && zmq_send(router, zmq_msg_data(identity), zmq_msg_size(identity),
                            ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
         zmq_send(router, answer, length, ZMQ_DONTWAIT);
@@ -181,6 +192,7 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
     (void)channel;
     p->in = NULL; /* the peer ends its link */
     p->session_in = 0;
+    p->expected = false;
     if (breach)
         td_peers_drop(p->peers, p->node, why);
 }
@@ -209,9 +221,10 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
     if (v.rejected)
         log_rejection(peers, g.node, address, "", &v);
     struct td_peer *p = v.rejected ? NULL : &peers->peer[g.node];
-    size_t length = encode_answer(peers, &g, &v, answer);
+    struct td_handshake a = make_answer(peers, &g, &v);
+    size_t length = td_peers_encode_handshake(&a, answer, sizeof answer);
     /* another number: an earlier attempt, or another process with the same node number */
-    if (length == 0 || (p && (g.session == 0 || g.session != p->session_in)) ||
+    if (length == 0 || (p && (!p->expected || g.session == 0 || g.session != p->session_in)) ||
         !td_channel_send_handshake(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
         td_channel_close(channel);
         return;
@@ -220,5 +233,6 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
         return;
     td_channel_close(p->in);
     p->in = channel;
-    td_channel_belongs(channel, &of_peers, p);
+    p->expected = false;
+    td_channel_belongs(channel, &of_peers, p, &p->terms_in);
 }

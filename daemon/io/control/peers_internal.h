@@ -6,6 +6,7 @@
  *   peers_door.c       watches the connections that the ROUTER accepts
  *   rejections.c       the log of rejected connections
  *   peers_handshake.c  checks incoming handshakes and replies to them
+ *   peers_terms.c      the terms of sealed streams
  *   peers_link.c       the link to one peer: DEALER and channel, replies, end, reconnection
  *   peers_receive.c    turns incoming messages and packets into events
  *   peers_send.c       sends and retransmits tree messages; sends packets, with lent bytes
@@ -63,6 +64,10 @@ struct td_peer {
     /* the last reasons that were logged: for the peer's rejection of this daemon, and for this
      * daemon's rejection of the peer */
     char refusal[200], refused[200];
+    /* The terms of the stream to the peer, and of that from it. `expected`: the latter belongs to
+     * session_in and has not begun; a stream's keys are used once. */
+    struct td_seal_terms terms, terms_in;
+    bool expected;
     unsigned key_turn; /* which of the peer's keys the next attempt expects */
 };
 

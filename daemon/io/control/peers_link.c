@@ -8,6 +8,7 @@
 #include "peers_delay.h"
 #include "peers_handshake.h"
 #include "peers_internal.h"
+#include "peers_terms.h"
 #include "peers_zap.h"
 
 enum {
@@ -59,6 +60,10 @@ static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
                     g.node != p->node ? "another node answers at its endpoint"
                                       : "its daemon was restarted",
                     RETRY_MS_MAX);
+        return false;
+    }
+    if (!p->incarnation && !td_peer_agree(p, &g)) {
+        td_peer_end(p, "its reply does not protect streams as [security] demands", REFUSED_MS);
         return false;
     }
     p->incarnation = g.incarnation;
@@ -116,7 +121,7 @@ static void open_channel(struct td_peer *p, const char *address)
     else
         snprintf(endpoint, sizeof endpoint, "%s", bulk);
     p->channel = td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES,
-                                 size - SESSION_BYTES, &calls, p);
+                                 size - SESSION_BYTES, &p->terms, &calls, p);
     if (!p->channel)
         td_peer_end(p, strerror(errno), 0);
 }
@@ -258,6 +263,7 @@ static bool open_dealer(struct td_peer *p)
     void *monitor = watch(p, socket);
     struct td_handshake g = td_peers_handshake(peers);
     g.session = p->session;
+    td_peer_offer(p, &g, key);
     size_t length = td_peers_encode_handshake(&g, bytes, sizeof bytes);
     bool good = zmq_connect(socket, peers->loop->config->endpoints[p->node]) == 0 &&
                 zmq_send(socket, bytes, length, ZMQ_DONTWAIT) >= 0;

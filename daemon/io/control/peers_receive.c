@@ -45,10 +45,13 @@ struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, str
     struct landing *l = malloc(sizeof *l);
     if (!l)
         return NULL;
-    *l = (struct landing){
-        .payload = {.holders = 1, .bytes = packet->bytes, .data = place, .release = end_landing},
-        .regions = regions,
-        .region = region};
+    *l = (struct landing){.payload = {.holders = 1,
+                                      .bytes = packet->bytes,
+                                      .data = place,
+                                      .lent = true,
+                                      .release = end_landing},
+                          .regions = regions,
+                          .region = region};
     td_regions_hold(regions, region);
     return &l->payload;
 }

@@ -120,18 +120,18 @@ static void end_loan(struct td_payload *payload)
 }
 
 /* make_payload returns the payload of a packet: the bytes at their place if they are contiguous,
- * otherwise a copy. It returns NULL if memory runs out. *lent: SENT is reported with the last
- * release.
+ * and the stream is not sealed, otherwise a copy. It returns NULL if memory runs out. *lent: SENT
+ * is reported with the last release.
  */
 static struct td_payload *make_payload(struct td_peers *peers, const struct td_action *a,
-                                       bool *lent)
+                                       bool sealed, bool *lent)
 {
     const struct td_packet *packet = &a->u.packet.packet;
     const struct td_view *view = &a->u.packet.view;
     const struct td_slice *slice = &a->u.packet.slice;
     uint32_t region = 0;
     const uint8_t *piece = NULL;
-    if (packet->bytes >= LENT_BYTES && !peers->channels.faulted)
+    if (packet->bytes >= LENT_BYTES && !peers->channels.faulted && !sealed)
         piece = td_regions_piece(peers->loop->regions, view, slice, packet->offset, packet->bytes,
                                  &region);
     struct loan *loan = piece ? malloc(sizeof *loan) : NULL;
@@ -140,6 +140,7 @@ static struct td_payload *make_payload(struct td_peers *peers, const struct td_a
         *loan = (struct loan){.payload = {.holders = 1,
                                           .bytes = packet->bytes,
                                           .data = (uint8_t *)(uintptr_t)piece, /* to be read */
+                                          .lent = true,
                                           .release = end_loan},
                               .peers = peers,
                               .handle = a->u.packet.handle,
@@ -181,7 +182,8 @@ void td_peers_send_packet(struct td_peers *peers, const struct td_action *a)
     struct td_peer *p = &peers->peer[a->u.packet.node];
     const struct td_packet *packet = &a->u.packet.packet;
     bool data = packet->kind == TD_PACKET_DATA, lent = false;
-    struct td_payload *payload = data && p->up ? make_payload(peers, a, &lent) : NULL;
+    struct td_payload *payload =
+        data && p->up ? make_payload(peers, a, p->terms.kind >= TD_SEAL_AUTHENTICATE, &lent) : NULL;
     if (p->up && data && !payload)
         td_peer_end(p, "no memory here for a packet to it", RETRY_MS);
     else if (p->up) /* otherwise LINK_DOWN follows */

@@ -103,6 +103,7 @@ struct td_origin td_peers_origin(const struct td_peers *peers, zmq_msg_t *messag
     if (digits && td_key_read(digits, strlen(digits), key)) {
         o.node = td_security_node(peers->security, key);
         o.revoked = o.node == UINT32_MAX;
+        memcpy(o.public_key, key, sizeof key);
         memcpy(o.key, digits, TD_KEY_PREFIX);
     }
     return o;

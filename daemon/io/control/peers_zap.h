@@ -11,8 +11,9 @@
 
 /* struct td_origin: where a message comes from. */
 struct td_origin {
-    uint32_t node;               /* the place of its key; UINT32_MAX: without keys */
-    bool revoked;                /* its key is not in the list any more */
+    uint32_t node; /* the place of its key; UINT32_MAX: without keys */
+    bool revoked;  /* its key is not in the list any more */
+    uint8_t public_key[TD_KEY_BYTES];
     char key[TD_KEY_PREFIX + 1]; /* its first digits; "" without keys */
 };
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "endpoint.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    SOCKET_BUFFER = 4 << 20,
+    KEEPALIVE_S = 20,
+    PROBE_S = 5, /* until a host that does not answer is given up */
+    BACKLOG = 128,
+};
+
+/* parse_tcp reads tcp://ADDRESS:PORT. The address is numeric, in brackets if it has colons. */
+static bool parse_tcp(const char *endpoint, struct sockaddr_storage *address)
+{
+    char host[128];
+    const char *from = endpoint + strlen("tcp://"), *colon = strrchr(endpoint, ':');
+    if (strncmp(endpoint, "tcp://", strlen("tcp://")) != 0 || colon < from)
+        return false;
+    size_t length = (size_t)(colon - from);
+    if (length >= 2 && from[0] == '[' && from[length - 1] == ']') {
+        from++;
+        length -= 2;
+    }
+    if (length >= sizeof host)
+        return false;
+    memcpy(host, from, length);
+    host[length] = '\0';
+    int port = (int)strtol(colon + 1, NULL, 10);
+    return uv_ip4_addr(host, port, (struct sockaddr_in *)address) == 0 ||
+           uv_ip6_addr(host, port, (struct sockaddr_in6 *)address) == 0;
+}
+
+const char *td_endpoint_path(const char *endpoint)
+{
+    return strncmp(endpoint, "ipc://", strlen("ipc://")) == 0 ? endpoint + strlen("ipc://") : NULL;
+}
+
+int td_endpoint_open(uv_loop_t *uv, const char *endpoint, union td_stream *s,
+                     struct sockaddr_storage *address)
+{
+    if (td_endpoint_path(endpoint))
+        return uv_pipe_init(uv, &s->pipe, 0);
+    if (!parse_tcp(endpoint, address))
+        return UV_EINVAL;
+    return uv_tcp_init_ex(uv, &s->tcp, address->ss_family);
+}
+
+/* Small buffers stall a stream while its other end does not run, and keepalive detects a host that
+ * lost power. */
+void td_endpoint_adjust(union td_stream *s, unsigned silence_ms)
+{
+    int bytes = SOCKET_BUFFER, fd = -1;
+    uv_send_buffer_size(&s->handle, &bytes);
+    bytes = SOCKET_BUFFER;
+    uv_recv_buffer_size(&s->handle, &bytes);
+    if (s->handle.type != UV_TCP || uv_fileno(&s->handle, &fd) != 0)
+        return;
+    uv_tcp_nodelay(&s->tcp, 1);
+    uv_tcp_keepalive(&s->tcp, 1, KEEPALIVE_S);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
+}
+
+bool td_endpoint_address(const union td_stream *s, char *text, size_t bytes)
+{
+    struct sockaddr_storage a;
+    int size = sizeof a;
+    if (s->handle.type != UV_TCP || uv_tcp_getpeername(&s->tcp, (struct sockaddr *)&a, &size) != 0)
+        return false;
+    return a.ss_family == AF_INET6 ? uv_ip6_name((const struct sockaddr_in6 *)&a, text, bytes) == 0
+                                   : uv_ip4_name((const struct sockaddr_in *)&a, text, bytes) == 0;
+}
+
+void td_endpoint_probe(union td_stream *s)
+{
+    static const int idle_s = 1, interval_s = 1, probes = PROBE_S;
+    static const unsigned limit_ms = PROBE_S * 1000;
+    int fd = -1;
+    if (s->handle.type != UV_TCP || uv_fileno(&s->handle, &fd) != 0)
+        return; /* a Unix socket ends with its process */
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
+}
+
+int td_endpoint_listen(const char *endpoint)
+{
+    struct sockaddr_storage tcp = {0};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    const char *path = td_endpoint_path(endpoint);
+    struct sockaddr *address = path ? (struct sockaddr *)&local : (struct sockaddr *)&tcp;
+    int one = 1;
+    if (path ? strlen(path) >= sizeof local.sun_path : !parse_tcp(endpoint, &tcp)) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (path)
+        memcpy(local.sun_path, path, strlen(path));
+    socklen_t size = path                        ? (socklen_t)sizeof local
+                     : tcp.ss_family == AF_INET6 ? (socklen_t)sizeof(struct sockaddr_in6)
+                                                 : (socklen_t)sizeof(struct sockaddr_in);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (!path) /* half-closed connections of an earlier daemon are no obstacle */
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+bool td_endpoint_is_ours(int fd)
+{
+    struct ucred other = {0};
+    socklen_t length = sizeof other;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) == 0 &&
+           (other.uid == geteuid() || other.uid == 0);
+}
