@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -51,6 +52,9 @@ static uint64_t lent, returned;
 static uint8_t *ground;
 static unsigned places_left;
 static uint64_t placed, moved;
+/* The terms of sealed streams; `begun`: a stream has taken them. */
+static struct td_seal_terms terms;
+static bool begun;
 
 static uint64_t draw(uint64_t below)
 {
@@ -78,6 +82,7 @@ static void on_handshake(void *user, struct td_channel *c, const uint8_t *bytes,
     assert_memory_equal(bytes, "hello", 5);
     in.handshakes++;
     in.channel = c;
+    begun = true;
     if (in.answer)
         assert_true(td_channel_send_handshake(c, (const uint8_t *)"welcome", 7));
 }
@@ -100,6 +105,12 @@ static struct td_payload *on_place(void *user, const struct td_packet *packet,
     payload = (struct td_payload){.holders = 2, .bytes = packet->bytes, .data = ground};
     placed++;
     return &payload;
+}
+
+static const struct td_seal_terms *on_terms(void *user, uint64_t session)
+{
+    (void)user;
+    return !begun && session == terms.session ? &terms : NULL;
 }
 
 static void on_packet(void *user, struct td_channel *c, const struct td_packet *packet,
@@ -147,8 +158,11 @@ static void on_out_ended(void *user, struct td_channel *c, bool breach, const ch
     out.ends++;
 }
 
-static const struct td_channel_calls in_calls = {
-    .handshake = on_handshake, .place = on_place, .packet = on_packet, .ended = on_in_ended};
+static const struct td_channel_calls in_calls = {.handshake = on_handshake,
+                                                 .place = on_place,
+                                                 .terms = on_terms,
+                                                 .packet = on_packet,
+                                                 .ended = on_in_ended};
 static const struct td_channel_calls out_calls = {.handshake = on_answer, .ended = on_out_ended};
 
 /* ---- life ---- */
@@ -174,6 +188,8 @@ static int setup(void **unused)
     memset(&in, 0, sizeof in);
     memset(&out, 0, sizeof out);
     in.answer = true;
+    begun = false;
+    memset(&terms, 0, sizeof terms);
     ground = NULL;
     lent = returned = placed = moved = 0;
     seed = 1;
@@ -186,6 +202,25 @@ static int setup(void **unused)
     td_payload_pool_init(&pool, PACKET_BYTES);
     channels = (struct td_channels){.uv = &uv, .pool = &pool, .handshake_ms = HANDSHAKE_MS};
     listener = td_listener_create(&channels, endpoint, &in_calls, NULL);
+    return listener ? 0 : -1;
+}
+
+/* setup_tcp listens on TCP, for streams with keys. */
+static int setup_tcp(void **unused)
+{
+    if (setup(unused) != 0)
+        return -1;
+    td_listener_close(listener);
+    listener = NULL;
+    channels.keyed = true;
+    channels.frames_per_key = 7;
+    terms = (struct td_seal_terms){.kind = TD_SEAL_ENCRYPT, .session = 99, .random = {{1}, {2}}};
+    uint64_t port = (uint64_t)getpid();
+    for (int tries = 0; !listener && tries < 100; tries++) {
+        snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u",
+                 10000 + (unsigned)random_below(&port, 20000));
+        listener = td_listener_create(&channels, endpoint, &in_calls, NULL);
+    }
     return listener ? 0 : -1;
 }
 
@@ -206,10 +241,10 @@ static int teardown(void **unused)
 static struct td_channel *connected(void)
 {
     struct td_channel *c =
-        td_channel_open(&channels, endpoint, (const uint8_t *)"hello", 5, NULL, &out_calls, NULL);
+        td_channel_open(&channels, endpoint, (const uint8_t *)"hello", 5, &terms, &out_calls, NULL);
     assert_non_null(c);
     UNTIL(out.answers == 1);
-    td_channel_belongs(in.channel, &in_calls, NULL, NULL);
+    td_channel_belongs(in.channel, &in_calls, NULL, &terms);
     return c;
 }
 
@@ -247,6 +282,8 @@ static bool send_one(struct td_channel *c, uint64_t packet)
         p = packet % 2 ? lend(h.bytes) : td_payload_new(&pool, h.bytes);
     for (uint32_t i = 0; p && i < p->bytes; i++)
         p->data[i] = byte_of(packet, i);
+    if (p)
+        p->lent = packet % 4 == 1;
     return td_channel_send(c, &h, p);
 }
 
@@ -423,6 +460,151 @@ static void who_does_not_greet_is_cut_off_in_time(void **unused)
     close(fd);
 }
 
+/* ---- sealed streams ---- */
+
+static void deliver_all(void)
+{
+    struct td_channel *c = connected();
+    for (uint64_t i = 0; i < PACKETS / 3; i++)
+        assert_true(send_one(c, i));
+    UNTIL(in.packets == PACKETS / 3 && returned == lent);
+    assert_int_equal(in.wrong, 0);
+    assert_int_equal(in.ends + out.ends, 0);
+    td_channel_close(c);
+    UNTIL(in.ends == 1);
+    memset(&in, 0, sizeof in);
+    memset(&out, 0, sizeof out);
+    in.answer = true;
+    begun = false;
+}
+
+static void sealed_packets_come_in_order_as_they_were_sent(void **unused)
+{
+    (void)unused;
+    ground = malloc(PACKET_BYTES);
+    places_left = 1000000; /* nothing is placed while a stream has keys */
+    for (uint8_t kind = TD_SEAL_AUTHENTICATE; kind <= TD_SEAL_ENCRYPT; kind++)
+        for (uint8_t cipher = TD_CIPHER_CHACHA; cipher <= TD_CIPHER_AES; cipher++)
+            if (td_seal_ciphers() & 1u << cipher) {
+                terms.kind = kind;
+                terms.cipher = cipher;
+                deliver_all();
+            }
+    assert_int_equal(placed, 0);
+}
+
+static void summed_packets_come_in_order_and_may_be_placed(void **unused)
+{
+    (void)unused;
+    ground = malloc(PACKET_BYTES);
+    places_left = 200;
+    terms.kind = TD_SEAL_SUM;
+    channels.keyed = false;
+    deliver_all();
+    assert_true(placed > 0);
+}
+
+static int tcp_stranger(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)atoi(strrchr(endpoint, ':') + 1)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* first_frame writes a sealed handshake, and returns its size and the seal of the next frames. */
+static size_t first_frame(uint8_t *bytes, const struct td_seal_terms *t, struct td_seal *seal)
+{
+    enum { TAG = HEAD_BYTES + 8, TEXT = TAG + TD_SEAL_TAG };
+    memset(bytes, 0, TEXT);
+    memcpy(bytes, "PKGS\5", 5);
+    bytes[HEAD_BYTES] = 99; /* the session */
+    memcpy(bytes + TEXT, "hello", 5);
+    td_seal_begin(seal, t, 0, 7);
+    td_seal_message(seal, bytes + TEXT, 5, bytes + TAG);
+    return TEXT + 5;
+}
+
+/* turned_away sends bytes as a new connection, which must end with these words. */
+static void turned_away(const uint8_t *bytes, size_t size, const char *words)
+{
+    unsigned ends = in.ends;
+    int fd = tcp_stranger();
+    assert_int_equal(send(fd, bytes, size, 0), size);
+    UNTIL(in.ends == ends + 1);
+    assert_true(in.breach);
+    if (!strstr(in.why, words))
+        fail_msg("%s: not %s", in.why, words);
+    close(fd);
+}
+
+static void who_does_not_prove_the_key_is_cut_off(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[400], good[400];
+    struct td_seal seal;
+    struct td_seal_terms other = terms;
+    turned_away(bytes, handshake(bytes), "has no key");
+    other.random[1][5] ^= 1;
+    turned_away(bytes, first_frame(bytes, &other, &seal), "does not prove its key");
+    size_t size = first_frame(good, &terms, &seal);
+    for (size_t at = HEAD_BYTES + 8; at < size; at++) {
+        memcpy(bytes, good, size);
+        bytes[at] ^= 4;
+        turned_away(bytes, size, "does not prove its key");
+    }
+    memcpy(bytes, good, size);
+    bytes[HEAD_BYTES] ^= 1;
+    turned_away(bytes, size, "no session");
+    assert_int_equal(in.handshakes, 0);
+}
+
+static void the_first_frame_cannot_be_repeated(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[400];
+    struct td_seal seal;
+    size_t size = first_frame(bytes, &terms, &seal);
+    int fd = tcp_stranger();
+    assert_int_equal(send(fd, bytes, size, 0), size);
+    UNTIL(in.handshakes == 1);
+    td_channel_belongs(in.channel, &in_calls, NULL, &terms);
+    struct td_channel *first = in.channel;
+    turned_away(bytes, size, "no session");
+    assert_int_equal(in.handshakes, 1);
+    td_channel_close(first);
+    close(fd);
+}
+
+static void a_changed_packet_ends_the_stream_and_is_not_delivered(void **unused)
+{
+    (void)unused;
+    enum { FRAME = TD_SEAL_HEAD + 1 }; /* packet 0 has one byte */
+    for (size_t at = 0; at < FRAME; at++) {
+        uint8_t bytes[400 + 2 * FRAME], payload = byte_of(0, 0);
+        struct td_seal seal;
+        struct td_packet h = header(0, true);
+        size_t size = first_frame(bytes, &terms, &seal);
+        td_wire_encode_packet(&h, bytes + size);
+        td_seal_frame(&seal, bytes + size, &payload, bytes + size + TD_SEAL_HEAD, 1);
+        bytes[size + at] ^= 1;
+        int fd = tcp_stranger();
+        memset(&in, 0, sizeof in);
+        begun = false;
+        assert_int_equal(send(fd, bytes, size, 0), size);
+        UNTIL(in.handshakes == 1);
+        td_channel_belongs(in.channel, &in_calls, NULL, &terms);
+        assert_int_equal(send(fd, bytes + size, FRAME, 0), FRAME);
+        UNTIL(in.ends == 1);
+        assert_true(in.breach);
+        assert_non_null(strstr(in.why, "changed on the way"));
+        assert_int_equal(in.packets, 0);
+        close(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +618,12 @@ int main(void)
         TEST(a_stream_may_come_in_any_pieces),
         TEST(who_breaks_the_form_is_cut_off),
         TEST(who_does_not_greet_is_cut_off_in_time),
+#define TEST_TCP(name) cmocka_unit_test_setup_teardown(name, setup_tcp, teardown)
+        TEST_TCP(sealed_packets_come_in_order_as_they_were_sent),
+        TEST_TCP(summed_packets_come_in_order_and_may_be_placed),
+        TEST_TCP(who_does_not_prove_the_key_is_cut_off),
+        TEST_TCP(the_first_frame_cannot_be_repeated),
+        TEST_TCP(a_changed_packet_ends_the_stream_and_is_not_delivered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
