@@ -7,21 +7,38 @@
 
 enum { CACHE_LINE = 64 };
 
+/* Under the address sanitizer free memory, the headers of pieces and the bytes behind an allocation
+ * are poisoned, so that it finds an access beyond an allocation as it does on the heap. The
+ * functions below may access the headers. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined SANITIZED
+#include <sanitizer/asan_interface.h>
+#define OWN __attribute__((no_sanitize_address))
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)0)
+#define OWN
+#endif
+
 /* struct piece: header of a piece of the arena. `bytes` includes the header. */
 struct piece {
     size_t bytes;
-    struct piece *next; /* next free piece by address; NULL: the piece is allocated */
+    struct piece *next; /* of a free piece: the next one by address; else of the list `later` */
 };
 
 struct td_arena {
     size_t bytes, used;
-    struct piece *free;
+    struct piece *free, *later; /* later: freed, but not yet to be used again */
     _Alignas(16) unsigned char memory[];
 };
 
 _Static_assert(sizeof(struct piece) == 16, "pieces keep the alignment");
 
-struct td_arena *td_arena_create(size_t bytes)
+OWN struct td_arena *td_arena_create(size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
     struct td_arena *arena = malloc(sizeof *arena + bytes);
@@ -29,21 +46,24 @@ struct td_arena *td_arena_create(size_t bytes)
         return NULL;
     arena->bytes = bytes;
     arena->used = 0;
-    arena->free = NULL;
+    arena->free = arena->later = NULL;
     if (bytes >= sizeof(struct piece)) {
         arena->free = (struct piece *)(void *)arena->memory;
         arena->free->bytes = bytes;
         arena->free->next = NULL;
     }
+    ASAN_POISON_MEMORY_REGION(arena->memory, bytes);
     return arena;
 }
 
 void td_arena_destroy(struct td_arena *arena)
 {
+    if (arena)
+        ASAN_UNPOISON_MEMORY_REGION(arena->memory, arena->bytes);
     free(arena);
 }
 
-void *td_arena_alloc(struct td_arena *arena, size_t bytes)
+OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
 {
     if (bytes > arena->bytes)
         return NULL;
@@ -63,7 +83,8 @@ void *td_arena_alloc(struct td_arena *arena, size_t bytes)
         }
         p->next = NULL;
         arena->used += p->bytes;
-        return memset(p + 1, 0, p->bytes - sizeof *p);
+        ASAN_UNPOISON_MEMORY_REGION(p + 1, bytes);
+        return memset(p + 1, 0, bytes);
     }
     return NULL;
 }
@@ -74,13 +95,10 @@ void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes)
     return memory ? memory + (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE : NULL;
 }
 
-void td_arena_free(struct td_arena *arena, void *memory)
+/* insert adds a piece to the list of free pieces, and joins it with its neighbours. */
+OWN static void insert(struct td_arena *arena, struct piece *p)
 {
-    if (!memory)
-        return;
-    struct piece *p = (struct piece *)memory - 1;
-    assert(arena->used >= p->bytes);
-    arena->used -= p->bytes;
+    ASAN_POISON_MEMORY_REGION(p + 1, p->bytes - sizeof *p);
     struct piece *before = NULL, *after = arena->free;
     while (after && after < p) {
         before = after;
@@ -98,6 +116,39 @@ void td_arena_free(struct td_arena *arena, void *memory)
         before->next = p->next;
     } else {
         before->next = p;
+    }
+}
+
+/* release ends the use of an allocation. */
+OWN static struct piece *release(struct td_arena *arena, void *memory)
+{
+    struct piece *p = (struct piece *)memory - 1;
+    assert(arena->used >= p->bytes);
+    arena->used -= p->bytes;
+    return p;
+}
+
+void td_arena_free(struct td_arena *arena, void *memory)
+{
+    if (memory)
+        insert(arena, release(arena, memory));
+}
+
+OWN void td_arena_free_later(struct td_arena *arena, void *memory)
+{
+    if (!memory)
+        return;
+    struct piece *p = release(arena, memory);
+    p->next = arena->later;
+    arena->later = p;
+}
+
+OWN void td_arena_settle(struct td_arena *arena)
+{
+    while (arena->later) {
+        struct piece *p = arena->later;
+        arena->later = p->next;
+        insert(arena, p);
     }
 }
 

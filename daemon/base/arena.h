@@ -24,6 +24,10 @@ void *td_arena_alloc(struct td_arena *arena, size_t bytes);
 void *td_arena_alloc_lines(struct td_arena *arena, size_t bytes);
 /* td_arena_free accepts NULL. */
 void td_arena_free(struct td_arena *arena, void *memory);
+/* td_arena_free_later frees memory at the next td_arena_settle; until then its bytes stay. It is no
+ * longer counted as used. */
+void td_arena_free_later(struct td_arena *arena, void *memory);
+void td_arena_settle(struct td_arena *arena);
 size_t td_arena_used(const struct td_arena *arena);
 
 /* struct td_ranges: the free ranges of an address space of `bytes`. */

@@ -24,6 +24,8 @@ enum {
         16384, /* payload of all ranks in an operation that floods instead of using the tree */
     TD_BITMAP_BYTES_MAX = TD_JOB_RANKS_MAX / 8,
     TD_MEMBERS_PER_MESSAGE = 128, /* runs of ranks in one message of a job's membership */
+    TD_FORMING_MAX = 64, /* memberships of more than one message that a node receives from another
+                            one at a time */
 
     TD_CLIENT_RANKS_MAX = 16, /* jobs that one client belongs to or is joining */
 

@@ -389,11 +389,16 @@ static void fetch(const struct td_core *core, const struct td_event *e)
         core->fabric->prefetch(core, e->u.packet.node, &e->u.packet.packet);
     } else if (e->kind == TD_EVENT_TREE_MESSAGE) {
         const struct td_message *m = e->u.tree.message;
+        uint32_t from = m->relay.is_relayed ? m->relay.origin : e->u.tree.node;
+        if (from >= core->options.topology.nodes ||
+            m->relay.destination >= core->options.topology.nodes ||
+            (m->relay.is_relayed && !core->fabric->routed))
+            return; /* `relay` drops it */
         if (m->relay.is_relayed && m->relay.destination != core->node) {
             core->fabric->prefetch_route(core, m->relay.destination);
             return;
         }
-        __builtin_prefetch(&core->link[m->relay.is_relayed ? m->relay.origin : e->u.tree.node], 1);
+        __builtin_prefetch(&core->link[from], 1);
         if (m->kind == TD_MESSAGE_DELIVERED)
             core->fabric->prefetch_ticket(core, m->u.delivered.ticket);
     }
@@ -446,6 +451,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     core->actions = actions;
     actions->count = 0;
     core->pad_used = 0;
+    td_arena_settle(core->arena);
     if (!core->started) {
         core->started = true;
         core->started_at = now;

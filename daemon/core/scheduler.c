@@ -27,6 +27,11 @@ void *td_core_pad(struct td_core *core, size_t bytes)
     return core->pad + at;
 }
 
+void td_core_free(struct td_core *core, void *memory)
+{
+    td_arena_free_later(core->arena, memory);
+}
+
 const char *td_core_format(struct td_core *core, const char *format, ...)
 {
     char *text = td_core_pad(core, TD_TEXT_MAX);

@@ -13,6 +13,9 @@ struct td_task;
 struct td_action *td_core_act(struct td_core *core, enum td_action_kind kind);
 /* td_core_pad returns memory that is valid until the next step, NULL if none exists left. */
 void *td_core_pad(struct td_core *core, size_t bytes);
+/* td_core_free frees memory of the arena after the driver has executed the actions of the step: a
+ * message or a view among them may still point into it. NULL is accepted. */
+void td_core_free(struct td_core *core, void *memory);
 /* td_core_format formats a text of at most TD_TEXT_MAX bytes into such memory. It returns "" if
  * there is none left. */
 const char *td_core_format(struct td_core *core, const char *format, ...)

@@ -40,6 +40,23 @@ static void arena_merges_the_memory_that_is_freed(void **state)
     td_arena_destroy(arena);
 }
 
+static void memory_that_is_freed_later_stays_until_it_is_settled(void **state)
+{
+    (void)state;
+    struct td_arena *arena = td_arena_create(1 << 12);
+    unsigned char *first = td_arena_alloc(arena, 1000), *second = td_arena_alloc(arena, 1000);
+    memset(first, 1, 1000);
+    td_arena_free_later(arena, first);
+    td_arena_free_later(arena, NULL);
+    td_arena_free_later(arena, second);
+    assert_int_equal(td_arena_used(arena), 0);
+    assert_null(td_arena_alloc(arena, 3000));
+    assert_int_equal(first[0] + first[999], 2);
+    td_arena_settle(arena);
+    assert_non_null(td_arena_alloc(arena, 3000));
+    td_arena_destroy(arena);
+}
+
 static void ranges_never_overlap_and_merge_when_freed(void **state)
 {
     (void)state;
@@ -79,6 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_merges_the_memory_that_is_freed),
+        cmocka_unit_test(memory_that_is_freed_later_stays_until_it_is_settled),
         cmocka_unit_test(ranges_never_overlap_and_merge_when_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

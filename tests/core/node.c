@@ -91,6 +91,7 @@ void node_forget(void)
     node.dropped_links = node.released_buffers = 0;
     node.repeats = node.forgets = (struct node_kept){0};
     node.core->pad_used = 0;
+    td_arena_settle(node.core->arena);
 }
 
 void node_pass(struct td_communicator *c, uint64_t ns)

@@ -67,7 +67,7 @@ static bool release_dead(struct td_core *core, struct td_task *task)
         struct td_region *r = core->clients->dead_regions;
         core->clients->dead_regions = r->next;
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = r->handle;
-        td_arena_free(core->arena, r);
+        td_core_free(core, r);
     }
     return true;
 }
@@ -190,7 +190,7 @@ static bool leave(struct td_core *core, struct td_task *task)
         if (!td_core_notices.client_gone(core, c))
             return false;
         clients->leaving = c->next_leaving;
-        td_arena_free(core->arena, c);
+        td_core_free(core, c);
     }
     return true;
 }
@@ -219,7 +219,7 @@ static void forget(struct td_core *core, uint32_t id)
             queue_release(core, r);
     }
     if (done) {
-        td_arena_free(core->arena, c);
+        td_core_free(core, c);
         return;
     }
     c->next_leaving = core->clients->leaving;

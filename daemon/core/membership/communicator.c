@@ -20,15 +20,15 @@ static bool advance(struct td_core *core, struct td_task *task);
 static void free_arrays(struct td_core *core, struct td_communicator *c)
 {
     td_core_notices.group_freed(core, c);
-    td_arena_free(core->arena, c->lost_rank);
-    td_arena_free(core->arena, c->lost_slot);
+    td_core_free(core, c->lost_rank);
+    td_core_free(core, c->lost_slot);
     td_group_free(&c->group, core->arena);
     td_tree_free(&c->tree, core->arena);
     td_communicator_tree_release(core, c->call_tree);
-    td_arena_free(core->arena, c->seat);
-    td_arena_free(core->arena, c->rank_node);
-    td_arena_free(core->arena, c->rank_token);
-    td_arena_free(core->arena, c->member);
+    td_core_free(core, c->seat);
+    td_core_free(core, c->rank_node);
+    td_core_free(core, c->rank_token);
+    td_core_free(core, c->member);
 }
 
 /* find_place builds the group and its tree, and finds this node's place in both. */
@@ -73,7 +73,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     snprintf(c->name, sizeof c->name, "%s", name);
     if (!find_place(core, c, rank_node, size)) {
         free_arrays(core, c);
-        td_arena_free(core->arena, c);
+        td_core_free(core, c);
         return NULL;
     }
     c->rank_node = rank_node;
@@ -107,7 +107,7 @@ static void destroy(struct td_core *core, struct td_communicator *c)
     }
     td_core_unqueue(core, &c->task);
     free_arrays(core, c);
-    td_arena_free(core->arena, c);
+    td_core_free(core, c);
 }
 
 struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
@@ -187,7 +187,7 @@ void td_communicator_tree_release(struct td_core *core, struct td_call_tree *tre
     if (!tree || --tree->uses > 0)
         return;
     td_tree_free(&tree->tree, core->arena);
-    td_arena_free(core->arena, tree);
+    td_core_free(core, tree);
 }
 
 bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
@@ -202,7 +202,7 @@ bool td_communicator_tree(struct td_core *core, struct td_communicator *c,
             return false;
         if (td_planes_of_call(&made->tree, core->arena, &core->options.topology, &c->group, call) !=
             TD_OK) {
-            td_arena_free(core->arena, made);
+            td_core_free(core, made);
             return false;
         }
         made->kind = call->kind;
@@ -533,8 +533,8 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
         if (m.u.members.is_last_piece)
             break;
     }
-    td_arena_free(core->arena, c->rank_node);
-    td_arena_free(core->arena, c->rank_token);
+    td_core_free(core, c->rank_node);
+    td_core_free(core, c->rank_token);
     c->rank_node = NULL;
     c->rank_token = NULL;
     return true;

@@ -51,7 +51,7 @@ static void drop_join(struct td_core *core, struct td_join *j)
     *link = j->next;
     td_link_unwatch(core, 0);
     td_join_transition(j, TD_JOIN_END);
-    td_arena_free(core->arena, j);
+    td_core_free(core, j);
 }
 
 /* check_join returns NULL, or a sentence on the fault of the request. */
@@ -195,43 +195,62 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
     }
 }
 
-/* struct td_forming: a membership whose pieces have not all come. */
+/* struct td_forming: a membership whose pieces have not all come. It lives until its last piece,
+ * or until its sender is lost or sends nothing more of it for progress_timeout. */
 struct td_forming {
     struct td_forming *next;
     uint64_t instance;
-    uint32_t *rank_node;
+    uint32_t from, size; /* from: the node that sends it */
+    td_time expires_at;
+    uint32_t *rank_node; /* [size] */
     uint64_t *rank_token;
 };
 
-static struct td_forming *find_forming(struct td_core *core, uint64_t instance, uint32_t size)
-{
-    for (struct td_forming *f = core->joins->forming; f; f = f->next)
-        if (f->instance == instance)
-            return f;
-    if (size == 0 || size > TD_JOB_RANKS_MAX)
-        return NULL;
-    struct td_forming *f = td_arena_alloc(core->arena, sizeof *f);
-    if (!f)
-        return NULL;
-    f->instance = instance;
-    f->rank_node = td_arena_alloc(core->arena, size * sizeof *f->rank_node);
-    f->rank_token = td_arena_alloc(core->arena, size * sizeof *f->rank_token);
-    f->next = core->joins->forming;
-    core->joins->forming = f;
-    return f;
-}
-
-static void drop_forming(struct td_core *core, struct td_forming *f, bool arrays)
+static void drop_forming(struct td_core *core, struct td_forming *f)
 {
     struct td_forming **link = &core->joins->forming;
     while (*link != f)
         link = &(*link)->next;
     *link = f->next;
-    if (arrays) {
-        td_arena_free(core->arena, f->rank_node);
-        td_arena_free(core->arena, f->rank_token);
-    }
-    td_arena_free(core->arena, f);
+    td_core_free(core, f->rank_node);
+    td_core_free(core, f->rank_token);
+    td_core_free(core, f);
+}
+
+/* forming_full returns true if a node already sends as many memberships as it may at a time. */
+static bool forming_full(const struct td_core *core, uint32_t from)
+{
+    uint32_t count = 0;
+    for (const struct td_forming *f = core->joins->forming; f; f = f->next)
+        count += f->from == from;
+    return count >= TD_FORMING_MAX;
+}
+
+static struct td_forming *start_forming(struct td_core *core, uint32_t from, uint64_t instance,
+                                        uint32_t size)
+{
+    struct td_forming *f = forming_full(core, from) ? NULL : td_arena_alloc(core->arena, sizeof *f);
+    if (!f)
+        return NULL;
+    f->instance = instance;
+    f->from = from;
+    f->size = size;
+    f->rank_node = td_arena_alloc(core->arena, size * sizeof *f->rank_node);
+    f->rank_token = td_arena_alloc(core->arena, size * sizeof *f->rank_token);
+    f->next = core->joins->forming;
+    core->joins->forming = f;
+    if (f->rank_node && f->rank_token)
+        return f;
+    drop_forming(core, f);
+    return NULL;
+}
+
+static struct td_forming *find_forming(struct td_core *core, uint32_t from, uint64_t instance)
+{
+    struct td_forming *f = core->joins->forming;
+    while (f && (f->instance != instance || f->from != from))
+        f = f->next;
+    return f;
 }
 
 /* refuse answers the joins that are refused; it returns false when the action list is full. */
@@ -260,15 +279,26 @@ static void refuse_all(struct td_core *core, const struct td_message_members *m)
         td_core_queue(core, &core->joins->task);
 }
 
-/* is_sane returns true if a membership names nodes of the torus, and gives this node at least one
- * rank and no more than the limit. */
-static bool is_sane(const struct td_core *core, const uint32_t *rank_node, uint32_t size)
+static void take_runs(struct td_forming *f, const struct td_message_members *m)
+{
+    for (uint32_t i = 0; i < m->runs; i++) {
+        const struct td_member_run *run = &m->run[i];
+        for (uint32_t k = 0; k < run->count && run->first + k < f->size; k++) {
+            f->rank_node[run->first + k] = run->node;
+            f->rank_token[run->first + k] = run->token + k;
+        }
+    }
+}
+
+/* is_sane returns true if all ranks are on nodes of the torus, and some of them, but not too many,
+ * on this one. */
+static bool is_sane(const struct td_core *core, const struct td_forming *f)
 {
     uint32_t here = 0;
-    for (uint32_t r = 0; r < size; r++) {
-        if (rank_node[r] >= core->options.topology.nodes)
+    for (uint32_t r = 0; r < f->size; r++) {
+        if (f->rank_node[r] >= core->options.topology.nodes)
             return false;
-        here += rank_node[r] == core->node;
+        here += f->rank_node[r] == core->node;
     }
     return here > 0 && here <= TD_NODE_RANKS_MAX;
 }
@@ -277,32 +307,51 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
 {
     const struct td_message_members *m = &message->u.members;
     uint64_t instance = message->instance;
-    struct td_forming *f = find_forming(core, instance, m->size);
-    if (!f || !f->rank_node || !f->rank_token) {
+    if (m->size == 0 || m->size > TD_JOB_RANKS_MAX || message->group != 0) {
+        td_link_drop(core, from, "protocol violation: it sent a malformed membership");
+        return;
+    }
+    struct td_forming *f = find_forming(core, from, instance);
+    if (f && f->size != m->size) {
+        drop_forming(core, f);
+        td_link_drop(core, from, "protocol violation: it sent pieces of two memberships as one");
+        return;
+    }
+    if (!f && !(f = start_forming(core, from, instance, m->size))) {
         refuse_all(core, m);
-        if (f && m->is_last_piece)
-            drop_forming(core, f, true);
         return;
     }
-    for (uint32_t i = 0; i < m->runs; i++) {
-        const struct td_member_run *run = &m->run[i];
-        for (uint32_t k = 0; k < run->count && run->first + k < m->size; k++) {
-            f->rank_node[run->first + k] = run->node;
-            f->rank_token[run->first + k] = run->token + k;
-        }
-    }
-    if (!m->is_last_piece)
+    take_runs(f, m);
+    f->expires_at = td_core_after(core, core->settings.progress_timeout_ns);
+    if (!m->is_last_piece) {
+        td_core_alarm(core, f->expires_at);
         return;
-    bool sane = is_sane(core, f->rank_node, m->size);
+    }
     struct td_communicator *c = NULL;
-    if (sane && !td_communicator_find(core, instance, message->group))
+    bool sane = is_sane(core, f);
+    if (sane && !td_communicator_find(core, instance, 0))
         c = td_communicator_create(core, instance, m->name, m->uid, m->size, f->rank_node,
                                    f->rank_token, from);
-    drop_forming(core, f, !c);
+    if (c)
+        f->rank_node = NULL, f->rank_token = NULL; /* the communicator owns them */
+    drop_forming(core, f);
     if (c)
         seat_local(core, c);
     else if (sane)
         refuse_all(core, m);
+}
+
+/* drop_formings ends the memberships that a node sends, or those that are overdue (UINT32_MAX). */
+static void drop_formings(struct td_core *core, uint32_t from)
+{
+    struct td_forming *next = NULL;
+    for (struct td_forming *f = core->joins->forming; f; f = next) {
+        next = f->next;
+        if (f->from == from || (from == UINT32_MAX && core->now >= f->expires_at))
+            drop_forming(core, f);
+        else
+            td_core_alarm(core, f->expires_at);
+    }
 }
 
 void td_job_message(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -324,6 +373,7 @@ void td_job_node_back(struct td_core *core, uint32_t node)
 
 void td_job_node_lost(struct td_core *core, uint32_t node)
 {
+    drop_formings(core, node);
     if (core->node == 0)
         td_registry_node_lost(core, node);
 }
@@ -332,6 +382,7 @@ void td_job_timers(struct td_core *core)
 {
     if (core->node == 0)
         td_registry_timers(core);
+    drop_formings(core, UINT32_MAX);
     struct td_join *next = NULL;
     for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
@@ -339,14 +390,15 @@ void td_job_timers(struct td_core *core)
             td_core_alarm(core, core->now);
             return;
         }
-        if (core->now >= j->expires_at)
+        if (core->now >= j->expires_at) {
+            send_unjoin(core, j);
             end_join(core, j, TD_ERR_TIMEOUT,
                      td_core_format(core,
                                     "job %s: %s, which keeps the list of jobs, cannot be "
                                     "reached: %s",
                                     j->name, td_core_node_name(core, 0),
                                     td_link_why(&core->link[0])));
-        else {
+        } else {
             td_core_alarm(core, j->expires_at);
             td_core_alarm(core, j->again_at > core->now ? j->again_at : j->expires_at);
             if (j->state == TD_JOIN_UNSENT || core->now >= j->again_at)

@@ -19,11 +19,11 @@ static void free_job(struct td_core *core, struct td_job *job)
             td_link_unwatch(core, job->entry[i].node);
     td_core_unqueue(core, &job->task);
     td_job_transition(job, TD_JOB_END);
-    td_arena_free(core->arena, job->taken);
-    td_arena_free(core->arena, job->entry);
-    td_arena_free(core->arena, job->rank_node);
-    td_arena_free(core->arena, job->rank_token);
-    td_arena_free(core->arena, job);
+    td_core_free(core, job->taken);
+    td_core_free(core, job->entry);
+    td_core_free(core, job->rank_node);
+    td_core_free(core, job->rank_token);
+    td_core_free(core, job);
 }
 
 static void refuse(struct td_core *core, uint32_t node, uint64_t token, td_err error,
@@ -60,7 +60,7 @@ static bool assign_ranks(struct td_core *core, struct td_job *job)
             e->rank = free_rank++;
             sorted[e->rank] = *e;
         }
-    td_arena_free(core->arena, job->entry);
+    td_core_free(core, job->entry);
     job->entry = sorted;
     return true;
 }
@@ -78,8 +78,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         job->members_sent =
             td_members_fill(core, job->rank_node, job->rank_token, job->members_sent, &m.u.members);
         if (m.u.members.is_last_piece) {
-            td_arena_free(core->arena, job->rank_node);
-            td_arena_free(core->arena, job->rank_token);
+            td_core_free(core, job->rank_node);
+            td_core_free(core, job->rank_token);
             job->rank_node = NULL;
             job->rank_token = NULL;
             td_job_transition(job, TD_JOB_MEMBERS_SENT);
@@ -283,13 +283,14 @@ static void rank_left(struct td_core *core, uint32_t node, uint64_t instance, ui
         }
 }
 
-/* unjoin removes the entry of a join from a job that has not formed. */
+/* unjoin removes the entry of a join. If the job has formed, its membership may never have reached
+ * the node: then no RANK_LEFT follows. */
 static void unjoin(struct td_core *core, uint32_t node, uint64_t token)
 {
     for (struct td_job *job = core->registry->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->joined; i++) {
             const struct td_entry *e = &job->entry[i];
-            if (job->instance == 0 && e->token == token && e->node == node) {
+            if (e->token == token && e->node == node) {
                 remove_entry(core, job, i);
                 return;
             }

@@ -48,12 +48,12 @@ void td_shrink_free(struct td_core *core, struct td_communicator *c)
     if (!s)
         return;
     td_core_unqueue(core, &s->task);
-    td_arena_free(core->arena, s->call);
-    td_arena_free(core->arena, s->accepted.lost);
-    td_arena_free(core->arena, s->decided.lost);
-    td_arena_free(core->arena, s->vote);
-    td_arena_free(core->arena, s->missing);
-    td_arena_free(core->arena, s);
+    td_core_free(core, s->call);
+    td_core_free(core, s->accepted.lost);
+    td_core_free(core, s->decided.lost);
+    td_core_free(core, s->vote);
+    td_core_free(core, s->missing);
+    td_core_free(core, s);
     c->shrink = NULL;
 }
 

@@ -85,13 +85,12 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     if (rank_node && member)
         c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node, NULL,
                                    UINT32_MAX);
-    else
-        td_arena_free(core->arena, rank_node);
     if (!c) {
-        td_arena_free(core->arena, member);
+        td_core_free(core, rank_node);
+        td_core_free(core, member);
         return NULL;
     }
-    td_arena_free(core->arena, c->rank_node);
+    td_core_free(core, c->rank_node);
     c->rank_node = NULL; /* every member has the list: it is not sent */
     c->index = TD_GROUP_MADE;
     c->world = parent->world;
@@ -170,7 +169,7 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
                                            "it was lost while the group was created");
         }
     }
-    td_arena_free(core->arena, members);
+    td_core_free(core, members);
 }
 
 void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_message *m)

@@ -69,7 +69,7 @@ static void finish(struct td_core *core, struct td_transfer *t)
 {
     if (!t->abandoned)
         td_core_notices.delivered(core, t->operation, t->family, t->index);
-    td_arena_free(core->arena, t);
+    td_core_free(core, t);
 }
 
 static void abandon_on_link(struct td_core *core, struct td_lane *lane,
@@ -90,7 +90,7 @@ static void abandon_on_link(struct td_core *core, struct td_lane *lane,
         *at = t->next;
         t->abandoned = true;
         if (t->unsettled == 0)
-            td_arena_free(core->arena, t);
+            td_core_free(core, t);
     }
     lane->queue_last = at;
 }

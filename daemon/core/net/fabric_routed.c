@@ -113,7 +113,7 @@ static td_time wake_at(const struct td_core *core)
 
 static void prefetch(const struct td_core *core, uint32_t node, const struct td_packet *packet)
 {
-    if (packet->destination == core->node) {
+    if (packet->destination == core->node && packet->origin < core->options.topology.nodes) {
         __builtin_prefetch(&core->link[packet->origin], 1);
         __builtin_prefetch(&core->routed->next_hop[packet->origin]); /* of a DELIVERED */
     }
@@ -184,7 +184,7 @@ static void free_transfer(struct td_core *core, struct td_transfer *t)
         return;
     while ((t = routed->spare)) { /* between operations nothing is held */
         routed->spare = t->next;
-        td_arena_free(core->arena, t);
+        td_core_free(core, t);
     }
 }
 

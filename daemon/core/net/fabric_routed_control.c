@@ -354,7 +354,7 @@ bool td_routed_transmit(struct td_core *core, struct td_link *link)
             return false;
         send_delivered(core, owed->node, owed->instance, owed->ticket);
         *at = owed->next;
-        td_arena_free(core->arena, owed);
+        td_core_free(core, owed);
     }
     link->owed = false;
     return true;

@@ -210,6 +210,18 @@ static bool fold(struct td_core *core, struct td_operation *o)
     return true;
 }
 
+/* wrong_payload returns a child whose announcement has a payload that does not fit the call, or
+ * UINT32_MAX. Under TD_RIDE_ROOT only the branch of the root has one. */
+static uint32_t wrong_payload(const struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    uint32_t bytes = (uint32_t)o->program.ride_bytes;
+    for (uint32_t i = 0; i < c->children; i++)
+        if (o->ride_bytes[i] != bytes && (o->ride_bytes[i] || o->program.ride != TD_RIDE_ROOT))
+            return c->child[i];
+    return UINT32_MAX;
+}
+
 /* carries_up returns true if the announcement has a payload. */
 static bool carries_up(const struct td_operation *o)
 {
@@ -331,6 +343,15 @@ void td_admission_advance(struct td_core *core, struct td_operation *o)
         o->scratch_lacking = !o->scratch_held;
     }
     if (td_admission_rides(o) && o->state == TD_OPERATION_PREPARING && !o->scratch_lacking) {
+        uint32_t wrong = wrong_payload(o);
+        if (wrong != UINT32_MAX) {
+            td_operation_transition(o, TD_OPERATION_REFUSE);
+            td_operation_appeal(core, o, TD_ERR_PROTOCOL,
+                                td_core_format(core, "%s announced %s with data of the wrong size",
+                                               td_core_node_name(core, wrong),
+                                               td_operation_describe(core, o)));
+            return;
+        }
         if (!fold(core, o)) {
             td_operation_fail_busy(core, o);
             return;

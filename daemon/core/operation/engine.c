@@ -34,8 +34,8 @@ bool td_engine_init(struct td_core *core, struct td_operation *o)
 void td_engine_fini(struct td_core *core, struct td_operation *o)
 {
     for (unsigned f = 0; f < TD_FAMILIES_MAX; f++) {
-        td_arena_free(core->arena, o->engine.family[f].bits);
-        td_arena_free(core->arena, o->engine.family[f].received);
+        td_core_free(core, o->engine.family[f].bits);
+        td_core_free(core, o->engine.family[f].received);
         o->engine.family[f] = (struct td_engine_family){0};
     }
 }

@@ -66,7 +66,7 @@ void td_flood_message(struct td_core *core, struct td_operation *o, uint32_t fro
                                       ? td_arena_alloc(core->arena, sizeof *held + m->payload.bytes)
                                       : NULL;
     if (o->state >= TD_OPERATION_RELEASED) {
-        td_arena_free(core->arena, held);
+        td_core_free(core, held);
         return;
     }
     if (!held) {
@@ -139,7 +139,7 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
                 f->received[0] = f->received[1] = 0;
             }
         }
-        td_arena_free(core->arena, h);
+        td_core_free(core, h);
         if (next)
             return f->ring < o->program.rings;
     }
@@ -278,13 +278,13 @@ void td_flood_free(struct td_core *core, struct td_operation *o)
     while (f && f->early) {
         struct td_early_block *h = f->early;
         f->early = h->next;
-        td_arena_free(core->arena, h);
+        td_core_free(core, h);
     }
     if (f) {
-        td_arena_free(core->arena, f->all);
-        td_arena_free(core->arena, f->own);
+        td_core_free(core, f->all);
+        td_core_free(core, f->own);
     }
-    td_arena_free(core->arena, f);
+    td_core_free(core, f);
 }
 
 /* ---- when a rank is lost ---- */

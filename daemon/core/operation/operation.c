@@ -27,21 +27,21 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);
     core->fabric->forget(core, &o->sender);
-    td_arena_free(arena, o->arrival);
-    td_arena_free(arena, o->source);
-    td_arena_free(arena, o->destination);
-    td_arena_free(arena, o->ride);
-    td_arena_free(arena, o->release);
-    td_arena_free(arena, o->known);
-    td_arena_free(arena, o->text);
-    td_arena_free(arena, o->appeal_text);
-    td_arena_free(arena, o->pending_text);
+    td_core_free(core, o->arrival);
+    td_core_free(core, o->source);
+    td_core_free(core, o->destination);
+    td_core_free(core, o->ride);
+    td_core_free(core, o->release);
+    td_core_free(core, o->known);
+    td_core_free(core, o->text);
+    td_core_free(core, o->appeal_text);
+    td_core_free(core, o->pending_text);
     td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
     td_counts_free(&o->counts, arena);
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
-    td_arena_free(arena, o);
+    td_core_free(core, o);
     core->operations->count--;
 }
 

@@ -17,9 +17,9 @@ static const struct td_label operation_states[] = {
     [TD_OPERATION_COMBINING] = {"combining",
                                 "The payloads of all ranks below are being combined in scratch "
                                 "memory."},
-    [TD_OPERATION_REFUSED] = {"refused",
-                              "This node cannot prepare the operation, for lack of memory. It has "
-                              "asked the root to end it."},
+    [TD_OPERATION_REFUSED] =
+        {"refused", "This node cannot prepare the operation. It has asked the root to end "
+                    "it."},
     [TD_OPERATION_ANNOUNCED] = {"announced",
                                 "The parent has the announcement (on a flood, the neighbours have "
                                 "this node's block). Packets are accepted."},
@@ -36,7 +36,8 @@ static const struct td_label operation_states[] = {
 static const struct td_label operation_events[] = {
     [TD_OPERATION_COMPLETE] = {"complete", "All local ranks and all children have arrived."},
     [TD_OPERATION_REFUSE] = {"refuse",
-                             "The program does not fit in memory; this node appeals to the root."},
+                             "The program does not fit in memory, or the announcement of a child "
+                             "does not fit the call; this node appeals to the root."},
     [TD_OPERATION_COMBINE] = {"combine", "The computations on the payload have begun."},
     [TD_OPERATION_ANNOUNCE] = {"announce",
                                "ARRIVE is sent to the parent (on a flood, the first block is "
