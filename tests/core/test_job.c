@@ -245,6 +245,83 @@ static void ranks_beyond_the_limit_of_a_node_are_refused(void **state)
     node_end();
 }
 
+static void piece(uint32_t from, uint64_t instance, uint32_t size, bool is_last)
+{
+    static const struct td_member_run run = {.first = 0, .count = TD_JOB_RANKS_MAX, .node = 1};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = instance};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = size, .is_last_piece = is_last, .runs = 1, .run = &run};
+    node_message(from, &m);
+}
+
+/* The arrays of a membership have the size of its first piece. */
+static void pieces_of_different_sizes_end_the_membership_and_the_link(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    uint64_t used = td_arena_used(node.core->arena);
+    piece(0, 77, 1, false);
+    piece(0, 77, TD_JOB_RANKS_MAX, true);
+    assert_int_equal(node.dropped_links, 1);
+    assert_null(td_communicator_find(node.core, 77, 0));
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+static void a_node_sends_a_limited_number_of_memberships_at_a_time(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    uint64_t used = td_arena_used(node.core->arena);
+    for (uint64_t i = 1; i <= 4 * TD_FORMING_MAX; i++)
+        piece(0, i, 100, false);
+    uint64_t most = td_arena_used(node.core->arena);
+    assert_true(most > used);
+    piece(0, 1000, 100, false);
+    assert_int_equal(td_arena_used(node.core->arena), most);
+    piece(2, 1000, 100, false); /* of another node */
+    assert_true(td_arena_used(node.core->arena) > most);
+    node_end();
+}
+
+static void memberships_without_an_end_are_dropped_in_time_or_with_their_sender(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    uint64_t used = td_arena_used(node.core->arena);
+    piece(0, 77, 100, false);
+    td_job_node_lost(node.core, 0);
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    piece(2, 78, 100, false);
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns + 1);
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+static void a_membership_with_too_many_ranks_here_makes_no_group(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    piece(0, 77, TD_NODE_RANKS_MAX + 1, true);
+    assert_null(td_communicator_find(node.core, 77, 0));
+    node_end();
+}
+
+/* A join may end before the membership reaches its node, which then never learns its rank. */
+static void a_join_that_ends_late_leaves_the_job(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    arrive(2, 20, 2, ANY);
+    arrive(3, 30, 2, ANY);
+    for (uint32_t node_number = 2; node_number < 4; node_number++) {
+        struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = 10 * node_number};
+        node_message(node_number, &m);
+    }
+    assert_null(node.core->registry->jobs);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +337,11 @@ int main(void)
         cmocka_unit_test(a_join_that_node_0_refuses_at_once_is_answered_once),
         cmocka_unit_test(a_join_is_sent_again_in_a_new_session_and_after_a_while),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),
+        cmocka_unit_test(pieces_of_different_sizes_end_the_membership_and_the_link),
+        cmocka_unit_test(a_node_sends_a_limited_number_of_memberships_at_a_time),
+        cmocka_unit_test(memberships_without_an_end_are_dropped_in_time_or_with_their_sender),
+        cmocka_unit_test(a_membership_with_too_many_ranks_here_makes_no_group),
+        cmocka_unit_test(a_join_that_ends_late_leaves_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
