@@ -7,6 +7,9 @@
 #include "clock.h"
 #include "links.h"
 #include "memory.h"
+#include "messages.h"
+#include "packets.h"
+#include "wire/peer.h"
 
 enum { RESTART_NS = 10000000 };
 
@@ -65,6 +68,34 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
         e->refused = !sim->node[i].alive;
         e->text = e->refused ? "connection refused" : "no answer";
     }
+}
+
+void td_sim_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct td_message *message)
+{
+    uint8_t bytes[TD_TREE_MESSAGE_MAX];
+    size_t size = td_wire_encode_message(message, bytes, sizeof bytes);
+    if (size > 0)
+        messages_put(sim, from, to, to, bytes, size);
+}
+
+void td_sim_forge_packet(struct td_sim *sim, uint32_t from, uint32_t to,
+                         const struct td_packet *packet, const uint8_t *payload)
+{
+    packets_forge(sim, from, to, packet, payload);
+}
+
+bool faults_tamper(const struct td_sim *sim, uint32_t from, uint32_t to, struct td_message *message)
+{
+    const struct td_tamper *t = &sim->options.tamper;
+    return !t->message || t->message(t->me, from, to, message);
+}
+
+void faults_tamper_packet(const struct td_sim *sim, uint32_t from, uint32_t to,
+                          struct td_packet *header)
+{
+    const struct td_tamper *t = &sim->options.tamper;
+    if (t->packet)
+        t->packet(t->me, from, to, header);
 }
 
 bool faults_lose_forwarded(struct td_sim *sim)

@@ -15,9 +15,21 @@ void td_sim_freeze_node(struct td_sim *sim, uint32_t node);
 /* td_sim_break_link cuts the link of two nodes. It comes up again after 10 ms. */
 void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
 
+/* td_sim_forge sends a message that the core of `from` did not send; td_sim_forge_packet sends a
+ * packet, with packet->bytes bytes of payload (NULL: zeros). The nodes are connected. */
+void td_sim_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct td_message *message);
+void td_sim_forge_packet(struct td_sim *sim, uint32_t from, uint32_t to,
+                         const struct td_packet *packet, const uint8_t *payload);
+
 /* ---- for the files of this folder ---- */
 
 /* faults_lose_forwarded returns true if the network loses the tree message that a node sends on. */
 bool faults_lose_forwarded(struct td_sim *sim);
+/* faults_tamper lets a hostile daemon change a message; it returns false if nothing is sent.
+ * faults_tamper_packet lets it change the header of a packet. */
+bool faults_tamper(const struct td_sim *sim, uint32_t from, uint32_t to,
+                   struct td_message *message);
+void faults_tamper_packet(const struct td_sim *sim, uint32_t from, uint32_t to,
+                          struct td_packet *header);
 
 #endif

@@ -31,8 +31,8 @@ static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to,
     return e;
 }
 
-static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
-                        const uint8_t *bytes, size_t size)
+void messages_put(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
+                  const uint8_t *bytes, size_t size)
 {
     struct event *e = put_message(sim, node, to, via);
     if (!e)
@@ -41,6 +41,21 @@ static void put_encoded(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t
     assert(e->object);
     memcpy(e->object, bytes, size);
     e->size = (uint32_t)size;
+}
+
+/* put_tampered sends a message, which a hostile daemon may change (world.h). Retransmissions are
+ * not changed. */
+static void put_tampered(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
+                         const struct td_message *m, uint8_t *bytes, size_t size)
+{
+    struct td_message changed = *m;
+    if (sim->options.tamper.message) {
+        if (!faults_tamper(sim, node, to, &changed))
+            return;
+        size = td_wire_encode_message(&changed, bytes, TD_TREE_MESSAGE_MAX);
+    }
+    if (size > 0) /* else it became too long */
+        messages_put(sim, node, to, via, bytes, size);
 }
 
 /* head_suffices returns true if the receiver reads only the first bytes of struct td_message. A
@@ -94,7 +109,7 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
         assert(kept);
     }
     if (!a->u.tree.held || !sim->node[node].end) /* no link_ends: every link is up */
-        put_encoded(sim, node, to, via, bytes, size);
+        put_tampered(sim, node, to, via, &m, bytes, size);
     else if (via != UINT32_MAX)
         (void)links_usable(sim, node, via); /* tells the core if the far daemon is dead */
 }
@@ -109,7 +124,7 @@ void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action 
     assert(size > 0);
     trace_line(sim, node, '<', "message of kind %d from %u, forwarded to %u", (int)m->kind,
                m->relay.origin, a->u.relay.node);
-    put_encoded(sim, node, m->relay.destination, a->u.relay.node, bytes, size);
+    put_tampered(sim, node, m->relay.destination, a->u.relay.node, m, bytes, size);
 }
 
 void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -122,7 +137,7 @@ void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *
     const struct td_unacknowledged *queue = &sim->node[node].end[to].unacknowledged;
     const struct td_unacknowledged_message *m = td_unacknowledged_from(queue, a->u.kept.number);
     for (; m && a->u.kept.via != UINT32_MAX; m = m->next)
-        put_encoded(sim, node, to, a->u.kept.via, m->bytes, m->size);
+        messages_put(sim, node, to, a->u.kept.via, m->bytes, m->size);
 }
 
 void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -141,7 +156,12 @@ void messages_receive(struct td_sim *sim, struct event *e)
     if (e->size) {
         sim->decoded->used = 0;
         td_err error = td_wire_decode_message(e->object, e->size, sim->decoded, m, &why);
-        assert(error == TD_OK);
+        assert(error == TD_OK || sim->options.tamper.message);
+        if (error != TD_OK) {
+            trace_line(sim, e->node, '>', "malformed message from %u: %s", e->from, why);
+            links_cut(sim, e->node, e->from, why);
+            return;
+        }
     } else {
         memcpy(m, e->head, sizeof e->head);
     }

@@ -12,6 +12,10 @@ void messages_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
 void messages_forward(struct td_sim *sim, uint32_t node, const struct td_action *a);
 void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *a);
 void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *a);
+/* messages_put queues the arrival of an encoded message for `to` at `via`, the next node of its
+ * route. */
+void messages_put(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
+                  const uint8_t *bytes, size_t size);
 /* messages_receive passes a message that has arrived to its core. */
 void messages_receive(struct td_sim *sim, struct event *e);
 

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "cores.h"
+#include "faults.h"
 #include "links.h"
 #include "memory.h"
 #include "trace.h"
@@ -24,13 +25,17 @@ struct parcel {
     uint64_t offset;
 };
 
-static struct parcel *new_parcel(const struct td_sim *sim, const struct td_packet *p)
+static struct parcel *new_parcel(struct td_sim *sim, uint32_t node, uint32_t to,
+                                 const struct td_packet *p)
 {
     struct parcel *parcel = calloc(1, sizeof *parcel);
     assert(parcel);
     parcel->bytes = p->kind == TD_PACKET_DATA ? p->bytes : 0;
-    if (!sim->options.modelled)
-        td_wire_encode_packet(p, parcel->header);
+    if (!sim->options.modelled) {
+        struct td_packet header = *p;
+        faults_tamper_packet(sim, node, to, &header);
+        td_wire_encode_packet(&header, parcel->header);
+    }
     if (parcel->bytes && !sim->options.timing_only) {
         parcel->payload = malloc(parcel->bytes);
         assert(parcel->payload);
@@ -133,7 +138,7 @@ void packets_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
     const struct td_packet *p = &a->u.packet.packet;
     uint32_t to = a->u.packet.node;
     bool data = p->kind == TD_PACKET_DATA;
-    struct parcel *parcel = sim->instant ? NULL : new_parcel(sim, p);
+    struct parcel *parcel = sim->instant ? NULL : new_parcel(sim, node, to, p);
     assert(to != node && (!data || p->bytes > 0));
     trace_line(sim, node, '<', "packet of kind %d to %u, %u bytes", (int)p->kind, to, p->bytes);
     td_time sent = data ? read_bytes(sim, node, a, parcel) : sim->now;
@@ -150,7 +155,7 @@ void packets_send(struct td_sim *sim, uint32_t node, const struct td_action *a)
 void packets_forward(struct td_sim *sim, uint32_t node, const struct td_action *a)
 {
     const struct td_packet *p = &a->u.forward.packet;
-    struct parcel *parcel = sim->instant ? NULL : new_parcel(sim, p);
+    struct parcel *parcel = sim->instant ? NULL : new_parcel(sim, node, a->u.forward.node, p);
     td_time sent = sim->now;
     trace_line(sim, node, '<', "packet from %u to %u, on to %u", p->origin, p->destination,
                a->u.forward.node);
@@ -164,6 +169,20 @@ void packets_forward(struct td_sim *sim, uint32_t node, const struct td_action *
     }
     put_packet(sim, node, a->u.forward.node, p, parcel, sent);
     if (parcel && parcel->holders == 0)
+        packets_release(parcel);
+}
+
+void packets_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct td_packet *packet,
+                   const uint8_t *payload)
+{
+    struct parcel *parcel = new_parcel(sim, from, to, packet);
+    parcel->packed = true;
+    if (parcel->payload && payload)
+        memcpy(parcel->payload, payload, parcel->bytes);
+    else if (parcel->payload)
+        memset(parcel->payload, 0, parcel->bytes);
+    put_packet(sim, from, to, packet, parcel, sim->now);
+    if (parcel->holders == 0)
         packets_release(parcel);
 }
 

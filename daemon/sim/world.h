@@ -49,6 +49,13 @@ struct td_sim_options {
         void (*release)(void *me, td_time now);
         void *me;
     } observer;
+    /* A hostile daemon changes what it sends (not modelled). Its messages may then be malformed. */
+    struct td_tamper {
+        /* false: the message is not sent */
+        bool (*message)(void *me, uint32_t from, uint32_t to, struct td_message *message);
+        void (*packet)(void *me, uint32_t from, uint32_t to, struct td_packet *header);
+        void *me;
+    } tamper;
 };
 /* td_sim_options_default sets little memory and delays of microseconds. */
 void td_sim_options_default(struct td_sim_options *options, const char *shape, uint64_t seed);
