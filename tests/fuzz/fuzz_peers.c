@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hostile daemon with a valid key. In a simulated torus one node changes, drops and adds messages
+ * and packets, well-formed and at its place in the session, while the other nodes and their clients
+ * work. No node may crash or hang, whatever it is sent, and when the hostile node is dead and all
+ * clients have left, nothing of it may be left in the memory of the others - unless it changed what
+ * passes through it, and so spoke in the name of others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "core/membership/communicator.h"
+#include "decide.h"
+#include "sim/checker.h"
+#include "sim/clients.h"
+#include "sim/clock.h"
+#include "sim/faults.h"
+#include "sim/world.h"
+#include "wire/messages.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { RANKS_MAX = 12, GROUPS_MAX = 16, REGION_BYTES = 8192, STEPS_MAX = 60, RUNS_MAX = 4 };
+#define MILLISECOND ((td_time)1000000)
+#define SECOND (1000 * MILLISECOND)
+
+/* struct scene: one input's world. */
+struct scene {
+    struct decide input;
+    struct td_sim *sim;
+    uint32_t nodes, hostile, rate; /* rate: of 256 messages of the hostile node, those it changes */
+    struct rank {
+        uint32_t client, node, region, groups;
+        uint32_t group[GROUPS_MAX];
+        uint64_t request, sequence[GROUPS_MAX];
+    } rank[RANKS_MAX];
+    uint32_t ranks;
+    uint64_t instance[GROUPS_MAX]; /* known to the hostile node */
+    uint32_t instances;
+    bool impostor;          /* it has sent a message in the name of another node */
+    struct td_message last; /* a copy of the envelope of the hostile node's latest message */
+};
+
+/* ---- fields ---- */
+
+static struct td_bitmap some_bitmap(struct decide *d, size_t limit)
+{
+    static uint8_t bits[4][TD_BITMAP_BYTES_MAX];
+    static unsigned turn;
+    uint8_t *b = bits[turn++ % 4];
+    size_t bytes = decide_below(d, 4) ? decide_below(d, 5) : decide_number(d) % (limit + 1);
+    if (bytes > limit)
+        bytes = limit;
+    for (size_t i = 0; i < bytes; i++)
+        b[i] = (uint8_t)(i < 4 ? decide_bytes(d, 1) : 0xff);
+    return (struct td_bitmap){b, (uint32_t)bytes};
+}
+
+static const char *some_text(struct decide *d, size_t limit)
+{
+    static char text[4][TD_TEXT_MAX];
+    static unsigned turn;
+    char *t = text[turn++ % 4];
+    size_t length = decide_below(d, 8) ? decide_below(d, 4) : limit;
+    memset(t, 'a' + (int)decide_below(d, 3), length);
+    t[length] = '\0';
+    return t;
+}
+
+static struct td_call some_call(struct decide *d)
+{
+    return (struct td_call){.kind = (uint8_t)(1 + decide_below(d, TD_KIND_MAX - 1)),
+                            .type = (uint8_t)decide_below(d, TD_TYPE_MAX),
+                            .op = (uint8_t)decide_below(d, TD_OP_END),
+                            .mode = (uint8_t)decide_below(d, TD_REPRODUCIBLES),
+                            .root = (uint32_t)decide_number(d),
+                            .count = decide_number(d),
+                            .plan = decide_number(d),
+                            .digest = decide_number(d) & 1};
+}
+
+static td_err some_error(struct decide *d, bool or_ok)
+{
+    return (td_err)(-(int)decide_below(d, (uint32_t)-TD_ERR_PERMISSION + or_ok) - !or_ok);
+}
+
+static void fill(struct scene *s, struct td_message *m, const struct field *f)
+{
+    static uint8_t payload[TD_RIDE_BYTES_MAX];
+    static struct td_member_run run[RUNS_MAX];
+    struct decide *d = &s->input;
+    void *at = (char *)m + f->offset;
+    uint32_t bytes = 0;
+    switch (f->type) {
+    case FIELD_U32:
+        *(uint32_t *)at = (uint32_t)decide_number(d);
+        return;
+    case FIELD_U64:
+        *(uint64_t *)at = decide_number(d);
+        return;
+    case FIELD_I64:
+        *(int64_t *)at = (int64_t)decide_number(d);
+        return;
+    case FIELD_BOOL:
+        *(bool *)at = decide_below(d, 2);
+        return;
+    case FIELD_STRING:
+        *(const char **)at = some_text(d, f->limit);
+        return;
+    case FIELD_FAILURE:
+    case FIELD_ENDING:
+        *(td_err *)at = some_error(d, f->type == FIELD_ENDING);
+        return;
+    case FIELD_BITMAP:
+        *(struct td_bitmap *)at = some_bitmap(d, f->limit);
+        return;
+    case FIELD_PAYLOAD:
+        bytes = decide_below(d, 4) ? 8 * decide_below(d, 9) : decide_below(d, TD_RIDE_BYTES_MAX);
+        *(struct td_message_payload *)at = (struct td_message_payload){payload, bytes};
+        return;
+    case FIELD_WITNESS:
+        ((struct td_witness *)at)->rank = (uint32_t)decide_number(d);
+        if (decide_below(d, 2))
+            ((struct td_witness *)at)->call = some_call(d);
+        return;
+    case FIELD_SURVEY:
+        memset(at, (int)decide_below(d, 256), f->bytes);
+        return;
+    case FIELD_OUTCOME:
+        *(struct td_outcome *)at =
+            (struct td_outcome){some_error(d, true), some_text(d, 8), some_bitmap(d, 64)};
+        return;
+    case FIELD_RUNS:
+        m->u.members.runs = decide_below(d, RUNS_MAX + 1);
+        m->u.members.run = run;
+        for (uint32_t i = 0; i < m->u.members.runs; i++)
+            run[i] = (struct td_member_run){(uint32_t)(decide_number(d) % TD_JOB_RANKS_MAX),
+                                            (uint32_t)(decide_number(d) % TD_JOB_RANKS_MAX),
+                                            decide_below(d, s->nodes + 1), decide_number(d)};
+        return;
+    }
+}
+
+/* address fills in what the message is about: mostly a group and an operation that exist. */
+static void address(struct scene *s, struct td_message *m)
+{
+    struct decide *d = &s->input;
+    if (s->instances && decide_below(d, 8))
+        m->instance = s->instance[decide_below(d, s->instances)];
+    else
+        m->instance = decide_number(d);
+    m->group = decide_below(d, 4) ? 0 : TD_GROUP_MADE;
+    m->sequence = decide_below(d, 8) ? decide_below(d, 8) : decide_number(d);
+}
+
+static void fill_all(struct scene *s, struct td_message *m, const struct kind *kind)
+{
+    memset(&m->u, 0, sizeof m->u);
+    m->kind = kind->kind;
+    /* no field of a message is a null pointer: the table knows which are strings */
+    for (unsigned i = 0; i < kind->fields; i++)
+        fill(s, m, &kind->field[i]);
+}
+
+/* ---- tampering ---- */
+
+static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
+{
+    struct scene *s = me;
+    struct decide *d = &s->input;
+    (void)to;
+    if (from != s->hostile)
+        return true;
+    s->last = *m;
+    if (d->left == 0 || decide_below(d, 256) >= s->rate)
+        return true;
+    const struct kind *kind = kind_of(m);
+    s->impostor = s->impostor || (m->relay.is_relayed && m->relay.origin != s->hostile);
+    switch (decide_below(d, 8)) {
+    case 0:
+        return false;
+    case 1:
+        address(s, m);
+        return true;
+    case 2:
+        m->session = (uint32_t)decide_number(d);
+        m->counts_session = (uint32_t)decide_number(d);
+        m->received = decide_number(d);
+        return true;
+    case 3:
+        m->number = decide_number(d);
+        return true;
+    case 4:
+        fill_all(s, m, &kinds[decide_below(d, kinds_count)]);
+        address(s, m);
+        return true;
+    default:
+        for (uint32_t n = 1 + decide_below(d, 3); kind->fields && n > 0; n--)
+            fill(s, m, &kind->field[decide_below(d, kind->fields)]);
+        return true;
+    }
+}
+
+static void change_packet(struct scene *s, struct td_packet *p)
+{
+    struct decide *d = &s->input;
+    switch (decide_below(d, 12)) {
+    case 0:
+        p->instance = s->instances ? s->instance[decide_below(d, s->instances)] : 1;
+        return;
+    case 1:
+        p->sequence = decide_number(d);
+        return;
+    case 2:
+        p->index = decide_number(d);
+        return;
+    case 3:
+        p->offset = decide_number(d);
+        return;
+    case 4:
+        p->family = (uint32_t)decide_number(d);
+        return;
+    case 5:
+        p->origin = decide_below(d, s->nodes + 2);
+        return;
+    case 6:
+        p->destination = decide_below(d, s->nodes + 2);
+        return;
+    case 7:
+        p->direction = (uint8_t)decide_number(d);
+        p->channel = (uint8_t)decide_number(d);
+        return;
+    case 8:
+        p->link_sequence = decide_number(d);
+        p->session = (uint32_t)decide_number(d);
+        return;
+    case 9:
+        p->received = decide_number(d);
+        p->freed = decide_number(d);
+        p->counts_session = (uint32_t)decide_number(d);
+        return;
+    case 10:
+        for (int i = 0; i < 3; i++)
+            p->channel_freed[i] = (uint32_t)decide_number(d);
+        p->ticket = (uint32_t)decide_number(d);
+        return;
+    default:
+        for (int i = 0; i < TD_DIMENSIONS_MAX; i++)
+            p->left[i] = (int16_t)decide_number(d);
+        return;
+    }
+}
+
+static void tamper_packet(void *me, uint32_t from, uint32_t to, struct td_packet *p)
+{
+    struct scene *s = me;
+    (void)to;
+    if (from == s->hostile && s->input.left && decide_below(&s->input, 256) < s->rate)
+        change_packet(s, p);
+}
+
+static void forge(struct scene *s)
+{
+    struct decide *d = &s->input;
+    uint32_t to = decide_below(d, s->nodes);
+    struct td_message m = s->last;
+    if (!td_sim_connected(s->sim, s->hostile, to))
+        return;
+    fill_all(s, &m, &kinds[decide_below(d, kinds_count)]);
+    address(s, &m);
+    if (!decide_below(d, 4)) /* else with the number of the message before: a repetition */
+        m.number = decide_below(d, 2) ? 0 : m.number + 1;
+    if (!decide_below(d, 4))
+        m.relay = (struct td_relay){.is_relayed = decide_below(d, 2),
+                                    .origin = (uint16_t)decide_below(d, s->nodes),
+                                    .destination = (uint16_t)decide_below(d, s->nodes),
+                                    .hops = (uint16_t)decide_number(d)};
+    s->impostor = s->impostor || (m.relay.is_relayed && m.relay.origin != s->hostile);
+    td_sim_forge(s->sim, s->hostile, to, &m);
+}
+
+static void forge_packet(struct scene *s)
+{
+    struct decide *d = &s->input;
+    uint32_t to = decide_below(d, s->nodes);
+    struct td_packet p = {.kind = decide_below(d, 3) ? TD_PACKET_DATA : TD_PACKET_CREDIT};
+    if (!td_sim_connected(s->sim, s->hostile, to))
+        return;
+    p.session = p.counts_session = 1;
+    p.link_sequence = decide_below(d, 4);
+    p.origin = s->hostile;
+    p.destination = to;
+    for (uint32_t n = decide_below(d, 6); n > 0; n--)
+        change_packet(s, &p);
+    p.bytes = p.kind == TD_PACKET_DATA ? 1 + decide_below(d, 1024) : 0;
+    td_sim_forge_packet(s->sim, s->hostile, to, &p, NULL);
+}
+
+/* ---- clients that keep the rules ---- */
+
+static void collect(struct scene *s, struct rank *r)
+{
+    const struct td_reply *reply = td_sim_reply(s->sim, r->client, r->request);
+    if (!reply || reply->kind != TD_REPLY_JOINED || r->groups == GROUPS_MAX)
+        return;
+    r->group[r->groups++] = reply->u.joined.group;
+    r->request = 0;
+    if (s->instances < GROUPS_MAX)
+        s->instance[s->instances++] = reply->u.joined.instance;
+}
+
+static void send_all(struct scene *s, struct td_request *q, uint32_t which, bool operation)
+{
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        struct rank *r = &s->rank[i];
+        collect(s, r);
+        if (r->groups == 0 || td_sim_closed(s->sim, r->client))
+            continue;
+        uint32_t g = which % r->groups;
+        if (operation) {
+            q->u.operation.group = r->group[g];
+            q->u.operation.sequence = r->sequence[g]++;
+            q->u.operation.source = (struct td_place){r->region, 0, REGION_BYTES / 2};
+            q->u.operation.destination =
+                (struct td_place){r->region, REGION_BYTES / 2, REGION_BYTES / 2};
+        } else if (q->kind == TD_REQUEST_GROUP) {
+            q->u.make.group = r->group[g];
+        } else {
+            q->u.shrink.group = r->group[g];
+        }
+        r->request = td_sim_request(s->sim, r->client, q);
+    }
+}
+
+static void operate(struct scene *s)
+{
+    static const uint8_t some[] = {TD_KIND_BARRIER,   TD_KIND_ALLREDUCE, TD_KIND_ALLTOALL,
+                                   TD_KIND_BROADCAST, TD_KIND_ALLGATHER, TD_KIND_SCAN,
+                                   TD_KIND_REDUCE,    TD_KIND_GATHER};
+    struct decide *d = &s->input;
+    struct td_request q = {.kind = TD_REQUEST_OPERATION};
+    q.u.operation.call.kind = some[decide_below(d, sizeof some)];
+    bool reduces = td_call_reduces(q.u.operation.call.kind);
+    if (q.u.operation.call.kind != TD_KIND_BARRIER) {
+        q.u.operation.call.type = TD_TYPE_INT32;
+        q.u.operation.call.op = reduces ? TD_OP_SUM : 0;
+        q.u.operation.call.count = 1 + decide_below(d, 256) % (REGION_BYTES / 8 / RANKS_MAX);
+    }
+    q.u.operation.timeout_ns = (int64_t)SECOND;
+    send_all(s, &q, decide_below(d, GROUPS_MAX), true);
+}
+
+static void make_group(struct scene *s)
+{
+    uint64_t member[RANKS_MAX];
+    struct td_request q = {.kind = TD_REQUEST_GROUP};
+    for (uint32_t i = 0; i < s->ranks; i++)
+        member[i] = s->ranks - 1 - i;
+    q.u.make.member = member;
+    q.u.make.members = s->ranks;
+    q.u.make.number = decide_below(&s->input, 4);
+    send_all(s, &q, 0, false);
+}
+
+static void shrink(struct scene *s)
+{
+    struct td_request q = {.kind = TD_REQUEST_SHRINK};
+    q.u.shrink.timeout_ns = (int64_t)SECOND;
+    send_all(s, &q, decide_below(&s->input, GROUPS_MAX), false);
+}
+
+/* ---- the scene ---- */
+
+static void set_up(struct scene *s)
+{
+    static const char *const shapes[] = {"2", "4", "2x2", "3x2"};
+    static const uint64_t arenas[] = {400 << 10, 1 << 20, 4 << 20};
+    struct decide *d = &s->input;
+    struct td_sim_options o;
+    td_sim_options_default(&o, shapes[decide_below(d, 4)], decide_below(d, 256));
+    uint32_t fabric = decide_below(d, 4);
+    o.settings.tuning.fabric = fabric & 1 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
+    o.settings.tuning.flood = fabric & 2;
+    o.settings.arena_bytes = arenas[decide_below(d, 3)];
+    o.settings.scratch_bytes = 1 << 20;
+    o.settings.packet_bytes = 1024;
+    o.settings.operations_max = 64;
+    o.settings.clients_max = 64;
+    o.settings.arrival_timeout_ns = (int64_t)SECOND;
+    o.settings.progress_timeout_ns = 2 * (int64_t)SECOND;
+    o.settings.heartbeat_ns = (int64_t)SECOND / 2;
+    o.trace = getenv("TORUS_TEST_TRACE") ? stderr : NULL;
+    o.tamper = (struct td_tamper){tamper, tamper_packet, s};
+    s->rate = decide_below(d, 256);
+    s->sim = td_sim_create(&o);
+    if (!s->sim)
+        abort();
+    s->nodes = td_sim_nodes(s->sim);
+    s->hostile = decide_below(d, s->nodes);
+    s->last = (struct td_message){.session = 1, .counts_session = 1};
+    td_sim_run(s->sim, MILLISECOND);
+    s->ranks = s->nodes * (1 + decide_below(d, 2));
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        struct rank *r = &s->rank[i];
+        r->node = i % s->nodes;
+        r->client = td_sim_open(s->sim, r->node);
+        r->region = td_sim_region(s->sim, r->client, REGION_BYTES);
+        memset(td_sim_memory(s->sim, r->client, r->region), 1, REGION_BYTES);
+        struct td_request q = {.kind = TD_REQUEST_JOIN};
+        q.u.join.name = "job";
+        q.u.join.size = s->ranks;
+        q.u.join.rank = i;
+        q.u.join.timeout_ns = (int64_t)SECOND;
+        r->request = td_sim_request(s->sim, r->client, &q);
+    }
+    td_sim_run(s->sim, 5 * MILLISECOND);
+}
+
+static void act(struct scene *s)
+{
+    static const td_time durations[] = {1000, 20000, MILLISECOND, 50 * MILLISECOND, SECOND};
+    struct decide *d = &s->input;
+    switch (decide_below(d, 12)) {
+    case 0:
+    case 1:
+        operate(s);
+        return;
+    case 2:
+        make_group(s);
+        return;
+    case 3:
+        shrink(s);
+        return;
+    case 4:
+        td_sim_close(s->sim, s->rank[decide_below(d, s->ranks)].client);
+        return;
+    case 5:
+        td_sim_break_link(s->sim, s->hostile, decide_below(d, s->nodes));
+        return;
+    case 6:
+    case 7:
+        forge(s);
+        return;
+    case 8:
+        forge_packet(s);
+        return;
+    default:
+        td_sim_run(s->sim, durations[decide_below(d, 5)]);
+        return;
+    }
+}
+
+/* tear_down ends the hostile node and all clients, and looks for what is left. */
+static void tear_down(struct scene *s)
+{
+    s->rate = 0;
+    s->input.left = 0;
+    td_sim_kill_node(s->sim, s->hostile);
+    td_sim_run(s->sim, 5 * SECOND);
+    for (uint32_t i = 0; i < s->ranks; i++)
+        td_sim_close(s->sim, s->rank[i].client);
+    const char *left = "";
+    for (int i = 0; left && i < 12; i++) { /* joins and jobs end by their time limits */
+        td_sim_run(s->sim, 5 * SECOND);
+        left = td_sim_leftovers(s->sim);
+    }
+    if (left && !s->impostor) {
+        fprintf(stderr, "with node %u hostile: %s\n", s->hostile, left);
+        abort();
+    }
+    td_sim_destroy(s->sim);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct scene s = {.input = {data, size}};
+    set_up(&s);
+    for (int i = 0; i < STEPS_MAX && s.input.left > 0; i++)
+        act(&s);
+    tear_down(&s);
+    return 0;
+}
