@@ -29,20 +29,37 @@ static enum td_kind transport_kind(enum td_kind kind)
     }
 }
 
+/* find_types finds the type of the call, and those of both buffers. */
+static const char *find_types(struct tl_work *w)
+{
+    const struct tl_collective *what = &w->what;
+    struct tl_type *t =
+        what->derived ? what->derived : tl_type_find(what->group->context, what->type, NULL);
+    if (!t)
+        return "the type is unknown, was freed, or belongs to another context";
+    if (t->pair[0] && (td_call_reduces(what->kind) || what->kind == TD_KIND_BROADCAST))
+        return TL_PAIR;
+    w->given = t;
+    for (int i = 0; i < 2; i++) {
+        w->type[i] = t->pair[i] ? t->pair[i] : t;
+        w->gaps[i] = !tl_type_dense(w->type[i]);
+        w->element[i] = w->type[i]->bytes;
+    }
+    return NULL;
+}
+
 /* make_derived sets the type of the call to the basic type of the elements; elements of several
- * types are bytes with a digest. *per: basic elements, or bytes, of one element. */
+ * types are bytes with a digest. *per: basic elements, or bytes, of one element of the source. */
 static const char *make_derived(struct tl_work *w, size_t *per)
 {
     const struct tl_collective *what = &w->what;
-    w->type = what->derived ? what->derived : tl_type_find(what->group->context, what->type, NULL);
-    if (!w->type)
-        return "the type is unknown, was freed, or belongs to another context";
-    const struct tl_signature *s = &w->type->signature;
+    const char *wrong = find_types(w);
+    if (wrong)
+        return wrong;
+    const struct tl_signature *s = &w->type[w->element[0] == 0]->signature;
     bool reduces = td_call_reduces(what->kind);
-    w->gaps = !tl_type_dense(w->type);
-    w->element = w->type->bytes;
     w->call.type = s->basic ? s->basic : TD_TYPE_BYTE;
-    *per = w->element / td_type_bytes(w->call.type);
+    *per = w->element[0] / td_type_bytes(w->call.type);
     if (s->words > 0)
         w->call.digest = tl_signature_digest(s);
     return reduces && s->basic == TD_TYPE_NONE && !tl_op_find(what->group->context, what->op)
@@ -55,11 +72,12 @@ static const char *make_folded(struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     uint64_t types = w->call.digest;
-    bool empty = w->type && w->element == 0;
-    const char *wrong = empty ? NULL : tl_op_element(w->op, what->type, &w->element);
+    bool empty = w->given && w->element[0] == 0;
+    const char *wrong = empty ? NULL : tl_op_element(w->op, what->type, &w->element[0]);
+    w->element[1] = w->element[0];
     if (wrong)
         return wrong;
-    if (__builtin_mul_overflow(w->call.count, w->element, &w->call.count))
+    if (__builtin_mul_overflow(w->call.count, w->element[0], &w->call.count))
         return TL_OVERFLOWS;
     w->call.kind = (uint8_t)transport_kind(what->kind);
     w->call.type = TD_TYPE_BYTE;
@@ -78,7 +96,7 @@ static const char *make_call(struct tl_work *w)
                                .type = what->typed ? TD_TYPE_BYTE : tl_narrow(what->type),
                                .root = what->root,
                                .count = has_counts ? 0 : what->count};
-    w->element = td_type_bytes(w->call.type);
+    w->element[0] = w->element[1] = td_type_bytes(w->call.type);
     const char *wrong = what->type >= TL_TYPE_FIRST ? make_derived(w, &per) : NULL;
     if (!wrong && td_call_reduces(what->kind)) {
         w->call.op = tl_narrow(what->op);
@@ -100,10 +118,10 @@ static const char *make_call(struct tl_work *w)
 
 /* own_block returns the offset of this rank's block in a buffer of the caller that has the blocks
  * of all ranks; `bytes`: of data in a block. It does not overflow: cover_blocks. */
-static ptrdiff_t own_block(const struct tl_work *w, size_t bytes)
+static ptrdiff_t own_block(const struct tl_work *w, int which, size_t bytes)
 {
-    size_t block = w->gaps ? w->what.count * tl_pieces_step(w) : bytes;
-    return (ptrdiff_t)(w->what.group->rank * block);
+    size_t count = w->element[which] ? bytes / w->element[which] : 0;
+    return (ptrdiff_t)(w->what.group->rank * count * tl_pieces_step(w, which));
 }
 
 /* inner_block applies TORUS_IN_PLACE: this rank's block of buffer `outer` is the whole other
@@ -113,7 +131,7 @@ static void inner_block(struct tl_work *w, int outer)
 {
     size_t bytes = w->call.count * td_type_bytes(w->call.type);
     w->inner_buffer = 1 - outer;
-    w->inner = (struct tl_piece){.at = own_block(w, bytes), .bytes = bytes};
+    w->inner = (struct tl_piece){.at = own_block(w, outer, bytes), .bytes = bytes};
     w->inner_in_copy = w->what.group->rank * bytes;
 }
 
@@ -145,7 +163,7 @@ static const char *in_place(struct tl_work *w)
             inner_block(w, 1);
             return NULL;
         }
-        from->pointer = (uint8_t *)what->destination + own_block(w, from->bytes);
+        from->pointer = (uint8_t *)what->destination + own_block(w, 1, from->bytes);
         from->must_stage = true; /* the block may be overwritten before every rank has read it */
         return NULL;
     case TD_KIND_GATHER:
@@ -158,13 +176,18 @@ static const char *in_place(struct tl_work *w)
 }
 
 /* cover_blocks sets the bytes that a buffer of blocks covers. */
-static const char *cover_blocks(struct tl_work *w, struct tl_buffer *s)
+static const char *cover_blocks(struct tl_work *w, int which)
 {
+    struct tl_buffer *s = &w->buffer[which];
+    size_t count = 0;
     s->end = (ptrdiff_t)s->bytes;
-    if (!w->gaps || !s->bytes)
-        return NULL;
+    const char *wrong =
+        s->bytes ? tl_pieces_whole(w, which, w->call.count * td_type_bytes(w->call.type), &count)
+                 : NULL;
+    if (wrong || !w->gaps[which] || !s->bytes)
+        return wrong;
     s->end = 0;
-    return tl_pieces_cover(w, s, 0, s->bytes / w->element);
+    return tl_pieces_cover(w, which, 0, s->bytes / w->element[which]);
 }
 
 static const char *make_blocks(struct tl_work *w)
@@ -174,7 +197,7 @@ static const char *make_blocks(struct tl_work *w)
     td_call_bytes(&w->call, what->group->size, what->group->rank, &bytes[0], &bytes[1]);
     for (int i = 0; i < 2; i++) {
         w->buffer[i].bytes = bytes[i];
-        const char *wrong = cover_blocks(w, &w->buffer[i]);
+        const char *wrong = cover_blocks(w, i);
         if (wrong)
             return wrong;
     }
@@ -206,7 +229,7 @@ static const char *check_overlap(const struct tl_work *w)
 {
     const struct tl_collective *what = &w->what;
     struct tl_buffer to = w->buffer[1];
-    if (w->same || w->gaps || w->gaps_in_parts || what->source == TORUS_IN_PLACE ||
+    if (w->same || w->gaps[0] || w->gaps[1] || w->gaps_in_parts || what->source == TORUS_IN_PLACE ||
         what->destination == TORUS_IN_PLACE)
         return NULL;
     if (to.scratch) { /* the fold writes the destination */
@@ -225,12 +248,12 @@ static const char *make_fold(struct tl_work *w)
     const struct tl_collective *what = &w->what;
     const torus_group *g = what->group;
     struct tl_fold *f = &w->fold;
-    size_t block = what->kind == TD_KIND_REDUCE_SCATTERV ? what->to.count[g->rank] * w->element
+    size_t block = what->kind == TD_KIND_REDUCE_SCATTERV ? what->to.count[g->rank] * w->element[1]
                                                          : w->call.count;
     *f = (struct tl_fold){.block = block,
-                          .element = w->element,
-                          .type = w->gaps ? w->type : NULL,
-                          .first = w->type && !w->gaps ? w->type->first : 0,
+                          .element = w->element[1],
+                          .type = w->gaps[1] ? w->type[1] : NULL,
+                          .first = w->type[1] && !w->gaps[1] ? w->type[1]->first : 0,
                           .blocks = g->size,
                           .out = what->destination};
     if (what->kind == TD_KIND_SCAN)
@@ -251,16 +274,27 @@ static const char *make_fold(struct tl_work *w)
     return f->out || what->kind == TD_KIND_PREFIX ? NULL : "the destination is NULL";
 }
 
-/* skip_to_data moves the buffers of a type without gaps to its first byte. */
+/* skip_to_data moves a buffer of a type without gaps to its first byte. */
 static void skip_to_data(struct tl_work *w)
 {
     struct tl_collective *what = &w->what;
-    if (!w->type || w->gaps)
+    const struct tl_type *from = w->gaps[0] ? NULL : w->type[0],
+                         *to = w->gaps[1] ? NULL : w->type[1];
+    if (from && what->source && what->source != TORUS_IN_PLACE)
+        what->source = (const uint8_t *)what->source + from->first;
+    if (to && what->destination && what->destination != TORUS_IN_PLACE)
+        what->destination = (uint8_t *)what->destination + to->first;
+}
+
+/* use_one_type gives a buffer that is in place the type of the other one. */
+static void use_one_type(struct tl_work *w)
+{
+    int in_place = w->what.destination == TORUS_IN_PLACE;
+    if (!in_place && w->what.source != TORUS_IN_PLACE)
         return;
-    if (what->source && what->source != TORUS_IN_PLACE)
-        what->source = (const uint8_t *)what->source + w->type->first;
-    if (what->destination && what->destination != TORUS_IN_PLACE)
-        what->destination = (uint8_t *)what->destination + w->type->first;
+    w->type[in_place] = w->type[1 - in_place];
+    w->gaps[in_place] = w->gaps[1 - in_place];
+    w->element[in_place] = w->element[1 - in_place];
 }
 
 const char *tl_buffers_make(struct tl_work *w)
@@ -276,16 +310,18 @@ const char *tl_buffers_make(struct tl_work *w)
     if (wrong)
         return wrong;
     equal_is_in_place(w);
+    use_one_type(w);
     skip_to_data(w);
     /* rank 0 has no predecessor: its destination stays unchanged */
     bool rank0 = what->kind == TD_KIND_EXSCAN && what->group->rank == 0;
-    struct tl_type *type = w->gaps ? w->type : NULL;
-    w->buffer[0] = (struct tl_buffer){
-        .pointer = writable(what->source), .type = type, .copy_in = true, .must_stage = w->gaps};
+    w->buffer[0] = (struct tl_buffer){.pointer = writable(what->source),
+                                      .type = w->gaps[0] ? w->type[0] : NULL,
+                                      .copy_in = true,
+                                      .must_stage = w->gaps[0]};
     w->buffer[1] = (struct tl_buffer){.pointer = what->destination,
-                                      .type = type,
+                                      .type = w->gaps[1] ? w->type[1] : NULL,
                                       .copy_out = !rank0,
-                                      .must_stage = w->gaps || rank0};
+                                      .must_stage = w->gaps[1] || rank0};
     tl_parts_drop_unused(w);
     wrong = td_call_has_counts(what->kind) ? tl_parts_make(w) : make_blocks(w);
     w->buffer[1].copy_in = w->same && (what->kind != TD_KIND_BROADCAST || tl_at_root(w));

@@ -79,7 +79,7 @@ FORMS(gather,
 
 FORMS(gatherv,
       (torus_group *group, const void *source, size_t count, void *destination,
-       const size_t *counts, const size_t *places, int type, uint32_t root),
+       const size_t *counts, const ptrdiff_t *places, int type, uint32_t root),
       .group = group, .kind = TD_KIND_GATHERV, .source = source, .destination = destination,
       .count = count, .to = {.count = counts, .at = places}, .type = type, .root = root)
 
@@ -90,7 +90,7 @@ FORMS(scatter,
       .count = count, .type = type, .root = root)
 
 FORMS(scatterv,
-      (torus_group *group, const void *source, const size_t *counts, const size_t *places,
+      (torus_group *group, const void *source, const size_t *counts, const ptrdiff_t *places,
        void *destination, size_t count, int type, uint32_t root),
       .group = group, .kind = TD_KIND_SCATTERV, .source = source, .destination = destination,
       .count = count, .from = {.count = counts, .at = places}, .type = type, .root = root)
@@ -102,7 +102,7 @@ FORMS(allgather,
 
 FORMS(allgatherv,
       (torus_group *group, const void *source, size_t count, void *destination,
-       const size_t *counts, const size_t *places, int type),
+       const size_t *counts, const ptrdiff_t *places, int type),
       .group = group, .kind = TD_KIND_ALLGATHERV, .source = source, .destination = destination,
       .count = count, .to = {.count = counts, .at = places}, .type = type)
 
@@ -115,8 +115,8 @@ FORMS(alltoall,
 
 FORMS(alltoallv,
       (torus_group *group, const void *source, const size_t *source_counts,
-       const size_t *source_places, void *destination, const size_t *destination_counts,
-       const size_t *destination_places, int type),
+       const ptrdiff_t *source_places, void *destination, const size_t *destination_counts,
+       const ptrdiff_t *destination_places, int type),
       .group = group, .kind = TD_KIND_ALLTOALLV, .source = source, .destination = destination,
       .from = {.count = source_counts, .at = source_places},
       .to = {.count = destination_counts, .at = destination_places}, .type = type)
@@ -142,8 +142,8 @@ FORMS(alltoallw,
           .uniform = true, .type = type)                                                           \
     FORMS(name##_alltoallv,                                                                        \
           (torus_group *group, const struct torus_##of *of, const void *source,                    \
-           const size_t *source_counts, const size_t *source_places, void *destination,            \
-           const size_t *destination_counts, const size_t *destination_places, int type),          \
+           const size_t *source_counts, const ptrdiff_t *source_places, void *destination,            \
+           const size_t *destination_counts, const ptrdiff_t *destination_places, int type),          \
           .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = v,                   \
           .neighbours = {.of = of}, .source = source, .destination = destination,                  \
           .from = {.count = source_counts, .at = source_places},                                   \
@@ -165,7 +165,7 @@ FORMS(alltoallw,
           .uniform = true, .shared = true, .type = type)                                           \
     FORMS(name##_allgatherv,                                                                       \
           (torus_group *group, const struct torus_##of *of, const void *source, size_t count,      \
-           void *destination, const size_t *counts, const size_t *places, int type),               \
+           void *destination, const size_t *counts, const ptrdiff_t *places, int type),               \
           .group = group, .kind = TD_KIND_NEIGHBOUR_ALLTOALLV, .digest_kind = gather,              \
           .neighbours = {.of = of}, .source = source, .destination = destination, .count = count,  \
           .shared = true, .to = {.count = counts, .at = places}, .type = type)

@@ -12,6 +12,7 @@
  *   pieces overlap neighbours               pieces and shared bytes of buffers; ranks beside a rank
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
+ *   pair                                    types of both buffers
  *   type                                    what data consists of
  *   signature                               which basic elements a type has
  *   socket                                  one request out, one reply in

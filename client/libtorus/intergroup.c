@@ -248,22 +248,31 @@ int torus_intergroup_merge(torus_intergroup *g, int high, torus_group **made)
 
 /* ---- collectives ---- */
 
-/* struct exchange: the counts and places, in elements, of an all-to-all of both sides. */
+/* struct exchange: an all-to-all of both sides. The parts of the source are contiguous, or all at
+ * its beginning; those of the destination are contiguous. */
 struct exchange {
-    size_t *count[2], *place[2]; /* of the source, of the destination */
-    size_t *memory;
+    size_t *count[2];     /* of the source, of the destination */
+    ptrdiff_t *beginning; /* zeros */
 };
+
+static void free_exchange(struct exchange *x)
+{
+    free(x->count[0]);
+    free(x->beginning);
+}
 
 /* make_exchange sets all counts to 0. It returns false without memory. */
 static bool make_exchange(const torus_intergroup *g, struct exchange *x)
 {
     size_t size = g->all->size;
-    x->memory = calloc(4 * size, sizeof *x->memory);
-    for (int i = 0; x->memory && i < 2; i++) {
-        x->count[i] = x->memory + 2 * (size_t)i * size;
-        x->place[i] = x->count[i] + size;
+    x->count[0] = calloc(2 * size, sizeof *x->count[0]);
+    x->beginning = calloc(size, sizeof *x->beginning);
+    if (!x->count[0] || !x->beginning) {
+        free_exchange(x);
+        return false;
     }
-    return x->memory != NULL;
+    x->count[1] = x->count[0] + size;
+    return true;
 }
 
 /* first_remote returns the rank in `all` of rank 0 of the other side. */
@@ -272,12 +281,13 @@ static uint32_t first_remote(const torus_intergroup *g)
     return g->side ? 0 : g->size[0];
 }
 
-/* start_exchange starts the all-to-all and frees the counts. */
-static int start_exchange(torus_intergroup *g, struct exchange *x, const void *source,
-                          void *destination, int type, torus_request **request)
+/* start_exchange starts the all-to-all and frees the counts. own_part: each rank receives a part of
+ * the source, else all of it. */
+static int start_exchange(torus_intergroup *g, struct exchange *x, bool own_part,
+                          const void *source, void *destination, int type, torus_request **request)
 {
     if (source == TORUS_IN_PLACE || destination == TORUS_IN_PLACE) {
-        free(x->memory);
+        free_exchange(x);
         return tl_fail(g->all->context, TORUS_ERR_INVALID,
                        "a call of an inter-group does not accept TORUS_IN_PLACE: what a rank sends "
                        "goes to the other group");
@@ -287,11 +297,11 @@ static int start_exchange(torus_intergroup *g, struct exchange *x, const void *s
                                        .kind = TD_KIND_ALLTOALLV,
                                        .source = source,
                                        .destination = destination,
-                                       .from = {x->count[0], x->place[0]},
-                                       .to = {x->count[1], x->place[1]},
+                                       .from = {x->count[0], own_part ? NULL : x->beginning},
+                                       .to = {.count = x->count[1]},
                                        .type = type};
     int error = tl_start(&what, request);
-    free(x->memory);
+    free_exchange(x);
     return error;
 }
 
@@ -318,14 +328,18 @@ int torus_intergroup_ibroadcast(torus_intergroup *g, void *buffer, size_t count,
                        "broadcast: root %d is neither a rank of the other group, which has size "
                        "%u, nor TORUS_ROOT, nor TORUS_NO_ROOT",
                        root, remote);
+    const struct tl_type *derived =
+        type >= TL_TYPE_FIRST ? tl_type_find(g->all->context, type, NULL) : NULL;
+    if (derived && derived->pair[0])
+        return tl_fail(g->all->context, TORUS_ERR_INVALID, "broadcast: " TL_PAIR);
     if (!make_exchange(g, &x))
         return no_memory(g);
     for (uint32_t i = 0; root == TORUS_ROOT && i < remote; i++)
         x.count[0][first + i] = count;
     if (root >= 0)
         x.count[1][first + (uint32_t)root] = count;
-    return start_exchange(g, &x, root == TORUS_ROOT ? buffer : NULL, root >= 0 ? buffer : NULL,
-                          type, request);
+    return start_exchange(g, &x, false, root == TORUS_ROOT ? buffer : NULL,
+                          root >= 0 ? buffer : NULL, type, request);
 }
 
 /* allgather starts an exchange in which every rank sends `sent` elements to each rank of the other
@@ -338,11 +352,9 @@ static int allgather(torus_intergroup *g, const void *source, size_t sent, void 
         return no_memory(g);
     for (uint32_t i = 0, at = first_remote(g); i < g->size[1 - g->side]; i++, at++) {
         x.count[0][at] = sent;
-        x.place[0][at] = own_part ? i * sent : 0;
         x.count[1][at] = received;
-        x.place[1][at] = i * received;
     }
-    return start_exchange(g, &x, source, destination, type, request);
+    return start_exchange(g, &x, own_part, source, destination, type, request);
 }
 
 int torus_intergroup_iallgather(torus_intergroup *g, const void *source, size_t source_count,

@@ -96,7 +96,7 @@ const char *tl_op_types(const torus_context *c, const struct tl_op *op, int type
     call->type = tl_narrow(type);
     *bytes = t ? t->bytes : td_type_bytes(call->type);
     *first = t ? t->first : 0;
-    const char *wrong = t ? use_basic(t, !op, call) : NULL;
+    const char *wrong = t && t->pair[0] ? TL_PAIR : t ? use_basic(t, !op, call) : NULL;
     if (wrong)
         return wrong;
     return op ? tl_op_element(op, type, bytes) : td_call_check(call, 1);

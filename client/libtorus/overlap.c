@@ -47,7 +47,8 @@ static bool crosses(struct range *range, size_t count)
 const char *tl_overlap_check(const struct tl_buffer *from, const struct tl_buffer *to)
 {
     uintptr_t p = (uintptr_t)from->pointer, q = (uintptr_t)to->pointer;
-    if (!from->bytes || !to->bytes || p >= q + (uintptr_t)to->end || q >= p + (uintptr_t)from->end)
+    if (!from->bytes || !to->bytes || p + (uintptr_t)from->begin >= q + (uintptr_t)to->end ||
+        q + (uintptr_t)to->begin >= p + (uintptr_t)from->end)
         return NULL;
     if (!from->piece && !to->piece)
         return OVERLAPS;

@@ -76,7 +76,7 @@ static const char *reduce_scatter_parts(struct tl_work *w)
     if (own > SIZE_MAX / g->size)
         return TL_OVERFLOWS;
     for (uint32_t i = 0; !wrong && i < g->size; i++)
-        wrong = tl_pieces_add(w, 1, i, i * own, own);
+        wrong = tl_pieces_add(w, 1, i, (ptrdiff_t)(i * own), own);
     return wrong;
 }
 
@@ -143,8 +143,12 @@ static const char *add_blocks(struct tl_work *w, int which, struct block *block)
     struct tl_buffer *s = &w->buffer[which];
     uint32_t blocks = tl_parts_count(what, which), rank = 0;
     const char *wrong = NULL;
-    size_t next = 0, step = what->shared && which == 0 ? 0 : what->count;
-    if (blocks && what->count > SIZE_MAX / blocks)
+    size_t next = 0, count = what->count, bytes = 0;
+    if (which == 1 && what->uniform && !__builtin_mul_overflow(count, w->element[0], &bytes) &&
+        (wrong = tl_pieces_whole(w, 1, bytes, &count)))
+        return wrong;
+    size_t step = what->shared && which == 0 ? 0 : count;
+    if (blocks && count > SIZE_MAX / blocks)
         return TL_OVERFLOWS;
     for (uint32_t b = 0; !wrong && b < blocks; b++) {
         uint32_t before = s->pieces;
@@ -153,7 +157,7 @@ static const char *add_blocks(struct tl_work *w, int which, struct block *block)
         if (is_listed(what, which))
             wrong = tl_pieces_add_part(w, which, rank, b, which ? &what->to : &what->from, &next);
         else
-            wrong = tl_pieces_add(w, which, rank, b * step, what->count);
+            wrong = tl_pieces_add(w, which, rank, (ptrdiff_t)(b * step), count);
         if (s->pieces > before)
             block[before] =
                 (struct block){s->piece[before], tl_neighbours_turn(&what->neighbours, which, b)};

@@ -142,8 +142,8 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
     }
     if ((p->op = w.op))
         tl_op_use(p->op);
-    if ((p->what.derived = w.type))
-        tl_type_use(w.type);
+    if ((p->what.derived = w.given))
+        tl_type_use(w.given);
     p->attachment.destroy = destroy;
     tl_group_attach(p->what.group, &p->attachment);
     *persistent = p;

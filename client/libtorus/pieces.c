@@ -9,40 +9,48 @@ const char *tl_pieces_reserve(struct tl_buffer *s, uint32_t pieces)
     return s->piece ? NULL : "no memory for the counts";
 }
 
-const char *tl_pieces_cover(struct tl_work *w, struct tl_buffer *s, ptrdiff_t at, size_t count)
+const char *tl_pieces_cover(struct tl_work *w, int which, ptrdiff_t at, size_t count)
 {
-    ptrdiff_t begin = 0, end = 0;
-    if (w->gaps &&
-        (!tl_type_span(w->type, count, &begin, &end) || __builtin_add_overflow(at, begin, &begin)))
+    struct tl_buffer *s = &w->buffer[which];
+    ptrdiff_t begin = at, end = 0;
+    if (w->gaps[which] && (!tl_type_span(w->type[which], count, &begin, &end) ||
+                           __builtin_add_overflow(at, begin, &begin)))
         return TL_OVERFLOWS;
-    if (!w->gaps && __builtin_mul_overflow(count, w->element, &end))
+    if (!w->gaps[which] && __builtin_mul_overflow(count, w->element[which], &end))
         return TL_OVERFLOWS;
     if (__builtin_add_overflow(at, end, &end))
         return TL_OVERFLOWS;
-    bool first = w->gaps && s->begin == s->end;
+    bool first = s->begin == s->end;
     s->begin = first || begin < s->begin ? begin : s->begin;
     s->end = first || end > s->end ? end : s->end;
     return NULL;
 }
 
-size_t tl_pieces_step(const struct tl_work *w)
+size_t tl_pieces_step(const struct tl_work *w, int which)
 {
-    return w->gaps ? (size_t)tl_type_extent(w->type) : w->element;
+    return w->gaps[which] ? (size_t)tl_type_extent(w->type[which]) : w->element[which];
 }
 
-const char *tl_pieces_add(struct tl_work *w, int which, uint32_t rank, size_t at, size_t count)
+const char *tl_pieces_whole(const struct tl_work *w, int which, size_t bytes, size_t *count)
+{
+    size_t element = w->element[which];
+    *count = element ? bytes / element : 0;
+    return *count * element == bytes ? NULL : TL_NOT_WHOLE;
+}
+
+const char *tl_pieces_add(struct tl_work *w, int which, uint32_t rank, ptrdiff_t at, size_t count)
 {
     struct tl_buffer *s = &w->buffer[which];
     size_t bytes = 0;
     ptrdiff_t begin = 0;
-    if (__builtin_mul_overflow(count, w->element, &bytes) ||
-        __builtin_mul_overflow(at, tl_pieces_step(w), &begin) ||
+    if (__builtin_mul_overflow(count, w->element[which], &bytes) ||
+        __builtin_mul_overflow(at, (ptrdiff_t)tl_pieces_step(w, which), &begin) ||
         __builtin_add_overflow(s->bytes, bytes, &s->bytes) || s->bytes > INT64_MAX)
         return TL_OVERFLOWS;
     if (bytes == 0)
         return NULL;
     s->piece[s->pieces++] = (struct tl_piece){.rank = rank, .at = begin, .bytes = bytes};
-    return tl_pieces_cover(w, s, begin, count);
+    return tl_pieces_cover(w, which, begin, count);
 }
 
 /* add_typed appends a piece of `count` elements of a type of its own, at byte `at`. */
@@ -82,6 +90,8 @@ static const char *add_typed_part(struct tl_work *w, int which, uint32_t rank, u
         type = tl_type_find(w->what.group->context, c->type[i], &basic);
     if (!type)
         return "the type of a part is unknown, was freed, or belongs to another context";
+    if (type->pair[0])
+        return TL_PAIR;
     if (!c->byte_at && (__builtin_mul_overflow(c->count[i], tl_type_extent(type), &after) ||
                         __builtin_add_overflow(after, *next, next)))
         return TL_OVERFLOWS;
@@ -93,8 +103,9 @@ const char *tl_pieces_add_part(struct tl_work *w, int which, uint32_t rank, uint
 {
     if (w->what.typed)
         return add_typed_part(w, which, rank, i, c, next);
-    size_t at = c->at ? c->at[i] : *next;
-    *next = at + c->count[i]; /* tl_pieces_add checks overflow */
+    ptrdiff_t at = c->at ? c->at[i] : (ptrdiff_t)*next;
+    if (!c->at && (__builtin_add_overflow(*next, c->count[i], next) || *next > (size_t)PTRDIFF_MAX))
+        return TL_OVERFLOWS;
     return tl_pieces_add(w, which, rank, at, c->count[i]);
 }
 

@@ -9,11 +9,13 @@
 /* tl_pieces_reserve makes room for a number of pieces. */
 const char *tl_pieces_reserve(struct tl_buffer *s, uint32_t pieces);
 /* tl_pieces_cover extends the bytes that a buffer covers by `count` > 0 elements at byte `at`. */
-const char *tl_pieces_cover(struct tl_work *w, struct tl_buffer *s, ptrdiff_t at, size_t count);
+const char *tl_pieces_cover(struct tl_work *w, int which, ptrdiff_t at, size_t count);
 /* tl_pieces_step returns the distance of two elements in a buffer of the caller, in bytes. */
-size_t tl_pieces_step(const struct tl_work *w);
+size_t tl_pieces_step(const struct tl_work *w, int which);
+/* tl_pieces_whole writes how many elements of a buffer have `bytes` of data. */
+const char *tl_pieces_whole(const struct tl_work *w, int which, size_t bytes, size_t *count);
 /* tl_pieces_add appends a piece of `count` elements at element `at`. */
-const char *tl_pieces_add(struct tl_work *w, int which, uint32_t rank, size_t at, size_t count);
+const char *tl_pieces_add(struct tl_work *w, int which, uint32_t rank, ptrdiff_t at, size_t count);
 /* tl_pieces_check_lists checks that the lists of a buffer are complete. */
 const char *tl_pieces_check_lists(const struct tl_work *w, const struct tl_counts *c);
 /* tl_pieces_add_part appends part i of the lists. *next is its place if the lists have no places;

@@ -199,6 +199,12 @@ void tl_signature_free(struct tl_signature *s)
     s->words = 0;
 }
 
+bool tl_signature_same_root(const struct tl_signature *a, const struct tl_signature *b)
+{
+    return a->length == 0 || b->length == 0 ||
+           (a->basic == b->basic && a->root == b->root && a->root_sum.value == b->root_sum.value);
+}
+
 uint64_t tl_signature_digest(const struct tl_signature *s)
 {
     uint8_t types[TD_DIGEST_NAMES_MAX];

@@ -50,6 +50,9 @@ void tl_signature_finish(struct tl_signature *s);
 
 void tl_signature_free(struct tl_signature *s);
 
+/* tl_signature_same_root returns true if both sequences have the same root, or one is empty. */
+bool tl_signature_same_root(const struct tl_signature *a, const struct tl_signature *b);
+
 /* tl_signature_digest returns the td_call digest of a root with several types. */
 uint64_t tl_signature_digest(const struct tl_signature *s);
 

@@ -14,14 +14,16 @@ static void place_inner(const struct tl_work *w, torus_request *r, struct td_pla
 {
     int outer = 1 - w->inner_buffer;
     const struct tl_buffer *s = &w->buffer[outer];
-    size_t at = staged ? w->inner_in_copy : (size_t)w->inner.at;
+    /* the place of a buffer begins at its first byte, which may lie before its address */
+    size_t at = staged ? w->inner_in_copy : (size_t)(w->inner.at - s->begin);
     if (w->inner.bytes == 0)
         return;
     place[w->inner_buffer] =
         (struct td_place){place[outer].region, place[outer].offset + at, w->inner.bytes};
     uint8_t *copy = r->binding[outer].copy;
-    if (staged && w->inner_buffer == 0 && w->gaps)
-        tl_type_pack(w->type, w->inner.bytes / w->element, s->pointer + w->inner.at, copy + at);
+    if (staged && w->inner_buffer == 0 && w->gaps[outer])
+        tl_type_pack(w->type[outer], w->inner.bytes / w->element[outer], s->pointer + w->inner.at,
+                     copy + at);
     else if (staged && w->inner_buffer == 0)
         memcpy(copy + at, s->pointer + w->inner.at, w->inner.bytes);
 }
@@ -72,7 +74,8 @@ static int bind_buffers(struct tl_work *w, torus_request *r, struct td_place pla
 }
 
 /* write_counts writes the pieces of a buffer as counts and places by rank, in elements; without
- * places if the pieces are contiguous. `packed`: the daemon uses the staging copy. */
+ * places if the pieces are contiguous. `packed`: they are contiguous in the memory that the daemon
+ * uses. */
 static void write_counts(const struct tl_work *w, int which, bool packed, uint64_t *count,
                          uint64_t *at, struct td_rank_counts *c)
 {
@@ -85,8 +88,7 @@ static void write_counts(const struct tl_work *w, int which, bool packed, uint64
     for (uint32_t i = 0; !whole && i < s->pieces; i++) {
         const struct tl_piece *p = &s->piece[i];
         count[p->rank] += p->bytes / element;
-        /* the place of a buffer begins at its first byte, which typed parts may put before it */
-        uint64_t from_first = (uint64_t)(w->what.typed ? p->at - s->begin : p->at);
+        uint64_t from_first = (uint64_t)(p->at - s->begin);
         at[p->rank] = packed ? 0 : from_first / element;
         places = places || (!packed && from_first != next);
         next += p->bytes;
@@ -113,8 +115,9 @@ static int submit(const struct tl_work *w, torus_request *r, const struct td_pla
         return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory for the counts");
     }
     /* the place of an inner buffer is already the place of its piece */
-    write_counts(w, 0, staged[0], number, number + g->size, &q.u.operation.from);
-    write_counts(w, 1, staged[1], number + 2 * (size_t)g->size, number + 3 * (size_t)g->size,
+    bool packed[2] = {staged[0] || w->inner_buffer == 0, staged[1] || w->inner_buffer == 1};
+    write_counts(w, 0, packed[0], number, number + g->size, &q.u.operation.from);
+    write_counts(w, 1, packed[1], number + 2 * (size_t)g->size, number + 3 * (size_t)g->size,
                  &q.u.operation.to);
     int error = tl_request_submit(r, &q, request);
     free(number);

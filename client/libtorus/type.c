@@ -7,7 +7,6 @@
 #include "lock.h"
 #include "model/call.h"
 
-static const char *const NO_MEMORY = "no memory";
 static const char *const TOO_LARGE = "the type is too large: it spans more than 2^63 - 1 bytes";
 
 /* ---- copies ---- */
@@ -208,8 +207,7 @@ static bool grow(void **items, size_t count, size_t bytes)
     return grown != NULL;
 }
 
-/* keep makes t a user of the type `of`. */
-static bool keep(struct tl_type *t, struct tl_type *of)
+bool tl_type_keep(struct tl_type *t, struct tl_type *of)
 {
     if (!of->context || (t->useds && t->used[t->useds - 1] == of))
         return true;
@@ -262,7 +260,7 @@ static const char *append(struct tl_type *t, struct tl_loop l)
     settle(t);
     void *items = t->loop;
     if (!grow(&items, t->loops, sizeof l))
-        return NO_MEMORY;
+        return TL_NO_MEMORY;
     t->loop = items;
     t->loop[t->loops++] = l;
     uint32_t depth = 1 + (l.inner ? l.inner->depth : 0);
@@ -328,8 +326,8 @@ static const char *add(struct tl_type *t, ptrdiff_t at, size_t count, ptrdiff_t 
     if (!add_bounds(t, at, count, step, of) || __builtin_mul_overflow(count, of->bytes, &bytes) ||
         __builtin_add_overflow(t->bytes, bytes, &t->bytes) || t->bytes > PTRDIFF_MAX)
         return TOO_LARGE;
-    if (!keep(t, of) || !tl_signature_add(&t->signature, &of->signature, count))
-        return NO_MEMORY;
+    if (!tl_type_keep(t, of) || !tl_signature_add(&t->signature, &of->signature, count))
+        return TL_NO_MEMORY;
     t->alignment = of->alignment > t->alignment ? of->alignment : t->alignment;
     if (of->bytes == 0)
         return NULL;
@@ -372,8 +370,7 @@ static const char *finish(struct tl_type *t)
     return NULL;
 }
 
-/* new_type adds an empty type to the context. It has no number yet: it ends with its last user. */
-static struct tl_type *new_type(torus_context *c)
+struct tl_type *tl_type_new(torus_context *c)
 {
     struct tl_type *t = calloc(1, sizeof *t);
     if (!t)
@@ -391,8 +388,7 @@ static struct tl_type *new_type(torus_context *c)
     return t;
 }
 
-/* publish gives a finished type its number, or frees it after an error. */
-static int publish(struct tl_type *t, const char *wrong, const char *function, int *made)
+int tl_type_publish(struct tl_type *t, const char *wrong, const char *function, int *made)
 {
     torus_context *c = t->context;
     if (!wrong) {
@@ -403,8 +399,8 @@ static int publish(struct tl_type *t, const char *wrong, const char *function, i
     tl_type_unuse(t);
     if (!wrong)
         return TORUS_OK;
-    return tl_fail(c, wrong == NO_MEMORY ? TORUS_ERR_NO_MEMORY : TORUS_ERR_INVALID, "%s: %s",
-                   function, wrong);
+    return tl_fail(c, strcmp(wrong, TL_NO_MEMORY) == 0 ? TORUS_ERR_NO_MEMORY : TORUS_ERR_INVALID,
+                   "%s: %s", function, wrong);
 }
 
 /* begin checks the arguments that all constructors have. It sets *of to the type of the elements
@@ -418,11 +414,13 @@ static int begin(torus_context *c, const char *function, int type, struct tl_typ
         return tl_fail(c, TORUS_ERR_INVALID, "%s: made is NULL", function);
     if (!(*of = tl_type_find(c, type, basic)))
         return tl_fail(c, TORUS_ERR_INVALID, "%s: type %d is unknown or was freed", function, type);
+    if ((*of)->pair[0])
+        return tl_fail(c, TORUS_ERR_INVALID, "%s: " TL_PAIR, function);
     if (c->next_type > INT32_MAX - TL_TYPE_FIRST)
         return tl_fail(c, TORUS_ERR_INVALID, "%s: the context has no more numbers of types",
                        function);
-    *t = new_type(c);
-    return *t ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "%s: %s", function, NO_MEMORY);
+    *t = tl_type_new(c);
+    return *t ? TORUS_OK : tl_fail(c, TORUS_ERR_NO_MEMORY, "%s: %s", function, TL_NO_MEMORY);
 }
 
 /* ---- constructors ---- */
@@ -436,7 +434,7 @@ int torus_type_contiguous(torus_context *c, size_t count, int type, int *made)
     if (error != TORUS_OK)
         return error;
     const char *wrong = add(t, 0, count, tl_type_extent(of), of);
-    return publish(t, wrong ? wrong : finish(t), function, made);
+    return tl_type_publish(t, wrong ? wrong : finish(t), function, made);
 }
 
 /* add_blocks appends `count` blocks of `block` elements, `step` bytes apart. A block is a type
@@ -444,9 +442,9 @@ int torus_type_contiguous(torus_context *c, size_t count, int type, int *made)
 static const char *add_blocks(struct tl_type *t, size_t count, size_t block, ptrdiff_t step,
                               struct tl_type *of)
 {
-    struct tl_type *whole = new_type(t->context);
+    struct tl_type *whole = tl_type_new(t->context);
     if (!whole)
-        return NO_MEMORY;
+        return TL_NO_MEMORY;
     const char *wrong = add(whole, 0, block, tl_type_extent(of), of);
     if (!wrong)
         wrong = finish(whole);
@@ -471,7 +469,7 @@ int torus_type_vector(torus_context *c, size_t count, size_t block, ptrdiff_t st
         wrong = TOO_LARGE;
     else
         wrong = add_blocks(t, count, block, step, of);
-    return publish(t, wrong ? wrong : finish(t), function, made);
+    return tl_type_publish(t, wrong ? wrong : finish(t), function, made);
 }
 
 int torus_type_indexed(torus_context *c, size_t count, const size_t *blocks,
@@ -491,7 +489,7 @@ int torus_type_indexed(torus_context *c, size_t count, const size_t *blocks,
         else
             wrong = add(t, at, blocks[i], tl_type_extent(of), of);
     }
-    return publish(t, wrong ? wrong : finish(t), function, made);
+    return tl_type_publish(t, wrong ? wrong : finish(t), function, made);
 }
 
 int torus_type_struct(torus_context *c, size_t count, const size_t *blocks,
@@ -507,10 +505,11 @@ int torus_type_struct(torus_context *c, size_t count, const size_t *blocks,
         count && (!blocks || !offsets || !types) ? "blocks, offsets or types is NULL" : NULL;
     for (size_t i = 0; !wrong && i < count; i++) {
         of = tl_type_find(c, types[i], &basic);
-        wrong = of ? add(t, offsets[i], blocks[i], tl_type_extent(of), of)
-                   : "one of the types is unknown or was freed";
+        wrong = !of           ? "one of the types is unknown or was freed"
+                : of->pair[0] ? TL_PAIR
+                              : add(t, offsets[i], blocks[i], tl_type_extent(of), of);
     }
-    return publish(t, wrong ? wrong : finish(t), function, made);
+    return tl_type_publish(t, wrong ? wrong : finish(t), function, made);
 }
 
 int torus_type_resized(torus_context *c, int type, ptrdiff_t lower, size_t extent, int *made)
@@ -526,7 +525,7 @@ int torus_type_resized(torus_context *c, int type, ptrdiff_t lower, size_t exten
     t->lower = lower;
     if (!wrong && __builtin_add_overflow(lower, extent, &t->upper))
         wrong = TOO_LARGE;
-    return publish(t, wrong ? wrong : finish(t), function, made);
+    return tl_type_publish(t, wrong ? wrong : finish(t), function, made);
 }
 
 /* ---- other public calls ---- */
@@ -553,9 +552,11 @@ int torus_type_bytes(torus_context *c, int type, size_t *bytes)
     struct tl_type basic, *t = c ? tl_type_find(c, type, &basic) : NULL;
     if (!c)
         return TORUS_ERR_INVALID;
-    if (!t || !bytes)
+    if (!t || !bytes || t->pair[0])
         return tl_fail(c, TORUS_ERR_INVALID, "torus_type_bytes: %s",
-                       t ? "bytes is NULL" : "the type is unknown or was freed");
+                       !t       ? "the type is unknown or was freed"
+                       : !bytes ? "bytes is NULL"
+                                : TL_PAIR);
     *bytes = t->bytes;
     return TORUS_OK;
 }
@@ -566,9 +567,11 @@ int torus_type_extent(torus_context *c, int type, ptrdiff_t *lower, size_t *exte
     struct tl_type basic, *t = c ? tl_type_find(c, type, &basic) : NULL;
     if (!c)
         return TORUS_ERR_INVALID;
-    if (!t || !lower || !extent)
+    if (!t || !lower || !extent || t->pair[0])
         return tl_fail(c, TORUS_ERR_INVALID, "torus_type_extent: %s",
-                       t ? "lower or extent is NULL" : "the type is unknown or was freed");
+                       !t                  ? "the type is unknown or was freed"
+                       : !lower || !extent ? "lower or extent is NULL"
+                                           : TL_PAIR);
     *lower = t->lower;
     *extent = (size_t)tl_type_extent(t);
     return TORUS_OK;

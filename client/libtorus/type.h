@@ -42,7 +42,13 @@ struct tl_type {
 
     struct tl_type **used; /* types that it keeps */
     size_t useds;
+
+    struct tl_type *pair[2]; /* of torus_type_pair: for the source and the destination of a call;
+                                NULL: an ordinary type */
 };
+
+#define TL_PAIR                                                                                    \
+    "a pair of types (torus_type_pair) serves calls that move data between two buffers only"
 
 /* tl_type_find returns the type with a number, for a new call. A basic type is written to *basic.
  * NULL: the number is unknown, or the type is freed. */
@@ -51,6 +57,15 @@ struct tl_type *tl_type_find(const torus_context *c, int number, struct tl_type 
 /* tl_type_use counts a user of a type; tl_type_unuse ends the use. Basic types are not counted. */
 void tl_type_use(struct tl_type *type);
 void tl_type_unuse(struct tl_type *type);
+
+/* tl_type_new adds an empty type to the context; NULL: no memory. It has no number yet: it ends
+ * with its last user, the caller. tl_type_keep makes it a user of `of`, and returns false without
+ * memory. tl_type_publish gives a finished type its number, in *made, or, if `wrong` is a sentence,
+ * frees it and returns the error. */
+struct tl_type *tl_type_new(torus_context *c);
+bool tl_type_keep(struct tl_type *t, struct tl_type *of);
+int tl_type_publish(struct tl_type *t, const char *wrong, const char *function, int *made);
+#define TL_NO_MEMORY "no memory"
 
 /* tl_type_extent returns the distance of two elements in bytes. */
 ptrdiff_t tl_type_extent(const struct tl_type *type);

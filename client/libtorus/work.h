@@ -9,7 +9,8 @@
 
 /* struct tl_counts: length and position of each part of a buffer, in elements. */
 struct tl_counts {
-    const size_t *count, *at; /* `at` NULL: the parts are contiguous */
+    const size_t *count;
+    const ptrdiff_t *at; /* NULL: the parts are contiguous */
     /* of a call with a type for each part: */
     const int *type;
     const ptrdiff_t *byte_at; /* used for `at`: position in bytes; NULL: the parts are contiguous */
@@ -42,11 +43,12 @@ struct tl_collective {
 struct tl_work {
     struct tl_collective what;
     struct td_call call;
-    struct tl_type *type; /* derived type of the elements; NULL: a basic type or TORUS_OPAQUE */
-    bool gaps;            /* the type has gaps: both buffers are packed */
-    bool gaps_in_parts;   /* the type of some part has gaps */
-    size_t element;       /* bytes of data */
-    struct tl_op *op;     /* user-defined operator; NULL: none */
+    struct tl_type *given;   /* derived type of the call; NULL: a basic type or TORUS_OPAQUE */
+    struct tl_type *type[2]; /* of the elements of each buffer: `given`, or those of the pair */
+    bool gaps[2];            /* the type has gaps: the buffer is packed */
+    bool gaps_in_parts;      /* the type of some part has gaps */
+    size_t element[2];       /* bytes of data */
+    struct tl_op *op;        /* user-defined operator; NULL: none */
     struct tl_buffer buffer[2];
     bool same;             /* source and destination are one buffer */
     int inner_buffer;      /* index of the buffer that is one piece of the other; -1: none */
@@ -59,6 +61,8 @@ struct tl_work {
 
 /* Sentences of errors. */
 #define TL_ROOT_ALONE "only the root may pass TORUS_IN_PLACE"
+#define TL_NOT_WHOLE                                                                               \
+    "the data of a block is not a whole number of elements of the destination's type"
 #define TL_OVERFLOWS "the counts overflow: together more than 2^63 - 1 bytes"
 
 static inline bool tl_at_root(const struct tl_work *w)

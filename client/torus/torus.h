@@ -586,6 +586,16 @@ TORUS_API int torus_type_struct(torus_context *context, size_t count, const size
  * `extent`, both in bytes. */
 TORUS_API int torus_type_resized(torus_context *context, int type, ptrdiff_t lower, size_t extent,
                                  int *made);
+/* torus_type_pair makes a type that stands for `source` in the source buffer of a call and for
+ * `destination` in its destination, as the two types of MPI's calls do. The basic elements of both,
+ * repeated, agree in order; else TORUS_ERR_INVALID. Counts in lists and the `count` beside a list
+ * count elements of the type of their buffer. In a call with one count for all blocks, `count`
+ * counts elements of `source`; the destination receives the same data, which must be a whole number
+ * of elements of `destination` at ranks that receive, else TORUS_ERR_INVALID. A buffer that the
+ * rank does not use has no effect. Gathers, scatters, all-to-alls, and the exchanges with
+ * neighbours and of inter-groups accept a pair; other calls and the constructors of types do not.
+ */
+TORUS_API int torus_type_pair(torus_context *context, int source, int destination, int *made);
 /* torus_type_free frees a derived type: new calls do not accept it. Requests in flight, persistent
  * calls, and types made from it keep it as long as they need it. torus_close frees the rest. */
 TORUS_API int torus_type_free(torus_context *context, int type);
@@ -639,7 +649,8 @@ TORUS_API int torus_persistent_free(torus_persistent *persistent);
 
 /* ---- collectives ----
  *
- * P is the size of the group. Counts are in elements of `type`; 0 is allowed. "In place" means that
+ * P is the size of the group. Counts are in elements of `type`; 0 is allowed. torus_type_pair gives
+ * the two buffers different types. "In place" means that
  * the source may be TORUS_IN_PLACE. Arguments that only the root uses are ignored on other ranks.
  *
  * Source and destination must not share bytes that the call reads or writes; else this rank's call
@@ -649,10 +660,11 @@ TORUS_API int torus_persistent_free(torus_persistent *persistent);
  * source may.
  *
  * Functions whose names end in v have one count for each rank. Every rank gives P counts; of a
- * rooted call, only the root does. places[r] is the position of the part of rank r, in elements;
- * places NULL: the parts are contiguous. Each rank must receive exactly the number of elements that
- * the sender sends to it. The lists must fit one message of 64 KiB to the daemon, which is enough
- * for some thousand ranks; else the call returns TORUS_ERR_INVALID. */
+ * rooted call, only the root does. places[r] is the position of the part of rank r, in elements
+ * from the address of the buffer; it may be negative. places NULL: the parts are contiguous. Each
+ * rank must receive exactly the number of elements that the sender sends to it. The lists must fit
+ * one message of 64 KiB to the daemon, which is enough for some thousand ranks; else the call
+ * returns TORUS_ERR_INVALID. */
 
 /* torus_barrier returns when all ranks have called it. */
 TORUS_API int torus_barrier(torus_group *group);
@@ -747,12 +759,12 @@ TORUS_API int torus_gather_init(torus_group *group, const void *source, void *de
 /* torus_gatherv copies the `count` elements of rank r to the root's destination, at places[r];
  * counts[r] at the root equals `count` of rank r. In place as torus_gather. */
 TORUS_API int torus_gatherv(torus_group *group, const void *source, size_t count, void *destination,
-                            const size_t *counts, const size_t *places, int type, uint32_t root);
+                            const size_t *counts, const ptrdiff_t *places, int type, uint32_t root);
 TORUS_API int torus_igatherv(torus_group *group, const void *source, size_t count,
-                             void *destination, const size_t *counts, const size_t *places,
+                             void *destination, const size_t *counts, const ptrdiff_t *places,
                              int type, uint32_t root, torus_request **request);
 TORUS_API int torus_gatherv_init(torus_group *group, const void *source, size_t count,
-                                 void *destination, const size_t *counts, const size_t *places,
+                                 void *destination, const size_t *counts, const ptrdiff_t *places,
                                  int type, uint32_t root, torus_persistent **persistent);
 
 /* torus_scatter copies block r of the root's source, of `count` elements, to rank r. The root may
@@ -768,14 +780,14 @@ TORUS_API int torus_scatter_init(torus_group *group, const void *source, void *d
 /* torus_scatterv copies counts[r] elements at places[r] of the root's source to rank r, whose
  * `count` equals counts[r]. In place as torus_scatter. */
 TORUS_API int torus_scatterv(torus_group *group, const void *source, const size_t *counts,
-                             const size_t *places, void *destination, size_t count, int type,
+                             const ptrdiff_t *places, void *destination, size_t count, int type,
                              uint32_t root);
 TORUS_API int torus_iscatterv(torus_group *group, const void *source, const size_t *counts,
-                              const size_t *places, void *destination, size_t count, int type,
+                              const ptrdiff_t *places, void *destination, size_t count, int type,
                               uint32_t root, torus_request **request);
 TORUS_API int torus_scatterv_init(torus_group *group, const void *source, const size_t *counts,
-                                  const size_t *places, void *destination, size_t count, int type,
-                                  uint32_t root, torus_persistent **persistent);
+                                  const ptrdiff_t *places, void *destination, size_t count,
+                                  int type, uint32_t root, torus_persistent **persistent);
 
 /* torus_allgather does the same as torus_gather on all ranks. In place. */
 TORUS_API int torus_allgather(torus_group *group, const void *source, void *destination,
@@ -788,14 +800,15 @@ TORUS_API int torus_allgather_init(torus_group *group, const void *source, void 
 /* torus_allgatherv does the same as torus_gatherv on all ranks; all give the same counts. In place.
  */
 TORUS_API int torus_allgatherv(torus_group *group, const void *source, size_t count,
-                               void *destination, const size_t *counts, const size_t *places,
+                               void *destination, const size_t *counts, const ptrdiff_t *places,
                                int type);
 TORUS_API int torus_iallgatherv(torus_group *group, const void *source, size_t count,
-                                void *destination, const size_t *counts, const size_t *places,
+                                void *destination, const size_t *counts, const ptrdiff_t *places,
                                 int type, torus_request **request);
 TORUS_API int torus_allgatherv_init(torus_group *group, const void *source, size_t count,
-                                    void *destination, const size_t *counts, const size_t *places,
-                                    int type, torus_persistent **persistent);
+                                    void *destination, const size_t *counts,
+                                    const ptrdiff_t *places, int type,
+                                    torus_persistent **persistent);
 
 /* torus_alltoall sends block i of the source, of `count` elements, to rank i; block j of the
  * destination comes from rank j. The buffers have P x count elements. In place, with a staging
@@ -812,17 +825,18 @@ TORUS_API int torus_alltoall_init(torus_group *group, const void *source, void *
  * staging copy: then the counts and places of the destination are those of the source too;
  * source_counts and source_places are ignored. */
 TORUS_API int torus_alltoallv(torus_group *group, const void *source, const size_t *source_counts,
-                              const size_t *source_places, void *destination,
-                              const size_t *destination_counts, const size_t *destination_places,
+                              const ptrdiff_t *source_places, void *destination,
+                              const size_t *destination_counts, const ptrdiff_t *destination_places,
                               int type);
 TORUS_API int torus_ialltoallv(torus_group *group, const void *source, const size_t *source_counts,
-                               const size_t *source_places, void *destination,
-                               const size_t *destination_counts, const size_t *destination_places,
-                               int type, torus_request **request);
+                               const ptrdiff_t *source_places, void *destination,
+                               const size_t *destination_counts,
+                               const ptrdiff_t *destination_places, int type,
+                               torus_request **request);
 TORUS_API int torus_alltoallv_init(torus_group *group, const void *source,
-                                   const size_t *source_counts, const size_t *source_places,
+                                   const size_t *source_counts, const ptrdiff_t *source_places,
                                    void *destination, const size_t *destination_counts,
-                                   const size_t *destination_places, int type,
+                                   const ptrdiff_t *destination_places, int type,
                                    torus_persistent **persistent);
 
 /* torus_alltoallw does the same as torus_alltoallv with a type for each part, and with places in
@@ -862,20 +876,20 @@ TORUS_API int torus_neighbour_alltoall_init(torus_group *group, const struct tor
  * missing neighbours are ignored; if places are NULL, they occupy no elements. */
 TORUS_API int torus_neighbour_alltoallv(torus_group *group, const struct torus_grid *grid,
                                         const void *source, const size_t *source_counts,
-                                        const size_t *source_places, void *destination,
+                                        const ptrdiff_t *source_places, void *destination,
                                         const size_t *destination_counts,
-                                        const size_t *destination_places, int type);
+                                        const ptrdiff_t *destination_places, int type);
 TORUS_API int torus_ineighbour_alltoallv(torus_group *group, const struct torus_grid *grid,
                                          const void *source, const size_t *source_counts,
-                                         const size_t *source_places, void *destination,
+                                         const ptrdiff_t *source_places, void *destination,
                                          const size_t *destination_counts,
-                                         const size_t *destination_places, int type,
+                                         const ptrdiff_t *destination_places, int type,
                                          torus_request **request);
 TORUS_API int torus_neighbour_alltoallv_init(torus_group *group, const struct torus_grid *grid,
                                              const void *source, const size_t *source_counts,
-                                             const size_t *source_places, void *destination,
+                                             const ptrdiff_t *source_places, void *destination,
                                              const size_t *destination_counts,
-                                             const size_t *destination_places, int type,
+                                             const ptrdiff_t *destination_places, int type,
                                              torus_persistent **persistent);
 
 /* torus_neighbour_alltoallw does the same with a type for each block, and with places in bytes,
@@ -914,15 +928,15 @@ TORUS_API int torus_neighbour_allgather_init(torus_group *group, const struct to
  * torus_neighbour_alltoallv; each count equals `count` of that neighbour. */
 TORUS_API int torus_neighbour_allgatherv(torus_group *group, const struct torus_grid *grid,
                                          const void *source, size_t count, void *destination,
-                                         const size_t *counts, const size_t *places, int type);
+                                         const size_t *counts, const ptrdiff_t *places, int type);
 TORUS_API int torus_ineighbour_allgatherv(torus_group *group, const struct torus_grid *grid,
                                           const void *source, size_t count, void *destination,
-                                          const size_t *counts, const size_t *places, int type,
+                                          const size_t *counts, const ptrdiff_t *places, int type,
                                           torus_request **request);
 TORUS_API int torus_neighbour_allgatherv_init(torus_group *group, const struct torus_grid *grid,
                                               const void *source, size_t count, void *destination,
-                                              const size_t *counts, const size_t *places, int type,
-                                              torus_persistent **persistent);
+                                              const size_t *counts, const ptrdiff_t *places,
+                                              int type, torus_persistent **persistent);
 
 /* The torus_graph functions are the same exchanges along the edges of a graph. Block i of the
  * source goes to graph->destination[i]; block j of the destination comes from graph->source[j].
@@ -942,20 +956,20 @@ TORUS_API int torus_graph_alltoall_init(torus_group *group, const struct torus_g
  * blocks are contiguous. */
 TORUS_API int torus_graph_alltoallv(torus_group *group, const struct torus_graph *graph,
                                     const void *source, const size_t *source_counts,
-                                    const size_t *source_places, void *destination,
+                                    const ptrdiff_t *source_places, void *destination,
                                     const size_t *destination_counts,
-                                    const size_t *destination_places, int type);
+                                    const ptrdiff_t *destination_places, int type);
 TORUS_API int torus_igraph_alltoallv(torus_group *group, const struct torus_graph *graph,
                                      const void *source, const size_t *source_counts,
-                                     const size_t *source_places, void *destination,
+                                     const ptrdiff_t *source_places, void *destination,
                                      const size_t *destination_counts,
-                                     const size_t *destination_places, int type,
+                                     const ptrdiff_t *destination_places, int type,
                                      torus_request **request);
 TORUS_API int torus_graph_alltoallv_init(torus_group *group, const struct torus_graph *graph,
                                          const void *source, const size_t *source_counts,
-                                         const size_t *source_places, void *destination,
+                                         const ptrdiff_t *source_places, void *destination,
                                          const size_t *destination_counts,
-                                         const size_t *destination_places, int type,
+                                         const ptrdiff_t *destination_places, int type,
                                          torus_persistent **persistent);
 
 /* torus_graph_alltoallw: also a type for each block; places in bytes, which may be negative. */
@@ -992,14 +1006,14 @@ TORUS_API int torus_graph_allgather_init(torus_group *group, const struct torus_
 /* torus_graph_allgatherv: the same, with counts and places of the destination's blocks. */
 TORUS_API int torus_graph_allgatherv(torus_group *group, const struct torus_graph *graph,
                                      const void *source, size_t count, void *destination,
-                                     const size_t *counts, const size_t *places, int type);
+                                     const size_t *counts, const ptrdiff_t *places, int type);
 TORUS_API int torus_igraph_allgatherv(torus_group *group, const struct torus_graph *graph,
                                       const void *source, size_t count, void *destination,
-                                      const size_t *counts, const size_t *places, int type,
+                                      const size_t *counts, const ptrdiff_t *places, int type,
                                       torus_request **request);
 TORUS_API int torus_graph_allgatherv_init(torus_group *group, const struct torus_graph *graph,
                                           const void *source, size_t count, void *destination,
-                                          const size_t *counts, const size_t *places, int type,
+                                          const size_t *counts, const ptrdiff_t *places, int type,
                                           torus_persistent **persistent);
 
 /* ---- plans: transforms and redistributions ----

@@ -139,12 +139,13 @@ static void overlaps_are_refused(uint32_t r)
  * if a place of the source is one of the destination. */
 static void scattered(uint64_t *random)
 {
-    enum { PLACES = 40 };
+    enum { PLACES = 40, BEFORE = 7 };
     int64_t a[RANKS_MAX][PLACES];
-    size_t from[RANKS_MAX], to[RANKS_MAX], place[PLACES], spread = size + random_below(random, 10);
+    ptrdiff_t from[RANKS_MAX], to[RANKS_MAX], place[PLACES];
+    size_t spread = size + random_below(random, 10);
     bool shared = false;
     for (size_t i = 0; i < PLACES; i++)
-        place[i] = i;
+        place[i] = (ptrdiff_t)i - BEFORE;
     random_shuffle(random, place, PLACES, sizeof *place);
     for (uint32_t i = 0; i < size; i++) {
         each[i] = 1;
@@ -157,8 +158,9 @@ static void scattered(uint64_t *random)
     for (uint32_t r = 0; r < size; r++) {
         for (size_t i = 0; i < PLACES; i++)
             a[r][i] = value(r, i);
-        int error =
-            torus_ialltoallv(world[r], a[r], each, from, a[r], each, to, TORUS_INT64, &request[r]);
+        int64_t *middle = a[r] + BEFORE;
+        int error = torus_ialltoallv(world[r], middle, each, from, middle, each, to, TORUS_INT64,
+                                     &request[r]);
         if (shared)
             refused(r, "alltoallv", error);
         else
@@ -168,7 +170,7 @@ static void scattered(uint64_t *random)
         finish(r, request[r]);
     for (uint32_t r = 0; r < size && !shared; r++)
         for (uint32_t i = 0; i < size; i++)
-            assert_int_equal(a[r][to[i]], value(i, from[r]));
+            assert_int_equal(a[r][to[i] + BEFORE], value(i, (size_t)(from[r] + BEFORE)));
 }
 
 static void sweep(uint32_t ranks, bool blocks)

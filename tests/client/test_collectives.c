@@ -108,6 +108,26 @@ static int call_reduction(const struct trial *t, torus_group *g, struct part *p,
     }
 }
 
+/* shift_places moves the addresses of the buffers with places into them, so that some places are
+ * negative. */
+static void shift_places(const struct trial *t, const struct part *p, ptrdiff_t at[2][RANKS_MAX],
+                         ptrdiff_t *places[2], const void **from, void **to)
+{
+    bool both = t->kind == ALLTOALLV || t->kind == NEIGHBOURV;
+    bool has_places[2] = {both || t->kind == SCATTERV,
+                          both || t->kind == GATHERV || t->kind == ALLGATHERV};
+    for (int b = 0; b < 2; b++) {
+        ptrdiff_t shift = has_places[b] ? (ptrdiff_t)((b ? p->tos : p->froms) / 2) : 0;
+        for (uint32_t i = 0; i < RANKS_MAX; i++)
+            at[b][i] = (ptrdiff_t)p->at[b][i] - shift;
+        places[b] = at[b];
+        if (b && *to != TORUS_IN_PLACE)
+            *to = (uint64_t *)*to + shift;
+        else if (!b && *from != TORUS_IN_PLACE)
+            *from = (const uint64_t *)*from + shift;
+    }
+}
+
 static int call(const struct trial *t, torus_group *g, struct part *p, int op)
 {
     const void *from = p->source;
@@ -115,7 +135,9 @@ static int call(const struct trial *t, torus_group *g, struct part *p, int op)
     const int type = TORUS_INT64;
     size_t n = t->count;
     const size_t *counts[2] = {p->count[0], p->count[1]};
-    const size_t *at[2] = {t->gaps ? p->at[0] : NULL, t->gaps ? p->at[1] : NULL};
+    ptrdiff_t at[2][RANKS_MAX], *places[2] = {NULL, NULL};
+    if (t->gaps)
+        shift_places(t, p, at, places, &from, &to);
     switch ((int)t->kind) {
     case BARRIER:
         return t->kept ? torus_barrier_init(g, &p->persistent) : torus_ibarrier(g, &p->request);
@@ -124,24 +146,24 @@ static int call(const struct trial *t, torus_group *g, struct part *p, int op)
     case GATHER:
         return FORM(gather, from, to, n, type, t->root);
     case GATHERV:
-        return FORM(gatherv, from, p->froms, to, counts[1], at[1], type, t->root);
+        return FORM(gatherv, from, p->froms, to, counts[1], places[1], type, t->root);
     case SCATTER:
         return FORM(scatter, from, to, n, type, t->root);
     case SCATTERV:
-        return FORM(scatterv, from, counts[0], at[0], to, p->tos, type, t->root);
+        return FORM(scatterv, from, counts[0], places[0], to, p->tos, type, t->root);
     case ALLGATHER:
         return FORM(allgather, from, to, n, type);
     case ALLGATHERV:
-        return FORM(allgatherv, from, p->froms, to, counts[1], at[1], type);
+        return FORM(allgatherv, from, p->froms, to, counts[1], places[1], type);
     case ALLTOALL:
         return FORM(alltoall, from, to, n, type);
     case ALLTOALLV:
-        return FORM(alltoallv, from, counts[0], at[0], to, counts[1], at[1], type);
+        return FORM(alltoallv, from, counts[0], places[0], to, counts[1], places[1], type);
     case NEIGHBOUR:
         return FORM(neighbour_alltoall, &t->grid, from, to, n, type);
     case NEIGHBOURV:
-        return FORM(neighbour_alltoallv, &t->grid, from, counts[0], at[0], to, counts[1], at[1],
-                    type);
+        return FORM(neighbour_alltoallv, &t->grid, from, counts[0], places[0], to, counts[1],
+                    places[1], type);
     default:
         return call_reduction(t, g, p, op);
     }

@@ -25,8 +25,8 @@ struct edge {
 struct side {
     uint32_t blocks, rank[BLOCKS_MAX];
     bool missing[BLOCKS_MAX];
-    size_t count[BLOCKS_MAX], at[BLOCKS_MAX];
-    ptrdiff_t byte_at[BLOCKS_MAX];
+    size_t count[BLOCKS_MAX];
+    ptrdiff_t at[BLOCKS_MAX], byte_at[BLOCKS_MAX];
     int type[BLOCKS_MAX];
     size_t kind[BLOCKS_MAX]; /* of types[] */
     uint8_t *memory, *base;  /* `base` is the argument of the call */
@@ -208,11 +208,12 @@ static void lay_out(struct side *s)
         next += s->missing[b] && t.form != GATHER && t.form != EACH ? 0 : length[b];
     }
     assert_true(next + GUARD < t.room / 2);
-    size_t shift = t.form == EACHW && t.places ? draw(next + 1) : 0;
+    size_t shift = t.places ? draw(next + 1) : 0; /* places before the address are negative */
+    shift -= t.form == EACHW ? 0 : shift % types[t.kind].extent;
     s->base = s->memory + GUARD + shift;
     for (uint32_t b = 0; b < s->blocks; b++) {
         s->byte_at[b] = (ptrdiff_t)place[b] - (ptrdiff_t)shift;
-        s->at[b] = place[b] / types[t.kind].extent;
+        s->at[b] = s->byte_at[b] / (ptrdiff_t)types[t.kind].extent;
     }
 }
 
@@ -315,7 +316,7 @@ static int call(uint32_t r)
     const void *from = t.in_place ? TORUS_IN_PLACE : s->base;
     void *to = d->base;
     int type = type_of(r, t.kind);
-    const size_t *at[2] = {t.places ? s->at : NULL, t.places ? d->at : NULL};
+    const ptrdiff_t *at[2] = {t.places ? s->at : NULL, t.places ? d->at : NULL};
     const ptrdiff_t *byte_at[2] = {t.places ? s->byte_at : NULL, t.places ? d->byte_at : NULL};
     size_t own = (t.form == GATHERV ? r % 5 : t.units) * t.unit / types[t.kind].bytes;
     struct torus_graph graph = {sizeof graph, d->blocks, s->blocks, d->rank, s->rank};

@@ -208,6 +208,73 @@ static void a_million_blocks_are_one_loop(void **unused)
     close_two();
 }
 
+#define REFUSED(call, words)                                                                       \
+    do {                                                                                           \
+        assert_int_equal(call, TORUS_ERR_INVALID);                                                 \
+        assert_says(c, words);                                                                     \
+    } while (0)
+
+static void a_pair_serves_two_buffers(void **unused)
+{
+    (void)unused;
+    int three = 0, four = 0, mixed = 0, swapped = 0, made = -5, pair = 0;
+    const size_t one[] = {1, 1};
+    const ptrdiff_t at[] = {0, 8}, zero[] = {0, 0};
+    const int parts[] = {TORUS_INT32, TORUS_DOUBLE}, turned[] = {TORUS_DOUBLE, TORUS_INT32};
+    int32_t from[24], to[2][24] = {{0}};
+    size_t bytes = 0, extent = 0;
+    ptrdiff_t lower = 0;
+    torus_request *r[2];
+    open_two();
+    torus_context *c = context[0];
+    must(0, torus_type_struct(c, 2, one, at, parts, &mixed));
+    must(0, torus_type_struct(c, 2, one, at, turned, &swapped));
+    REFUSED(torus_type_pair(c, mixed, swapped, &made), "do not agree in order");
+    REFUSED(torus_type_pair(c, TORUS_INT32, TORUS_FLOAT, &made), "do not agree in order");
+    REFUSED(torus_type_pair(c, TORUS_INT32, 77, &made), "unknown");
+    REFUSED(torus_type_pair(c, TORUS_INT32, TORUS_INT32, NULL), "made is NULL");
+    assert_int_equal(torus_type_pair(NULL, TORUS_INT32, TORUS_INT32, &made), TORUS_ERR_INVALID);
+    must(0, torus_type_contiguous(c, 3, TORUS_INT32, &three));
+    must(0, torus_type_vector(c, 4, 1, 2, TORUS_INT32, &four));
+    must(0, torus_type_pair(c, three, four, &pair));
+    REFUSED(torus_type_pair(c, pair, three, &made), "part of a pair");
+    REFUSED(torus_type_contiguous(c, 2, pair, &made), "two buffers only");
+    const int pairs[] = {pair, pair};
+    REFUSED(torus_type_struct(c, 2, one, at, pairs, &made), "two buffers only");
+    REFUSED(torus_type_bytes(c, pair, &bytes), "two buffers only");
+    REFUSED(torus_type_extent(c, pair, &lower, &extent), "two buffers only");
+    REFUSED(torus_broadcast(world[0], from, 4, pair, 0), "two buffers only");
+    REFUSED(torus_allreduce(world[0], from, to[0], 4, pair, TORUS_SUM), "two buffers only");
+    REFUSED(torus_reduce_local(c, from, to[0], 4, pair, TORUS_SUM), "two buffers only");
+    REFUSED(torus_alltoallw(world[0], from, one, zero, pairs, to[0], one, zero, pairs),
+            "two buffers only");
+    REFUSED(torus_allgather(world[0], from, to[0], 2, pair), "not a whole number");
+    REFUSED(torus_gather(world[0], from, to[0], 1, pair, 0), "not a whole number");
+    assert_int_equal(made, -5);
+    must(0, torus_type_free(c, three)); /* the pair keeps it */
+    for (int32_t i = 0; i < 24; i++)
+        from[i] = i + 1;
+    must(0, torus_ialltoall(world[0], from, to[0], 0, pair, &r[0]));
+    must(1, torus_ialltoall(world[1], from, to[1], 0, TORUS_INT32, &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    /* a gather: the pair's destination has no effect on a rank that is not the root */
+    must(0, torus_igatherv(world[0], from, 1, NULL, NULL, NULL, pair, 1, &r[0]));
+    must(1, torus_igatherv(world[1], from, 6, to[1], (const size_t[]){3, 6}, NULL, TORUS_INT32, 1,
+                           &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    for (int32_t i = 0; i < 9; i++)
+        assert_int_equal(to[1][i], i < 3 ? i + 1 : i - 2);
+    memset(to, 0, sizeof to);
+    must(0, torus_igather(world[0], from, to[0], 1, pair, 1, &r[0]));
+    must(1, torus_igather(world[1], from, to[1], 3, TORUS_INT32, 1, &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    assert_int_equal(to[1][5], 3);
+    close_two();
+}
+
 static void wrong_types_are_refused(void **unused)
 {
     (void)unused;
@@ -217,11 +284,6 @@ static void wrong_types_are_refused(void **unused)
     int32_t data[64] = {0};
     open_two();
     torus_context *c = context[0];
-#define REFUSED(call, words)                                                                       \
-    do {                                                                                           \
-        assert_int_equal(call, TORUS_ERR_INVALID);                                                 \
-        assert_says(c, words);                                                                     \
-    } while (0)
     assert_int_equal(torus_type_contiguous(NULL, 1, TORUS_INT32, &made), TORUS_ERR_INVALID);
     REFUSED(torus_type_contiguous(c, 1, TORUS_INT32, NULL), "made is NULL");
     REFUSED(torus_type_contiguous(c, 1, TORUS_OPAQUE, &made), "type 0 is unknown");
@@ -285,6 +347,7 @@ int main(void)
         TEST(different_sequences_are_named_by_the_error),
         TEST(local_reductions_take_types_without_gaps),
         TEST(a_million_blocks_are_one_loop),
+        TEST(a_pair_serves_two_buffers),
         TEST(wrong_types_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,19 +42,26 @@ struct flow {
     size_t from_at, to_at, units;
 };
 
-/* struct side: what one rank passes to the call. */
-struct side {
+/* struct view: a description of the data. */
+struct view {
     struct form *form;
     struct map *map;
-    int type, op;
     size_t factor; /* units of data in one element of the type */
     ptrdiff_t extent;
+};
+
+/* struct side: what one rank passes to the call. */
+struct side {
+    struct view of[2]; /* of source and destination */
+    bool pair;         /* these differ */
+    int type, op;
     size_t elements[2];         /* of source and destination */
     size_t bytes[2], origin[2]; /* of their memory; element 0 is at `origin` */
     uint8_t *memory[2];
     uint8_t *before[2], *after; /* both before the call; the destination after it */
     bool in_place;
     size_t count[2][RANKS_MAX], place[2][RANKS_MAX];
+    ptrdiff_t at[2][RANKS_MAX]; /* the places from the address that the call gets */
     torus_request *request;
     torus_persistent *persistent;
 };
@@ -106,12 +113,24 @@ static int call_reduction(torus_group *g, struct side *s, const void *from, void
     }
 }
 
+/* address returns the address of a buffer in the call, and sets the places from there. If the
+ * buffer has places, the address is in its middle, so that some places are negative. */
+static void *address(struct side *s, int b)
+{
+    bool has = trial.kind == ALLTOALLV || trial.kind == NEIGHBOURV ||
+               (b ? trial.kind == GATHERV || trial.kind == ALLGATHERV : trial.kind == SCATTERV);
+    ptrdiff_t shift = has ? (ptrdiff_t)(s->elements[b] / 2) : 0;
+    for (uint32_t i = 0; i < RANKS_MAX; i++)
+        s->at[b][i] = (ptrdiff_t)s->place[b][i] - shift;
+    return s->memory[b] + s->origin[b] + shift * s->of[b].extent;
+}
+
 static int call(uint32_t rank)
 {
     struct side *s = &side[rank];
     torus_group *g = world[rank];
-    void *from = s->memory[0] + s->origin[0], *to = s->memory[1] + s->origin[1];
-    size_t n = trial.units / s->factor;
+    void *from = address(s, 0), *to = address(s, 1);
+    size_t n = trial.units / s->of[0].factor;
     if (s->in_place && (trial.kind == SCATTER || trial.kind == SCATTERV))
         to = TORUS_IN_PLACE;
     else if (s->in_place)
@@ -122,27 +141,24 @@ static int call(uint32_t rank)
     case GATHER:
         return FORM(gather, from, to, n, s->type, trial.root);
     case GATHERV:
-        return FORM(gatherv, from, s->elements[0], to, s->count[1], s->place[1], s->type,
-                    trial.root);
+        return FORM(gatherv, from, s->elements[0], to, s->count[1], s->at[1], s->type, trial.root);
     case SCATTER:
         return FORM(scatter, from, to, n, s->type, trial.root);
     case SCATTERV:
-        return FORM(scatterv, from, s->count[0], s->place[0], to, s->elements[1], s->type,
-                    trial.root);
+        return FORM(scatterv, from, s->count[0], s->at[0], to, s->elements[1], s->type, trial.root);
     case ALLGATHER:
         return FORM(allgather, from, to, n, s->type);
     case ALLGATHERV:
-        return FORM(allgatherv, from, s->elements[0], to, s->count[1], s->place[1], s->type);
+        return FORM(allgatherv, from, s->elements[0], to, s->count[1], s->at[1], s->type);
     case ALLTOALL:
         return FORM(alltoall, from, to, n, s->type);
     case ALLTOALLV:
-        return FORM(alltoallv, from, s->count[0], s->place[0], to, s->count[1], s->place[1],
-                    s->type);
+        return FORM(alltoallv, from, s->count[0], s->at[0], to, s->count[1], s->at[1], s->type);
     case NEIGHBOUR:
         return FORM(neighbour_alltoall, &trial.grid, from, to, n, s->type);
     case NEIGHBOURV:
-        return FORM(neighbour_alltoallv, &trial.grid, from, s->count[0], s->place[0], to,
-                    s->count[1], s->place[1], s->type);
+        return FORM(neighbour_alltoallv, &trial.grid, from, s->count[0], s->at[0], to, s->count[1],
+                    s->at[1], s->type);
     default:
         return call_reduction(g, s, from, to, n);
     }
@@ -167,21 +183,21 @@ static void add_flow(uint32_t from, int buffer, size_t from_at, uint32_t to, siz
 {
     assert_true(flows < FLOWS_MAX);
     flow[flows++] = (struct flow){from, to, buffer, from_at, to_at, units};
-    need(from, buffer, from_at + units / side[from].factor);
-    need(to, 1, to_at + units / side[to].factor);
+    need(from, buffer, from_at + units / side[from].of[buffer].factor);
+    need(to, 1, to_at + units / side[to].of[1].factor);
 }
 
 /* place_of returns the position of part i of a buffer. */
 static size_t place_of(uint32_t rank, int b, uint32_t i)
 {
-    return is_v() ? side[rank].place[b][i] : i * (trial.units / side[rank].factor);
+    return is_v() ? side[rank].place[b][i] : i * (trial.units / side[rank].of[b].factor);
 }
 
 /* set_part sets the count of part i, after a gap. */
 static void set_part(uint32_t rank, int b, uint32_t i, size_t units)
 {
     struct side *s = &side[rank];
-    s->count[b][i] = units / s->factor;
+    s->count[b][i] = units / s->of[b].factor;
     s->place[b][i] = i ? s->place[b][i - 1] + s->count[b][i - 1] + draw(2) : draw(2);
 }
 
@@ -233,7 +249,7 @@ static void draw_flows(void)
             set_part(r, 1, i, units[i][r]);
         }
     if (k == BROADCAST)
-        need(trial.root, 1, trial.units / side[trial.root].factor);
+        need(trial.root, 1, trial.units / side[trial.root].of[1].factor);
     for (uint32_t i = 0; i < size; i++)
         for (uint32_t j = 0; j < size; j++) {
             bool one_root = gathers || scatters || k == BROADCAST;
@@ -245,7 +261,7 @@ static void draw_flows(void)
                 from = place_of(i, 1, i);
             size_t to = scatters || k == BROADCAST ? 0 : place_of(j, 1, i);
             if (i == j && side[i].in_place && scatters)
-                need(i, 0, from + units[i][j] / side[i].factor); /* it stays where it is */
+                need(i, 0, from + units[i][j] / side[i].of[0].factor); /* it stays where it is */
             else
                 add_flow(i, buffer, from, j, to, units[i][j]);
         }
@@ -257,8 +273,9 @@ static void draw_flows(void)
 static void lay_out(struct side *s, int b)
 {
     ptrdiff_t low = 0, high = 0;
-    for (size_t i = 0; i < s->map->entries; i++) {
-        ptrdiff_t at = s->map->entry[i].at, last = at + (ptrdiff_t)s->elements[b] * s->extent;
+    for (size_t i = 0; i < s->of[b].map->entries; i++) {
+        ptrdiff_t at = s->of[b].map->entry[i].at,
+                  last = at + (ptrdiff_t)s->elements[b] * s->of[b].extent;
         low = at < low ? at : low;
         high = last > high ? last : high;
     }
@@ -268,7 +285,7 @@ static void lay_out(struct side *s, int b)
 
 static uint8_t *element(uint8_t *memory, const struct side *s, int b, size_t i)
 {
-    return memory + s->origin[b] + (ptrdiff_t)i * s->extent;
+    return memory + s->origin[b] + (ptrdiff_t)i * s->of[b].extent;
 }
 
 /* distinct returns true if no two basic elements of a buffer share bytes. */
@@ -276,14 +293,14 @@ static bool distinct(const struct side *s, int b)
 {
     uint8_t *seen = calloc(s->bytes[b], 1), ones[ENTRIES_MAX], packed[ENTRIES_MAX];
     bool right = true;
-    size_t bytes = map_bytes(s->map), written = 0;
+    size_t bytes = map_bytes(s->of[b].map), written = 0;
     assert_non_null(seen);
     memset(ones, 1, sizeof ones);
     for (size_t i = 0; i < s->elements[b] && right; i++) {
-        map_pack(s->map, element(seen, s, b, i), packed);
+        map_pack(s->of[b].map, element(seen, s, b, i), packed);
         for (size_t k = 0; k < bytes; k++)
             right = right && packed[k] == 0;
-        map_unpack(s->map, ones, element(seen, s, b, i));
+        map_unpack(s->of[b].map, ones, element(seen, s, b, i));
     }
     for (size_t i = 0; i < s->bytes[b]; i++)
         written += seen[i];
@@ -313,15 +330,15 @@ static void obtain(uint32_t rank, int b)
 static void read_data(const struct side *s, uint8_t *memory, int b, size_t at, size_t units,
                       uint8_t *packed)
 {
-    for (size_t i = 0; i < units / s->factor; i++)
-        packed += map_pack(s->map, element(memory, s, b, at + i), packed);
+    for (size_t i = 0; i < units / s->of[b].factor; i++)
+        packed += map_pack(s->of[b].map, element(memory, s, b, at + i), packed);
 }
 
 static void write_data(const struct side *s, uint8_t *memory, int b, size_t at, size_t units,
                        const uint8_t *packed)
 {
-    for (size_t i = 0; i < units / s->factor; i++)
-        packed += map_unpack(s->map, packed, element(memory, s, b, at + i));
+    for (size_t i = 0; i < units / s->of[b].factor; i++)
+        packed += map_unpack(s->of[b].map, packed, element(memory, s, b, at + i));
 }
 
 static void expect_moves(void)
@@ -330,7 +347,8 @@ static void expect_moves(void)
     for (size_t i = 0; i < flows; i++) {
         const struct flow *f = &flow[i];
         const struct side *from = &side[f->from], *to = &side[f->to];
-        assert_true(f->units * map_bytes(from->map) / from->factor <= sizeof packed);
+        assert_true(f->units * map_bytes(from->of[f->buffer].map) / from->of[f->buffer].factor <=
+                    sizeof packed);
         read_data(from, from->before[f->buffer], f->buffer, f->from_at, f->units, packed);
         write_data(to, to->after, 1, f->to_at, f->units, packed);
     }
@@ -342,7 +360,7 @@ static void expect_moves(void)
 static size_t values_of(const struct side *s)
 {
     size_t bytes = trial.basic == TORUS_INT32 ? 4 : 8;
-    return map_bytes(s->map) / s->factor / bytes;
+    return map_bytes(s->of[1].map) / s->of[1].factor / bytes;
 }
 
 static void put_value(uint8_t *packed, size_t i, int64_t value)
@@ -387,10 +405,10 @@ static void draw_reduction(void)
         size_t own = trial.kind == REDUCE_SCATTERV ? 2 * (r % 3) : trial.units;
         size_t all = scatters_blocks() ? blocks_before(size) : trial.units;
         for (uint32_t i = 0; i < size; i++)
-            s->count[1][i] = 2 * (i % 3) / s->factor;
+            s->count[1][i] = 2 * (i % 3) / s->of[1].factor;
         size_t result = trial.kind == PREFIX ? own * size : own;
-        need(r, 0, all / s->factor);
-        need(r, 1, (s->in_place && all > result ? all : result) / s->factor);
+        need(r, 0, all / s->of[1].factor);
+        need(r, 1, (s->in_place && all > result ? all : result) / s->of[1].factor);
     }
 }
 
@@ -402,7 +420,7 @@ static void fill_reduction(uint32_t r)
     size_t units = scatters_blocks() ? blocks_before(size) : trial.units, values = values_of(s);
     assert_true(8 * units * values <= sizeof packed);
     put_sums(packed, 0, units * values, r, r);
-    size_t at = trial.kind == PREFIX && s->in_place ? r * trial.units / s->factor : 0;
+    size_t at = trial.kind == PREFIX && s->in_place ? r * trial.units / s->of[1].factor : 0;
     write_data(s, s->memory[s->in_place], s->in_place, at, units, packed);
 }
 
@@ -416,7 +434,7 @@ static void expect_reduction(uint32_t r)
     if (trial.kind == PREFIX) {
         for (uint32_t i = 0; i < size; i++) {
             put_sums(packed, 0, trial.units * values, 0, i);
-            write_data(s, s->after, 1, i * trial.units / s->factor, trial.units, packed);
+            write_data(s, s->after, 1, i * trial.units / s->of[1].factor, trial.units, packed);
         }
         return;
     }
@@ -441,9 +459,9 @@ static void expect_reduction(uint32_t r)
 static void add_all(const void *in, void *inout, size_t count, void *user)
 {
     const struct side *s = user;
-    for (size_t k = 0; k < count * s->map->entries; k++) {
-        const struct entry *e = &s->map->entry[k % s->map->entries];
-        ptrdiff_t at = (ptrdiff_t)(k / s->map->entries) * s->extent + e->at;
+    for (size_t k = 0; k < count * s->of[1].map->entries; k++) {
+        const struct entry *e = &s->of[1].map->entry[k % s->of[1].map->entries];
+        ptrdiff_t at = (ptrdiff_t)(k / s->of[1].map->entries) * s->of[1].extent + e->at;
         const uint8_t *x = (const uint8_t *)in + at;
         uint8_t *y = (uint8_t *)inout + at;
         if (e->type == TORUS_INT32)
@@ -473,14 +491,16 @@ static bool in_place_at(uint32_t rank)
 /* usable returns true if 100 elements in a row have no byte twice, and not too many bytes. */
 static bool usable(const struct form *f)
 {
-    struct side s = {.map = map_make(f), .elements = {0, 100}};
+    struct side s = {.elements = {0, 100}};
+    struct view *v = &s.of[1];
     ptrdiff_t lower = 0, upper = 0;
-    bool right = s.map->entries <= 120 && (trial.kind < REDUCE || map_bytes(s.map) > 0);
-    map_bounds(s.map, &lower, &upper);
-    s.extent = upper - lower;
+    v->map = map_make(f);
+    bool right = v->map->entries <= 120 && (trial.kind < REDUCE || map_bytes(v->map) > 0);
+    map_bounds(v->map, &lower, &upper);
+    v->extent = upper - lower;
     lay_out(&s, 1);
     right = right && s.bytes[1] < 1 << 20 && distinct(&s, 1);
-    free(s.map);
+    free(v->map);
     return right;
 }
 
@@ -506,27 +526,51 @@ static struct form *draw_form(void)
     }
 }
 
-/* draw_side draws a rank's own description of the form. */
-static void draw_side(uint32_t rank, const struct form *form)
+/* draw_view draws a description of the form of its own. */
+static void draw_view(struct view *v, const struct form *form)
 {
-    struct side *s = &side[rank];
-    *s = (struct side){.factor = 1 + draw(2), .in_place = in_place_at(rank), .op = TORUS_SUM};
-    for (int tries = 0; !s->form; tries++) {
-        s->form = tries == 20 ? form_copy(form) : form_alike(&state, form);
-        if (s->factor == 2) {
-            s->form = form_of(CONTIGUOUS, s->form);
-            s->form->count = 2;
+    *v = (struct view){.factor = 1 + draw(2)};
+    for (int tries = 0; !v->form; tries++) {
+        v->form = tries == 20 ? form_copy(form) : form_alike(&state, form);
+        if (v->factor == 2) {
+            v->form = form_of(CONTIGUOUS, v->form);
+            v->form->count = 2;
         }
-        if (tries < 20 && !usable(s->form)) {
-            form_free(s->form);
-            s->form = NULL;
+        if (tries < 20 && !usable(v->form)) {
+            form_free(v->form);
+            v->form = NULL;
         }
     }
     ptrdiff_t lower = 0, upper = 0;
-    s->map = map_make(s->form);
-    map_bounds(s->map, &lower, &upper);
-    s->extent = upper - lower;
-    s->type = form_make(context[rank], s->form);
+    v->map = map_make(v->form);
+    map_bounds(v->map, &lower, &upper);
+    v->extent = upper - lower;
+}
+
+/* make_pair makes the pair of the types of both views. */
+static int make_pair(uint32_t rank)
+{
+    int type[2], made = 0;
+    for (int b = 0; b < 2; b++)
+        type[b] = form_make(context[rank], side[rank].of[b].form);
+    must(rank, torus_type_pair(context[rank], type[0], type[1], &made));
+    for (int b = 0; b < 2; b++)
+        if (type[b] >= 65536)
+            must(rank, torus_type_free(context[rank], type[b]));
+    return made;
+}
+
+/* draw_side draws a rank's own description of the form, or two of them. */
+static void draw_side(uint32_t rank, const struct form *form)
+{
+    struct side *s = &side[rank];
+    bool pair = trial.kind != BROADCAST && trial.kind < REDUCE && draw(2);
+    *s = (struct side){.in_place = in_place_at(rank), .op = TORUS_SUM, .pair = pair};
+    draw_view(&s->of[0], form);
+    s->of[1] = s->of[0];
+    if (pair)
+        draw_view(&s->of[1], form);
+    s->type = pair ? make_pair(rank) : form_make(context[rank], s->of[0].form);
     if (trial.user)
         must(rank, torus_op_create(context[rank], "add all", add_all, s, 0, 1, &s->op));
 }
@@ -549,11 +593,12 @@ static void check_side(uint32_t rank, uint64_t seed)
     for (size_t i = 0; i < s->bytes[1]; i++)
         if (s->memory[1][i] != s->after[i])
             fail_msg("seed %llu, kind %d, rank %u of %u: byte %td of element 0 is %02x, not %02x "
-                     "(%zu units, root %u,%s%s%s%s)",
+                     "(%zu units, root %u,%s%s%s%s%s)",
                      (unsigned long long)seed, trial.kind, rank, size,
                      (ptrdiff_t)(i - s->origin[1]), s->memory[1][i], s->after[i], trial.units,
                      trial.root, trial.in_place ? " in place" : "", trial.kept ? " kept" : "",
-                     trial.shared ? " shared" : "", trial.user ? " user" : "");
+                     trial.shared ? " shared" : "", trial.user ? " user" : "",
+                     s->pair ? " pair" : "");
     assert_memory_equal(s->memory[0], s->before[0], s->bytes[0]);
 }
 
@@ -568,8 +613,10 @@ static void drop_side(uint32_t rank)
         free(s->before[b]);
     }
     free(s->after);
-    free(s->map);
-    form_free(s->form);
+    for (int b = 0; b < 1 + s->pair; b++) {
+        free(s->of[b].map);
+        form_free(s->of[b].form);
+    }
     must(rank, torus_persistent_free(s->persistent));
     if (trial.user)
         must(rank, torus_op_free(context[rank], s->op));

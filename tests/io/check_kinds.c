@@ -146,9 +146,10 @@ static size_t amount(uint32_t i, uint32_t j, unsigned turn)
 
 static void counted(unsigned turn)
 {
-    size_t count[RANKS_MAX], at[RANKS_MAX], take[RANKS_MAX], out = 0, in = 0;
+    size_t count[RANKS_MAX], take[RANKS_MAX], out = 0, in = 0;
+    ptrdiff_t at[RANKS_MAX];
     for (uint32_t r = 0; r < size; r++) {
-        at[size - 1 - r] = out; /* the last rank's part is first */
+        at[size - 1 - r] = (ptrdiff_t)out; /* the last rank's part is first */
         out += count[size - 1 - r] = amount(rank, size - 1 - r, turn);
         in += take[r] = amount(r, rank, turn);
     }
