@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "form.h"
 #include "overlap.h"
 #include "parts.h"
 
@@ -241,6 +242,21 @@ static const char *check_overlap(const struct tl_work *w)
     return tl_overlap_check(&w->buffer[0], &to);
 }
 
+/* pack_interleaved packs the source if its elements lie between those of the destination: the
+ * daemon writes the destination before it has read all of the source, and some bytes may be in
+ * both. */
+static void pack_interleaved(struct tl_work *w)
+{
+    struct tl_buffer *from = &w->buffer[0];
+    const struct tl_buffer *to = &w->buffer[1];
+    if ((!from->form && !to->form) || w->same || w->inner_buffer >= 0 || !from->bytes || !to->bytes)
+        return;
+    uintptr_t p = (uintptr_t)from->pointer, q = (uintptr_t)to->pointer;
+    if (p + (uintptr_t)from->begin < q + (uintptr_t)to->end &&
+        q + (uintptr_t)to->begin < p + (uintptr_t)from->end)
+        from->must_stage = true;
+}
+
 /* ---- folding ---- */
 
 static const char *make_fold(struct tl_work *w)
@@ -297,6 +313,14 @@ static void use_one_type(struct tl_work *w)
     w->element[in_place] = w->element[1 - in_place];
 }
 
+/* usable_form returns the form of elements with gaps if the daemon can use it; NULL: no gaps, or
+ * the library packs them. A user-defined operator gets packed elements. */
+static const struct td_form *usable_form(const struct tl_work *w, int which)
+{
+    const struct td_form *form = w->gaps[which] && !w->op ? tl_form_of(w->type[which]) : NULL;
+    return form && form->loops <= w->what.group->context->form_loops_max ? form : NULL;
+}
+
 const char *tl_buffers_make(struct tl_work *w)
 {
     struct tl_collective *what = &w->what;
@@ -314,14 +338,17 @@ const char *tl_buffers_make(struct tl_work *w)
     skip_to_data(w);
     /* rank 0 has no predecessor: its destination stays unchanged */
     bool rank0 = what->kind == TD_KIND_EXSCAN && what->group->rank == 0;
+    const struct td_form *form[2] = {usable_form(w, 0), usable_form(w, 1)};
     w->buffer[0] = (struct tl_buffer){.pointer = writable(what->source),
                                       .type = w->gaps[0] ? w->type[0] : NULL,
+                                      .form = form[0],
                                       .copy_in = true,
-                                      .must_stage = w->gaps[0]};
+                                      .must_stage = w->gaps[0] && !form[0]};
     w->buffer[1] = (struct tl_buffer){.pointer = what->destination,
                                       .type = w->gaps[1] ? w->type[1] : NULL,
+                                      .form = form[1],
                                       .copy_out = !rank0,
-                                      .must_stage = w->gaps[1] || rank0};
+                                      .must_stage = (w->gaps[1] && !form[1]) || rank0};
     tl_parts_drop_unused(w);
     wrong = td_call_has_counts(what->kind) ? tl_parts_make(w) : make_blocks(w);
     w->buffer[1].copy_in = w->same && (what->kind != TD_KIND_BROADCAST || tl_at_root(w));
@@ -329,6 +356,8 @@ const char *tl_buffers_make(struct tl_work *w)
         w->buffer[1].copy_out = !tl_at_root(w);
     if (!wrong && w->op)
         wrong = make_fold(w);
+    if (!wrong)
+        pack_interleaved(w);
     return wrong ? wrong : check_overlap(w);
 }
 

@@ -92,6 +92,7 @@ struct torus_context {
     /* type.c */
     struct tl_type *types;
     int next_type;
+    uint32_t form_loops_max; /* that the daemon accepts; 0: it moves contiguous bytes only */
 
     /* memory.c */
     struct tl_region *regions;

@@ -248,7 +248,7 @@ int tl_memory_find(torus_context *c, const void *pointer, size_t bytes, struct t
                        "the call needs %zu bytes at %p, but the memory of torus_alloc ends after "
                        "%zu bytes",
                        bytes, pointer, b->offset + b->bytes - offset);
-    *place = (struct td_place){r->number, offset, bytes};
+    *place = (struct td_place){r->number, offset, bytes, NULL};
     return TORUS_OK;
 }
 

@@ -97,6 +97,7 @@ static int handshake(torus_context *c)
     c->node = reply.u.welcome.node;
     c->topology = reply.u.welcome.topology;
     c->region_bytes_max = reply.u.welcome.region_bytes_max;
+    c->form_loops_max = reply.u.welcome.form_loops_max;
     return TORUS_OK;
 }
 

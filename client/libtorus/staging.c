@@ -100,8 +100,11 @@ int tl_buffer_bind(torus_context *c, const struct tl_buffer *buffer, size_t alig
     b->block = block;
     if (block)
         tl_memory_pin(block);
-    if (block && !buffer->must_stage && (uintptr_t)buffer->pointer % alignment == 0)
+    bool usable = buffer->form || (uintptr_t)buffer->pointer % alignment == 0;
+    if (block && !buffer->must_stage && usable) {
+        place->form = buffer->form;
         return TORUS_OK;
+    }
     *staged = true;
     return make_copy(c, b, buffer, place);
 }

@@ -2,8 +2,9 @@
 /* staging: shared memory of one buffer of an operation.
  *
  * The daemon reads and writes shared memory only. A buffer inside torus_alloc memory is used in
- * place, if its alignment allows that. Any other buffer gets a staging copy: the pieces of the
- * buffer, contiguous and in order; elements of a type with gaps are packed. */
+ * place, if its alignment allows that. Elements with gaps need a form, so that the daemon finds
+ * their data. Any other buffer gets a staging copy: the pieces of the buffer, contiguous and in
+ * order; elements of a type with gaps are packed. */
 #ifndef TORUS_STAGING_H
 #define TORUS_STAGING_H
 
@@ -23,8 +24,9 @@ struct tl_buffer {
     uint8_t *pointer;       /* NULL: no memory of the caller, see `scratch` */
     struct tl_piece *piece; /* ordered by rank; NULL: one piece of all bytes at 0 */
     uint32_t pieces;
-    struct tl_type *type;   /* of elements with gaps; NULL: the pieces are contiguous bytes */
-    size_t bytes;           /* of data in all pieces together */
+    struct tl_type *type;       /* of elements with gaps; NULL: the pieces are contiguous bytes */
+    const struct td_form *form; /* of these elements, for use in place; NULL: none */
+    size_t bytes;               /* of data in all pieces together */
     ptrdiff_t begin, end;   /* first byte of the pieces, and end of the last one, from `pointer` */
     bool copy_in, copy_out; /* contents of a staging copy: come from the caller, return to it */
     bool must_stage;        /* the daemon must not use the caller's memory itself */

@@ -16,10 +16,17 @@ static void place_inner(const struct tl_work *w, torus_request *r, struct td_pla
     const struct tl_buffer *s = &w->buffer[outer];
     /* the place of a buffer begins at its first byte, which may lie before its address */
     size_t at = staged ? w->inner_in_copy : (size_t)(w->inner.at - s->begin);
-    if (w->inner.bytes == 0)
+    size_t bytes = w->inner.bytes;
+    if (bytes == 0)
         return;
+    if (place[outer].form) { /* both places begin at a first byte of data */
+        ptrdiff_t begin = 0, end = 0;
+        (void)tl_type_span(w->type[outer], bytes / w->element[outer], &begin, &end); /* inside */
+        at += (size_t)begin;
+        bytes = (size_t)(end - begin);
+    }
     place[w->inner_buffer] =
-        (struct td_place){place[outer].region, place[outer].offset + at, w->inner.bytes};
+        (struct td_place){place[outer].region, place[outer].offset + at, bytes, place[outer].form};
     uint8_t *copy = r->binding[outer].copy;
     if (staged && w->inner_buffer == 0 && w->gaps[outer])
         tl_type_pack(w->type[outer], w->inner.bytes / w->element[outer], s->pointer + w->inner.at,
@@ -73,6 +80,19 @@ static int bind_buffers(struct tl_work *w, torus_request *r, struct td_place pla
     return error == TORUS_OK ? pin_result(w, r, staged[1]) : error;
 }
 
+/* place_in_data returns the bytes of data from the first byte of a buffer to a piece. With gaps,
+ * these are the elements between them. */
+static uint64_t place_in_data(const struct tl_work *w, int which, const struct tl_piece *p)
+{
+    ptrdiff_t from_first = p->at - w->buffer[which].begin;
+    if (!w->gaps[which])
+        return (uint64_t)from_first;
+    ptrdiff_t extent = tl_type_extent(w->type[which]);
+    if (extent == 0)
+        return 0; /* all elements are at the same place */
+    return (uint64_t)((from_first + w->type[which]->first) / extent) * w->element[which];
+}
+
 /* write_counts writes the pieces of a buffer as counts and places by rank, in elements; without
  * places if the pieces are contiguous. `packed`: they are contiguous in the memory that the daemon
  * uses. */
@@ -88,7 +108,7 @@ static void write_counts(const struct tl_work *w, int which, bool packed, uint64
     for (uint32_t i = 0; !whole && i < s->pieces; i++) {
         const struct tl_piece *p = &s->piece[i];
         count[p->rank] += p->bytes / element;
-        uint64_t from_first = (uint64_t)(p->at - s->begin);
+        uint64_t from_first = place_in_data(w, which, p);
         at[p->rank] = packed ? 0 : from_first / element;
         places = places || (!packed && from_first != next);
         next += p->bytes;

@@ -151,6 +151,7 @@ void tl_type_use(struct tl_type *type)
 static void destroy(struct tl_type *t)
 {
     tl_signature_free(&t->signature);
+    free(t->form);
     free(t->loop);
     free(t->used);
     free(t);

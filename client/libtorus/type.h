@@ -39,6 +39,8 @@ struct tl_type {
     size_t loops;
     uint32_t depth; /* nesting of loops; at most TL_TYPE_DEPTH_MAX */
     struct tl_signature signature;
+    struct td_form *form; /* for the daemon, made by the first call that needs it (form.h) */
+    bool has_no_form;     /* that call has found that there is none */
 
     struct tl_type **used; /* types that it keeps */
     size_t useds;

@@ -45,7 +45,7 @@ struct tl_work {
     struct td_call call;
     struct tl_type *given;   /* derived type of the call; NULL: a basic type or TORUS_OPAQUE */
     struct tl_type *type[2]; /* of the elements of each buffer: `given`, or those of the pair */
-    bool gaps[2];            /* the type has gaps: the buffer is packed */
+    bool gaps[2];            /* the type has gaps: a staging copy is packed */
     bool gaps_in_parts;      /* the type of some part has gaps */
     size_t element[2];       /* bytes of data */
     struct tl_op *op;        /* user-defined operator; NULL: none */

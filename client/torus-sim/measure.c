@@ -189,8 +189,8 @@ static void all_call(struct td_sim *sim, const struct td_measure_options *o, str
             need[side] = td_plan_bytes(p->plan.plan, side, r, &box);
         uint32_t region = td_sim_region(sim, p->client[r], need[0] + need[1] + 1);
         q.u.operation.group = p->group[r];
-        q.u.operation.source = (struct td_place){region, 0, need[0]};
-        q.u.operation.destination = (struct td_place){region, need[0], need[1]};
+        q.u.operation.source = (struct td_place){region, 0, need[0], NULL};
+        q.u.operation.destination = (struct td_place){region, need[0], need[1], NULL};
         p->request[r] = td_sim_request(sim, p->client[r], &q);
     }
 }

@@ -314,7 +314,7 @@ struct torus_graph {
 struct torus_statistics {
     size_t size;           /* set by the caller: sizeof(struct torus_statistics) */
     uint64_t operations;   /* started */
-    uint64_t staged_bytes; /* copied because the buffer was not torus_alloc memory */
+    uint64_t staged_bytes; /* copied because the service could not use the buffer in place */
     uint64_t region_bytes; /* shared memory in use now */
 };
 
@@ -561,9 +561,10 @@ TORUS_API int torus_set_timeout(torus_group *group, int64_t timeout_ns);
  * elements, and need types with a single basic type. User-defined operators get elements of the
  * derived type, with zeroes in the gaps.
  *
- * A type without gaps costs nothing. The data of other types is copied to and from shared memory;
- * an overlap of source and destination is then not checked. Parts of a destination must not overlap
- * each other.
+ * A type without gaps costs nothing. The data of other types is moved without a packed copy in
+ * torus_alloc memory, if 64 nested loops describe an element. Otherwise, and for user-defined
+ * operators, it is copied to and from shared memory. An overlap of source and destination is not
+ * checked for types with gaps. Parts of a destination must not overlap each other.
  *
  * Errors: TORUS_ERR_INVALID for an unknown type, a type of more than 2^63 - 1 bytes, and nests of
  * more than 32 loops that do not combine to fewer; TORUS_ERR_NO_MEMORY. *made is set on success. */

@@ -37,6 +37,8 @@ enum {
     TD_FAMILIES_MAX = 64,          /* step families of a program */
     TD_DEPENDENCIES_MAX = 6,       /* dependencies of a family: one per dimension */
     TD_LEVELS_MAX = 5,             /* loop levels of a slice */
+    TD_FORM_LOOPS_MAX = 64,        /* loops of an element with gaps */
+    TD_FORM_LEVELS_MAX = 8,        /* loops that nest in each other there */
 
     TD_ACTIONS_MAX = 256,     /* actions of one step of the core */
     TD_OPERATIONS_MAX = 4096, /* operations on record at a node */

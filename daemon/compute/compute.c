@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "combine.h"
-#include "walk.h"
+#include "runs.h"
 
 enum { BLOCK = 16384 }; /* bytes combined at a time: they stay in the first-level cache */
 
@@ -37,6 +37,10 @@ void td_compute_copy(const struct td_step *step, const struct td_bases *bases)
         td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, 0);
         int64_t bytes = 0, same = 0;
         uint8_t *target = NULL;
+        if (td_walk_has_gaps(&from) || td_walk_has_gaps(&to)) {
+            td_runs_copy(&to, &from);
+            continue;
+        }
         while ((target = td_walk_piece(&to, td_walk_left(&from), &bytes)))
             copy_bytes(target, td_walk_piece(&from, bytes, &same), bytes);
     }
@@ -58,6 +62,10 @@ static void write_lane(const struct td_step *step, const struct td_bases *bases,
 {
     struct td_walk w;
     td_walk_start(&w, &step->to, bases, &step->to_lanes, lane, at);
+    if (td_walk_has_gaps(&w)) {
+        td_runs_unpack(&w, sum, bytes);
+        return;
+    }
     for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
         uint8_t *to = td_walk_piece(&w, bytes - done, &piece);
         memcpy(to, sum + done, (size_t)piece);
@@ -70,19 +78,29 @@ static void read_operand(const struct td_step *step, const struct td_bases *base
 {
     struct td_walk w;
     start_operand(&w, step, bases, i, at);
+    if (td_walk_has_gaps(&w)) {
+        td_runs_pack(&w, copy, bytes);
+        return;
+    }
     for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
         const uint8_t *from = td_walk_piece(&w, bytes - done, &piece);
         memcpy(copy + done, from, (size_t)piece);
     }
 }
 
-/* fold_operand combines operand i > 0 into the result. */
+/* fold_operand combines operand i > 0 into the result. Runs between gaps may be short or unaligned:
+ * they are copied to `copy` first. */
 static void fold_operand(const struct td_step *step, const struct td_bases *bases, uint32_t i,
-                         uint64_t at, int64_t bytes, uint8_t *sum)
+                         uint64_t at, int64_t bytes, uint8_t *sum, uint8_t *copy)
 {
     size_t element = td_type_bytes(step->type);
     struct td_walk w;
     start_operand(&w, step, bases, i, at);
+    if (td_walk_has_gaps(&w)) {
+        td_runs_pack(&w, copy, bytes);
+        td_combine_array(step->type, step->op, sum, copy, (size_t)bytes / element);
+        return;
+    }
     for (int64_t done = 0, piece = 0; done < bytes; done += piece) {
         const uint8_t *from = td_walk_piece(&w, bytes - done, &piece);
         td_combine_array(step->type, step->op, sum + done, from, (size_t)piece / element);
@@ -112,7 +130,7 @@ static void combine_block(const struct td_step *step, const struct td_bases *bas
             write_lane(step, bases, lane, at, bytes, s->sum);
             td_combine_array(step->type, step->op, s->sum, s->operand, elements);
         } else {
-            fold_operand(step, bases, i, at, bytes, s->sum);
+            fold_operand(step, bases, i, at, bytes, s->sum, s->operand);
         }
         if (has_target && r->kind == TD_RUNNING_UP_TO)
             write_lane(step, bases, lane, at, bytes, s->sum);
@@ -136,6 +154,10 @@ void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases,
     struct td_walk w;
     td_walk_start(&w, slice, bases, NULL, 0, offset);
     int64_t piece = 0;
+    if (td_walk_has_gaps(&w)) {
+        td_runs_pack(&w, out, (int64_t)bytes);
+        return;
+    }
     for (int64_t left = (int64_t)bytes; left > 0; left -= piece) {
         const uint8_t *from = td_walk_piece(&w, left, &piece);
         memcpy(out, from, (size_t)piece);
@@ -152,6 +174,10 @@ void td_compute_unpack(const struct td_slice *slice, const struct td_lanes *lane
         td_walk_start(&w, slice, bases, lanes, lane, offset);
         int64_t piece = 0;
         const uint8_t *from = in;
+        if (td_walk_has_gaps(&w)) {
+            td_runs_unpack(&w, in, (int64_t)bytes);
+            continue;
+        }
         for (int64_t left = (int64_t)bytes; left > 0; left -= piece) {
             uint8_t *to = td_walk_piece(&w, left, &piece);
             if (to != from) /* else the bytes were received in place */

@@ -43,36 +43,26 @@ static int64_t unit_left(const struct td_walk *w)
     return left < w->left ? left : w->left;
 }
 
-static uint8_t *unit_piece(struct td_walk *w, int64_t most, int64_t *bytes)
+static int64_t unit_stretch(struct td_walk *w, int64_t most, int64_t *bytes, uint32_t *rank)
 {
-    uint32_t local = 0;
-    const struct td_part *part = pair(w, &local);
-    int64_t left = unit_left(w);
-    bool source = w->slice->space == TD_SPACE_SOURCE;
-    uint8_t *base = (source ? w->bases->source : w->bases->destination)[local];
-    assert(base); /* the core has checked that the buffer holds the rank's parts */
-    uint8_t *piece = base + part->at + w->used;
+    const struct td_part *part = pair(w, rank);
+    int64_t left = unit_left(w), offset = (int64_t)part->at + w->used;
     *bytes = left < most ? left : most;
     w->used += *bytes;
     w->left -= *bytes;
     next_pair(w);
-    return piece;
+    return offset;
 }
 
 /* ---- overlaps ---- */
 
-static uint8_t *overlap_piece(struct td_walk *w, int64_t most, int64_t *bytes)
+static int64_t overlap_stretch(struct td_walk *w, int64_t most, int64_t *bytes, uint32_t *rank)
 {
-    const struct td_slice *s = w->slice;
     uint64_t size = 0, offset = td_overlap_piece(&w->cursor, (uint64_t)most, &size);
     *bytes = (int64_t)size;
+    *rank = w->slice->rank;
     w->over = td_overlap_left(&w->cursor) == 0;
-    if (s->space == TD_SPACE_SCRATCH)
-        return w->bases->scratch + s->base + offset;
-    uint8_t *base =
-        (s->space == TD_SPACE_SOURCE ? w->bases->source : w->bases->destination)[s->rank];
-    assert(base); /* the core has checked that the buffer holds the owner's array */
-    return base + s->base + offset;
+    return w->slice->base + (int64_t)offset;
 }
 
 /* ---- all slices ---- */
@@ -80,9 +70,12 @@ static uint8_t *overlap_piece(struct td_walk *w, int64_t most, int64_t *bytes)
 void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct td_bases *bases,
                    const struct td_lanes *lanes, uint32_t lane, uint64_t skip)
 {
-    memset(w, 0, offsetof(struct td_walk, cursor));
+    memset(w, 0, offsetof(struct td_walk, form));
     w->slice = slice;
     w->bases = bases;
+    if (bases && slice->space != TD_SPACE_SCRATCH)
+        w->memory =
+            slice->space == TD_SPACE_SOURCE ? bases->source_memory : bases->destination_memory;
     if (lanes) {
         w->offset = lanes->stride * lane;
         w->rank = (int64_t)lanes->rank_stride * lane;
@@ -109,8 +102,122 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
     }
 }
 
-int64_t td_walk_left(const struct td_walk *w)
+static inline uint32_t loop_rank(const struct td_walk *w)
 {
+    const struct td_slice *s = w->slice;
+    int64_t rank = (int64_t)s->rank + w->rank;
+    for (int l = 0; l < s->levels; l++)
+        rank += w->at[l] * s->level[l].rank_stride;
+    return (uint32_t)rank;
+}
+
+uint32_t td_walk_rank(const struct td_walk *w)
+{
+    uint32_t local = 0;
+    if (!w->slice->counts)
+        return loop_rank(w);
+    (void)pair(w, &local);
+    return local;
+}
+
+/* loop_stretch is next_stretch for slices with levels. */
+static inline int64_t loop_stretch(struct td_walk *w, int64_t most, int64_t *bytes, uint32_t *rank)
+{
+    const struct td_slice *s = w->slice;
+    int64_t offset = s->offset + w->offset + w->used, left = s->run - w->used;
+    for (int l = 0; l < s->levels; l++)
+        offset += w->at[l] * s->level[l].stride;
+    *rank = s->space == TD_SPACE_SCRATCH ? 0 : loop_rank(w);
+    *bytes = left < most ? left : most;
+    w->used += *bytes;
+    if (w->used < s->run)
+        return offset;
+    w->used = 0;
+    for (int l = s->levels; l-- > 0;) {
+        if (++w->at[l] < s->level[l].count)
+            return offset;
+        w->at[l] = 0;
+    }
+    w->over = true;
+    return offset;
+}
+
+/* next_stretch returns the offset of the next bytes in the packed data of a buffer, their number,
+ * at most `most`, and the buffer's local rank. */
+static inline int64_t next_stretch(struct td_walk *w, int64_t most, int64_t *bytes, uint32_t *rank)
+{
+    if (w->slice->counts)
+        return unit_stretch(w, most, bytes, rank);
+    if (w->slice->overlap)
+        return overlap_stretch(w, most, bytes, rank);
+    return loop_stretch(w, most, bytes, rank);
+}
+
+static inline uint8_t *buffer(const struct td_walk *w, uint32_t rank)
+{
+    if (w->slice->space == TD_SPACE_SCRATCH)
+        return w->bases->scratch;
+    bool source = w->slice->space == TD_SPACE_SOURCE;
+    uint8_t *base = (source ? w->bases->source : w->bases->destination)[rank];
+    assert(base); /* the core has checked that each rank of the slice has a buffer */
+    return base;
+}
+
+/* settle finds the next run. It returns false at the end. */
+static bool settle(struct td_walk *w)
+{
+    if (w->stretch == 0) {
+        if (w->over)
+            return false;
+        uint32_t rank = 0;
+        int64_t offset = next_stretch(w, INT64_MAX, &w->stretch, &rank);
+        const struct td_form *before = w->formed ? w->form.form : NULL;
+        const struct td_form *form = w->memory ? w->memory[rank].form : NULL;
+        w->place = buffer(w, rank);
+        w->formed = form != NULL;
+        if (!form)
+            w->place += offset;
+        else if (form != before || w->form.byte != (uint64_t)offset)
+            td_form_seek(&w->form, form, (uint64_t)offset);
+    }
+    if (w->formed)
+        td_form_settle(&w->form);
+    return true;
+}
+
+/* run_left returns the contiguous bytes from the place of a settled walk. */
+static int64_t run_left(const struct td_walk *w)
+{
+    return w->formed && (int64_t)w->form.left < w->stretch ? (int64_t)w->form.left : w->stretch;
+}
+
+bool td_walk_runs(struct td_walk *w, struct td_runs *runs)
+{
+    if (!settle(w))
+        return false;
+    *runs = (struct td_runs){w->place, run_left(w), 0, 1};
+    if (!w->formed)
+        return true;
+    runs->at += w->form.at;
+    uint64_t whole = (uint64_t)(w->stretch / runs->bytes);
+    runs->count = td_form_runs(&w->form, &runs->stride);
+    runs->count = whole < runs->count ? whole : runs->count;
+    return true;
+}
+
+void td_walk_skip(struct td_walk *w, int64_t bytes, uint64_t runs)
+{
+    w->stretch -= bytes;
+    if (w->formed)
+        td_form_skip(&w->form, (uint64_t)bytes, runs);
+    else
+        w->place += bytes;
+}
+
+int64_t td_walk_left(struct td_walk *w)
+{
+    if (w->memory)
+        return settle(w) ? run_left(w) : 0;
     if (w->over)
         return 0;
     if (w->slice->overlap)
@@ -118,54 +225,24 @@ int64_t td_walk_left(const struct td_walk *w)
     return w->slice->counts ? unit_left(w) : w->slice->run - w->used;
 }
 
-uint32_t td_walk_rank(const struct td_walk *w)
+static uint8_t *piece_with_gaps(struct td_walk *w, int64_t most, int64_t *bytes)
 {
-    const struct td_slice *s = w->slice;
-    uint32_t local = 0;
-    if (s->counts) {
-        (void)pair(w, &local);
-        return local;
-    }
-    int64_t rank = (int64_t)s->rank + w->rank;
-    for (int l = 0; l < s->levels; l++)
-        rank += w->at[l] * s->level[l].rank_stride;
-    return (uint32_t)rank;
-}
-
-static uint8_t *address(const struct td_walk *w)
-{
-    const struct td_slice *s = w->slice;
-    int64_t offset = s->offset + w->offset + w->used;
-    for (int l = 0; l < s->levels; l++)
-        offset += w->at[l] * s->level[l].stride;
-    if (s->space == TD_SPACE_SCRATCH)
-        return w->bases->scratch + offset;
-    bool source = s->space == TD_SPACE_SOURCE;
-    uint8_t *base = (source ? w->bases->source : w->bases->destination)[td_walk_rank(w)];
-    assert(base); /* the core has checked that each rank of the slice has a buffer */
-    return base + offset;
+    if (!settle(w))
+        return NULL;
+    int64_t left = run_left(w);
+    uint8_t *piece = w->place + (w->formed ? w->form.at : 0);
+    *bytes = left < most ? left : most;
+    td_walk_skip(w, *bytes, 1);
+    return piece;
 }
 
 uint8_t *td_walk_piece(struct td_walk *w, int64_t most, int64_t *bytes)
 {
+    if (w->memory)
+        return piece_with_gaps(w, most, bytes);
     if (w->over)
         return NULL;
-    if (w->slice->counts)
-        return unit_piece(w, most, bytes);
-    if (w->slice->overlap)
-        return overlap_piece(w, most, bytes);
-    uint8_t *piece = address(w);
-    int64_t left = td_walk_left(w);
-    *bytes = left < most ? left : most;
-    w->used += *bytes;
-    if (w->used < w->slice->run)
-        return piece;
-    w->used = 0;
-    for (int l = w->slice->levels; l-- > 0;) {
-        if (++w->at[l] < w->slice->level[l].count)
-            return piece;
-        w->at[l] = 0;
-    }
-    w->over = true;
-    return piece;
+    uint32_t rank = 0;
+    int64_t offset = next_stretch(w, most, bytes, &rank);
+    return buffer(w, rank) + offset;
 }

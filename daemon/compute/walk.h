@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* walk: a cursor over the contiguous pieces of a slice in its loop order.
+ *
+ * A slice names bytes of packed data. In a buffer with gaps, the cursor translates each stretch of
+ * them to the runs of the buffer's form.
  * Borrows: the slice and the bases. Invariant: the pieces together are the slice's bytes, in order.
  */
 #ifndef TD_COMPUTE_WALK_H
@@ -7,7 +10,6 @@
 
 #include "bases.h"
 #include "model/overlap.h"
-#include "model/program.h"
 
 struct td_walk {
     const struct td_slice *slice;
@@ -19,6 +21,12 @@ struct td_walk {
     int64_t offset;            /* the lane's offset */
     int64_t rank;
     bool over;
+    /* the stretch of packed data under way; only if `memory` is set, or after td_walk_runs */
+    const struct td_memory *memory; /* of the space: a buffer has gaps; else NULL */
+    int64_t stretch;                /* bytes left of it */
+    uint8_t *place;                 /* of its next byte, or the buffer if `formed` */
+    bool formed;
+    struct td_form_cursor form;      /* only if `formed` */
     struct td_overlap_cursor cursor; /* only for an overlap */
 };
 
@@ -28,8 +36,28 @@ void td_walk_start(struct td_walk *w, const struct td_slice *slice, const struct
 /* td_walk_piece returns the next piece and its size, at most `most` bytes; NULL at the end. */
 uint8_t *td_walk_piece(struct td_walk *w, int64_t most, int64_t *bytes);
 /* td_walk_left returns the bytes left of the current piece. */
-int64_t td_walk_left(const struct td_walk *w);
-/* td_walk_rank returns the local rank whose buffer holds the next piece, or 0 in scratch. */
+int64_t td_walk_left(struct td_walk *w);
+/* td_walk_rank returns the local rank whose buffer holds the next piece of a walk that has just
+ * started, or 0 in scratch. */
 uint32_t td_walk_rank(const struct td_walk *w);
+
+/* struct td_runs: `count` pieces of `bytes` bytes, `stride` apart. */
+struct td_runs {
+    uint8_t *at;
+    int64_t bytes, stride;
+    uint64_t count;
+};
+
+/* td_walk_has_gaps returns true if the pieces may be runs between gaps. Then td_walk_runs and
+ * td_walk_skip are faster than td_walk_piece. */
+static inline bool td_walk_has_gaps(const struct td_walk *w)
+{
+    return w->memory != NULL;
+}
+/* td_walk_runs writes the next pieces, as many as are equal, and returns false at the end.
+ * td_walk_skip moves on by a part of the first piece, or by the first `runs` pieces. A walk that
+ * uses them must not use td_walk_piece. */
+bool td_walk_runs(struct td_walk *w, struct td_runs *runs);
+void td_walk_skip(struct td_walk *w, int64_t bytes, uint64_t runs);
 
 #endif

@@ -6,12 +6,14 @@
 #ifndef TD_MODEL_COMPUTE_H
 #define TD_MODEL_COMPUTE_H
 
+#include "form.h"
 #include "program.h"
 
 /* struct td_memory: a buffer of a rank on this node, inside the region with this handle. */
 struct td_memory {
     uint32_t handle; /* TD_NO_MEMORY: the rank has none */
     uint64_t offset, bytes;
+    const struct td_form *form; /* of elements with gaps; NULL: the data is contiguous */
 };
 #define TD_NO_MEMORY UINT32_MAX
 

@@ -11,6 +11,7 @@
 #include "layout.h"
 #include "base/limits.h"
 #include "counts.h"
+#include "form.h"
 #include "plan.h"
 #include "topology.h"
 
@@ -34,6 +35,7 @@ enum td_request_kind {
 struct td_place {
     uint32_t region; /* the client's number of the region, from 1; 0: no memory */
     uint64_t offset, bytes;
+    const struct td_form *form; /* of elements with gaps; NULL: the data is contiguous */
 };
 
 struct td_request {
@@ -274,6 +276,7 @@ struct td_reply {
             struct td_topology topology;
             uint64_t packet_bytes;
             uint64_t region_bytes_max; /* limit on the shared memory of one user's processes */
+            uint32_t form_loops_max;   /* loops of a form that the daemon accepts; 0: no forms */
         } welcome;
         struct {
             uint32_t group, rank, size;

@@ -99,6 +99,7 @@ static void find_bases(const struct node *n, const struct td_view *view, uint8_t
         (struct td_bases){.source = room,
                           .destination = room + view->ranks,
                           .scratch = n->mapping[TD_SCRATCH_HANDLE].base + view->scratch_offset};
+    td_bases_forms(bases, view);
 }
 
 void memory_pack(const struct node *n, const struct td_slice *slice, const struct td_view *view,

@@ -38,17 +38,74 @@ static td_err get_header(const uint8_t *bytes, size_t size, struct td_wire_memor
 
 /* ---- requests ---- */
 
-static void put_place(const struct td_place *p, Torus__Client__Place *m)
+/* struct placed: the protobuf messages of a place, and the array they point to. */
+struct placed {
+    Torus__Client__Place place;
+    Torus__Client__Form form;
+    Torus__Client__Loop loop[TD_FORM_LOOPS_MAX], *loops[TD_FORM_LOOPS_MAX];
+};
+
+/* put_form adds a form to a place. It returns false if the form has too many loops. */
+static bool put_form(const struct td_form *f, struct placed *m)
 {
-    torus__client__place__init(m);
-    m->region = p->region;
-    m->offset = p->offset;
-    m->bytes = p->bytes;
+    torus__client__form__init(&m->form);
+    if (f->loops > TD_FORM_LOOPS_MAX)
+        return false;
+    for (uint32_t i = 0; i < f->loops; i++) {
+        m->loops[i] = &m->loop[i];
+        torus__client__loop__init(&m->loop[i]);
+        m->loop[i].at = f->loop[i].at;
+        m->loop[i].stride = f->loop[i].stride;
+        m->loop[i].count = f->loop[i].count;
+        m->loop[i].bytes = f->loop[i].bytes;
+        m->loop[i].inner = f->loop[i].inner;
+    }
+    m->form.bytes = f->bytes;
+    m->form.extent = f->extent;
+    m->form.n_loop = f->loops;
+    m->form.loop = m->loops;
+    m->place.form = &m->form;
+    return true;
 }
 
-static struct td_place get_place(const Torus__Client__Place *m)
+static bool put_place(const struct td_place *p, struct placed *m)
 {
-    return m ? (struct td_place){m->region, m->offset, m->bytes} : (struct td_place){0};
+    torus__client__place__init(&m->place);
+    m->place.region = p->region;
+    m->place.offset = p->offset;
+    m->place.bytes = p->bytes;
+    return !p->form || put_form(p->form, m);
+}
+
+/* get_form returns NULL if there are too many loops, or no memory for them. */
+static const struct td_form *get_form(const Torus__Client__Form *m, struct td_wire_memory *memory)
+{
+    uint32_t loops = (uint32_t)m->n_loop;
+    struct td_form *f =
+        m->n_loop > TD_FORM_LOOPS_MAX ? NULL : td_wire_allocate(memory, td_form_size(loops));
+    if (!f)
+        return NULL;
+    f->bytes = m->bytes;
+    f->extent = m->extent;
+    f->loops = loops;
+    for (uint32_t i = 0; i < loops; i++)
+        f->loop[i] = (struct td_form_loop){.at = m->loop[i]->at,
+                                           .stride = m->loop[i]->stride,
+                                           .count = m->loop[i]->count,
+                                           .bytes = m->loop[i]->bytes,
+                                           .inner = m->loop[i]->inner};
+    return f;
+}
+
+static bool get_place(const Torus__Client__Place *m, struct td_wire_memory *memory,
+                      struct td_place *p)
+{
+    *p = (struct td_place){0};
+    if (!m)
+        return true;
+    *p = (struct td_place){.region = m->region, .offset = m->offset, .bytes = m->bytes};
+    p->form = m->form ? get_form(m->form, memory) : NULL;
+    return !m->form || p->form;
 }
 
 static void put_call(const struct td_call *c, Torus__Client__Call *m)
@@ -164,7 +221,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
     Torus__Client__Request m = TORUS__CLIENT__REQUEST__INIT;
     Torus__Client__Call call;
     struct described described;
-    Torus__Client__Place source, destination;
+    struct placed source, destination;
     Torus__Client__Counts from, to;
     if (size < TD_WIRE_HEADER_BYTES)
         return 0;
@@ -194,11 +251,12 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.timeout_ns = q->u.operation.timeout_ns;
         m.sequence = q->u.operation.sequence;
         put_call(&q->u.operation.call, &call);
-        put_place(&q->u.operation.source, &source);
-        put_place(&q->u.operation.destination, &destination);
+        if (!put_place(&q->u.operation.source, &source) ||
+            !put_place(&q->u.operation.destination, &destination))
+            return 0;
         m.call = &call;
-        m.source = &source;
-        m.destination = &destination;
+        m.source = &source.place;
+        m.destination = &destination.place;
         if (td_call_has_counts(q->u.operation.call.kind)) {
             put_counts(&q->u.operation.from, &from);
             put_counts(&q->u.operation.to, &to);
@@ -274,15 +332,16 @@ static bool get_redist(const Torus__Client__Redist *m, struct td_redist *r)
     return true;
 }
 
-static bool get_operation(const Torus__Client__Request *m, struct td_request *q)
+static bool get_operation(const Torus__Client__Request *m, struct td_wire_memory *memory,
+                          struct td_request *q)
 {
     q->u.operation.group = m->group;
     q->u.operation.timeout_ns = m->timeout_ns;
     q->u.operation.sequence = m->sequence;
-    if (!get_call(m->call, &q->u.operation.call))
+    if (!get_call(m->call, &q->u.operation.call) ||
+        !get_place(m->source, memory, &q->u.operation.source) ||
+        !get_place(m->destination, memory, &q->u.operation.destination))
         return false;
-    q->u.operation.source = get_place(m->source);
-    q->u.operation.destination = get_place(m->destination);
     q->u.operation.from = get_counts(m->from);
     q->u.operation.to = get_counts(m->to);
     struct td_description *d = &q->u.operation.description;
@@ -327,7 +386,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
         q->u.leave.group = m->group;
         break;
     case TD_REQUEST_OPERATION:
-        if (!get_operation(m, q))
+        if (!get_operation(m, memory, q))
             return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed operation request");
         break;
     case TD_REQUEST_UNPLAN:
@@ -402,6 +461,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.shape = shape;
         m.packet_bytes = r->u.welcome.packet_bytes;
         m.region_bytes_max = r->u.welcome.region_bytes_max;
+        m.form_loops_max = r->u.welcome.form_loops_max;
         break;
     case TD_REPLY_JOINED:
         m.group = r->u.joined.group;
@@ -472,6 +532,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.welcome.incarnation = m->incarnation;
         r->u.welcome.packet_bytes = m->packet_bytes;
         r->u.welcome.region_bytes_max = m->region_bytes_max;
+        r->u.welcome.form_loops_max = m->form_loops_max;
         good = td_topology_parse(&r->u.welcome.topology, m->shape, &at, &wrong) == TD_OK &&
                m->node < r->u.welcome.topology.nodes;
         break;

@@ -38,7 +38,9 @@ static void setup_memory(uint8_t *block, struct td_bases *b)
         source[i] = block + (size_t)i * BUFFER;
         destination[i] = block + (size_t)(RANKS + i) * BUFFER;
     }
-    *b = (struct td_bases){source, destination, block + (size_t)2 * RANKS * BUFFER};
+    *b = (struct td_bases){.source = source,
+                           .destination = destination,
+                           .scratch = block + (size_t)2 * RANKS * BUFFER};
 }
 
 static void fill_memory(void)

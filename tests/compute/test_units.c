@@ -96,8 +96,9 @@ static void begin(void)
             say(n, local, false);
             say(n, local, true);
         }
-        n->bases = (struct td_bases){n->source, n->destination,
-                                     n->memory + (size_t)2 * RANKS_MAX * BUFFER};
+        n->bases = (struct td_bases){.source = n->source,
+                                     .destination = n->destination,
+                                     .scratch = n->memory + (size_t)2 * RANKS_MAX * BUFFER};
         for (size_t i = 0; i < NODE_BYTES; i++)
             n->memory[i] = (uint8_t)draw(256);
         memcpy(n->expected, n->memory, NODE_BYTES);

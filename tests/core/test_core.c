@@ -330,7 +330,7 @@ static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
     (void)state;
     two_ranks();
     struct td_request q = shared_allreduce();
-    q.u.operation.source = q.u.operation.destination = (struct td_place){1, 0, 64};
+    q.u.operation.source = q.u.operation.destination = (struct td_place){1, 0, 64, NULL};
     ask(0, q);
     struct td_request cancel = {.kind = TD_REQUEST_CANCEL};
     cancel.u.cancel.request = 7;
@@ -354,7 +354,8 @@ static void slices_outside_their_region_are_refused(void **state)
     (void)state;
     two_ranks();
     struct td_request q = shared_allreduce();
-    const struct td_place wrong[] = {{1, 4090, 64}, {1, UINT64_MAX - 8, 64}, {2, 0, 64}, {1, 0, 8}};
+    const struct td_place wrong[] = {
+        {1, 4090, 64, NULL}, {1, UINT64_MAX - 8, 64, NULL}, {2, 0, 64, NULL}, {1, 0, 8, NULL}};
     for (size_t i = 0; i < 4; i++) {
         q.u.operation.source = q.u.operation.destination = wrong[i];
         ask(0, q);
@@ -366,6 +367,48 @@ static void slices_outside_their_region_are_refused(void **state)
     assert_int_equal(reply[1].error, TD_OK);
     take_back();
     assert_int_equal(released_regions, 1);
+}
+
+/* a form is refused if it is malformed, or if its elements end after the place or the region */
+static void forms_outside_their_place_are_refused(void **state)
+{
+    (void)state;
+    two_ranks();
+    struct td_request q = shared_allreduce(); /* of 64 bytes: four elements, spanning 120 bytes */
+    struct td_form *f = calloc(1, td_form_size(1));
+    assert_non_null(f);
+    const struct {
+        struct td_place place;
+        int64_t at, stride;
+        uint64_t bytes, extent;
+    } wrong[] = {
+        {{1, 0, 4096, f}, 0, 0, 8, 9}, /* the sum differs */
+        {{1, 0, 4096, f}, -8, 16, 16, 32},       {{1, 0, 4096, f}, 0, -16, 16, 32},
+        {{1, 0, 4096, f}, 0, 4096, 16, 32},      {{1, 0, 4096, f}, 0, 16, 16, UINT64_MAX / 2},
+        {{1, 4096 - 64, 120, f}, 0, 16, 16, 32}, /* the region ends */
+        {{1, 0, 119, f}, 0, 16, 16, 32},         /* the place ends */
+    };
+    for (size_t i = 0; i < 2 * sizeof wrong / sizeof wrong[0]; i++) {
+        struct td_place *side = i % 2 ? &q.u.operation.source : &q.u.operation.destination;
+        q.u.operation.source = q.u.operation.destination = (struct td_place){1, 0, 64, NULL};
+        *side = wrong[i / 2].place;
+        *f = (struct td_form){
+            .bytes = wrong[i / 2].bytes, .extent = wrong[i / 2].extent, .loops = 1};
+        f->loop[0] = (struct td_form_loop){wrong[i / 2].at, wrong[i / 2].stride, 2, 8, 0, 0};
+        int before = replies[0];
+        ask(0, q);
+        assert_int_equal(replies[0], before + 1);
+        assert_int_equal(reply[0].error, TD_ERR_INVALID);
+    }
+    int before = replies[0];
+    q.u.operation.source = q.u.operation.destination = (struct td_place){1, 1, 120, f};
+    ask(0, q); /* runs between gaps need no alignment */
+    assert_int_equal(replies[0], before);
+    struct td_request cancel = {.kind = TD_REQUEST_CANCEL};
+    cancel.u.cancel.request = 7;
+    ask(0, cancel);
+    assert_int_equal(reply[0].error, TD_ERR_CANCELLED);
+    free(f);
 }
 
 static void garbage_expels_that_client_alone(void **state)
@@ -418,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_that_a_call_on_record_names_can_be_taken_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(slices_outside_their_region_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(forms_outside_their_place_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(garbage_expels_that_client_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(stop_refuses_drains_and_says_so, setup, teardown),
     };

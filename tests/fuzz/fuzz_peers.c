@@ -321,9 +321,9 @@ static void send_all(struct scene *s, struct td_request *q, uint32_t which, bool
         if (operation) {
             q->u.operation.group = r->group[g];
             q->u.operation.sequence = r->sequence[g]++;
-            q->u.operation.source = (struct td_place){r->region, 0, REGION_BYTES / 2};
+            q->u.operation.source = (struct td_place){r->region, 0, REGION_BYTES / 2, NULL};
             q->u.operation.destination =
-                (struct td_place){r->region, REGION_BYTES / 2, REGION_BYTES / 2};
+                (struct td_place){r->region, REGION_BYTES / 2, REGION_BYTES / 2, NULL};
         } else if (q->kind == TD_REQUEST_GROUP) {
             q->u.make.group = r->group[g];
         } else {

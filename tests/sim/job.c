@@ -175,7 +175,7 @@ void job_call(struct job *job, uint32_t i, const struct td_call *call, uint64_t 
               bool in_place)
 {
     struct td_request q = {.kind = TD_REQUEST_OPERATION};
-    struct td_place place = {job->rank[i].region, shift, job->half_bytes - shift};
+    struct td_place place = {job->rank[i].region, shift, job->half_bytes - shift, NULL};
     q.u.operation.call = *call;
     q.u.operation.timeout_ns = -1;
     q.u.operation.source = q.u.operation.destination = place;

@@ -106,9 +106,9 @@ static void call_with_parts(struct job *job, uint32_t i, enum td_kind kind, bool
     if (td_call_reduces(kind))
         q.u.operation.call.op = TD_OP_SUM;
     q.u.operation.timeout_ns = -1;
-    q.u.operation.source = (struct td_place){job->rank[i].region, 0, job->half_bytes};
+    q.u.operation.source = (struct td_place){job->rank[i].region, 0, job->half_bytes, NULL};
     q.u.operation.destination =
-        (struct td_place){job->rank[i].region, job->half_bytes, job->half_bytes};
+        (struct td_place){job->rank[i].region, job->half_bytes, job->half_bytes, NULL};
     q.u.operation.from = (struct td_rank_counts){from[i], NULL, SIZE, 0};
     q.u.operation.to =
         (struct td_rank_counts){to[i], shared ? none : NULL, SIZE, shared ? SIZE : 0};

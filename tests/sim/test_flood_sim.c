@@ -68,8 +68,9 @@ static void make_call(uint32_t i, uint64_t k)
     q.u.operation.group = r->group;
     if (game.call[k].kind == TD_KIND_ALLREDUCE) {
         ((int64_t *)job_source(&game.job, i, 0))[k] = (int64_t)(i + 1) << k;
-        q.u.operation.source = (struct td_place){r->region, 8 * k, 8};
-        q.u.operation.destination = (struct td_place){r->region, game.job.half_bytes + 8 * k, 8};
+        q.u.operation.source = (struct td_place){r->region, 8 * k, 8, NULL};
+        q.u.operation.destination =
+            (struct td_place){r->region, game.job.half_bytes + 8 * k, 8, NULL};
     }
     game.request[k][i] = td_sim_request(game.job.sim, r->client, &q);
     r->calls += k == r->calls;

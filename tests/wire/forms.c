@@ -70,9 +70,30 @@ struct td_call some_call(void)
                             .digest = draw()};
 }
 
+/* some_elements draws a form of elements, seldom a well formed one; the last four stay valid. */
+static const struct td_form *some_elements(void)
+{
+    _Alignas(16) static uint8_t pool[4][4096];
+    static unsigned turn;
+    struct td_form *f = (void *)pool[turn++ % 4];
+    f->bytes = wide();
+    f->extent = wide();
+    f->loops = (uint32_t)below(TD_FORM_LOOPS_MAX + 1);
+    for (uint32_t i = 0; i < f->loops; i++)
+        f->loop[i] = (struct td_form_loop){.at = wide_signed(),
+                                           .stride = wide_signed(),
+                                           .count = wide(),
+                                           .bytes = wide(),
+                                           .inner = wide32()};
+    return f;
+}
+
 static struct td_place some_place(void)
 {
-    return (struct td_place){.region = wide32(), .offset = wide(), .bytes = wide()};
+    return (struct td_place){.region = wide32(),
+                             .offset = wide(),
+                             .bytes = wide(),
+                             .form = below(2) ? some_elements() : NULL};
 }
 
 /* some_numbers returns up to 50 numbers, valid until the tenth call after this one. */
@@ -287,6 +308,7 @@ struct td_reply some_reply(enum td_reply_kind kind)
         r.u.welcome.incarnation = draw();
         r.u.welcome.packet_bytes = wide();
         r.u.welcome.region_bytes_max = wide();
+        r.u.welcome.form_loops_max = wide32();
         break;
     case TD_REPLY_JOINED:
         r.u.joined.group = wide32();

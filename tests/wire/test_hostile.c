@@ -49,6 +49,15 @@ static void refused(td_err error)
     assert_true(strlen(why) > 0);
 }
 
+static void look_at_elements(const struct td_form *form)
+{
+    uint64_t span = 0;
+    if (!form)
+        return;
+    assert_true(form->loops <= TD_FORM_LOOPS_MAX);
+    seen += td_form_check(form, 1 + below(1 << 20), &span) == NULL;
+}
+
 static void feed_request(const uint8_t *at, size_t size)
 {
     struct td_request q;
@@ -65,6 +74,8 @@ static void feed_request(const uint8_t *at, size_t size)
     if (q.kind != TD_REQUEST_OPERATION)
         return;
     assert_true(q.u.operation.description.fft.dimensions <= TD_DIMENSIONS_MAX);
+    look_at_elements(q.u.operation.source.form);
+    look_at_elements(q.u.operation.destination.form);
     struct td_message back, m = {.kind = TD_MESSAGE_ARRIVE};
     m.u.arrive.least.call = m.u.arrive.greatest.call = q.u.operation.call;
     size_t sent = td_wire_encode_message(&m, bytes, sizeof bytes);

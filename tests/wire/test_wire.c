@@ -36,6 +36,20 @@ static void same_place(const struct td_place *a, const struct td_place *b)
     SAME(region);
     SAME(offset);
     SAME(bytes);
+    if (!a->form || !b->form) {
+        assert_ptr_equal(a->form, b->form);
+        return;
+    }
+    SAME(form->bytes);
+    SAME(form->extent);
+    SAME(form->loops);
+    for (uint32_t i = 0; i < a->form->loops; i++) {
+        SAME(form->loop[i].at);
+        SAME(form->loop[i].stride);
+        SAME(form->loop[i].count);
+        SAME(form->loop[i].bytes);
+        SAME(form->loop[i].inner);
+    }
 }
 
 static void same_box(const struct td_box *a, const struct td_box *b)
@@ -230,6 +244,7 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
         SAME(u.welcome.incarnation);
         SAME(u.welcome.packet_bytes);
         SAME(u.welcome.region_bytes_max);
+        SAME(u.welcome.form_loops_max);
         SAME(u.welcome.topology.dimensions);
         SAME(u.welcome.topology.nodes);
         for (uint32_t d = 0; d < a->u.welcome.topology.dimensions; d++) {

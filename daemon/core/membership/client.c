@@ -250,6 +250,7 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.topology = core->options.topology;
     r->u.welcome.packet_bytes = core->settings.packet_bytes;
     r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
+    r->u.welcome.form_loops_max = TD_FORM_LOOPS_MAX;
 }
 
 /* unmap releases the memory that the driver has mapped for a request that is refused. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrival.h"
 
+#include <string.h>
+
 bool td_arrival_mismatched(const struct td_operation *o)
 {
     return o->witnesses && td_call_compare(&o->least.call, &o->greatest.call) != 0;
@@ -67,33 +69,83 @@ static td_err check_call(struct td_core *core, struct td_communicator *c,
     return *text ? TD_ERR_INVALID : TD_OK;
 }
 
-static struct td_memory memory_of(const struct td_region *region, const struct td_place *place)
-{
-    if (!region)
-        return (struct td_memory){.handle = TD_NO_MEMORY};
-    return (struct td_memory){region->handle, place->offset, place->bytes};
-}
-
-/* struct buffers: the regions that a rank's request names, checked and in use. */
+/* struct buffers: the source and the destination of a rank's request: the regions that they name,
+ * checked and in use, and copies of their forms. */
 struct buffers {
-    struct td_region *source, *destination;
+    struct td_region *region[2];
+    struct td_form *form[2];
     uint64_t need[2];
 };
 
-/* hold_buffers takes the regions of a request into use. On an error *text is a sentence. */
-static td_err hold_buffers(struct td_core *core, struct td_client *client,
-                           const struct td_request *q, size_t alignment, struct buffers *b,
-                           const char **text)
+static struct td_memory memory_of(const struct buffers *b, unsigned side,
+                                  const struct td_place *place)
 {
-    const struct td_place *from = &q->u.operation.source, *to = &q->u.operation.destination;
-    if (from->offset % alignment || to->offset % alignment) {
-        *text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
+    if (!b->region[side])
+        return (struct td_memory){.handle = TD_NO_MEMORY};
+    return (struct td_memory){b->region[side]->handle, place->offset, place->bytes, b->form[side]};
+}
+
+static void release_buffers(struct td_core *core, struct buffers *b)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        td_region_release(core, b->region[side]);
+        td_arena_free(core->arena, b->form[side]);
+    }
+}
+
+/* keep_form checks and copies the form of a buffer. *need, bytes of data, becomes the bytes of
+ * memory that hold them. On an error *text is a sentence. */
+static td_err keep_form(struct td_core *core, const struct td_form *form, const char *what,
+                        bool has_plan, uint64_t *need, struct td_form **copy, const char **text)
+{
+    size_t size = td_form_size(form->loops);
+    const char *wrong =
+        has_plan ? "the arrays of a plan have no gaps" : td_form_check(form, *need, need);
+    if (wrong) {
+        *text =
+            td_core_format(core, "the form of the elements of the %s is refused: %s", what, wrong);
         return TD_ERR_INVALID;
     }
-    td_err error = td_region_use(core, client, from, b->need[0], "source", &b->source, text);
-    if (error == TD_OK)
-        error = td_region_use(core, client, to, b->need[1], "destination", &b->destination, text);
-    return error;
+    if (!(*copy = td_arena_alloc(core->arena, size))) {
+        *text = td_core_format(core, "node %u has no memory for a call: raise [limits] memory",
+                               core->node);
+        return TD_ERR_NO_MEMORY;
+    }
+    memcpy(*copy, form, size);
+    return TD_OK;
+}
+
+/* hold_buffer takes the region of one side of a request into use. On an error *text is a sentence.
+ */
+static td_err hold_buffer(struct td_core *core, struct td_client *client, unsigned side,
+                          const struct td_place *place, size_t alignment, bool has_plan,
+                          struct buffers *b, const char **text)
+{
+    const char *what = side ? "destination" : "source";
+    td_err error = TD_OK;
+    if (place->form && b->need[side] > 0) { /* its data is copied before it is combined */
+        error = keep_form(core, place->form, what, has_plan, &b->need[side], &b->form[side], text);
+    } else if (place->offset % alignment) {
+        *text = td_core_format(core, "the buffers must be aligned to %zu bytes", alignment);
+        error = TD_ERR_INVALID;
+    }
+    if (error != TD_OK)
+        return error;
+    return td_region_use(core, client, place, b->need[side], what, &b->region[side], text);
+}
+
+/* hold_buffers takes the regions of a request into use. On an error *text is a sentence. */
+static td_err hold_buffers(struct td_core *core, struct td_client *client,
+                           const struct td_request *q, const struct td_plan *plan,
+                           struct buffers *b, const char **text)
+{
+    const struct td_call *call = &q->u.operation.call;
+    size_t alignment = plan ? td_plan_alignment(plan) : td_call_alignment(call->kind, call->type);
+    td_err error =
+        hold_buffer(core, client, 0, &q->u.operation.source, alignment, plan != NULL, b, text);
+    return error != TD_OK ? error
+                          : hold_buffer(core, client, 1, &q->u.operation.destination, alignment,
+                                        plan != NULL, b, text);
 }
 
 /* has_one_share returns true if a rank of a reduce-scatter receives the same number of bytes, at
@@ -142,11 +194,10 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
                                seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
         return TD_ERR_BUSY;
     }
-    size_t alignment = plan ? td_plan_alignment(plan) : td_call_alignment(call->kind, call->type);
     bool has_counts = td_call_has_counts(call->kind);
     td_err error = TD_OK;
     need_bytes(c, seat, call, plan, b->need);
-    if (!has_counts && (error = hold_buffers(core, client, q, alignment, b, text)) != TD_OK)
+    if (!has_counts && (error = hold_buffers(core, client, q, plan, b, text)) != TD_OK)
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
         *text = td_core_format(core,
@@ -158,7 +209,7 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
     if (has_counts)
         error = record_counts(core, *o, (uint32_t)(seat - c->seat), q, b->need, text);
     if (has_counts && error == TD_OK)
-        error = hold_buffers(core, client, q, alignment, b, text);
+        error = hold_buffers(core, client, q, plan, b, text);
     return error;
 }
 
@@ -175,8 +226,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     if (error == TD_OK)
         error = admit(core, client, c, seat, q, &call, plan, &b, &o, &text);
     if (error != TD_OK) {
-        td_region_release(core, b.source);
-        td_region_release(core, b.destination);
+        release_buffers(core, &b);
         td_plan_free(made, core->arena, &core->options.planner);
         td_reply_refused(core, client->id, q->id, error, text);
         return;
@@ -187,10 +237,10 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     td_arrival_transition(a, TD_ARRIVAL_CALL);
     a->client = client->id;
     a->request = q->id;
-    a->source = b.source;
-    a->destination = b.destination;
-    o->source[local] = memory_of(b.source, &q->u.operation.source);
-    o->destination[local] = memory_of(b.destination, &q->u.operation.destination);
+    a->source = b.region[0];
+    a->destination = b.region[1];
+    o->source[local] = memory_of(&b, 0, &q->u.operation.source);
+    o->destination[local] = memory_of(&b, 1, &q->u.operation.destination);
     if (o->plan) {
         td_plan_free(made, core->arena, &core->options.planner);
     } else if (plan) {

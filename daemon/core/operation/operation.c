@@ -23,6 +23,10 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_region_release(core, o->arrival[i].source);
         td_region_release(core, o->arrival[i].destination);
     }
+    for (uint32_t i = 0; o->source && o->destination && i < o->communicator->ranks; i++) {
+        td_arena_free(arena, (void *)(uintptr_t)o->source[i].form);
+        td_arena_free(arena, (void *)(uintptr_t)o->destination[i].form);
+    }
     if (o->scratch_held)
         td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
     td_engine_fini(core, o);

@@ -229,6 +229,7 @@ void td_regions_bases(const struct td_regions *r, const struct td_view *view, ui
     *bases = (struct td_bases){.source = addresses,
                                .destination = addresses + view->ranks,
                                .scratch = r->region[TD_SCRATCH_HANDLE].base + view->scratch_offset};
+    td_bases_forms(bases, view);
 }
 
 /* owner returns the handle of the region that holds byte `at` of a slice. */
