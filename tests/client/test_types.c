@@ -64,10 +64,12 @@ struct side {
     ptrdiff_t at[2][RANKS_MAX]; /* the places from the address that the call gets */
     torus_request *request;
     torus_persistent *persistent;
+    uint64_t staged; /* bytes that the library had staged before the call */
 };
 
 static uint64_t state; /* of the random numbers */
 static struct side side[RANKS_MAX];
+static uint64_t in_place_calls; /* by a rank on buffers with gaps, without a packed copy */
 static struct flow flow[FLOWS_MAX];
 static size_t flows;
 
@@ -622,10 +624,39 @@ static void drop_side(uint32_t rank)
         must(rank, torus_op_free(context[rank], s->op));
 }
 
+static uint64_t staged_bytes(uint32_t rank)
+{
+    struct torus_statistics s = {.size = sizeof s};
+    must(rank, torus_statistics(context[rank], &s));
+    return s.staged_bytes;
+}
+
+/* never_packed returns true if the daemon uses a rank's buffers with gaps in place: they are
+ * shared, their type has few loops (each has a basic element, in at most eight nested ones), and
+ * the call needs no copy of its own. */
+static bool never_packed(uint32_t rank)
+{
+    const struct side *s = &side[rank];
+    bool copies = trial.kind == ALLTOALL || trial.kind == ALLTOALLV || trial.kind == PREFIX ||
+                  trial.kind == REDUCE_SCATTER || trial.kind == REDUCE_SCATTERV;
+    bool neighbours = trial.kind == NEIGHBOUR || trial.kind == NEIGHBOURV;
+    bool right = true;
+    for (int b = 0; b < 2; b++) {
+        const struct view *v = &s->of[b];
+        size_t basics = 0;
+        for (size_t i = 0; i < v->map->entries; i++)
+            basics += v->map->entry[i].type >= 0;
+        right = right && basics <= 8 && (ptrdiff_t)map_bytes(v->map) != v->extent;
+    }
+    return right && trial.shared && !trial.user && !(s->in_place && copies) &&
+           !(trial.kind == EXSCAN && rank == 0) && !(neighbours && size <= 2);
+}
+
 /* run makes the call on all ranks; the types are freed before it is complete. */
 static void run(uint64_t seed)
 {
     for (uint32_t r = 0; r < size; r++) {
+        side[r].staged = staged_bytes(r);
         must(r, call(r));
         if (side[r].type >= 65536)
             must(r, torus_type_free(context[r], side[r].type));
@@ -639,6 +670,11 @@ static void run(uint64_t seed)
             finish(r, side[r].request);
         for (uint32_t r = 0; r < size; r++)
             check_side(r, seed);
+        for (uint32_t r = 0; r < size; r++)
+            if (never_packed(r)) {
+                assert_int_equal(staged_bytes(r), side[r].staged);
+                in_place_calls++;
+            }
     }
 }
 
@@ -684,10 +720,12 @@ static void trials(uint32_t ranks, bool blocks, uint64_t first)
 {
     uint64_t one = 0, count = seeds_long() ? 3000 : SEEDS_SANITIZED ? 100 : 500;
     join_ranks(ranks, blocks);
+    in_place_calls = 0;
     if (seeds_one(&one))
         one_trial(one);
     for (uint64_t i = 0; i < count && !one; i++)
         one_trial(first * 10000 + i);
+    assert_true(one || in_place_calls > count * ranks / 20);
     close_all(context, ranks);
 }
 

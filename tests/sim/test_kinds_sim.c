@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kind of call, many at a time, in several groups whose ranks overlap, compared with a local
- * computation. Ranks call in different orders; only the calls of one group have one order.
+ * computation. Ranks call in different orders; only the calls of one group have one order. Many
+ * buffers have gaps between their elements, each in a form of its own (gaps.h).
  * TORUS_TEST_CASE=SEED runs one world; TORUS_TEST_LONG=1 runs many more. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,10 +12,18 @@
 #include <cmocka.h>
 
 #include "compute/combine.h"
+#include "gaps.h"
 #include "job.h"
 #include "seeds.h"
 
-enum { RANKS_MAX = 16, GROUPS_MAX = 5, CALLS_MAX = 14, GUARD = 64, GUARD_BYTE = 0x5a };
+enum {
+    RANKS_MAX = 16,
+    GROUPS_MAX = 5,
+    CALLS_MAX = 14,
+    GUARD = 64,
+    GUARD_BYTE = 0x5a,
+    SPAN_MAX = 1 << 18 /* of a buffer with gaps */
+};
 
 /* struct party: a group as its members know it. Party 0 is the world. */
 struct party {
@@ -31,8 +40,11 @@ struct operation {
     bool in_place;
     uint64_t count[RANKS_MAX][RANKS_MAX]; /* with counts: elements from a rank to another */
     uint64_t at;                          /* of the source in every region */
-    uint64_t bytes[RANKS_MAX][2];
-    uint8_t *before[RANKS_MAX]; /* contents of the sources */
+    uint64_t bytes[RANKS_MAX][2];         /* of data */
+    struct gaps *gaps[RANKS_MAX][2];      /* forms of source and destination; NULL: no gaps */
+    uint64_t longest;                     /* bytes of memory of a buffer */
+    uint8_t *before[RANKS_MAX];           /* data of the sources */
+    uint8_t *image[RANKS_MAX];            /* memory of the destinations, guards included */
     uint64_t request[RANKS_MAX];
 };
 
@@ -197,21 +209,63 @@ static uint8_t *buffer(const struct operation *o, uint32_t member, bool destinat
     return base + (destination && !o->in_place ? half : 0);
 }
 
+/* span returns the bytes of memory of a buffer. */
+static uint64_t span(const struct operation *o, uint32_t member, int side)
+{
+    const struct gaps *g = o->gaps[member][side];
+    uint64_t bytes = o->bytes[member][side];
+    return g && bytes ? (uint64_t)gaps_end(g, bytes) : bytes;
+}
+
+/* put writes data to a buffer, and get reads it. */
+static void put(const struct gaps *g, uint8_t *memory, const uint8_t *data, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        memory[g ? (uint64_t)gaps_at(g, i) : i] = data[i];
+}
+
+static void get(const struct gaps *g, const uint8_t *memory, uint8_t *data, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        data[i] = memory[g ? (uint64_t)gaps_at(g, i) : i];
+}
+
+/* draw_forms gives some buffers forms of elements of a few numbers. */
+static void draw_forms(struct operation *o)
+{
+    uint64_t state = draw(UINT64_MAX);
+    int64_t unit = (int64_t)td_type_bytes(o->call.type);
+    for (uint32_t r = 0; r < o->party->size; r++)
+        for (int side = 0; side < (o->in_place ? 1 : 2); side++) {
+            if (draw(3) == 0)
+                continue;
+            o->gaps[r][side] = gaps_draw(&state, 1 + (int64_t)draw(draw(2) ? 4 : 50), unit);
+            if (span(o, r, side) > SPAN_MAX) {
+                free(o->gaps[r][side]);
+                o->gaps[r][side] = NULL;
+            }
+        }
+    for (uint32_t r = 0; r < o->party->size && o->in_place; r++)
+        o->gaps[r][1] = o->gaps[r][0];
+}
+
 static void prepare(struct operation *o)
 {
-    uint64_t longest = 0;
+    o->longest = 0;
     for (uint32_t r = 0; r < o->party->size; r++)
         for (int side = 0; side < 2; side++)
-            longest = o->bytes[r][side] > longest ? o->bytes[r][side] : longest;
+            o->longest = span(o, r, side) > o->longest ? span(o, r, side) : o->longest;
     o->at = play.used + GUARD;
-    play.used = (o->at + longest + GUARD + 63) / 64 * 64;
+    play.used = (o->at + o->longest + GUARD + 63) / 64 * 64;
     CHECK(play.used <= play.job.half_bytes);
     for (uint32_t r = 0; r < o->party->size; r++) {
-        memset(buffer(o, r, true) - GUARD, GUARD_BYTE, longest + 2 * GUARD);
-        fill(&o->call, buffer(o, r, false), o->bytes[r][0]);
         o->before[r] = malloc(o->bytes[r][0] + 1);
-        CHECK(o->before[r]);
-        memcpy(o->before[r], buffer(o, r, false), o->bytes[r][0]);
+        o->image[r] = malloc(o->longest + 2 * GUARD);
+        CHECK(o->before[r] && o->image[r]);
+        memset(buffer(o, r, true) - GUARD, GUARD_BYTE, o->longest + 2 * GUARD);
+        fill(&o->call, o->before[r], o->bytes[r][0]);
+        put(o->gaps[r][0], buffer(o, r, false), o->before[r], o->bytes[r][0]);
+        memcpy(o->image[r], buffer(o, r, true) - GUARD, o->longest + 2 * GUARD);
     }
 }
 
@@ -240,6 +294,8 @@ static void draw_operation(struct operation *o)
     else if (o->call.kind != TD_KIND_BARRIER)
         o->call.count = draw_elements(1200);
     size_up(o);
+    if (o->call.kind != TD_KIND_BARRIER && draw(3))
+        draw_forms(o);
     prepare(o);
 }
 
@@ -254,9 +310,12 @@ static void call(struct operation *o, uint32_t member)
     q.u.operation.sequence = p->calls[member]++;
     q.u.operation.call = o->call;
     q.u.operation.timeout_ns = -1;
-    q.u.operation.source = (struct td_place){r->region, o->at, o->bytes[member][0]};
-    q.u.operation.destination = (struct td_place){
-        r->region, o->at + (o->in_place ? 0 : play.job.half_bytes), o->bytes[member][1]};
+    const struct gaps *from = o->gaps[member][0], *to = o->gaps[member][1];
+    q.u.operation.source =
+        (struct td_place){r->region, o->at, span(o, member, 0), from ? from->form : NULL};
+    q.u.operation.destination =
+        (struct td_place){r->region, o->at + (o->in_place ? 0 : play.job.half_bytes),
+                          span(o, member, 1), to ? to->form : NULL};
     for (uint32_t i = 0; i < p->size; i++)
         column[i] = o->count[i][member];
     if (td_call_has_counts(o->call.kind)) {
@@ -356,21 +415,37 @@ static void verify_member(const struct operation *o, uint32_t member, const char
     EXPECT(reply && reply->error == TD_OK, "%s: rank %u of %u: %s", what, member, o->party->size,
            reply ? reply->text : "no reply");
     CHECK(bytes <= sizeof want);
-    const uint8_t *is = buffer(o, member, true), *source = buffer(o, member, false);
-    if (bytes && !(o->call.kind == TD_KIND_EXSCAN && member == 0)) {
+    const struct gaps *g = o->gaps[member][1];
+    const uint8_t *is = buffer(o, member, true);
+    uint8_t *image = o->image[member];
+    if (bytes && o->call.kind == TD_KIND_EXSCAN && member == 0)
+        get(g, is, want, bytes); /* undefined */
+    else if (bytes)
         expect(o, member, want);
-        for (uint64_t i = 0; i < bytes; i++)
-            EXPECT(is[i] == want[i], "%s%s: rank %u of %u has %02x at byte %llu of %llu, not %02x",
-                   what, o->in_place ? " in place" : "", member, o->party->size, is[i],
-                   (unsigned long long)i, (unsigned long long)bytes, want[i]);
+    put(g, image + GUARD, want, bytes);
+    for (uint64_t i = 0; i < o->longest + 2 * GUARD; i++)
+        EXPECT((is - GUARD)[i] == image[i],
+               "%s%s%s: rank %u of %u has %02x, not %02x, at byte %lld of %llu bytes of data", what,
+               o->in_place ? " in place" : "", g ? " with gaps" : "", member, o->party->size,
+               (is - GUARD)[i], image[i], (long long)i - GUARD, (unsigned long long)bytes);
+    if (o->in_place)
+        return;
+    static uint8_t source[1 << 20];
+    CHECK(o->bytes[member][0] <= sizeof source);
+    get(o->gaps[member][0], buffer(o, member, false), source, o->bytes[member][0]);
+    EXPECT(memcmp(source, o->before[member], o->bytes[member][0]) == 0,
+           "%s: the source of rank %u changed", what, member);
+}
+
+static void forget(struct operation *o)
+{
+    for (uint32_t r = 0; r < o->party->size; r++) {
+        free(o->before[r]);
+        free(o->image[r]);
+        free(o->gaps[r][0]);
+        if (!o->in_place)
+            free(o->gaps[r][1]);
     }
-    if (!o->in_place || bytes == 0)
-        EXPECT(memcmp(source, o->before[member], o->bytes[member][0]) == 0,
-               "%s: the source of rank %u changed", what, member);
-    uint64_t whole = o->in_place && o->bytes[member][0] > bytes ? o->bytes[member][0] : bytes;
-    for (uint64_t i = 0; i < GUARD; i++)
-        EXPECT(is[whole + i] == GUARD_BYTE && (is - GUARD)[i] == GUARD_BYTE,
-               "%s: around the destination of rank %u", what, member);
 }
 
 static void verify(struct operation *o)
@@ -379,8 +454,7 @@ static void verify(struct operation *o)
     td_call_print(&o->call, what, sizeof what);
     for (uint32_t r = 0; r < o->party->size; r++)
         verify_member(o, r, what);
-    for (uint32_t r = 0; r < o->party->size; r++)
-        free(o->before[r]);
+    forget(o);
 }
 
 /* ---- playing ---- */
