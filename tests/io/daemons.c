@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,31 @@ double seconds(void)
 
 /* ---- daemons ---- */
 
-bool keyless;
+bool keyless, wants_tcp;
+unsigned base_port;
+
+/* choose_ports finds an unused range of ports for all nodes and one more. */
+static void choose_ports(void)
+{
+    enum { FIRST = 10000, END = 30000, TRIES = 100 };
+    for (int tries = 0; tries < TRIES; tries++) {
+        uint32_t random = 0;
+        td_key_random((uint8_t *)&random, sizeof random);
+        base_port = FIRST + random % (END - FIRST);
+        unsigned port = 0;
+        for (bool unused = true; unused && port < 2 * (nodes + 1); port += unused) {
+            struct sockaddr_in a = {.sin_family = AF_INET,
+                                    .sin_port = htons((uint16_t)(base_port + port)),
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+            int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+            unused = bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
+            close(fd);
+        }
+        if (port == 2 * (nodes + 1))
+            return;
+    }
+    fail_msg("no range of ports is unused");
+}
 
 void print_place(FILE *f, uint32_t node)
 {
@@ -85,7 +110,9 @@ void write_config(uint32_t node, const char *more)
         fprintf(f, "coordinates = %u\n[torus]\nshape = %u\n", node, nodes);
     fprintf(f, "[peers]\nendpoints =\n");
     for (uint32_t n = 0; n < nodes; n++)
-        if (cabled && cabled(node, n))
+        if (wants_tcp)
+            fprintf(f, " tcp://127.0.0.1:%u\n", base_port + 2 * n);
+        else if (cabled && cabled(node, n))
             fprintf(f, " ipc://%s/r%u.%u\n", folder, node, n);
         else
             fprintf(f, " ipc://%s/p%u\n", folder, n);
@@ -149,6 +176,8 @@ void prepare(uint32_t count)
     nodes = count;
     strcpy(folder, "/tmp/mishap.XXXXXX");
     assert_non_null(mkdtemp(folder));
+    if (wants_tcp)
+        choose_ports();
     snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
     notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(notify_fd, (struct sockaddr *)&address, sizeof address), 0);
@@ -198,7 +227,7 @@ int clean_up(void **state)
     (void)state;
     columns = 0;
     descriptors = 0;
-    keyless = false;
+    keyless = wants_tcp = false;
     for (uint32_t n = 0; n < NODES_MAX; n++)
         if (daemon_pid[n] > 0) {
             kill(daemon_pid[n], SIGKILL);

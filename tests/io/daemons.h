@@ -24,7 +24,9 @@ extern uint32_t nodes, columns; /* 0 columns: one dimension */
 extern pid_t daemon_pid[NODES_MAX];
 extern rlim_t descriptors; /* limit of a daemon's descriptors; 0: that of this process */
 extern char status_line[400];
-extern bool keyless; /* daemons get no keys */
+extern bool keyless;   /* daemons get no keys */
+extern bool wants_tcp; /* node n is at tcp://127.0.0.1:base_port + 2 n */
+extern unsigned base_port;
 /* cabled returns true if a node reaches another one at r<from>.<to> instead of its endpoint; NULL:
  * never */
 extern bool (*cabled)(uint32_t from, uint32_t to);

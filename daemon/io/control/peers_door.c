@@ -47,6 +47,8 @@ struct td_door {
     int guests;
     struct guest *stranger, **last;
     unsigned strangers, connections;
+    bool listens_on_tcp;
+    bool unknown_key;  /* of the connection that ends next */
     uint64_t drained;  /* how often the ROUTER had no message left */
     char failure[100]; /* of the handshake whose connection ends next */
 };
@@ -66,7 +68,7 @@ static void address_of(int fd, char *text, size_t bytes)
         inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, host, sizeof host);
     else
         inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a)->sin6_addr, host, sizeof host);
-    snprintf(text, bytes, "%s", strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host);
+    snprintf(text, bytes, "%s", host);
 }
 
 static void reject(struct td_door *d, const struct guest *g, const char *why)
@@ -229,8 +231,6 @@ static void on_look(uv_timer_t *timer)
 
 static const char *name_failure(uint16_t event, uint32_t value)
 {
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
-        return ""; /* peers_zap has logged it */
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
         return "the connection ended before its handshake";
     if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
@@ -240,27 +240,37 @@ static const char *name_failure(uint16_t event, uint32_t value)
     return "malformed handshake";
 }
 
+/* handle_end counts a connection that ends as rejected, if its handshake has failed: ZeroMQ's
+ * thread reports the failure right before the end. */
+static void handle_end(struct td_door *d, int fd)
+{
+    const struct guest *g = find(d, fd);
+    const char *why = d->failure[0] ? d->failure : g && !g->known ? "malformed handshake" : NULL;
+    if (why && !d->unknown_key && g && g->tcp && !g->ended)
+        reject(d, g, why);
+    else if (why && !d->unknown_key && !g && d->listens_on_tcp) /* it ended before a look at it */
+        td_reject(&d->peers->rejections, "an unknown address", "", why, true);
+    d->failure[0] = '\0';
+    d->unknown_key = false;
+    drop(d, fd);
+}
+
 static void handle_event(struct td_door *d, uint16_t event, uint32_t value)
 {
-    int fd = (int)value;
-    const struct guest *g = NULL;
     switch (event) {
     case ZMQ_EVENT_ACCEPTED:
-        admit(d, fd);
+        admit(d, (int)value);
         if (!uv_is_active((uv_handle_t *)&d->look))
             uv_timer_start(&d->look, on_look, LOOK_MS, 0);
         break;
-    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        snprintf(d->failure, sizeof d->failure, "%s", name_failure(event, value));
+    case ZMQ_EVENT_DISCONNECTED:
+        handle_end(d, (int)value);
         break;
-    default: /* DISCONNECTED; ZeroMQ's thread reports a failure right before it */
-        g = find(d, fd);
-        if (g && g->tcp && !g->ended && d->failure[0])
-            reject(d, g, d->failure);
-        d->failure[0] = '\0';
-        drop(d, fd);
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+        d->unknown_key = true; /* peers_zap has counted it */
+        break;
+    default:
+        snprintf(d->failure, sizeof d->failure, "%s", name_failure(event, value));
     }
 }
 
@@ -299,6 +309,7 @@ bool td_door_open(struct td_peers *peers, void *router)
         return false;
     d->peers = peers;
     d->last = &d->stranger;
+    d->listens_on_tcp = strncmp(peers->loop->config->listen, "tcp://", 6) == 0;
     uv_timer_init(&peers->loop->uv, &d->look);
     d->look.data = d;
     peers->door = d;

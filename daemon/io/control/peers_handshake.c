@@ -48,8 +48,8 @@ static struct verdict reject(const char *told, const char *format, ...)
     return v;
 }
 
-/* compare_settings judges the contents of a handshake. */
-static struct verdict compare_settings(struct td_peers *peers, const struct td_handshake *g)
+/* check_place judges the version and node number of a handshake. */
+static struct verdict check_place(const struct td_peers *peers, const struct td_handshake *g)
 {
     uint32_t me = peers->loop->config->node;
     if (g->major != TD_WIRE_PEER_MAJOR || (int64_t)g->minor + 1 < TD_WIRE_PEER_MINOR)
@@ -61,6 +61,13 @@ static struct verdict compare_settings(struct td_peers *peers, const struct td_h
         return reject("the node number is invalid or in use: see its log",
                       "node number %u is invalid or in use: this is node %u of %s", g->node, me,
                       peers->shape);
+    return (struct verdict){.rejected = false};
+}
+
+/* compare_settings judges the settings of a handshake. */
+static struct verdict compare_settings(const struct td_peers *peers, const struct td_handshake *g)
+{
+    uint32_t me = peers->loop->config->node;
     if (strcmp(g->shape, peers->shape) != 0)
         return reject("[torus] shape differs: see its log",
                       "[torus] shape is %.60s on node %u, but %.60s on node %u", g->shape, g->node,
@@ -94,7 +101,7 @@ static struct verdict judge_control(struct td_peers *peers, const struct td_hand
         return reject("this key belongs to another node",
                       "it says that it is node %u, but its key belongs to node %u", g->node,
                       origin->node);
-    struct verdict v = compare_settings(peers, g);
+    struct verdict v = check_place(peers, g);
     if (v.rejected)
         return v;
     if (g->bulk || g->session == 0)
@@ -102,18 +109,19 @@ static struct verdict judge_control(struct td_peers *peers, const struct td_hand
                       g->bulk ? "the control and bulk ports are swapped: check listen and port in "
                                 "[peers]"
                               : "malformed handshake");
+    if (is_taken(&peers->peer[g->node], g)) {
+        v = reject("a live daemon has this place",
+                   "a live daemon is node %u already: stop one of the two", g->node);
+        v.busy = true;
+        return v;
+    }
     if (!td_peers_can_choose(peers, g))
         return reject(
             "streams are protected in another way: see its log",
             "its streams are not protected as [security] of node %u demands: run the same "
             "release, with the same kind of endpoints",
             peers->loop->config->node);
-    if (is_taken(&peers->peer[g->node], g)) {
-        v = reject("a live daemon has this place",
-                   "a live daemon is node %u already: stop one of the two", g->node);
-        v.busy = true;
-    }
-    return v;
+    return compare_settings(peers, g);
 }
 
 /* log_rejection logs each reason once, because the other end retries; the repetitions are counted.
@@ -214,7 +222,9 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
         td_channel_close(channel);
         return;
     }
-    struct verdict v = compare_settings(peers, &g);
+    struct verdict v = check_place(peers, &g);
+    if (!v.rejected)
+        v = compare_settings(peers, &g);
     if (!v.rejected && !g.bulk)
         v = reject("the control and bulk ports are swapped: check listen and port in [peers]",
                    "the control and bulk ports are swapped: check listen and port in [peers]");

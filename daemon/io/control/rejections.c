@@ -50,7 +50,10 @@ static bool may_log(struct td_rejections *r)
 void td_reject(struct td_rejections *r, const char *address, const char *key, const char *why,
                bool news)
 {
+    static const char mapped[] = "::ffff:"; /* an IPv4 address on an IPv6 socket */
     char line[sizeof r->last];
+    if (strncmp(address, mapped, sizeof mapped - 1) == 0)
+        address += sizeof mapped - 1;
     snprintf(line, sizeof line, "%s%s%s: %s", address, key[0] ? ", key " : "", key, why);
     r->total++;
     if (news && strcmp(line, r->last) != 0 && may_log(r)) {
