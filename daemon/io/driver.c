@@ -13,6 +13,7 @@
 #include "io/control/peers.h"
 #include "io/control/peers_buffers.h"
 #include "io/control/peers_link.h"
+#include "io/control/peers_reload.h"
 #include "io/control/peers_send.h"
 #include "io/plans/plans.h"
 #include "loop.h"
@@ -161,9 +162,9 @@ static void on_term(uv_signal_t *handle, int number)
 
 static void on_hangup(uv_signal_t *handle, int number)
 {
-    (void)handle;
+    struct driver *d = handle->data;
     (void)number;
-    td_log(TD_LOG_INFO, "SIGHUP ignored: reload is not supported");
+    td_peers_reload(d->loop.peers);
 }
 
 static void on_watch(uv_poll_t *poll, int error, int events)
@@ -192,10 +193,9 @@ static void start_handles(struct driver *d, int watch_fd)
     uv_signal_init(uv, &d->term);
     uv_signal_init(uv, &d->interrupt);
     uv_signal_init(uv, &d->hangup);
-    d->watchdog.data = d->status.data = d->term.data = d->interrupt.data = d;
+    d->watchdog.data = d->status.data = d->term.data = d->interrupt.data = d->hangup.data = d;
     uv_signal_start(&d->term, on_term, SIGTERM);
     uv_signal_start(&d->interrupt, on_term, SIGINT);
-    uv_signal_start(&d->hangup, on_hangup, SIGHUP);
     uint64_t period_ns = td_notify_watchdog_ns();
     if (period_ns)
         uv_timer_start(&d->watchdog, on_watchdog, 0, period_ns / 1000000);
@@ -282,6 +282,7 @@ static void serve(struct driver *d)
                "insecure = yes: every host and user that can reach %s is trusted as a peer; "
                "torusctl keygen makes keys",
                config->listen);
+    uv_signal_start(&d->hangup, on_hangup, SIGHUP);
     td_peers_start(d->loop.peers);
     td_loop_wake(&d->loop);
     td_log(TD_LOG_INFO, "serving node %u on %s%s%s", config->node, config->socket,
@@ -297,6 +298,7 @@ int td_driver_run(const struct td_config *config, int watch_fd)
     struct driver d = {.stopping = false};
     char why[512] = "";
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* until the daemon serves */
     bool good = td_loop_init(&d.loop, config, &upcalls, &d);
     start_handles(&d, watch_fd);
     good = good && start_core(&d.loop) && start_parts(&d, why, sizeof why);

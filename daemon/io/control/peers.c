@@ -5,89 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "peers_internal.h"
 #include "peers_buffers.h"
 #include "peers_delay.h"
-#include "peers_door.h"
-#include "peers_handshake.h"
 #include "peers_link.h"
-#include "peers_receive.h"
+#include "peers_listen.h"
 #include "peers_send.h"
-#include "peers_terms.h"
-#include "peers_zap.h"
-#include "io/unix.h"
-
-/* clear removes the file of a Unix socket that no process serves. */
-static bool clear(const char *endpoint, char *why, size_t why_bytes)
-{
-    char text[200] = "";
-    if (strncmp(endpoint, "ipc://", 6) != 0 ||
-        td_unix_clear(endpoint + 6, SOCK_STREAM, text, sizeof text))
-        return true;
-    snprintf(why, why_bytes, "cannot listen for peers on %s: %s, or set listen in [peers]",
-             endpoint, text);
-    return false;
-}
-
-static bool complain(const char *endpoint, int error, char *why, size_t why_bytes)
-{
-    snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint, zmq_strerror(error),
-             error == EADDRINUSE
-                 ? ": another process has the port (see ss -ltnp): stop it, or set port or listen "
-                   "in [peers]"
-                 : "");
-    return false;
-}
-
-static bool bind_router(struct td_peers *peers, char *why, size_t why_bytes)
-{
-    const char *endpoint = peers->loop->config->listen;
-    void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
-    if (!socket || !clear(endpoint, why, why_bytes) || !td_peers_start_zap(peers) ||
-        !td_peers_set_keys(peers, socket, NULL) || !td_door_open(peers, socket) ||
-        zmq_bind(socket, endpoint) != 0) {
-        if (!why[0])
-            complain(endpoint, errno, why, why_bytes);
-        if (socket) {
-            zmq_socket_monitor(socket, NULL, 0);
-            zmq_close(socket);
-        }
-        return false;
-    }
-    peers->router = td_zsocket_create(&peers->zloop, socket, td_peers_receive_tree, peers);
-    return peers->router != NULL;
-}
-
-static void on_stranger_ended(void *user, struct td_channel *channel, bool breach, const char *why)
-{
-    struct td_peers *peers = user;
-    char address[80];
-    (void)breach;
-    if (td_channel_address(channel, address, sizeof address))
-        td_reject(&peers->rejections, address, "", why, true);
-}
-
-/* listen_for_channels accepts channels at the port or path after that of the ROUTER. It asks ZeroMQ
- * for the resolved address. */
-static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
-{
-    static const struct td_channel_calls of_strangers = {.handshake =
-                                                             td_peers_receive_channel_handshake,
-                                                         .terms = td_peers_find_terms,
-                                                         .ended = on_stranger_ended};
-    char bound[600] = "", endpoint[600] = "";
-    size_t size = sizeof bound;
-    if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, bound, &size) != 0 ||
-        !td_config_bulk(bound, endpoint, sizeof endpoint))
-        return complain(bound, EINVAL, why, why_bytes);
-    if (!clear(endpoint, why, why_bytes))
-        return false;
-    peers->listener = td_listener_create(&peers->channels, endpoint, &of_strangers, peers);
-    return peers->listener || complain(endpoint, errno, why, why_bytes);
-}
 
 struct td_peers *td_peers_create(struct td_loop *loop)
 {
@@ -135,8 +59,7 @@ bool td_peers_bind(struct td_peers *peers, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "cannot create a timer for link_rate: %s", strerror(errno));
         return false;
     }
-    return peers->loop->config->topology.nodes == 1 ||
-           (bind_router(peers, why, why_bytes) && listen_for_channels(peers, why, why_bytes));
+    return peers->loop->config->topology.nodes == 1 || td_peers_listen(peers, why, why_bytes);
 }
 
 /* start_neighbours connects to the torus neighbours. On the routed fabric this daemon connects to
@@ -196,17 +119,9 @@ void td_peers_free(struct td_peers *peers)
         return;
     td_alarm_fini(&peers->delays);
     td_payload_pool_fini(&peers->pool);
-    td_door_free(peers->door);
+    td_security_free(&peers->reloaded);
     free(peers->peer);
     free(peers);
-}
-
-/* unlink_bound removes the file of the ROUTER's Unix socket, if this process has bound it. */
-static void unlink_bound(struct td_peers *peers)
-{
-    const char *listen = peers->loop->config->listen;
-    if (peers->router && strncmp(listen, "ipc://", 6) == 0)
-        unlink(listen + 6);
 }
 
 void td_peers_close(struct td_peers *peers)
@@ -219,15 +134,12 @@ void td_peers_close(struct td_peers *peers)
         td_peers_forget_tree(peers, n, UINT64_MAX);
         uv_close((uv_handle_t *)&peers->peer[n].retry, NULL);
     }
-    td_door_close(peers);
-    td_zsocket_close(peers->router);
-    td_zsocket_close(peers->zap);
-    td_listener_close(peers->listener);
+    td_peers_stop_listening(peers);
     td_channels_close(&peers->channels);
     td_rejections_close(&peers->rejections);
     td_peers_free_buffers(peers);
     zmq_ctx_term(peers->context);
-    unlink_bound(peers);
+    td_peers_unlink(peers);
     uv_close((uv_handle_t *)&peers->zloop.prepare, NULL);
     uv_close((uv_handle_t *)&peers->zloop.check, NULL);
     uv_close((uv_handle_t *)&peers->zloop.idle, NULL);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "peers_internal.h"
+#include "peers_listen.h"
 #include "tcp_bytes.h"
 
 enum {
@@ -23,8 +24,6 @@ enum {
     UNFINISHED_MAX = 1 << 20, /* bytes of a message that is not complete */
     EVENT_BYTES = 6,          /* number and value of an event of ZeroMQ */
 };
-
-static const char endpoint[] = "inproc://door";
 
 /* struct guest: a connection that the ROUTER has accepted. */
 struct guest {
@@ -266,6 +265,9 @@ static void handle_event(struct td_door *d, uint16_t event, uint32_t value)
     case ZMQ_EVENT_DISCONNECTED:
         handle_end(d, (int)value);
         break;
+    case ZMQ_EVENT_CLOSED:                 /* of the listener */
+        td_peers_router_unbound(d->peers); /* it may close this door */
+        break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
         d->unknown_key = true; /* peers_zap has counted it */
         break;
@@ -300,11 +302,13 @@ static bool receive_event(void *user, void *socket)
 
 bool td_door_open(struct td_peers *peers, void *router)
 {
-    const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED |
+    const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED |
                        ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
     struct td_door *d = calloc(1, sizeof *d);
+    char endpoint[64];
     int none = 0;
+    snprintf(endpoint, sizeof endpoint, "inproc://door.%llx", (unsigned long long)td_loop_random());
     if (!d)
         return false;
     d->peers = peers;
@@ -352,6 +356,13 @@ void td_door_end(struct td_peers *peers, zmq_msg_t *message)
         turn_out(peers->door, g, NULL);
 }
 
+static void on_closed(uv_handle_t *handle)
+{
+    struct td_door *d = handle->data;
+    free(d->guest);
+    free(d);
+}
+
 void td_door_close(struct td_peers *peers)
 {
     struct td_door *d = peers->door;
@@ -362,12 +373,6 @@ void td_door_close(struct td_peers *peers)
     td_zsocket_close(d->monitor);
     for (int i = 0; i < d->guests; i++)
         drop(d, i);
-    uv_close((uv_handle_t *)&d->look, NULL);
-}
-
-void td_door_free(struct td_door *door)
-{
-    if (door)
-        free(door->guest);
-    free(door);
+    uv_close((uv_handle_t *)&d->look, on_closed);
+    peers->door = NULL;
 }

@@ -14,8 +14,6 @@
 
 #include "peers.h"
 
-struct td_door;
-
 /* td_door_open watches a ROUTER; it is called before the ROUTER's bind. It returns false with
  * errno. */
 bool td_door_open(struct td_peers *peers, void *router);
@@ -25,7 +23,7 @@ void td_door_pass(struct td_peers *peers, zmq_msg_t *message);
 void td_door_drained(struct td_peers *peers);
 /* td_door_end ends the connection that a message came from. */
 void td_door_end(struct td_peers *peers, zmq_msg_t *message);
+/* td_door_close accepts that there is no door. */
 void td_door_close(struct td_peers *peers);
-void td_door_free(struct td_door *door);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peers_internal: the structs that the files of peers share. Each file has a header of its own.
  *
- *   peers.c            creation, the ROUTER, the listener, shutdown
+ *   peers.c            creation and shutdown
+ *   peers_listen.c     the ROUTER, the listener
  *   peers_zap.c        which keys may connect to the ROUTER
  *   peers_door.c       watches the connections that the ROUTER accepts
  *   rejections.c       the log of rejected connections
  *   peers_handshake.c  checks incoming handshakes and replies to them
+ *   peers_reload.c     exchange of keys
  *   peers_terms.c      the terms of sealed streams
  *   peers_link.c       the link to one peer: DEALER and channel, replies, end, reconnection
  *   peers_receive.c    turns incoming messages and packets into events
@@ -75,7 +77,10 @@ struct td_peers {
     struct td_loop *loop;
     void *context;
     struct td_zloop zloop;
-    const struct td_security *security;
+    const struct td_security *security; /* of the configuration, or `reloaded` */
+    struct td_security reloaded;
+    char bound[600]; /* the ROUTER's endpoint */
+    bool replacing;  /* the ROUTER is being replaced */
     struct td_zsocket *router, *zap;
     struct td_door *door;
     struct td_rejections rejections;

@@ -367,6 +367,14 @@ void td_peer_want(struct td_peer *p)
     td_peer_connect(p);
 }
 
+void td_peer_end_in(struct td_peer *p)
+{
+    td_channel_close(p->in);
+    p->in = NULL;
+    p->session_in = 0;
+    p->expected = false;
+}
+
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text)
 {
     struct td_peer *p = &peers->peer[node];

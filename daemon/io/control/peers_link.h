@@ -19,6 +19,8 @@ void td_peer_hurry(struct td_peer *p);
  * does the same after a refused connection. */
 void td_peer_end(struct td_peer *p, const char *text, unsigned after_ms);
 void td_peer_refused(struct td_peer *p, const char *text);
+/* td_peer_end_in ends the connections from the peer to this daemon: the peer's link. */
+void td_peer_end_in(struct td_peer *p);
 /* td_peers_drop ends the link to a node, because the core asks for it. */
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text);
 

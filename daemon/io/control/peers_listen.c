@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peers_listen.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/unix.h"
+#include "peers_door.h"
+#include "peers_handshake.h"
+#include "peers_internal.h"
+#include "peers_link.h"
+#include "peers_receive.h"
+#include "peers_terms.h"
+#include "peers_zap.h"
+
+/* clear removes the file of a Unix socket that no process serves. */
+static bool clear(const char *endpoint, char *why, size_t why_bytes)
+{
+    char text[200] = "";
+    if (strncmp(endpoint, "ipc://", 6) != 0 ||
+        td_unix_clear(endpoint + 6, SOCK_STREAM, text, sizeof text))
+        return true;
+    snprintf(why, why_bytes, "cannot listen for peers on %s: %s, or set listen in [peers]",
+             endpoint, text);
+    return false;
+}
+
+static bool complain(const char *endpoint, int error, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "cannot listen for peers on %s: %s%s", endpoint, zmq_strerror(error),
+             error == EADDRINUSE
+                 ? ": another process has the port (see ss -ltnp): stop it, or set port or listen "
+                   "in [peers]"
+                 : "");
+    return false;
+}
+
+/* open_router opens the ROUTER at its endpoint. */
+static bool open_router(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    const char *endpoint = peers->loop->config->listen;
+    void *socket = td_peers_open_socket(peers, ZMQ_ROUTER);
+    if (!socket || !clear(endpoint, why, why_bytes) || !td_peers_set_keys(peers, socket, NULL) ||
+        !td_door_open(peers, socket) || zmq_bind(socket, endpoint) != 0) {
+        if (!why[0])
+            complain(endpoint, errno, why, why_bytes);
+        if (socket) {
+            zmq_socket_monitor(socket, NULL, 0);
+            zmq_close(socket);
+        }
+        return false;
+    }
+    peers->router = td_zsocket_create(&peers->zloop, socket, td_peers_receive_tree, peers);
+    return peers->router != NULL;
+}
+
+static void on_stranger_ended(void *user, struct td_channel *channel, bool breach, const char *why)
+{
+    struct td_peers *peers = user;
+    char address[80];
+    (void)breach;
+    if (td_channel_address(channel, address, sizeof address))
+        td_reject(&peers->rejections, address, "", why, true);
+}
+
+/* listen_for_channels accepts channels at the port or path after that of the ROUTER. It asks ZeroMQ
+ * for the resolved address. */
+static bool listen_for_channels(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    static const struct td_channel_calls of_strangers = {.handshake =
+                                                             td_peers_receive_channel_handshake,
+                                                         .terms = td_peers_find_terms,
+                                                         .ended = on_stranger_ended};
+    char endpoint[600] = "";
+    size_t size = sizeof peers->bound;
+    if (zmq_getsockopt(td_zsocket_raw(peers->router), ZMQ_LAST_ENDPOINT, peers->bound, &size) !=
+            0 ||
+        !td_config_bulk(peers->bound, endpoint, sizeof endpoint))
+        return complain(peers->bound, EINVAL, why, why_bytes);
+    if (!clear(endpoint, why, why_bytes))
+        return false;
+    peers->listener = td_listener_create(&peers->channels, endpoint, &of_strangers, peers);
+    return peers->listener || complain(endpoint, errno, why, why_bytes);
+}
+
+bool td_peers_listen(struct td_peers *peers, char *why, size_t why_bytes)
+{
+    return (td_peers_start_zap(peers) ||
+            complain(peers->loop->config->listen, errno, why, why_bytes)) &&
+           open_router(peers, why, why_bytes) && listen_for_channels(peers, why, why_bytes);
+}
+
+void td_peers_replace_router(struct td_peers *peers)
+{
+    if (peers->router && !peers->replacing)
+        peers->replacing = zmq_unbind(td_zsocket_raw(peers->router), peers->bound) == 0;
+}
+
+/* close_router ends all connections of the ROUTER, and the streams that belong to them. */
+static void close_router(struct td_peers *peers)
+{
+    for (uint32_t n = 0; n < peers->loop->config->topology.nodes; n++)
+        td_peer_end_in(&peers->peer[n]);
+    td_door_close(peers);
+    td_zsocket_close(peers->router);
+    peers->router = NULL;
+}
+
+void td_peers_router_unbound(struct td_peers *peers)
+{
+    char why[300] = "";
+    if (!peers->replacing)
+        return;
+    peers->replacing = false;
+    close_router(peers);
+    if (!open_router(peers, why, sizeof why))
+        td_log(TD_LOG_ERROR, "%s; no peer can connect until torusd is restarted", why);
+}
+
+void td_peers_stop_listening(struct td_peers *peers)
+{
+    td_door_close(peers);
+    td_zsocket_close(peers->router);
+    td_zsocket_close(peers->zap); /* after the ROUTER: without it every key would be accepted */
+    td_listener_close(peers->listener);
+}
+
+void td_peers_unlink(struct td_peers *peers)
+{
+    const char *listen = peers->loop->config->listen;
+    if (peers->bound[0] && strncmp(listen, "ipc://", 6) == 0)
+        unlink(listen + 6);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peers_reload.h"
+
+#include <string.h>
+
+#include "peers_internal.h"
+#include "peers_link.h"
+#include "peers_listen.h"
+
+/* has returns true if a key may be a node. */
+static bool has(const struct td_security *s, const uint8_t key[TD_KEY_BYTES], uint32_t node)
+{
+    return td_security_node(s, key) == node;
+}
+
+/* end_revoked ends both ways of a link, if the peer's key is not in the list any more. */
+static void end_revoked(struct td_peer *p)
+{
+    static const char why[] = "its key was revoked";
+    const struct td_security *s = p->peers->security;
+    if (p->session_in && !has(s, p->terms_in.public_key[0], p->node))
+        td_peer_end_in(p);
+    if (p->dealer && !has(s, p->terms.public_key[1], p->node))
+        td_peer_end(p, why, RETRY_MS);
+}
+
+void td_peers_reload(struct td_peers *peers)
+{
+    const struct td_config *config = peers->loop->config;
+    struct td_security fresh = {.keyed = false};
+    char text[600], digits[TD_KEY_TEXT];
+    if (!peers->security->keyed) {
+        td_log(TD_LOG_INFO, "SIGHUP: this daemon has no keys to read again");
+        return;
+    }
+    if (!td_security_load(&fresh, config->key_file, config->peers_file, &config->topology,
+                          config->node, text, sizeof text)) {
+        td_log(TD_LOG_ERROR, "all keys stay as they were: %s", text);
+        return;
+    }
+    bool changed =
+        memcmp(fresh.public_key, peers->security->public_key, sizeof fresh.public_key) != 0;
+    td_security_free(&peers->reloaded);
+    peers->reloaded = fresh;
+    peers->security = &peers->reloaded;
+    td_key_wipe(fresh.secret, sizeof fresh.secret);
+    td_key_print(peers->security->public_key, digits);
+    td_log(TD_LOG_INFO, "the keys were read again: %u keys of peers; this node has %s%.*s",
+           peers->security->peers, changed ? "a new one, " : "", TD_KEY_PREFIX, digits);
+    if (changed)
+        td_peers_replace_router(peers);
+    for (uint32_t n = 0; n < config->topology.nodes; n++)
+        end_revoked(&peers->peer[n]);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_reload: exchange of keys while the daemon runs. */
+#ifndef TD_IO_CONTROL_PEERS_RELOAD_H
+#define TD_IO_CONTROL_PEERS_RELOAD_H
+
+#include "peers.h"
+
+/* td_peers_reload reads this node's key and the list of peers again. If one of the two files is
+ * malformed, all keys stay as they are. Links of keys that are not in the list any more end. With a
+ * new key of this node, its peers connect again; its own links to them stay. */
+void td_peers_reload(struct td_peers *peers);
+
+#endif
