@@ -169,12 +169,11 @@ static void must(int result)
         fail_msg("%s", zmq_strerror(errno));
 }
 
-/* dealer returns a DEALER to the target with a secret key (NULL: none) that expects the target's
+/* dealer returns a DEALER with a secret key (NULL: none) that expects the target's
  * public key, or another one. */
 static void *dealer(const uint8_t *secret, bool expects_target)
 {
     uint8_t public_key[TD_KEY_BYTES], server_secret[TD_KEY_BYTES], server[TD_KEY_BYTES];
-    char endpoint[64];
     int none = 0, never = -1;
     void *s = zmq_socket(context, ZMQ_DEALER);
     assert_non_null(s);
@@ -190,9 +189,14 @@ static void *dealer(const uint8_t *secret, bool expects_target)
         must(zmq_setsockopt(s, ZMQ_CURVE_PUBLICKEY, public_key, TD_KEY_BYTES));
         must(zmq_setsockopt(s, ZMQ_CURVE_SERVERKEY, server, TD_KEY_BYTES));
     }
+    return s;
+}
+
+static void reach_target(void *s)
+{
+    char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", base_port + 2 * TARGET);
     must(zmq_connect(s, endpoint));
-    return s;
 }
 
 /* greet sends a handshake that says that it is `node`, with guessed settings. */
@@ -237,17 +241,40 @@ static void expect_refusal(void *s, const char *words)
     zmq_msg_close(&m);
 }
 
-/* handshakes fail in ZeroMQ: nothing reaches the daemon. */
+/* watch returns a socket that hears when the connection of a DEALER fails. */
+static void *watch(void *s, int number)
+{
+    char endpoint[32];
+    int timeout_ms = 5000, none = 0;
+    snprintf(endpoint, sizeof endpoint, "inproc://watch%d", number);
+    must(zmq_socket_monitor(s, endpoint, ZMQ_EVENT_DISCONNECTED));
+    void *monitor = zmq_socket(context, ZMQ_PAIR);
+    must(zmq_setsockopt(monitor, ZMQ_LINGER, &none, sizeof none));
+    must(zmq_setsockopt(monitor, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms));
+    must(zmq_connect(monitor, endpoint));
+    return monitor;
+}
+
+/* attack_with opens connections whose handshakes fail in ZeroMQ: nothing reaches the daemon. */
 static void attack_with(const uint8_t *secret, bool expects_target)
 {
-    void *s[ATTEMPTS];
+    static int number;
+    void *s[ATTEMPTS], *monitor[ATTEMPTS];
     for (int i = 0; i < ATTEMPTS; i++) {
         s[i] = dealer(secret, expects_target);
+        monitor[i] = watch(s[i], number++);
+        reach_target(s[i]);
         greet(s[i], 1);
     }
-    poll(NULL, 0, 300);
-    for (int i = 0; i < ATTEMPTS; i++)
+    for (int i = 0; i < ATTEMPTS; i++) {
+        zmq_msg_t m;
+        zmq_msg_init(&m);
+        must(zmq_msg_recv(&m, monitor[i], 0));
+        zmq_msg_close(&m);
+        zmq_socket_monitor(s[i], NULL, 0);
         zmq_close(s[i]);
+        zmq_close(monitor[i]);
+    }
     attempts += ATTEMPTS;
 }
 
@@ -259,6 +286,7 @@ static void claim(uint32_t node, const char *words)
     read_secret(name, stolen);
     for (int i = 0; i < ATTEMPTS; i++) {
         void *s = dealer(stolen, true);
+        reach_target(s);
         greet(s, node);
         expect_refusal(s, words);
         zmq_close(s);
@@ -276,6 +304,7 @@ static void endless(void)
     snprintf(name, sizeof name, "k%d", THIEF);
     read_secret(name, stolen);
     void *s = dealer(stolen, true);
+    reach_target(s);
     must(zmq_setsockopt(s, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms));
     uint64_t before = memory_mb(TARGET), most = before;
     double until = seconds() + 1.5;

@@ -172,7 +172,7 @@ void td_seal_frame(struct td_seal *s, uint8_t head[TD_SEAL_HEAD], const uint8_t 
     if (from && s->kind == TD_SEAL_ENCRYPT) {
         seal(s, PAYLOAD, from, to, bytes, NULL, 0, tag);
     } else if (from && s->kind == TD_SEAL_AUTHENTICATE) {
-        seal(s, PAYLOAD, NULL, NULL, 0, from, bytes, tag);
+        seal(s, PAYLOAD, tag, tag, 0, from, bytes, tag); /* nothing is encrypted */
     } else if (from) {
         put_sum(tag, sum(s, PAYLOAD, from, bytes));
         tag[SUMMED] = 1;
@@ -198,9 +198,10 @@ bool td_seal_open_payload(struct td_seal *s, const uint8_t head[TD_SEAL_HEAD], u
                           uint32_t bytes)
 {
     const uint8_t *tag = head + PAYLOAD_TAG;
+    uint8_t none = 0;
     if (s->kind == TD_SEAL_ENCRYPT)
         return open(s, PAYLOAD, payload, bytes, NULL, 0, tag);
     if (s->kind == TD_SEAL_AUTHENTICATE)
-        return open(s, PAYLOAD, NULL, 0, payload, bytes, tag);
+        return open(s, PAYLOAD, &none, 0, payload, bytes, tag);
     return !tag[SUMMED] || has_sum(tag, sum(s, PAYLOAD, payload, bytes));
 }

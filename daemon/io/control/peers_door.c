@@ -47,9 +47,9 @@ struct td_door {
     struct guest *stranger, **last;
     unsigned strangers, connections;
     bool listens_on_tcp;
-    bool unknown_key;  /* of the connection that ends next */
-    uint64_t drained;  /* how often the ROUTER had no message left */
-    char failure[100]; /* of the handshake whose connection ends next */
+    unsigned unknown_keys; /* connections with unknown keys that have not ended yet */
+    uint64_t drained;      /* how often the ROUTER had no message left */
+    char failure[100];     /* of the handshake whose connection ends next */
 };
 
 /* ---- one connection ---- */
@@ -239,18 +239,22 @@ static const char *name_failure(uint16_t event, uint32_t value)
     return "malformed handshake";
 }
 
-/* handle_end counts a connection that ends as rejected, if its handshake has failed: ZeroMQ's
- * thread reports the failure right before the end. */
+/* handle_end counts a connection that ends as rejected, if it has sent no message. ZeroMQ's thread
+ * reports a failed handshake right before the end, but an unknown key some time before. */
 static void handle_end(struct td_door *d, int fd)
 {
     const struct guest *g = find(d, fd);
-    const char *why = d->failure[0] ? d->failure : g && !g->known ? "malformed handshake" : NULL;
-    if (why && !d->unknown_key && g && g->tcp && !g->ended)
+    bool rejected = g ? g->tcp && !g->known && !g->ended : d->listens_on_tcp;
+    if (rejected && !d->failure[0] && d->unknown_keys) {
+        d->unknown_keys--; /* peers_zap has counted it */
+        rejected = false;
+    }
+    const char *why = d->failure[0] ? d->failure : "malformed handshake";
+    if (rejected && g)
         reject(d, g, why);
-    else if (why && !d->unknown_key && !g && d->listens_on_tcp) /* it ended before a look at it */
+    else if (rejected) /* it ended before a look at its address */
         td_reject(&d->peers->rejections, "an unknown address", "", why, true);
     d->failure[0] = '\0';
-    d->unknown_key = false;
     drop(d, fd);
 }
 
@@ -269,7 +273,7 @@ static void handle_event(struct td_door *d, uint16_t event, uint32_t value)
         td_peers_router_unbound(d->peers); /* it may close this door */
         break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        d->unknown_key = true; /* peers_zap has counted it */
+        d->unknown_keys++;
         break;
     default:
         snprintf(d->failure, sizeof d->failure, "%s", name_failure(event, value));
