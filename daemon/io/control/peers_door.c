@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "peers_internal.h"
+#include "peers_link.h"
 #include "peers_listen.h"
 #include "tcp_bytes.h"
 
@@ -35,6 +36,8 @@ struct guest {
     bool ended;                 /* by this module */
     uint64_t since_ms, bytes;   /* received at the look after its last message */
     uint64_t drained;           /* d->drained when it became a suspect */
+    uint32_t node;              /* whose session began on it */
+    uint64_t session;           /* 0: none */
     struct guest *next, **link; /* the list of strangers, the oldest first */
 };
 
@@ -239,6 +242,13 @@ static const char *name_failure(uint16_t event, uint32_t value)
     return "malformed handshake";
 }
 
+/* end_unopened ends a session whose stream has not come. */
+static void end_unopened(struct td_peer *p, uint64_t session)
+{
+    if (p->session_in == session && !p->in)
+        td_peer_end_in(p);
+}
+
 /* handle_end counts a connection that ends as rejected, if it has sent no message. ZeroMQ's thread
  * reports a failed handshake right before the end, but an unknown key some time before. */
 static void handle_end(struct td_door *d, int fd)
@@ -254,6 +264,8 @@ static void handle_end(struct td_door *d, int fd)
         reject(d, g, why);
     else if (rejected) /* it ended before a look at its address */
         td_reject(&d->peers->rejections, "an unknown address", "", why, true);
+    if (g && g->session)
+        end_unopened(&d->peers->peer[g->node], g->session);
     d->failure[0] = '\0';
     drop(d, fd);
 }
@@ -351,6 +363,15 @@ void td_door_pass(struct td_peers *peers, zmq_msg_t *message)
 void td_door_drained(struct td_peers *peers)
 {
     peers->door->drained++;
+}
+
+void td_door_remember(struct td_peers *peers, zmq_msg_t *message, uint32_t node)
+{
+    struct guest *g = find(peers->door, zmq_msg_get(message, ZMQ_SRCFD));
+    if (!g)
+        return;
+    g->node = node;
+    g->session = peers->peer[node].session_in;
 }
 
 void td_door_end(struct td_peers *peers, zmq_msg_t *message)

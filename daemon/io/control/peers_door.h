@@ -21,6 +21,9 @@ bool td_door_open(struct td_peers *peers, void *router);
  * message is waiting. */
 void td_door_pass(struct td_peers *peers, zmq_msg_t *message);
 void td_door_drained(struct td_peers *peers);
+/* td_door_remember records that a message of the ROUTER began the session of a node: when its
+ * connection ends before the stream has come, the session ends. */
+void td_door_remember(struct td_peers *peers, zmq_msg_t *message, uint32_t node);
 /* td_door_end ends the connection that a message came from. */
 void td_door_end(struct td_peers *peers, zmq_msg_t *message);
 /* td_door_close accepts that there is no door. */

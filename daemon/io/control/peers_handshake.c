@@ -185,6 +185,7 @@ void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t 
     if (!v.rejected) {
         td_peer_choose(&peers->peer[g.node], &g, origin, &a);
         accept_session(&peers->peer[g.node], &g);
+        td_door_remember(peers, message, g.node);
     }
     size_t length = td_peers_encode_handshake(&a, answer, sizeof answer);
     if (length && zmq_send(router, zmq_msg_data(identity), zmq_msg_size(identity),
@@ -199,8 +200,8 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
     struct td_peer *p = peer;
     (void)channel;
     p->in = NULL; /* the peer ends its link */
-    p->session_in = 0;
-    p->expected = false;
+    if (!p->expected) /* otherwise a newer session waits for its stream */
+        p->session_in = 0;
     if (breach)
         td_peers_drop(p->peers, p->node, why);
 }
