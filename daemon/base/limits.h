@@ -27,7 +27,9 @@ enum {
     TD_FORMING_MAX = 64, /* memberships of more than one message that a node receives from another
                             one at a time */
 
-    TD_CLIENT_RANKS_MAX = 16, /* jobs that one client belongs to or is joining */
+    TD_CLIENT_RANKS_MAX = 16,      /* jobs that one client belongs to or is joining */
+    TD_CLIENT_REGIONS_MAX = 16384, /* regions that one client shares */
+    TD_REGIONS_MAX = 65536,        /* regions of all clients, and scratch */
 
     TD_DATAGRAM_MAX = 65536, /* one request or reply on the local socket */
     TD_NAME_MAX = 128,       /* a job's name, with its terminator */

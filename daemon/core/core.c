@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/membership/account.h"
 #include "core/membership/client.h"
 #include "core/membership/communicator.h"
 #include "core/membership/job.h"
@@ -32,6 +33,7 @@ static bool stop_advance(struct td_core *core, struct td_task *task);
 struct core_block {
     struct td_core core; /* the first member, because td_core_destroy frees the block by it */
     struct td_health health;
+    struct td_accounts accounts;
     struct td_clients clients;
     struct td_joins joins;
     struct td_registry registry;
@@ -47,6 +49,7 @@ static struct td_core *new_core(void)
         return NULL;
     struct td_core *core = &block->core;
     core->health = &block->health;
+    core->accounts = &block->accounts;
     core->clients = &block->clients;
     core->joins = &block->joins;
     core->registry = &block->registry;
@@ -412,6 +415,7 @@ static void run_timers(struct td_core *core)
     td_session_timers(core);
     core->fabric->timers(core);
     td_job_timers(core);
+    td_client_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
         td_shrink_timers(core, c);
         td_communicator_timers(core, c);

@@ -33,6 +33,7 @@ struct td_held;
 struct td_fabric;
 struct td_routed;
 struct td_health;
+struct td_accounts;
 struct td_clients;
 struct td_joins;
 struct td_registry;
@@ -79,6 +80,7 @@ struct td_core {
     /* The state of modules, declared in their headers. Outside of their folders only core.c and
      * inspect.c look into it. */
     struct td_health *health;         /* net/health.h */
+    struct td_accounts *accounts;     /* membership/account.h */
     struct td_clients *clients;       /* membership/client.h */
     struct td_joins *joins;           /* membership/job.h */
     struct td_registry *registry;     /* membership/registry.h */

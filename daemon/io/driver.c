@@ -205,6 +205,18 @@ static void start_handles(struct driver *d, int watch_fd)
     }
 }
 
+/* limit_regions lowers the number of regions to what the kernel can map. */
+static void limit_regions(struct td_settings *settings)
+{
+    uint32_t most = td_regions_most();
+    if (settings->regions_max <= most)
+        return;
+    td_log(TD_LOG_WARNING,
+           "vm.max_map_count allows %u regions, not the %u of [limits] regions: raise it", most,
+           settings->regions_max);
+    settings->regions_max = most;
+}
+
 static bool start_core(struct td_loop *loop)
 {
     const struct td_config *c = loop->config;
@@ -219,6 +231,7 @@ static bool start_core(struct td_loop *loop)
                                       .uid = getuid(),
                                       .plan_row = td_plans_row};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
+    limit_regions(&options.settings);
     if (loop->regions && td_core_create(&loop->core, &options) == TD_OK)
         return true;
     td_log(TD_LOG_ERROR, "no memory for the core: lower [limits] memory or scratch");

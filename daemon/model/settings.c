@@ -19,6 +19,11 @@ void td_settings_default(struct td_settings *s)
         .region_bytes_max = (uint64_t)64 << 30,
         .clients_max = 1024,
         .operations_max = 1024,
+        .groups_max = 4096,
+        .client_groups_max = 1024,
+        .regions_max = 32768,
+        .share_percent = 75,
+        .unread_bytes_max = (uint64_t)64 << 20,
         .packet_bytes = TD_PACKET_BYTES_MAX,
         .link_credits = 16,
         .join_timeout_ns = 300 * (int64_t)1000000000,
@@ -80,6 +85,26 @@ static const char *check_tuning(const struct td_settings *s, const char **key)
     return NULL;
 }
 
+static const char *check_shares(const struct td_settings *s, const char **key)
+{
+    *key = "groups";
+    if (s->groups_max < 1 || s->groups_max > 1 << 20)
+        return "groups must be 1 to 1048576";
+    *key = "groups_per_process";
+    if (s->client_groups_max < 1 || s->client_groups_max > 1 << 20)
+        return "groups_per_process must be 1 to 1048576";
+    *key = "regions";
+    if (s->regions_max < 1 || s->regions_max >= TD_REGIONS_MAX)
+        return "regions must be 1 to 65535";
+    *key = "share";
+    if (s->share_percent < 1 || s->share_percent > 100)
+        return "share must be 1 to 100 percent";
+    *key = "unread";
+    if (s->unread_bytes_max < 1 << 16)
+        return "unread must be at least 64 KiB";
+    return NULL;
+}
+
 const char *td_settings_check(const struct td_settings *s, const char **key)
 {
     const char *wrong = NULL;
@@ -98,6 +123,8 @@ const char *td_settings_check(const struct td_settings *s, const char **key)
     *key = "operations";
     if (s->operations_max < 1 || s->operations_max > TD_OPERATIONS_MAX)
         return "operations must be 1 to 4096";
+    if ((wrong = check_shares(s, key)))
+        return wrong;
     *key = "packet";
     if (s->packet_bytes < 1024 || s->packet_bytes > TD_PACKET_BYTES_MAX)
         return "packet must be 1 KiB to 256 KiB";

@@ -40,9 +40,14 @@ struct td_settings {
     uint64_t scratch_bytes;    /* relay space and work space of operations, mapped by the driver */
     uint64_t region_bytes_max; /* mapped memory of all clients of one uid */
     uint32_t clients_max;
-    uint32_t operations_max; /* operations on record at this node */
-    uint32_t packet_bytes;   /* payload of a data packet */
-    uint32_t link_credits;   /* direct fabric: packets in flight on a link */
+    uint32_t operations_max;    /* operations on record at this node */
+    uint32_t groups_max;        /* groups with ranks on this node, and joins */
+    uint32_t client_groups_max; /* groups of one process */
+    uint32_t regions_max;       /* regions of shared memory, of all clients */
+    uint32_t share_percent;     /* of what other users leave of a limit: one user's part */
+    uint64_t unread_bytes_max;  /* of replies that clients have not read */
+    uint32_t packet_bytes;      /* payload of a data packet */
+    uint32_t link_credits;      /* direct fabric: packets in flight on a link */
     int64_t join_timeout_ns;
     int64_t arrival_timeout_ns; /* -1: none */
     int64_t progress_timeout_ns;

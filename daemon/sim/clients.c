@@ -11,7 +11,7 @@
 #include "trace.h"
 #include "wire/client.h"
 
-enum { SIM_UID = 1000, SIM_PID = 10000 };
+enum { SIM_PID = 10000 };
 
 static struct client *find(const struct td_sim *sim, uint32_t client)
 {

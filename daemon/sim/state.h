@@ -13,7 +13,7 @@
 #include "world.h"
 
 enum { TREE, BULK, WAYS };
-enum { SIM_SCRATCH_PAGE = 4096, SIM_GATHERED_MAX = 16, SIM_CACHE_LINE = 64 };
+enum { SIM_SCRATCH_PAGE = 4096, SIM_GATHERED_MAX = 16, SIM_CACHE_LINE = 64, SIM_UID = 1000 };
 /* In timing-only worlds the handle of a buffer is its time of arrival, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
 

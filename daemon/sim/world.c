@@ -110,7 +110,8 @@ bool world_start_node(struct td_sim *sim, uint32_t number)
                                 .seed = td_sim_random(sim, UINT64_MAX),
                                 .settings = sim->options.settings,
                                 .compile = td_select_compile,
-                                .planner = td_collectives_planner};
+                                .planner = td_collectives_planner,
+                                .uid = SIM_UID}; /* the user of all ranks has no share */
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;

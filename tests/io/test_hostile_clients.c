@@ -4,6 +4,7 @@
 #include "raw.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,11 +112,191 @@ static void an_unread_lingering_socket_delays_nobody(void **state)
     stop();
 }
 
+/* ---- places ---- */
+
+enum { NOBODY = 65534, SOMEBODY = 65533, SILENT = 1100, STATUSES = 200 };
+
+/* as_user runs `run` in a child process of a user, and returns its pid. The child ends when the
+ * pipe is closed. */
+static pid_t as_user(uid_t uid, void (*run)(void), int ends[2])
+{
+    char byte = 0;
+    int ready[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (setuid(uid) != 0)
+            _exit(127);
+        close(ends[1]);
+        close(ready[0]);
+        run();
+        if (write(ready[1], &byte, 1) == 1)
+            (void)!read(ends[0], &byte, 1);
+        _exit(0);
+    }
+    close(ends[0]);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void end_user(pid_t pid, const int ends[2])
+{
+    int code = 0;
+    close(ends[1]);
+    assert_int_equal(waitpid(pid, &code, 0), pid);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+}
+
+static void open_silent(void)
+{
+    for (int i = 0; i < SILENT; i++)
+        (void)raw_open();
+}
+
+static void get_in(void)
+{
+    close(raw_greeted());
+}
+
+static int descriptors_of_daemon(void)
+{
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)daemon_pid[0]);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    while (readdir(d))
+        count++;
+    closedir(d);
+    return count;
+}
+
+static void needs_root(void)
+{
+    if (geteuid() != 0)
+        skip();
+}
+
+static void silent_connections_of_one_user_lock_nobody_out(void **state)
+{
+    (void)state;
+    int silent[2], other[2];
+    needs_root();
+    start(1, "");
+    assert_int_equal(chmod(folder, 0755), 0);
+    int before = descriptors_of_daemon();
+    pid_t pid = as_user(NOBODY, open_silent, silent);
+    expect_service(); /* of root */
+    end_user(as_user(SOMEBODY, get_in, other), other);
+    assert_in_range(descriptors_of_daemon(), before, before + 750); /* 720, and the pipe's */
+    for (double end = seconds() + 15; descriptors_of_daemon() > before + 10;) { /* no HELLO */
+        assert_true(seconds() < end);
+        poll(NULL, 0, 50);
+    }
+    end_user(pid, silent);
+    stop();
+}
+
+/* ---- replies that nobody reads ---- */
+
+static long memory_of_daemon(void)
+{
+    char path[64], line[128];
+    long kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)daemon_pid[0]);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            kib = strtol(line + 6, NULL, 10);
+    fclose(f);
+    return kib;
+}
+
+/* ask_without_reading sends requests until the daemon reads no more of them, and reads no reply. */
+static void ask_without_reading(void)
+{
+    static const struct td_request status = {
+        .kind = TD_REQUEST_STATUS, .id = 2, .u.status.section = TD_STATUS_CLIENTS};
+    static uint8_t request[256];
+    size_t size = td_wire_encode_request(&status, request, sizeof request);
+    static const struct td_request hello = {
+        .kind = TD_REQUEST_HELLO,
+        .id = 1,
+        .u.hello.program = "a program with a long name, so that the rows of STATUS are long"};
+    int fd[STATUSES];
+    for (int i = 0; i < STATUSES; i++) {
+        fd[i] = raw_open();
+        assert_int_equal(raw_ask(fd[i], hello, -1).kind, TD_REPLY_WELCOME);
+    }
+    double start = seconds(), last = start;
+    while (seconds() - last < 1 && seconds() - start < 30)
+        for (int i = 0; i < STATUSES; i++)
+            if (send(fd[i], request, size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+                last = seconds();
+}
+
+static void unread_replies_are_bounded(void **state)
+{
+    (void)state;
+    int ends[2];
+    needs_root();
+    start(1, "[limits]\nunread = 16 MiB\n");
+    assert_int_equal(chmod(folder, 0755), 0);
+    expect_service();
+    long before = memory_of_daemon();
+    pid_t pid = as_user(NOBODY, ask_without_reading, ends);
+    long after = memory_of_daemon();
+    expect_service();
+    end_user(pid, ends);
+    if (after - before > 40 * 1024)
+        fail_msg("unread replies took %ld KiB", after - before);
+    assert_in_range(logged(0, "does not read"), 0, 20);
+    stop();
+}
+
+/* ---- memory ---- */
+
+static int shared_memory(size_t bytes)
+{
+    int fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(fallocate(fd, 0, 0, (off_t)bytes), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    return fd;
+}
+
+static void regions_are_refused_before_the_kernel_has_no_maps(void **state)
+{
+    (void)state;
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2, .u.region.bytes = 4096};
+    struct td_reply reply = {0};
+    start(1, "");
+    int fd = -1, memory = shared_memory(4096);
+    for (uint32_t i = 0; reply.error == TD_OK && i < 70000; i++) {
+        if (i % 10000 == 0)
+            fd = raw_greeted(); /* left open */
+        q.u.region.region = i + 1;
+        reply = raw_ask(fd, q, memory);
+    }
+    assert_int_equal(reply.error, TD_ERR_BUSY);
+    assert_non_null(strstr(reply.text, "raise [limits] regions"));
+    expect_service();
+    close(memory);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_lingering_socket_delays_nobody, clean_up),
         cmocka_unit_test_teardown(an_unread_lingering_socket_delays_nobody, clean_up),
+        cmocka_unit_test_teardown(silent_connections_of_one_user_lock_nobody_out, clean_up),
+        cmocka_unit_test_teardown(unread_replies_are_bounded, clean_up),
+        cmocka_unit_test_teardown(regions_are_refused_before_the_kernel_has_no_maps, clean_up),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ static void roomy(struct td_sim_options *o)
     o->settings.arena_bytes = (uint64_t)64 << 20;
     o->settings.scratch_bytes = (uint64_t)64 << 20;
     o->settings.clients_max = 2 * LIMIT;
+    o->settings.client_groups_max = 4 * LIMIT;
     o->settings.heartbeat_ns = SECOND / 10;
     o->settings.progress_timeout_ns = SECOND;
 }

@@ -12,15 +12,6 @@ struct td_client *td_client_find(struct td_core *core, uint32_t id)
     return c;
 }
 
-static uint32_t count_clients(const struct td_core *core)
-{
-    uint32_t count = 0;
-    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
-        for (const struct td_client *c = core->clients->bucket[i]; c; c = c->next)
-            count++;
-    return count;
-}
-
 /* refuse sends an error to a client, and closes its connection. */
 static void refuse(struct td_core *core, uint32_t id, uint64_t request, td_err error,
                    const char *text)
@@ -29,23 +20,57 @@ static void refuse(struct td_core *core, uint32_t id, uint64_t request, td_err e
     td_core_act(core, TD_ACTION_CLOSE_CLIENT)->u.close.client = id;
 }
 
+static const char *no_memory = "the daemon has no memory left: raise [limits] memory";
+
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid)
 {
-    struct td_client *c = NULL;
-    if (core->stopping)
-        refuse(core, id, 0, TD_ERR_SHUTDOWN, "the daemon is stopping");
-    else if (count_clients(core) >= core->settings.clients_max)
-        refuse(core, id, 0, TD_ERR_BUSY,
-               td_core_format(core, "client limit reached (%u): raise [limits] clients",
-                              core->settings.clients_max));
-    else if (!(c = td_arena_alloc(core->arena, sizeof *c)))
-        refuse(core, id, 0, TD_ERR_NO_MEMORY,
-               "the daemon has no memory left: raise [limits] memory");
-    if (!c)
+    struct td_client *c = td_arena_alloc(core->arena, sizeof *c);
+    struct td_account *account = c ? td_account_open(core, uid) : NULL;
+    const char *share = account ? td_account_refuses(core, account, TD_HOLD_CLIENTS, 1) : no_memory;
+    if (core->stopping || share) {
+        td_err error = core->stopping ? TD_ERR_SHUTDOWN : account ? TD_ERR_BUSY : TD_ERR_NO_MEMORY;
+        refuse(core, id, 0, error, core->stopping ? "the daemon is stopping" : share);
+        td_account_close(core, account);
+        td_core_free(core, c);
         return;
-    *c = (struct td_client){
-        .next = core->clients->bucket[id % TD_CLIENT_BUCKETS], .id = id, .uid = uid, .pid = pid};
+    }
+    *c = (struct td_client){.next = core->clients->bucket[id % TD_CLIENT_BUCKETS],
+                            .id = id,
+                            .uid = uid,
+                            .pid = pid,
+                            .account = account,
+                            .opened_at = core->now};
+    td_account_add(core, account, TD_HOLD_CLIENTS, 1);
     core->clients->bucket[id % TD_CLIENT_BUCKETS] = c;
+    core->clients->silent++;
+    td_core_alarm(core, core->now + TD_HELLO_NS);
+}
+
+/* expel_silent expels a client whose HELLO is late. It returns false if the step has no room. */
+static bool expel_silent(struct td_core *core, const struct td_client *c)
+{
+    if (c->greeted)
+        return true;
+    if (core->now - c->opened_at < TD_HELLO_NS) {
+        td_core_alarm(core, c->opened_at + TD_HELLO_NS);
+        return true;
+    }
+    if (!td_core_room(core)) {
+        td_core_alarm(core, core->now);
+        return false;
+    }
+    td_client_expel(core, c->id, TD_ERR_TIMEOUT, "no HELLO came within 5 s of the connection");
+    return true;
+}
+
+void td_client_timers(struct td_core *core)
+{
+    for (int i = 0; i < TD_CLIENT_BUCKETS && core->clients->silent; i++)
+        for (struct td_client *c = core->clients->bucket[i], *next = NULL; c; c = next) {
+            next = c->next;
+            if (!expel_silent(core, c))
+                return;
+        }
 }
 
 /* ---- regions ---- */
@@ -67,6 +92,8 @@ static bool release_dead(struct td_core *core, struct td_task *task)
         struct td_region *r = core->clients->dead_regions;
         core->clients->dead_regions = r->next;
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = r->handle;
+        td_account_drop(core, r->account, TD_HOLD_REGIONS, 1);
+        td_account_close(core, r->account);
         td_core_free(core, r);
     }
     return true;
@@ -134,9 +161,15 @@ static void add_region(struct td_core *core, struct td_client *c, const struct t
         error = TD_ERR_INVALID;
         text = td_core_format(core, "region number %u is 0 or in use: number regions from 1",
                               q->u.region.region);
+    } else if (c->regions_count >= TD_CLIENT_REGIONS_MAX) {
+        error = TD_ERR_BUSY;
+        text = td_core_format(core, "a process can share %d regions at a time: free some",
+                              TD_CLIENT_REGIONS_MAX);
+    } else if ((text = td_account_refuses(core, c->account, TD_HOLD_REGIONS, 1))) {
+        error = TD_ERR_BUSY;
     } else if (!(r = td_arena_alloc(core->arena, sizeof *r))) {
         error = TD_ERR_NO_MEMORY;
-        text = "the daemon has no memory left: raise [limits] memory";
+        text = no_memory;
     }
     if (error != TD_OK) {
         td_core_act(core, TD_ACTION_RELEASE_REGION)->u.region.handle = q->u.region.handle;
@@ -144,10 +177,13 @@ static void add_region(struct td_core *core, struct td_client *c, const struct t
         return;
     }
     *r = (struct td_region){.next = c->regions,
+                            .account = td_account_open(core, c->uid),
                             .number = q->u.region.region,
                             .handle = q->u.region.handle,
                             .bytes = q->u.region.bytes};
     c->regions = r;
+    c->regions_count++;
+    td_account_add(core, r->account, TD_HOLD_REGIONS, 1);
     td_reply_done(core, c->id, q->id);
 }
 
@@ -158,6 +194,7 @@ static void drop_region(struct td_core *core, struct td_client *c, const struct 
         if (r->number != q->u.unregion.region)
             continue;
         *link = r->next;
+        c->regions_count--;
         r->orphan = true; /* the last operation that uses it releases it */
         if (r->uses == 0)
             queue_release(core, r);
@@ -180,6 +217,13 @@ void td_client_region_failed(struct td_core *core, uint32_t handle)
 
 /* ---- connections and requests ---- */
 
+static void free_client(struct td_core *core, struct td_client *c)
+{
+    td_account_drop(core, c->account, TD_HOLD_CLIENTS, 1);
+    td_account_close(core, c->account);
+    td_core_free(core, c);
+}
+
 /* leave loses the ranks of clients that are gone. It returns false if the step has no room. */
 static bool leave(struct td_core *core, struct td_task *task)
 {
@@ -190,7 +234,7 @@ static bool leave(struct td_core *core, struct td_task *task)
         if (!td_core_notices.client_gone(core, c))
             return false;
         clients->leaving = c->next_leaving;
-        td_core_free(core, c);
+        free_client(core, c);
     }
     return true;
 }
@@ -210,6 +254,7 @@ static void forget(struct td_core *core, uint32_t id)
     if (!c)
         return;
     *link = c->next;
+    core->clients->silent -= !c->greeted;
     bool done = td_core_notices.client_gone(core, c);
     while (c->regions) {
         struct td_region *r = c->regions;
@@ -219,7 +264,7 @@ static void forget(struct td_core *core, uint32_t id)
             queue_release(core, r);
     }
     if (done) {
-        td_core_free(core, c);
+        free_client(core, c);
         return;
     }
     c->next_leaving = core->clients->leaving;
@@ -242,6 +287,7 @@ void td_client_expel(struct td_core *core, uint32_t id, td_err error, const char
 
 static void greet(struct td_core *core, struct td_client *c, const struct td_request *q)
 {
+    core->clients->silent -= !c->greeted;
     c->greeted = true;
     snprintf(c->program, sizeof c->program, "%s", q->u.hello.program ? q->u.hello.program : "");
     struct td_reply *r = td_reply_new(core, c->id, q->id, TD_REPLY_WELCOME);

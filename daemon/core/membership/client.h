@@ -8,12 +8,15 @@
 #ifndef TD_CORE_MEMBERSHIP_CLIENT_H
 #define TD_CORE_MEMBERSHIP_CLIENT_H
 
-#include "core/core_internal.h"
+#include "account.h"
+
+#define TD_HELLO_NS ((td_time)5000000000)
 
 enum { TD_PROGRAM_MAX = 64, TD_CLIENT_BUCKETS = 256 };
 
 struct td_region {
     struct td_region *next;
+    struct td_account *account;
     uint32_t number; /* the client's number for it */
     uint32_t handle; /* the driver's handle */
     uint64_t bytes;
@@ -26,7 +29,11 @@ struct td_client {
     struct td_client *next;
     uint32_t id; /* the driver's number */
     uint64_t uid, pid;
-    bool greeted; /* its HELLO has come */
+    struct td_account *account;
+    td_time opened_at;
+    bool greeted;           /* its HELLO has come */
+    uint32_t groups;        /* seats that it has */
+    uint32_t regions_count; /* on the list */
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
     struct td_client *next_leaving; /* in the list `leaving` */
@@ -38,10 +45,13 @@ struct td_clients {
     struct td_task dead_task;
     struct td_client *leaving; /* gone, but not all of its ranks are lost yet */
     struct td_task leaving_task;
+    uint32_t silent; /* clients whose HELLO has not come */
 };
 
 /* td_client_init prepares the task for clients that leave. */
 void td_client_init(struct td_core *core);
+/* td_client_timers expels clients that have sent no HELLO in TD_HELLO_NS. */
+void td_client_timers(struct td_core *core);
 /* td_client_find returns the client with that number, or NULL. */
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
 /* td_client_open accepts a new connection, or refuses it with a sentence. */

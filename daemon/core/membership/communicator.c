@@ -62,17 +62,20 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
                                                uint32_t *rank_node, uint64_t *rank_token,
                                                uint32_t from)
 {
+    uint64_t used = td_arena_used(core->arena);
     struct td_communicator *c = td_arena_alloc(core->arena, sizeof *c);
     if (!c)
         return NULL;
+    c->account = td_account_open(core, uid);
     c->task.advance = advance;
     c->resume_at = TD_TIME_NEVER;
     c->instance = c->world = instance;
     c->uid = uid;
     c->number = ++core->groups->numbers;
     snprintf(c->name, sizeof c->name, "%s", name);
-    if (!find_place(core, c, rank_node, size)) {
+    if (!c->account || !find_place(core, c, rank_node, size)) {
         free_arrays(core, c);
+        td_account_close(core, c->account);
         td_core_free(core, c);
         return NULL;
     }
@@ -84,6 +87,9 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
+    c->charged = td_arena_used(core->arena) - used + size * (uint64_t)sizeof *c->member;
+    td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
+    td_account_add(core, c->account, TD_HOLD_MEMORY, c->charged);
     c->next = core->communicators;
     core->communicators = c;
     td_core_queue(core, &c->task);
@@ -106,6 +112,9 @@ static void destroy(struct td_core *core, struct td_communicator *c)
         td_plan_free(plan, core->arena, &core->options.planner);
     }
     td_core_unqueue(core, &c->task);
+    td_account_drop(core, c->account, TD_HOLD_GROUPS, 1);
+    td_account_drop(core, c->account, TD_HOLD_MEMORY, c->charged);
+    td_account_close(core, c->account);
     free_arrays(core, c);
     td_core_free(core, c);
 }
@@ -454,6 +463,8 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
                                       (unsigned long long)(seat->client ? seat->client->pid : 0),
                                       td_core_node_name(core, core->node));
     td_seat_transition(seat, died ? TD_SEAT_DIE : TD_SEAT_LEAVE);
+    if (seat->client)
+        seat->client->groups--;
     seat->client = NULL;
     td_core_notices.seat_lost(core, c, local);
     for (struct td_plan *plan = c->plans, *next = NULL; plan; plan = next) {

@@ -57,6 +57,8 @@ struct td_communicator {
     uint32_t *member;  /* of a subgroup: [group.size] the world's rank of each rank */
     char name[TD_NAME_MAX];
     uint64_t uid;
+    struct td_account *account;
+    uint64_t charged; /* bytes of TD_HOLD_MEMORY */
     struct td_group group;
     uint32_t slot;        /* this node's */
     uint32_t ranks;       /* local ranks */

@@ -50,6 +50,8 @@ static void drop_join(struct td_core *core, struct td_join *j)
         link = &(*link)->next;
     *link = j->next;
     td_link_unwatch(core, 0);
+    td_account_drop(core, j->account, TD_HOLD_GROUPS, 1);
+    td_account_close(core, j->account);
     td_join_transition(j, TD_JOIN_END);
     td_core_free(core, j);
 }
@@ -93,8 +95,12 @@ static const char *check_join(struct td_core *core, const struct td_client *clie
         return td_core_format(
             core, "a process can be in at most %d jobs at a time: call torus_leave first",
             TD_CLIENT_RANKS_MAX);
-    *error = TD_OK;
-    return NULL;
+    /* the job will make a group here */
+    const char *share = td_account_refuses(core, client->account, TD_HOLD_GROUPS, 1);
+    if (!share)
+        share = td_account_refuses(core, client->account, TD_HOLD_MEMORY, 1);
+    *error = share ? TD_ERR_BUSY : TD_OK;
+    return share;
 }
 
 void td_job_request(struct td_core *core, struct td_client *client, const struct td_request *q)
@@ -112,6 +118,8 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     j->client = client->id;
     j->request = q->id;
     j->uid = client->uid;
+    j->account = td_account_open(core, client->uid); /* the client's: it exists */
+    td_account_add(core, j->account, TD_HOLD_GROUPS, 1);
     j->pid = client->pid;
     snprintf(j->name, sizeof j->name, "%s", q->u.join.name);
     j->size = q->u.join.size;
@@ -190,6 +198,8 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
         if (!j)
             continue; /* it left before the membership came */
         seat->client = td_client_find(core, j->client);
+        if (seat->client)
+            seat->client->groups++;
         seat->join = j->request;
         drop_join(core, j);
     }

@@ -20,6 +20,7 @@ struct td_join {
     enum td_join_state state;
     uint64_t token; /* names the join on this node */
     uint32_t client;
+    struct td_account *account;
     uint64_t request, uid, pid;
     char name[TD_NAME_MAX];
     uint32_t size, rank; /* rank UINT32_MAX: any */

@@ -19,6 +19,8 @@ static void free_job(struct td_core *core, struct td_job *job)
             td_link_unwatch(core, job->entry[i].node);
     td_core_unqueue(core, &job->task);
     td_job_transition(job, TD_JOB_END);
+    td_account_drop(core, job->account, TD_HOLD_MEMORY, job->charged);
+    td_account_close(core, job->account);
     td_core_free(core, job->taken);
     td_core_free(core, job->entry);
     td_core_free(core, job->rank_node);
@@ -117,11 +119,24 @@ static void form(struct td_core *core, struct td_job *job)
     td_core_queue(core, &job->task);
 }
 
-static struct td_job *start_job(struct td_core *core, const struct td_message_join *m)
+/* start_job makes a job's record. On an error it returns NULL with a sentence. */
+static struct td_job *start_job(struct td_core *core, const struct td_message_join *m,
+                                const char **wrong)
 {
-    struct td_job *job = td_arena_alloc(core->arena, sizeof *job);
-    if (!job)
+    uint64_t bytes = sizeof(struct td_job) + m->size * (uint64_t)sizeof(struct td_entry);
+    struct td_account *account = td_account_open(core, m->uid);
+    *wrong = account ? td_account_refuses(core, account, TD_HOLD_MEMORY, bytes)
+                     : "node 0 has no memory left for another job: raise [limits] memory";
+    struct td_job *job = *wrong ? NULL : td_arena_alloc(core->arena, sizeof *job);
+    if (!job) {
+        td_account_close(core, account);
+        if (!*wrong)
+            *wrong = "node 0 has no memory left for another job: raise [limits] memory";
         return NULL;
+    }
+    job->account = account;
+    job->charged = bytes;
+    td_account_add(core, account, TD_HOLD_MEMORY, bytes);
     snprintf(job->name, sizeof job->name, "%s", m->name);
     job->uid = m->uid;
     job->size = m->size;
@@ -133,6 +148,7 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     if (job->entry && job->taken)
         return job;
     free_job(core, job);
+    *wrong = "node 0 has no memory left for another job: raise [limits] memory";
     return NULL;
 }
 
@@ -227,10 +243,8 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
     if (m->is_reminder)
         return; /* it was refused, and the answer is on its way */
     const char *wrong = admissible(core, node, m, &job, &error);
-    if (!wrong && !job && !(job = start_job(core, m))) {
+    if (!wrong && !job && !(job = start_job(core, m, &wrong)))
         error = TD_ERR_NO_MEMORY;
-        wrong = "node 0 has no memory left for another job: raise [limits] memory";
-    }
     if (wrong) {
         refuse(core, node, m->token, error, wrong);
         return;

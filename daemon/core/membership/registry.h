@@ -6,7 +6,7 @@
 #ifndef TD_CORE_MEMBERSHIP_REGISTRY_H
 #define TD_CORE_MEMBERSHIP_REGISTRY_H
 
-#include "core/core_internal.h"
+#include "account.h"
 #include "membership_state.h"
 
 struct td_job {
@@ -15,6 +15,8 @@ struct td_job {
     enum td_job_state state;
     char name[TD_NAME_MAX];
     uint64_t uid, instance; /* instance 0: the job has not formed */
+    struct td_account *account;
+    uint64_t charged; /* bytes of TD_HOLD_MEMORY */
     td_time formed_at;
     uint32_t size, joined, gone;
     td_time expires_at;

@@ -59,6 +59,8 @@ static void inherit_seats(struct td_core *core, struct td_communicator *c,
         uint32_t slot = 0, local = 0;
         td_group_locate(&parent->group, (uint32_t)members[c->seat[i].rank], &slot, &local);
         c->seat[i].client = parent->seat[local].client;
+        if (c->seat[i].client)
+            c->seat[i].client->groups++;
         if (td_seat_occupied(&parent->seat[local]))
             td_seat_transition(&c->seat[i], TD_SEAT_INHERIT);
         else if (!td_communicator_broken(c) && td_core_room(core))
@@ -99,6 +101,19 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     return c;
 }
 
+/* check_share returns NULL, or a sentence on the limit that another group would exceed. */
+static const char *check_share(struct td_core *core, const struct td_client *client,
+                               const struct td_communicator *parent)
+{
+    if (client->groups >= core->settings.client_groups_max)
+        return td_core_format(core,
+                              "this process is in %u groups, the maximum: free some with "
+                              "torus_group_free, or raise [limits] groups_per_process",
+                              client->groups);
+    const char *share = td_account_refuses(core, parent->account, TD_HOLD_GROUPS, 1);
+    return share ? share : td_account_refuses(core, parent->account, TD_HOLD_MEMORY, 1);
+}
+
 void td_subgroup_make(struct td_core *core, struct td_client *client, const struct td_request *q)
 {
     struct td_communicator *parent = NULL, *c = NULL;
@@ -118,6 +133,11 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
         td_reply_error(
             core, client->id, q->id, TD_ERR_TIMEOUT,
             "this rank called too late: the other ranks no longer wait for it to create the group");
+        return;
+    }
+    const char *share = c ? NULL : check_share(core, client, parent);
+    if (share) {
+        td_reply_error(core, client->id, q->id, TD_ERR_BUSY, share);
         return;
     }
     if (!c && !(c = make(core, parent, instance, q->u.make.member, q->u.make.members))) {

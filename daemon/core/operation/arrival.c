@@ -200,6 +200,9 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
     if (!has_counts && (error = hold_buffers(core, client, q, plan, b, text)) != TD_OK)
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
+        *text = td_account_refuses(core, c->account, TD_HOLD_OPERATIONS, 1);
+        if (*text && core->operations->count < core->settings.operations_max)
+            return TD_ERR_NO_MEMORY;
         *text = td_core_format(core,
                                "node %u cannot record another operation (%u on record): raise "
                                "[limits] operations or memory",

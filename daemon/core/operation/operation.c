@@ -45,6 +45,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_counts_free(&o->counts, arena);
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
+    td_account_drop(core, o->communicator->account, TD_HOLD_OPERATIONS, 1);
     td_core_free(core, o);
     core->operations->count--;
 }
@@ -66,12 +67,14 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     uint32_t place = (uint32_t)(sequence % TD_GROUP_OPERATIONS_MAX);
     if (c->operation[place] || c->retired[place])
         return c->operation[place];
-    if (core->operations->count >= core->settings.operations_max)
+    if (core->operations->count >= core->settings.operations_max ||
+        !td_account_may(core, c->account, TD_HOLD_OPERATIONS, 1))
         return NULL;
     struct td_operation *o = td_arena_alloc(core->arena, sizeof *o);
     if (!o)
         return NULL;
     core->operations->count++;
+    td_account_add(core, c->account, TD_HOLD_OPERATIONS, 1);
     o->task.advance = advance;
     o->sender.operation = o;
     o->sender.task = &o->task;

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/allowance.h"
 #include "closer.h"
 #include "io/acceptor.h"
 #include "io/unix.h"
@@ -18,7 +19,9 @@
 
 enum {
     WAITING_MAX = 256,            /* replies from which on no more requests are read */
+    WAITING_BYTES = 1 << 16,      /* bytes of replies from which on no more requests are read */
     WAITING_BYTES_MAX = 16 << 20, /* of replies to requests that were read before */
+    CLOSING_MS = 5000,            /* time for the last replies of a client that is expelled */
     BUCKETS = 256,
     PASSED_MAX = 253, /* descriptors in one message (SCM_MAX_FD). The kernel closes those that there
                          is no space for, and may sleep meanwhile */
@@ -43,15 +46,18 @@ struct connection {
     struct waiting *waiting, **waiting_last;
     uint32_t waiting_count;
     size_t waiting_bytes;
-    bool cut_off; /* it is being disconnected: nothing more is sent */
-    bool closing; /* close it once the waiting replies are sent */
-    bool paused;  /* its requests are not read */
+    uint64_t close_at; /* closing: when its last replies are dropped, in ms of the loop */
+    bool cut_off;      /* it is being disconnected: nothing more is sent */
+    bool closing;      /* close it once the waiting replies are sent */
+    bool paused;       /* its requests are not read */
 };
 
 struct td_clients {
     struct td_loop *loop;
     struct td_closer *closer;
     struct td_acceptor acceptor;
+    uv_timer_t sweep; /* runs while a connection is closing */
+    size_t waiting_bytes;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -81,6 +87,7 @@ static void remove_connection(struct connection *x)
         link = &(*link)->next;
     *link = x->next;
     c->count--;
+    c->waiting_bytes -= x->waiting_bytes;
     while (x->waiting) {
         struct waiting *w = x->waiting;
         x->waiting = w->next;
@@ -192,6 +199,7 @@ static bool flush(struct connection *x)
         x->waiting = w->next;
         x->waiting_count--;
         x->waiting_bytes -= w->size;
+        x->clients->waiting_bytes -= w->size;
         free(w);
     }
     x->waiting_last = &x->waiting;
@@ -200,13 +208,37 @@ static bool flush(struct connection *x)
 
 static void on_poll(uv_poll_t *poll, int error, int events);
 
+/* unread_of returns the bytes of replies that the clients of a user have not read. */
+static size_t unread_of(const struct td_clients *c, uint64_t uid)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < BUCKETS; i++)
+        for (const struct connection *x = c->connection[i]; x; x = x->next)
+            bytes += x->uid == uid ? x->waiting_bytes : 0;
+    return bytes;
+}
+
+/* has_room returns true if another reply to the client may have to wait. */
+static bool has_room(const struct connection *x)
+{
+    const struct td_clients *c = x->clients;
+    const struct td_settings *s = &c->loop->config->settings;
+    if (x->waiting_count == 0)
+        return true; /* so that every client that reads goes on */
+    if (x->waiting_count >= WAITING_MAX || x->waiting_bytes >= WAITING_BYTES)
+        return false;
+    if (c->waiting_bytes < s->unread_bytes_max / TD_RESERVED_PART)
+        return true;
+    size_t own = unread_of(c, x->uid);
+    return own < td_allowance(s->unread_bytes_max, c->waiting_bytes - own, s->share_percent, false);
+}
+
 /* may_read returns true while few replies wait, and few descriptors of the user are still to be
  * closed. A client that computes and reads its replies later keeps its connection; its next
  * requests wait in the socket. */
 static bool may_read(const struct connection *x)
 {
-    return x->waiting_count < WAITING_MAX &&
-           td_closer_pending(x->clients->closer, x->uid) < TD_CLOSER_PENDING_MAX;
+    return has_room(x) && td_closer_pending(x->clients->closer, x->uid) < TD_CLOSER_PENDING_MAX;
 }
 
 static void rearm(struct connection *x)
@@ -316,6 +348,7 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     x->waiting_last = &w->next;
     x->waiting_count++;
     x->waiting_bytes += size;
+    x->clients->waiting_bytes += size;
     rearm(x);
 }
 
@@ -333,14 +366,37 @@ void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_rep
     }
 }
 
+/* on_sweep ends connections whose clients do not read the replies that said why. */
+static void on_sweep(uv_timer_t *timer)
+{
+    struct td_clients *c = timer->data;
+    uint64_t now = uv_now(&c->loop->uv), next = UINT64_MAX;
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct connection *x = c->connection[i], *after = NULL; x; x = after) {
+            after = x->next;
+            if (x->closing && x->close_at <= now)
+                remove_connection(x);
+            else if (x->closing && x->close_at < next)
+                next = x->close_at;
+        }
+    if (next < UINT64_MAX)
+        uv_timer_start(timer, on_sweep, next - now, 0);
+}
+
 void td_clients_close(struct td_clients *c, uint32_t client)
 {
     struct connection *x = find(c, client);
     if (!x)
         return;
     x->closing = true;
-    if (!x->waiting)
+    if (!x->waiting) {
         remove_connection(x);
+        return;
+    }
+    uv_update_time(&c->loop->uv);
+    x->close_at = uv_now(&c->loop->uv) + CLOSING_MS;
+    if (!uv_is_active((uv_handle_t *)&c->sweep))
+        uv_timer_start(&c->sweep, on_sweep, CLOSING_MS, 0);
 }
 
 uint32_t td_clients_count(const struct td_clients *c)
@@ -404,12 +460,16 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
         return NULL;
     }
     td_regions_unmap_on(loop->regions, c->closer);
+    uv_timer_init(&loop->uv, &c->sweep);
+    c->sweep.data = c;
     int fd = listen_on(loop->config->socket, why, why_bytes);
     if (fd >= 0 && td_acceptor_start(&c->acceptor, &loop->uv, fd, "clients", spare_descriptors(),
                                      on_connect, c))
         return c;
     td_regions_unmap_on(loop->regions, NULL);
     td_closer_stop(c->closer);
+    uv_close((uv_handle_t *)&c->sweep, NULL);
+    uv_run(&loop->uv, UV_RUN_NOWAIT); /* the loop lets go of the handles */
     td_closer_destroy(c->closer);
     free(c);
     return NULL;
@@ -427,6 +487,7 @@ void td_clients_stop(struct td_clients *c)
     unlink(c->loop->config->socket);
     td_acceptor_stop(&c->acceptor, NULL);
     td_closer_stop(c->closer);
+    uv_close((uv_handle_t *)&c->sweep, NULL);
 }
 
 void td_clients_free(struct td_clients *c)

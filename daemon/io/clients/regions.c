@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/limits.h"
 #include "closer.h"
 
-enum { REGIONS_MAX = 65536, UNMAP_INLINE_BYTES = 1 << 22 };
+enum { UNMAP_INLINE_BYTES = 1 << 22 };
 
 struct region {
     uint8_t *base; /* NULL: unused entry */
@@ -31,7 +32,7 @@ struct td_regions {
     uint64_t uid_bytes_max;
     struct td_closer *closer;
     uint32_t count; /* entries used so far */
-    struct region region[REGIONS_MAX];
+    struct region region[TD_REGIONS_MAX];
     char text[TD_TEXT_MAX];
 };
 
@@ -85,6 +86,18 @@ struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &before);
     return r;
+}
+
+uint32_t td_regions_most(void)
+{
+    enum { USUAL = 65530, OTHER_MAPS = 16384 }; /* of libraries, threads and buffers */
+    unsigned maps = USUAL;
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+    if (f && fscanf(f, "%u", &maps) != 1)
+        maps = USUAL;
+    if (f)
+        fclose(f);
+    return maps > 2 * OTHER_MAPS ? maps - OTHER_MAPS : maps / 2;
 }
 
 static void unmap(struct region *g)
@@ -164,7 +177,7 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         return error;
     while (i < r->count && r->region[i].base)
         i++;
-    bool full = i == REGIONS_MAX;
+    bool full = i == TD_REGIONS_MAX;
     void *base = full ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) {
         snprintf(r->text, sizeof r->text, "the daemon cannot map the memory: %s",

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one user may hold: core/membership/account.h, base/allowance.h, and the limits of a client.
+ */
+#include "node.h"
+
+#include <stdio.h>
+
+#include "base/allowance.h"
+#include "core/membership/job.h"
+#include "core/membership/subgroup.h"
+
+enum { SECOND = 1000000000, ALICE = 1000, BOB = 1001, ROOT = 0 };
+
+static uint32_t last_client = 100;
+
+static bool open_client(uint64_t uid)
+{
+    uint32_t before = node.replies;
+    td_client_open(node.core, ++last_client, uid, 1);
+    node_run();
+    return node.replies == before;
+}
+
+static uint32_t open_all(uint64_t uid)
+{
+    uint32_t count = 0;
+    while (open_client(uid))
+        count++;
+    return count;
+}
+
+static void one_user_has_most_of_an_idle_limit_and_none_of_a_full_one(void **state)
+{
+    (void)state;
+    assert_int_equal(td_allowance(1024, 0, 75, false), 720);
+    assert_int_equal(td_allowance(1024, 720, 75, false), 180);
+    assert_int_equal(td_allowance(1024, 959, 75, false), 1);
+    assert_int_equal(td_allowance(1024, 960, 75, false), 0);
+    assert_int_equal(td_allowance(1024, 2000, 75, false), 0);
+    assert_int_equal(td_allowance(1024, 960, 75, true), 64);
+    assert_int_equal(td_allowance(4, 0, 75, false), 3);
+    assert_int_equal(td_allowance(1, 0, 75, false), 1);
+    assert_true(td_allowance(UINT64_MAX, 0, 100, false) > UINT64_MAX / 16 * 14);
+}
+
+static void few_clients(struct td_settings *s)
+{
+    s->clients_max = 32;
+    s->groups_max = 32;
+    s->client_groups_max = 8;
+    s->regions_max = 32;
+    s->operations_max = 16;
+    s->arena_bytes = 4 << 20;
+}
+
+static void clients_have_shares_and_root_gets_in(void **state)
+{
+    (void)state;
+    node_begin("2", 0, few_clients);
+    assert_int_equal(open_all(ALICE), 23);
+    assert_int_equal(node.reply.error, TD_ERR_BUSY);
+    assert_non_null(strstr(node.text, "user 1000 has 23 connections on node 0"));
+    node_forget();
+    assert_int_equal(open_all(BOB), 6);
+    assert_true(open_all(1002) >= 1);
+    node_forget();
+    assert_true(open_client(ROOT));
+    assert_true(open_client(ROOT));
+    node_end();
+}
+
+static void a_client_without_hello_is_expelled(void **state)
+{
+    (void)state;
+    node_begin("2", 0, few_clients);
+    assert_true(open_client(ALICE));
+    uint32_t silent = last_client;
+    assert_true(open_client(ALICE));
+    td_client_request(node.core, last_client, &(struct td_request){.kind = TD_REQUEST_HELLO});
+    node_forget();
+    node.core->now += 4ull * SECOND;
+    td_client_timers(node.core);
+    assert_int_equal(node.replies, 0);
+    node.core->now += 2ull * SECOND;
+    td_client_timers(node.core);
+    node_run();
+    assert_int_equal(node.replies, 1);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_null(td_client_find(node.core, silent));
+    assert_non_null(td_client_find(node.core, last_client));
+    assert_int_equal(node.core->clients->silent, 0);
+    node_end();
+}
+
+/* make_group asks for a group of all ranks. */
+static void make_group(const struct td_communicator *c, uint64_t number)
+{
+    const uint64_t member[] = {0, 1};
+    struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 9};
+    q.u.make.group = c->number;
+    q.u.make.number = number;
+    q.u.make.members = 2;
+    q.u.make.member = member;
+    td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}
+
+static void groups_of_a_process_and_of_a_user_are_limited(void **state)
+{
+    (void)state;
+    node_begin("2", 0, few_clients);
+    struct td_communicator *c = node_group(2);
+    td_client_find(node.core, NODE_CLIENT)->groups = 1; /* as by a join */
+    for (uint64_t i = 0; i < 7; i++) {
+        make_group(c, i);
+        assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    }
+    make_group(c, 7);
+    assert_int_equal(node.reply.error, TD_ERR_BUSY);
+    assert_non_null(strstr(node.text, "this process is in 8 groups, the maximum"));
+    node.core->settings.client_groups_max = 1000;
+    for (uint64_t i = 7; i < 22; i++) {
+        make_group(c, i);
+        assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    }
+    make_group(c, 22);
+    assert_int_equal(node.reply.error, TD_ERR_BUSY);
+    assert_non_null(strstr(node.text, "user 1000 has 23 groups and joins"));
+    assert_non_null(strstr(node.text, "[limits] groups or share"));
+    node_end();
+}
+
+static struct td_message join(uint64_t token, uint64_t uid, const char *name)
+{
+    struct td_message m = {.kind = TD_MESSAGE_JOIN};
+    m.u.join = (struct td_message_join){.token = token,
+                                        .uid = uid,
+                                        .timeout_ns = 10LL * SECOND,
+                                        .name = name,
+                                        .size = TD_JOB_RANKS_MAX,
+                                        .rank = UINT32_MAX};
+    return m;
+}
+
+static uint32_t start_jobs(uint64_t uid)
+{
+    static uint64_t token = 10;
+    uint32_t jobs = 0;
+    for (node_forget(); jobs < 100; jobs++) {
+        char name[16];
+        snprintf(name, sizeof name, "job %u", jobs);
+        struct td_message m = join(token++, uid, name);
+        node_message(1, &m);
+        if (node_sent_to(1, TD_MESSAGE_REFUSE))
+            break;
+    }
+    return jobs;
+}
+
+static void jobs_that_do_not_form_leave_memory_to_others(void **state)
+{
+    (void)state;
+    node_begin("2", 0, few_clients);
+    uint32_t alice = start_jobs(ALICE);
+    assert_in_range(alice, 1, 3); /* of 512 KiB each, in 2 MiB */
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_REFUSE);
+    assert_non_null(strstr(m->u.refuse.text, "bytes of groups and jobs"));
+    node_forget();
+    struct td_message small = join(5, BOB, "small");
+    small.u.join.size = 100;
+    node_message(1, &small);
+    assert_null(node_sent_to(1, TD_MESSAGE_REFUSE));
+    node_end();
+}
+
+static void regions_are_counted_by_user(void **state)
+{
+    (void)state;
+    uint32_t count = 0;
+    node_begin("2", 0, few_clients);
+    assert_true(open_client(ALICE));
+    td_client_request(node.core, last_client, &(struct td_request){.kind = TD_REQUEST_HELLO});
+    node_forget();
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2};
+    q.u.region.bytes = 4096;
+    while (node.reply.error == TD_OK && count < 100) {
+        q.u.region.region = q.u.region.handle = ++count;
+        td_client_request(node.core, last_client, &q);
+        node_run();
+    }
+    assert_int_equal(count, 24);
+    assert_non_null(strstr(node.text, "user 1000 has 23 shared regions"));
+    q = (struct td_request){.kind = TD_REQUEST_UNREGION, .id = 3, .u.unregion.region = 1};
+    td_client_request(node.core, last_client, &q);
+    node_run();
+    assert_int_equal(node.core->accounts->held[TD_HOLD_REGIONS], 22);
+    td_client_close(node.core, last_client);
+    node_run();
+    assert_int_equal(node.core->accounts->held[TD_HOLD_REGIONS], 0);
+    assert_int_equal(node.core->accounts->held[TD_HOLD_CLIENTS], 0);
+    node_end();
+}
+
+static void operations_are_counted_by_user(void **state)
+{
+    (void)state;
+    uint32_t count = 0;
+    node_begin("2", 0, few_clients);
+    struct td_communicator *c = node_group(2);
+    for (; node.reply.error == TD_OK && count < 100; count++)
+        node_call(c, -1);
+    assert_int_equal(count, 13); /* 12 of 16, and the one that is refused */
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_true(node.reply.refused);
+    assert_non_null(strstr(node.text, "user 1000 has 12 operations on record"));
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_user_has_most_of_an_idle_limit_and_none_of_a_full_one),
+        cmocka_unit_test(clients_have_shares_and_root_gets_in),
+        cmocka_unit_test(a_client_without_hello_is_expelled),
+        cmocka_unit_test(groups_of_a_process_and_of_a_user_are_limited),
+        cmocka_unit_test(jobs_that_do_not_form_leave_memory_to_others),
+        cmocka_unit_test(regions_are_counted_by_user),
+        cmocka_unit_test(operations_are_counted_by_user),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
