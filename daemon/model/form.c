@@ -97,6 +97,8 @@ const char *td_form_check(const struct td_form *form, uint64_t bytes, uint64_t *
     if (__builtin_mul_overflow((bytes - 1) / form->bytes, form->extent, &last) ||
         last > INT64_MAX / 2)
         return "the elements span more than 2^62 bytes";
+    if (form->extent > (uint64_t)FAR)
+        return TOO_FAR;
     *span = last + (uint64_t)all.high;
     return NULL;
 }
@@ -176,6 +178,30 @@ uint64_t td_form_runs(const struct td_form_cursor *c, int64_t *stride)
     const struct td_form_loop *l = &c->form->loop[level->loop];
     *stride = l->stride;
     return c->left == l->bytes ? l->count - level->turn : 1;
+}
+
+struct td_form_turns td_form_turns(const struct td_form_cursor *c, uint64_t bytes, uint64_t enough)
+{
+    const struct td_form_loop *loop = c->form->loop;
+    struct td_form_turns best = {0, 0, 0};
+    bool begins = c->left == loop[c->levels[c->level].loop].bytes;
+    for (uint32_t k = c->level;; k--) {
+        const struct td_form_level *around = k ? &c->levels[k - 1] : NULL;
+        const struct td_form_loop *l = around ? &loop[around->loop] : NULL;
+        begins = begins && c->levels[k].turn == 0 &&
+                 c->levels[k].loop == (around ? around->loop + 1 : 0);
+        if (!begins)
+            return best;
+        struct td_form_turns t = {0, c->form->bytes, (int64_t)c->form->extent};
+        if (l)
+            t = (struct td_form_turns){0, l->bytes, l->stride};
+        t.count = bytes / t.bytes;
+        if (l && l->count - around->turn < t.count)
+            t.count = l->count - around->turn;
+        best = t.count > best.count ? t : best;
+        if (k == 0 || best.count >= enough)
+            return best;
+    }
 }
 
 void td_form_skip(struct td_form_cursor *c, uint64_t bytes, uint64_t runs)

@@ -65,6 +65,17 @@ void td_form_settle(struct td_form_cursor *c);
 /* td_form_runs returns the number of runs of `left` bytes from the cursor on, the distance of which
  * is *stride; 1 inside of a run. The cursor must be settled. */
 uint64_t td_form_runs(const struct td_form_cursor *c, int64_t *stride);
+/* struct td_form_turns: `count` whole turns of a loop around the current run, or whole elements, of
+ * `bytes` bytes of data each. */
+struct td_form_turns {
+    uint64_t count, bytes;
+    int64_t stride;
+};
+
+/* td_form_turns finds the turns that begin at a settled cursor and have at most `bytes` bytes of
+ * data together: those of the innermost loop with `enough` of them, else the most. There may be
+ * none. */
+struct td_form_turns td_form_turns(const struct td_form_cursor *c, uint64_t bytes, uint64_t enough);
 /* td_form_skip moves a settled cursor by some bytes: at most `left`, or `runs` times `left`, where
  * `runs` is at most td_form_runs. */
 void td_form_skip(struct td_form_cursor *c, uint64_t bytes, uint64_t runs);

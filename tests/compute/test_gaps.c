@@ -79,7 +79,7 @@ static void fill(int64_t unit)
         }
         if (i == BUFFERS)
             break;
-        form[i] = draw(4) ? gaps_draw(&state, 1 + (int64_t)draw(100), unit) : NULL;
+        form[i] = draw(4) ? gaps_draw(&state, 1 + (int64_t)draw(draw(2) ? 6 : 100), unit) : NULL;
         memory[i].form = form[i] ? form[i]->form : NULL;
         assert_true(!form[i] || gaps_end(form[i], PACKED) <= ROOM);
     }

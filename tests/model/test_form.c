@@ -10,7 +10,7 @@
 
 enum { ROUNDS = 4000 };
 
-static uint64_t state;
+static uint64_t state, turns_found;
 
 static uint64_t draw(uint64_t below)
 {
@@ -21,6 +21,18 @@ static struct gaps *draw_gaps(void)
 {
     int64_t unit = (int64_t)1 << draw(5);
     return gaps_draw(&state, 1 + (int64_t)draw(GAPS_BYTES_MAX / 16 - 1), unit);
+}
+
+/* check_turns checks that turns from a cursor on are alike. */
+static void check_turns(const struct gaps *g, const struct td_form_cursor *c, uint64_t byte,
+                        uint64_t most)
+{
+    struct td_form_turns t = td_form_turns(c, most, 1 + draw(10));
+    assert_true(t.count * t.bytes <= most);
+    for (uint64_t i = 0; i < t.count * t.bytes; i++)
+        assert_int_equal(gaps_at(g, byte + i),
+                         gaps_at(g, byte + i % t.bytes) + (int64_t)(i / t.bytes) * t.stride);
+    turns_found += t.count > 1;
 }
 
 /* follow checks the runs from a cursor on, and skips some of them. It returns the bytes skipped. */
@@ -35,6 +47,7 @@ static uint64_t follow(const struct gaps *g, struct td_form_cursor *c, uint64_t 
     for (uint64_t i = 0; i < runs * left; i++)
         assert_int_equal(c->at + (int64_t)(i / left) * stride + (int64_t)(i % left),
                          gaps_at(g, byte + i));
+    check_turns(g, c, byte, most);
     uint64_t skip = 1 + draw(runs);
     if (skip == 1 || skip > runs) {
         uint64_t part = 1 + draw(left < most ? left : most);
@@ -68,7 +81,7 @@ static void cursor_finds_every_byte(void **unused)
         several += g->form->loops > 4;
         free(g);
     }
-    assert_true(several > ROUNDS / 3); /* the forms are not trivial */
+    assert_true(several > ROUNDS / 3 && turns_found > ROUNDS); /* the forms are not trivial */
 }
 
 static void span_ends_with_the_last_element(void **unused)
