@@ -140,7 +140,13 @@ void clients_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, 
         return; /* as on a socket that the daemon has closed */
     sim->decoded->used = 0;
     td_err error = td_wire_decode_request(bytes, size, sim->decoded, &q, &why);
-    assert(error == TD_OK);
+    if (error != TD_OK) {
+        trace_line(sim, c->node, '>', "client %u malformed request: %s", client, why);
+        cores_feed(
+            sim, c->node,
+            &(struct td_event){.kind = TD_EVENT_CLIENT_INVALID, .u.invalid = {client, error, why}});
+        return;
+    }
     if (q.kind == TD_REQUEST_REGION && q.u.region.region >= 1 && q.u.region.region <= c->regions) {
         const struct client_region *s = &c->region[q.u.region.region - 1];
         q.u.region.handle = memory_map(&sim->node[c->node], s->base, s->bytes);

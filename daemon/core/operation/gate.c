@@ -343,10 +343,15 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
         no_record(core, c, from, m);
         return;
     }
+    bool from_parent = c->has_parent && from == c->parent;
     if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT) {
         handle_arrive(core, o, from, m);
     } else if (m->kind == TD_MESSAGE_FLOOD) {
         td_flood_message(core, o, from, &m->u.flood);
+    } else if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN && td_flood_sent(o)) {
+        handle_release(core, o, from, m); /* of a neighbour that had no record */
+    } else if (m->kind != TD_MESSAGE_APPEAL && !from_parent) {
+        return; /* what comes down the tree comes from the parent */
     } else if (m->kind == TD_MESSAGE_RELEASE || m->kind == TD_MESSAGE_VERDICT ||
                m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
         handle_release(core, o, from, m);

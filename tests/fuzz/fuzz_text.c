@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsers of short texts: layouts, torus shapes, host lists, records of plans, quantities. The
+ * first byte chooses. What a parser accepts, it accepts again in the form that the printer gives
+ * it. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/quantity.h"
+#include "compute/fft/fft_text.h"
+#include "decide.h"
+#include "io/config/hosts.h"
+#include "model/layout_text.h"
+#include "model/topology.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { TEXT_MAX = 4096, ARENA_BYTES = 1 << 20, GROUP_RANKS = 12 };
+
+static void feed_layout(const char *text, struct decide *d)
+{
+    static const uint64_t sizes[] = {12, 7, 1, 100, 3, 64};
+    struct td_arena *arena = td_arena_create(ARENA_BYTES);
+    struct td_layout layout, again;
+    struct td_layout_wrong wrong = {0};
+    uint32_t dimensions = decide_below(d, TD_DIMENSIONS_MAX + 1);
+    assert(arena);
+    if (td_layout_parse(&layout, arena, text, dimensions, sizes, GROUP_RANKS, &wrong)) {
+        char printed[TEXT_MAX], twice[TEXT_MAX];
+        int length = td_layout_print(&layout, printed, sizeof printed);
+        if (length >= 0 && (size_t)length < sizeof printed) {
+            bool parsed = td_layout_parse(&again, arena, printed, layout.dimensions, sizes,
+                                          GROUP_RANKS, &wrong);
+            assert(parsed || wrong.no_memory);
+            if (parsed) {
+                td_layout_print(&again, twice, sizeof twice);
+                assert(strcmp(printed, twice) == 0);
+            }
+        }
+    } else {
+        assert(wrong.at <= strlen(text) && (wrong.no_memory || wrong.text[0]));
+    }
+    td_arena_destroy(arena);
+}
+
+static void feed_shape(const char *text)
+{
+    struct td_topology t, again;
+    size_t position = 0;
+    const char *why = NULL;
+    char printed[200];
+    if (td_topology_parse(&t, text, &position, &why) != TD_OK) {
+        assert(why && position <= strlen(text));
+        return;
+    }
+    td_topology_print(&t, printed, sizeof printed);
+    assert(td_topology_parse(&again, printed, &position, &why) == TD_OK);
+    assert(again.nodes == t.nodes && again.dimensions == t.dimensions);
+}
+
+static bool count_names(void *user, const char *name)
+{
+    size_t *left = user;
+    assert(strlen(name) > 0);
+    return --*left > 0;
+}
+
+static void feed_hosts(const char *text)
+{
+    size_t left = 10000, position = 0;
+    const char *why = td_hosts_expand(text, count_names, &left, &position);
+    assert(!why || position <= strlen(text));
+}
+
+static void feed_record(const char *text)
+{
+    struct td_fft_record record, again;
+    char line[TD_FFT_LINE_MAX];
+    if (!td_fft_record_parse(&record, text))
+        return;
+    td_fft_record_print(&record, line, sizeof line);
+    assert(td_fft_record_parse(&again, line));
+}
+
+static void feed_quantity(const char *text)
+{
+    uint64_t value = 0;
+    char printed[64];
+    if (td_quantity_parse(text, &value) || td_quantity_parse_rate(text, &value))
+        assert(strlen(td_quantity_print(value, printed, sizeof printed)) < sizeof printed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct decide d = {data, size};
+    uint32_t which = decide_below(&d, 5);
+    struct decide numbers = d;
+    if (d.left > 0)
+        d = (struct decide){d.at + 1, d.left - 1};
+    char *text = malloc(d.left + 1); /* of exactly this size: a read beyond it is found */
+    assert(text);
+    memcpy(text, d.at, d.left);
+    text[d.left] = '\0';
+    if (which == 0)
+        feed_layout(text, &numbers);
+    else if (which == 1)
+        feed_shape(text);
+    else if (which == 2)
+        feed_hosts(text);
+    else if (which == 3)
+        feed_record(text);
+    else
+        feed_quantity(text);
+    free(text);
+    return 0;
+}
