@@ -26,9 +26,9 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     step->among = (struct td_among){0, 2, 1};
 }
 
-static void begin(int receives)
+static void begin_on(int receives, void (*change)(struct td_settings *))
 {
-    node_begin("4", 0, NULL);
+    node_begin("4", 0, change);
     c = node_group(4);
     copy_bytes = BYTES;
     o = td_operation_obtain(node.core, c, 0);
@@ -47,6 +47,16 @@ static void begin(int receives)
     assert_true(td_engine_init(node.core, o));
     td_operation_transition(o, TD_OPERATION_COMPLETE);
     td_operation_transition(o, TD_OPERATION_ANNOUNCE);
+}
+
+static void begin(int receives)
+{
+    begin_on(receives, NULL);
+}
+
+static void routed(struct td_settings *s)
+{
+    s->tuning.fabric = TD_FABRIC_ROUTED;
 }
 
 static void release(void)
@@ -189,6 +199,34 @@ static void the_node_whose_message_is_missing_is_named(void **state)
     node_end();
 }
 
+/* blamed_after returns how long node 1 can send nothing until it is blamed, in progress timeouts,
+ * if that is less than ten. */
+static int blamed_after(void)
+{
+    int64_t timeout = node.core->settings.progress_timeout_ns;
+    int64_t beat = node.core->settings.heartbeat_ns;
+    release();
+    for (int passed = 0; passed < 10; passed++) {
+        node_pass(c, (uint64_t)(passed == 0 ? 3 * beat : timeout));
+        if (c->state == TD_COMMUNICATOR_LOST_NODE)
+            return passed;
+    }
+    return 10;
+}
+
+/* Seed 1108 of test_restarts_sim: two nodes on the way fell silent one after the other, and the
+ * node beyond them was blamed. */
+static void a_node_is_blamed_later_than_one_on_the_way_to_it(void **state)
+{
+    (void)state;
+    begin(1);
+    assert_int_equal(blamed_after(), 1);
+    node_end();
+    begin_on(1, routed);
+    assert_int_equal(blamed_after(), 3); /* relayed links are given up as late */
+    node_end();
+}
+
 static void a_sync_ends_when_the_other_node_has_signalled(void **state)
 {
     (void)state;
@@ -224,6 +262,7 @@ int main(void)
         cmocka_unit_test(an_operation_that_has_ended_accepts_no_packet),
         cmocka_unit_test(a_computation_that_fails_ends_the_operation),
         cmocka_unit_test(the_node_whose_message_is_missing_is_named),
+        cmocka_unit_test(a_node_is_blamed_later_than_one_on_the_way_to_it),
         cmocka_unit_test(a_sync_ends_when_the_other_node_has_signalled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

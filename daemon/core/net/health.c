@@ -4,6 +4,7 @@
  * replace each other, so a lost or late one does no harm. */
 #include <string.h>
 
+#include "fabric.h"
 #include "health.h"
 #include "session.h"
 
@@ -112,6 +113,12 @@ void td_health_tick(struct td_core *core)
     core->health->beaten = 0;
     core->health->beat_at = core->now + (uint64_t)interval;
     td_core_alarm(core, core->health->beat_at);
+}
+
+td_time td_health_patience(const struct td_core *core)
+{
+    return (td_time)core->settings.progress_timeout_ns *
+           (core->fabric->routed ? RELAYED_SILENCES : 1);
 }
 
 enum td_peer_state td_health_state(struct td_core *core, uint32_t node)

@@ -25,6 +25,9 @@ void td_health_heard(struct td_core *core, uint32_t node, const struct td_messag
 void td_health_tick(struct td_core *core);
 /* td_health_changed tells the neighbours, except one, which nodes are up, now. */
 void td_health_changed(struct td_core *core, uint32_t except);
+/* td_health_patience returns how long a node, or one on the way to it, can be silent without being
+ * given up. */
+td_time td_health_patience(const struct td_core *core);
 enum td_peer_state td_health_state(struct td_core *core, uint32_t node);
 
 #endif

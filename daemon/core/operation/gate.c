@@ -7,6 +7,7 @@
 
 #include "arrival.h"
 #include "flood.h"
+#include "core/net/health.h"
 #include "core/net/session.h"
 
 enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
@@ -456,8 +457,7 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
         return;
     }
     /* a silent node is detected first, before the nodes that wait for it are blamed */
-    uint64_t limit =
-        (uint64_t)core->settings.progress_timeout_ns + 3 * (uint64_t)core->settings.heartbeat_ns;
+    uint64_t limit = td_health_patience(core) + 3 * (uint64_t)core->settings.heartbeat_ns;
     if (o->state >= TD_OPERATION_ENDING)
         return;
     uint32_t node = td_engine_owed_by(o);
