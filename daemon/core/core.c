@@ -246,6 +246,13 @@ static void node_lost(struct td_core *core, uint32_t node, const char *why)
     td_communicator_node_lost(core, node, why);
 }
 
+static bool daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
+                      const char *why)
+{
+    bool joins = td_job_daemon_is(core, node, daemon, changed);
+    return td_communicator_daemon_is(core, node, daemon, changed, why) || joins;
+}
+
 static void route_lost(struct td_core *core, struct td_operation *o, uint32_t node, const char *why)
 {
     td_communicator_route_lost(core, o->communicator, node, why);
@@ -265,6 +272,7 @@ static void appeal(struct td_core *core, struct td_communicator *c, const struct
 const struct td_notices td_core_notices = {
     .message = handle_message,
     .node_lost = node_lost,
+    .daemon_is = daemon_is,
     .node_back = td_job_node_back,
     .packet = td_engine_packet,
     .delivered = td_engine_delivered,
@@ -458,7 +466,6 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     td_arena_settle(core->arena);
     if (!core->started) {
         core->started = true;
-        core->started_at = now;
         td_health_begin(core);
     }
     for (uint32_t i = 0; i < count; i++)

@@ -73,7 +73,6 @@ struct td_core {
     uint8_t *held_memory;    /* the allocation that `held` lies in */
     uint8_t *pad;            /* [TD_PAD_BYTES] memory that the actions of this step point to */
     char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
-    td_time started_at;      /* the first step */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
 

@@ -29,6 +29,11 @@ struct td_notices {
     /* node_lost: the session with a node has ended for good; `why` is a sentence for people. All
      * messages that were in flight are lost. */
     void (*node_lost)(struct td_core *core, uint32_t node, const char *why);
+    /* daemon_is: the daemon of a node has said which incarnation it is; `changed`: it was not known
+     * before. Whatever needs an earlier or a later daemon of that node is lost; `why` is a sentence
+     * for people. It returns true if something here needs this one. */
+    bool (*daemon_is)(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
+                      const char *why);
     /* node_back: a new session with a node has begun. */
     void (*node_back)(struct td_core *core, uint32_t node);
 

@@ -486,7 +486,10 @@ struct td_message_delivered {
 struct td_message_resume {
     uint64_t packets_received; /* in the session that the envelope names */
     bool reply_requested;      /* answer with a RESUME */
-    uint64_t uptime_ns;        /* since the sender's daemon was started */
+    uint64_t incarnation;      /* the sender's */
+    /* The numbers from which the sender goes on in its session. What came before is acknowledged,
+     * or was for an earlier daemon of the receiver. */
+    uint64_t first, first_packet;
 };
 
 /* Node > next node of a ring: a block of a flooded operation (flood.h). */

@@ -84,14 +84,18 @@ void td_wire_put_resume(const struct td_message_resume *f, struct td_wire_form *
 {
     Torus__Peer__Resume *m = &form->resume;
     m->packets_received = f->packets_received;
-    m->uptime_ns = f->uptime_ns;
+    m->incarnation = f->incarnation;
+    m->first = f->first;
+    m->first_packet = f->first_packet;
     m->reply_requested = f->reply_requested;
 }
 
 bool td_wire_get_resume(const Torus__Peer__Resume *m, struct td_message_resume *f)
 {
     f->packets_received = m->packets_received;
-    f->uptime_ns = m->uptime_ns;
+    f->incarnation = m->incarnation;
+    f->first = m->first;
+    f->first_packet = m->first_packet;
     f->reply_requested = m->reply_requested;
     return true;
 }

@@ -11,7 +11,7 @@ static void routed(struct td_settings *s)
 static void begin(uint32_t there, void (*change)(struct td_settings *))
 {
     node_begin("4", 0, change);
-    far = (struct far){.link = &node.core->link[there], .node = there};
+    far = (struct far){.link = &node.core->link[there], .node = there, .incarnation = DAEMON};
 }
 
 void far_begin(void (*change)(struct td_settings *))
@@ -74,7 +74,8 @@ void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bo
                            .received = messages};
     m.u.resume.packets_received = packets;
     m.u.resume.reply_requested = wants_reply;
-    m.u.resume.uptime_ns = UINT64_MAX / 2; /* it was not started recently */
+    m.u.resume.incarnation = far.incarnation;
+    m.u.resume.first = far.first;
     assert_false(td_session_message(node.core, far.node, &m));
     node_run();
 }

@@ -20,7 +20,9 @@ enum {
 struct far {
     struct td_link *link;
     uint32_t node;
-    uint32_t session; /* the far end's outgoing session */
+    uint32_t session;     /* the far end's outgoing session */
+    uint64_t incarnation; /* of its daemon, as its RESUMEs say: DAEMON at first */
+    uint64_t first;       /* the first message of its session, as its RESUMEs say */
 };
 
 extern struct far far;

@@ -152,12 +152,19 @@ struct td_client *node_client(uint32_t id)
 
 struct td_communicator *node_group(uint32_t nodes)
 {
+    return node_group_with(nodes, 0);
+}
+
+struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon)
+{
     uint32_t *rank_node = td_arena_alloc(node.core->arena, nodes * sizeof *rank_node);
     uint64_t *rank_token = td_arena_alloc(node.core->arena, nodes * sizeof *rank_token);
-    for (uint32_t r = 0; r < nodes; r++)
+    for (uint32_t r = 0; r < nodes; r++) {
         rank_node[r] = r;
+        rank_token[r] = (uint64_t)daemon << 32;
+    }
     struct td_communicator *c = td_communicator_create(node.core, 77, "job", 1000, nodes, rank_node,
-                                                       rank_token, UINT32_MAX);
+                                                       rank_token, UINT32_MAX, NULL);
     assert_non_null(c);
     c->seat[0].client = node_client(NODE_CLIENT);
     td_seat_transition(&c->seat[0], TD_SEAT_ASSIGN);

@@ -73,6 +73,8 @@ struct td_client *node_client(uint32_t id);
 /* node_group makes the group of one rank for each of the first `nodes` nodes. The local rank's
  * client is NODE_CLIENT. */
 struct td_communicator *node_group(uint32_t nodes);
+/* node_group_with does so, and names the daemon of the other nodes; 0: not known. */
+struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon);
 /* node_barrier returns the call of a barrier by a rank. */
 struct td_witness node_barrier(uint32_t rank);
 /* node_call makes the local rank call a barrier, with a timeout (-1: the daemon's). */

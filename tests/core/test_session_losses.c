@@ -35,10 +35,9 @@ static void take(uint64_t sequence)
     node_run();
 }
 
-/* ship sends a message of three packets to the far end. */
-static struct td_operation *ship(void)
+/* ship_in sends a message of three packets to the far end, in a group; ship makes the group. */
+static struct td_operation *ship_in(struct td_communicator *c)
 {
-    struct td_communicator *c = node_group(2);
     struct td_operation *o = td_operation_obtain(node.core, c, 0);
     static struct td_sender sender;
     struct td_slice from = td_slice_at(TD_SPACE_SCRATCH, 0, 0, 3 * PACKET);
@@ -48,6 +47,11 @@ static struct td_operation *ship(void)
     assert_true(node.core->fabric->send(node.core, &sender, 0, 0, &step));
     node_run();
     return o;
+}
+
+static struct td_operation *ship(void)
+{
+    return ship_in(node_group(2));
 }
 
 static void packets_that_the_far_end_lacks_are_retransmitted_in_order(void **state)
@@ -123,7 +127,7 @@ static void counts_for_another_session_are_not_taken(void **state)
 
 /* ---- ending ---- */
 
-static void a_new_incarnation_loses_the_session_and_the_operations_with_it(void **state)
+static void a_new_incarnation_loses_the_messages_and_the_operations_in_flight(void **state)
 {
     (void)state;
     begin();
@@ -132,17 +136,65 @@ static void a_new_incarnation_loses_the_session_and_the_operations_with_it(void 
     node_call(c, -1);
     assert_int_equal(node.replies, 0);
     uint32_t session = far.link->session;
-    assert_true(far.link->tree_sent > 0);
+    uint64_t sent = far.link->tree_sent;
+    assert_true(sent > 0);
     far_up(ANOTHER);
     assert_int_equal(node.replies, 1);
     assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
     assert_non_null(strstr(node.text, "was restarted"));
-    assert_int_equal(far.link->session, session + 2);
+    assert_int_equal(far.link->session, session);
+    assert_int_equal(far.link->tree_acknowledged, sent);
     assert_int_equal(node.forgets.number, UINT64_MAX);
     assert_int_equal(far.link->incarnation, ANOTHER);
     assert_int_equal(far.link->session_state,
                      TD_SESSION_ASKING); /* its first session is not the expected one */
     assert_int_equal(far_resumes(), 1);
+    node_end();
+}
+
+/* The membership of a job may come before this node learns that the daemon was restarted. */
+static void a_group_of_the_new_incarnation_keeps_its_messages_and_packets(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    struct td_operation *o = ship_in(node_group_with(2, ANOTHER)); /* on the old connection */
+    far_say();
+    assert_int_equal(node.packets, 3);
+    uint64_t sent = far.link->tree_sent;
+    far_down(false);
+    far_up(ANOTHER);
+    assert_int_equal(node.replies, 0);
+    assert_int_equal(o->communicator->state, TD_COMMUNICATOR_ACTIVE);
+    assert_int_equal(far_resumes(), 1);
+    assert_int_equal(node_sent_to(FAR, TD_MESSAGE_RESUME)->u.resume.first_packet, 1);
+    far.incarnation = ANOTHER;
+    far.session = 4711;
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(node.repeats.number, 1);
+    assert_int_equal(far.link->tree_sent, sent);
+    assert_int_equal(node.packet[0].link_sequence, 1);
+    assert_int_equal(node.packet[2].link_sequence, 3);
+    assert_int_equal(node.packet[2].offset, 2 * PACKET);
+    node_end();
+}
+
+static void a_group_gives_a_link_that_was_given_up_time_to_come_up(void **state)
+{
+    (void)state;
+    begin();
+    far_meet();
+    uint64_t timeout = (uint64_t)node.core->settings.progress_timeout_ns;
+    far_down(false);
+    far_pass(timeout);
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
+    node_call(node_group_with(2, ANOTHER), -1);
+    assert_int_equal(far.link->state, TD_LINK_CONNECTING);
+    far_down(false); /* an attempt that began before */
+    assert_int_equal(node.replies, 0);
+    far_pass(timeout);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    assert_int_equal(far.link->state, TD_LINK_GIVEN_UP);
     node_end();
 }
 
@@ -235,7 +287,9 @@ int main(void)
         cmocka_unit_test(a_resume_tells_how_many_packets_came),
         cmocka_unit_test(a_packet_that_came_before_is_dropped_and_a_gap_is_asked_about_once),
         cmocka_unit_test(counts_for_another_session_are_not_taken),
-        cmocka_unit_test(a_new_incarnation_loses_the_session_and_the_operations_with_it),
+        cmocka_unit_test(a_new_incarnation_loses_the_messages_and_the_operations_in_flight),
+        cmocka_unit_test(a_group_of_the_new_incarnation_keeps_its_messages_and_packets),
+        cmocka_unit_test(a_group_gives_a_link_that_was_given_up_time_to_come_up),
         cmocka_unit_test(a_link_that_stays_down_is_given_up_after_progress_timeout),
         cmocka_unit_test(a_link_whose_host_refuses_is_given_up_after_one_heartbeat),
         cmocka_unit_test(a_daemon_that_was_never_up_has_one_heartbeat_to_come_up),

@@ -4,8 +4,6 @@
 
 #include "core/net/health.h"
 
-enum { MILLISECOND = 1000000 };
-
 static void tick(uint64_t ns)
 {
     node.core->now += ns;
@@ -39,16 +37,57 @@ static void a_relayed_link_that_is_silent_is_given_up_and_probed(void **state)
     node_end();
 }
 
+/* no_route tells the link that there is no route until it is given up. */
+static void no_route(void)
+{
+    td_session_route(node.core, far.link, false, false);
+    assert_int_equal(far.link->state, TD_LINK_UP);
+    far_pass((uint64_t)node.core->settings.progress_timeout_ns);
+}
+
+/* Seed 1846 of test_restarts_sim: a notice that a neighbour was lost came late, after another one
+ * that was lost since; together they cut the machine in parts, until the next notice a moment
+ * later.
+ */
+static void a_node_without_a_route_for_a_moment_keeps_its_session(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    assert_true(far_hear(1));
+    uint32_t session = far.link->session;
+    td_session_route(node.core, far.link, false, false);
+    far_say();
+    far_pass((uint64_t)node.core->settings.progress_timeout_ns - 1);
+    node_forget();
+    td_session_route(node.core, far.link, true, false);
+    far_pass((uint64_t)node.core->settings.progress_timeout_ns);
+    assert_int_equal(far.link->state, TD_LINK_UP);
+    assert_int_equal(far.link->session, session);
+    assert_true(far_resumes() > 0);
+    far_resume(session, 0, 0, false);
+    assert_int_equal(node.repeats.number, 1);
+    node_end();
+}
+
+static void a_node_that_all_its_neighbours_have_lost_is_lost_at_once(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    td_session_route(node.core, far.link, false, true);
+    assert_int_equal(far.link->state, TD_LINK_UNREACHABLE);
+    node_end();
+}
+
 static void an_unreachable_node_loses_its_session_and_is_not_probed(void **state)
 {
     (void)state;
     far_begin_relayed();
     td_link_watch(node.core, DISTANT);
     uint32_t session = far.link->session;
-    td_session_unreachable(node.core, far.link, "no route");
+    no_route();
     assert_int_equal(far.link->state, TD_LINK_UNREACHABLE);
     assert_int_equal(far.link->session, session + 2);
-    assert_string_equal(td_link_why(far.link), "no route");
+    assert_non_null(strstr(td_link_why(far.link), "unreachable"));
     node_run();
     node_forget();
     tick((uint64_t)node.core->settings.heartbeat_ns);
@@ -62,7 +101,7 @@ static void a_node_that_is_reachable_again_is_asked_to_resume(void **state)
 {
     (void)state;
     far_begin_relayed();
-    td_session_unreachable(node.core, far.link, "no route");
+    no_route();
     node_run();
     node_forget();
     td_session_reachable(node.core, far.link);
@@ -82,7 +121,7 @@ static void a_node_that_is_silent_is_reachable_when_a_message_of_it_comes(void *
     far_begin_relayed();
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT, .session = far.session};
     m.relay = (struct td_relay){.is_relayed = true, .origin = DISTANT};
-    td_session_unreachable(node.core, far.link, "no route");
+    no_route();
     assert_int_equal(node.core->fabric->relay(node.core, FAR, &m), DISTANT);
     assert_int_equal(far.link->state, TD_LINK_UNREACHABLE); /* no reply could travel back */
     td_session_reachable(node.core, far.link);
@@ -114,7 +153,16 @@ static void a_relayed_link_is_retried_after_each_loss(void **state)
     node_end();
 }
 
-static void messages_that_were_never_answered_are_lost_when_their_node_is_back(void **state)
+/* resumed receives the first RESUME of a daemon; counts_session 0: it knows nothing of this node.
+ */
+static void resumed(uint64_t incarnation, uint32_t counts_session, uint64_t received)
+{
+    far.incarnation = incarnation;
+    far.session = (uint32_t)incarnation;
+    far_resume(counts_session, received, 0, false);
+}
+
+static void messages_are_not_lost_before_the_daemon_says_so(void **state)
 {
     (void)state;
     far_begin_relayed();
@@ -124,53 +172,172 @@ static void messages_that_were_never_answered_are_lost_when_their_node_is_back(v
     far_say();
     td_session_check(node.core, far.link);
     node_run();
-    assert_int_equal(far.link->session, session + 2);
-    assert_int_equal(far.link->session_state, TD_SESSION_ASKING);
-    node_end();
-}
-
-static void messages_that_were_answered_are_not_lost_before_the_daemon_says_so(void **state)
-{
-    (void)state;
-    far_begin_relayed();
-    assert_true(far_hear(1));
-    far_say();
-    uint32_t session = far.link->session;
-    node_forget();
-    td_session_check(node.core, far.link);
-    node_run();
-    assert_int_equal(far.link->session, session);
     assert_int_equal(far.link->session_state, TD_SESSION_CHECKING);
     assert_int_equal(far_resumes(), 1);
+    resumed(DAEMON, session, 1); /* it has received the message */
+    assert_int_equal(far.link->session, session);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(far.link->tree_acknowledged, 1);
     node_end();
 }
 
-/* restarted receives the first RESUME of a daemon that was started a given time ago. */
-static void restarted(uint64_t uptime_ns)
-{
-    struct td_message m = {.kind = TD_MESSAGE_RESUME, .session = far.session};
-    m.u.resume.uptime_ns = uptime_ns;
-    td_session_message(node.core, DISTANT, &m);
-    node_run();
-}
-
-static void messages_sent_before_a_daemon_was_started_are_lost(void **state)
+/* A node that was started before a daemon may have sent messages to an earlier one, or to the node
+ * before a daemon ran there. */
+static void messages_that_no_daemon_answered_are_dropped_if_nothing_needs_the_new_one(void **state)
 {
     (void)state;
     far_begin_relayed();
     uint32_t session = far.link->session;
     far_say();
-    node.core->now += 100 * MILLISECOND;
-    restarted(90 *
-              MILLISECOND); /* a RESUME may take that long: the daemon may have received them */
-    assert_int_equal(far.link->session, session);
+    node_forget();
+    resumed(ANOTHER, 0, 0);
+    assert_int_equal(far.link->tree_acknowledged, 1);
+    assert_int_equal(node.forgets.number, UINT64_MAX);
+    assert_int_equal(far.link->session, session); /* nobody else has given anything up */
+    const struct td_message *m = node_sent_to(DISTANT, TD_MESSAGE_RESUME);
+    assert_non_null(m);
+    assert_int_equal(m->u.resume.first, 2);
+    far_resume(session, 1, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(node.repeats.count, 0);
     node_end();
+}
+
+/* Seeds 1729 and 2199 of test_restarts_sim: a notice was on its way to a daemon that had just been
+ * started, and a job with it had formed; the first RESUME then counted as that of a restart. */
+static void a_group_that_has_formed_with_a_daemon_outlives_its_first_resume(void **state)
+{
+    (void)state;
     far_begin_relayed();
+    uint32_t session = far.link->session;
     far_say();
-    node.core->now += 100 * MILLISECOND;
-    restarted(10 * MILLISECOND);
+    struct td_communicator *c = node_group_with(3, ANOTHER);
+    node_call(c, -1);
+    resumed(ANOTHER, 0, 0);
+    assert_int_equal(node.replies, 0);
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    assert_int_equal(far.link->session, session);
+    far_resume(session, 0, 0, false);
+    assert_int_equal(node.repeats.number, 1); /* this and later ones may be for the group */
+    node_end();
+}
+
+/* Seed 580 of test_restarts_sim: node 0 gave a node nothing up, but the node gave up node 0; the
+ * first RESUME that it ever sent was in its second session. */
+static void
+a_daemon_that_has_given_this_node_up_is_lost_even_if_it_is_asked_for_the_first_time(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    far.session = (DAEMON * 0x9e3779b1u) | 1; /* its first one */
+    assert_true(far_hear(1));
+    far_say();
+    struct td_communicator *c = node_group_with(3, DAEMON);
+    uint32_t session = far.link->session;
+    far.session += 2;
+    far_resume(0, 0, 0, true);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
     assert_int_equal(far.link->session, session + 2);
-    assert_int_equal(far.link->tree_sent, 0);
+    node_end();
+}
+
+static void a_group_of_an_earlier_daemon_is_lost_whenever_a_later_one_speaks(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    node_call(node_group_with(3, DAEMON), -1);
+    assert_true(far_hear(1)); /* the session is known before its daemon is */
+    far.incarnation = ANOTHER;
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(node.replies, 1);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    assert_non_null(strstr(node.text, "was restarted"));
+    node_end();
+}
+
+static void a_group_that_forms_late_with_an_earlier_daemon_is_lost(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    resumed(ANOTHER, 0, 0);
+    far_resume(far.link->session, 0, 0, false);
+    node_forget();
+    struct td_communicator *c = node_group_with(3, DAEMON);
+    assert_int_equal(far.link->session_state, TD_SESSION_CHECKING); /* who is there? */
+    node_call(c, -1);
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    node_end();
+}
+
+/* Seed 1916 of test_restarts_sim: a daemon was told that a neighbour was lost, but not that it was
+ * back, because that notice counted as one to an earlier daemon. */
+static void a_daemon_that_was_not_known_is_told_of_lost_neighbours_once_more(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    td_session_up(node.core, FAR, DAEMON);
+    td_session_down(node.core, FAR, "it is dead", true);
+    far_pass((uint64_t)node.core->settings.heartbeat_ns);
+    assert_non_null(node_sent_to(DISTANT, TD_MESSAGE_NEIGHBOUR_LOST));
+    node_forget();
+    resumed(ANOTHER, 0, 0);
+    const struct td_message *m = node_sent_to(DISTANT, TD_MESSAGE_NEIGHBOUR_LOST);
+    assert_non_null(m);
+    assert_int_equal(m->u.neighbour_lost.node, FAR);
+    node_end();
+}
+
+/* lose_neighbour gives up a torus neighbour that has a connection or was never up. */
+static void lose_neighbour(uint32_t neighbour)
+{
+    td_session_down(node.core, neighbour, "it is dead", true);
+    far_pass((uint64_t)node.core->settings.heartbeat_ns);
+}
+
+/* Seed 1192 of test_restarts_sim: a neighbour that was never up was lost while another node was
+ * given up. That node was told so when it was back, but not that the neighbour was there at last.
+ */
+static void who_was_told_of_a_lost_neighbour_is_told_that_it_is_there(void **state)
+{
+    (void)state;
+    enum { OTHER = 3 };
+    far_begin_relayed();
+    td_session_up(node.core, OTHER, DAEMON);
+    lose_neighbour(OTHER);
+    td_session_give_up(node.core, far.link, "it is silent");
+    far_pass(0);
+    lose_neighbour(FAR);
+    node_forget();
+    td_session_reachable(node.core, far.link);
+    resumed(DAEMON, 0, 0);
+    far_resume(far.link->session, 0, 0, false);
+    const struct td_message *m = node_sent_to(DISTANT, TD_MESSAGE_NEIGHBOUR_LOST);
+    assert_non_null(m);
+    assert_int_equal(m->u.neighbour_lost.node, FAR);
+    node_forget();
+    td_session_up(node.core, FAR, DAEMON);
+    struct td_message resume = {.kind = TD_MESSAGE_RESUME, .session = 4711};
+    resume.counts_session = node.core->link[FAR].session;
+    resume.u.resume.incarnation = DAEMON;
+    td_session_message(node.core, FAR, &resume);
+    node_run();
+    m = node_sent_to(DISTANT, TD_MESSAGE_NEIGHBOUR_BACK);
+    assert_non_null(m);
+    assert_int_equal(m->u.neighbour_back.node, FAR);
+    node_end();
+}
+
+static void a_session_that_goes_on_after_a_restart_of_the_receiver_is_taken_from_there(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    far.first = 58;
+    far_resume(0, 0, 0, true);
+    assert_int_equal(far.link->tree_received, 57);
+    assert_false(far_hear(57));
+    assert_true(far_hear(58));
     node_end();
 }
 
@@ -196,7 +363,7 @@ static void a_message_begins_no_session_after_a_loss(void **state)
 {
     (void)state;
     far_begin_relayed();
-    td_session_unreachable(node.core, far.link, "no route");
+    no_route();
     td_session_reachable(node.core, far.link);
     struct td_message m = {.kind = TD_MESSAGE_RANK_LEFT, .session = far.session, .number = 1};
     assert_false(td_session_message(node.core, DISTANT, &m)); /* it may be an old one */
@@ -222,13 +389,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_relayed_link_that_is_silent_is_given_up_and_probed),
+        cmocka_unit_test(a_node_without_a_route_for_a_moment_keeps_its_session),
+        cmocka_unit_test(a_node_that_all_its_neighbours_have_lost_is_lost_at_once),
         cmocka_unit_test(an_unreachable_node_loses_its_session_and_is_not_probed),
         cmocka_unit_test(a_node_that_is_reachable_again_is_asked_to_resume),
         cmocka_unit_test(a_node_that_is_silent_is_reachable_when_a_message_of_it_comes),
         cmocka_unit_test(a_relayed_link_is_retried_after_each_loss),
-        cmocka_unit_test(messages_that_were_never_answered_are_lost_when_their_node_is_back),
-        cmocka_unit_test(messages_that_were_answered_are_not_lost_before_the_daemon_says_so),
-        cmocka_unit_test(messages_sent_before_a_daemon_was_started_are_lost),
+        cmocka_unit_test(messages_are_not_lost_before_the_daemon_says_so),
+        cmocka_unit_test(messages_that_no_daemon_answered_are_dropped_if_nothing_needs_the_new_one),
+        cmocka_unit_test(a_group_that_has_formed_with_a_daemon_outlives_its_first_resume),
+        cmocka_unit_test(a_group_of_an_earlier_daemon_is_lost_whenever_a_later_one_speaks),
+        cmocka_unit_test(a_group_that_forms_late_with_an_earlier_daemon_is_lost),
+        cmocka_unit_test(
+            a_session_that_goes_on_after_a_restart_of_the_receiver_is_taken_from_there),
+        cmocka_unit_test(a_daemon_that_was_not_known_is_told_of_lost_neighbours_once_more),
+        cmocka_unit_test(
+            a_daemon_that_has_given_this_node_up_is_lost_even_if_it_is_asked_for_the_first_time),
+        cmocka_unit_test(who_was_told_of_a_lost_neighbour_is_told_that_it_is_there),
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),
         cmocka_unit_test(a_message_begins_no_session_after_a_loss),
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),

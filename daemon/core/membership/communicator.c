@@ -22,6 +22,7 @@ static void free_arrays(struct td_core *core, struct td_communicator *c)
     td_core_notices.group_freed(core, c);
     td_core_free(core, c->lost_rank);
     td_core_free(core, c->lost_slot);
+    td_core_free(core, c->daemon);
     td_group_free(&c->group, core->arena);
     td_tree_free(&c->tree, core->arena);
     td_communicator_tree_release(core, c->call_tree);
@@ -49,18 +50,35 @@ static bool find_place(struct td_core *core, struct td_communicator *c, const ui
     c->seat = td_arena_alloc(core->arena, c->ranks * sizeof *c->seat);
     c->lost_rank = td_arena_alloc(core->arena, td_bit_bytes(g->size));
     c->lost_slot = td_arena_alloc(core->arena, td_bit_bytes(g->slots));
+    c->daemon = td_arena_alloc(core->arena, g->slots * sizeof *c->daemon);
     c->has_parent = c->slot != c->tree.root;
     c->parent = g->node[c->tree.parent[c->slot]];
     c->children = td_tree_children(&c->tree, c->slot, c->child);
     for (uint32_t i = 0; i < c->children; i++)
         c->child[i] = g->node[c->child[i]];
-    return c->seat && c->lost_rank && c->lost_slot;
+    return c->seat && c->lost_rank && c->lost_slot && c->daemon;
+}
+
+/* note_daemons records which daemons the group has formed with, and expects those that are not
+ * known here. */
+static void note_daemons(struct td_core *core, struct td_communicator *c,
+                         const struct td_communicator *parent)
+{
+    const struct td_group *g = &c->group;
+    for (uint32_t s = 0; s < g->slots; s++) {
+        if (parent)
+            c->daemon[s] = parent->daemon[td_group_slot(&parent->group, g->node[s])];
+        else
+            c->daemon[s] = td_token_daemon(c->rank_token[td_group_rank(g, s, 0)]);
+        if (!parent)
+            td_session_expect(core, g->node[s], c->daemon[s]);
+    }
 }
 
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
                                                uint32_t *rank_node, uint64_t *rank_token,
-                                               uint32_t from)
+                                               uint32_t from, const struct td_communicator *parent)
 {
     uint64_t used = td_arena_used(core->arena);
     struct td_communicator *c = td_arena_alloc(core->arena, sizeof *c);
@@ -87,6 +105,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
     for (uint32_t s = 0; s < c->group.slots; s++)
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
+    note_daemons(core, c, parent);
     c->charged = td_arena_used(core->arena) - used + size * (uint64_t)sizeof *c->member;
     td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
     td_account_add(core, c->account, TD_HOLD_MEMORY, c->charged);
@@ -405,6 +424,22 @@ void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (td_group_slot(&c->group, node) != UINT32_MAX && node != core->node)
             td_communicator_route_lost(core, c, node, why);
+}
+
+bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
+                               const char *why)
+{
+    bool needed = false;
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t slot = td_group_slot(&c->group, node);
+        if (slot == UINT32_MAX || node == core->node)
+            continue;
+        if (c->daemon[slot] == daemon)
+            needed = true;
+        else if ((c->daemon[slot] || changed) && !td_bit(c->lost_slot, slot))
+            td_communicator_route_lost(core, c, node, why);
+    }
+    return needed;
 }
 
 void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,

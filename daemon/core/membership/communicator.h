@@ -60,6 +60,7 @@ struct td_communicator {
     struct td_account *account;
     uint64_t charged; /* bytes of TD_HOLD_MEMORY */
     struct td_group group;
+    uint32_t *daemon;     /* [group.slots] of the ranks on a slot (td_token_daemon) */
     uint32_t slot;        /* this node's */
     uint32_t ranks;       /* local ranks */
     struct td_seat *seat; /* [ranks] */
@@ -113,12 +114,13 @@ struct td_communicator {
 };
 
 /* td_communicator_create makes the record of a job's group whose membership came from node `from`.
- * It owns rank_node and rank_token [size], of the arena, from now on. It returns NULL if memory
- * runs out; the arrays are the caller's then. */
+ * It owns rank_node and rank_token [size], of the arena, from now on. A subgroup has no rank_token:
+ * its daemons are those of `parent`. It returns NULL if memory runs out; the arrays are the
+ * caller's then. */
 struct td_communicator *td_communicator_create(struct td_core *core, uint64_t instance,
                                                const char *name, uint64_t uid, uint32_t size,
                                                uint32_t *rank_node, uint64_t *rank_token,
-                                               uint32_t from);
+                                               uint32_t from, const struct td_communicator *parent);
 /* td_communicator_find returns the group with that name, or NULL. */
 struct td_communicator *td_communicator_find(struct td_core *core, uint64_t instance,
                                              uint32_t index);
@@ -176,6 +178,10 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
                                td_err error, const char *text);
 /* td_communicator_node_lost breaks all groups that have ranks on a node. */
 void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why);
+/* td_communicator_daemon_is breaks the groups that have ranks of other daemons of a node;
+ * `changed`: also those of an unknown daemon. It returns true if a group has ranks of this one. */
+bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
+                               const char *why);
 /* td_communicator_route_lost breaks a group since a lost node lies on the route of its packets. */
 void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                                 const char *why);

@@ -341,7 +341,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     bool sane = is_sane(core, f);
     if (sane && !td_communicator_find(core, instance, 0))
         c = td_communicator_create(core, instance, m->name, m->uid, m->size, f->rank_node,
-                                   f->rank_token, from);
+                                   f->rank_token, from, NULL);
     if (c)
         f->rank_node = NULL, f->rank_token = NULL; /* the communicator owns them */
     drop_forming(core, f);
@@ -386,6 +386,11 @@ void td_job_node_lost(struct td_core *core, uint32_t node)
     drop_formings(core, node);
     if (core->node == 0)
         td_registry_node_lost(core, node);
+}
+
+bool td_job_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed)
+{
+    return core->node == 0 && td_registry_daemon_is(core, node, daemon, changed);
 }
 
 void td_job_timers(struct td_core *core)

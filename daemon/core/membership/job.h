@@ -53,6 +53,9 @@ void td_job_message(struct td_core *core, uint32_t from, const struct td_message
  * ranks from the jobs on node 0. */
 void td_job_node_back(struct td_core *core, uint32_t node);
 void td_job_node_lost(struct td_core *core, uint32_t node);
+/* td_job_daemon_is removes the ranks of other daemons of a node from the jobs on node 0
+ * (td_registry_daemon_is). */
+bool td_job_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed);
 /* td_job_timers repeats and ends joins that are due. */
 void td_job_timers(struct td_core *core);
 /* td_job_stop refuses the joins that wait, since this daemon stops. */

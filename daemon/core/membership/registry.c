@@ -330,25 +330,48 @@ void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node
             job->lost = node;
 }
 
+/* lose_entry removes the entry of a rank whose node or daemon is lost. It returns false if that
+ * freed the job. */
+static bool lose_entry(struct td_core *core, struct td_job *job, uint32_t i)
+{
+    if (job->instance)
+        job->lost = job->entry[i].node;
+    bool last = job->instance ? job->gone + 1 == job->size && job->state == TD_JOB_FORMED
+                              : job->joined == 1;
+    remove_entry(core, job, i);
+    return !last;
+}
+
 void td_registry_node_lost(struct td_core *core, uint32_t node)
 {
     struct td_job *next = NULL;
     for (struct td_job *job = core->registry->jobs; job; job = next) {
         next = job->next;
-        /* from the last on, so that removing moves no entry that is still to be looked at; the
-         * removal of the last one frees the job */
+        /* from the last on, so that removing moves no entry that is still to be looked at */
+        for (uint32_t i = job->joined; i-- > 0;)
+            if (job->entry[i].node == node && !job->entry[i].gone && !lose_entry(core, job, i))
+                break;
+    }
+}
+
+bool td_registry_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed)
+{
+    struct td_job *next = NULL;
+    bool needed = false;
+    for (struct td_job *job = core->registry->jobs; job; job = next) {
+        next = job->next;
         for (uint32_t i = job->joined; i-- > 0;) {
-            if (job->entry[i].node != node || job->entry[i].gone)
+            const struct td_entry *e = &job->entry[i];
+            if (e->node != node || e->gone)
                 continue;
-            if (job->instance)
-                job->lost = node;
-            bool last = job->instance ? job->gone + 1 == job->size && job->state == TD_JOB_FORMED
-                                      : job->joined == 1;
-            remove_entry(core, job, i);
-            if (last)
+            uint32_t known = td_token_daemon(e->token);
+            if (known == daemon)
+                needed = true;
+            else if ((known || changed) && !lose_entry(core, job, i))
                 break;
         }
     }
+    return needed;
 }
 
 void td_registry_timers(struct td_core *core)

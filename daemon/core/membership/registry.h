@@ -34,6 +34,13 @@ struct td_job {
                       have been lost with it */
 };
 
+/* td_token_daemon returns the daemon that made the token of a join: the low half of its
+ * incarnation; 0: unknown. */
+static inline uint32_t td_token_daemon(uint64_t token)
+{
+    return (uint32_t)(token >> 32);
+}
+
 struct td_registry {
     struct td_job *jobs; /* none but at node 0 */
 };
@@ -42,6 +49,9 @@ struct td_registry {
 void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_registry_node_lost removes the ranks and joins of a node from all jobs. */
 void td_registry_node_lost(struct td_core *core, uint32_t node);
+/* td_registry_daemon_is removes the ranks and joins of other daemons of a node; `changed`: also
+ * those of an unknown daemon. It returns true if some of this one are left. */
+bool td_registry_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed);
 /* td_registry_job_lost notes that a formed job lost a node, and perhaps its membership with it. */
 void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node);
 /* td_registry_timers refuses the joins of jobs that did not form in time. */

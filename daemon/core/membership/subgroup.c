@@ -86,7 +86,7 @@ static struct td_communicator *make(struct td_core *core, const struct td_commun
     struct td_communicator *c = NULL;
     if (rank_node && member)
         c = td_communicator_create(core, instance, parent->name, parent->uid, size, rank_node, NULL,
-                                   UINT32_MAX);
+                                   UINT32_MAX, parent);
     if (!c) {
         td_core_free(core, rank_node);
         td_core_free(core, member);

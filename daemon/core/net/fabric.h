@@ -62,6 +62,7 @@ struct td_fabric_port {
 struct td_fabric {
     bool routed;         /* groups use trees of torus neighbours (model/planes_best.h) */
     bool ordered;        /* the packets of one message arrive in the order of their offsets */
+    bool keeps_packets;  /* packets that were for a daemon that has ended may go to the next one */
     bool queues_sends;   /* takes SEND steps ahead of TD_STEPS_AHEAD */
     bool counts_by_link; /* freed counts of a link are its credits */
 

@@ -326,6 +326,7 @@ static void inspect(const struct td_core *core, unsigned direction, struct td_fa
 const struct td_fabric td_fabric_direct = {
     .ordered = true,
     .counts_by_link = true,
+    .keeps_packets = true,
     .init = init,
     .adjacent = adjacent,
     .health_edge = health_edge,

@@ -70,8 +70,10 @@ static bool init(struct td_core *core)
     if (!routed->router || !routed->next_hop || !routed->ticket || !routed->missing ||
         !td_inflight_init_held(core, held))
         return false;
+    /* an acknowledgement that was for an earlier daemon of this node names no ticket of this one */
     for (uint32_t i = 0; i < TD_TICKETS; i++)
-        routed->ticket[i].next_free = (uint16_t)(i + 1);
+        routed->ticket[i] = (struct ticket){.generation = (uint16_t)core->options.incarnation,
+                                            .next_free = (uint16_t)(i + 1)};
     bool good = true;
     for (unsigned d = 0; good && d < routed->directions; d++)
         good = init_port(core, d);

@@ -183,16 +183,24 @@ void td_routed_routes_changed(struct td_core *core)
     td_core_queue(core, &core->routed->rerouting);
 }
 
-/* look_at_route gives up a relayed link whose node has become unreachable, or restores one. */
+/* is_lost returns true if all neighbours of a node have given it up. */
+static bool is_lost(const struct td_core *core, uint32_t node)
+{
+    const struct td_routed *routed = core->routed;
+    for (unsigned d = 0; d < routed->directions; d++)
+        if (!(routed->missing[node] >> d & 1) &&
+            td_topology_neighbour(&core->options.topology, node, d / 2, d % 2 ? -1 : 1) != node)
+            return false;
+    return true;
+}
+
+/* look_at_route tells the session of a relayed link whether there is a route to its node. */
 static void look_at_route(struct td_core *core, struct td_link *link)
 {
-    bool route = next_hop(core, link->node) != UINT32_MAX;
-    if (!link->relayed || route != (link->state == TD_LINK_UNREACHABLE))
+    if (!link->relayed)
         return;
-    if (route)
-        td_session_reachable(core, link);
-    else
-        td_session_unreachable(core, link, "it is unreachable: its torus neighbours have lost it");
+    bool route = next_hop(core, link->node) != UINT32_MAX;
+    td_session_route(core, link, route, !route && is_lost(core, link->node));
 }
 
 bool td_routed_reroute(struct td_core *core, struct td_task *task)

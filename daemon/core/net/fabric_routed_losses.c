@@ -96,6 +96,21 @@ static void announce(struct td_core *core, struct port *port)
     td_core_queue(core, &core->routed->announcements);
 }
 
+/* announce_again has one node told once more: what it was told before may be lost with its session.
+ */
+static void announce_again(struct td_core *core, uint32_t node)
+{
+    struct td_routed *routed = core->routed;
+    if (!routed->lost_neighbour)
+        return; /* as nearly always */
+    for (uint32_t d = 0; d < routed->directions; d++) {
+        struct port *port = &routed->port[d];
+        if (port == port_of(routed, port->neighbour) && port->state != TD_NEIGHBOUR_LOST)
+            td_bit_set(port->announce_to, node);
+    }
+    td_core_queue(core, &routed->announcements);
+}
+
 bool td_routed_announce(struct td_core *core, struct td_task *task)
 {
     struct td_routed *routed = core->routed;
@@ -108,13 +123,16 @@ bool td_routed_announce(struct td_core *core, struct td_task *task)
             m = (struct td_message){.kind = TD_MESSAGE_NEIGHBOUR_BACK,
                                     .u.neighbour_back.node = port->neighbour};
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-            if (!td_bit(port->announce_to, n))
-                continue;
+            if (!td_bit(port->announce_to, n) || td_link_is_given_up(&core->link[n]))
+                continue; /* the latter is told when it is back */
             if (!td_core_room(core))
                 return false;
             td_bit_clear(port->announce_to, n);
-            if (n != core->node && n != port->neighbour && !td_link_is_given_up(&core->link[n]))
-                td_session_send(core, n, &m);
+            if (n == core->node || n == port->neighbour)
+                continue;
+            if (port->state == TD_NEIGHBOUR_LOST)
+                td_neighbour_transition(port, TD_NEIGHBOUR_TELL);
+            td_session_send(core, n, &m);
         }
     }
     return true;
@@ -200,6 +218,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
     if (node == core->node)
         return;
     withdraw(core, node);
+    announce_again(core, node);
     if (!first)
         return;
     for (uint32_t d = 0; d < routed->directions; d++) {
@@ -237,5 +256,7 @@ void td_routed_link_open(struct td_core *core, uint32_t node)
             announce(core, first);
         td_neighbour_transition(first, TD_NEIGHBOUR_RETURN);
     }
+    if (routed->lost_neighbour)
+        td_core_queue(core, &routed->announcements); /* to the node, if it was given up */
     td_routed_wake(core, core->now);
 }

@@ -7,10 +7,15 @@
  *
  * A session outlives connections: what is not acknowledged is kept (packets as held packets, tree
  * messages by the driver). When the link is up again, both ends tell in a RESUME what they have,
- * and retransmit the rest. A session ends when the link does not come back in time, or to a daemon
- * that was restarted: then all of it is lost, the next session has another number, and the far end
- * recognises by that number that it must forget too. The first session of a daemon follows from its
- * incarnation, so two daemons that meet for the first time need no RESUME (session.c).
+ * and retransmit the rest. A session ends when the link does not come back in time: then all of it
+ * is lost, the next session has another number, and the far end recognises by that number that it
+ * must forget too. The first session of a daemon follows from its incarnation, so two daemons that
+ * meet for the first time need no RESUME (session.c).
+ *
+ * To a daemon that was restarted the session goes on. What needs the earlier daemon is lost at
+ * once; a group that formed with the new one is not, whenever this node learns of the restart. If
+ * there is such a group, messages that are not acknowledged go to the new daemon, since they may be
+ * for it; otherwise they are dropped. The RESUME says with which number they begin.
  *
  * On the direct fabric every link has a connection of its own. On the routed fabric only the links
  * to torus neighbours do; the messages of all others are *relayed* by neighbours
@@ -43,6 +48,7 @@ struct td_lane {
     uint64_t freed, freed_there;    /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told;      /* direct: the counts as last sent */
     struct td_transfer *queue, **queue_last; /* direct: messages that wait for credits */
+    bool expected; /* a group has formed with a daemon there that was not up here yet */
 };
 
 /* struct td_link: the first cache line has what nearly every message needs. */
@@ -66,12 +72,9 @@ struct td_link {
     uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
     struct td_task task;
     struct td_lane *lane;
-    union {
-        uint64_t incarnation;  /* of the far daemon; 0: it was never up. Not if relayed */
-        td_time first_sent_at; /* relayed: when the session's first message was sent */
-    };
-    td_time expires_at; /* the link is down or not open, and its session ends then */
-    uint8_t *news;      /* neighbours in the node tree: bitmap of the nodes up on that side */
+    uint64_t incarnation; /* of the far daemon; 0: it was never up, or (relayed) has not said so */
+    td_time expires_at;   /* the link is down or not open, and its session ends then */
+    uint8_t *news;        /* neighbours in the node tree: bitmap of the nodes up on that side */
     char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" while it is up or never was */
 };
 _Static_assert(sizeof(struct td_link) == 128, "two cache lines");

@@ -4,7 +4,10 @@
  *   - a frame of a session that is not known is dropped, and so is one that is not the next; the
  * far end is asked for a RESUME then;
  *   - a RESUME that knows our session opens the way out: all that it has not received goes again;
- *   - a RESUME of a new session says that the far end has given the old ones up, so we do;
+ *   - a RESUME of a new session of the same daemon says that it has given the old ones up, so we
+ * do;
+ *   - one of another daemon says that the earlier one has ended: our session goes on with what may
+ * be for the new one;
  *   - one that knows a session of ours that has been given up here is answered with the new one. */
 #include <stddef.h>
 #include <stdio.h>
@@ -20,8 +23,6 @@ enum {
     TREE_UNTOLD_MAX = 32, /* tree messages received before that is said for its own sake */
     TREE_KEPT_MAX = 2048, /* a driver can repeat so many at once */
 };
-
-#define RESUME_NS ((td_time)20000000) /* a RESUME arrives sooner */
 
 /* first_session names the first session of a daemon. */
 static uint32_t first_session(uint64_t incarnation)
@@ -72,8 +73,6 @@ void td_session_seal(struct td_core *core, struct td_action *a)
     a->u.tree.held = a->u.tree.via == UINT32_MAX;
     if (m->kind == TD_MESSAGE_HEARTBEAT || m->kind == TD_MESSAGE_RESUME)
         return; /* a later one says all that an earlier one did */
-    if (link->relayed && link->tree_sent == 0)
-        link->first_sent_at = core->now;
     m->number = ++link->tree_sent;
     a->u.tree.held = a->u.tree.held || !td_link_is_open(link);
     if (link->relayed)
@@ -156,6 +155,18 @@ void td_session_doubt(struct td_core *core, struct td_link *link)
     answer(core, link, true);
 }
 
+/* send_resume reports the counts of the link. */
+static void send_resume(struct td_core *core, struct td_link *link, bool asks)
+{
+    struct td_message m = {.kind = TD_MESSAGE_RESUME,
+                           .u.resume = {.packets_received = link->lane->received,
+                                        .reply_requested = asks,
+                                        .incarnation = core->options.incarnation,
+                                        .first = link->tree_acknowledged + 1,
+                                        .first_packet = link->lane->acknowledged + 1}};
+    td_session_send(core, link->node, &m);
+}
+
 void td_session_speak(struct td_core *core, struct td_link *link)
 {
     if (!link->resume_due && link->tree_received - link->tree_received_told < TREE_UNTOLD_MAX)
@@ -164,15 +175,34 @@ void td_session_speak(struct td_core *core, struct td_link *link)
         td_link_want(core, link);
         return;
     }
-    struct td_message m = {.kind = TD_MESSAGE_RESUME,
-                           .u.resume = {.packets_received = link->lane->received,
-                                        .reply_requested = link->reply_wanted,
-                                        .uptime_ns = core->now - core->started_at}};
+    bool asks = link->reply_wanted;
     link->resume_due = link->reply_wanted = false;
-    td_session_send(core, link->node, &m);
+    send_resume(core, link, asks);
 }
 
 /* ---- the end of sessions ---- */
+
+/* begin_in begins an incoming session, 0: none yet, from the given numbers on. */
+static void begin_in(struct td_link *link, uint32_t session, uint64_t first, uint64_t first_packet)
+{
+    struct td_lane *lane = link->lane;
+    link->session_in = session;
+    link->tree_received = link->tree_received_told = first ? first - 1 : 0;
+    lane->received = lane->received_told = first_packet ? first_packet - 1 : 0;
+    lane->freed = lane->freed_told = lane->received;
+}
+
+/* end_in ends the incoming session. The outgoing one waits until both ends have agreed again. */
+static void end_in(struct td_core *core, struct td_link *link)
+{
+    begin_in(link, 0, 1, 1);
+    td_session_transition(link, TD_SESSION_RESET);
+    link->violated = link->torn = link->lane->expected = false;
+    link->lane->retransmit = 0;
+    link->expires_at = TD_TIME_NEVER;
+    if (link->owed) /* less is unacknowledged now */
+        td_core_queue(core, &link->task);
+}
 
 /* renew forgets both sessions. What the driver still reads of packets stays until it does not. */
 static void renew(struct td_core *core, struct td_link *link)
@@ -180,16 +210,31 @@ static void renew(struct td_core *core, struct td_link *link)
     struct td_lane *lane = link->lane;
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
-    link->session_in = 0;
-    td_session_transition(link, TD_SESSION_RESET);
-    link->violated = link->torn = false;
-    lane->retransmit = lane->sent = lane->acknowledged = lane->freed_there = 0;
-    lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
+    lane->sent = lane->acknowledged = lane->freed_there = 0;
     link->tree_sent = link->tree_acknowledged = 0;
-    if (link->owed) /* nothing is unacknowledged now */
-        td_core_queue(core, &link->task);
-    link->tree_received = link->tree_received_told = 0;
-    link->expires_at = TD_TIME_NEVER;
+    end_in(core, link);
+}
+
+/* lose_daemon: another daemon runs on the node now. The session with it goes on where the earlier
+ * one had come to, if what is in flight may be for it. */
+static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t incarnation)
+{
+    struct td_lane *lane = link->lane;
+    bool needed = td_core_notices.daemon_is(core, link->node, (uint32_t)incarnation, true,
+                                            "its daemon was restarted");
+    if (!needed) {
+        forget_tree(core, link, UINT64_MAX);
+        link->tree_acknowledged = link->tree_sent;
+    }
+    if (!needed || !core->fabric->keeps_packets)
+        lane->acknowledged = lane->sent;
+    lane->freed_there = lane->acknowledged;
+    end_in(core, link);
+    td_link_transition(link, TD_LINK_LOSE_SESSION);
+    td_link_settle(core, link);
+    core->fabric->link_lost(core, link->node);
+    if (td_link_is_up(link))
+        td_core_notices.node_back(core, link->node);
 }
 
 static void lose(struct td_core *core, struct td_link *link, const char *text)
@@ -203,20 +248,37 @@ static void lose(struct td_core *core, struct td_link *link, const char *text)
         td_core_notices.node_back(core, link->node);
 }
 
+/* lose_unreachable gives up a relayed link that has had no route for too long. */
+static void lose_unreachable(struct td_core *core, struct td_link *link)
+{
+    td_link_transition(link, TD_LINK_LOSE_ROUTE);
+    snprintf(link->text, TD_LINK_TEXT_MAX, "it is unreachable: its torus neighbours have lost it");
+    lose(core, link, link->text);
+    td_health_changed(core, UINT32_MAX);
+}
+
+/* expire ends a session that was not open in time. */
+static void expire(struct td_core *core, struct td_link *link)
+{
+    if (link->relayed && td_link_is_up(link)) {
+        lose_unreachable(core, link);
+        return;
+    }
+    lose(core, link,
+         td_link_is_up(link) ? "it is connected again, but its session did not resume in time"
+                             : td_link_why(link));
+    if (td_link_is_up(link))
+        td_session_ask(core, link);
+}
+
 void td_session_timers(struct td_core *core)
 {
     if (core->now >= core->links_expire_at) {
         core->links_expire_at = TD_TIME_NEVER;
         for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
             struct td_link *link = &core->link[n];
-            if (core->now >= link->expires_at && td_core_room(core)) {
-                lose(core, link,
-                     td_link_is_up(link) && !link->relayed
-                         ? "it is connected again, but its session did not resume in time"
-                         : td_link_why(link));
-                if (td_link_is_up(link))
-                    td_session_ask(core, link);
-            }
+            if (core->now >= link->expires_at && td_core_room(core))
+                expire(core, link);
             if (link->expires_at < core->links_expire_at)
                 core->links_expire_at = link->expires_at;
         }
@@ -252,13 +314,59 @@ static bool untouched(const struct td_link *link)
            link->tree_acknowledged == 0;
 }
 
-/* was_for_predecessor returns true if messages of a relayed link were sent before the daemon that
- * sends this RESUME was started, by more than a RESUME takes to arrive. */
-static bool was_for_predecessor(const struct td_core *core, const struct td_link *link,
-                                const struct td_message *m)
+/* is_earlier returns true if the session that is known here is one that the daemon which sends this
+ * RESUME has given up: a daemon goes on from its first one in steps of 2. */
+static bool is_earlier(const struct td_link *link, const struct td_message *m)
 {
-    return link->relayed && link->tree_sent > 0 &&
-           core->now - link->first_sent_at > m->u.resume.uptime_ns + RESUME_NS;
+    uint32_t first = first_session(m->u.resume.incarnation);
+    uint32_t known = link->session_in - first;
+    return known % 2 == 0 && known < m->session - first;
+}
+
+/* is_another returns true if a RESUME of a session that is new here comes from another daemon than
+ * what this node has sent was for, or perhaps was for. */
+static bool is_another(const struct td_link *link, const struct td_message *m)
+{
+    if (link->session_in)
+        return !is_earlier(link, m);
+    if (link->incarnation)
+        return link->incarnation != m->u.resume.incarnation;
+    /* this one has received nothing: what was sent may have been for one that never answered */
+    return link->relayed && m->received == 0 && link->tree_sent > 0;
+}
+
+/* change_session takes a RESUME of a session that is new here. */
+static void change_session(struct td_core *core, struct td_link *link, const struct td_message *m)
+{
+    bool unanswered = link->relayed && link->tree_sent > 0; /* by the daemon of that session */
+    if (is_another(link, m))
+        lose_daemon(core, link, m->u.resume.incarnation);
+    else if (link->session_in && (unanswered || !untouched(link)))
+        lose(core, link, "its daemon has ended the session");
+    begin_in(link, m->session, m->u.resume.first, m->u.resume.first_packet);
+}
+
+/* take_incarnation notes which daemon the RESUME of a session comes from, now that its session is
+ * known here. Groups of an earlier daemon end, even if they have formed since. */
+static void take_incarnation(struct td_core *core, struct td_link *link, uint64_t incarnation)
+{
+    if (link->relayed || link->incarnation) /* else it is not up yet */
+        link->incarnation = incarnation;
+    (void)td_core_notices.daemon_is(core, link->node, (uint32_t)incarnation, false,
+                                    "its daemon was restarted");
+}
+
+/* skip moves on to the numbers from which the far end goes on: messages and packets before them
+ * were for an earlier daemon of this node, or were acknowledged. */
+static void skip(struct td_link *link, const struct td_message_resume *resume)
+{
+    struct td_lane *lane = link->lane;
+    if (resume->first > link->tree_received + 1)
+        link->tree_received = link->tree_received_told = resume->first - 1;
+    if (resume->first_packet > lane->received + 1) {
+        lane->received = lane->received_told = resume->first_packet - 1;
+        lane->freed = lane->freed_told = lane->received;
+    }
 }
 
 static void take_resume(struct td_core *core, struct td_link *link, const struct td_message *m)
@@ -272,15 +380,15 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
         return;
     }
     bool known = m->session == link->session_in;
-    if (!known) {
-        bool unanswered = link->relayed && link->tree_sent > 0; /* by the daemon of that session */
-        if (link->session_in ? unanswered || !untouched(link) : was_for_predecessor(core, link, m))
-            lose(core, link, "its daemon has ended the session");
-        link->session_in = m->session;
-        lane->received = lane->freed = lane->received_told = lane->freed_told = 0;
-        link->tree_received = link->tree_received_told = 0;
-    }
-    bool agreed = m->counts_session == link->session;
+    if (!known)
+        change_session(core, link, m);
+    take_incarnation(core, link, resume->incarnation);
+    skip(link, resume);
+    /* a daemon that has counted less than what was acknowledged does not know yet where this
+     * session goes on */
+    bool counted = td_link_is_open(link) || (m->received >= link->tree_acknowledged &&
+                                             resume->packets_received >= lane->acknowledged);
+    bool agreed = m->counts_session == link->session && counted;
     /* else what went out was dropped there, and goes again */
     td_session_transition(link, agreed ? TD_SESSION_HEAR : TD_SESSION_RESET);
     bool was_open = td_link_is_open(link);
@@ -301,8 +409,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
 /* adopts: the first frame of a daemon that has come up before we know that it has. */
 static bool adopts(struct td_core *core, struct td_link *link, uint32_t session, uint64_t number)
 {
-    if (link->session_in || (!link->relayed && link->incarnation) || !never_lost(core, link) ||
-        number != 1)
+    if (link->session_in || link->incarnation || !never_lost(core, link) || number != 1)
         return false;
     link->session_in = session;
     return true;
@@ -357,6 +464,24 @@ bool td_session_is_next(struct td_core *core, struct td_link *link, const struct
     return p->link_sequence == link->lane->received + 1;
 }
 
+void td_session_expect(struct td_core *core, uint32_t node, uint32_t daemon)
+{
+    struct td_link *link = &core->link[node];
+    if (node == core->node || (link->incarnation && (uint32_t)link->incarnation == daemon))
+        return;
+    if (link->incarnation)
+        td_session_ask(core, link); /* one of the two has ended */
+    if (link->relayed || td_link_is_up(link))
+        return;
+    bool runs_out = td_link_is_given_up(link) || link->expires_at != TD_TIME_NEVER;
+    link->lane->expected = true;
+    td_link_transition(link, TD_LINK_EXPECT);
+    if (!runs_out)
+        return; /* it was never tried */
+    link->expires_at = TD_TIME_NEVER;
+    expire_at(core, link, td_core_after(core, core->settings.progress_timeout_ns));
+}
+
 /* ---- relayed links ---- */
 
 void td_session_give_up(struct td_core *core, struct td_link *link, const char *text)
@@ -368,15 +493,21 @@ void td_session_give_up(struct td_core *core, struct td_link *link, const char *
     expire_at(core, link, core->now);
 }
 
-void td_session_unreachable(struct td_core *core, struct td_link *link, const char *text)
+void td_session_route(struct td_core *core, struct td_link *link, bool route, bool lost)
 {
-    bool was_up = td_link_is_up(link);
-    td_link_transition(link, TD_LINK_LOSE_ROUTE);
-    if (!was_up)
-        return; /* its session has ended, or ends now */
-    snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text);
-    lose(core, link, link->text);
-    td_health_changed(core, UINT32_MAX);
+    bool up = td_link_is_up(link);
+    if (route && up && link->expires_at != TD_TIME_NEVER) {
+        link->expires_at = TD_TIME_NEVER;
+        td_session_doubt(core, link); /* what was sent meanwhile went nowhere */
+    } else if (route && link->state == TD_LINK_UNREACHABLE) {
+        td_session_reachable(core, link);
+    } else if (lost && up) {
+        lose_unreachable(core, link);
+    } else if (!route && up && link->expires_at == TD_TIME_NEVER) {
+        expire_at(core, link, td_core_after(core, core->settings.progress_timeout_ns));
+    } else if (!route && !up && link->state != TD_LINK_UNREACHABLE) {
+        td_link_transition(link, TD_LINK_LOSE_ROUTE); /* its session has ended, or ends now */
+    }
 }
 
 void td_session_reachable(struct td_core *core, struct td_link *link)
@@ -393,19 +524,13 @@ void td_session_reachable(struct td_core *core, struct td_link *link)
 
 void td_session_check(struct td_core *core, struct td_link *link)
 {
-    if (!link->relayed || !td_link_is_up(link) || (link->session_in == 0 && link->tree_sent == 0))
-        return;
-    if (link->session_in == 0)
-        lose(core, link, "its daemon was restarted");
-    td_session_ask(core, link);
+    if (link->relayed && td_link_is_up(link) && (link->session_in || link->tree_sent > 0))
+        td_session_ask(core, link);
 }
 
 void td_session_probe(struct td_core *core, struct td_link *link)
 {
-    struct td_message m = {
-        .kind = TD_MESSAGE_RESUME,
-        .u.resume = {.reply_requested = true, .uptime_ns = core->now - core->started_at}};
-    td_session_send(core, link->node, &m);
+    send_resume(core, link, true);
 }
 
 /* ---- up and down ---- */
@@ -413,20 +538,20 @@ void td_session_probe(struct td_core *core, struct td_link *link)
 void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
 {
     struct td_link *link = &core->link[node];
-    if (link->incarnation && link->incarnation != incarnation)
-        lose(core, link, "its daemon was restarted");
-    bool met = link->incarnation == incarnation;
+    bool first = !link->incarnation;
+    if (!first && link->incarnation != incarnation)
+        lose_daemon(core, link, incarnation);
     bool had = link->incarnation && link->expires_at != TD_TIME_NEVER;
     if (!link->incarnation)
         link->expires_at = TD_TIME_NEVER; /* it was given time to come up */
     td_link_transition(link, TD_LINK_COME_UP);
     td_session_transition(link, TD_SESSION_RESET);
-    link->violated = false;
+    link->violated = link->lane->expected = false;
     link->incarnation = incarnation;
     link->heard_at = core->now;
     if (link->text[0])
         link->text[0] = '\0';
-    bool fresh = !met && !link->resume_due && never_lost(core, link);
+    bool fresh = first && !link->resume_due && never_lost(core, link);
     if (fresh && link->session_in == 0)
         link->session_in = first_session(incarnation);
     if (fresh && link->session_in == first_session(incarnation))
@@ -444,8 +569,9 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
     struct td_link *link = &core->link[node];
     bool was_up = td_link_is_up(link);
     bool met = link->incarnation != 0; /* else the daemon there may be starting just as well */
-    uint64_t grace = (uint64_t)(refused || !met ? core->settings.heartbeat_ns
-                                                : core->settings.progress_timeout_ns);
+    uint64_t grace =
+        (uint64_t)(refused || !(met || link->lane->expected) ? core->settings.heartbeat_ns
+                                                             : core->settings.progress_timeout_ns);
     snprintf(link->text, TD_LINK_TEXT_MAX, "%s", text ? text : "");
     link->torn = link->torn || was_up;
     td_link_transition(link, TD_LINK_GO_DOWN);

@@ -15,16 +15,20 @@ void td_session_init(struct td_core *core, struct td_link *link);
  * the link was never up. */
 void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation);
 void td_session_down(struct td_core *core, uint32_t node, const char *text, bool refused);
-/* td_session_give_up ends the session of a relayed link that is silent or broke the protocol;
- * td_session_unreachable one that has lost its route. td_session_reachable begins another one, when
- * there is a route again or the node is heard. td_session_probe asks a relayed link that is down to
- * resume. */
+/* td_session_expect: a group has formed with a daemon of a node. If another one, or none, is known
+ * there, this one is given time to come up. */
+void td_session_expect(struct td_core *core, uint32_t node, uint32_t daemon);
+/* td_session_give_up ends the session of a relayed link that is silent or broke the protocol.
+ * td_session_route is told whether there is a route to the node, and whether all its neighbours
+ * have lost it: then the session ends. Otherwise notices may be late, so it ends only if there is
+ * no route for progress_timeout. td_session_reachable begins another one, when there is a route
+ * again or the node is heard. td_session_probe asks a relayed link that is down to resume. */
 void td_session_give_up(struct td_core *core, struct td_link *link, const char *text);
-void td_session_unreachable(struct td_core *core, struct td_link *link, const char *text);
+void td_session_route(struct td_core *core, struct td_link *link, bool route, bool lost);
 void td_session_reachable(struct td_core *core, struct td_link *link);
 void td_session_probe(struct td_core *core, struct td_link *link);
 /* td_session_check asks whether the daemon of a relayed link, which is back, is still the same one.
- * Messages that were never answered may have been sent to another one: they are lost at once. */
+ */
 void td_session_check(struct td_core *core, struct td_link *link);
 /* td_session_timers gives up links that have been down for too long. */
 void td_session_timers(struct td_core *core);

@@ -14,14 +14,16 @@ static const struct td_label link_states[] = {
                       "too long, and its session ends now."},
     [TD_LINK_CONNECTING] = {"connecting", "As *down*, and the driver was asked to connect."},
     [TD_LINK_UP] = {"up", "There is a connection, or (relayed) a route on which the node was not "
-                          "silent for too long."},
+                          "silent for too long. Relayed: without a route the session ends at "
+                          "`expires_at`."},
     [TD_LINK_GIVEN_UP] = {"given up",
                           "The session has ended, and the node has not come back since."},
     [TD_LINK_RETRYING] = {"retrying",
                           "As *given up*, and the driver was asked to connect again, or (relayed) "
                           "the node was sent a heartbeat."},
     [TD_LINK_UNREACHABLE] = {"unreachable",
-                             "Relayed: no route to the node is left. Its session has ended."},
+                             "Relayed: there has been no route to the node for too long. Its "
+                             "session has ended."},
 };
 
 static const struct td_label link_events[] = {
@@ -29,13 +31,15 @@ static const struct td_label link_events[] = {
                                     "at the start or again, or a message of the node has come."},
     [TD_LINK_WANT] = {"want", "This node has something to send: it asks the driver to connect, or "
                               "(relayed) sends a heartbeat."},
+    [TD_LINK_EXPECT] = {"expect", "A group has formed with a daemon of the node that was not up "
+                                  "here: it is given time to come up."},
     [TD_LINK_GO_DOWN] = {"go down", "The driver has lost the connection, or could not make it; or "
                                     "(relayed) the node is silent."},
     [TD_LINK_LOSE_SESSION] = {"lose session",
                               "All messages in flight are lost: `expires_at` has passed, the far "
                               "daemon is another one, or either end has given the other one up."},
-    [TD_LINK_LOSE_ROUTE] = {"lose route", "Relayed: no path of torus neighbours leads to the node "
-                                          "any more."},
+    [TD_LINK_LOSE_ROUTE] = {"lose route", "Relayed: no path of torus neighbours has led to the "
+                                          "node for too long, or none does and it is not up."},
 };
 
 static const struct td_transition link_rows[] = {
@@ -44,6 +48,9 @@ static const struct td_transition link_rows[] = {
     {LINK(UP), TD_LINK_COME_UP, TD_STAY},
     {LINK(DOWN), TD_LINK_WANT, TD_LINK_CONNECTING},
     {LINK(GIVEN_UP), TD_LINK_WANT, TD_LINK_RETRYING},
+    {LINK(GIVEN_UP), TD_LINK_EXPECT, TD_LINK_DOWN},
+    {LINK(RETRYING), TD_LINK_EXPECT, TD_LINK_CONNECTING},
+    {LINK(DOWN) | LINK(CONNECTING), TD_LINK_EXPECT, TD_STAY},
     {LINK(CONNECTING) | LINK(UP), TD_LINK_GO_DOWN, TD_LINK_DOWN},
     {LINK(RETRYING), TD_LINK_GO_DOWN, TD_LINK_GIVEN_UP},
     {LINK(DOWN) | LINK(GIVEN_UP) | LINK(UNREACHABLE), TD_LINK_GO_DOWN, TD_STAY},

@@ -22,6 +22,7 @@ enum td_link_state {
 enum td_link_event {
     TD_LINK_COME_UP,
     TD_LINK_WANT,
+    TD_LINK_EXPECT,
     TD_LINK_GO_DOWN,
     TD_LINK_LOSE_SESSION,
     TD_LINK_LOSE_ROUTE,
