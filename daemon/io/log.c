@@ -28,3 +28,28 @@ void td_log(enum td_log_level level, const char *format, ...)
     else
         fprintf(stderr, "%s: %s\n", name, line);
 }
+
+bool td_log_rated(struct td_log_rate *rate, uint64_t now_ns, enum td_log_level level,
+                  const char *format, ...)
+{
+    char line[900];
+    uint64_t suppressed = 0;
+    va_list arguments;
+    if (rate->lines == 0 || now_ns - rate->since_ns >= TD_LOG_RATE_NS) {
+        suppressed = rate->suppressed;
+        *rate = (struct td_log_rate){.since_ns = now_ns};
+    }
+    if (rate->lines == TD_LOG_RATE_LINES) {
+        rate->suppressed++;
+        return false;
+    }
+    rate->lines++;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (suppressed)
+        td_log(level, "%s; %llu such lines were suppressed", line, (unsigned long long)suppressed);
+    else
+        td_log(level, "%s", line);
+    return true;
+}

@@ -274,18 +274,75 @@ static void regions_are_refused_before_the_kernel_has_no_maps(void **state)
     (void)state;
     struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2, .u.region.bytes = 4096};
     struct td_reply reply = {0};
+    int fd = -1;
     start(1, "");
-    int fd = -1, memory = shared_memory(4096);
     for (uint32_t i = 0; reply.error == TD_OK && i < 70000; i++) {
         if (i % 10000 == 0)
             fd = raw_greeted(); /* left open */
         q.u.region.region = i + 1;
+        int memory = shared_memory(4096);
         reply = raw_ask(fd, q, memory);
+        close(memory);
     }
     assert_int_equal(reply.error, TD_ERR_BUSY);
     assert_non_null(strstr(reply.text, "raise [limits] regions"));
     expect_service();
+    stop();
+}
+
+static void shared_memory_cannot_be_given_back(void **state)
+{
+    (void)state;
+    const size_t bytes = 1 << 20;
+    struct td_request q = {
+        .kind = TD_REQUEST_REGION, .id = 2, .u.region = {.region = 1, .bytes = bytes}};
+    start(1, "");
+    int fd = raw_greeted(), memory = shared_memory(bytes);
+    uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    assert_true(base != MAP_FAILED);
+    assert_int_equal(raw_ask(fd, q, memory).kind, TD_REPLY_DONE);
+    base[5000] = 1; /* its own mapping stays writable */
+    assert_int_equal(fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
+    assert_int_equal(madvise(base, 65536, MADV_REMOVE), -1);
+    assert_int_equal(ftruncate(memory, 0), -1);
+
+    q.u.region.region = 2;
+    assert_non_null(strstr(raw_ask(fd, q, memory).text, "share it once"));
+    int sealed = shared_memory(bytes);
+    assert_int_equal(fcntl(sealed, F_ADD_SEALS, F_SEAL_SEAL), 0);
+    assert_non_null(strstr(raw_ask(fd, q, sealed).text, "without F_SEAL_SEAL"));
     close(memory);
+    close(sealed);
+    munmap(base, bytes);
+    stop();
+}
+
+/* A client makes holes while the daemon looks at its memory. */
+static void holes_made_meanwhile_are_noticed(void **state)
+{
+    (void)state;
+    enum { TRIES = 300, BYTES = 1 << 20 };
+    struct td_request q = {.kind = TD_REQUEST_REGION, .id = 2, .u.region.bytes = BYTES};
+    uint32_t accepted = 0;
+    start(1, "");
+    int fd = raw_greeted();
+    for (uint32_t i = 0; i < TRIES; i++) {
+        struct stat st;
+        struct td_reply reply;
+        int memory = shared_memory(BYTES);
+        q.u.region.region = i + 1;
+        raw_send(fd, q, &memory, 1);
+        for (uint32_t k = 0; k < i % 50; k++)
+            (void)!getppid(); /* a little later each time */
+        (void)!fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
+        assert_true(raw_reply(fd, &reply));
+        accepted += reply.error == TD_OK;
+        assert_int_equal(fstat(memory, &st), 0);
+        assert_true(reply.error != TD_OK || st.st_blocks * 512 >= BYTES);
+        close(memory);
+    }
+    print_message("%u of %d accepted\n", accepted, TRIES);
+    close(fd);
     stop();
 }
 
@@ -297,6 +354,8 @@ int main(void)
         cmocka_unit_test_teardown(silent_connections_of_one_user_lock_nobody_out, clean_up),
         cmocka_unit_test_teardown(unread_replies_are_bounded, clean_up),
         cmocka_unit_test_teardown(regions_are_refused_before_the_kernel_has_no_maps, clean_up),
+        cmocka_unit_test_teardown(shared_memory_cannot_be_given_back, clean_up),
+        cmocka_unit_test_teardown(holes_made_meanwhile_are_noticed, clean_up),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,7 @@ struct td_clients {
     struct td_acceptor acceptor;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
+    struct td_log_rate unread_log, accept_log;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -305,7 +306,8 @@ static void on_connect(void *user, int fd)
     struct connection *x = calloc(1, sizeof *x);
     if (!x || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         uv_poll_init(&c->loop->uv, &x->poll, fd) != 0) {
-        td_log(TD_LOG_WARNING, "cannot accept a client: %s", strerror(errno));
+        td_log_rated(&c->accept_log, td_loop_now(), TD_LOG_WARNING, "cannot accept a client: %s",
+                     strerror(errno));
         free(x);
         td_closer_close(c->closer, peer.uid, fd);
         return;
@@ -334,9 +336,10 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     struct waiting *w =
         x->waiting_bytes + size <= WAITING_BYTES_MAX ? malloc(sizeof *w + size) : NULL;
     if (!w) {
-        td_log(TD_LOG_WARNING,
-               "closing the connection of process %d: it does not read its replies (%u queued)",
-               x->pid, x->waiting_count);
+        td_log_rated(&x->clients->unread_log, td_loop_now(), TD_LOG_WARNING,
+                     "closing the connection of process %d of user %llu: it does not read its "
+                     "replies (%u queued)",
+                     x->pid, (unsigned long long)x->uid, x->waiting_count);
         x->cut_off = true;
         shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
         return;

@@ -127,6 +127,29 @@ static uint64_t bytes_of_uid(const struct td_regions *r, uint64_t uid)
     return bytes;
 }
 
+/* check_population returns NULL, or a sentence if pages of the file are missing. */
+static const char *check_population(struct td_regions *r, int fd, uint64_t bytes)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= bytes)
+        return NULL;
+    snprintf(r->text, sizeof r->text,
+             "only %llu of %llu bytes are populated: call fallocate before sharing the memory",
+             (unsigned long long)st.st_blocks * 512, (unsigned long long)bytes);
+    return r->text;
+}
+
+/* forbid_holes seals a file that is mapped here, so that its owner can no longer take pages out of
+ * it: the daemon would fault them anew, at the expense of its own memory. The seal leaves writable
+ * mappings as they are. It returns NULL, or a sentence. */
+static const char *forbid_holes(struct td_regions *r, int fd, uint64_t bytes)
+{
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE) != 0)
+        return "the memory is sealed against more seals: share it without F_SEAL_SEAL, so that the "
+               "daemon can forbid holes in it";
+    return check_population(r, fd, bytes);
+}
+
 /* check returns NULL, or a sentence with the reason why the file is refused. */
 static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid,
                          uint64_t *file_bytes, td_err *error)
@@ -147,12 +170,9 @@ static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t 
                  (long long)st.st_size, (unsigned long long)bytes);
         return r->text;
     }
-    if ((uint64_t)st.st_blocks * 512 < bytes) {
-        snprintf(r->text, sizeof r->text,
-                 "only %llu of %llu bytes are populated: call fallocate before sharing the memory",
-                 (unsigned long long)st.st_blocks * 512, (unsigned long long)bytes);
-        return r->text;
-    }
+    const char *holes = check_population(r, fd, bytes);
+    if (holes)
+        return holes;
     *error = TD_ERR_NO_MEMORY;
     if (bytes > r->uid_bytes_max || bytes_of_uid(r, uid) > r->uid_bytes_max - bytes) {
         snprintf(r->text, sizeof r->text,
@@ -177,6 +197,11 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         return error;
     while (i < r->count && r->region[i].base)
         i++;
+    if (fcntl(fd, F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
+        *text = "the memory is sealed against new mappings: map it, share it once, and leave the "
+                "seals F_SEAL_WRITE and F_SEAL_FUTURE_WRITE to the daemon";
+        return TD_ERR_INVALID;
+    }
     bool full = i == TD_REGIONS_MAX;
     void *base = full ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) {
@@ -184,6 +209,10 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
                  full ? "too many regions are shared; free some first" : strerror(errno));
         *text = r->text;
         return TD_ERR_NO_MEMORY;
+    }
+    if ((*text = forbid_holes(r, fd, bytes))) {
+        munmap(base, bytes);
+        return TD_ERR_INVALID;
     }
     r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = file_bytes};
     r->region[i].base = base;

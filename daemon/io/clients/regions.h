@@ -2,7 +2,9 @@
 /* regions: memory that the daemon has mapped: scratch (handle 0) and the memory that clients share.
  *
  * A file is mapped only if it cannot shrink and cannot allocate memory later: a memfd on tmpfs,
- * sealed against shrinking, whose pages its client has populated. If a page is lost all the same
+ * sealed against shrinking, whose pages its client has populated. After mapping it the daemon adds
+ * F_SEAL_FUTURE_WRITE, with which Linux refuses holes, and looks at the pages again. So a client
+ * maps its memory before it shares it, and shares it once. If a page is lost all the same
  * (SIGBUS), zeroes replace the region and the region is marked as lost.
  * Owns: the mappings. Invariant: a region stays mapped while it has holders, even if it is
  * released. The loop's thread changes the table; the signal handler and workers only read it. */
