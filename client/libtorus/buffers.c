@@ -313,12 +313,21 @@ static void use_one_type(struct tl_work *w)
     w->element[in_place] = w->element[1 - in_place];
 }
 
+/* Ranks of a call with counts that may have forms: the lists and two forms fit one request. */
+enum { FORM_RANKS_MAX = 1024, NUMBER_BYTES = 10, LOOP_BYTES = 5 * (NUMBER_BYTES + 1) + 2 };
+_Static_assert(4 * FORM_RANKS_MAX * NUMBER_BYTES + 2 * TD_FORM_LOOPS_MAX * LOOP_BYTES + 1024 <=
+                   TD_DATAGRAM_MAX,
+               "the lists of counts and two forms fit one request");
+
 /* usable_form returns the form of elements with gaps if the daemon can use it; NULL: no gaps, or
  * the library packs them. A user-defined operator gets packed elements. */
 static const struct td_form *usable_form(const struct tl_work *w, int which)
 {
-    const struct td_form *form = w->gaps[which] && !w->op ? tl_form_of(w->type[which]) : NULL;
-    return form && form->loops <= w->what.group->context->form_loops_max ? form : NULL;
+    const torus_group *g = w->what.group;
+    if (!w->gaps[which] || w->op || (td_call_has_counts(w->call.kind) && g->size > FORM_RANKS_MAX))
+        return NULL;
+    const struct td_form *form = tl_form_of(w->type[which]);
+    return form && form->loops <= g->context->form_loops_max ? form : NULL;
 }
 
 const char *tl_buffers_make(struct tl_work *w)
