@@ -6,6 +6,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,6 +221,50 @@ static void streams_are_encrypted_or_authenticated(void **state)
     stop();
 }
 
+/* try_as_nobody connects to a path as another user, and returns true if the other end ends the
+ * connection without a byte of its own. */
+static bool try_as_nobody(const char *path)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct timeval patience = {.tv_sec = 5};
+        char byte;
+        snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (setgid(65534) != 0 || setuid(65534) != 0 ||
+            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
+            connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+            _exit(2);
+        _exit(recv(fd, &byte, 1, 0) == 0 ? 0 : 1);
+    }
+    int code = 0;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) != 2);
+    return WEXITSTATUS(code) == 0;
+}
+
+static void unix_sockets_need_no_keys_and_keep_other_users_out(void **state)
+{
+    (void)state;
+    torus_context *c[NODES];
+    torus_group *g[NODES];
+    char path[128];
+    keyless = true;
+    start(NODES, "");
+    assert_int_equal(logged(0, "insecure"), 0);
+    for (int bulk = 0; geteuid() == 0 && bulk < 2; bulk++) {
+        snprintf(path, sizeof path, "%s/p0%s", folder, bulk ? ".bulk" : "");
+        assert_int_equal(chmod(folder, 0755), 0); /* as if the directory's rights were wrong */
+        assert_int_equal(chmod(path, 0777), 0);
+        assert_true(try_as_nobody(path));
+    }
+    join_all(c, g, NODES);
+    barrier_all(g, NODES);
+    close_all(c, NODES);
+    stop();
+}
+
 static void a_daemon_without_keys_is_kept_out(void **state)
 {
     (void)state;
@@ -243,6 +291,7 @@ int main(void)
         cmocka_unit_test_teardown(a_restarted_daemon_gets_in_at_once, clean_up),
         cmocka_unit_test_teardown(daemons_without_keys_say_so_and_serve, clean_up),
         cmocka_unit_test_teardown(streams_are_encrypted_or_authenticated, clean_up),
+        cmocka_unit_test_teardown(unix_sockets_need_no_keys_and_keep_other_users_out, clean_up),
         cmocka_unit_test_teardown(a_daemon_without_keys_is_kept_out, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
