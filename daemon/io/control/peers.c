@@ -120,6 +120,7 @@ void td_peers_free(struct td_peers *peers)
     td_alarm_fini(&peers->delays);
     td_payload_pool_fini(&peers->pool);
     td_security_free(&peers->reloaded);
+    free(peers->holder);
     free(peers->peer);
     free(peers);
 }

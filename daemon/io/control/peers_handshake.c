@@ -171,16 +171,18 @@ void td_peers_receive_handshake(struct td_peers *peers, void *router, zmq_msg_t 
     struct td_handshake g;
     uint8_t answer[HANDSHAKE_BYTES_MAX];
     const char *why = NULL, *address = td_peers_address(message);
+    char key[TD_KEY_PREFIX + 1];
+    td_origin_key(origin, key);
     const uint8_t *body = (const uint8_t *)zmq_msg_data(message) + SESSION_BYTES;
     if (td_wire_decode_handshake(body, zmq_msg_size(message) - SESSION_BYTES, &peers->memory, &g,
                                  &why) != TD_OK) {
-        td_reject(&peers->rejections, address, origin->key, "malformed handshake", true);
+        td_reject(&peers->rejections, address, key, "malformed handshake", true);
         td_door_end(peers, message);
         return;
     }
     struct verdict v = judge_control(peers, &g, origin);
     if (v.rejected)
-        log_rejection(peers, g.node, address, origin->key, &v);
+        log_rejection(peers, g.node, address, key, &v);
     struct td_handshake a = make_answer(peers, &g, &v);
     if (!v.rejected) {
         td_peer_choose(&peers->peer[g.node], &g, origin, &a);
@@ -199,7 +201,7 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
 {
     struct td_peer *p = peer;
     (void)channel;
-    p->in = NULL; /* the peer ends its link */
+    p->in = NULL;     /* the peer ends its link */
     if (!p->expected) /* otherwise a newer session waits for its stream */
         p->session_in = 0;
     if (breach)

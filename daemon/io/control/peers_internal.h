@@ -73,12 +73,21 @@ struct td_peer {
     unsigned key_turn; /* which of the peer's keys the next attempt expects */
 };
 
+/* struct td_holder: a key that has connected, and the node that it belongs to now, or UINT32_MAX.
+ */
+struct td_holder {
+    uint8_t key[TD_KEY_BYTES];
+    uint32_t node;
+};
+
 struct td_peers {
     struct td_loop *loop;
     void *context;
     struct td_zloop zloop;
     const struct td_security *security; /* of the configuration, or `reloaded` */
     struct td_security reloaded;
+    struct td_holder *holder; /* [holders]; ZeroMQ's User-Id is an index */
+    uint32_t holders;
     char bound[600]; /* the ROUTER's endpoint */
     bool replacing;  /* the ROUTER is being replaced */
     struct td_zsocket *router, *zap;

@@ -96,7 +96,9 @@ static void receive_body(struct td_peers *peers, void *router, zmq_msg_t *identi
     uint32_t node = origin.node;
     td_door_pass(peers, m);
     if (origin.revoked || size <= SESSION_BYTES) {
-        td_reject(&peers->rejections, td_peers_address(m), origin.key,
+        char key[TD_KEY_PREFIX + 1];
+        td_origin_key(&origin, key);
+        td_reject(&peers->rejections, td_peers_address(m), key,
                   origin.revoked ? "its key was revoked" : "malformed message", true);
         td_door_end(peers, m);
         return;
@@ -133,8 +135,11 @@ bool td_peers_receive_tree(void *user, void *router)
     else if (parts == 2)
         receive_body(peers, router, &part[0], &part[1]);
     else if (parts > 2) {
-        td_reject(&peers->rejections, td_peers_address(&part[2]),
-                  td_peers_origin(peers, &part[2]).key, "a message of too many parts", true);
+        struct td_origin origin = td_peers_origin(peers, &part[2]);
+        char key[TD_KEY_PREFIX + 1];
+        td_origin_key(&origin, key);
+        td_reject(&peers->rejections, td_peers_address(&part[2]), key,
+                  "a message of too many parts", true);
         td_door_end(peers, &part[2]);
     }
     for (int i = 0; i < parts && i < 3; i++)

@@ -6,6 +6,7 @@
 #include "peers_internal.h"
 #include "peers_link.h"
 #include "peers_listen.h"
+#include "peers_zap.h"
 
 /* has returns true if a key may be a node. */
 static bool has(const struct td_security *s, const uint8_t key[TD_KEY_BYTES], uint32_t node)
@@ -49,6 +50,7 @@ void td_peers_reload(struct td_peers *peers)
            peers->security->peers, changed ? "a new one, " : "", TD_KEY_PREFIX, digits);
     if (changed)
         td_peers_replace_router(peers);
+    td_peers_renew_holders(peers);
     for (uint32_t n = 0; n < config->topology.nodes; n++)
         end_revoked(&peers->peer[n]);
 }

@@ -96,7 +96,7 @@ void td_peer_choose(struct td_peer *p, const struct td_handshake *request,
                                 .digest = request->digest};
     td_key_random(t->random[1], TD_SEAL_RANDOM);
     memcpy(t->random[0], request->random, TD_SEAL_RANDOM);
-    if (peers->security->keyed) {
+    if (origin->public_key) {
         memcpy(t->public_key[0], origin->public_key, TD_KEY_BYTES);
         memcpy(t->public_key[1], peers->security->public_key, TD_KEY_BYTES);
     }

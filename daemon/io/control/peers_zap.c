@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peers_zap.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -32,22 +34,44 @@ static const char *refuse(struct td_peers *peers, zmq_msg_t frame[FRAMES], const
     return "unknown key";
 }
 
+/* hold returns the index of a key that may connect, or UINT32_MAX if memory runs out. */
+static uint32_t hold(struct td_peers *peers, const uint8_t *key, uint32_t node)
+{
+    uint32_t i = 0;
+    while (i < peers->holders && memcmp(peers->holder[i].key, key, TD_KEY_BYTES) != 0)
+        i++;
+    if (i == peers->holders) {
+        struct td_holder *grown = realloc(peers->holder, (i + 1) * sizeof *grown);
+        if (!grown)
+            return UINT32_MAX;
+        peers->holder = grown;
+        peers->holders++;
+        memcpy(grown[i].key, key, TD_KEY_BYTES);
+    }
+    peers->holder[i].node = node;
+    return i;
+}
+
 static void reply(struct td_peers *peers, void *socket, zmq_msg_t frame[FRAMES])
 {
-    char digits[TD_KEY_TEXT] = "";
+    char digits[TD_KEY_TEXT] = "", user[16] = "";
     const char *why = "unknown request";
     if (is(&frame[VERSION], "1.0") && is(&frame[DOMAIN], domain) &&
         is(&frame[MECHANISM], "CURVE") && zmq_msg_size(&frame[KEY]) == TD_KEY_BYTES) {
         const uint8_t *key = zmq_msg_data(&frame[KEY]);
+        uint32_t node = td_security_node(peers->security, key);
+        uint32_t index = node == UINT32_MAX ? UINT32_MAX : hold(peers, key, node);
         td_key_print(key, digits);
-        why = td_security_node(peers->security, key) == UINT32_MAX ? refuse(peers, frame, digits)
-                                                                   : NULL;
+        why = node == UINT32_MAX    ? refuse(peers, frame, digits)
+              : index == UINT32_MAX ? "no memory"
+                                    : NULL;
+        snprintf(user, sizeof user, "%u", index);
     }
     zmq_send(socket, "1.0", 3, ZMQ_SNDMORE);
     zmq_send(socket, zmq_msg_data(&frame[REQUEST]), zmq_msg_size(&frame[REQUEST]), ZMQ_SNDMORE);
     zmq_send(socket, why ? "400" : "200", 3, ZMQ_SNDMORE);
     zmq_send(socket, why ? why : "", why ? strlen(why) : 0, ZMQ_SNDMORE);
-    zmq_send(socket, digits, why ? 0 : strlen(digits), ZMQ_SNDMORE);
+    zmq_send(socket, user, why ? 0 : strlen(user), ZMQ_SNDMORE);
     zmq_send(socket, "", 0, 0);
 }
 
@@ -97,16 +121,28 @@ struct td_origin td_peers_origin(const struct td_peers *peers, zmq_msg_t *messag
     struct td_origin o = {.node = UINT32_MAX};
     if (!peers->security->keyed)
         return o;
-    const char *digits = zmq_msg_gets(message, "User-Id");
-    uint8_t key[TD_KEY_BYTES];
-    o.revoked = true;
-    if (digits && td_key_read(digits, strlen(digits), key)) {
-        o.node = td_security_node(peers->security, key);
-        o.revoked = o.node == UINT32_MAX;
-        memcpy(o.public_key, key, sizeof key);
-        memcpy(o.key, digits, TD_KEY_PREFIX);
+    const char *user = zmq_msg_gets(message, "User-Id");
+    unsigned long index = user ? strtoul(user, NULL, 10) : ULONG_MAX;
+    if (index < peers->holders) {
+        o.node = peers->holder[index].node;
+        o.public_key = peers->holder[index].key;
     }
+    o.revoked = o.node == UINT32_MAX;
     return o;
+}
+
+void td_origin_key(const struct td_origin *o, char text[TD_KEY_PREFIX + 1])
+{
+    char digits[TD_KEY_TEXT] = "";
+    if (o->public_key)
+        td_key_print(o->public_key, digits);
+    snprintf(text, TD_KEY_PREFIX + 1, "%s", digits);
+}
+
+void td_peers_renew_holders(struct td_peers *peers)
+{
+    for (uint32_t i = 0; i < peers->holders; i++)
+        peers->holder[i].node = td_security_node(peers->security, peers->holder[i].key);
 }
 
 const char *td_peers_address(zmq_msg_t *message)
