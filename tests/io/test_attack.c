@@ -426,8 +426,6 @@ static void attackers_change_no_result_and_are_counted(void **state)
         fail_msg("%s", wrong);
     zmq_ctx_term(context);
     assert_int_equal(logged(TARGET, "is down"), 0);
-    char log[128];
-    snprintf(log, sizeof log, "%s/l%u", folder, TARGET);
     kill(daemon_pid[TARGET], SIGTERM); /* it logs its last summary */
     int code = 0;
     assert_int_equal(waitpid(daemon_pid[TARGET], &code, 0), daemon_pid[TARGET]);

@@ -483,11 +483,11 @@ static void sealed_packets_come_in_order_as_they_were_sent(void **unused)
     (void)unused;
     ground = malloc(PACKET_BYTES);
     places_left = 1000000; /* nothing is placed while a stream has keys */
-    for (uint8_t kind = TD_SEAL_AUTHENTICATE; kind <= TD_SEAL_ENCRYPT; kind++)
-        for (uint8_t cipher = TD_CIPHER_CHACHA; cipher <= TD_CIPHER_AES; cipher++)
+    for (int kind = TD_SEAL_AUTHENTICATE; kind <= TD_SEAL_ENCRYPT; kind++)
+        for (int cipher = TD_CIPHER_CHACHA; cipher <= TD_CIPHER_AES; cipher++)
             if (td_seal_ciphers() & 1u << cipher) {
-                terms.kind = kind;
-                terms.cipher = cipher;
+                terms.kind = (uint8_t)kind;
+                terms.cipher = (uint8_t)cipher;
                 deliver_all();
             }
     assert_int_equal(placed, 0);

@@ -111,9 +111,9 @@ static void seal(const struct td_seal *s, enum part part, const uint8_t *from, u
                                                            with_size, NULL, nonce, s->key);
 }
 
-/* open decrypts in place. It returns false, with the bytes undefined, if the tag is wrong. */
-static bool open(const struct td_seal *s, enum part part, uint8_t *bytes, size_t size,
-                 const uint8_t *with, size_t with_size, const uint8_t tag[TD_SEAL_TAG])
+/* unseal decrypts in place. It returns false, with the bytes undefined, if the tag is wrong. */
+static bool unseal(const struct td_seal *s, enum part part, uint8_t *bytes, size_t size,
+                   const uint8_t *with, size_t with_size, const uint8_t tag[TD_SEAL_TAG])
 {
     uint8_t nonce[NONCE];
     make_nonce(s, part, nonce);
@@ -136,7 +136,7 @@ bool td_seal_open_message(struct td_seal *s, uint8_t *bytes, size_t size,
 {
     assert(td_seal_is_keyed(s));
     begin_frame(s);
-    return open(s, HEAD, bytes, size, NULL, 0, tag);
+    return unseal(s, HEAD, bytes, size, NULL, 0, tag);
 }
 
 /* ---- checksums ---- */
@@ -188,8 +188,8 @@ bool td_seal_open_head(struct td_seal *s, uint8_t head[TD_SEAL_HEAD])
     static const uint8_t zeros[TD_SEAL_TAG - 8];
     begin_frame(s);
     if (td_seal_is_keyed(s))
-        return open(s, HEAD, head, TD_WIRE_PACKET_BYTES, head + PAYLOAD_TAG, TD_SEAL_TAG,
-                    head + HEAD_TAG);
+        return unseal(s, HEAD, head, TD_WIRE_PACKET_BYTES, head + PAYLOAD_TAG, TD_SEAL_TAG,
+                      head + HEAD_TAG);
     return has_sum(head + HEAD_TAG, sum(s, HEAD, head, HEAD_TAG)) &&
            memcmp(head + HEAD_TAG + 8, zeros, sizeof zeros) == 0;
 }
@@ -200,8 +200,8 @@ bool td_seal_open_payload(struct td_seal *s, const uint8_t head[TD_SEAL_HEAD], u
     const uint8_t *tag = head + PAYLOAD_TAG;
     uint8_t none = 0;
     if (s->kind == TD_SEAL_ENCRYPT)
-        return open(s, PAYLOAD, payload, bytes, NULL, 0, tag);
+        return unseal(s, PAYLOAD, payload, bytes, NULL, 0, tag);
     if (s->kind == TD_SEAL_AUTHENTICATE)
-        return open(s, PAYLOAD, &none, 0, payload, bytes, tag);
+        return unseal(s, PAYLOAD, &none, 0, payload, bytes, tag);
     return !tag[SUMMED] || has_sum(tag, sum(s, PAYLOAD, payload, bytes));
 }

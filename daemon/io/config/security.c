@@ -224,11 +224,11 @@ static bool read_peers(struct source *s, const struct td_topology *t, struct td_
                   : fail(s, "cannot open the list of peers: %s", strerror(errno));
     if (f)
         fclose(f);
-    if (good && l.peers) {
+    if (good && l.peer) {
         into->peer = malloc(l.peers * sizeof *l.peer);
         into->peers = into->peer ? l.peers : 0;
     }
-    if (into->peers) {
+    if (into->peers && l.peer) {
         memcpy(into->peer, l.peer, l.peers * sizeof *l.peer);
         qsort(into->peer, into->peers, sizeof *into->peer, compare);
         good = check_unique(s, &l, into);
@@ -281,7 +281,7 @@ void td_security_free(struct td_security *s)
 
 uint32_t td_security_node(const struct td_security *s, const uint8_t key[TD_KEY_BYTES])
 {
-    struct td_peer_key wanted;
+    struct td_peer_key wanted = {.node = UINT32_MAX};
     memcpy(wanted.key, key, TD_KEY_BYTES);
     const struct td_peer_key *found =
         s->peers ? bsearch(&wanted, s->peer, s->peers, sizeof *s->peer, compare) : NULL;

@@ -59,7 +59,7 @@ struct td_door {
 
 static void address_of(int fd, char *text, size_t bytes)
 {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof a;
     char host[INET6_ADDRSTRLEN] = "";
     if (getpeername(fd, (struct sockaddr *)&a, &size) != 0 || a.ss_family == AF_UNIX) {
@@ -125,7 +125,7 @@ static void drop(struct td_door *d, int fd)
  * another file since ZeroMQ reported it. */
 static bool is_here(int fd, bool *tcp)
 {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof a;
     int listens = 0;
     socklen_t length = sizeof listens;
