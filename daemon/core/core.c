@@ -370,6 +370,7 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_CLIENT_OPENED:
         td_client_open(core, e->u.opened.client, e->u.opened.uid, e->u.opened.pid);
+        td_client_observes(core, e->u.opened.client, e->u.opened.observes);
         return;
     case TD_EVENT_CLIENT_REQUEST:
         handle_request(core, e->u.request.client, e->u.request.request);

@@ -46,6 +46,7 @@ struct td_event {
         struct {
             uint32_t client; /* driver's number; the core uses it in its actions */
             uint64_t uid, pid;
+            bool observes; /* it may see the jobs of all users */
         } opened;
         struct {
             uint32_t client;

@@ -21,7 +21,7 @@ struct page {
     struct td_core *core;
     struct td_reply *reply;
     uint64_t uid, at, cursor;
-    bool full;
+    bool sees_all, full;
 };
 
 /* next_row returns the next row to fill in, of a kind, or NULL if the row is not on the page. */
@@ -42,7 +42,7 @@ static struct td_status_row *next_row(struct page *p, enum td_row_kind kind)
 
 static bool visible(const struct page *p, uint64_t uid)
 {
-    return p->uid == 0 || p->uid == uid || p->uid == p->core->options.uid;
+    return p->sees_all || p->uid == uid;
 }
 
 static void list_peers(struct page *p)
@@ -294,8 +294,12 @@ void td_inspect_reply(struct td_core *core, const struct td_client *client,
                       const struct td_request *q)
 {
     struct td_reply *reply = td_reply_new(core, client->id, q->id, TD_REPLY_STATUS);
-    struct page p = {
-        .core = core, .reply = reply, .uid = client->uid, .cursor = q->u.status.cursor};
+    struct page p = {.core = core,
+                     .reply = reply,
+                     .uid = client->uid,
+                     .cursor = q->u.status.cursor,
+                     .sees_all =
+                         client->observes || client->uid == 0 || client->uid == core->options.uid};
     reply->u.status.section = q->u.status.section;
     switch (q->u.status.section) {
     case TD_STATUS_NODE:

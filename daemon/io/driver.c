@@ -23,13 +23,17 @@
 enum {
     STATUS_MS = 500, /* between two status lines */
     MEASURE_DELAY_MS = 1000,
+    DRAIN_MS = 1000, /* between two requests for more time to stop in; */
+    DRAIN_S = 10,    /* the time that each asks for */
+    STALLS = 4,      /* progress_timeouts without the end of a computation: the workers are stuck */
 };
 
 struct driver {
     struct td_loop loop;
     struct td_clients *clients;
     struct td_workers *workers;
-    uv_timer_t watchdog, status;
+    uv_timer_t watchdog, status, overdue, drain;
+    bool watchdog_due;   /* the service manager is to hear of the next event that is handled */
     td_time status_sent; /* when the last line was sent */
     uv_signal_t term, interrupt, hangup;
     uv_poll_t watch; /* its end of file stops the daemon at once */
@@ -122,12 +126,26 @@ static void on_status(uv_timer_t *timer)
     send_status(timer->data);
 }
 
+/* works returns true if the core and the workers keep up with what they owe. The core is a watchdog
+ * period late only if the loop no longer serves its deadlines. */
+static bool works(const struct driver *d)
+{
+    td_time late = td_core_deadline(d->loop.core);
+    return (late == TD_TIME_NEVER || td_loop_now() < late + td_notify_watchdog_ns()) &&
+           !td_workers_stalled(d->workers,
+                               STALLS * (uint64_t)d->loop.config->settings.progress_timeout_ns);
+}
+
 /* handled sends the status line now, or within STATUS_MS: at most one line per STATUS_MS. A
  * periodic event, such as a heartbeat, does not start the timer. */
 static void handled(void *driver, const struct td_event *event)
 {
     struct driver *d = driver;
     bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
+    if (d->watchdog_due && works(d)) {
+        d->watchdog_due = false;
+        td_notify_feed();
+    }
     if (!td_notify_enabled() || uv_is_active((uv_handle_t *)&d->status))
         return;
     if (td_loop_now() - d->status_sent >= STATUS_MS * 1000000ull)
@@ -144,6 +162,12 @@ static void on_overdue(uv_timer_t *timer)
     td_loop_stop(&((struct driver *)timer->data)->loop);
 }
 
+static void on_drain(uv_timer_t *timer)
+{
+    (void)timer;
+    td_notify_draining(DRAIN_S);
+}
+
 static void on_term(uv_signal_t *handle, int number)
 {
     struct driver *d = handle->data;
@@ -156,7 +180,9 @@ static void on_term(uv_signal_t *handle, int number)
     td_log(TD_LOG_INFO, "stopping: new requests are refused, running operations are completed");
     td_notify_stopping();
     int64_t most_ms = d->loop.config->settings.progress_timeout_ns / 1000000;
-    uv_timer_start(&d->watchdog, on_overdue, (uint64_t)most_ms, 0);
+    uv_timer_start(&d->overdue, on_overdue, (uint64_t)most_ms, 0);
+    on_drain(&d->drain);
+    uv_timer_start(&d->drain, on_drain, DRAIN_MS, DRAIN_MS);
     td_loop_feed(&d->loop, &(struct td_event){.kind = TD_EVENT_STOP});
 }
 
@@ -177,10 +203,12 @@ static void on_watch(uv_poll_t *poll, int error, int events)
         td_loop_stop(&((struct driver *)poll->data)->loop);
 }
 
+/* on_watchdog sends an event through the core; its end feeds the watchdog (handled). */
 static void on_watchdog(uv_timer_t *timer)
 {
-    (void)timer;
-    td_notify_feed();
+    struct driver *d = timer->data;
+    d->watchdog_due = true;
+    td_loop_wake(&d->loop);
 }
 
 /* ---- life ---- */
@@ -190,15 +218,15 @@ static void start_handles(struct driver *d, int watch_fd)
     uv_loop_t *uv = &d->loop.uv;
     uv_timer_init(uv, &d->watchdog);
     uv_timer_init(uv, &d->status);
+    uv_timer_init(uv, &d->overdue);
+    uv_timer_init(uv, &d->drain);
     uv_signal_init(uv, &d->term);
     uv_signal_init(uv, &d->interrupt);
     uv_signal_init(uv, &d->hangup);
-    d->watchdog.data = d->status.data = d->term.data = d->interrupt.data = d->hangup.data = d;
+    d->watchdog.data = d->status.data = d->overdue.data = d->drain.data = d;
+    d->term.data = d->interrupt.data = d->hangup.data = d;
     uv_signal_start(&d->term, on_term, SIGTERM);
     uv_signal_start(&d->interrupt, on_term, SIGINT);
-    uint64_t period_ns = td_notify_watchdog_ns();
-    if (period_ns)
-        uv_timer_start(&d->watchdog, on_watchdog, 0, period_ns / 1000000);
     if (watch_fd >= 0 && uv_poll_init(uv, &d->watch, watch_fd) == 0) {
         d->watch.data = d;
         uv_poll_start(&d->watch, UV_READABLE | UV_DISCONNECT, on_watch);
@@ -302,6 +330,9 @@ static void serve(struct driver *d)
            single ? ", the only node" : ", peers on ", single ? "" : config->listen);
     send_status(d);
     td_notify_ready();
+    uint64_t period_ns = td_notify_watchdog_ns();
+    if (period_ns)
+        uv_timer_start(&d->watchdog, on_watchdog, 0, period_ns / 1000000);
     uv_run(&d->loop.uv, UV_RUN_DEFAULT);
 }
 

@@ -47,6 +47,13 @@ void td_notify_stopping(void)
     send_now("STOPPING=1\nSTATUS=draining");
 }
 
+void td_notify_draining(unsigned seconds)
+{
+    char line[64];
+    snprintf(line, sizeof line, "EXTEND_TIMEOUT_USEC=%u000000", seconds);
+    send_now(line);
+}
+
 void td_notify_status(const char *text)
 {
     static char last[300];

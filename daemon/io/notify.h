@@ -10,6 +10,8 @@
 bool td_notify_enabled(void);
 void td_notify_ready(void);
 void td_notify_stopping(void);
+/* td_notify_draining asks the service manager for `seconds` more, from now on, to stop in. */
+void td_notify_draining(unsigned seconds);
 /* td_notify_status sends the line if it differs from the last one. It sends at most 299 bytes. */
 void td_notify_status(const char *text);
 /* td_notify_watchdog_ns returns the interval between two td_notify_feed calls, or 0 without a

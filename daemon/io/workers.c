@@ -26,6 +26,7 @@ struct td_workers {
     struct td_loop *loop;
     struct job *spare;
     uint32_t spares, running;
+    td_time ended_at; /* when a job in progress last ended, or the first of them began */
     bool closing;
 };
 
@@ -113,6 +114,7 @@ static void on_done(uv_work_t *work, int status)
     note_transform(job);
     release_job(w, job);
     w->running--;
+    w->ended_at = td_loop_now();
     if (!w->loop->stopped)
         feed_computed(w, handle, error);
 }
@@ -132,7 +134,8 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
                       compute->cost_bytes <= INLINE_BYTES;
     job->work.data = job;
     if (!run_inline && uv_queue_work(&w->loop->uv, &job->work, on_worker, on_done) == 0) {
-        w->running++;
+        if (w->running++ == 0)
+            w->ended_at = td_loop_now();
         return;
     }
     run(job);
@@ -140,6 +143,11 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
     note_transform(job);
     release_job(w, job);
     feed_computed(w, compute->handle, error);
+}
+
+bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
+{
+    return w->running && td_loop_now() - w->ended_at > ns;
 }
 
 void td_workers_drain(struct td_workers *w)

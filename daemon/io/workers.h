@@ -8,6 +8,8 @@
 
 struct td_workers *td_workers_create(struct td_loop *loop);
 void td_workers_compute(struct td_workers *workers, const struct td_compute *compute);
+/* td_workers_stalled returns true if jobs are in progress and none of them has ended for `ns`. */
+bool td_workers_stalled(const struct td_workers *workers, uint64_t ns);
 /* td_workers_drain waits for all jobs in progress. */
 void td_workers_drain(struct td_workers *workers);
 void td_workers_destroy(struct td_workers *workers);

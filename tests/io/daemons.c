@@ -158,6 +158,20 @@ bool heard(void)
     return strstr(text, "READY=1") != NULL;
 }
 
+bool hears(int ms, const char *line, bool *told)
+{
+    char text[512];
+    struct pollfd p = {.fd = notify_fd, .events = POLLIN};
+    if (poll(&p, 1, ms) != 1)
+        return false;
+    ssize_t size = recv(notify_fd, text, sizeof text - 1, 0);
+    assert_true(size > 0);
+    text[size] = '\0';
+    if (line)
+        *told = strncmp(text, line, strlen(line)) == 0 || strstr(text, line) != NULL;
+    return true;
+}
+
 void wait_ready(uint32_t count)
 {
     while (count)

@@ -46,6 +46,9 @@ void make_key(uint32_t node, const char *name, char digits[TD_KEY_TEXT]);
 void print_place(FILE *f, uint32_t node);
 /* heard receives one notification. It returns true if it reports readiness. */
 bool heard(void);
+/* hears receives one notification within `ms`, or returns false. `line` (may be NULL): *told is
+ * true if it is one of its lines. */
+bool hears(int ms, const char *line, bool *told);
 void wait_ready(uint32_t count);
 void wait_status(const char *line);
 /* stop ends the daemons and checks that each exited cleanly and left no socket. */

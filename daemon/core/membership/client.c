@@ -46,6 +46,13 @@ void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pi
     td_core_alarm(core, core->now + TD_HELLO_NS);
 }
 
+void td_client_observes(struct td_core *core, uint32_t id, bool observes)
+{
+    struct td_client *c = td_client_find(core, id);
+    if (c)
+        c->observes = observes;
+}
+
 /* expel_silent expels a client whose HELLO is late. It returns false if the step has no room. */
 static bool expel_silent(struct td_core *core, const struct td_client *c)
 {

@@ -32,6 +32,7 @@ struct td_client {
     struct td_account *account;
     td_time opened_at;
     bool greeted;           /* its HELLO has come */
+    bool observes;          /* it may see the jobs of all users */
     uint32_t groups;        /* seats that it has */
     uint32_t regions_count; /* on the list */
     char program[TD_PROGRAM_MAX];
@@ -56,6 +57,8 @@ void td_client_timers(struct td_core *core);
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
 /* td_client_open accepts a new connection, or refuses it with a sentence. */
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid);
+/* td_client_observes records whether a client may see the jobs of all users. */
+void td_client_observes(struct td_core *core, uint32_t id, bool observes);
 /* td_client_request handles HELLO, REGION and UNREGION, and returns NULL. It returns the client if
  * the request is of another kind, for another module. It also returns NULL if the client is gone,
  * or breaks the protocol and is expelled. */

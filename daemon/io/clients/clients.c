@@ -15,6 +15,7 @@
 #include "closer.h"
 #include "io/acceptor.h"
 #include "io/unix.h"
+#include "observers.h"
 #include "wire/client.h"
 
 enum {
@@ -56,6 +57,7 @@ struct td_clients {
     struct td_loop *loop;
     struct td_closer *closer;
     struct td_acceptor acceptor;
+    struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
     struct td_log_rate unread_log, accept_log;
@@ -323,10 +325,12 @@ static void on_connect(void *user, int fd)
     c->connection[x->id % BUCKETS] = x;
     c->count++;
     rearm(x);
-    td_loop_feed(c->loop,
-                 &(struct td_event){
-                     .kind = TD_EVENT_CLIENT_OPENED,
-                     .u.opened = {.client = x->id, .uid = peer.uid, .pid = (uint64_t)peer.pid}});
+    td_loop_feed(c->loop, &(struct td_event){.kind = TD_EVENT_CLIENT_OPENED,
+                                             .u.opened = {.client = x->id,
+                                                          .uid = peer.uid,
+                                                          .pid = (uint64_t)peer.pid,
+                                                          .observes = td_observers_has(
+                                                              &c->observers, fd, peer.gid)}});
 }
 
 /* ---- sending ---- */
@@ -456,6 +460,7 @@ struct td_clients *td_clients_create(struct td_loop *loop, char *why, size_t why
         return NULL;
     c->loop = loop;
     c->next_id = 1;
+    c->observers = td_observers_find(loop->config->observers);
     c->closer = td_closer_create(&loop->uv, on_descriptors_closed, c);
     if (!c->closer) {
         snprintf(why, why_bytes, "cannot start a thread: %s", strerror(errno));

@@ -134,6 +134,16 @@ static bool read_directory(struct td_config_reader *r, const struct td_config_ke
     return read_path(r, k, value, sizeof r->config->state_directory);
 }
 
+static bool read_group(struct td_config_reader *r, const struct td_config_key *k, const char *value)
+{
+    size_t most = sizeof r->config->observers;
+    if (strlen(value) >= most)
+        return td_config_fail(r, "%s: the name of a group has at most %zu characters", k->name,
+                              most - 1);
+    strcpy(field(r, k), value);
+    return true;
+}
+
 static bool read_shape(struct td_config_reader *r, const struct td_config_key *k, const char *value)
 {
     size_t position = 0;
@@ -233,6 +243,7 @@ static const struct td_config_key keys[] = {
     {"node", "coordinates", keep_text, 0, false, NULL},
     {"node", "socket", read_socket, FIELD(socket), false, NULL},
     {"node", "state_directory", read_directory, FIELD(state_directory), false, NULL},
+    {"node", "observers", read_group, FIELD(observers), false, NULL},
     {"torus", "shape", read_shape, FIELD(topology), false, NULL},
     {"torus", "fabric", read_choice, FIELD(settings.tuning.fabric), false, "direct|routed"},
     {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,
