@@ -490,6 +490,7 @@ struct td_message_resume {
     /* The numbers from which the sender goes on in its session. What came before is acknowledged,
      * or was for an earlier daemon of the receiver. */
     uint64_t first, first_packet;
+    uint32_t given_up; /* the receiver's session that the sender gave up last; 0: none */
 };
 
 /* Node > next node of a ring: a block of a flooded operation (flood.h). */

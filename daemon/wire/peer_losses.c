@@ -87,6 +87,7 @@ void td_wire_put_resume(const struct td_message_resume *f, struct td_wire_form *
     m->incarnation = f->incarnation;
     m->first = f->first;
     m->first_packet = f->first_packet;
+    m->given_up = f->given_up;
     m->reply_requested = f->reply_requested;
 }
 
@@ -96,6 +97,7 @@ bool td_wire_get_resume(const Torus__Peer__Resume *m, struct td_message_resume *
     f->incarnation = m->incarnation;
     f->first = m->first;
     f->first_packet = m->first_packet;
+    f->given_up = m->given_up;
     f->reply_requested = m->reply_requested;
     return true;
 }

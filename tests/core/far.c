@@ -76,6 +76,7 @@ void far_resume(uint32_t counts_session, uint64_t messages, uint64_t packets, bo
     m.u.resume.reply_requested = wants_reply;
     m.u.resume.incarnation = far.incarnation;
     m.u.resume.first = far.first;
+    m.u.resume.given_up = far.given_up;
     assert_false(td_session_message(node.core, far.node, &m));
     node_run();
 }

@@ -23,6 +23,7 @@ struct far {
     uint32_t session;     /* the far end's outgoing session */
     uint64_t incarnation; /* of its daemon, as its RESUMEs say: DAEMON at first */
     uint64_t first;       /* the first message of its session, as its RESUMEs say */
+    uint32_t given_up;    /* the session of this node that it gave up, as its RESUMEs say */
 };
 
 extern struct far far;

@@ -145,7 +145,7 @@ static void a_new_incarnation_loses_the_messages_and_the_operations_in_flight(vo
     assert_int_equal(far.link->session, session);
     assert_int_equal(far.link->tree_acknowledged, sent);
     assert_int_equal(node.forgets.number, UINT64_MAX);
-    assert_int_equal(far.link->incarnation, ANOTHER);
+    assert_int_equal(far.link->daemon, ANOTHER);
     assert_int_equal(far.link->session_state,
                      TD_SESSION_ASKING); /* its first session is not the expected one */
     assert_int_equal(far_resumes(), 1);

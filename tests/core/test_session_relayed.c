@@ -241,6 +241,31 @@ a_daemon_that_has_given_this_node_up_is_lost_even_if_it_is_asked_for_the_first_t
     node_end();
 }
 
+/* Seed 2417 of test_restarts_sim: node 0 was sent the joins of former jobs once more, since it had
+ * given up a node that had never heard of it. */
+static void what_was_sent_in_a_session_that_was_given_up_there_is_lost(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    uint32_t session = far.link->session;
+    far_say();
+    struct td_communicator *c = node_group_with(3, DAEMON);
+    far.given_up = session;
+    far_resume(0, 0, 0, true);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    assert_int_equal(far.link->session, session + 2);
+    far_resume(session + 2, 0, 0, true); /* it says so again, but does not mean the new one */
+    assert_int_equal(far.link->session, session + 2);
+    assert_true(far_hear(1));
+    node_forget();
+    td_session_give_up(node.core, far.link, "it is silent");
+    far_pass(0);
+    td_session_reachable(node.core, far.link);
+    node_run();
+    assert_int_equal(node_sent_to(DISTANT, TD_MESSAGE_RESUME)->u.resume.given_up, far.session);
+    node_end();
+}
+
 static void a_group_of_an_earlier_daemon_is_lost_whenever_a_later_one_speaks(void **state)
 {
     (void)state;
@@ -406,6 +431,7 @@ int main(void)
         cmocka_unit_test(
             a_daemon_that_has_given_this_node_up_is_lost_even_if_it_is_asked_for_the_first_time),
         cmocka_unit_test(who_was_told_of_a_lost_neighbour_is_told_that_it_is_there),
+        cmocka_unit_test(what_was_sent_in_a_session_that_was_given_up_there_is_lost),
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),
         cmocka_unit_test(a_message_begins_no_session_after_a_loss),
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),

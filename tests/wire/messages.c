@@ -70,8 +70,8 @@ static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, not
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
 static const struct field of_delivered[] = {F(delivered, ticket)};
 static const struct field of_resume[] = {F(resume, packets_received), F(resume, reply_requested),
-                                         F(resume, incarnation), F(resume, first),
-                                         F(resume, first_packet)};
+                                         F(resume, incarnation),      F(resume, first),
+                                         F(resume, first_packet),     F(resume, given_up)};
 static const struct field of_flood[] = {F(flood, ring), F(flood, is_backward), F(flood, hops),
                                         F(flood, witness), PAYLOAD(flood, payload)};
 static const struct field of_shrink_ask[] = {

@@ -236,7 +236,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
         return;
     }
     /* of one that has never been there, those are told who send by way of it */
-    bool news = first->state == TD_NEIGHBOUR_THERE && core->link[node].incarnation;
+    bool news = first->state == TD_NEIGHBOUR_THERE && core->link[node].daemon;
     td_neighbour_transition(first, news ? TD_NEIGHBOUR_TELL : TD_NEIGHBOUR_LOSE);
     routed->lost_neighbour = true;
     if (news)

@@ -72,10 +72,12 @@ struct td_link {
     uint64_t tree_sent, tree_acknowledged, tree_received, tree_received_told;
     struct td_task task;
     struct td_lane *lane;
-    uint64_t incarnation; /* of the far daemon; 0: it was never up, or (relayed) has not said so */
-    td_time expires_at;   /* the link is down or not open, and its session ends then */
-    uint8_t *news;        /* neighbours in the node tree: bitmap of the nodes up on that side */
-    char *text; /* TD_LINK_TEXT_MAX bytes: why it went down; "" while it is up or never was */
+    uint32_t daemon; /* the far one: the low half of its incarnation. 0: it was never up, or
+                        (relayed) has not said so */
+    uint32_t session_given_up; /* the latest incoming session that was given up here */
+    td_time expires_at;        /* the link is down or not open, and its session ends then */
+    uint8_t *news; /* neighbours in the node tree: bitmap of the nodes up on that side */
+    char *text;    /* TD_LINK_TEXT_MAX bytes: why it went down; "" while it is up or never was */
 };
 _Static_assert(sizeof(struct td_link) == 128, "two cache lines");
 _Static_assert(TD_NODES_MAX <= UINT16_MAX, "a link has its node's number");

@@ -163,7 +163,8 @@ static void send_resume(struct td_core *core, struct td_link *link, bool asks)
                                         .reply_requested = asks,
                                         .incarnation = core->options.incarnation,
                                         .first = link->tree_acknowledged + 1,
-                                        .first_packet = link->lane->acknowledged + 1}};
+                                        .first_packet = link->lane->acknowledged + 1,
+                                        .given_up = link->session_given_up}};
     td_session_send(core, link->node, &m);
 }
 
@@ -210,6 +211,7 @@ static void renew(struct td_core *core, struct td_link *link)
     struct td_lane *lane = link->lane;
     forget_tree(core, link, UINT64_MAX);
     link->session += 2;
+    link->session_given_up = link->session_in ? link->session_in : link->session_given_up;
     lane->sent = lane->acknowledged = lane->freed_there = 0;
     link->tree_sent = link->tree_acknowledged = 0;
     end_in(core, link);
@@ -329,8 +331,8 @@ static bool is_another(const struct td_link *link, const struct td_message *m)
 {
     if (link->session_in)
         return !is_earlier(link, m);
-    if (link->incarnation)
-        return link->incarnation != m->u.resume.incarnation;
+    if (link->daemon)
+        return link->daemon != (uint32_t)m->u.resume.incarnation;
     /* this one has received nothing: what was sent may have been for one that never answered */
     return link->relayed && m->received == 0 && link->tree_sent > 0;
 }
@@ -339,9 +341,10 @@ static bool is_another(const struct td_link *link, const struct td_message *m)
 static void change_session(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
     bool unanswered = link->relayed && link->tree_sent > 0; /* by the daemon of that session */
-    if (is_another(link, m))
+    bool given_up = m->u.resume.given_up == link->session;
+    if (!given_up && is_another(link, m))
         lose_daemon(core, link, m->u.resume.incarnation);
-    else if (link->session_in && (unanswered || !untouched(link)))
+    else if (given_up || (link->session_in && (unanswered || !untouched(link))))
         lose(core, link, "its daemon has ended the session");
     begin_in(link, m->session, m->u.resume.first, m->u.resume.first_packet);
 }
@@ -350,8 +353,8 @@ static void change_session(struct td_core *core, struct td_link *link, const str
  * known here. Groups of an earlier daemon end, even if they have formed since. */
 static void take_incarnation(struct td_core *core, struct td_link *link, uint64_t incarnation)
 {
-    if (link->relayed || link->incarnation) /* else it is not up yet */
-        link->incarnation = incarnation;
+    if (link->relayed || link->daemon) /* else it is not up yet */
+        link->daemon = (uint32_t)incarnation;
     (void)td_core_notices.daemon_is(core, link->node, (uint32_t)incarnation, false,
                                     "its daemon was restarted");
 }
@@ -409,7 +412,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
 /* adopts: the first frame of a daemon that has come up before we know that it has. */
 static bool adopts(struct td_core *core, struct td_link *link, uint32_t session, uint64_t number)
 {
-    if (link->session_in || link->incarnation || !never_lost(core, link) || number != 1)
+    if (link->session_in || link->daemon || !never_lost(core, link) || number != 1)
         return false;
     link->session_in = session;
     return true;
@@ -467,9 +470,9 @@ bool td_session_is_next(struct td_core *core, struct td_link *link, const struct
 void td_session_expect(struct td_core *core, uint32_t node, uint32_t daemon)
 {
     struct td_link *link = &core->link[node];
-    if (node == core->node || (link->incarnation && (uint32_t)link->incarnation == daemon))
+    if (node == core->node || (link->daemon && link->daemon == daemon))
         return;
-    if (link->incarnation)
+    if (link->daemon)
         td_session_ask(core, link); /* one of the two has ended */
     if (link->relayed || td_link_is_up(link))
         return;
@@ -538,16 +541,16 @@ void td_session_probe(struct td_core *core, struct td_link *link)
 void td_session_up(struct td_core *core, uint32_t node, uint64_t incarnation)
 {
     struct td_link *link = &core->link[node];
-    bool first = !link->incarnation;
-    if (!first && link->incarnation != incarnation)
+    bool first = !link->daemon;
+    if (!first && link->daemon != (uint32_t)incarnation)
         lose_daemon(core, link, incarnation);
-    bool had = link->incarnation && link->expires_at != TD_TIME_NEVER;
-    if (!link->incarnation)
+    bool had = link->daemon && link->expires_at != TD_TIME_NEVER;
+    if (!link->daemon)
         link->expires_at = TD_TIME_NEVER; /* it was given time to come up */
     td_link_transition(link, TD_LINK_COME_UP);
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = link->lane->expected = false;
-    link->incarnation = incarnation;
+    link->daemon = (uint32_t)incarnation;
     link->heard_at = core->now;
     if (link->text[0])
         link->text[0] = '\0';
@@ -568,7 +571,7 @@ void td_session_down(struct td_core *core, uint32_t node, const char *text, bool
 {
     struct td_link *link = &core->link[node];
     bool was_up = td_link_is_up(link);
-    bool met = link->incarnation != 0; /* else the daemon there may be starting just as well */
+    bool met = link->daemon != 0; /* else the daemon there may be starting just as well */
     uint64_t grace =
         (uint64_t)(refused || !(met || link->lane->expected) ? core->settings.heartbeat_ns
                                                              : core->settings.progress_timeout_ns);
