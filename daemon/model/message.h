@@ -425,7 +425,9 @@ struct td_message_verdict {
 /* Parent > child, or refusing node > sender: announce the operation again. */
 struct td_message_announce_again {
     bool is_surveyed; /* compile with `survey` and announce at once; otherwise memory was short, and
-                         the operation is announced after a pause */
+                         the operation is announced after a pause, or */
+    bool
+        without_scratch; /* at once, but without scratch: the operation has waited long for ranks */
     struct td_survey survey; /* sum over all ranks */
 };
 

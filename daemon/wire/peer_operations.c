@@ -62,6 +62,7 @@ void td_wire_put_announce_again(const struct td_message_announce_again *f,
 {
     Torus__Peer__AnnounceAgain *m = &form->announce_again;
     m->is_surveyed = f->is_surveyed;
+    m->without_scratch = f->without_scratch;
     m->survey = td_wire_put_survey(&f->survey, &form->survey);
 }
 
@@ -69,6 +70,7 @@ bool td_wire_get_announce_again(const Torus__Peer__AnnounceAgain *m,
                                 struct td_message_announce_again *f)
 {
     f->is_surveyed = m->is_surveyed;
+    f->without_scratch = m->without_scratch;
     td_wire_get_survey(m->survey, &f->survey);
     return true;
 }

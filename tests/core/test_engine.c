@@ -42,8 +42,7 @@ static void begin_on(int receives, void (*change)(struct td_settings *))
     td_program_need_all(&o->program, SEND, COPY);
     td_program_need_all(&o->program, SYNC, SEND);
     o->scratch_bytes = 4096;
-    o->scratch_offset = td_ranges_acquire(&node.core->operations->scratch, o->scratch_bytes);
-    o->scratch_held = true;
+    assert_true(td_operation_take_scratch(node.core, o));
     assert_true(td_engine_init(node.core, o));
     td_operation_transition(o, TD_OPERATION_COMPLETE);
     td_operation_transition(o, TD_OPERATION_ANNOUNCE);

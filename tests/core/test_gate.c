@@ -149,6 +149,37 @@ static void an_announcement_of_a_node_that_is_no_child_is_ignored(void **state)
     node_end();
 }
 
+/* The last rank does not call for a long time. */
+static void children_give_their_scratch_back_while_a_rank_is_missing(void **state)
+{
+    (void)state;
+    begin(0);
+    announce(1, node_barrier(1), false);
+    node_pass(c, 20ull * SECOND);
+    assert_null(node_sent_to(1, TD_MESSAGE_ANNOUNCE_AGAIN));
+    node_pass(c, 11ull * SECOND);
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_ANNOUNCE_AGAIN);
+    assert_non_null(m);
+    assert_true(m->u.announce_again.without_scratch);
+    assert_null(node_sent_to(2, TD_MESSAGE_ANNOUNCE_AGAIN)); /* it has not announced */
+    assert_int_equal(operation()->children_arrived, 0);
+    node_forget();
+
+    for (uint32_t child = 1; child < GROUP; child++) /* without scratch, as asked */
+        announce(child, node_barrier(child), true);
+    node_pass(c, 100ull * SECOND);
+    assert_int_equal(node_count(TD_MESSAGE_ANNOUNCE_AGAIN), 0);
+    node_call(c, -1);
+    assert_int_equal(node_count(TD_MESSAGE_RELEASE), 0);
+    assert_int_equal(node_count(TD_MESSAGE_ANNOUNCE_AGAIN), 3);
+    assert_false(node_sent_to(2, TD_MESSAGE_ANNOUNCE_AGAIN)->u.announce_again.without_scratch);
+    for (uint32_t child = 1; child < GROUP; child++)
+        announce(child, node_barrier(child), false);
+    node_pass(c, SECOND);
+    assert_int_equal(node_count(TD_MESSAGE_RELEASE), 3);
+    node_end();
+}
+
 static void no_operations(struct td_settings *s)
 {
     s->operations_max = 0;
@@ -168,6 +199,7 @@ static void an_announcement_that_finds_no_record_is_sent_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(children_give_their_scratch_back_while_a_rank_is_missing),
         cmocka_unit_test(root_releases_when_the_last_child_announces),
         cmocka_unit_test(leaf_announces_and_waits_for_the_release),
         cmocka_unit_test(release_before_the_announcement_is_ignored),

@@ -149,12 +149,60 @@ static void clients_wait_while_descriptors_lack(void **state)
     stop();
 }
 
+/* The counts of an all-to-all name more bytes than its buffers have, or overflow. */
+static void counts_beyond_the_buffer_are_answered(void **state)
+{
+    (void)state;
+    static const uint64_t fits[] = {8}, more[] = {70000}, huge[] = {UINT64_MAX / 2},
+                          far[] = {65530};
+    static const struct {
+        const uint64_t *count, *at;
+        td_err error;
+    } cases[] = {{more, NULL, TD_ERR_INVALID}, {huge, NULL, TD_ERR_INVALID},
+                 {fits, far, TD_ERR_INVALID},  {huge, huge, TD_ERR_INVALID},
+                 {NULL, NULL, TD_ERR_INVALID}, {fits, NULL, TD_OK}};
+    start(1, "");
+    int fd = raw_greeted(), memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(fallocate(memory, 0, 0, 65536), 0);
+    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
+    struct td_request region = {.kind = TD_REQUEST_REGION, .id = 2};
+    region.u.region.region = 1;
+    region.u.region.bytes = 65536;
+    assert_int_equal(raw_ask(fd, region, memory).kind, TD_REPLY_DONE);
+    struct td_request join = {.kind = TD_REQUEST_JOIN, .id = 3};
+    join.u.join.name = "raw";
+    join.u.join.size = 1;
+    join.u.join.timeout_ns = -1;
+    struct td_reply joined = raw_ask(fd, join, -1);
+    assert_int_equal(joined.kind, TD_REPLY_JOINED);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10 + i};
+        uint32_t counts = cases[i].count ? 1 : 0, ats = cases[i].at ? 1 : 0;
+        q.u.operation.group = joined.u.joined.group;
+        q.u.operation.call.kind = TD_KIND_ALLTOALLV;
+        q.u.operation.call.type = TD_TYPE_BYTE;
+        q.u.operation.timeout_ns = -1;
+        q.u.operation.source = (struct td_place){.region = 1, .bytes = 32768};
+        q.u.operation.destination = (struct td_place){.region = 1, .offset = 32768, .bytes = 32768};
+        q.u.operation.from = (struct td_rank_counts){cases[i].count, cases[i].at, counts, ats};
+        q.u.operation.to = q.u.operation.from;
+        struct td_reply reply = raw_ask(fd, q, -1);
+        assert_int_equal(reply.id, 10 + i);
+        if (reply.error != cases[i].error)
+            fail_msg("case %zu: %d %s", i, reply.error, reply.text);
+    }
+    close(memory);
+    close(fd);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(garbage_hurts_its_sender_alone, clean_up),
         cmocka_unit_test_teardown(other_version_is_refused_with_both_numbers, clean_up),
         cmocka_unit_test_teardown(unfit_memory_is_refused, clean_up),
+        cmocka_unit_test_teardown(counts_beyond_the_buffer_are_answered, clean_up),
         cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

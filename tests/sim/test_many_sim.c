@@ -247,6 +247,45 @@ static void a_rank_dies_amid_many_floods(void **unused)
     }
 }
 
+static void tight(struct td_sim_options *o)
+{
+    roomy(o);
+    o->settings.tuning.relay_bytes = 1 << 16;
+    o->settings.scratch_bytes = 1 << 20;
+}
+
+/* An operation whose last rank does not call takes most of a node's scratch. Another job calls the
+ * same meanwhile. */
+static void an_operation_that_waits_gives_its_scratch_to_others(void **unused)
+{
+    (void)unused;
+    static struct job other;
+    const struct td_call sum = {
+        .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_INT32, .op = TD_OP_SUM, .count = 150000};
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        job_case("test_many_sim: scratch that waits, seed %llu", (unsigned long long)seed);
+        struct td_sim *sim = job_world("3", seed, tight);
+        for (uint32_t i = 0; i < 3; i++)
+            nodes[i] = i;
+        job_form(&job, sim, "job", nodes, 3, 600000);
+        job_form(&other, sim, "other", nodes, 3, 600000);
+        for (uint32_t i = 0; i < 3; i++)
+            *(int32_t *)job_source(&job, i, 0) = *(int32_t *)job_source(&other, i, 0) = 1;
+        job_call(&job, 1, &sum, 0, false);
+        job_call(&job, 2, &sum, 0, false);
+        td_sim_run(sim, 2 * SECOND); /* progress_timeout is 1 s */
+        job_call_all(&other, &sum, 0, false);
+        td_sim_run(sim, 4 * SECOND);
+        job_expect_all(&other, TD_OK, NULL);
+        job_call(&job, 0, &sum, 0, false);
+        job_settle(&job);
+        job_expect_all(&job, TD_OK, NULL);
+        for (uint32_t i = 0; i < 3; i++)
+            CHECK(*(int32_t *)job_destination(&job, i, 0) == 3);
+        job_world_end(sim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_rank_with_many_groups_dies),
         cmocka_unit_test(a_death_does_not_overrun_a_link),
         cmocka_unit_test(a_rank_dies_amid_many_floods),
+        cmocka_unit_test(an_operation_that_waits_gives_its_scratch_to_others),
     };
     cmocka_set_test_filter(getenv("TORUS_TEST_CASE"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,8 @@ static uint64_t limit_of(const struct td_core *core, enum td_holding holding)
         return s->operations_max;
     case TD_HOLD_MEMORY:
         return s->arena_bytes / 2; /* the rest is for links, clients and operations */
+    case TD_HOLD_SCRATCH:
+        return s->scratch_bytes;
     case TD_HOLDINGS:
         break;
     }
@@ -62,6 +64,13 @@ static uint64_t allowance(const struct td_core *core, const struct td_account *a
 {
     uint64_t others = core->accounts->held[holding] - a->held[holding];
     return td_allowance(limit_of(core, holding), others, core->settings.share_percent,
+                        is_privileged(core, a));
+}
+
+uint64_t td_account_most(const struct td_core *core, const struct td_account *a,
+                         enum td_holding holding)
+{
+    return td_allowance(limit_of(core, holding), 0, core->settings.share_percent,
                         is_privileged(core, a));
 }
 
@@ -83,6 +92,7 @@ const char *td_account_refuses(struct td_core *core, const struct td_account *a,
         [TD_HOLD_REGIONS] = {"shared regions", "regions"},
         [TD_HOLD_OPERATIONS] = {"operations on record", "operations"},
         [TD_HOLD_MEMORY] = {"bytes of groups and jobs", "memory"},
+        [TD_HOLD_SCRATCH] = {"bytes of scratch", "scratch"},
     };
     uint64_t limit = limit_of(core, holding), all = core->accounts->held[holding];
     if (td_account_may(core, a, holding, more))

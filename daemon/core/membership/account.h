@@ -17,6 +17,7 @@ enum td_holding {
     TD_HOLD_REGIONS,    /* number of regions; the driver limits their bytes */
     TD_HOLD_OPERATIONS, /* on record */
     TD_HOLD_MEMORY,     /* bytes of groups, and at node 0 of jobs */
+    TD_HOLD_SCRATCH,    /* bytes */
     TD_HOLDINGS
 };
 
@@ -45,6 +46,9 @@ const char *td_account_refuses(struct td_core *core, const struct td_account *ac
 /* td_account_may returns true if the user may hold `more`. */
 bool td_account_may(const struct td_core *core, const struct td_account *account,
                     enum td_holding holding, uint64_t more);
+/* td_account_most returns how much the user may hold if no other user holds anything. */
+uint64_t td_account_most(const struct td_core *core, const struct td_account *account,
+                         enum td_holding holding);
 void td_account_add(struct td_core *core, struct td_account *account, enum td_holding holding,
                     uint64_t more);
 void td_account_drop(struct td_core *core, struct td_account *account, enum td_holding holding,

@@ -65,7 +65,8 @@ static bool compile(struct td_core *core, struct td_operation *o)
         o->scratch_bytes =
             (uint64_t)td_program_ride(&o->program) +
             ((o->program.ride == TD_RIDE_FLOOD ? 0 : c->children) + 1) * ride_slot_bytes(o);
-    bool fits = o->scratch_bytes <= core->operations->scratch.bytes;
+    uint64_t most = td_account_most(core, c->account, TD_HOLD_SCRATCH);
+    bool fits = o->scratch_bytes <= most;
     if (fits && grown && td_engine_init(core, o) && make_transform_plan(core, o))
         return true;
     td_operation_transition(o, TD_OPERATION_REFUSE);
@@ -74,10 +75,10 @@ static bool compile(struct td_core *core, struct td_operation *o)
         fits ? td_core_format(core, "node %u has no memory left for %s: raise [limits] memory",
                               core->node, td_operation_describe(core, o))
              : td_core_format(core,
-                              "%s needs %llu bytes of scratch on node %u, which has %llu: raise "
-                              "[limits] scratch",
+                              "%s needs %llu bytes of scratch on node %u, which has %llu for "
+                              "one user: raise [limits] scratch",
                               td_operation_describe(core, o), (unsigned long long)o->scratch_bytes,
-                              core->node, (unsigned long long)core->operations->scratch.bytes));
+                              core->node, (unsigned long long)most));
     return false;
 }
 
@@ -331,17 +332,22 @@ bool td_admission_complete(struct td_core *core, struct td_operation *o)
     return o->retry_at == TD_TIME_NEVER || core->now >= o->retry_at;
 }
 
+/* spares_scratch returns true if the operation is announced without its scratch for now: it has
+ * waited long for ranks. A little scratch is kept, and saves a round trip at the end. */
+static bool spares_scratch(const struct td_operation *o)
+{
+    enum { LITTLE_BYTES = 1 << 16 };
+    return o->scratch_spared && o->scratch_bytes > LITTLE_BYTES;
+}
+
 void td_admission_advance(struct td_core *core, struct td_operation *o)
 {
     if (!td_operation_compiled(o) && !compile(core, o))
         return;
     if (o->program.ride == TD_RIDE_FLOOD)
         return;
-    if (!o->scratch_held && !o->scratch_lacking && !o->program.survey_pending) {
-        o->scratch_offset = td_ranges_acquire(&core->operations->scratch, o->scratch_bytes);
-        o->scratch_held = o->scratch_offset != UINT64_MAX;
-        o->scratch_lacking = !o->scratch_held;
-    }
+    if (!o->scratch_held && !o->scratch_lacking && !o->program.survey_pending)
+        o->scratch_lacking = spares_scratch(o) || !td_operation_take_scratch(core, o);
     if (td_admission_rides(o) && o->state == TD_OPERATION_PREPARING && !o->scratch_lacking) {
         uint32_t wrong = wrong_payload(o);
         if (wrong != UINT32_MAX) {

@@ -220,11 +220,7 @@ static bool load_own(struct td_core *core, struct td_operation *o)
 /* finish releases the operation when its scratch memory is free. No other node waits for that. */
 static void finish(struct td_core *core, struct td_operation *o)
 {
-    if (!o->scratch_held) {
-        o->scratch_offset = td_ranges_acquire(&core->operations->scratch, o->scratch_bytes);
-        o->scratch_held = o->scratch_offset != UINT64_MAX;
-    }
-    if (o->scratch_held) {
+    if (td_operation_take_scratch(core, o)) {
         td_operation_transition(o, TD_OPERATION_RELEASE);
         o->progress_at = core->now;
     } else {

@@ -52,6 +52,11 @@ static void handle_arrive(struct td_core *core, struct td_operation *o, uint32_t
     }
     o->children_arrived |= 1u << child;
     o->scratch_lacking = o->scratch_lacking || arrive->no_room;
+    if (!arrive->no_room && o->spare_at == TD_TIME_NEVER) {
+        uint64_t doublings = o->spares < 7 ? o->spares : 7;
+        o->spare_at = core->now + ((uint64_t)core->settings.progress_timeout_ns << doublings);
+        td_core_alarm(core, o->spare_at);
+    }
     if (payload->bytes) {
         if (!o->ride)
             o->ride =
@@ -82,17 +87,47 @@ static void begin_again(struct td_core *core, struct td_operation *o,
     m.u.announce_again = *why;
     for (uint32_t i = 0; i < o->communicator->children; i++)
         td_session_send(core, o->communicator->child[i], &m);
-    if (o->scratch_held)
-        td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
-    o->scratch_held = o->scratch_lacking = false;
+    td_operation_give_scratch(core, o);
+    o->scratch_lacking = false;
+    o->spare_at = TD_TIME_NEVER;
     if (!o->survey_complete)
         o->survey = (struct td_survey){0};
     o->children_arrived = 0;
     td_operation_transition(o, TD_OPERATION_REPEAT);
 }
 
+/* spare makes the nodes that have announced announce again, without scratch: the last rank may call
+ * in hours or never, and others need the scratch meanwhile. When all ranks have called, the
+ * operation lacks scratch, and all nodes announce once more. */
+static void spare(struct td_core *core, struct td_operation *o)
+{
+    const struct td_communicator *c = o->communicator;
+    struct td_message m;
+    o->spare_at = TD_TIME_NEVER;
+    o->spares++;
+    td_operation_start_message(o, TD_MESSAGE_ANNOUNCE_AGAIN, &m);
+    m.u.announce_again = (struct td_message_announce_again){.without_scratch = true};
+    for (uint32_t i = 0; i < c->children; i++)
+        if (o->children_arrived >> i & 1)
+            td_session_send(core, c->child[i], &m);
+    o->children_arrived = 0;
+    o->scratch_lacking = false;
+    if (!o->survey_complete)
+        o->survey = (struct td_survey){0};
+}
+
+/* again_without_scratch obeys the parent's request to give scratch back. */
+static void again_without_scratch(struct td_core *core, struct td_operation *o,
+                                  const struct td_message_announce_again *why)
+{
+    begin_again(core, o, why);
+    o->scratch_spared = true;
+    td_core_queue(core, &o->task);
+}
+
 void td_gate_again(struct td_core *core, struct td_operation *o)
 {
+    o->scratch_spared = false;
     begin_again(core, o, &(struct td_message_announce_again){0});
     uint32_t doublings = o->retries < 7 ? o->retries : 7;
     o->retries++;
@@ -127,7 +162,9 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
         return;
     }
     if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
-        if (m->u.announce_again.is_surveyed)
+        if (m->u.announce_again.without_scratch)
+            again_without_scratch(core, o, &m->u.announce_again);
+        else if (m->u.announce_again.is_surveyed)
             td_gate_survey(core, o, &m->u.announce_again.survey);
         else
             td_gate_again(core, o);
@@ -440,6 +477,8 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
             td_operation_appeal_again(core, o);
         if (core->now >= o->report_at)
             report(core, o, false);
+        if (core->now >= o->spare_at && o->state == TD_OPERATION_GATHERING)
+            spare(core, o);
         if (core->now >= o->retry_at && (o->state == TD_OPERATION_GATHERING || td_flood_sent(o)))
             td_core_queue(core, &o->task);
         if (core->now >= o->ask_at && (o->pending_error != TD_OK || loses_rank(o->communicator)))
@@ -449,6 +488,8 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
         td_core_alarm(core, o->expires_at);
         td_core_alarm(core, o->verdict_at);
         td_core_alarm(core, o->report_at);
+        if (core->now < o->spare_at)
+            td_core_alarm(core, o->spare_at);
         td_core_alarm(core, o->appeal_at);
         if (core->now < o->ask_at)
             td_core_alarm(core, o->ask_at);

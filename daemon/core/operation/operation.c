@@ -16,6 +16,29 @@ static bool advance(struct td_core *core, struct td_task *task);
 
 /* ---- records ---- */
 
+bool td_operation_take_scratch(struct td_core *core, struct td_operation *o)
+{
+    struct td_account *account = o->communicator->account;
+    bool may =
+        o->scratch_bytes == 0 || td_account_may(core, account, TD_HOLD_SCRATCH, o->scratch_bytes);
+    if (o->scratch_held || !may)
+        return o->scratch_held;
+    o->scratch_offset = td_ranges_acquire(&core->operations->scratch, o->scratch_bytes);
+    o->scratch_held = o->scratch_offset != UINT64_MAX;
+    if (o->scratch_held)
+        td_account_add(core, account, TD_HOLD_SCRATCH, o->scratch_bytes);
+    return o->scratch_held;
+}
+
+void td_operation_give_scratch(struct td_core *core, struct td_operation *o)
+{
+    if (!o->scratch_held)
+        return;
+    td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
+    td_account_drop(core, o->communicator->account, TD_HOLD_SCRATCH, o->scratch_bytes);
+    o->scratch_held = false;
+}
+
 static void release_record(struct td_core *core, struct td_operation *o)
 {
     struct td_arena *arena = core->arena;
@@ -27,8 +50,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_arena_free(arena, (void *)(uintptr_t)o->source[i].form);
         td_arena_free(arena, (void *)(uintptr_t)o->destination[i].form);
     }
-    if (o->scratch_held)
-        td_ranges_release(&core->operations->scratch, o->scratch_offset, o->scratch_bytes);
+    td_operation_give_scratch(core, o);
     td_engine_fini(core, o);
     core->fabric->forget(core, &o->sender);
     td_core_free(core, o->arrival);
@@ -81,7 +103,8 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->communicator = c;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
-    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = TD_TIME_NEVER;
+    o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = o->spare_at =
+        TD_TIME_NEVER;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
     o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival);

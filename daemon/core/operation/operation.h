@@ -72,10 +72,13 @@ struct td_operation {
 
     /* memory */
     bool scratch_held;    /* scratch_offset is reserved */
+    bool scratch_spared;  /* it is announced without scratch until all ranks have called */
     bool scratch_lacking; /* this node or one below had no room when it last announced */
     uint64_t scratch_offset, scratch_bytes;
     td_time retry_at, scratch_lacking_since;
     uint32_t retries;
+    td_time spare_at; /* when the nodes below give their scratch back, if ranks are still missing */
+    uint32_t spares;  /* how often they have */
 
     /* reports of arrived ranks */
     uint8_t *known; /* bitmap of the ranks that reports name; NULL until the first report */
@@ -105,6 +108,11 @@ bool td_operation_at_root(const struct td_operation *o);
  * returns NULL if memory runs out, or if the sequence number is over or beyond the window. */
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
                                          uint64_t sequence);
+
+/* td_operation_take_scratch reserves the scratch of an operation, if it has none. It returns false
+ * if too little is left, or too little for its user. td_operation_give_scratch gives it back. */
+bool td_operation_take_scratch(struct td_core *core, struct td_operation *o);
+void td_operation_give_scratch(struct td_core *core, struct td_operation *o);
 
 /* ---- endings ---- */
 
