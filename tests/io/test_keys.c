@@ -33,10 +33,10 @@ static void public_key(const char *name, char text[TD_KEY_TEXT])
     td_key_print(key, text);
 }
 
-static void start_with_keys(const char *more)
+static void start_with_keys(bool tcp)
 {
-    wants_tcp = true;
-    start(NODES, more);
+    wants_tcp = tcp;
+    start(NODES, "");
     for (uint32_t n = 0; n < NODES; n++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", n);
@@ -82,13 +82,12 @@ static void reload_all(void)
         reload(n);
 }
 
-static void keys_are_exchanged_while_a_job_runs(void **state)
+static void exchange_keys(bool tcp)
 {
-    (void)state;
     torus_context *c[NODES];
     torus_group *g[NODES];
     char from[128], to[128];
-    start_with_keys("");
+    start_with_keys(tcp);
     join_all(c, g, NODES);
     barrier_all(g, NODES);
     make_key(1, "new", digits[NODES]);
@@ -112,10 +111,22 @@ static void keys_are_exchanged_while_a_job_runs(void **state)
     stop();
 }
 
+static void keys_are_exchanged_while_a_job_runs(void **state)
+{
+    (void)state;
+    exchange_keys(true);
+}
+
+static void keys_are_exchanged_over_unix_sockets(void **state)
+{
+    (void)state;
+    exchange_keys(false);
+}
+
 static void a_revoked_key_is_out_within_a_heartbeat(void **state)
 {
     (void)state;
-    start_with_keys("");
+    start_with_keys(true);
     wait_logged(2, "serving");
     torus_context *c[NODES];
     torus_group *g[NODES];
@@ -141,7 +152,7 @@ static void malformed_files_change_nothing(void **state)
     torus_context *c[NODES];
     torus_group *g[NODES];
     char path[128];
-    start_with_keys("");
+    start_with_keys(true);
     join_all(c, g, NODES);
     snprintf(path, sizeof path, "%s/peers", folder);
     FILE *f = fopen(path, "a");
@@ -160,7 +171,7 @@ static void malformed_files_change_nothing(void **state)
 static void a_restarted_daemon_gets_in_at_once(void **state)
 {
     (void)state;
-    start_with_keys("");
+    start_with_keys(true);
     torus_context *c[NODES];
     torus_group *g[NODES];
     for (int round = 0; round < 5; round++) {
@@ -268,7 +279,7 @@ static void unix_sockets_need_no_keys_and_keep_other_users_out(void **state)
 static void a_daemon_without_keys_is_kept_out(void **state)
 {
     (void)state;
-    start_with_keys("");
+    start_with_keys(true);
     kill(daemon_pid[1], SIGTERM);
     waitpid(daemon_pid[1], NULL, 0);
     int links = logged(1, "node 0 is up");
@@ -282,16 +293,47 @@ static void a_daemon_without_keys_is_kept_out(void **state)
     stop();
 }
 
+/* A daemon at the endpoint of a node, with another key: it can neither connect nor be connected to.
+ */
+static void a_daemon_with_another_key_is_no_peer(void **state)
+{
+    (void)state;
+    char path[128], from[128], more[200];
+    start_with_keys(true);
+    kill(daemon_pid[1], SIGTERM);
+    waitpid(daemon_pid[1], NULL, 0);
+    make_key(1, "k", digits[NODES]);
+    write_peers("0n2"); /* its own list */
+    snprintf(from, sizeof from, "%s/peers", folder);
+    snprintf(path, sizeof path, "%s/peers.forged", folder);
+    assert_int_equal(rename(from, path), 0);
+    write_peers("012");
+    keyless = true; /* write_config adds no keys */
+    snprintf(more, sizeof more, "[security]\nkey = %s/k1\npeers = %s\n", folder, path);
+    write_config(1, more);
+    int links[2] = {logged(0, "node 1 is up"), logged(1, "node 0 is up")};
+    start_daemon(1);
+    wait_ready(1);
+    wait_logged(0, "its key is not in the list of peers");
+    wait_logged(1, "node 0: it does not accept the key of this node");
+    wait_logged(1, "it expects another key of this daemon"); /* node 0 asks for the true one */
+    assert_int_equal(logged(0, "node 1 is up"), links[0]);
+    assert_int_equal(logged(1, "node 0 is up"), links[1]);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(keys_are_exchanged_while_a_job_runs, clean_up),
+        cmocka_unit_test_teardown(keys_are_exchanged_over_unix_sockets, clean_up),
         cmocka_unit_test_teardown(a_revoked_key_is_out_within_a_heartbeat, clean_up),
         cmocka_unit_test_teardown(malformed_files_change_nothing, clean_up),
         cmocka_unit_test_teardown(a_restarted_daemon_gets_in_at_once, clean_up),
         cmocka_unit_test_teardown(daemons_without_keys_say_so_and_serve, clean_up),
         cmocka_unit_test_teardown(streams_are_encrypted_or_authenticated, clean_up),
         cmocka_unit_test_teardown(unix_sockets_need_no_keys_and_keep_other_users_out, clean_up),
+        cmocka_unit_test_teardown(a_daemon_with_another_key_is_no_peer, clean_up),
         cmocka_unit_test_teardown(a_daemon_without_keys_is_kept_out, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
