@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -50,7 +52,12 @@ static int lingering(void)
 static void expect_service(void)
 {
     double before = seconds();
-    close(raw_greeted());
+    int fd = raw_open();
+    raw_send(fd, (struct td_request){.kind = TD_REQUEST_HELLO, .id = 1}, NULL, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (poll(&p, 1, 2 * LINGER_SECONDS * 1000) != 1)
+        fail_msg("the daemon serves nobody");
+    close(fd);
     double took = seconds() - before;
     if (took > LINGER_SECONDS / 2.0)
         fail_msg("the daemon served nobody for %.1f s", took);
@@ -109,6 +116,94 @@ static void an_unread_lingering_socket_delays_nobody(void **state)
     close(fd);
     expect_service();
     close(far_end);
+    stop();
+}
+
+/* ---- a file system that does not answer ---- */
+
+static void fuse_reply(int fuse, uint64_t unique, const void *body, size_t size)
+{
+    struct {
+        struct fuse_out_header header;
+        uint8_t body[256];
+    } out = {.header = {.unique = unique, .len = (uint32_t)(sizeof out.header + size)}};
+    if (size > 0)
+        memcpy(out.body, body, size);
+    (void)!write(fuse, &out, out.header.len);
+}
+
+/* serve_fuse serves a file system with one file. It answers nothing that the daemon asks. */
+static void serve_fuse(int fuse, pid_t daemon)
+{
+    static _Alignas(8) uint8_t bytes[FUSE_MIN_READ_BUFFER + 65536];
+    const struct fuse_in_header *q = (const void *)bytes;
+    while (read(fuse, bytes, sizeof bytes) > 0) {
+        struct fuse_init_out init = {
+            .major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_write = 4096};
+        struct fuse_attr attr = {.ino = q->nodeid,
+                                 .mode =
+                                     q->nodeid == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0644,
+                                 .nlink = 1};
+        struct fuse_attr_out attributes = {.attr = attr};
+        struct fuse_entry_out entry = {.nodeid = 2,
+                                       .attr = {.ino = 2, .mode = S_IFREG | 0644, .nlink = 1}};
+        struct fuse_open_out opened = {.fh = 1};
+        if ((pid_t)q->pid == daemon)
+            continue;
+        if (q->opcode == FUSE_INIT)
+            fuse_reply(fuse, q->unique, &init, sizeof init);
+        else if (q->opcode == FUSE_GETATTR)
+            fuse_reply(fuse, q->unique, &attributes, sizeof attributes);
+        else if (q->opcode == FUSE_LOOKUP)
+            fuse_reply(fuse, q->unique, &entry, sizeof entry);
+        else if (q->opcode == FUSE_OPEN)
+            fuse_reply(fuse, q->unique, &opened, sizeof opened);
+        else if (q->opcode != FUSE_RELEASE && q->opcode != FUSE_FORGET)
+            fuse_reply(fuse, q->unique, NULL, 0);
+    }
+}
+
+static void a_file_system_that_does_not_answer_delays_nobody(void **state)
+{
+    (void)state;
+    const struct td_request hello = {.kind = TD_REQUEST_HELLO, .id = 1};
+    const struct td_request region = {
+        .kind = TD_REQUEST_REGION, .id = 2, .u.region = {.region = 1, .bytes = 4096}};
+    char place[100], path[120], options[100];
+    int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fuse < 0)
+        skip();
+    start(1, "");
+    snprintf(place, sizeof place, "%s/fuse", folder);
+    snprintf(path, sizeof path, "%s/file", place);
+    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+    assert_int_equal(mkdir(place, 0755), 0);
+    if (mount("test", place, "fuse", 0, options) != 0) {
+        rmdir(place);
+        stop();
+        skip();
+    }
+    pid_t server = fork();
+    if (server == 0) {
+        alarm(60); /* if the test fails */
+        serve_fuse(fuse, daemon_pid[0]);
+        _exit(0);
+    }
+    close(fuse);
+    for (int i = 0; i < 2; i++) {
+        int passed = open(path, O_RDONLY | O_CLOEXEC), fd = i ? raw_greeted() : raw_open();
+        assert_true(passed >= 0);
+        hold_daemon();
+        raw_send(fd, i ? region : hello, &passed, 1);
+        close(passed);
+        kill(daemon_pid[0], SIGCONT);
+        expect_service();
+        close(fd);
+    }
+    kill(server, SIGKILL); /* ends what the daemon waits for */
+    assert_int_equal(waitpid(server, NULL, 0), server);
+    umount2(place, MNT_DETACH);
+    rmdir(place);
     stop();
 }
 
@@ -351,6 +446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_lingering_socket_delays_nobody, clean_up),
         cmocka_unit_test_teardown(an_unread_lingering_socket_delays_nobody, clean_up),
+        cmocka_unit_test_teardown(a_file_system_that_does_not_answer_delays_nobody, clean_up),
         cmocka_unit_test_teardown(silent_connections_of_one_user_lock_nobody_out, clean_up),
         cmocka_unit_test_teardown(unread_replies_are_bounded, clean_up),
         cmocka_unit_test_teardown(regions_are_refused_before_the_kernel_has_no_maps, clean_up),

@@ -20,7 +20,7 @@ static void refuse(struct td_core *core, uint32_t id, uint64_t request, td_err e
     td_core_act(core, TD_ACTION_CLOSE_CLIENT)->u.close.client = id;
 }
 
-static const char *no_memory = "the daemon has no memory left: raise [limits] memory";
+static const char no_memory[] = "the daemon has no memory left: raise [limits] memory";
 
 void td_client_open(struct td_core *core, uint32_t id, uint64_t uid, uint64_t pid)
 {

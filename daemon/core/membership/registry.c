@@ -243,9 +243,11 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
     if (m->is_reminder)
         return; /* it was refused, and the answer is on its way */
     const char *wrong = admissible(core, node, m, &job, &error);
-    if (!wrong && !job && !(job = start_job(core, m, &wrong)))
+    if (!wrong && !job) {
+        job = start_job(core, m, &wrong);
         error = TD_ERR_NO_MEMORY;
-    if (wrong) {
+    }
+    if (!job || wrong) {
         refuse(core, node, m->token, error, wrong);
         return;
     }
