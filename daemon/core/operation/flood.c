@@ -106,6 +106,15 @@ void td_flood_refused(struct td_operation *o, uint32_t node)
             }
 }
 
+/* fits returns true if the next block has the hop count and the size of its turn. */
+static bool fits(struct td_operation *o, const struct td_early_block *h)
+{
+    const struct td_ring *ring = &o->program.ring[o->flood->ring];
+    return h->hop <= td_ring_hops(ring, h->sign) &&
+           copy(o, o->flood->ring, td_ring_along(ring, o->communicator->slot, 1 - h->sign, h->hop),
+                NULL, NULL) == h->bytes;
+}
+
 /* apply_next applies a block whose turn it is, and drops duplicates. It returns false if no block
  * can be applied. */
 static bool apply_next(struct td_core *core, struct td_operation *o)
@@ -120,18 +129,19 @@ static bool apply_next(struct td_core *core, struct td_operation *o)
             continue;
         }
         *link = h->next;
+        if (next && !fits(o, h)) { /* without it the operation completes nowhere */
+            td_core_free(core, h);
+            td_operation_appeal(core, o, TD_ERR_PROTOCOL,
+                                td_core_format(core,
+                                               "node %u received a flooded block of the wrong "
+                                               "size or hop count",
+                                               core->node));
+            return false;
+        }
         if (next) {
             const struct td_ring *ring = &o->program.ring[f->ring];
             uint32_t slot = td_ring_along(ring, o->communicator->slot, 1 - h->sign, h->hop);
-            if (h->hop > td_ring_hops(ring, h->sign) ||
-                copy(o, f->ring, slot, NULL, NULL) != h->bytes)
-                td_operation_appeal(core, o, TD_ERR_PROTOCOL,
-                                    td_core_format(core,
-                                                   "node %u received a flooded block of the wrong "
-                                                   "size or hop count",
-                                                   core->node));
-            else
-                (void)copy(o, f->ring, slot, h->payload, NULL);
+            (void)copy(o, f->ring, slot, h->payload, NULL);
             f->received[h->sign]++;
             if (f->received[0] == td_ring_hops(ring, 0) &&
                 f->received[1] == td_ring_hops(ring, 1)) {
@@ -261,6 +271,8 @@ bool td_flood_advance(struct td_core *core, struct td_operation *o)
         if (!send_due(core, o))
             return false;
     } while (!td_arrival_mismatched(o) && f->ring < o->program.rings && apply_next(core, o));
+    if (o->state != TD_OPERATION_ANNOUNCED)
+        return true; /* an appeal has ended it */
     if (!send_due(core, o))
         return false;
     if (f->ring == o->program.rings)
