@@ -31,8 +31,12 @@ struct torus_group {
     uint8_t mode;       /* enum td_reproducible of the next reduction */
     uint32_t in_flight; /* operations; of these: */
     uint32_t sent;      /* requests that the daemon has; at most TD_GROUP_OPERATIONS_MAX */
-    torus_request *unsent, **unsent_last; /* requests that wait to be sent; oldest first */
-    uint64_t sequence;                    /* of the next call; a refused call does not count */
+    torus_request *unsent, **unsent_last; /* requests that wait to be sent, by sequence */
+    /* After the daemon had no room for a call, nothing is sent until it has (`full`); then one call
+     * at a time, and one more with each call that ends. */
+    bool full;
+    uint32_t held_back; /* fewer calls than TD_GROUP_OPERATIONS_MAX may be sent */
+    uint64_t sequence;  /* of the next call; a refused call does not count */
     /* After the daemon refused a call it refuses the later calls too, until the caller has seen the
      * refusal. Then `sequence` returns to `refused_from`, and `turn` counts up. */
     bool refused;

@@ -90,24 +90,34 @@ static torus_request **find_pending(torus_context *c, uint64_t id)
 
 /* ---- requests that wait to be sent ---- */
 
-/* push_unsent keeps the encoded request until the daemon has fewer calls of the group. */
-static int push_unsent(torus_request *r, const struct td_request *q)
+/* keep_datagram encodes the request of a call of a group. */
+static int keep_datagram(torus_request *r, const struct td_request *q)
 {
-    torus_group *g = r->group;
     const uint8_t *bytes = NULL;
     size_t size = 0;
     int error = tl_encode(r->context, q, &bytes, &size);
     if (error != TORUS_OK)
         return error;
-    if (!(r->unsent = malloc(sizeof *r->unsent + size)))
+    if (!(r->datagram = malloc(sizeof *r->datagram + size)))
         return tl_fail(r->context, TORUS_ERR_NO_MEMORY, "no memory for the call");
-    r->unsent->size = size;
-    memcpy(r->unsent->bytes, bytes, size);
-    if (!g->unsent)
-        g->unsent_last = &g->unsent;
-    *g->unsent_last = r;
-    g->unsent_last = &r->next_unsent;
+    r->datagram->size = size;
+    memcpy(r->datagram->bytes, bytes, size);
     return TORUS_OK;
+}
+
+/* push_unsent adds a request to those of its group that wait to be sent: a new call at the end, one
+ * that the daemon has refused before later calls. */
+static void push_unsent(torus_request *r, bool is_new)
+{
+    torus_group *g = r->group;
+    torus_request **link = is_new && g->unsent ? g->unsent_last : &g->unsent;
+    while (*link && (*link)->sequence < r->sequence)
+        link = &(*link)->next_unsent;
+    r->next_unsent = *link;
+    *link = r;
+    if (!r->next_unsent)
+        g->unsent_last = &r->next_unsent;
+    r->waits = true;
 }
 
 /* remove_unsent takes a request out of those of its group that wait to be sent. */
@@ -120,8 +130,7 @@ static void remove_unsent(torus_request *r)
     *link = r->next_unsent;
     if (!r->next_unsent)
         g->unsent_last = link;
-    free(r->unsent);
-    r->unsent = NULL;
+    r->waits = false;
 }
 
 /* detach ends the request's part in its group. */
@@ -134,8 +143,10 @@ static void detach(torus_request *r)
     if (!g)
         return;
     g->in_flight--;
-    if (r->unsent)
+    if (r->waits)
         remove_unsent(r);
+    free(r->datagram);
+    r->datagram = NULL;
     if (r->sent)
         g->sent--;
     r->group = NULL;
@@ -168,15 +179,19 @@ static void send_unsent(torus_group *g)
                  "an earlier call of this group was refused: make this call again");
         return;
     }
-    struct tl_unsent *unsent = r->unsent;
-    r->unsent = NULL;
-    g->unsent = r->next_unsent;
+    remove_unsent(r);
     r->sent = true;
     g->sent++;
     bool cancelled = r->cancelled;
-    if (tl_send_bytes(c, unsent->bytes, unsent->size, -1) == TORUS_OK && cancelled)
+    const struct tl_datagram *datagram = r->datagram;
+    /* if the connection is lost, r may be gone */
+    if (tl_send_bytes(c, datagram->bytes, datagram->size, -1) == TORUS_OK && cancelled)
         torus_cancel(r);
-    free(unsent);
+}
+
+static bool may_send(const torus_group *g)
+{
+    return !g->full && g->sent + g->held_back < TD_GROUP_OPERATIONS_MAX;
 }
 
 /* go_on sends waiting requests of a group (NULL: none) after one of its requests has ended, and
@@ -187,7 +202,7 @@ static void go_on(torus_group *g)
         return;
     g->in_flight++; /* keeps the group: sending may find the connection lost, which ends all
                        requests */
-    while (g->unsent && g->sent < TD_GROUP_OPERATIONS_MAX && !g->context->lost)
+    while (g->unsent && may_send(g) && !g->context->lost)
         send_unsent(g);
     g->in_flight--;
     tl_group_release(g);
@@ -231,8 +246,10 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
         r->sequence = q->u.operation.sequence = g->sequence;
         r->turn = g->turn;
     }
-    bool waits = g && (g->unsent || g->sent >= TD_GROUP_OPERATIONS_MAX);
-    int error = waits ? push_unsent(r, q) : tl_send(c, q, -1);
+    bool waits = g && (g->unsent || !may_send(g));
+    int error = g ? keep_datagram(r, q) : tl_send(c, q, -1);
+    if (error == TORUS_OK && g && !waits)
+        error = tl_send_bytes(c, r->datagram->bytes, r->datagram->size, -1);
     if (error != TORUS_OK) {
         tl_request_free(r);
         return error;
@@ -241,6 +258,8 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
         g->sequence++;
         r->sent = !waits;
         g->sent += r->sent;
+        if (waits)
+            push_unsent(r, true);
     }
     c->operations++;
     tl_request_list(r);
@@ -283,12 +302,53 @@ static void note_refusal(torus_request *r)
     g->refused = true;
 }
 
+/* send_later keeps a call that the daemon refused for lack of room, or because it came after such a
+ * call. Only the former waits until the daemon has room. */
+static void send_later(torus_request *r, bool waits_for_room)
+{
+    torus_group *g = r->group;
+    if (waits_for_room) {
+        g->full = true;
+        g->held_back = TD_GROUP_OPERATIONS_MAX - 1;
+    }
+    r->sent = false;
+    g->sent--;
+    push_unsent(r, false);
+    go_on(g);
+}
+
+/* has_room sends the calls that wait until the daemon has room. */
+static void has_room(torus_context *c)
+{
+    for (torus_group *g = c->groups; g;) {
+        if (!g->full) {
+            g = g->next;
+            continue;
+        }
+        g->full = false;
+        go_on(g);
+        g = c->groups; /* sending may find the connection lost, which ends groups */
+    }
+}
+
 void tl_request_reply(torus_context *c, const struct td_reply *reply)
 {
+    if (reply->kind == TD_REPLY_ROOM) {
+        has_room(c);
+        return;
+    }
     torus_request **link = find_pending(c, reply->id), *r = *link;
     if (!r || (r->replies_due > 1 && r->replies_due--))
         return;
+    torus_group *g = r->group;
+    if (reply->refused && (int)reply->error == TORUS_ERR_BUSY && g && !g->refused &&
+        r->turn == g->turn) {
+        send_later(r, reply->kind == TD_REPLY_NO_ROOM);
+        return;
+    }
     unlist(c, link);
+    if (g && g->held_back > 0)
+        g->held_back--;
     if (reply->refused)
         note_refusal(r);
     int error = reply->error;
@@ -391,7 +451,7 @@ int torus_cancel(torus_request *r)
     if (error != TORUS_OK || r->error != TORUS_PENDING)
         return error;
     r->cancelled = true;
-    if (r->unsent) /* the cancellation follows the call */
+    if (r->waits) /* the cancellation follows the call */
         return TORUS_OK;
     struct td_request q = {.kind = TD_REQUEST_CANCEL};
     q.u.cancel.request = r->id;

@@ -11,8 +11,8 @@
 #include "operator.h"
 #include "staging.h"
 
-/* struct tl_unsent: a request to the daemon, encoded. */
-struct tl_unsent {
+/* struct tl_datagram: a request to the daemon, encoded. */
+struct tl_datagram {
     size_t size;
     uint8_t bytes[];
 };
@@ -20,14 +20,16 @@ struct tl_unsent {
 struct torus_request {
     torus_context *context;
     struct torus_request *next;
-    uint64_t id;              /* as in the reply */
-    uint32_t replies_due;     /* replies until it is complete: 1, but for torus_iclose */
-    torus_group *group;       /* counts the request as in flight; NULL: none */
-    uint64_t sequence, turn;  /* of the call: struct torus_group */
-    bool sent;                /* the group counts it as sent */
-    bool cancelled;           /* before it was sent */
-    struct tl_unsent *unsent; /* the datagram, while the request waits to be sent; or NULL */
+    uint64_t id;             /* as in the reply */
+    uint32_t replies_due;    /* replies until it is complete: 1, but for torus_iclose */
+    torus_group *group;      /* counts the request as in flight; NULL: none */
+    uint64_t sequence, turn; /* of the call: struct torus_group */
+    bool sent;               /* the group counts it as sent */
+    bool cancelled;          /* by torus_cancel */
+    bool waits;              /* in the group's list of unsent requests */
     torus_request *next_unsent;
+    /* of a call of a group, until the reply: the daemon may refuse the call for lack of room */
+    struct tl_datagram *datagram;
     uint32_t refused_by;    /* number of the group whose daemon refused the call; else 0 */
     int error;              /* TORUS_PENDING until finished */
     char text[TD_TEXT_MAX]; /* the sentence of the error */
@@ -62,8 +64,8 @@ int tl_request_begin(torus_group *g, torus_request **out, torus_request **r);
 void tl_request_room(torus_group *g);
 
 /* tl_request_submit sends q for r and sets *out to r. While the daemon has TD_GROUP_OPERATIONS_MAX
- * calls of the group, the request waits, and is sent when one of them completes. On an error it
- * frees r. */
+ * calls of the group, or no room for them, the request waits, and is sent when one of them
+ * completes, or when the daemon has room. On an error it frees r. */
 int tl_request_submit(torus_request *r, struct td_request *q, torus_request **out);
 
 /* tl_request_list adds a request to the pending ones of its context. */

@@ -169,6 +169,8 @@ static int wait_for_room(torus_context *c)
 
 int tl_encode(torus_context *c, const struct td_request *q, const uint8_t **bytes, size_t *size)
 {
+    if (q->id % KEEP_EVERY == KEEP_EVERY - 1 && tl_ready(c) == TORUS_OK)
+        keep_all(c);
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
@@ -186,8 +188,6 @@ int tl_send(torus_context *c, const struct td_request *q, int fd)
 {
     const uint8_t *bytes = NULL;
     size_t size = 0;
-    if (q->id % KEEP_EVERY == KEEP_EVERY - 1 && tl_ready(c) == TORUS_OK)
-        keep_all(c);
     int error = tl_encode(c, q, &bytes, &size);
     return error == TORUS_OK ? tl_send_bytes(c, bytes, size, fd) : error;
 }

@@ -13,8 +13,8 @@
  * of tl_ready; or TORUS_ERR_INVALID if the request exceeds a datagram. */
 int tl_send(torus_context *c, const struct td_request *q, int fd);
 
-/* tl_encode encodes a request; *bytes is valid until the next request. tl_send_bytes sends an
- * encoded request. */
+/* tl_encode encodes a request, and now and then reads replies that have arrived; *bytes is valid
+ * until the next request. tl_send_bytes sends an encoded request. */
 int tl_encode(torus_context *c, const struct td_request *q, const uint8_t **bytes, size_t *size);
 int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd);
 

@@ -497,10 +497,11 @@ TORUS_API int torus_intergroup_iallreduce(torus_intergroup *intergroup, const vo
  *
  * A group has at most 65,536 operations in flight. A further blocking collective waits until one of
  * them completes; a further non-blocking call returns TORUS_ERR_BUSY and does nothing. The daemon
- * has 256 of them; the library sends the others in torus_dispatch, torus_test and torus_wait. If
- * the service refuses a call (TORUS_ERR_INVALID, _NO_MEMORY, _BUSY), the call does not count: the
- * next call takes its position. Calls of that group that were started after it are refused too,
- * with TORUS_ERR_BUSY, because they would meet the wrong calls of other ranks. */
+ * has at most 256 of them, and fewer if its records are short ([limits] operations); the library
+ * sends the others in torus_dispatch, torus_test and torus_wait. If the service refuses a call
+ * (TORUS_ERR_INVALID, _NO_MEMORY), the call does not count: the next call takes its position. Calls
+ * of that group that were started after it are refused too, with TORUS_ERR_BUSY, because they would
+ * meet the wrong calls of other ranks. */
 
 /* torus_test returns TORUS_PENDING if the operation is not complete. Else it frees the request and
  * returns the outcome. It does not wait. */

@@ -170,7 +170,7 @@ void td_ranges_init(struct td_ranges *ranges, uint64_t bytes)
 
 uint64_t td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes)
 {
-    if (bytes > ranges->bytes)
+    if (bytes > ranges->bytes || ranges->holders >= TD_RANGES_MAX - 1)
         return UINT64_MAX;
     bytes = rounded(bytes);
     for (uint32_t i = 0; i < ranges->count; i++) {
@@ -186,6 +186,7 @@ uint64_t td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes)
             ranges->count--;
         }
         ranges->used += bytes;
+        ranges->holders += bytes > 0;
         return offset;
     }
     return UINT64_MAX;
@@ -198,6 +199,7 @@ void td_ranges_release(struct td_ranges *ranges, uint64_t offset, uint64_t bytes
         return;
     assert(ranges->used >= bytes);
     ranges->used -= bytes;
+    ranges->holders--;
     uint32_t i = 0;
     while (i < ranges->count && ranges->range[i].offset < offset)
         i++;
@@ -214,7 +216,7 @@ void td_ranges_release(struct td_ranges *ranges, uint64_t offset, uint64_t bytes
         r[i].offset = offset;
         r[i].bytes += bytes;
     } else {
-        /* operations_max bounds the number of holders, and so the number of free ranges */
+        /* td_ranges_acquire bounds the number of holders, and so the number of free ranges */
         assert(ranges->count < TD_RANGES_MAX);
         memmove(&r[i + 1], &r[i], (ranges->count - i) * sizeof *r);
         r[i] = (struct td_free_range){offset, bytes};

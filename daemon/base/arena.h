@@ -34,6 +34,7 @@ size_t td_arena_used(const struct td_arena *arena);
 enum { TD_RANGES_MAX = TD_OPERATIONS_MAX + 1 }; /* one more than the number of allocated ranges */
 struct td_ranges {
     uint64_t bytes, used;
+    uint32_t holders; /* allocated ranges */
     uint32_t count;
     struct td_free_range {
         uint64_t offset, bytes;
@@ -41,7 +42,8 @@ struct td_ranges {
 };
 void td_ranges_init(struct td_ranges *ranges, uint64_t bytes);
 /* td_ranges_acquire reserves `bytes` (rounded up to 64) and returns their offset, or UINT64_MAX if
- * no free range is large enough. td_ranges_release returns them. */
+ * no free range is large enough, or TD_RANGES_MAX - 1 are allocated. td_ranges_release returns
+ * them. */
 uint64_t td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes);
 void td_ranges_release(struct td_ranges *ranges, uint64_t offset, uint64_t bytes);
 

@@ -136,6 +136,13 @@ void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err e
     reply_error(core, client, id, error, text);
 }
 
+void td_reply_no_room(struct td_core *core, uint32_t client, uint64_t id, const char *text)
+{
+    struct td_reply *r = reply_error(core, client, id, TD_ERR_BUSY, text);
+    r->kind = TD_REPLY_NO_ROOM;
+    r->refused = true;
+}
+
 void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                       const char *text)
 {

@@ -47,6 +47,8 @@ void td_reply_error(struct td_core *core, uint32_t client, uint64_t id, td_err e
 /* td_reply_refused sends an error for a call that did not count: the client may repeat it. */
 void td_reply_refused(struct td_core *core, uint32_t client, uint64_t id, td_err error,
                       const char *text);
+/* td_reply_no_room refuses a call until this node has room for it: td_client_room follows. */
+void td_reply_no_room(struct td_core *core, uint32_t client, uint64_t id, const char *text);
 /* td_reply_done sends DONE, unless id is 0. */
 void td_reply_done(struct td_core *core, uint32_t client, uint64_t id);
 

@@ -108,6 +108,8 @@ enum td_reply_kind {
     TD_REPLY_JOINED,
     TD_REPLY_PLANNED,
     TD_REPLY_STATUS,
+    TD_REPLY_NO_ROOM, /* OPERATION: refused with TD_ERR_BUSY until this node has room */
+    TD_REPLY_ROOM,    /* of no request (id 0), after NO_ROOM: there may be room now */
 };
 
 enum td_status_section {

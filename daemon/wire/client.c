@@ -494,6 +494,8 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         break;
     case TD_REPLY_ERROR:
     case TD_REPLY_DONE:
+    case TD_REPLY_NO_ROOM:
+    case TD_REPLY_ROOM:
         break;
     }
     size_t packed =
@@ -514,7 +516,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Reply *m = torus__client__reply__unpack(&allocator, size - TD_WIRE_HEADER_BYTES,
                                                            bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_STATUS ||
+    if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_ROOM ||
         m->error > TD_OK || m->error < TD_ERR_PERMISSION ||
         (type == REPLY_TYPE + TD_REPLY_ERROR && m->error == TD_OK))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed reply of type %#x", type);
@@ -560,6 +562,8 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         break;
     case TD_REPLY_ERROR:
     case TD_REPLY_DONE:
+    case TD_REPLY_NO_ROOM:
+    case TD_REPLY_ROOM:
         break;
     }
     return good ? TD_OK

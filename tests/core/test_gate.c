@@ -190,9 +190,50 @@ static void an_announcement_that_finds_no_record_is_sent_back(void **state)
     (void)state;
     node_begin("4", 0, no_operations);
     c = node_group(GROUP);
-    announce(1, node_barrier(1), false);
+    struct td_message m = about(TD_MESSAGE_ARRIVE);
+    m.u.arrive.least = m.u.arrive.greatest = node_barrier(1);
+    m.sequence = 1;
+    node_message(1, &m);
     assert_non_null(node_sent_to(1, TD_MESSAGE_ANNOUNCE_AGAIN));
-    assert_null(operation());
+    assert_null(c->operation[1]);
+    node_end();
+}
+
+static void the_oldest_operation_of_a_group_always_has_a_record(void **state)
+{
+    (void)state;
+    node_begin("4", 0, no_operations);
+    c = node_group(GROUP);
+    announce(1, node_barrier(1), false);
+    assert_non_null(operation());
+    node_call(c, -1);
+    assert_int_equal(node.replies, 0);
+    /* there is no room for the next one, until the first one is over */
+    node_call(c, -1);
+    assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM);
+    assert_int_equal(node.reply.error, TD_ERR_BUSY);
+    assert_true(node.reply.refused);
+    assert_non_null(strstr(node.text, "[limits] operations"));
+    announce(2, node_barrier(2), false);
+    node_forget();
+    announce(3, node_barrier(3), false);
+    assert_int_equal(node.reply.kind, TD_REPLY_ROOM);
+    assert_int_equal(node.replies, 2);
+    node_call(c, -1);
+    assert_non_null(c->operation[1]);
+    node_end();
+}
+
+static void an_announcement_beyond_the_window_is_sent_back(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = about(TD_MESSAGE_ARRIVE);
+    m.u.arrive.least = m.u.arrive.greatest = node_barrier(1);
+    m.sequence = TD_GROUP_OPERATIONS_MAX;
+    node_message(1, &m);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_ANNOUNCE_AGAIN));
+    assert_false(td_communicator_broken(c));
     node_end();
 }
 
@@ -209,6 +250,8 @@ int main(void)
         cmocka_unit_test(a_child_without_scratch_makes_all_announce_again),
         cmocka_unit_test(an_announcement_of_a_node_that_is_no_child_is_ignored),
         cmocka_unit_test(an_announcement_that_finds_no_record_is_sent_back),
+        cmocka_unit_test(the_oldest_operation_of_a_group_always_has_a_record),
+        cmocka_unit_test(an_announcement_beyond_the_window_is_sent_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

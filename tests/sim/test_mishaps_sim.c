@@ -192,13 +192,14 @@ static void drain(struct job *job)
     td_sim_run(job->sim, SECOND / 2);
 }
 
-/* A node has no record left while others call. Their calls complete in the end. */
+/* A node has no record left while others call. The oldest operation of each group has a record in
+ * any case; the next ones wait, and end as they should. */
 static void a_node_without_records_loses_nothing(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         static const uint32_t root[] = {0, 0}, leaf[] = {1, 1}, both[] = {0, 1};
-        struct job full, full_leaf, arrives, appeals, misses;
+        struct job full, full_leaf, arrives, appeals, misses, waits;
         job_case("test_mishaps_sim # no records, seed %llu", (unsigned long long)seed);
         struct td_sim *sim = job_world("2", seed, few_records);
         job_form(&full, sim, "full", root, 2, 0);
@@ -206,37 +207,55 @@ static void a_node_without_records_loses_nothing(void **unused)
         job_form(&arrives, sim, "arrives", both, 2, 0);
         job_form(&appeals, sim, "appeals", both, 2, 0);
         job_form(&misses, sim, "misses", both, 2, 0);
+        job_form(&waits, sim, "waits", both, 2, 0);
 
         fill(&full);
         job_call(&arrives, 1, &barrier, 0, false);
+        job_call(&arrives, 1, &barrier, 0, false);
+        job_call(&appeals, 1, &barrier, 0, false);
         call_within(&appeals, 1, SECOND / 2);
+        td_sim_run(sim, SECOND / 10);
+        job_call(&waits, 0, &barrier, 0, false);
+        job_call(&waits, 0, &barrier, 0, false);
         td_sim_run(sim, 3 * SECOND);
-        job_call(&arrives, 0, &barrier, 0, false);
-        td_sim_run(sim, SECOND / 2);
-        job_expect(&arrives, 0, TD_ERR_NO_MEMORY, "node 0");
-        CHECK(job_reply(&arrives, 0)->refused);
-        arrives.rank[0].calls--;
+        job_expect(&waits, 0, TD_ERR_BUSY, "node 0");
+        CHECK(job_reply(&waits, 0)->refused && job_reply(&waits, 0)->kind == TD_REPLY_NO_ROOM);
+        CHECK(!td_sim_reply(sim, waits.rank[0].client, 0));
+        waits.rank[0].calls--;
         drain(&full);
-        job_call(&arrives, 0, &barrier, 0, false);
-        td_sim_run(sim, SECOND);
+        CHECK(td_sim_reply(sim, waits.rank[0].client, 0)->kind == TD_REPLY_ROOM);
+        for (int k = 0; k < 2; k++) {
+            job_call(&arrives, 0, &barrier, 0, false);
+            job_call(&waits, 1, &barrier, 0, false);
+            td_sim_run(sim, SECOND / 2);
+            if (k == 0)
+                job_call(&waits, 0, &barrier, 0, false); /* the oldest now */
+        }
         job_expect_all(&arrives, TD_OK, NULL);
+        job_expect_all(&waits, TD_OK, NULL);
         td_sim_run(sim, 3 * SECOND);
         job_expect(&appeals, 1, TD_ERR_TIMEOUT, "rank 0");
+        job_call(&appeals, 0, &barrier, 0, false);
+        td_sim_run(sim, SECOND);
+        job_expect(&appeals, 0, TD_OK, NULL);
         job_call(&appeals, 0, &barrier, 0, false);
         td_sim_run(sim, SECOND);
         job_expect(&appeals, 0, TD_ERR_TIMEOUT, NULL);
 
         fill(&full_leaf);
+        job_call(&misses, 0, &barrier, 0, false);
         call_within(&misses, 0, SECOND / 2);
         td_sim_run(sim, 3 * SECOND);
         job_expect(&misses, 0, TD_ERR_TIMEOUT, "rank 1");
         drain(&full_leaf);
         job_call(&misses, 1, &barrier, 0, false);
+        td_sim_run(sim, SECOND / 2);
+        job_call(&misses, 1, &barrier, 0, false);
         job_settle(&misses);
         job_expect(&misses, 1, TD_ERR_TIMEOUT, "no memory to record");
 
-        struct job *all[] = {&full, &full_leaf, &arrives, &appeals, &misses};
-        for (int k = 0; k < 5; k++) {
+        struct job *all[] = {&full, &full_leaf, &arrives, &appeals, &misses, &waits};
+        for (int k = 0; k < 6; k++) {
             job_call_all(all[k], &barrier, 0, false);
             job_settle(all[k]);
             job_expect_all(all[k], TD_OK, NULL);

@@ -332,6 +332,8 @@ struct td_reply some_reply(enum td_reply_kind kind)
         break;
     case TD_REPLY_ERROR:
     case TD_REPLY_DONE:
+    case TD_REPLY_NO_ROOM:
+    case TD_REPLY_ROOM:
         break;
     }
     return r;

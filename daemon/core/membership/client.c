@@ -222,6 +222,37 @@ void td_client_region_failed(struct td_core *core, uint32_t handle)
                     r->failed = true;
 }
 
+/* ---- room for operations ---- */
+
+static bool tell_room(struct td_core *core, struct td_task *task)
+{
+    (void)task;
+    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
+        for (struct td_client *c = core->clients->bucket[i]; c; c = c->next) {
+            if (!c->wants_room)
+                continue;
+            if (!td_core_room(core))
+                return false;
+            c->wants_room = false;
+            td_reply_new(core, c->id, 0, TD_REPLY_ROOM);
+        }
+    core->clients->room_wanted = false;
+    return true;
+}
+
+void td_client_wait_for_room(struct td_core *core, struct td_client *client)
+{
+    client->wants_room = core->clients->room_wanted = true;
+}
+
+void td_client_room(struct td_core *core)
+{
+    if (!core->clients->room_wanted)
+        return;
+    core->clients->room_task.advance = tell_room;
+    td_core_queue(core, &core->clients->room_task);
+}
+
 /* ---- connections and requests ---- */
 
 static void free_client(struct td_core *core, struct td_client *c)

@@ -37,6 +37,7 @@ struct td_client {
     uint32_t regions_count; /* on the list */
     char program[TD_PROGRAM_MAX];
     struct td_region *regions;
+    bool wants_room;                /* this node had no room for a call of it */
     struct td_client *next_leaving; /* in the list `leaving` */
 };
 
@@ -44,6 +45,8 @@ struct td_clients {
     struct td_client *bucket[TD_CLIENT_BUCKETS]; /* by number */
     struct td_region *dead_regions;              /* still to be released by the driver */
     struct td_task dead_task;
+    bool room_wanted; /* by some client */
+    struct td_task room_task;
     struct td_client *leaving; /* gone, but not all of its ranks are lost yet */
     struct td_task leaving_task;
     uint32_t silent; /* clients whose HELLO has not come */
@@ -68,6 +71,10 @@ struct td_client *td_client_request(struct td_core *core, uint32_t id,
 void td_client_close(struct td_core *core, uint32_t id);
 /* td_client_expel closes the connection of a client that broke the protocol, with a sentence. */
 void td_client_expel(struct td_core *core, uint32_t id, td_err error, const char *text);
+/* td_client_wait_for_room notes that this node had no room for a call of a client. td_client_room
+ * tells these clients that there may be room now. */
+void td_client_wait_for_room(struct td_core *core, struct td_client *client);
+void td_client_room(struct td_core *core);
 /* td_client_region_failed marks a region whose bytes are lost. */
 void td_client_region_failed(struct td_core *core, uint32_t handle);
 

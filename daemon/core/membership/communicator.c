@@ -204,6 +204,7 @@ void td_communicator_retire(struct td_core *core, struct td_communicator *c, uin
         c->retired[c->first_sequence % TD_GROUP_OPERATIONS_MAX] = false;
         c->first_sequence++;
     }
+    td_client_room(core);
     if (c->state != TD_COMMUNICATOR_ACTIVE)
         td_core_queue(core, &c->task); /* it may have been the last */
 }

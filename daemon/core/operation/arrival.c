@@ -180,6 +180,23 @@ static td_err record_counts(struct td_core *core, struct td_operation *o, uint32
     return *text ? TD_ERR_INVALID : TD_OK;
 }
 
+/* no_room returns NULL if this node may record the next operation of a rank now; else a sentence.
+ */
+static const char *no_room(struct td_core *core, const struct td_communicator *c,
+                           const struct td_seat *seat)
+{
+    uint64_t sequence = seat->next_sequence;
+    if (sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
+        return td_core_format(core,
+                              "rank %u is %d operations ahead of the slowest rank of job %s, the "
+                              "maximum: wait, then call again",
+                              seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
+    if (c->operation[sequence % TD_GROUP_OPERATIONS_MAX] ||
+        td_operation_has_room(core, c, sequence))
+        return NULL;
+    return td_account_refuses(core, c->account, TD_HOLD_OPERATIONS, 1);
+}
+
 /* admit checks a rank's request and finds its operation. On an error nothing has changed, except
  * that the operation may have a new record, as if another rank had arrived first. */
 static td_err admit(struct td_core *core, struct td_client *client, struct td_communicator *c,
@@ -187,25 +204,17 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
                     const struct td_call *call, const struct td_plan *plan, struct buffers *b,
                     struct td_operation **o, const char **text)
 {
-    if (seat->next_sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
-        *text = td_core_format(core,
-                               "rank %u is %d operations ahead of the slowest rank of job %s, the "
-                               "maximum: wait, then call again",
-                               seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
+    if ((*text = no_room(core, c, seat)))
         return TD_ERR_BUSY;
-    }
     bool has_counts = td_call_has_counts(call->kind);
     td_err error = TD_OK;
     need_bytes(c, seat, call, plan, b->need);
     if (!has_counts && (error = hold_buffers(core, client, q, plan, b, text)) != TD_OK)
         return error;
     if (!(*o = td_operation_obtain(core, c, seat->next_sequence))) {
-        *text = td_account_refuses(core, c->account, TD_HOLD_OPERATIONS, 1);
-        if (*text && core->operations->count < core->settings.operations_max)
-            return TD_ERR_NO_MEMORY;
         *text = td_core_format(core,
-                               "node %u cannot record another operation (%u on record): raise "
-                               "[limits] operations or memory",
+                               "node %u has no memory for another operation (%u on record): raise "
+                               "[limits] memory",
                                core->node, core->operations->count);
         return TD_ERR_NO_MEMORY;
     }
@@ -214,6 +223,18 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
     if (has_counts && error == TD_OK)
         error = hold_buffers(core, client, q, plan, b, text);
     return error;
+}
+
+/* refuse refuses a call. A client whose call finds no room hears when there may be room. */
+static void refuse(struct td_core *core, struct td_client *client, uint64_t request, td_err error,
+                   const char *text)
+{
+    if (error != TD_ERR_BUSY) {
+        td_reply_refused(core, client->id, request, error, text);
+        return;
+    }
+    td_reply_no_room(core, client->id, request, text);
+    td_client_wait_for_room(core, client);
 }
 
 static void arrive(struct td_core *core, struct td_client *client, struct td_communicator *c,
@@ -231,7 +252,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     if (error != TD_OK) {
         release_buffers(core, &b);
         td_plan_free(made, core->arena, &core->options.planner);
-        td_reply_refused(core, client->id, q->id, error, text);
+        refuse(core, client, q->id, error, text);
         return;
     }
     seat->next_sequence++;

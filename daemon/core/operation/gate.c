@@ -357,6 +357,19 @@ static void no_record(struct td_core *core, struct td_communicator *c, uint32_t 
     }
 }
 
+/* is_early handles a message of an operation that is beyond this node's window: the sender has
+ * ended operations that still run here. It returns false for a message that is not repeated. */
+static bool is_early(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    const struct td_message again = {.kind = TD_MESSAGE_ANNOUNCE_AGAIN,
+                                     .instance = m->instance,
+                                     .group = m->group,
+                                     .sequence = m->sequence};
+    if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_FLOOD)
+        td_session_send(core, from, &again);
+    return m->kind != TD_MESSAGE_VERDICT;
+}
+
 void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                      const struct td_message *m)
 {
@@ -368,6 +381,8 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
             send_veto(core, c, m->sequence);
         return;
     }
+    if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX && is_early(core, from, m))
+        return;
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX) {
         td_communicator_rank_lost(core, c, c->seat[0].rank, TD_ERR_BUSY,
                                   td_core_format(core,

@@ -81,6 +81,12 @@ static void leave(struct td_operation *o, uint32_t local)
     td_arrival_transition(a, TD_ARRIVAL_LEAVE);
 }
 
+bool td_operation_has_room(const struct td_core *core, const struct td_communicator *c,
+                           uint64_t sequence)
+{
+    return td_account_may(core, c->account, TD_HOLD_OPERATIONS, 1) || sequence == c->first_sequence;
+}
+
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
                                          uint64_t sequence)
 {
@@ -89,8 +95,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     uint32_t place = (uint32_t)(sequence % TD_GROUP_OPERATIONS_MAX);
     if (c->operation[place] || c->retired[place])
         return c->operation[place];
-    if (core->operations->count >= core->settings.operations_max ||
-        !td_account_may(core, c->account, TD_HOLD_OPERATIONS, 1))
+    if (!td_operation_has_room(core, c, sequence))
         return NULL;
     struct td_operation *o = td_arena_alloc(core->arena, sizeof *o);
     if (!o)

@@ -104,8 +104,12 @@ static inline bool td_operation_compiled(const struct td_operation *o)
 }
 /* td_operation_at_root returns true if this node is the root of the group's tree. */
 bool td_operation_at_root(const struct td_operation *o);
+/* td_operation_has_room returns true if the user of a group may have one more record. The oldest
+ * operation of a group has a record in any case: so the groups cannot block each other. */
+bool td_operation_has_room(const struct td_core *core, const struct td_communicator *c,
+                           uint64_t sequence);
 /* td_operation_obtain returns the record of an operation, and begins one if none exists. It
- * returns NULL if memory runs out, or if the sequence number is over or beyond the window. */
+ * returns NULL without room or memory, or if the sequence number is over or beyond the window. */
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
                                          uint64_t sequence);
 
