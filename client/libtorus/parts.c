@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
-
 /* find_inner applies TORUS_IN_PLACE: this rank's piece of buffer `outer` is the whole other buffer.
  */
 static void find_inner(struct tl_work *w, int outer)
@@ -216,14 +214,12 @@ static const char *neighbour_parts(struct tl_work *w)
         wrong = block_pieces(w, 1, &ignored);
     if (wrong)
         return wrong;
-    uint64_t h = tl_neighbours_hash(&what->neighbours);
-    if (w->call.digest)
-        h = td_hash_add(h, w->call.digest); /* of the types */
-    w->call.digest = td_call_digest(what->digest_kind ? what->digest_kind : what->kind, h);
+    w->call.digest = td_call_digest_exchange(what->digest_kind ? what->digest_kind : what->kind,
+                                             tl_neighbours_hash(&what->neighbours), w->call.digest);
     return NULL;
 }
 
-const char *tl_parts_make(struct tl_work *w)
+static const char *make_parts(struct tl_work *w)
 {
     switch ((int)w->what.kind) {
     case TD_KIND_GATHERV:
@@ -236,4 +232,15 @@ const char *tl_parts_make(struct tl_work *w)
     default:
         return all_parts(w);
     }
+}
+
+const char *tl_parts_make(struct tl_work *w)
+{
+    const char *wrong = make_parts(w);
+    bool empty = w->buffer[0].bytes == 0 && w->buffer[1].bytes == 0;
+    if (!wrong && empty && !w->what.typed && !td_call_reduces(w->what.kind)) {
+        w->call.type = TD_TYPE_NONE; /* a rank without data agrees with any type */
+        w->call.digest = td_call_digest_without_types(w->call.digest);
+    }
+    return wrong;
 }

@@ -558,7 +558,8 @@ TORUS_API int torus_set_timeout(torus_group *group, int64_t timeout_ns);
  *
  * A collective moves the data of the elements in the order of the constructors, and leaves the gaps
  * of the destination as they are. Calls match if the basic elements agree in order: 100 elements of
- * TORUS_DOUBLE match one vector of 50 blocks of 2 doubles. Predefined operators combine the basic
+ * TORUS_DOUBLE match one vector of 50 blocks of 2 doubles. In calls with a count for each rank, a
+ * rank that has no data at all matches any type. Predefined operators combine the basic
  * elements, and need types with a single basic type. User-defined operators get elements of the
  * derived type, with zeroes in the gaps.
  *

@@ -195,12 +195,22 @@ static const char *check_reduction(const struct td_call *call)
     }
 }
 
+static const char *const NO_ROOT = "the root is not a rank of the group";
+
+/* may_lack_data returns true if a rank may call the kind without data, and so without a type. */
+static bool may_lack_data(unsigned kind)
+{
+    return kind_is(kind, PARTS) && !kind_is(kind, REDUCES);
+}
+
 const char *td_call_check(const struct td_call *call, uint32_t size)
 {
     if (call->kind == 0 || call->kind >= TD_KIND_MAX)
         return "the kind of operation is unknown";
     if (!kind_is(call->kind, MOVES))
         return NULL;
+    if (call->type == TD_TYPE_NONE && may_lack_data(call->kind))
+        return kind_is(call->kind, ROOTED) && call->root >= size ? NO_ROOT : NULL;
     if (td_type_bytes(call->type) == 0)
         return "the element type is unknown";
     bool all = kinds[call->kind].source == ALL || kinds[call->kind].destination == ALL ||
@@ -209,7 +219,7 @@ const char *td_call_check(const struct td_call *call, uint32_t size)
     if (call->count > (uint64_t)INT64_MAX / td_type_bytes(call->type) / (all ? size : 1))
         return "the count overflows 63 bits of bytes";
     if (kind_is(call->kind, ROOTED) && call->root >= size)
-        return "the root is not a rank of the group";
+        return NO_ROOT;
     return kind_is(call->kind, REDUCES) ? check_reduction(call) : NULL;
 }
 
@@ -236,6 +246,40 @@ uint64_t td_call_digest(unsigned kind, uint64_t hash)
     return hash << 8 | (kind & 0xff);
 }
 
+/* The digest of an exchange has 8 bits of its kind, 32 of the grid and 24 of the types. */
+enum { GRID_BITS = 32, TYPES_SHIFT = 8 + GRID_BITS };
+
+uint64_t td_call_digest_exchange(unsigned kind, uint64_t grid, uint64_t elements)
+{
+    uint64_t folded = elements ^ elements >> 24 ^ elements >> 48; /* its lowest 24 bits count */
+    return td_call_digest(kind, folded << GRID_BITS | (grid & UINT32_MAX));
+}
+
+/* is_exchange returns true for the digest of an exchange that compares the types. */
+static bool is_exchange(uint64_t digest)
+{
+    unsigned kind = digest & 0xff;
+    return kind == TD_KIND_NEIGHBOUR_ALLTOALLV || kind == TD_DIGEST_NEIGHBOUR_ALLGATHERV ||
+           kind == TD_DIGEST_GRAPH_ALLTOALLV || kind == TD_DIGEST_GRAPH_ALLGATHERV;
+}
+
+uint64_t td_call_digest_without_types(uint64_t digest)
+{
+    unsigned kind = digest & 0xff;
+    if (kind == TD_DIGEST_TYPES || kind == TD_DIGEST_NAMES)
+        return 0;
+    return is_exchange(digest) ? digest & (((uint64_t)1 << TYPES_SHIFT) - 1) : digest;
+}
+
+void td_call_adopt(struct td_call *call, const struct td_call *other)
+{
+    if (call->type != TD_TYPE_NONE || call->kind != other->kind || !may_lack_data(call->kind) ||
+        td_call_digest_without_types(call->digest) != td_call_digest_without_types(other->digest))
+        return;
+    call->type = other->type;
+    call->digest = other->digest;
+}
+
 enum { TYPES_TEXT_MAX = 100, NAME_BITS = 5 }; /* of a type in a digest; 0 ends the sequence */
 _Static_assert(TD_TYPE_MAX <= 1 << NAME_BITS && TD_DIGEST_NAMES_MAX * NAME_BITS <= 56,
                "a digest holds the types");
@@ -260,7 +304,9 @@ static void print_types(const struct td_call *call, char *text, size_t size)
 {
     uint64_t names = call->digest >> 8;
     size_t length = 0;
-    if (!has_types(call)) {
+    if (call->type == TD_TYPE_NONE) {
+        snprintf(text, size, "no data");
+    } else if (!has_types(call)) {
         snprintf(text, size, "%s", td_type_name(call->type));
     } else if ((call->digest & 0xff) == TD_DIGEST_TYPES) {
         snprintf(text, size, "several types %08x", (unsigned)names);
@@ -290,14 +336,14 @@ static const char *print_digest(const struct td_call *call, char *more, size_t s
     more[0] = '\0';
     if (call->digest == 0 || has_types(call))
         return td_kind_name(call->kind);
-    bool served = kind >= FIRST;
-    bool graph = kind == TD_DIGEST_GRAPH_ALLTOALLV || kind == TD_DIGEST_GRAPH_ALLGATHERV;
-    const char *of = kind_is(kind, REDUCES)       ? "user-defined operator"
-                     : graph                      ? "types"
-                     : call->type == TD_TYPE_BYTE ? "grid and types"
-                                                  : "grid";
-    if (call->digest >> 8)
-        snprintf(more, size, ", %s %08x", of, hash);
+    bool served = kind >= FIRST, exchange = is_exchange(call->digest);
+    unsigned elements = exchange ? (unsigned)(call->digest >> TYPES_SHIFT) : 0;
+    size_t length = 0;
+    if (hash)
+        length = (size_t)snprintf(more, size, ", %s %08x",
+                                  kind_is(kind, REDUCES) ? "user-defined operator" : "grid", hash);
+    if (elements)
+        snprintf(more + length, size - length, ", types %06x", elements);
     return served ? behalf[kind - FIRST] : td_kind_name(kind);
 }
 

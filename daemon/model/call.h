@@ -97,7 +97,8 @@ enum td_reproducible {
 /* struct td_call: equal on all ranks of an operation. */
 struct td_call {
     uint8_t kind; /* enum td_kind */
-    uint8_t type; /* enum td_type of the elements */
+    uint8_t type; /* enum td_type of the elements; NONE: a call with counts by rank, of a rank that
+                     has no data */
     uint8_t op;   /* enum td_op of a reduction */
     uint8_t mode; /* enum td_reproducible of a reduction */
     uint32_t root;
@@ -136,6 +137,9 @@ const char *td_call_check(const struct td_call *call, uint32_t size);
 /* td_call_compare is a total order of calls. The gate keeps the least and the greatest call; the
  * calls agree if these are equal. */
 int td_call_compare(const struct td_call *a, const struct td_call *b);
+/* td_call_adopt gives a call without data the types of another call that serves the same purpose: a
+ * rank without data agrees with any type. It leaves other calls as they are. */
+void td_call_adopt(struct td_call *call, const struct td_call *other);
 /* td_call_digest returns the digest of a call that the library makes on behalf of another call. The
  * lowest byte is that call's kind: a reduction by a user-defined operator (`hash` identifies the
  * operator), an exchange on a grid (`hash` identifies the grid), or one of the following. */
@@ -152,6 +156,11 @@ enum {
     TD_DIGEST_GRAPH_ALLGATHERV = 0xf7, /* as TD_DIGEST_GRAPH_ALLTOALLV; the least of these */
 };
 uint64_t td_call_digest(unsigned kind, uint64_t hash);
+/* td_call_digest_exchange returns the digest of an exchange on a grid or graph. `grid` identifies
+ * the grid (0: a graph), `elements` is the digest of elements of several types, or 0. */
+uint64_t td_call_digest_exchange(unsigned kind, uint64_t grid, uint64_t elements);
+/* td_call_digest_without_types returns a digest without its part for the types. */
+uint64_t td_call_digest_without_types(uint64_t digest);
 /* td_call_digest_names returns the digest that holds a sequence of `count` types (enum td_type), up
  * to TD_DIGEST_NAMES_MAX, so that an error can name them. */
 uint64_t td_call_digest_names(const uint8_t *element, size_t count);

@@ -275,6 +275,44 @@ static void a_pair_serves_two_buffers(void **unused)
     close_two();
 }
 
+static void a_rank_without_data_may_give_any_type(void **unused)
+{
+    (void)unused;
+    const size_t none[] = {0, 0}, own[] = {2, 0}, gives[] = {0, 2};
+    const struct torus_grid grid = {.size = sizeof grid, .dimensions = 1, .extent = {2}};
+    int32_t from[2] = {5, 6}, to[2][4] = {{0}};
+    torus_request *r[2];
+    int mixed = 0;
+    open_two();
+    must(1, torus_type_struct(context[1], 2, (const size_t[]){1, 1}, (const ptrdiff_t[]){0, 8},
+                              (const int[]){TORUS_INT32, TORUS_DOUBLE}, &mixed));
+    must(0, torus_ialltoallv(world[0], from, own, NULL, to[0], own, NULL, TORUS_INT32, &r[0]));
+    must(1, torus_ialltoallv(world[1], NULL, none, NULL, NULL, none, NULL, mixed, &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    assert_true(to[0][0] == 5 && to[0][1] == 6);
+    must(0, torus_igatherv(world[0], from, 2, to[0] + 2, own, NULL, TORUS_INT32, 0, &r[0]));
+    must(1, torus_igatherv(world[1], NULL, 0, NULL, NULL, NULL, TORUS_DOUBLE, 0, &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    assert_true(to[0][2] == 5 && to[0][3] == 6);
+    /* with neither, and on a grid */
+    must(0, torus_ineighbour_alltoallv(world[0], &grid, NULL, none, NULL, NULL, none, NULL,
+                                       TORUS_INT32, &r[0]));
+    must(1, torus_ineighbour_alltoallv(world[1], &grid, NULL, none, NULL, NULL, none, NULL, mixed,
+                                       &r[1]));
+    finish(0, r[0]);
+    finish(1, r[1]);
+    /* with data, the types are compared */
+    must(0, torus_ialltoallv(world[0], from, gives, NULL, to[0], none, NULL, TORUS_INT32, &r[0]));
+    must(1, torus_ialltoallv(world[1], NULL, none, NULL, to[1], own, NULL, TORUS_FLOAT, &r[1]));
+    assert_int_equal(torus_wait(r[0], 30 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
+    assert_says(context[0], "int32");
+    assert_says(context[0], "float");
+    assert_int_equal(torus_wait(r[1], 30 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
+    close_two();
+}
+
 static void wrong_types_are_refused(void **unused)
 {
     (void)unused;
@@ -348,6 +386,7 @@ int main(void)
         TEST(local_reductions_take_types_without_gaps),
         TEST(a_million_blocks_are_one_loop),
         TEST(a_pair_serves_two_buffers),
+        TEST(a_rank_without_data_may_give_any_type),
         TEST(wrong_types_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

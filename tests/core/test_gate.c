@@ -90,6 +90,32 @@ static void different_calls_end_with_both_ranks_named(void **state)
     node_end();
 }
 
+/* A rank without data agrees with any type; two types among the others are still a difference. */
+static void a_call_without_data_is_in_no_ones_way(void **state)
+{
+    (void)state;
+    struct td_witness none = {.call = {.kind = TD_KIND_ALLGATHERV}, .rank = 1}, typed = none;
+    typed.call.type = TD_TYPE_INT32;
+    typed.rank = 2;
+    for (int first = 0; first < 2; first++) {
+        begin(0);
+        announce(1, first ? typed : none, false);
+        announce(2, first ? none : typed, false);
+        assert_int_equal(node_count(TD_MESSAGE_VERDICT), 0);
+        assert_int_equal(operation()->least.call.type, TD_TYPE_INT32);
+        assert_int_equal(operation()->least.rank, 2);
+        struct td_witness other = typed;
+        other.call.type = TD_TYPE_DOUBLE;
+        other.rank = 3;
+        announce(3, other, false);
+        assert_int_equal(node_count(TD_MESSAGE_VERDICT), 3);
+        const struct td_message *m = node_sent_to(1, TD_MESSAGE_VERDICT);
+        assert_non_null(strstr(m->u.verdict.text, "rank 2 called allgatherv(int32)"));
+        assert_non_null(strstr(m->u.verdict.text, "rank 3 called allgatherv(double)"));
+        node_end();
+    }
+}
+
 static void an_expired_operation_asks_before_it_names_the_missing_ranks(void **state)
 {
     (void)state;
@@ -245,6 +271,7 @@ int main(void)
         cmocka_unit_test(leaf_announces_and_waits_for_the_release),
         cmocka_unit_test(release_before_the_announcement_is_ignored),
         cmocka_unit_test(different_calls_end_with_both_ranks_named),
+        cmocka_unit_test(a_call_without_data_is_in_no_ones_way),
         cmocka_unit_test(an_expired_operation_asks_before_it_names_the_missing_ranks),
         cmocka_unit_test(an_appeal_of_a_child_becomes_a_verdict_for_all),
         cmocka_unit_test(a_child_without_scratch_makes_all_announce_again),

@@ -30,6 +30,50 @@ static void calls_are_checked_compared_and_printed(void **state)
     assert_non_null(td_call_check(&b, 4));
 }
 
+static void a_call_without_data_agrees_with_any_type(void **state)
+{
+    (void)state;
+    char text[160];
+    struct td_call none = {.kind = TD_KIND_GATHERV, .root = 1}, other = none, kept = none;
+    assert_null(td_call_check(&none, 4));
+    assert_non_null(td_call_check(&none, 1)); /* the root */
+    td_call_print(&none, text, sizeof text);
+    assert_string_equal(text, "gatherv(no data, root 1)");
+    other.type = TD_TYPE_BYTE;
+    other.digest = td_call_digest_names((const uint8_t[]){TD_TYPE_INT32, TD_TYPE_DOUBLE}, 2);
+    td_call_adopt(&none, &other);
+    assert_int_equal(td_call_compare(&none, &other), 0);
+    kept.root = 2;
+    td_call_adopt(&kept, &other); /* the roots still differ */
+    assert_true(td_call_compare(&kept, &other) != 0);
+    struct td_call typed = {.kind = TD_KIND_GATHERV, .type = TD_TYPE_INT32, .root = 1};
+    td_call_adopt(&typed, &other);
+    assert_int_equal(typed.type, TD_TYPE_INT32);
+    none = (struct td_call){.kind = TD_KIND_REDUCE_SCATTERV, .op = TD_OP_SUM};
+    assert_non_null(td_call_check(&none, 4)); /* a reduction needs the type */
+    /* of exchanges, the grid counts */
+    unsigned kind = TD_KIND_NEIGHBOUR_ALLTOALLV;
+    other = (struct td_call){.kind = (uint8_t)kind, .type = TD_TYPE_BYTE};
+    none = other;
+    none.type = TD_TYPE_NONE;
+    other.digest = td_call_digest_exchange(kind, 0x1234567890, 0xabcdef987);
+    none.digest = td_call_digest_without_types(other.digest);
+    assert_true(none.digest == td_call_digest_exchange(kind, 0x1234567890, 0));
+    kept = none;
+    td_call_adopt(&none, &other);
+    assert_int_equal(td_call_compare(&none, &other), 0);
+    other.digest = td_call_digest_exchange(kind, 0x1234567891, 0xabcdef987);
+    td_call_adopt(&kept, &other);
+    assert_int_equal(kept.type, TD_TYPE_NONE);
+    /* an all-to-all with one type for each part is another call */
+    none = (struct td_call){.kind = TD_KIND_ALLTOALLV};
+    other = none;
+    other.type = TD_TYPE_BYTE;
+    other.digest = td_call_digest(TD_DIGEST_ALLTOALLW, 0);
+    td_call_adopt(&none, &other);
+    assert_int_equal(none.type, TD_TYPE_NONE);
+}
+
 static void transforms_scale_as_they_say(void **state)
 {
     (void)state;
@@ -52,6 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_are_checked_compared_and_printed),
+        cmocka_unit_test(a_call_without_data_agrees_with_any_type),
         cmocka_unit_test(transforms_scale_as_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,9 +8,27 @@ bool td_arrival_mismatched(const struct td_operation *o)
     return o->witnesses && td_call_compare(&o->least.call, &o->greatest.call) != 0;
 }
 
-void td_arrival_witness(struct td_core *core, struct td_operation *o, const struct td_witness *w)
+/* settle_types gives a kept call of a rank without data the types of another call. The rank that
+ * gave the types is named if that is the only difference. */
+static void settle_types(struct td_witness *kept, const struct td_witness *w)
+{
+    if (kept->call.type != TD_TYPE_NONE)
+        return;
+    td_call_adopt(&kept->call, &w->call);
+    if (td_call_compare(&kept->call, &w->call) == 0)
+        *kept = *w;
+}
+
+void td_arrival_witness(struct td_core *core, struct td_operation *o,
+                        const struct td_witness *given)
 {
     bool before = td_arrival_mismatched(o);
+    struct td_witness witness = *given, *w = &witness;
+    if (o->witnesses) {
+        settle_types(&o->least, w);
+        settle_types(&o->greatest, w);
+        td_call_adopt(&w->call, &o->least.call);
+    }
     if (!o->witnesses || td_call_compare(&w->call, &o->least.call) < 0)
         o->least = *w;
     if (!o->witnesses || td_call_compare(&w->call, &o->greatest.call) > 0)
@@ -164,7 +182,8 @@ static td_err record_counts(struct td_core *core, struct td_operation *o, uint32
                             const struct td_request *q, uint64_t need[2], const char **text)
 {
     const struct td_communicator *c = o->communicator;
-    uint64_t element = td_type_bytes(q->u.operation.call.type);
+    bool lacks_data = q->u.operation.call.type == TD_TYPE_NONE;
+    uint64_t element = lacks_data ? 1 : td_type_bytes(q->u.operation.call.type);
     if (!o->counts.part && !td_counts_build(&o->counts, core->arena, &c->group, c->slot)) {
         *text = td_core_format(core, "node %u has no memory for the counts: raise [limits] memory",
                                core->node);
@@ -173,6 +192,8 @@ static td_err record_counts(struct td_core *core, struct td_operation *o, uint32
     *text = td_counts_set(&o->counts, local, false, &q->u.operation.from, element, &need[0]);
     if (!*text)
         *text = td_counts_set(&o->counts, local, true, &q->u.operation.to, element, &need[1]);
+    if (!*text && lacks_data && (need[0] || need[1]))
+        *text = "the element type is unknown";
     if (!*text && q->u.operation.call.kind == TD_KIND_REDUCE_SCATTERV &&
         !has_one_share(&o->counts, local))
         *text = "a rank must receive the same number of elements, at the same place, from every "
