@@ -213,6 +213,25 @@ static void a_share_has_one_length(void **unused)
     with_worlds("shares", shares);
 }
 
+/* instead: the counts of a refused call are no part of the call that takes its place. */
+static void instead(struct job *job)
+{
+    uint32_t victim = (uint32_t)td_sim_random(job->sim, SIZE);
+    agree(job, true);
+    to[victim][5] += 2;
+    call_with_parts(job, victim, TD_KIND_REDUCE_SCATTERV, true);
+    td_sim_run(job->sim, SECOND / 10);
+    job_expect(job, victim, TD_ERR_INVALID, "the same number of elements");
+    job->rank[victim].calls--;
+    goes_on(job);
+}
+
+static void a_refused_call_leaves_no_counts(void **unused)
+{
+    (void)unused;
+    with_worlds("instead", instead);
+}
+
 /* ---- groups ---- */
 
 static uint64_t ask(struct job *job, uint32_t i, const uint64_t *member, uint32_t members)
@@ -326,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_pair_whose_counts_differ_is_named),
         cmocka_unit_test(several_pairs_whose_counts_differ_end_it_too),
         cmocka_unit_test(a_share_has_one_length),
+        cmocka_unit_test(a_refused_call_leaves_no_counts),
         cmocka_unit_test(a_list_of_ranks_that_is_wrong_is_refused),
         cmocka_unit_test(a_rank_that_dies_before_it_makes_a_group_is_missed),
         cmocka_unit_test(ranks_leave_after_their_last_call),

@@ -240,6 +240,13 @@ static bool carries_up(const struct td_operation *o)
     return false;
 }
 
+/* has_counts returns true if the ranks' counts belong to the call. The record may also have counts
+ * of a call that was refused, and that another call has replaced. */
+static bool has_counts(const struct td_operation *o)
+{
+    return o->counts.part && td_call_has_counts(o->least.call.kind);
+}
+
 /* refuse_counts ends a call whose senders and receivers disagree on sizes. */
 static bool refuse_counts(struct td_core *core, struct td_operation *o,
                           const struct td_survey *survey)
@@ -247,7 +254,7 @@ static bool refuse_counts(struct td_core *core, struct td_operation *o,
     bool single = false;
     uint32_t sender = 0, receiver = 0;
     int64_t more = 0;
-    if (!o->counts.part || td_survey_agrees(survey, &single, &sender, &receiver, &more))
+    if (!has_counts(o) || td_survey_agrees(survey, &single, &sender, &receiver, &more))
         return false;
     const char *what = td_operation_describe(core, o);
     td_operation_verdict(
@@ -267,7 +274,7 @@ static void announce(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     struct td_survey survey = o->survey; /* of the ranks below and here */
-    if (o->counts.part && !o->survey_complete)
+    if (has_counts(o) && !o->survey_complete)
         td_survey_collect(&survey, &o->counts);
     if (td_operation_at_root(o)) {
         if (refuse_counts(core, o, &survey))
