@@ -387,14 +387,12 @@ struct reduction {
     ptrdiff_t first;       /* offset of the data in an element */
     uint32_t count;        /* blocks */
     void *out;
+    struct tl_block *block_out; /* pinned block of torus_alloc that contains `out`; or NULL */
 };
 
-static int fold(torus_request *r, const struct td_reply *reply, bool *again)
+static void fold(const struct reduction *f)
 {
-    struct reduction *f = r->state;
     uint8_t *result = f->blocks;
-    (void)reply;
-    (void)again;
     for (uint32_t i = 1; i < f->count && f->bytes > 0; i++) {
         uint8_t *block = f->blocks + i * f->bytes;
         if (f->op) {
@@ -407,6 +405,17 @@ static int fold(torus_request *r, const struct td_reply *reply, bool *again)
     }
     if (f->bytes > 0)
         memcpy(f->out, result, f->bytes);
+}
+
+/* fold_predefined folds the blocks when they have arrived. A user's operator runs later, when the
+ * request completes for the caller. */
+static int fold_predefined(torus_request *r, const struct td_reply *reply, bool *again)
+{
+    const struct reduction *f = r->state;
+    (void)reply;
+    (void)again;
+    if (!f->op)
+        fold(f);
     return TORUS_OK;
 }
 
@@ -414,6 +423,8 @@ static void free_reduction(struct reduction *f)
 {
     if (f->op)
         tl_op_unuse(f->op);
+    if (f->block_out)
+        tl_memory_unpin(f->block_out);
     if (f->blocks)
         tl_memory_free(f->context, f->blocks);
     free(f);
@@ -421,9 +432,22 @@ static void free_reduction(struct reduction *f)
 
 static void dispose(torus_request *r, bool concluded)
 {
-    (void)concluded;
+    struct reduction *f = r->state;
     r->dispose = NULL;
-    free_reduction(r->state);
+    if (concluded && r->error == TORUS_OK && f->op)
+        fold(f);
+    free_reduction(f);
+}
+
+/* pin_result keeps the memory that the fold writes. */
+static int pin_result(struct reduction *f)
+{
+    struct td_place place;
+    struct tl_block *block = NULL;
+    int error = f->bytes ? tl_memory_find(f->context, f->out, f->bytes, &place, &block) : TORUS_OK;
+    if (error == TORUS_OK && block)
+        tl_memory_pin(f->block_out = block);
+    return error;
 }
 
 /* new_reduction checks the arguments and makes room for the blocks. */
@@ -453,6 +477,9 @@ static int new_reduction(torus_intergroup *g, void *destination, size_t count, i
         return tl_fail(c, TORUS_ERR_INVALID, "allreduce of an inter-group: %s", wrong);
     if (own)
         tl_op_use(f->op = own);
+    int error = pin_result(f);
+    if (error != TORUS_OK)
+        return error;
     f->blocks = tl_memory_allocate(c, total ? total : 1);
     return f->blocks ? TORUS_OK : TORUS_ERR_NO_MEMORY;
 }
@@ -474,7 +501,7 @@ int torus_intergroup_iallreduce(torus_intergroup *g, const void *source, void *d
             free_reduction(f);
         return error;
     }
-    (*request)->on_reply = fold;
+    (*request)->on_reply = fold_predefined;
     (*request)->dispose = dispose;
     (*request)->state = f;
     return TORUS_OK;

@@ -130,6 +130,39 @@ static void reduce(struct rank *r)
     }
 }
 
+/* count_calls adds, and counts the calls of the operator. */
+static void count_calls(const void *in, void *inout, size_t count, void *user)
+{
+    const int32_t *a = in;
+    int32_t *b = inout;
+    for (size_t i = 0; i < count; i++)
+        b[i] += a[i];
+    ++*(uint32_t *)user;
+}
+
+/* keep: a call in flight keeps its destination and its operator, which runs when it completes. */
+static void keep(struct rank *r)
+{
+    torus_request *request[2];
+    int32_t own = 3, *sum = torus_alloc(r->context, 2 * sizeof *sum);
+    uint32_t calls = 0;
+    int op = 0;
+    HOLDS(sum);
+    WELL(torus_op_create(r->context, "count", count_calls, &calls, 0, 1, &op));
+    WELL(torus_intergroup_iallreduce(r->inter, &own, sum, 1, TORUS_INT32, op, &request[0]));
+    WELL(torus_intergroup_iallreduce(r->inter, &own, sum + 1, 1, TORUS_INT32, TORUS_MAX,
+                                     &request[1]));
+    WELL(torus_op_free(r->context, op));
+    HOLDS(torus_free(r->context, sum) == TORUS_ERR_BUSY);
+    WELL(torus_intergroup_barrier(r->inter));
+    HOLDS(calls == 0);
+    HOLDS(torus_free(r->context, sum) == TORUS_ERR_BUSY);
+    WELL(torus_waitall(request, 2, 20 * (int64_t)SECOND, NULL));
+    HOLDS(calls == r->remote_size - 1);
+    HOLDS(sum[0] == 3 * (int32_t)r->remote_size && sum[1] == 3);
+    WELL(torus_free(r->context, sum));
+}
+
 /* derived: the even group uses a type with gaps, the odd one plain elements. */
 static void derived(struct rank *r)
 {
@@ -222,8 +255,9 @@ static void misuse(struct rank *r)
 
 static void *play(void *argument)
 {
-    static void (*const parts[])(struct rank *) = {
-        connect_groups, gather, all_to_all, broadcast, reduce, derived, overlap, merge, misuse};
+    static void (*const parts[])(struct rank *) = {connect_groups, gather, all_to_all, broadcast,
+                                                   reduce,         keep,   derived,    overlap,
+                                                   merge,          misuse};
     struct rank *r = argument;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !r->wrong; i++)
         parts[i](r);
