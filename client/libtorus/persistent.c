@@ -100,17 +100,23 @@ static bool keep_what(torus_persistent *p, const struct tl_collective *what)
     return keep_lists(p);
 }
 
-static void destroy(struct tl_attachment *a)
+/* drop frees a call that is not in flight. */
+static void drop(torus_persistent *p)
 {
-    torus_persistent *p = (torus_persistent *)a;
-    if (p->in_flight)
-        p->in_flight->slot = NULL;
     if (p->op)
         tl_op_unuse(p->op);
     if (p->what.derived)
         tl_type_unuse(p->what.derived);
     drop_lists(p);
     free(p);
+}
+
+static void destroy(struct tl_attachment *a)
+{
+    torus_persistent *p = (torus_persistent *)a;
+    if (p->in_flight)
+        p->in_flight->slot = NULL;
+    drop(p);
 }
 
 int tl_persistent_new(const struct tl_collective *what, torus_persistent **persistent)
@@ -123,7 +129,7 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
     if (error != TORUS_OK)
         return error;
     tl_buffers_free(&w);
-    torus_group *g = what->group;
+    torus_group *g = what->group, *own = NULL;
     if (!persistent)
         return tl_fail(g->context, TORUS_ERR_INVALID, "persistent is NULL");
     torus_persistent *p = calloc(1, sizeof *p);
@@ -133,17 +139,17 @@ int tl_persistent_new(const struct tl_collective *what, torus_persistent **persi
         free(p);
         return tl_fail(g->context, TORUS_ERR_NO_MEMORY, "no memory for the persistent call");
     }
-    error = tl_subgroup_persistent(g, &p->what.group);
-    if (error != TORUS_OK) {
-        p->what.group = g;
-        drop_lists(p);
-        free(p);
-        return error;
-    }
+    /* other threads may free both while this one waits for the group */
     if ((p->op = w.op))
         tl_op_use(p->op);
     if ((p->what.derived = w.given))
         tl_type_use(w.given);
+    error = tl_subgroup_persistent(g, &own);
+    if (error != TORUS_OK) {
+        drop(p);
+        return error;
+    }
+    p->what.group = own;
     p->attachment.destroy = destroy;
     tl_group_attach(p->what.group, &p->attachment);
     *persistent = p;

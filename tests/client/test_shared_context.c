@@ -191,11 +191,61 @@ struct waiter {
     int outcome;
 };
 
+/* struct maker: a thread that makes a persistent call of a group of one rank. */
+struct maker {
+    torus_group *alone;
+    int type, error;
+    int32_t value[3], copy[3];
+    torus_persistent *call;
+    _Atomic bool begins;
+};
+
+static void *make(void *argument)
+{
+    struct maker *m = argument;
+    m->begins = true;
+    m->error = torus_allgather_init(m->alone, m->value, m->copy, 1, m->type, &m->call);
+    return NULL;
+}
+
 static void *wait_for(void *argument)
 {
     struct waiter *w = argument;
     w->outcome = torus_wait(w->request, w->timeout);
     return NULL;
+}
+
+/* One thread frees the type of a call that another thread makes: before, meanwhile or after. */
+static void a_persistent_call_keeps_what_is_freed_while_it_is_made(void **state)
+{
+    (void)state;
+    torus_group *alone = NULL;
+    pthread_t thread;
+    torus_request *r = NULL;
+    uint32_t self = 0;
+    start(1, "");
+    open_all();
+    assert_int_equal(torus_group_create(world[0], &self, 1, 0, &alone), TORUS_OK);
+    for (int round = 0; round < 300; round++) {
+        struct maker m = {.alone = alone, .value = {1, 2, 3}, .copy = {-1, -1, -1}};
+        assert_int_equal(torus_type_vector(context[0], 2, 1, 2, TORUS_INT32, &m.type), TORUS_OK);
+        assert_int_equal(pthread_create(&thread, NULL, make, &m), 0);
+        while (!m.begins)
+            continue;
+        for (volatile int spin = 0; spin < round * 100; spin++)
+            continue;
+        assert_int_equal(torus_type_free(context[0], m.type), TORUS_OK);
+        pthread_join(thread, NULL);
+        if (m.error == TORUS_ERR_INVALID) /* the type was freed before */
+            continue;
+        assert_int_equal(m.error, TORUS_OK);
+        assert_int_equal(torus_persistent_start(m.call, &r), TORUS_OK);
+        assert_int_equal(torus_wait(r, SECOND * (int64_t)20), TORUS_OK);
+        assert_memory_equal(m.copy, ((int32_t[]){1, -1, 3}), sizeof m.copy);
+        assert_int_equal(torus_persistent_free(m.call), TORUS_OK);
+    }
+    close_all(context, RANKS);
+    stop();
 }
 
 /* One thread is the reader, another waits for it. A third handles the replies of both, or starts
@@ -304,6 +354,7 @@ int main(void)
         cmocka_unit_test_teardown(threads_share_contexts_on_two_nodes, clean_up),
         cmocka_unit_test_teardown(threads_share_contexts_on_the_routed_fabric, clean_up),
         cmocka_unit_test_teardown(waiting_threads_hold_up_nobody, clean_up),
+        cmocka_unit_test_teardown(a_persistent_call_keeps_what_is_freed_while_it_is_made, clean_up),
         cmocka_unit_test_teardown(a_forked_child_does_not_wait_for_threads_of_its_parent, clean_up),
         cmocka_unit_test_teardown(a_callback_closes_a_context_with_threads, clean_up),
     };
