@@ -173,6 +173,13 @@ static void fill_all(struct scene *s, struct td_message *m, const struct kind *k
 
 /* ---- tampering ---- */
 
+/* speaks_for_others returns true for a message that passes through the hostile node: a relayed one,
+ * or the membership of a job, which node 0 made. */
+static bool speaks_for_others(const struct scene *s, const struct td_message *m)
+{
+    return (m->relay.is_relayed && m->relay.origin != s->hostile) || m->kind == TD_MESSAGE_MEMBERS;
+}
+
 static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
 {
     struct scene *s = me;
@@ -184,7 +191,7 @@ static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
     if (d->left == 0 || decide_below(d, 256) >= s->rate)
         return true;
     const struct kind *kind = kind_of(m);
-    s->impostor = s->impostor || (m->relay.is_relayed && m->relay.origin != s->hostile);
+    s->impostor = s->impostor || speaks_for_others(s, m);
     switch (decide_below(d, 8)) {
     case 0:
         return false;
@@ -202,6 +209,7 @@ static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
     case 4:
         fill_all(s, m, &kinds[decide_below(d, kinds_count)]);
         address(s, m);
+        s->impostor = s->impostor || speaks_for_others(s, m);
         return true;
     default:
         for (uint32_t n = 1 + decide_below(d, 3); kind->fields && n > 0; n--)
@@ -284,7 +292,7 @@ static void forge(struct scene *s)
                                     .origin = (uint16_t)decide_below(d, s->nodes),
                                     .destination = (uint16_t)decide_below(d, s->nodes),
                                     .hops = (uint16_t)decide_number(d)};
-    s->impostor = s->impostor || (m.relay.is_relayed && m.relay.origin != s->hostile);
+    s->impostor = s->impostor || speaks_for_others(s, &m);
     td_sim_forge(s->sim, s->hostile, to, &m);
 }
 

@@ -370,6 +370,18 @@ static bool is_early(struct td_core *core, uint32_t from, const struct td_messag
     return m->kind != TD_MESSAGE_VERDICT;
 }
 
+/* may_send returns true if a node may send a message of this kind about an operation (NULL: there
+ * is no record). What comes down the tree comes
+ * from the parent; only a flood is returned by a neighbour that has no record of it. */
+static bool may_send(const struct td_communicator *c, const struct td_operation *o, uint32_t from,
+                     enum td_message_kind kind)
+{
+    bool down = kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_VERDICT ||
+                kind == TD_MESSAGE_WAITING || kind == TD_MESSAGE_ANNOUNCE_AGAIN;
+    return !down || (c->has_parent && from == c->parent) ||
+           (kind == TD_MESSAGE_ANNOUNCE_AGAIN && o && td_flood_sent(o));
+}
+
 void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                      const struct td_message *m)
 {
@@ -391,20 +403,17 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
                                                  core->node, TD_GROUP_OPERATIONS_MAX));
         return;
     }
+    if (!may_send(c, c->operation[place], from, m->kind))
+        return;
     struct td_operation *o = td_operation_obtain(core, c, m->sequence);
     if (!o) {
         no_record(core, c, from, m);
         return;
     }
-    bool from_parent = c->has_parent && from == c->parent;
     if (m->kind == TD_MESSAGE_ARRIVE || m->kind == TD_MESSAGE_REPORT) {
         handle_arrive(core, o, from, m);
     } else if (m->kind == TD_MESSAGE_FLOOD) {
         td_flood_message(core, o, from, &m->u.flood);
-    } else if (m->kind == TD_MESSAGE_ANNOUNCE_AGAIN && td_flood_sent(o)) {
-        handle_release(core, o, from, m); /* of a neighbour that had no record */
-    } else if (m->kind != TD_MESSAGE_APPEAL && !from_parent) {
-        return; /* what comes down the tree comes from the parent */
     } else if (m->kind == TD_MESSAGE_RELEASE || m->kind == TD_MESSAGE_VERDICT ||
                m->kind == TD_MESSAGE_ANNOUNCE_AGAIN) {
         handle_release(core, o, from, m);
