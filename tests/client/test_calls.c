@@ -203,16 +203,16 @@ static void operators_run_when_the_request_completes_and_are_kept_until_then(voi
 }
 
 /* Each rank starts the calls in an order of its own, between other calls. */
-static void persistent_calls_start_in_any_order(void **state)
+static void start_in_any_order(uint32_t daemons, const char *more)
 {
-    (void)state;
     enum { CALLS = 5, ROUNDS = 20 };
     torus_persistent *p[2][CALLS];
     torus_request *r[2][CALLS], *barrier[2];
     int64_t value[2][CALLS], sum[2][CALLS];
     int order[CALLS] = {0, 1, 2, 3, 4};
     uint64_t random = 16;
-    open_both("");
+    start(daemons, more);
+    join_all(context, world, 2);
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < CALLS; k++)
             assert_int_equal(torus_allreduce_init(world[i], &value[i][k], &sum[i][k], 1,
@@ -237,6 +237,19 @@ static void persistent_calls_start_in_any_order(void **state)
     }
     assert_int_equal(torus_persistent_free(p[0][0]), TORUS_OK);
     close_both();
+}
+
+static void persistent_calls_start_in_any_order(void **state)
+{
+    (void)state;
+    start_in_any_order(2, "");
+}
+
+static void persistent_calls_start_in_any_order_elsewhere(void **state)
+{
+    (void)state;
+    start_in_any_order(1, "");
+    start_in_any_order(2, "[torus]\nfabric = routed\n");
 }
 
 /* A persistent call outlives its group and its operator. */
@@ -467,6 +480,7 @@ int main(void)
         cmocka_unit_test_teardown(operators_run_when_the_request_completes_and_are_kept_until_then,
                                   clean_up),
         cmocka_unit_test_teardown(persistent_calls_start_in_any_order, clean_up),
+        cmocka_unit_test_teardown(persistent_calls_start_in_any_order_elsewhere, clean_up),
         cmocka_unit_test_teardown(a_persistent_call_keeps_what_it_uses, clean_up),
         cmocka_unit_test_teardown(an_operator_needs_no_element_size, clean_up),
         cmocka_unit_test_teardown(a_persistent_call_is_in_flight_once_at_a_time, clean_up),

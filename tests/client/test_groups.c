@@ -263,14 +263,13 @@ static void wrong_lists_make_no_group(void **state)
 }
 
 /* Even ranks make the groups in one order, odd ranks in the other. */
-static void groups_made_in_different_orders_are_told_apart(void **state)
+static void make_in_different_orders(uint32_t daemons, const char *more)
 {
-    (void)state;
     static const uint32_t all[] = {0, 1, 2, 3};
     enum { WAYS = 4 };
     torus_group *made[4][WAYS];
     torus_request *request[4];
-    start(4, "");
+    start(daemons, more);
     join_all(context, world, 4);
     for (int step = 0; step < WAYS; step++) {
         for (uint32_t i = 0; i < 4; i++) {
@@ -295,6 +294,19 @@ static void groups_made_in_different_orders_are_told_apart(void **state)
     }
     close_all(context, 4);
     stop();
+}
+
+static void groups_made_in_different_orders_are_told_apart(void **state)
+{
+    (void)state;
+    make_in_different_orders(4, "");
+}
+
+static void groups_made_in_different_orders_are_told_apart_elsewhere(void **state)
+{
+    (void)state;
+    make_in_different_orders(1, "");
+    make_in_different_orders(4, "[torus]\nfabric = routed\n");
 }
 
 static void a_member_that_never_makes_the_group_is_waited_for_until_the_limit(void **state)
@@ -544,6 +556,8 @@ int main(void)
         cmocka_unit_test_teardown(groups_are_made_of_groups, clean_up),
         cmocka_unit_test_teardown(wrong_lists_make_no_group, clean_up),
         cmocka_unit_test_teardown(groups_made_in_different_orders_are_told_apart, clean_up),
+        cmocka_unit_test_teardown(groups_made_in_different_orders_are_told_apart_elsewhere,
+                                  clean_up),
         cmocka_unit_test_teardown(a_member_that_never_makes_the_group_is_waited_for_until_the_limit,
                                   clean_up),
         cmocka_unit_test_teardown(a_freed_group_ends_for_those_that_are_left_and_no_other_does,

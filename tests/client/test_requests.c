@@ -36,12 +36,11 @@ static void dispatch_until(torus_request *r)
 }
 
 /* One rank starts all its calls before the other starts its first one. */
-static void thousands_of_calls_are_in_flight(void **state)
+static void have_thousands_in_flight(uint32_t daemons, const char *more)
 {
-    (void)state;
     static torus_request *r[2][CALLS];
     static double value[2][CALLS];
-    start(2, "");
+    start(daemons, more);
     join_all(context, world, 2);
     for (int rank = 0; rank < 2; rank++)
         each_started((uint32_t)rank, r[rank], value[rank], CALLS);
@@ -54,6 +53,19 @@ static void thousands_of_calls_are_in_flight(void **state)
     barrier_all(world, 2);
     close_all(context, 2);
     stop();
+}
+
+static void thousands_of_calls_are_in_flight(void **state)
+{
+    (void)state;
+    have_thousands_in_flight(2, "");
+}
+
+static void thousands_of_calls_are_in_flight_elsewhere(void **state)
+{
+    (void)state;
+    have_thousands_in_flight(1, "");
+    have_thousands_in_flight(4, "[torus]\nfabric = routed\n");
 }
 
 /* Rank 0 starts more calls of the world than the daemon takes, and enters a call of another group
@@ -322,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(thousands_of_calls_are_in_flight, clean_up),
+        cmocka_unit_test_teardown(thousands_of_calls_are_in_flight_elsewhere, clean_up),
         cmocka_unit_test_teardown(a_full_group_holds_up_no_other_group, clean_up),
         cmocka_unit_test_teardown(one_call_too_many_is_busy_alone, clean_up),
         cmocka_unit_test_teardown(a_freed_group_ends_with_its_connection, clean_up),
