@@ -208,8 +208,14 @@ void start_all(const char *more)
 
 void start(uint32_t count, const char *more)
 {
-    prepare(count);
-    start_all(more);
+    const char *limit = getenv("TORUS_TEST_NODES"), *fabric = getenv("TORUS_TEST_FABRIC");
+    char all[1024];
+    uint32_t most = limit ? (uint32_t)atoi(limit) : count;
+    prepare(most < count ? most : count);
+    snprintf(all, sizeof all, "%s\n", more);
+    if (fabric && !strstr(more, "fabric ="))
+        snprintf(all + strlen(all), sizeof all - strlen(all), "[torus]\nfabric = %s\n", fabric);
+    start_all(all);
 }
 
 /* stop ends the daemons and checks that each exited cleanly and left no socket. */

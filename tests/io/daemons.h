@@ -33,8 +33,9 @@ extern bool (*cabled)(uint32_t from, uint32_t to);
 
 double seconds(void);
 
-/* start starts `count` daemons with the configuration `more` and waits until they serve. prepare
- * makes the folder, start_all does the rest. */
+/* start starts `count` daemons with the configuration `more` and waits until they serve; at most
+ * TORUS_TEST_NODES, on the fabric TORUS_TEST_FABRIC, if the environment has them. prepare makes the
+ * folder, start_all does the rest. */
 void start(uint32_t count, const char *more);
 void prepare(uint32_t count);
 void start_all(const char *more);
