@@ -354,6 +354,26 @@ static void who_was_told_of_a_lost_neighbour_is_told_that_it_is_there(void **sta
     node_end();
 }
 
+/* Seeds 3618 and 3711 of test_restarts_sim: a daemon that was started did not know of nodes that
+ * had been lost before. It sent messages back to where they came from, for ever. */
+static void a_node_that_is_back_is_told_of_the_neighbours_that_are_lost(void **state)
+{
+    (void)state;
+    enum { OTHER = 3 };
+    far_begin_relayed();
+    td_session_up(node.core, OTHER, DAEMON);
+    lose_neighbour(OTHER);
+    node_forget();
+    struct td_message back = {.kind = TD_MESSAGE_NEIGHBOUR_BACK};
+    back.u.neighbour_back.node = DISTANT;
+    node.core->fabric->neighbour_lost(node.core, FAR, &back);
+    node_run();
+    const struct td_message *m = node_sent_to(DISTANT, TD_MESSAGE_NEIGHBOUR_LOST);
+    assert_non_null(m);
+    assert_int_equal(m->u.neighbour_lost.node, OTHER);
+    node_end();
+}
+
 static void a_session_that_goes_on_after_a_restart_of_the_receiver_is_taken_from_there(void **state)
 {
     (void)state;
@@ -432,6 +452,7 @@ int main(void)
             a_daemon_that_has_given_this_node_up_is_lost_even_if_it_is_asked_for_the_first_time),
         cmocka_unit_test(who_was_told_of_a_lost_neighbour_is_told_that_it_is_there),
         cmocka_unit_test(what_was_sent_in_a_session_that_was_given_up_there_is_lost),
+        cmocka_unit_test(a_node_that_is_back_is_told_of_the_neighbours_that_are_lost),
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),
         cmocka_unit_test(a_message_begins_no_session_after_a_loss),
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),

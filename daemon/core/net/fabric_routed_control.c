@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "fabric_routed_control.h"
+#include "fabric_routed_losses.h"
 #include "health.h"
 #include "session.h"
 
@@ -222,12 +223,14 @@ bool td_routed_reroute(struct td_core *core, struct td_task *task)
 
 /* ---- messages ---- */
 
-static void forward(struct td_core *core, struct td_message *m)
+static void forward(struct td_core *core, uint32_t hop, struct td_message *m)
 {
     uint32_t via = choose(core, m);
     if (via == UINT32_MAX || !td_link_is_up(&core->link[via]) ||
         ++m->relay.hops > core->routed->hops_max)
         return; /* its sender retransmits it */
+    if (via == hop)
+        td_routed_tell(core, hop); /* it has sent the message the wrong way */
     struct td_action *a = td_core_act_bare(core, TD_ACTION_FORWARD_TREE);
     a->u.relay.node = via;
     a->u.relay.message = m;
@@ -243,7 +246,7 @@ uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *
         m->relay.origin == m->relay.destination)
         return UINT32_MAX;
     if (m->relay.destination != core->node) {
-        forward(core, m);
+        forward(core, hop, m);
         return UINT32_MAX;
     }
     struct td_link *link = &core->link[m->relay.origin];

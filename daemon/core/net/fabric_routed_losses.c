@@ -97,18 +97,24 @@ static void announce(struct td_core *core, struct port *port)
 }
 
 /* announce_again has one node told once more: what it was told before may be lost with its session.
- */
-static void announce_again(struct td_core *core, uint32_t node)
+ * lost_only: it need not hear of neighbours that are there. */
+static void announce_again(struct td_core *core, uint32_t node, bool lost_only)
 {
     struct td_routed *routed = core->routed;
     if (!routed->lost_neighbour)
         return; /* as nearly always */
     for (uint32_t d = 0; d < routed->directions; d++) {
         struct port *port = &routed->port[d];
-        if (port == port_of(routed, port->neighbour) && port->state != TD_NEIGHBOUR_LOST)
+        enum td_neighbour_state none = lost_only ? TD_NEIGHBOUR_THERE : TD_NEIGHBOUR_LOST;
+        if (port == port_of(routed, port->neighbour) && port->state != none)
             td_bit_set(port->announce_to, node);
     }
     td_core_queue(core, &routed->announcements);
+}
+
+void td_routed_tell(struct td_core *core, uint32_t node)
+{
+    announce_again(core, node, true);
 }
 
 bool td_routed_announce(struct td_core *core, struct td_task *task)
@@ -197,6 +203,7 @@ void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct 
     }
     unmark(core, node, from);
     td_session_check(core, &core->link[node]);
+    td_routed_tell(core, node); /* it may be a daemon that was just started */
     for (uint32_t d = 0; d < core->routed->directions; d++) /* it speaks, so it is there */
         unmark(core, from, td_topology_neighbour(t, from, d / 2, d % 2 ? -1 : 1));
 }
@@ -218,7 +225,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
     if (node == core->node)
         return;
     withdraw(core, node);
-    announce_again(core, node);
+    announce_again(core, node, false);
     if (!first)
         return;
     for (uint32_t d = 0; d < routed->directions; d++) {
