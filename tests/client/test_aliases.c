@@ -141,7 +141,7 @@ static void scattered(uint64_t *random)
 {
     enum { PLACES = 40, BEFORE = 7 };
     int64_t a[RANKS_MAX][PLACES];
-    ptrdiff_t from[RANKS_MAX], to[RANKS_MAX], place[PLACES];
+    ptrdiff_t from[RANKS_MAX] = {0}, to[RANKS_MAX] = {0}, place[PLACES];
     size_t spread = size + random_below(random, 10);
     bool shared = false;
     for (size_t i = 0; i < PLACES; i++)

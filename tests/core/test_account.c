@@ -209,7 +209,7 @@ static void operations_are_counted_by_user(void **state)
     struct td_communicator *c = node_group(2);
     for (; node.reply.error == TD_OK && count < 100; count++)
         node_call(c, -1);
-    assert_int_equal(count, 13); /* 12 of 16, and the one that is refused */
+    assert_int_equal(count, 13);                         /* 12 of 16, and the one that is refused */
     assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM); /* it waits until one of them ends */
     assert_int_equal(node.reply.error, TD_ERR_BUSY);
     assert_true(node.reply.refused);

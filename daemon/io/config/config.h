@@ -18,7 +18,7 @@ struct td_config {
     char listen[256];              /* endpoint that this node binds */
     char socket[108];
     char state_directory[256];
-    char observers[64]; /* group whose members see all jobs; empty: none */
+    char observers[64];                  /* group whose members see all jobs; empty: none */
     char key_file[256], peers_file[256]; /* empty: no keys */
     struct td_security security;
     uint8_t streams; /* enum td_streams */
