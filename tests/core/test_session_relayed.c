@@ -54,6 +54,7 @@ static void a_node_without_a_route_for_a_moment_keeps_its_session(void **state)
     (void)state;
     far_begin_relayed();
     assert_true(far_hear(1));
+    far_resume(far.link->session, 0, 0, false); /* who it is */
     uint32_t session = far.link->session;
     td_session_route(node.core, far.link, false, false);
     far_say();
@@ -203,6 +204,23 @@ static void messages_that_no_daemon_answered_are_dropped_if_nothing_needs_the_ne
     node_end();
 }
 
+/* Seed 177 of test_restarts_sim: node 0 was started, and spoke before it was asked. */
+static void they_are_dropped_too_if_that_daemon_has_spoken_first(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    far_say();
+    assert_true(far_hear(1));
+    far_resume(far.link->session, 0, 0, false);
+    assert_int_equal(far.link->tree_acknowledged, 1);
+    assert_int_equal(far.link->tree_received, 1); /* nothing that it has said comes again */
+    assert_int_equal(node_sent_to(DISTANT, TD_MESSAGE_RESUME)->u.resume.first, 2);
+    far_resume(far.link->session, 1, 0, false);
+    assert_int_equal(far.link->session_state, TD_SESSION_OPEN);
+    assert_int_equal(node.repeats.count, 0);
+    node_end();
+}
+
 /* Seeds 1729 and 2199 of test_restarts_sim: a notice was on its way to a daemon that had just been
  * started, and a job with it had formed; the first RESUME then counted as that of a restart. */
 static void a_group_that_has_formed_with_a_daemon_outlives_its_first_resume(void **state)
@@ -263,6 +281,41 @@ static void what_was_sent_in_a_session_that_was_given_up_there_is_lost(void **st
     td_session_reachable(node.core, far.link);
     node_run();
     assert_int_equal(node_sent_to(DISTANT, TD_MESSAGE_RESUME)->u.resume.given_up, far.session);
+    node_end();
+}
+
+/* Two daemons gave up each other's sessions for ever: each had messages for the other one in every
+ * new session, and lost them since the other one had just begun a new session, too. */
+static void a_daemon_that_knows_this_session_has_not_given_it_up(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    far_resume(0, 0, 0, true);
+    far_say();
+    uint32_t session = far.link->session;
+    far.session += 2;
+    far_resume(session, 0, 0, true);
+    assert_int_equal(far.link->session, session);
+    assert_int_equal(node.repeats.number, 1);
+    node_end();
+}
+
+/* Two daemons gave up each other's sessions for ever, each on account of RESUMEs that had been
+ * overtaken on other routes. */
+static void a_resume_that_was_overtaken_by_a_later_session_is_dropped(void **state)
+{
+    (void)state;
+    far_begin_relayed();
+    far_resume(0, 0, 0, true);
+    far.session += 2;
+    far_resume(0, 0, 0, true);
+    uint32_t session = far.link->session;
+    node_forget();
+    far.session -= 2;
+    far_resume(0, 0, 0, true);
+    assert_int_equal(far.link->session, session);
+    assert_int_equal(far.link->session_in, far.session + 2);
+    assert_int_equal(far_resumes(), 0);
     node_end();
 }
 
@@ -391,6 +444,7 @@ static void what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply(void **st
     (void)state;
     far_begin_relayed();
     assert_true(far_hear(1));
+    far_resume(far.link->session, 0, 0, false); /* who it is */
     far_say();
     td_session_doubt(node.core, far.link);
     node_run();
@@ -453,6 +507,9 @@ int main(void)
         cmocka_unit_test(who_was_told_of_a_lost_neighbour_is_told_that_it_is_there),
         cmocka_unit_test(what_was_sent_in_a_session_that_was_given_up_there_is_lost),
         cmocka_unit_test(a_node_that_is_back_is_told_of_the_neighbours_that_are_lost),
+        cmocka_unit_test(they_are_dropped_too_if_that_daemon_has_spoken_first),
+        cmocka_unit_test(a_resume_that_was_overtaken_by_a_later_session_is_dropped),
+        cmocka_unit_test(a_daemon_that_knows_this_session_has_not_given_it_up),
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),
         cmocka_unit_test(a_message_begins_no_session_after_a_loss),
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),

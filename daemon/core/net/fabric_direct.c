@@ -349,6 +349,7 @@ const struct td_fabric td_fabric_direct = {
     .neighbour_lost = neighbour_lost,
     .link_open = no_link_event,
     .link_lost = no_link_event,
+    .dropped = no_link_event,
     .turn = nothing,
     .wake_at = wake_at,
     .prefetch = prefetch,

@@ -519,6 +519,7 @@ const struct td_fabric td_fabric_routed = {
     .neighbour_lost = td_routed_neighbour_lost,
     .link_open = td_routed_link_open,
     .link_lost = td_routed_link_lost,
+    .dropped = td_routed_tell_again,
     .turn = turn,
     .wake_at = wake_at,
     .prefetch = prefetch,

@@ -112,6 +112,11 @@ static void announce_again(struct td_core *core, uint32_t node, bool lost_only)
     td_core_queue(core, &routed->announcements);
 }
 
+void td_routed_tell_again(struct td_core *core, uint32_t node)
+{
+    announce_again(core, node, false);
+}
+
 void td_routed_tell(struct td_core *core, uint32_t node)
 {
     announce_again(core, node, true);
@@ -225,7 +230,7 @@ void td_routed_link_lost(struct td_core *core, uint32_t node)
     if (node == core->node)
         return;
     withdraw(core, node);
-    announce_again(core, node, false);
+    td_routed_tell_again(core, node);
     if (!first)
         return;
     for (uint32_t d = 0; d < routed->directions; d++) {

@@ -17,6 +17,8 @@ bool td_routed_announce(struct td_core *core, struct td_task *task);
 void td_routed_link_open(struct td_core *core, uint32_t node);
 void td_routed_link_lost(struct td_core *core, uint32_t node);
 void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m);
+/* td_routed_tell_again has a node told of all torus neighbours once more. */
+void td_routed_tell_again(struct td_core *core, uint32_t node);
 /* td_routed_tell has a node told which torus neighbours of this node are lost. */
 void td_routed_tell(struct td_core *core, uint32_t node);
 

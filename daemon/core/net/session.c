@@ -217,17 +217,24 @@ static void renew(struct td_core *core, struct td_link *link)
     end_in(core, link);
 }
 
+/* drop_sent ends what needs another daemon of the node, and drops what is in flight, unless
+ * something here needs this one: then it may be for it. It returns false if it drops nothing. */
+static bool drop_sent(struct td_core *core, struct td_link *link, uint64_t incarnation)
+{
+    if (td_core_notices.daemon_is(core, link->node, (uint32_t)incarnation, true,
+                                  "its daemon was restarted"))
+        return false;
+    forget_tree(core, link, UINT64_MAX);
+    link->tree_acknowledged = link->tree_sent;
+    return true;
+}
+
 /* lose_daemon: another daemon runs on the node now. The session with it goes on where the earlier
  * one had come to, if what is in flight may be for it. */
 static void lose_daemon(struct td_core *core, struct td_link *link, uint64_t incarnation)
 {
     struct td_lane *lane = link->lane;
-    bool needed = td_core_notices.daemon_is(core, link->node, (uint32_t)incarnation, true,
-                                            "its daemon was restarted");
-    if (!needed) {
-        forget_tree(core, link, UINT64_MAX);
-        link->tree_acknowledged = link->tree_sent;
-    }
+    bool needed = !drop_sent(core, link, incarnation);
     if (!needed || !core->fabric->keeps_packets)
         lane->acknowledged = lane->sent;
     lane->freed_there = lane->acknowledged;
@@ -340,7 +347,8 @@ static bool is_another(const struct td_link *link, const struct td_message *m)
 /* change_session takes a RESUME of a session that is new here. */
 static void change_session(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
-    bool unanswered = link->relayed && link->tree_sent > 0; /* by the daemon of that session */
+    /* by the daemon of that session; unless the daemon knows ours, and goes on in it */
+    bool unanswered = link->relayed && link->tree_sent > 0 && m->counts_session != link->session;
     bool given_up = m->u.resume.given_up == link->session;
     if (!given_up && is_another(link, m))
         lose_daemon(core, link, m->u.resume.incarnation);
@@ -351,8 +359,17 @@ static void change_session(struct td_core *core, struct td_link *link, const str
 
 /* take_incarnation notes which daemon the RESUME of a session comes from, now that its session is
  * known here. Groups of an earlier daemon end, even if they have formed since. */
-static void take_incarnation(struct td_core *core, struct td_link *link, uint64_t incarnation)
+static void take_incarnation(struct td_core *core, struct td_link *link, const struct td_message *m)
 {
+    uint64_t incarnation = m->u.resume.incarnation;
+    bool unanswered = link->relayed && !link->daemon && m->received == 0 &&
+                      link->tree_sent > link->tree_acknowledged;
+    /* it has spoken first, and what was sent may have been for one that never answered */
+    if (unanswered && drop_sent(core, link, incarnation)) {
+        td_session_transition(link, TD_SESSION_RESET);
+        core->fabric->dropped(core, link->node);
+        td_core_notices.node_back(core, link->node);
+    }
     if (link->relayed || link->daemon) /* else it is not up yet */
         link->daemon = (uint32_t)incarnation;
     (void)td_core_notices.daemon_is(core, link->node, (uint32_t)incarnation, false,
@@ -376,8 +393,9 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
 {
     struct td_lane *lane = link->lane;
     const struct td_message_resume *resume = &m->u.resume;
-    if (m->session == 0)
-        return;
+    bool same = link->session_in && link->daemon == (uint32_t)resume->incarnation;
+    if (m->session == 0 || (same && (int32_t)(m->session - link->session_in) < 0))
+        return; /* a later one has overtaken it */
     if (m->counts_session && m->counts_session != link->session) {
         answer(core, link, true); /* it has to forget */
         return;
@@ -385,7 +403,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     bool known = m->session == link->session_in;
     if (!known)
         change_session(core, link, m);
-    take_incarnation(core, link, resume->incarnation);
+    take_incarnation(core, link, m);
     skip(link, resume);
     /* a daemon that has counted less than what was acknowledged does not know yet where this
      * session goes on */
