@@ -230,15 +230,21 @@ static int compare(uint64_t a, uint64_t b)
 
 int td_call_compare(const struct td_call *a, const struct td_call *b)
 {
-    const int order[] = {
-        compare(a->kind, b->kind), compare(a->type, b->type),     compare(a->op, b->op),
-        compare(a->mode, b->mode), compare(a->root, b->root),     compare(a->count, b->count),
-        compare(a->plan, b->plan), compare(a->digest, b->digest),
-    };
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (order[i])
-            return order[i];
-    return 0;
+    if (a->kind != b->kind)
+        return compare(a->kind, b->kind);
+    if (a->type != b->type)
+        return compare(a->type, b->type);
+    if (a->op != b->op)
+        return compare(a->op, b->op);
+    if (a->mode != b->mode)
+        return compare(a->mode, b->mode);
+    if (a->root != b->root)
+        return compare(a->root, b->root);
+    if (a->count != b->count)
+        return compare(a->count, b->count);
+    if (a->plan != b->plan)
+        return compare(a->plan, b->plan);
+    return compare(a->digest, b->digest);
 }
 
 uint64_t td_call_digest(unsigned kind, uint64_t hash)
