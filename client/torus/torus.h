@@ -61,7 +61,8 @@ enum {
     TORUS_ERR_NO_DAEMON = -3,   /* no daemon accepts connections on the socket */
     TORUS_ERR_PROTOCOL = -4,    /* the daemon sent a malformed or unexpected message */
     TORUS_ERR_VERSION = -5,     /* library and daemon use different protocol versions */
-    TORUS_ERR_TIMEOUT = -6,     /* timeout; the sentence names the missing ranks */
+    TORUS_ERR_TIMEOUT = -6,     /* timeout; the sentence names the missing ranks, or the node that a
+                                   stalled operation waited for */
     TORUS_ERR_MISMATCH = -7,    /* ranks of one group called different operations */
     TORUS_ERR_RANK_FAILED = -8, /* a rank died or left */
     TORUS_ERR_NODE_FAILED = -9, /* a node died or does not respond */

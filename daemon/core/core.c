@@ -20,6 +20,7 @@
 #include "core/operation/flood.h"
 #include "core/operation/gate.h"
 #include "core/operation/operation.h"
+#include "core/operation/stall.h"
 #include "core/operation/sync.h"
 #include "core_internal.h"
 #include "inspect.h"
@@ -229,6 +230,8 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
         td_sync_message(core, c, from, m);
     } else if (c && m->kind == TD_MESSAGE_RANK_GONE) {
         td_communicator_rank_gone(core, c, from, m);
+    } else if (c && m->kind == TD_MESSAGE_APPEAL && m->u.appeal.is_running) {
+        td_stall_appeal(core, c, m);
     } else if (c && m->kind == TD_MESSAGE_APPEAL) {
         td_communicator_appeal(core, c, m);
     } else if (c) {

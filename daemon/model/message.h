@@ -422,6 +422,7 @@ struct td_message_release {
 struct td_message_verdict {
     td_err error;
     const char *text; /* the sentence that goes with error */
+    bool is_running;  /* the operation was released (stall.h) */
 };
 
 /* Parent > child, or refusing node > sender: announce the operation again. */
@@ -443,7 +444,10 @@ struct td_message_waiting {
 struct td_message_appeal {
     td_err error; /* of the requested ending */
     const char *text;
-    bool is_veto; /* the sender has not flooded its block, and never will (flood.h) */
+    bool is_veto;       /* the sender has not flooded its block, and never will (flood.h) */
+    bool is_running;    /* the operation was released, and stands still (stall.h): */
+    uint32_t node;      /* on this node, */
+    uint32_t waits_for; /* for this one; for itself: it cannot go on */
 };
 
 /* Node > root, along the tree: a rank of the sender's subtree left or died. */

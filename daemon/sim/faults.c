@@ -98,6 +98,13 @@ void faults_tamper_packet(const struct td_sim *sim, uint32_t from, uint32_t to,
         t->packet(t->me, from, to, header);
 }
 
+td_err faults_slow_worker(const struct td_sim *sim, uint32_t node, const struct td_compute *c,
+                          td_time *later)
+{
+    const struct td_sim_workers *w = &sim->options.workers;
+    return w->compute ? w->compute(w->me, node, c, later) : TD_OK;
+}
+
 bool faults_lose_forwarded(struct td_sim *sim)
 {
     uint32_t permille = sim->options.relay_loss_permille;

@@ -31,5 +31,9 @@ bool faults_tamper(const struct td_sim *sim, uint32_t from, uint32_t to,
                    struct td_message *message);
 void faults_tamper_packet(const struct td_sim *sim, uint32_t from, uint32_t to,
                           struct td_packet *header);
+/* faults_slow_worker returns the error with which a worker ends a computation, and writes how much
+ * later it does. */
+td_err faults_slow_worker(const struct td_sim *sim, uint32_t node, const struct td_compute *compute,
+                          td_time *later);
 
 #endif

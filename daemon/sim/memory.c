@@ -11,6 +11,7 @@
 #include "compute/compute.h"
 #include "compute/fft/step.h"
 #include "cores.h"
+#include "faults.h"
 #include "trace.h"
 
 bool memory_init(struct td_sim *sim, struct node *n)
@@ -169,7 +170,9 @@ void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     assert(k);
     k->compute = *c;
     bool modelled = sim->options.modelled;
-    if (sim->options.timing_only) {
+    td_time later = 0;
+    k->error = faults_slow_worker(sim, node, c, &later);
+    if (sim->options.timing_only || k->error != TD_OK) {
         k->done = true;
     } else if (modelled || c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE ||
                td_sim_random(sim, 2)) {
@@ -178,7 +181,7 @@ void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     }
     sim->node[node].under_way++;
     trace_line(sim, node, '<', "compute %s", compute_name(c));
-    td_time end = modelled ? sim->now : clock_delay(sim, sim->options.compute_ns_max);
+    td_time end = modelled ? sim->now : clock_delay(sim, sim->options.compute_ns_max) + later;
     struct event *e = queue_put(&sim->queue, end, COMPUTED, node);
     e->handle = c->handle;
     e->object = k;

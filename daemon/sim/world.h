@@ -56,6 +56,13 @@ struct td_sim_options {
         void (*packet)(void *me, uint32_t from, uint32_t to, struct td_packet *header);
         void *me;
     } tamper;
+    /* Workers that are slow or fail (not modelled). */
+    struct td_sim_workers {
+        /* returns the error with which a computation ends, and how much *later it ends */
+        td_err (*compute)(void *me, uint32_t node, const struct td_compute *compute,
+                          td_time *later);
+        void *me;
+    } workers;
 };
 /* td_sim_options_default sets little memory and delays of microseconds. */
 void td_sim_options_default(struct td_sim_options *options, const char *shape, uint64_t seed);

@@ -50,10 +50,12 @@ void td_wire_put_verdict(const struct td_message_verdict *f, struct td_wire_form
     Torus__Peer__Verdict *m = &form->verdict;
     m->error = f->error;
     m->text = td_wire_string(f->text);
+    m->is_running = f->is_running;
 }
 
 bool td_wire_get_verdict(const Torus__Peer__Verdict *m, struct td_message_verdict *f)
 {
+    f->is_running = m->is_running;
     return td_wire_get_error(m->error, m->text, &f->error, &f->text);
 }
 
@@ -94,11 +96,17 @@ void td_wire_put_appeal(const struct td_message_appeal *f, struct td_wire_form *
     m->error = f->error;
     m->text = td_wire_string(f->text);
     m->is_veto = f->is_veto;
+    m->is_running = f->is_running;
+    m->node = f->node;
+    m->waits_for = f->waits_for;
 }
 
 bool td_wire_get_appeal(const Torus__Peer__Appeal *m, struct td_message_appeal *f)
 {
     f->is_veto = m->is_veto;
+    f->is_running = m->is_running;
+    f->node = m->node;
+    f->waits_for = m->waits_for;
     return td_wire_get_error(m->error, m->text, &f->error, &f->text);
 }
 

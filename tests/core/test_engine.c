@@ -198,8 +198,8 @@ static void the_node_whose_message_is_missing_is_named(void **state)
     node_end();
 }
 
-/* blamed_after returns how long node 1 can send nothing until it is blamed, in progress timeouts,
- * if that is less than ten. */
+/* blamed_after returns how long node 1 can send nothing until the operation ends and names it, in
+ * progress timeouts, if that is less than ten. */
 static int blamed_after(void)
 {
     int64_t timeout = node.core->settings.progress_timeout_ns;
@@ -207,8 +207,10 @@ static int blamed_after(void)
     release();
     for (int passed = 0; passed < 10; passed++) {
         node_pass(c, (uint64_t)(passed == 0 ? 3 * beat : timeout));
-        if (c->state == TD_COMMUNICATOR_LOST_NODE)
+        if (o->pending_error == TD_ERR_TIMEOUT) {
+            assert_non_null(strstr(o->pending_text, "for node 1 "));
             return passed;
+        }
     }
     return 10;
 }

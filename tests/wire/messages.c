@@ -61,7 +61,8 @@ static const struct field of_release[] = {PAYLOAD(release, payload)};
 static const struct field of_waiting[] = {BITMAP(waiting, arrived, TD_BITMAP_BYTES_MAX),
                                           F(waiting, reply_requested)};
 static const struct field of_appeal[] = {FAILURE(appeal, error), TEXT(appeal, text),
-                                         F(appeal, is_veto)};
+                                         F(appeal, is_veto),     F(appeal, is_running),
+                                         F(appeal, node),        F(appeal, waits_for)};
 static const struct field of_rank_lost[] = {F(rank_lost, rank), FAILURE(rank_lost, error),
                                             TEXT(rank_lost, text), F(rank_lost, good_first),
                                             BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
@@ -94,7 +95,8 @@ static const struct field of_shrink_decided[] = {F(shrink_decided, shrink), F(sh
 static const struct field of_shrink_nobody[] = {F(shrink_nobody, shrink)};
 static const struct field of_rank_left[] = {F(rank_left, rank)};
 static const struct field of_report[] = {BITMAP(report, arrived, TD_BITMAP_BYTES_MAX)};
-static const struct field of_verdict[] = {FAILURE(verdict, error), TEXT(verdict, text)};
+static const struct field of_verdict[] = {FAILURE(verdict, error), TEXT(verdict, text),
+                                          F(verdict, is_running)};
 static const struct field of_announce_again[] = {
     F(announce_again, is_surveyed), F(announce_again, without_scratch), F(announce_again, survey)};
 static const struct field of_rank_gone[] = {F(rank_gone, rank), FAILURE(rank_gone, error),

@@ -191,6 +191,7 @@ void td_communicator_record(struct td_communicator *c, uint64_t sequence, struct
 {
     c->operation[sequence % TD_GROUP_OPERATIONS_MAX] = o;
     c->recorded++;
+    td_bit_clear(c->stalled, (uint32_t)(sequence % TD_STALLS_MAX));
 }
 
 void td_communicator_retire(struct td_core *core, struct td_communicator *c, uint64_t sequence)

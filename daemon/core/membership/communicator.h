@@ -38,7 +38,7 @@ struct td_call_tree {
     uint32_t root, uses;
 };
 
-enum { TD_GROUP_MADE = 1, TD_GONE_MAX = 256 };
+enum { TD_GROUP_MADE = 1, TD_GONE_MAX = 256, TD_STALLS_MAX = 2 * TD_GROUP_OPERATIONS_MAX };
 
 struct td_groups {
     uint32_t numbers; /* that local clients know, so far */
@@ -84,6 +84,8 @@ struct td_communicator {
     /* the errors (as positive numbers) of operations that ended while this node had no memory for a
      * record of them. Ranks that call them later get the errors */
     uint8_t ended_unrecorded[TD_GROUP_OPERATIONS_MAX];
+    /* the operations that this node knows to stand still (operation/stall.h) */
+    uint8_t stalled[TD_STALLS_MAX / 8];
     struct td_plan *plans;
 
     /* Bitmaps of the ranks and slots that are known to be lost; they only grow (shrink.h). */

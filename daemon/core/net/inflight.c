@@ -49,6 +49,16 @@ struct td_inflight *td_inflight_acquire(struct td_core *core, enum td_inflight_k
     return f;
 }
 
+bool td_inflight_computes(const struct td_core *core, const struct td_operation *operation)
+{
+    for (uint32_t i = 0; i < core->inflights_used; i++) {
+        const struct td_inflight *f = &core->inflight[i];
+        if (f->live && f->operation == operation && f->kind != TD_INFLIGHT_PACKET)
+            return true;
+    }
+    return false;
+}
+
 bool td_inflight_available(const struct td_core *core, uint32_t count)
 {
     return core->inflights + count <= TD_INFLIGHTS_MAX;

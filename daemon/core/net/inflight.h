@@ -57,6 +57,8 @@ _Static_assert(sizeof(struct td_held) == 128 && offsetof(struct td_packet, link_
 
 /* td_inflight_init returns false if memory runs out. */
 bool td_inflight_init(struct td_core *core);
+/* td_inflight_computes returns true if the driver computes something of the operation. */
+bool td_inflight_computes(const struct td_core *core, const struct td_operation *operation);
 /* td_inflight_init_held makes the pool of held packets; false if memory runs out. */
 bool td_inflight_init_held(struct td_core *core, uint32_t count);
 void td_inflight_fini(struct td_core *core);

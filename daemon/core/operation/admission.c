@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
+#include "stall.h"
 
 static uint64_t ride_slot_bytes(const struct td_operation *o)
 {
@@ -392,11 +393,11 @@ bool td_admission_deliver(struct td_core *core, struct td_operation *o)
         return ride_load(core, o, o->flood->all, ride_slice(o, 0), 1);
     if (!td_operation_at_root(o)) {
         if (o->release_bytes != (uint32_t)o->program.ride_bytes) {
-            td_operation_fail(core, o, TD_ERR_PROTOCOL,
-                              td_core_format(core,
-                                             "node %u received a release with a result of the "
-                                             "wrong size",
-                                             core->node));
+            td_stall_break(core, o, TD_ERR_PROTOCOL,
+                           td_core_format(core,
+                                          "node %u received a release with a result of the wrong "
+                                          "size",
+                                          core->node));
             return true;
         }
         return ride_load(core, o, o->release, ride_slice(o, 0), 1) &&

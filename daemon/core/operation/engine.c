@@ -6,6 +6,7 @@
 #include "core/net/inflight.h"
 #include "core/net/link.h"
 #include "operation.h"
+#include "stall.h"
 #include "sync.h"
 #include "core/net/fabric.h"
 
@@ -190,7 +191,7 @@ struct td_operation *td_engine_find(struct td_communicator *c, uint64_t sequence
         sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX)
         return NULL;
     struct td_operation *o = c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
-    return o && o->scratch_held && o->state < TD_OPERATION_ENDING ? o : NULL;
+    return o && o->scratch_held && o->state <= TD_OPERATION_RUNNING ? o : NULL;
 }
 
 /* find_receive fills in the RECV step that a packet is for, and returns the bytes of its message.
@@ -288,7 +289,7 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
         core->fabric->unpacked(core, &flight);
     }
     if (error != TD_OK)
-        td_operation_fail(
+        td_stall_break(
             core, o, error,
             td_core_format(core,
                            error == TD_ERR_SYSTEM
@@ -297,9 +298,9 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
                            core->node));
     if (flight.kind == TD_INFLIGHT_RIDE) {
         td_core_queue(core, &o->task);
-    } else if (o->state < TD_OPERATION_ENDING && flight.kind == TD_INFLIGHT_STEP) {
+    } else if (o->state <= TD_OPERATION_RUNNING && flight.kind == TD_INFLIGHT_STEP) {
         done(core, o, flight.family, flight.index);
-    } else if (o->state < TD_OPERATION_ENDING) {
+    } else if (o->state <= TD_OPERATION_RUNNING) {
         uint64_t *received = &o->engine.family[flight.family].received[flight.index];
         *received += flight.bytes;
         o->progress_at = core->now;
@@ -316,11 +317,11 @@ uint32_t td_engine_owed_by(const struct td_operation *o)
     for (unsigned f = 0; f < o->program.families; f++) {
         const struct td_engine_family *e = &o->engine.family[f];
         enum td_step_kind kind = o->program.family[f].kind;
-        if (e->prefix == e->next || (kind != TD_RECV && kind != TD_SEND))
+        if (e->prefix == e->next || (kind != TD_RECV && kind != TD_SEND && kind != TD_SYNC))
             continue;
         struct td_step step;
         o->program.step_at(&o->program, f, e->prefix, &step);
-        return step.peer;
+        return kind == TD_SYNC ? td_sync_owed_by(o, f, e->prefix, &step.among) : step.peer;
     }
     return UINT32_MAX;
 }

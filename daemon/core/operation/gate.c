@@ -7,8 +7,8 @@
 
 #include "arrival.h"
 #include "flood.h"
-#include "core/net/health.h"
 #include "core/net/session.h"
+#include "stall.h"
 
 enum { VERDICT_NS = 200000000, RETRY_NS = 1000000, ASK_NS = 1000000000 };
 
@@ -177,11 +177,11 @@ static void handle_release(struct td_core *core, struct td_operation *o, uint32_
         if (o->release)
             memcpy(o->release, payload->data, payload->bytes);
         else
-            td_operation_fail(core, o, TD_ERR_NO_MEMORY,
-                              td_core_format(core,
-                                             "node %u has no memory for the result: raise [limits] "
-                                             "memory",
-                                             core->node));
+            td_stall_break(core, o, TD_ERR_NO_MEMORY,
+                           td_core_format(core,
+                                          "node %u has no memory for the result: raise [limits] "
+                                          "memory",
+                                          core->node));
     }
     o->progress_at = core->now;
     td_core_queue(core, &o->task);
@@ -386,6 +386,11 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
                      const struct td_message *m)
 {
     uint32_t place = (uint32_t)(m->sequence % TD_GROUP_OPERATIONS_MAX);
+    if (m->kind == TD_MESSAGE_VERDICT && m->u.verdict.is_running) {
+        if (may_send(c, NULL, from, m->kind))
+            td_stall_verdict(core, c, m);
+        return;
+    }
     if (td_communicator_broken(c) && (m->sequence < c->first_sequence || !c->operation[place])) {
         bool never = m->sequence >= c->first_sequence && !c->retired[place];
         if (never && m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
@@ -521,15 +526,5 @@ void td_gate_timers(struct td_core *core, struct td_operation *o)
             td_core_alarm(core, o->retry_at);
         return;
     }
-    /* a silent node is detected first, before the nodes that wait for it are blamed */
-    uint64_t limit = td_health_patience(core) + 3 * (uint64_t)core->settings.heartbeat_ns;
-    if (o->state >= TD_OPERATION_ENDING)
-        return;
-    uint32_t node = td_engine_owed_by(o);
-    if (node == UINT32_MAX || core->now - o->progress_at < limit) {
-        td_core_alarm(core, o->progress_at + limit > core->now ? o->progress_at + limit
-                                                               : core->now + limit);
-        return;
-    }
-    td_communicator_node_lost(core, node, "it sent no data for longer than progress_timeout");
+    td_stall_timers(core, o);
 }

@@ -11,6 +11,7 @@
 #include "gate.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
+#include "stall.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
 
@@ -110,6 +111,7 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->started_at = o->progress_at = core->now;
     o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = o->spare_at =
         TD_TIME_NEVER;
+    o->stalled_on = UINT32_MAX;
     o->report_at = core->now + TD_REPORT_NS;
     td_core_alarm(core, o->report_at);
     o->arrival = td_arena_alloc(core->arena, c->ranks * sizeof *o->arrival);
@@ -174,6 +176,7 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 {
     assert(o->flights > 0);
     o->flights--;
+    o->progress_at = core->now; /* a packet has left, or a computation has ended */
     bool goes_on = core->fabric->queues_sends && o->state == TD_OPERATION_RUNNING && o->flights &&
                    !o->engine.starved;
     if (!goes_on) /* else a step that is done queues the operation */
@@ -203,12 +206,11 @@ void td_operation_fail(struct td_core *core, struct td_operation *o, td_err erro
 
 void td_operation_fail_busy(struct td_core *core, struct td_operation *o)
 {
-    td_operation_fail(
-        core, o, TD_ERR_NO_MEMORY,
-        td_core_format(core,
-                       "node %u has all of its %d in-flight records in use: run fewer "
-                       "operations at the same time",
-                       core->node, TD_INFLIGHTS_MAX));
+    td_stall_break(core, o, TD_ERR_NO_MEMORY,
+                   td_core_format(core,
+                                  "node %u has all of its %d in-flight records in use: run fewer "
+                                  "operations at the same time",
+                                  core->node, TD_INFLIGHTS_MAX));
 }
 
 void td_operation_verdict(struct td_core *core, struct td_operation *o, td_err error,
@@ -342,7 +344,8 @@ static void notify_children(struct td_core *core, struct td_operation *o)
         if (good)
             td_message_load(&a->u.tree.message, NULL, 0);
         else
-            a->u.tree.message.u.verdict = (struct td_message_verdict){o->error, text};
+            a->u.tree.message.u.verdict =
+                (struct td_message_verdict){.error = o->error, .text = text};
         td_operation_view(o, &a->u.tree.view);
         if (good && td_admission_rides(o))
             a->u.tree.payload = td_admission_result(o);
@@ -354,6 +357,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
 {
     struct td_communicator *c = o->communicator;
     td_operation_transition(o, TD_OPERATION_SUCCEED);
+    td_stall_completed(core, o);
     if (td_call_plans(o->least.call.kind)) {
         o->plan->next = c->plans;
         o->plan->number = o->sequence;
@@ -377,6 +381,7 @@ static void begin(struct td_core *core, struct td_operation *o)
     if (o->program.ride != TD_RIDE_FLOOD)
         notify_children(core, o);
     td_operation_transition(o, TD_OPERATION_RUN);
+    td_stall_begin(o);
 }
 
 /* run starts the steps that can start; it returns false when the action list is full. */

@@ -44,17 +44,19 @@ struct td_operation {
     struct td_witness least, greatest; /* of them */
     struct td_plan *plan;              /* the plan that the call executes or agrees on */
     td_time expires_at;                /* arrival limit */
-    td_time verdict_at;                /* at the root: when an expired operation ends */
+    td_time verdict_at;                /* at the root: when an expired or stalled operation ends */
 
     /* An appeal asks the root to end the operation. */
     td_err appeal_error; /* TD_OK: this node has not appealed */
     char *appeal_text;   /* TD_TEXT_MAX bytes */
-    td_time appeal_at;   /* when it is repeated: the root may have had no memory for it */
+    td_time appeal_at;   /* when it is repeated: the root may have had no memory for it. After the
+                            release: when this node ends the operation without the root (stall.h) */
+    uint32_t stalled_on; /* the node that the latest appeal waits for; UINT32_MAX: none */
 
     /* On a flood, without the tree (flood.h): */
     struct td_flood *flood; /* NULL until the first message or the program needs it */
     enum td_flood_state flood_state;
-    td_err pending_error; /* at the root: an appeal that waits for a veto, or TD_OK */
+    td_err pending_error; /* at the root: an appeal that waits (for a veto, or stall.h), or TD_OK */
     char *pending_text;   /* TD_TEXT_MAX bytes */
     td_time ask_at;       /* at the root: when it asks all nodes for vetoes again */
 
@@ -120,7 +122,8 @@ void td_operation_give_scratch(struct td_core *core, struct td_operation *o);
 
 /* ---- endings ---- */
 
-/* td_operation_fail ends an operation with an error on this node; the first error stays. */
+/* td_operation_fail ends an operation with an error on this node; the first error stays. An error
+ * of this node alone goes by td_stall_break, so that all ranks read it. */
 void td_operation_fail(struct td_core *core, struct td_operation *o, td_err error,
                        const char *text);
 /* td_operation_fail_busy ends it because this node has no free in-flight record. */

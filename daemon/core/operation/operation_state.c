@@ -27,6 +27,8 @@ static const struct td_label operation_states[] = {
                                "All ranks have arrived. The children do not have the release yet, "
                                "and the payload is not delivered."},
     [TD_OPERATION_RUNNING] = {"running", "The program runs."},
+    [TD_OPERATION_BROKEN] = {"broken", "This node cannot go on. It has asked the root to end the "
+                                       "operation for all ranks."},
     [TD_OPERATION_ENDING] = {"ending", "It has failed, and the children are not told yet."},
     [TD_OPERATION_ENDED] = {"ended",
                             "It has succeeded or failed. The record stays until nothing reads or "
@@ -51,6 +53,8 @@ static const struct td_label operation_events[] = {
     [TD_OPERATION_RUN] = {"run", "The payload is on its way to the destinations, and the children "
                                  "have the release."},
     [TD_OPERATION_SUCCEED] = {"succeed", "All steps of the program are done."},
+    [TD_OPERATION_BREAK] = {"break", "A computation on this node has failed, or a packet found no "
+                                     "free record."},
     [TD_OPERATION_FAIL] = {"fail",
                            "It ends with an error on this node. What is queued is dropped."},
     [TD_OPERATION_VERDICT] = {"verdict",
@@ -61,14 +65,16 @@ static const struct td_label operation_events[] = {
 
 static const struct td_transition operation_rows[] = {
     {IN(GATHERING), TD_OPERATION_COMPLETE, TD_OPERATION_PREPARING},
-    {IN(GATHERING) | IN(PREPARING), TD_OPERATION_REFUSE, TD_OPERATION_REFUSED},
+    {IN(GATHERING) | IN(PREPARING) | IN(COMBINING), TD_OPERATION_REFUSE, TD_OPERATION_REFUSED},
     {IN(PREPARING), TD_OPERATION_COMBINE, TD_OPERATION_COMBINING},
     {IN(PREPARING) | IN(COMBINING), TD_OPERATION_ANNOUNCE, TD_OPERATION_ANNOUNCED},
     {IN(PREPARING) | IN(COMBINING) | IN(ANNOUNCED), TD_OPERATION_REPEAT, TD_OPERATION_GATHERING},
     {IN(PREPARING) | IN(COMBINING) | IN(ANNOUNCED), TD_OPERATION_RELEASE, TD_OPERATION_RELEASED},
     {IN(RELEASED), TD_OPERATION_RUN, TD_OPERATION_RUNNING},
     {IN(RUNNING), TD_OPERATION_SUCCEED, TD_OPERATION_ENDED},
-    {IN(GATHERING) | IN(PREPARING) | IN(COMBINING) | IN(REFUSED) | IN(ANNOUNCED) | IN(RUNNING),
+    {IN(RUNNING), TD_OPERATION_BREAK, TD_OPERATION_BROKEN},
+    {IN(GATHERING) | IN(PREPARING) | IN(COMBINING) | IN(REFUSED) | IN(ANNOUNCED) | IN(RUNNING) |
+         IN(BROKEN),
      TD_OPERATION_FAIL, TD_OPERATION_ENDED},
     {IN(RELEASED), TD_OPERATION_FAIL, TD_OPERATION_ENDING},
     {IN(GATHERING) | IN(PREPARING) | IN(COMBINING) | IN(REFUSED) | IN(ANNOUNCED),

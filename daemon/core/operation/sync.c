@@ -44,6 +44,25 @@ static void signal_next(struct td_core *core, struct td_operation *o, unsigned f
         td_engine_delivered(core, o, family, index);
 }
 
+/* sender returns the node that signals to this one in a round. */
+static uint32_t sender(const struct td_operation *o, const struct td_among *among, unsigned round)
+{
+    uint32_t place = (o->communicator->slot - among->first) / among->stride;
+    uint32_t before =
+        (uint32_t)((place + among->count - ((uint64_t)1 << round) % among->count) % among->count);
+    return o->communicator->group.node[among->first + before * among->stride];
+}
+
+uint32_t td_sync_owed_by(const struct td_operation *o, unsigned family, uint64_t index,
+                         const struct td_among *among)
+{
+    uint64_t state = o->engine.family[family].received[index];
+    unsigned round = 0, rounds = rounds_among(among->count);
+    while (round + 1 < rounds && state >> round & 1)
+        round++;
+    return sender(o, among, round);
+}
+
 void td_sync_start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
                    const struct td_step *step)
 {
@@ -63,11 +82,8 @@ void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t f
     struct td_step step;
     uint64_t *state = &o->engine.family[sync->family].received[sync->step_index];
     o->program.step_at(&o->program, sync->family, sync->step_index, &step);
-    uint32_t place = (o->communicator->slot - step.among.first) / step.among.stride;
-    uint32_t count = step.among.count;
-    uint32_t before = (uint32_t)((place + count - ((uint64_t)1 << sync->round) % count) % count);
-    bool mine = sync->round < rounds_among(count) &&
-                c->group.node[step.among.first + before * step.among.stride] == from;
+    bool mine =
+        sync->round < rounds_among(step.among.count) && sender(o, &step.among, sync->round) == from;
     if (!mine || *state >> sync->round & 1)
         return;
     *state |= (uint64_t)1 << sync->round;

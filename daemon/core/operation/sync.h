@@ -15,6 +15,9 @@
  * nodes have. */
 void td_sync_start(struct td_core *core, struct td_operation *o, unsigned family, uint64_t index,
                    const struct td_step *step);
+/* td_sync_owed_by returns the node whose signal a step that has started waits for. */
+uint32_t td_sync_owed_by(const struct td_operation *o, unsigned family, uint64_t index,
+                         const struct td_among *among);
 void td_sync_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                      const struct td_message *m);
 

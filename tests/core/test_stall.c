@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations that run and stand still: core/operation/stall.h. The group has ten ranks on ten
+ * nodes. Node 0 is the root, with the children 1 to 8; node 1 has the child 9. */
+#include "node.h"
+
+#include "core/operation/engine.h"
+#include "core/operation/operation.h"
+#include "core/operation/stall.h"
+
+enum { ROOT, INNER, LEAF = 9, RANKS = 10, RECV = 0, BYTES = 100 };
+
+static struct td_communicator *c;
+static struct td_operation *o;
+
+/* The program: one message from node 2. */
+static void step_at(const struct td_program *p, unsigned family, uint64_t index,
+                    struct td_step *step)
+{
+    (void)p;
+    (void)family;
+    (void)index;
+    *step = (struct td_step){
+        .kind = TD_RECV, .to = td_slice_at(TD_SPACE_SCRATCH, 0, 0, BYTES), .peer = 2};
+    step->to_lanes = (struct td_lanes){1, 0, 0};
+}
+
+/* begin makes a node at a place of the tree, on which the operation runs. */
+static void begin(uint32_t at)
+{
+    node_begin("12", at, NULL);
+    c = node_group(RANKS);
+    node_call(c, -1);
+    o = c->operation[0];
+    assert_non_null(o);
+    o->program = (struct td_program){.step_at = step_at, .group = &c->group};
+    td_program_add(&o->program, TD_RECV, 1, "from node 2");
+    o->scratch_bytes = 4096;
+    assert_true(td_operation_take_scratch(node.core, o));
+    assert_true(td_engine_init(node.core, o));
+    td_operation_transition(o, TD_OPERATION_COMPLETE);
+    td_operation_transition(o, TD_OPERATION_ANNOUNCE);
+    td_operation_transition(o, TD_OPERATION_RELEASE);
+    td_operation_transition(o, TD_OPERATION_RUN);
+    td_stall_begin(o);
+    node_forget();
+}
+
+static uint64_t beat(void)
+{
+    return (uint64_t)node.core->settings.heartbeat_ns;
+}
+
+/* limit returns the time without progress after which a node appeals. */
+static uint64_t limit(void)
+{
+    return (uint64_t)node.core->settings.progress_timeout_ns + 3 * beat();
+}
+
+static void appeal(uint32_t from, uint32_t stalled, uint32_t waits_for, const char *text)
+{
+    struct td_message m = {.kind = TD_MESSAGE_APPEAL, .instance = c->instance};
+    m.u.appeal = (struct td_message_appeal){.error = TD_ERR_TIMEOUT,
+                                            .text = text,
+                                            .is_running = true,
+                                            .node = stalled,
+                                            .waits_for = waits_for};
+    node_message(from, &m);
+}
+
+static void verdict(uint32_t from, const char *text)
+{
+    struct td_message m = {.kind = TD_MESSAGE_VERDICT, .instance = c->instance};
+    m.u.verdict = (struct td_message_verdict){TD_ERR_TIMEOUT, text, true};
+    node_message(from, &m);
+}
+
+/* complete ends the operation on this node with success. */
+static void complete(void)
+{
+    struct td_packet p = {
+        .kind = TD_PACKET_DATA, .instance = c->instance, .family = RECV, .bytes = BYTES};
+    assert_true(td_engine_packet(node.core, 2, &p, 5));
+    node_run();
+    td_engine_computed(node.core, node.handle, TD_OK);
+    node_run();
+    assert_int_equal(node.reply.kind, TD_REPLY_DONE);
+    assert_null(c->operation[0]);
+}
+
+/* expect_verdict checks that the children and the local rank got a sentence. */
+static void expect_verdict(uint32_t child, const char *text)
+{
+    const struct td_message *m = node_sent_to(child, TD_MESSAGE_VERDICT);
+    assert_non_null(m);
+    assert_true(m->u.verdict.is_running);
+    assert_non_null(strstr(m->u.verdict.text, text));
+}
+
+static void node_without_progress_appeals_and_names_the_node_that_it_waits_for(void **state)
+{
+    (void)state;
+    begin(INNER);
+    node_pass(c, limit() - 1);
+    assert_null(node_sent_to(ROOT, TD_MESSAGE_APPEAL));
+    node_pass(c, 1);
+    const struct td_message *m = node_sent_to(ROOT, TD_MESSAGE_APPEAL);
+    assert_non_null(m);
+    assert_true(m->u.appeal.is_running);
+    assert_int_equal(m->u.appeal.error, TD_ERR_TIMEOUT);
+    assert_int_equal(m->u.appeal.node, INNER);
+    assert_int_equal(m->u.appeal.waits_for, 2);
+    assert_non_null(strstr(m->u.appeal.text, "operation 0 of job job has stalled: node 1 (1) has "
+                                             "waited 33.0 s for node 2 (2), which is alive"));
+    node_pass(c, beat());
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 1);
+    assert_int_equal(o->state, TD_OPERATION_RUNNING);
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    verdict(ROOT, "the root's sentence");
+    expect_verdict(LEAF, "the root's sentence");
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_string_equal(node.text, "the root's sentence");
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    node_end();
+}
+
+static void root_names_the_last_of_the_nodes_that_wait_for_each_other(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    appeal(1, 9, 1, "9 waits for 1");
+    appeal(3, 3, 9, "3 waits for 9");
+    appeal(1, 1, 4, "1 waits for 4");
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 0);
+    node_pass(c, beat());
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 8);
+    for (uint32_t child = 1; child <= 8; child++)
+        expect_verdict(child, "1 waits for 4");
+    assert_string_equal(node.text, "1 waits for 4");
+    appeal(5, 5, 1, "5 waits for 1");
+    node_pass(c, beat());
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 8);
+    node_end();
+}
+
+static void node_that_cannot_go_on_is_named_at_once(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    appeal(1, 9, 1, "9 waits for 1");
+    appeal(1, 1, 1, "1 cannot go on");
+    expect_verdict(3, "1 cannot go on");
+    assert_string_equal(node.text, "1 cannot go on");
+    node_end();
+}
+
+static void root_that_has_completed_the_operation_ends_it_elsewhere_once(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    complete();
+    node_forget();
+    appeal(1, 9, 1, "9 waits for 1");
+    expect_verdict(1, "9 waits for 1");
+    node_forget();
+    appeal(1, 1, 2, "1 waits for 2");
+    assert_int_equal(node_count(TD_MESSAGE_VERDICT), 0);
+    node_end();
+}
+
+static void root_that_completes_the_operation_after_an_appeal_ends_it_elsewhere(void **state)
+{
+    (void)state;
+    begin(ROOT);
+    appeal(1, 9, 1, "9 waits for 1");
+    complete();
+    expect_verdict(1, "9 waits for 1");
+    node_end();
+}
+
+static void inner_node_passes_on_the_first_appeal_and_those_that_say_more(void **state)
+{
+    (void)state;
+    begin(INNER);
+    appeal(LEAF, LEAF, 4, "9 waits for 4");
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 1);
+    appeal(LEAF, LEAF, 4, "9 waits for 4");
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 1);
+    appeal(LEAF, LEAF, LEAF, "9 cannot go on");
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 2);
+    node_end();
+}
+
+static void node_that_has_completed_the_operation_passes_appeal_and_verdict_on(void **state)
+{
+    (void)state;
+    begin(INNER);
+    complete();
+    node_forget();
+    appeal(LEAF, LEAF, 4, "9 waits for 4");
+    assert_non_null(node_sent_to(ROOT, TD_MESSAGE_APPEAL));
+    verdict(LEAF, "not the parent's to give");
+    assert_null(node_sent_to(LEAF, TD_MESSAGE_VERDICT));
+    verdict(ROOT, "9 waits for 4");
+    expect_verdict(LEAF, "9 waits for 4");
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
+static void operation_ends_without_the_root_if_no_verdict_comes(void **state)
+{
+    (void)state;
+    begin(INNER);
+    node_pass(c, limit());
+    node_pass(c, limit() - 1);
+    assert_int_equal(o->state, TD_OPERATION_RUNNING);
+    node_pass(c, 1);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_non_null(strstr(node.text, "for node 2 (2)"));
+    node_end();
+}
+
+static void operation_that_goes_on_after_an_appeal_may_complete(void **state)
+{
+    (void)state;
+    begin(INNER);
+    node_pass(c, limit());
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 1);
+    complete();
+    verdict(ROOT, "too late");
+    assert_int_equal(node.reply.kind, TD_REPLY_DONE);
+    node_end();
+}
+
+static void node_with_a_failed_computation_waits_for_the_common_ending(void **state)
+{
+    (void)state;
+    begin(INNER);
+    struct td_packet p = {
+        .kind = TD_PACKET_DATA, .instance = c->instance, .family = RECV, .bytes = BYTES};
+    assert_true(td_engine_packet(node.core, 2, &p, 5));
+    node_run();
+    td_engine_computed(node.core, node.handle, TD_ERR_SYSTEM);
+    node_run();
+    const struct td_message *m = node_sent_to(ROOT, TD_MESSAGE_APPEAL);
+    assert_non_null(m);
+    assert_int_equal(m->u.appeal.error, TD_ERR_SYSTEM);
+    assert_int_equal(m->u.appeal.waits_for, INNER);
+    assert_int_equal(o->state, TD_OPERATION_BROKEN);
+    assert_null(td_engine_find(c, 0)); /* its packets are dropped */
+    assert_int_equal(node.replies, 0);
+    verdict(ROOT, "another node was first");
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    assert_string_equal(node.text, "another node was first");
+    node_end();
+}
+
+static void computation_that_fails_before_the_release_ends_the_call_for_all(void **state)
+{
+    (void)state;
+    node_begin("12", INNER, NULL);
+    c = node_group(RANKS);
+    node_call(c, -1);
+    o = c->operation[0];
+    td_stall_break(node.core, o, TD_ERR_SYSTEM, "the memory is lost");
+    node_run();
+    const struct td_message *m = node_sent_to(ROOT, TD_MESSAGE_APPEAL);
+    assert_non_null(m);
+    assert_false(m->u.appeal.is_running);
+    assert_int_equal(o->state, TD_OPERATION_REFUSED);
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(node_without_progress_appeals_and_names_the_node_that_it_waits_for),
+        cmocka_unit_test(root_names_the_last_of_the_nodes_that_wait_for_each_other),
+        cmocka_unit_test(node_that_cannot_go_on_is_named_at_once),
+        cmocka_unit_test(root_that_has_completed_the_operation_ends_it_elsewhere_once),
+        cmocka_unit_test(root_that_completes_the_operation_after_an_appeal_ends_it_elsewhere),
+        cmocka_unit_test(inner_node_passes_on_the_first_appeal_and_those_that_say_more),
+        cmocka_unit_test(node_that_has_completed_the_operation_passes_appeal_and_verdict_on),
+        cmocka_unit_test(operation_ends_without_the_root_if_no_verdict_comes),
+        cmocka_unit_test(operation_that_goes_on_after_an_appeal_may_complete),
+        cmocka_unit_test(node_with_a_failed_computation_waits_for_the_common_ending),
+        cmocka_unit_test(computation_that_fails_before_the_release_ends_the_call_for_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
