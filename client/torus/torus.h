@@ -375,7 +375,8 @@ TORUS_API int torus_free(torus_context *context, void *memory);
 
 /* torus_join joins a job and waits until all its ranks have joined. options may be NULL. *world is
  * the group of all ranks; torus_leave or torus_close frees it. TORUS_ERR_RANK_TAKEN: another
- * process has the rank. TORUS_ERR_MISMATCH: the ranks give different sizes. */
+ * process has the rank. TORUS_ERR_MISMATCH: the ranks give different sizes, or the daemons of their
+ * nodes have different settings or methods. */
 TORUS_API int torus_join(torus_context *context, const struct torus_join_options *options,
                          torus_group **world);
 /* torus_ijoin is the non-blocking form; *world is set when the request completes. */

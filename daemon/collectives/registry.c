@@ -1,23 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry.h"
 
-/* Each line is a method: its file defines `const struct td_method td_method_NAME`. */
-#define METHODS(each)                                                                              \
-    each(flood) each(tree_combine) each(bcast_trees) each(bcast_planes) each(bcast_binomial)       \
-        each(bcast) each(reduce_trees) each(tree_reduce) each(reduce_binomial) each(tree_gather)   \
-            each(reduce_swing) each(reduce_bucket) each(reduce_swing_whole) each(reduce_exchange)  \
-                each(reduce_scatter_swing) each(reduce_scatter_bucket) each(allgather_swing)       \
-                    each(allgather_bucket) each(scan_chain) each(prefix_stream)                    \
-                        each(prefix_round_trips) each(gather) each(reduce_rank_order)              \
-                            each(reduce_counts) each(alltoall_random) each(alltoallv)              \
-                                each(alltoall_two_phase) each(alltoall_phased)                     \
-                                    each(alltoall_pairwise) each(alltoallv_pairwise)               \
-                                        each(fft_rows) each(fft) each(redist)
+/* Each line is a method, its number and its version. Its file defines `const struct td_method
+ * td_method_NAME`.
+ *
+ * Of methods with equal costs, the first one is chosen. The number of a method never changes, and
+ * that of a method that is gone is not used again. The version is raised with each change of the
+ * method's programs, `applies` or `cost`, and of its place among the lines: nodes with different
+ * versions then form no group. */
+/* clang-format off */
+#define METHODS(each) \
+    each(flood, 0, 1) \
+    each(tree_combine, 1, 1) \
+    each(bcast_trees, 2, 1) \
+    each(bcast_planes, 3, 1) \
+    each(bcast_binomial, 4, 1) \
+    each(bcast, 5, 1) \
+    each(reduce_trees, 6, 1) \
+    each(tree_reduce, 7, 1) \
+    each(reduce_binomial, 8, 1) \
+    each(tree_gather, 9, 1) \
+    each(reduce_swing, 10, 1) \
+    each(reduce_bucket, 11, 1) \
+    each(reduce_swing_whole, 12, 1) \
+    each(reduce_exchange, 13, 1) \
+    each(reduce_scatter_swing, 14, 1) \
+    each(reduce_scatter_bucket, 15, 1) \
+    each(allgather_swing, 16, 1) \
+    each(allgather_bucket, 17, 1) \
+    each(scan_chain, 18, 1) \
+    each(prefix_stream, 19, 1) \
+    each(prefix_round_trips, 20, 1) \
+    each(gather, 21, 1) \
+    each(reduce_rank_order, 22, 1) \
+    each(reduce_counts, 23, 1) \
+    each(alltoall_random, 24, 1) \
+    each(alltoallv, 25, 1) \
+    each(alltoall_two_phase, 26, 1) \
+    each(alltoall_phased, 27, 1) \
+    each(alltoall_pairwise, 28, 1) \
+    each(alltoallv_pairwise, 29, 1) \
+    each(fft_rows, 30, 1) \
+    each(fft, 31, 1) \
+    each(redist, 32, 1)
+/* clang-format on */
 
-#define DECLARE(name) extern const struct td_method td_method_##name;
-#define ADDRESS(name) &td_method_##name,
+#define DECLARE(name, number, version) extern const struct td_method td_method_##name;
+#define ADDRESS(name, number, version) &td_method_##name,
+#define VERSION(name, number, version) [number] = (version),
+#define NAME(name, number, version) [number] = #name,
+/* Two lines with one number do not compile. */
+#define ONLY(name, number, version) TD_METHOD_NUMBER_##number,
 
 METHODS(DECLARE)
+enum { METHODS(ONLY) TD_METHOD_NUMBERS };
+
+static const uint64_t version_of[] = {METHODS(VERSION)};
+static const char *const name_of[] = {METHODS(NAME)};
+enum { NUMBERS = sizeof version_of / sizeof *version_of };
+_Static_assert((int)NUMBERS <= (int)TD_TERMS_MAX, "all nodes hear of every method");
 
 const struct td_method *const *td_registry(unsigned *count)
 {
@@ -25,4 +66,14 @@ const struct td_method *const *td_registry(unsigned *count)
     _Static_assert(sizeof table / sizeof *table <= TD_METHODS_MAX, "all have room");
     *count = sizeof table / sizeof *table;
     return table;
+}
+
+struct td_term_list td_registry_versions(void)
+{
+    return (struct td_term_list){NUMBERS, version_of};
+}
+
+const char *td_registry_name(uint32_t number)
+{
+    return number < NUMBERS ? name_of[number] : NULL;
 }

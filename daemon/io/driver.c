@@ -8,6 +8,7 @@
 
 #include "collectives/planner.h"
 #include "collectives/select.h"
+#include "collectives/terms.h"
 #include "compute/fft/fft.h"
 #include "io/clients/clients.h"
 #include "io/control/peers.h"
@@ -19,6 +20,7 @@
 #include "loop.h"
 #include "notify.h"
 #include "workers.h"
+#include "wire/wire.h"
 
 enum {
     STATUS_MS = 500, /* between two status lines */
@@ -255,6 +257,10 @@ static bool start_core(struct td_loop *loop)
                                       .settings = c->settings,
                                       .compile = td_select_compile,
                                       .planner = td_collectives_planner,
+                                      .costs = td_collectives_terms(TD_TERMS_COSTS),
+                                      .methods = td_collectives_terms(TD_TERMS_METHODS),
+                                      .term_name = td_collectives_term_name,
+                                      .minor = TD_WIRE_PEER_MINOR,
                                       .endpoints = (const char *const *)c->endpoints,
                                       .uid = getuid(),
                                       .plan_row = td_plans_row};

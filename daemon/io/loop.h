@@ -36,8 +36,8 @@ struct td_loop {
     struct td_core *core;
     struct td_actions *actions;
     const struct td_loop_upcalls *upcalls;
-    void *driver; /* the upcalls' first argument */
-    uint64_t incarnation, digest;
+    void *driver;                 /* the upcalls' first argument */
+    uint64_t incarnation, digest; /* digest: td_settings_digest, for daemons of 4.1 */
 
     struct td_regions *regions;
     struct td_peers *peers;

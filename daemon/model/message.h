@@ -13,7 +13,15 @@
 #include "counts.h"
 #include "form.h"
 #include "plan.h"
+#include "terms.h"
 #include "topology.h"
+
+/* Minor versions of the peer protocol (wire/wire.h) from which a daemon understands something that
+ * older ones ignore. A group uses what the lowest minor version of its daemons understands. */
+enum {
+    TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
+    TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
+};
 
 /* ---- client > daemon ---- */
 
@@ -375,6 +383,8 @@ struct td_message_join {
     uint32_t size;      /* ranks of the job */
     uint32_t rank;      /* that the process asks for; UINT32_MAX: any */
     bool is_reminder;   /* the join was sent before, over a link that did not fail since */
+    uint32_t minor;     /* version of the peer protocol at the node; 0: 4.1, which did not say it */
+    struct td_terms terms; /* of the node; empty: 4.1, whose handshake has compared them */
 };
 
 /* Node > node 0: a process withdraws its join; the job has not formed yet. */
@@ -395,6 +405,7 @@ struct td_message_members {
     const char *name;   /* of the job */
     uint32_t size;      /* ranks of the job */
     bool is_last_piece; /* the membership is complete with this message */
+    uint32_t minor;     /* the lowest minor version of the job's daemons */
     uint32_t runs;
     const struct td_member_run *run; /* at most TD_MEMBERS_PER_MESSAGE */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings: the bounds and time limits that an operator sets, their defaults, their checks, and the
- * hash that all nodes must share.
+ * hash that daemons of version 4.1 compare.
  * Pure: no I/O, clock, or globals. */
 #ifndef TD_MODEL_SETTINGS_H
 #define TD_MODEL_SETTINGS_H
@@ -33,8 +33,7 @@ struct td_router_rules {
 
 void td_router_rules_default(struct td_router_rules *rules);
 
-/* struct td_settings: bounds and time limits. They are equal on all nodes, except the memory sizes.
- */
+/* struct td_settings: bounds and time limits. terms.h says which of them nodes share. */
 struct td_settings {
     uint64_t arena_bytes;      /* the core's own state */
     uint64_t scratch_bytes;    /* relay space and work space of operations, mapped by the driver */
@@ -65,7 +64,8 @@ td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes
 /* td_settings_check returns NULL, or an error such as "packet must be 1 KiB to 256 KiB" and in *key
  * the configuration key of the field. */
 const char *td_settings_check(const struct td_settings *settings, const char **key);
-/* td_settings_digest returns a hash of all settings that must be equal on all nodes. */
+/* td_settings_digest returns a hash of the settings that daemons of version 4.1 compare; terms.h
+ * has what later ones compare. */
 uint64_t td_settings_digest(const struct td_settings *settings, const struct td_topology *topology);
 
 #endif

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "collectives/planner.h"
 #include "collectives/select.h"
+#include "collectives/terms.h"
 #include "links.h"
 #include "memory.h"
 #include "state.h"
@@ -111,7 +112,13 @@ bool world_start_node(struct td_sim *sim, uint32_t number)
                                 .settings = sim->options.settings,
                                 .compile = td_select_compile,
                                 .planner = td_collectives_planner,
+                                .costs = td_collectives_terms(TD_TERMS_COSTS),
+                                .methods = td_collectives_terms(TD_TERMS_METHODS),
+                                .term_name = td_collectives_term_name,
+                                .minor = TD_WIRE_PEER_MINOR,
                                 .uid = SIM_UID}; /* the user of all ranks has no share */
+    if (sim->options.differ)
+        sim->options.differ(number, &o);
     if ((!n->end && !sim->options.modelled) || !memory_init(sim, n) ||
         td_core_create(&n->core, &o) != TD_OK)
         return false;

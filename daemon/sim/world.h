@@ -37,6 +37,8 @@ struct td_sim_options {
     td_time compute_ns_max; /* of a computation, and until the bytes of a packet are read */
     td_time request_ns_max; /* greatest latency of a request */
     FILE *trace;            /* a line for each event; NULL: none */
+    /* changes what one node is given at its start; NULL: all are given the same */
+    void (*differ)(uint32_t node, struct td_core_options *options);
     bool modelled;
     bool timing_only;             /* packets and memory have sizes, but no bytes */
     td_time control_ns;           /* modelled: of a tree message, a hop */

@@ -13,7 +13,7 @@ struct td_handshake {
     uint64_t incarnation;      /* of the sender */
     uint64_t peer_incarnation; /* of the receiver, as the sender knows it; 0: not known */
     uint64_t session;          /* number of the control connection; its later frames carry it */
-    uint64_t digest;           /* td_settings_digest of the sender */
+    uint64_t digest;           /* td_settings_digest of the sender, which 4.1 compares */
     bool bulk;                 /* the connection carries packets, else tree messages */
     bool accepted;             /* the answer accepts the connection */
     bool busy;                 /* the refusal may end soon: try again */
@@ -21,8 +21,9 @@ struct td_handshake {
     uint32_t seals, ciphers; /* a bit for each kind and cipher; in a reply: for the chosen one */
     bool has_random;
     uint8_t random[TD_HANDSHAKE_RANDOM];
-    const char *shape; /* of the sender's torus */
-    const char *text;  /* why the answer does not accept; else "" */
+    struct td_term_list terms; /* TD_TERMS_LINK of the sender; empty in a reply, and from 4.1 */
+    const char *shape;         /* of the sender's torus */
+    const char *text;          /* why the answer does not accept; else "" */
 };
 size_t td_wire_encode_handshake(const struct td_handshake *handshake, uint8_t *bytes, size_t size);
 td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wire_memory *memory,

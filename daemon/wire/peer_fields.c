@@ -31,6 +31,20 @@ bool td_wire_get_payload(const ProtobufCBinaryData *bytes, struct td_message_pay
     return true;
 }
 
+size_t td_wire_put_terms(const struct td_term_list *list, uint64_t **values)
+{
+    *values = (uint64_t *)(uintptr_t)list->value; /* protobuf-c only reads them */
+    return list->count;
+}
+
+bool td_wire_get_terms(const uint64_t *values, size_t count, struct td_term_list *list)
+{
+    if (count > TD_TERMS_MAX)
+        return false;
+    *list = (struct td_term_list){(uint32_t)count, values};
+    return true;
+}
+
 bool td_wire_get_name(const char *from, const char **name)
 {
     *name = from;

@@ -15,6 +15,10 @@ void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form
     m->size = f->size;
     m->rank = f->rank;
     m->is_reminder = f->is_reminder;
+    m->minor = f->minor;
+    m->n_settings = td_wire_put_terms(&f->terms.list[TD_TERMS_SETTINGS], &m->settings);
+    m->n_costs = td_wire_put_terms(&f->terms.list[TD_TERMS_COSTS], &m->costs);
+    m->n_methods = td_wire_put_terms(&f->terms.list[TD_TERMS_METHODS], &m->methods);
 }
 
 bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
@@ -26,7 +30,11 @@ bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
     f->size = m->size;
     f->rank = m->rank;
     f->is_reminder = m->is_reminder;
-    return td_wire_get_name(m->name, &f->name);
+    f->minor = m->minor;
+    return td_wire_get_name(m->name, &f->name) &&
+           td_wire_get_terms(m->settings, m->n_settings, &f->terms.list[TD_TERMS_SETTINGS]) &&
+           td_wire_get_terms(m->costs, m->n_costs, &f->terms.list[TD_TERMS_COSTS]) &&
+           td_wire_get_terms(m->methods, m->n_methods, &f->terms.list[TD_TERMS_METHODS]);
 }
 
 void td_wire_put_unjoin(const struct td_message_unjoin *f, struct td_wire_form *form)
@@ -62,6 +70,7 @@ void td_wire_put_members(const struct td_message_members *f, struct td_wire_form
     m->name = td_wire_string(f->name);
     m->size = f->size;
     m->is_last_piece = f->is_last_piece;
+    m->minor = f->minor;
     for (uint32_t i = 0; i < f->runs; i++) {
         torus__peer__run__init(&form->run[i]);
         form->run[i].first = f->run[i].first;
@@ -90,6 +99,7 @@ bool td_wire_get_members(const Torus__Peer__Members *m, struct td_message_member
     f->uid = m->uid;
     f->size = m->size;
     f->is_last_piece = m->is_last_piece;
+    f->minor = m->minor;
     f->runs = (uint32_t)m->n_run; /* td_wire_get_runs reads them */
     return td_wire_get_name(m->name, &f->name) && m->n_run <= TD_MEMBERS_PER_MESSAGE;
 }

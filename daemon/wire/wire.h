@@ -18,7 +18,9 @@
 /* Version of the protocol between a client and its daemon. Another major is refused. */
 enum { TD_WIRE_MAJOR = 3, TD_WIRE_MINOR = 1 };
 /* Version of the protocol between daemons. Another major is refused; one minor back is accepted. */
-enum { TD_WIRE_PEER_MAJOR = 4, TD_WIRE_PEER_MINOR = 1 };
+enum { TD_WIRE_PEER_MAJOR = 4, TD_WIRE_PEER_MINOR = 2 };
+_Static_assert((int)TD_WIRE_PEER_MINOR >= (int)TD_MINOR_WITHOUT_SCRATCH,
+               "this release understands its own messages");
 
 /* struct td_wire_memory: what one decoded message points to, until the next is decoded into it. */
 struct td_wire_memory {

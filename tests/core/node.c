@@ -49,7 +49,7 @@ static void record(void)
 void node_begin(const char *shape, uint32_t at, void (*change)(struct td_settings *))
 {
     struct td_core_options o = {
-        .node = at, .incarnation = 1, .seed = 1, .compile = td_select_compile};
+        .node = at, .incarnation = 1, .seed = 1, .compile = td_select_compile, .minor = NODE_MINOR};
     size_t parsed = 0;
     const char *why = NULL;
     memset(&node, 0, sizeof node);
@@ -166,6 +166,7 @@ struct td_communicator *node_group_with(uint32_t nodes, uint32_t daemon)
     struct td_communicator *c = td_communicator_create(node.core, 77, "job", 1000, nodes, rank_node,
                                                        rank_token, UINT32_MAX, NULL);
     assert_non_null(c);
+    c->minor = NODE_MINOR;
     c->seat[0].client = node_client(NODE_CLIENT);
     td_seat_transition(&c->seat[0], TD_SEAT_ASSIGN);
     node_run();

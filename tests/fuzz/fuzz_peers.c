@@ -27,6 +27,7 @@ enum {
     REGION_BYTES = 8192,
     STEPS_MAX = 60,
     RUNS_MAX = 4,
+    TERMS_MAX = 4,
     EVENTS_MAX = 200000,
 };
 #define MILLISECOND ((td_time)1000000)
@@ -93,6 +94,15 @@ static td_err some_error(struct decide *d, bool or_ok)
     return (td_err)(-(int)decide_below(d, (uint32_t)-TD_ERR_PERMISSION + or_ok) - !or_ok);
 }
 
+static struct td_term_list some_terms(struct decide *d)
+{
+    static uint64_t term[TERMS_MAX];
+    uint32_t count = decide_below(d, TERMS_MAX + 1);
+    for (uint32_t i = 0; i < count; i++)
+        term[i] = decide_number(d);
+    return (struct td_term_list){count, term};
+}
+
 static void fill(struct scene *s, struct td_message *m, const struct field *f)
 {
     static uint8_t payload[TD_RIDE_BYTES_MAX];
@@ -138,6 +148,9 @@ static void fill(struct scene *s, struct td_message *m, const struct field *f)
     case FIELD_OUTCOME:
         *(struct td_outcome *)at =
             (struct td_outcome){some_error(d, true), some_text(d, 8), some_bitmap(d, 64)};
+        return;
+    case FIELD_TERMS:
+        *(struct td_term_list *)at = some_terms(d);
         return;
     case FIELD_RUNS:
         m->u.members.runs = decide_below(d, RUNS_MAX + 1);

@@ -11,8 +11,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "io/config/config.h"
 #include "base/quantity.h"
+#include "io/config/config.h"
+#include "io/config/config_keys.h"
+#include "model/terms.h"
 
 #define PEERS_3x3 "[peers]\nhosts = n[0-8]\n[security]\ninsecure = yes\n"
 
@@ -241,6 +243,107 @@ static void every_key_that_nodes_must_share_is_in_the_digest(void **state)
     line = config.topology;
     line.size[0]++;
     assert_true(td_settings_digest(&config.settings, &line) != digest[KEYS]);
+}
+
+/* Keys that nodes must share, with the setting of the routed fabric where they need it. */
+static const char *const of_link[] = {
+    "fabric = routed",       "link_rate = 5MB/s",  "link_latency = 1ms", "slots = 5",
+    "fifo_slots = 5",        "queues = 5",         "queue_slots = 5",    "patience = 5",
+    "straight = 5",          "arbitration = none", "packet = 4 KiB",     "heartbeat = 2 s",
+    "progress_timeout = 9 s"};
+static const char *const of_group[] = {"alltoall = phased", "flood = yes",         "burst = 5",
+                                       "order = number",    "parts = 1",           "gap = no",
+                                       "barriers = phase",  "barrier_scope = all", "relay = 1 MiB",
+                                       "packet = 4 KiB",    "credits = 5"};
+
+static const char *section_of(const char *key)
+{
+    static const char *const sections[] = {"torus", "alltoall", "network", "limits"};
+    char name[40];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(key, " "), key);
+    for (unsigned i = 0; i < 4; i++)
+        if (td_config_key(sections[i], name))
+            return sections[i];
+    fail_msg("%s", key);
+    return NULL;
+}
+
+/* configure reads a configuration with a key, or without (NULL). */
+static void configure(const char *key, bool routed)
+{
+    char content[200];
+    int length = snprintf(content, sizeof content, "[torus]\nshape = 1\n%s",
+                          routed && (!key || !strstr(key, "fabric")) ? "fabric = routed\n" : "");
+    if (key)
+        snprintf(content + length, sizeof content - (size_t)length, "[%s]\n%s\n", section_of(key),
+                 key);
+    td_config_free(&config);
+    good(content, "n0");
+}
+
+/* differs checks that exactly one term of a list differs, that it has the name of the key, and that
+ * its value is printed as in the configuration. */
+static void differs(enum td_terms_list list, const char *key, bool routed)
+{
+    uint64_t usual[TD_TERMS_MAX], changed[TD_TERMS_MAX];
+    char name[80], printed[40];
+    configure(NULL, routed);
+    struct td_term_list a = {td_terms_settings(list, &config.settings, usual), usual};
+    configure(key, routed);
+    struct td_term_list b = {td_terms_settings(list, &config.settings, changed), changed};
+    uint32_t index = 0, count = 0;
+    assert_true(td_terms_differ(&a, &b, &index));
+    for (uint32_t i = 0; i < a.count; i++)
+        count += usual[i] != changed[i];
+    assert_int_equal(count, 1);
+    snprintf(name, sizeof name, "[%s] %.*s", section_of(key), (int)strcspn(key, " "), key);
+    assert_string_equal(td_terms_name(list, index), name);
+    assert_false(td_terms_is_fixed(list, index));
+    td_terms_print(list, index, changed[index], printed, sizeof printed);
+    const char *value = strchr(key, '=') + 2;
+    static const char *const forms[][2] = {{"4 KiB", "4096 bytes"}, {"1 MiB", "1048576 bytes"},
+                                           {"2 s", "2000 ms"},      {"9 s", "9000 ms"},
+                                           {"1ms", "1 ms"},         {"5MB/s", "5000000 bytes/s"}};
+    for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (strcmp(value, forms[i][0]) == 0)
+            value = forms[i][1];
+    assert_string_equal(printed, value);
+}
+
+static void every_key_that_nodes_must_share_is_a_term(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i < sizeof of_link / sizeof *of_link; i++) /* fabric: below */
+        differs(TD_TERMS_LINK, of_link[i], true);
+    for (unsigned i = 0; i < sizeof of_group / sizeof *of_group; i++)
+        differs(TD_TERMS_SETTINGS, of_group[i], false);
+    uint64_t direct[TD_TERMS_MAX], routed[TD_TERMS_MAX];
+    configure(NULL, false);
+    uint32_t count = td_terms_settings(TD_TERMS_LINK, &config.settings, direct), index = 0;
+    configure(of_link[0], true);
+    td_terms_settings(TD_TERMS_LINK, &config.settings, routed);
+    assert_true(td_terms_differ(&(struct td_term_list){count, direct},
+                                &(struct td_term_list){count, routed}, &index));
+    assert_string_equal(td_terms_name(TD_TERMS_LINK, index), "[torus] fabric");
+}
+
+static void settings_of_the_other_fabric_may_differ(void **state)
+{
+    (void)state;
+    uint64_t a[TD_TERMS_MAX], b[TD_TERMS_MAX];
+    uint32_t index = 0;
+    configure(NULL, false);
+    uint32_t count = td_terms_settings(TD_TERMS_LINK, &config.settings, a);
+    configure("slots = 5", false);
+    td_terms_settings(TD_TERMS_LINK, &config.settings, b);
+    assert_false(td_terms_differ(&(struct td_term_list){count, a}, &(struct td_term_list){count, b},
+                                 &index));
+    configure(NULL, true);
+    count = td_terms_settings(TD_TERMS_SETTINGS, &config.settings, a);
+    configure("credits = 5", true);
+    td_terms_settings(TD_TERMS_SETTINGS, &config.settings, b);
+    assert_false(td_terms_differ(&(struct td_term_list){count, a}, &(struct td_term_list){count, b},
+                                 &index));
 }
 
 static void lists_go_on_on_indented_lines(void **state)
@@ -517,6 +620,8 @@ int main(void)
         TEST(rates_are_decimal_or_binary),
         TEST(nonsense_about_the_torus_is_refused_at_its_key),
         TEST(every_key_that_nodes_must_share_is_in_the_digest),
+        TEST(every_key_that_nodes_must_share_is_a_term),
+        TEST(settings_of_the_other_fabric_may_differ),
         TEST(lists_go_on_on_indented_lines),
         TEST(unknown_keys_name_the_nearest),
         TEST(errors_point_at_the_key_or_at_the_value),

@@ -358,6 +358,10 @@ struct td_handshake some_handshake(void)
                              .text = text(500)};
     for (int i = 0; g.has_random && i < TD_HANDSHAKE_RANDOM; i++)
         g.random[i] = (uint8_t)draw();
+    static uint64_t term[TD_TERMS_MAX];
+    g.terms = (struct td_term_list){(uint32_t)below(TD_TERMS_MAX + 1), term};
+    for (uint32_t i = 0; i < g.terms.count; i++)
+        term[i] = wide();
     return g;
 }
 

@@ -37,6 +37,12 @@
 #define BITMAP(kind, field, limit) LIMITED(kind, field, FIELD_BITMAP, limit)
 #define PAYLOAD(kind, field) LIMITED(kind, field, FIELD_PAYLOAD, TD_RIDE_BYTES_MAX)
 /* A count of runs and the pointer to them are one field. */
+/* A list of terms is a field of proto/peer.proto with the name of the list. */
+#define TERMS(name, place)                                                                         \
+    {                                                                                              \
+#name, FIELD_TERMS, offsetof(struct td_message, u.join.terms.list[place]),                 \
+            sizeof(struct td_term_list), __alignof__(struct td_term_list), TD_TERMS_MAX            \
+    }
 #define RUNS(kind, field)                                                                          \
     {                                                                                              \
 #field, FIELD_RUNS, offsetof(struct td_message, u.kind.runs),                              \
@@ -47,14 +53,25 @@
 
 static const struct field of_heartbeat[] = {BITMAP(heartbeat, up, TD_NODES_MAX / 8)};
 static const struct field of_join[] = {
-    F(join, token),   F(join, uid),  F(join, pid),  F(join, timeout_ns),
-    NAME(join, name), F(join, size), F(join, rank), F(join, is_reminder),
+    F(join, token),
+    F(join, uid),
+    F(join, pid),
+    F(join, timeout_ns),
+    NAME(join, name),
+    F(join, size),
+    F(join, rank),
+    F(join, is_reminder),
+    F(join, minor),
+    TERMS(settings, TD_TERMS_SETTINGS),
+    TERMS(costs, TD_TERMS_COSTS),
+    TERMS(methods, TD_TERMS_METHODS),
 };
 static const struct field of_unjoin[] = {F(unjoin, token)};
 static const struct field of_refuse[] = {F(refuse, token), FAILURE(refuse, error),
                                          TEXT(refuse, text)};
-static const struct field of_members[] = {F(members, uid), NAME(members, name), F(members, size),
-                                          F(members, is_last_piece), RUNS(members, run)};
+static const struct field of_members[] = {F(members, uid),   NAME(members, name),
+                                          F(members, size),  F(members, is_last_piece),
+                                          F(members, minor), RUNS(members, run)};
 static const struct field of_arrive[] = {F(arrive, least), F(arrive, greatest), F(arrive, no_room),
                                          F(arrive, survey), PAYLOAD(arrive, payload)};
 static const struct field of_release[] = {PAYLOAD(release, payload)};
@@ -219,6 +236,15 @@ static const struct td_member_run *some_runs(enum amount amount, size_t runs)
     return run;
 }
 
+/* some_terms draws as many terms as a list holds: those of all lists fit a message. */
+static struct td_term_list some_terms(enum amount amount, size_t count)
+{
+    uint64_t *value = room(count * sizeof *value);
+    for (size_t i = 0; i < count; i++)
+        value[i] = number(amount);
+    return (struct td_term_list){(uint32_t)count, value};
+}
+
 void fill_field(struct td_message *m, const struct field *f, enum amount amount, size_t beyond)
 {
     void *at = (char *)m + f->offset;
@@ -260,6 +286,9 @@ void fill_field(struct td_message *m, const struct field *f, enum amount amount,
         *(struct td_outcome *)at = (struct td_outcome){
             some_error(amount, true), some_string(length(amount, TD_TEXT_MAX - 1)),
             some_bitmap(length(amount, TD_BITMAP_BYTES_MAX))};
+        return;
+    case FIELD_TERMS:
+        *(struct td_term_list *)at = some_terms(amount, n);
         return;
     case FIELD_RUNS:
         m->u.members.runs = (uint32_t)n;
@@ -340,6 +369,13 @@ static void same_runs(const struct td_message_members *a, const struct td_messag
     }
 }
 
+static void same_terms(const struct td_term_list *a, const struct td_term_list *b)
+{
+    assert_int_equal(a->count, b->count);
+    if (a->count)
+        assert_memory_equal(a->value, b->value, a->count * sizeof *a->value);
+}
+
 static void same_field(const struct td_message *m, const struct td_message *n,
                        const struct field *f)
 {
@@ -371,6 +407,9 @@ static void same_field(const struct td_message *m, const struct td_message *n,
         return;
     case FIELD_RUNS:
         same_runs(&m->u.members, &n->u.members);
+        return;
+    case FIELD_TERMS:
+        same_terms(a, b);
         return;
     }
 }
@@ -431,6 +470,7 @@ static uint64_t read_field(const struct td_message *m, const struct field *f)
     const struct td_bitmap *bitmap = at;
     const struct td_message_payload *payload = at;
     const struct td_outcome *outcome = at;
+    const struct td_term_list *terms = at;
     switch (f->type) {
     case FIELD_U32:
     case FIELD_U64:
@@ -454,6 +494,9 @@ static uint64_t read_field(const struct td_message *m, const struct field *f)
         check_error(outcome->error, true);
         return read_string(outcome->text, TD_TEXT_MAX - 1) +
                sum(outcome->lost.bits, outcome->lost.bytes, TD_BITMAP_BYTES_MAX);
+    case FIELD_TERMS:
+        return sum(terms->value, terms->count * sizeof *terms->value,
+                   f->limit * sizeof *terms->value);
     case FIELD_RUNS:
         assert_true(m->u.members.runs <= f->limit);
         return sum(m->u.members.run, m->u.members.runs * sizeof *m->u.members.run,

@@ -20,6 +20,7 @@ enum field_type {
     FIELD_SURVEY,
     FIELD_OUTCOME, /* with a text of TD_TEXT_MAX and a bitmap of TD_BITMAP_BYTES_MAX */
     FIELD_RUNS,    /* limit: runs */
+    FIELD_TERMS,   /* limit: terms of a list */
 };
 
 /* struct field: a field of a kind's struct, at `offset` of struct td_message. A field with a limit

@@ -332,6 +332,10 @@ static void handshakes_and_packets_come_back_as_they_were(void **unused)
         assert_memory_equal(a->random, b->random, sizeof a->random);
         SAME_TEXT(shape);
         SAME_TEXT(text);
+        SAME(terms.count);
+        if (a->terms.count)
+            assert_memory_equal(a->terms.value, b->terms.value,
+                                a->terms.count * sizeof *a->terms.value);
     }
     for (int i = 0; i < ROUNDS; i++) {
         struct td_packet one = some_packet(), two, *a = &one, *b = &two;

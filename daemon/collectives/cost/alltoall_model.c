@@ -2,6 +2,7 @@
 #include "alltoall_model.h"
 
 #include "bound.h"
+#include "constants.h"
 
 static uint64_t most_ranks(const struct td_group *g)
 {
@@ -48,13 +49,18 @@ static void estimate(const struct td_topology *t, struct td_alltoall_model *out)
 {
     uint64_t ratio2 = ratio2_of(t, out->longest);
     uint32_t k = t->size[out->longest];
-    out->random = 960;
-    out->two_phase = ratio2 >= 4 ? 950 : ratio2 >= 3 ? 900 : 630;
+    out->random = TD_COST_RANDOM;
+    out->two_phase = ratio2 >= 4   ? TD_COST_TWO_PHASE_2
+                     : ratio2 >= 3 ? TD_COST_TWO_PHASE_1_5
+                                   : TD_COST_TWO_PHASE;
     if (!t->wrap[out->longest]) {
-        out->random = 890;
-        out->two_phase = ratio2 >= 8 ? 940 : ratio2 >= 4 ? 790 : 620;
+        out->random = TD_COST_RANDOM_MESH;
+        out->two_phase = ratio2 >= 8   ? TD_COST_TWO_PHASE_MESH_4
+                         : ratio2 >= 4 ? TD_COST_TWO_PHASE_MESH_2
+                                       : TD_COST_TWO_PHASE_MESH;
     } else if (ratio2 >= 3 && k > (t->dimensions == 2 ? 16 : 8) && t->nodes / k > 4) {
-        out->random = k >= 18 ? 640 : 960 - 32 * (k - 8);
+        out->random =
+            k >= 18 ? TD_COST_RANDOM_LONGEST : TD_COST_RANDOM - TD_COST_RANDOM_LOSS * (k - 8);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "scan_cost.h"
 
 #include "bound.h"
+#include "constants.h"
 
 bool td_scan_is_predicted(struct td_query *q)
 {
@@ -16,5 +17,6 @@ uint64_t td_scan_exchanges_cost(struct td_query *q)
     uint64_t each = (n + nodes - 1) / nodes;
     uint64_t ranks = (p->group->size + nodes - 1) / nodes; /* all nodes must predict the same */
     /* twice the load of the links, and half of that again because pieces are short */
-    return td_cost_slots(3 * td_alltoall_bound(&td_query_grid(q)->shape, each * ranks) / 2);
+    uint64_t load = td_alltoall_bound(&td_query_grid(q)->shape, each * ranks);
+    return td_cost_slots(TD_COST_SCAN_SHARE2 * load / 2);
 }

@@ -2,6 +2,7 @@
 #include "array_move.h"
 
 #include "base/arena.h"
+#include "collectives/cost/constants.h"
 #include "collectives/permutation.h"
 #include "move_relay.h"
 #include "redist_torus.h"
@@ -67,9 +68,6 @@ void td_array_free(struct td_array *a, struct td_arena *arena)
 
 /* ---- schedules ---- */
 
-/* STARTUP_BYTES: the cost of a step besides its data. */
-enum { STARTUP_BYTES = 1 << 15 };
-
 static uint64_t volume(const void *me, uint32_t p, uint32_t q)
 {
     const struct td_array_move *m = me;
@@ -103,7 +101,7 @@ static bool make_schedule(struct td_array_move *m, const struct td_plan_input *i
 {
     struct td_schedule_axis axis[TD_DIMENSIONS_MAX];
     struct td_schedule_problem problem = {
-        .volume = volume, .me = m, .startup = STARTUP_BYTES / m->from->element + 1};
+        .volume = volume, .me = m, .startup = TD_COST_STARTUP_BYTES / m->from->element + 1};
     td_schedule_pose(&problem, axis, &m->from->layout, &m->to->layout);
     m->scheduled = true;
     return td_schedule_build(&m->schedule, arena, (enum td_schedule_kind)in->plan->redist.schedule,

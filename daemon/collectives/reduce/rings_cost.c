@@ -2,6 +2,7 @@
 #include "rings_cost.h"
 
 #include "collectives/cost/bound.h"
+#include "collectives/cost/constants.h"
 #include "swing.h"
 
 enum { WHOLE = TD_COST_SLOT };
@@ -46,11 +47,9 @@ static uint64_t time_of(const struct load *load, uint64_t packets)
     return load->hops * WHOLE + load->carried * packets;
 }
 
-/* SWING_SHARE4: measured. Starts are not aligned, so links that several exchanges share are idle at
- * times; with halving for nearly half of the time. With a latency of one slot per hop, swing is
- * faster than buckets up to 16 KiB on 8x8, and up to 32 KiB on 8x8x8. */
-enum { SWING_SHARE4 = 7 };
-
+/* TD_COST_SWING_SHARE4: measured. Starts are not aligned, so links that several exchanges share are
+ * idle at times; with halving for nearly half of the time. With a latency of one slot per hop,
+ * swing is faster than buckets up to 16 KiB on 8x8, and up to 32 KiB on 8x8x8. */
 struct td_rings_cost td_rings_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
@@ -64,7 +63,7 @@ struct td_rings_cost td_rings_cost(struct td_query *q)
     if (!td_swing_fits(grid))
         return cost;
     struct load halves = swing_load(grid, false), whole = swing_load(grid, true);
-    halves.carried = halves.carried * SWING_SHARE4 / 4;
+    halves.carried = halves.carried * TD_COST_SWING_SHARE4 / 4;
     cost.halves = time_of(&halves, packets);
     cost.whole = time_of(&whole, packets);
     return cost;

@@ -106,6 +106,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
         if (s != c->slot)
             td_link_watch(core, c->group.node[s]);
     note_daemons(core, c, parent);
+    c->minor = parent ? parent->minor : 0;
     c->charged = td_arena_used(core->arena) - used + size * (uint64_t)sizeof *c->member;
     td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
     td_account_add(core, c->account, TD_HOLD_MEMORY, c->charged);
@@ -570,10 +571,11 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
     while (c->rank_node && count) {
         if (!td_core_room(core))
             return false;
-        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
-                               .instance = c->instance,
-                               .group = c->index,
-                               .u.members = {.uid = c->uid, .name = c->name, .size = size}};
+        struct td_message m = {
+            .kind = TD_MESSAGE_MEMBERS,
+            .instance = c->instance,
+            .group = c->index,
+            .u.members = {.uid = c->uid, .name = c->name, .size = size, .minor = c->minor}};
         c->members_sent =
             td_members_fill(core, c->rank_node, c->rank_token, c->members_sent, &m.u.members);
         for (uint32_t i = 0; i < count; i++)

@@ -55,6 +55,7 @@ struct td_communicator {
     uint32_t index;    /* 0: the world of a job; TD_GROUP_MADE: a subgroup */
     uint64_t world;    /* instance of the job's world */
     uint32_t *member;  /* of a subgroup: [group.size] the world's rank of each rank */
+    uint32_t minor;    /* the lowest minor version of the group's daemons (message.h) */
     char name[TD_NAME_MAX];
     uint64_t uid;
     struct td_account *account;

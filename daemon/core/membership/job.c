@@ -15,8 +15,13 @@ static bool refuse(struct td_core *core, struct td_task *task);
 
 void td_job_init(struct td_core *core)
 {
-    core->joins->task.advance = refuse;
-    core->joins->next_token = core->options.incarnation << 32 | 1;
+    struct td_joins *joins = core->joins;
+    joins->task.advance = refuse;
+    joins->next_token = core->options.incarnation << 32 | 1;
+    uint32_t count = td_terms_settings(TD_TERMS_SETTINGS, &core->settings, joins->setting);
+    joins->terms.list[TD_TERMS_SETTINGS] = (struct td_term_list){count, joins->setting};
+    joins->terms.list[TD_TERMS_COSTS] = core->options.costs;
+    joins->terms.list[TD_TERMS_METHODS] = core->options.methods;
 }
 
 static void send_unjoin(struct td_core *core, const struct td_join *j)
@@ -36,7 +41,9 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
                                       .name = j->name,
                                       .size = j->size,
                                       .rank = j->rank,
-                                      .is_reminder = is_reminder}};
+                                      .is_reminder = is_reminder,
+                                      .minor = core->options.minor,
+                                      .terms = core->joins->terms}};
     td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
     td_core_alarm(core, j->again_at);
@@ -342,8 +349,10 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     if (sane && !td_communicator_find(core, instance, 0))
         c = td_communicator_create(core, instance, m->name, m->uid, m->size, f->rank_node,
                                    f->rank_token, from, NULL);
-    if (c)
+    if (c) {
         f->rank_node = NULL, f->rank_token = NULL; /* the communicator owns them */
+        c->minor = m->minor;
+    }
     drop_forming(core, f);
     if (c)
         seat_local(core, c);

@@ -34,7 +34,9 @@ struct td_joins {
     struct td_join *first;      /* of local clients, not answered yet */
     struct td_forming *forming; /* memberships that come in pieces */
     uint64_t next_token;
-    struct td_task task; /* answers the joins that are refused */
+    struct td_task task;   /* answers the joins that are refused */
+    struct td_terms terms; /* of this node, for its joins */
+    uint64_t setting[TD_TERMS_MAX];
 };
 
 /* td_job_init: tokens begin so that none is equal to one of an earlier run of this daemon, which

@@ -139,8 +139,8 @@ void td_join_transition(struct td_join *join, enum td_join_event event)
 static const struct td_label job_states[] = {
     [TD_JOB_FORMING] = {"forming", "Not all ranks have joined."},
     [TD_JOB_REFUSING] = {"refusing",
-                         "All have joined, but node 0 has no memory for the job: the joins are "
-                         "being refused."},
+                         "Node 0 has no memory for the job, or its nodes differ in what they must "
+                         "share: the joins are being refused."},
     [TD_JOB_ANNOUNCING] = {"announcing", "The membership is being sent to the job's first node."},
     [TD_JOB_FORMED] = {"formed", "The membership is sent. The job stays on record until its last "
                                  "rank is gone."},
@@ -148,6 +148,8 @@ static const struct td_label job_states[] = {
 };
 
 static const struct td_label job_events[] = {
+    [TD_JOB_DIFFER] =
+        {"differ", "The last rank has joined, or has left, and the nodes of the others differ."},
     [TD_JOB_LACK_MEMORY] = {"lack memory", "The last rank has joined, but there is no memory."},
     [TD_JOB_FORM] = {"form", "The last rank has joined, and all ranks have their numbers."},
     [TD_JOB_MEMBERS_SENT] = {"members sent", "The last piece of the membership is sent."},
@@ -155,6 +157,7 @@ static const struct td_label job_events[] = {
 };
 
 static const struct td_transition job_rows[] = {
+    {JOB(FORMING), TD_JOB_DIFFER, TD_JOB_REFUSING},
     {JOB(FORMING), TD_JOB_LACK_MEMORY, TD_JOB_REFUSING},
     {JOB(FORMING), TD_JOB_FORM, TD_JOB_ANNOUNCING},
     {JOB(ANNOUNCING), TD_JOB_MEMBERS_SENT, TD_JOB_FORMED},

@@ -55,7 +55,13 @@ enum td_job_state {
     TD_JOB_ENDED,
 };
 
-enum td_job_event { TD_JOB_LACK_MEMORY, TD_JOB_FORM, TD_JOB_MEMBERS_SENT, TD_JOB_END };
+enum td_job_event {
+    TD_JOB_DIFFER,
+    TD_JOB_LACK_MEMORY,
+    TD_JOB_FORM,
+    TD_JOB_MEMBERS_SENT,
+    TD_JOB_END
+};
 
 extern const struct td_machine td_communicator_machine, td_seat_machine, td_join_machine,
     td_job_machine;

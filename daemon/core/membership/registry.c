@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/net/link.h"
+#include "job_terms.h"
 #include "members.h"
 #include "core/net/session.h"
 
@@ -23,6 +24,8 @@ static void free_job(struct td_core *core, struct td_job *job)
     td_account_close(core, job->account);
     td_core_free(core, job->taken);
     td_core_free(core, job->entry);
+    td_core_free(core, job->terms);
+    td_core_free(core, job->refusal);
     td_core_free(core, job->rank_node);
     td_core_free(core, job->rank_token);
     td_core_free(core, job);
@@ -76,7 +79,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         struct td_message m = {
             .kind = TD_MESSAGE_MEMBERS,
             .instance = job->instance,
-            .u.members = {.uid = job->uid, .name = job->name, .size = job->size}};
+            .u.members = {
+                .uid = job->uid, .name = job->name, .size = job->size, .minor = job->minor}};
         job->members_sent =
             td_members_fill(core, job->rank_node, job->rank_token, job->members_sent, &m.u.members);
         if (m.u.members.is_last_piece) {
@@ -93,22 +97,30 @@ static bool advance(struct td_core *core, struct td_task *task)
     return true;
 }
 
+/* end_forming makes the timers refuse all joins. */
+static void end_forming(struct td_core *core, struct td_job *job, enum td_job_event why)
+{
+    td_job_transition(job, why);
+    job->expires_at = core->now;
+    td_core_alarm(core, core->now);
+}
+
 static void form(struct td_core *core, struct td_job *job)
 {
     job->rank_node = td_arena_alloc(core->arena, job->size * sizeof *job->rank_node);
     job->rank_token = td_arena_alloc(core->arena, job->size * sizeof *job->rank_token);
     if (!job->rank_node || !job->rank_token || !assign_ranks(core, job)) {
-        td_job_transition(job, TD_JOB_LACK_MEMORY);
-        job->expires_at = core->now;
-        td_core_alarm(core, core->now);
+        end_forming(core, job, TD_JOB_LACK_MEMORY);
         return;
     }
-    job->first_node = UINT32_MAX;
+    job->first_node = job->minor = UINT32_MAX;
     for (uint32_t r = 0; r < job->size; r++) {
         job->rank_node[r] = job->entry[r].node;
         job->rank_token[r] = job->entry[r].token;
         if (job->entry[r].node < job->first_node)
             job->first_node = job->entry[r].node;
+        if (job->entry[r].minor < job->minor)
+            job->minor = job->entry[r].minor;
     }
     td_job_transition(job, TD_JOB_FORM);
     job->instance = td_core_random(core) | 1;
@@ -175,6 +187,77 @@ static uint32_t ranks_on(const struct td_job *job, uint32_t node)
     return ranks;
 }
 
+/* why_refused returns the sentence for all joins of a job whose nodes differ, or that has no
+ * memory.
+ */
+static const char *why_refused(const struct td_job *job, td_err *error)
+{
+    *error = job->refusal ? TD_ERR_MISMATCH : TD_ERR_NO_MEMORY;
+    return job->refusal ? job->refusal
+                        : "node 0 has no memory left for the job: raise [limits] memory";
+}
+
+/* told returns true if a rank of the node whose terms the job has is still there. */
+static bool told(const struct td_job *job)
+{
+    for (uint32_t i = 0; i < job->joined; i++)
+        if (job->entry[i].node == job->terms->node)
+            return true;
+    return false;
+}
+
+/* copy_text returns a copy of a sentence, or NULL if memory runs out. */
+static char *copy_text(struct td_core *core, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = td_arena_alloc(core->arena, bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+/* compare_terms compares the terms of a join with those of the job, which are those of the first
+ * node that told any. If they differ, all ranks hear of it when the last one has joined. It returns
+ * false if memory runs out. */
+static bool compare_terms(struct td_core *core, struct td_job *job, uint32_t node,
+                          const struct td_message_join *m, bool *differs)
+{
+    *differs = false;
+    if (!td_terms_are_known(&m->terms))
+        return true; /* 4.1: its handshakes compare them */
+    if (!job->terms) {
+        uint64_t bytes = td_job_terms_bytes(&m->terms);
+        job->terms = td_job_terms_create(core, node, &m->terms);
+        job->charged += job->terms ? bytes : 0;
+        td_account_add(core, job->account, TD_HOLD_MEMORY, job->terms ? bytes : 0);
+        return job->terms;
+    }
+    if (!told(job))
+        job->terms->node = job->entry[0].node; /* it has the same terms */
+    const char *text = td_job_terms_compare(core, job->terms, job->name, node, &m->terms);
+    *differs = text != NULL;
+    if (text && !job->refusal)
+        job->refusal = copy_text(core, text);
+    return !text || job->refusal;
+}
+
+/* compare_again is called when a rank has left a job that forms. Without ranks that differ, the job
+ * may form. If only they are left, they are refused: whether they agree is not known. */
+static void compare_again(struct td_core *core, struct td_job *job)
+{
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < job->joined; i++)
+        differ += job->entry[i].differs;
+    if (job->state != TD_JOB_FORMING || (differ > 0 && differ < job->joined))
+        return;
+    if (differ == 0) {
+        td_core_free(core, job->refusal);
+        job->refusal = NULL;
+        return;
+    }
+    end_forming(core, job, TD_JOB_DIFFER);
+}
+
 /* admissible returns NULL, or a sentence on why the join is refused. */
 static const char *admissible(struct td_core *core, uint32_t node, const struct td_message_join *m,
                               struct td_job **forming, td_err *error)
@@ -193,10 +276,8 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
                                   td_core_node_name(core, e->node));
         }
     }
-    if (*forming && (*forming)->state == TD_JOB_REFUSING) {
-        *error = TD_ERR_NO_MEMORY;
-        return "node 0 has no memory left for the job: raise [limits] memory";
-    }
+    if (*forming && (*forming)->state == TD_JOB_REFUSING)
+        return why_refused(*forming, error);
     if (*forming && (*forming)->size != m->size) {
         *error = TD_ERR_MISMATCH;
         return td_core_format(core,
@@ -247,21 +328,37 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         job = start_job(core, m, &wrong);
         error = TD_ERR_NO_MEMORY;
     }
+    bool differs = false;
+    if (job && !wrong && !compare_terms(core, job, node, m, &differs)) {
+        error = TD_ERR_NO_MEMORY;
+        wrong = "node 0 has no memory left for the job: raise [limits] memory";
+    }
     if (!job || wrong) {
         refuse(core, node, m->token, error, wrong);
+        if (job && job->joined == 0)
+            free_job(core, job);
         return;
     }
     if (m->rank != UINT32_MAX)
         td_bit_set(job->taken, m->rank);
     job->entry[job->joined++] = (struct td_entry){
-        .token = m->token, .pid = m->pid, .node = node, .rank = m->rank, .asked = m->rank};
+        .token = m->token,
+        .pid = m->pid,
+        .node = node,
+        .rank = m->rank,
+        .asked = m->rank,
+        .differs = differs,
+        .minor = (uint16_t)(m->minor < UINT16_MAX ? m->minor : UINT16_MAX),
+    };
     td_link_watch(core, node);
     td_time expires = td_core_after(core, m->timeout_ns);
     if (expires < job->expires_at) {
         job->expires_at = expires;
         td_core_alarm(core, expires);
     }
-    if (job->joined == job->size)
+    if (job->joined == job->size && job->refusal)
+        end_forming(core, job, TD_JOB_DIFFER);
+    else if (job->joined == job->size)
         form(core, job);
 }
 
@@ -284,6 +381,8 @@ static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
     memmove(e, e + 1, (job->joined - i - 1) * sizeof *e);
     if (--job->joined == 0)
         free_job(core, job);
+    else if (job->refusal)
+        compare_again(core, job);
 }
 
 /* rank_left removes the entry of a rank from a job that has formed. */
@@ -390,9 +489,9 @@ void td_registry_timers(struct td_core *core)
         for (uint32_t i = 0; i < job->joined; i++)
             any += job->entry[i].asked == UINT32_MAX;
         asked = td_bits_print(job->taken, job->size, false, missing, sizeof missing);
+        td_err error = TD_ERR_TIMEOUT;
         const char *text =
-            job->state == TD_JOB_REFUSING
-                ? "node 0 has no memory left for the job: raise [limits] memory"
+            job->state == TD_JOB_REFUSING || job->refusal ? why_refused(job, &error)
             : any ? td_core_format(core, "job %s: only %u of %u ranks joined in time", job->name,
                                    job->joined, job->size)
                   : td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s",
@@ -401,8 +500,7 @@ void td_registry_timers(struct td_core *core)
         while (job->joined && td_core_room(core)) {
             const struct td_entry e = job->entry[job->joined - 1];
             bool last = job->joined == 1;
-            refuse(core, e.node, e.token,
-                   job->state == TD_JOB_REFUSING ? TD_ERR_NO_MEMORY : TD_ERR_TIMEOUT, text);
+            refuse(core, e.node, e.token, error, text);
             remove_entry(core, job, job->joined - 1);
             if (last)
                 break;

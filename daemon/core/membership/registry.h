@@ -25,11 +25,15 @@ struct td_job {
         uint64_t token, pid;
         uint32_t node, rank, asked; /* asked: the rank that the join asks for, UINT32_MAX: any */
         bool gone;                  /* the rank has left, or its node is lost */
+        bool differs;               /* the node's terms are not those of the job */
+        uint16_t minor;             /* version of the peer protocol at the node */
     } * entry;                      /* [size] */
+    struct td_job_terms *terms;     /* that its nodes share (job_terms.h); NULL: not known */
+    char *refusal; /* how nodes differ, if ranks of such nodes have joined, or NULL */
     /* in ANNOUNCING: the membership, which goes to the node of slot 0 */
     uint32_t *rank_node;
     uint64_t *rank_token;
-    uint32_t members_sent, first_node;
+    uint32_t members_sent, first_node, minor; /* minor: the lowest of its daemons */
     uint32_t lost; /* a node that was lost since the job formed, or UINT32_MAX. The membership may
                       have been lost with it */
 };

@@ -31,6 +31,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
     }
     zmq_ctx_set(peers->context, ZMQ_MAX_SOCKETS, 65000);
     td_topology_print(t, peers->shape, sizeof peers->shape);
+    peers->terms = td_terms_settings(TD_TERMS_LINK, &loop->config->settings, peers->term);
     td_zloop_init(&peers->zloop, &loop->uv);
     td_rejections_init(&peers->rejections, &loop->uv);
     td_payload_pool_init(&peers->pool, loop->config->settings.packet_bytes);

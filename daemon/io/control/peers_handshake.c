@@ -18,6 +18,7 @@ struct td_handshake td_peers_handshake(struct td_peers *peers)
                                  .node = peers->loop->config->node,
                                  .incarnation = peers->loop->incarnation,
                                  .digest = peers->loop->digest,
+                                 .terms = {peers->terms, peers->term},
                                  .shape = peers->shape};
 }
 
@@ -64,7 +65,8 @@ static struct verdict check_place(const struct td_peers *peers, const struct td_
     return (struct verdict){.rejected = false};
 }
 
-/* compare_settings judges the settings of a handshake. */
+/* compare_settings judges the settings that a link needs. Those of a group are compared when it
+ * forms (core/membership/job_terms.h). 4.1 compares all of them in the handshake. */
 static struct verdict compare_settings(const struct td_peers *peers, const struct td_handshake *g)
 {
     uint32_t me = peers->loop->config->node;
@@ -72,11 +74,24 @@ static struct verdict compare_settings(const struct td_peers *peers, const struc
         return reject("[torus] shape differs: see its log",
                       "[torus] shape is %.60s on node %u, but %.60s on node %u", g->shape, g->node,
                       peers->shape, me);
-    if (g->digest != peers->loop->digest)
+    if (g->minor < TD_MINOR_TERMS && g->digest != peers->loop->digest)
         return reject("settings differ: see its log",
                       "[torus], [network] or [alltoall] settings, or progress_timeout, differ "
-                      "between nodes %u and %u: use the same values",
+                      "between nodes %u and %u: use the same values until both run the same "
+                      "release",
                       g->node, me);
+    const struct td_term_list own = {peers->terms, peers->term};
+    uint32_t index = 0;
+    if (g->minor >= TD_MINOR_TERMS && td_terms_differ(&g->terms, &own, &index)) {
+        const char *name = td_terms_name(TD_TERMS_LINK, index);
+        char theirs[32], ours[32];
+        td_terms_print(TD_TERMS_LINK, index, td_terms_value(&g->terms, index), theirs,
+                       sizeof theirs);
+        td_terms_print(TD_TERMS_LINK, index, td_terms_value(&own, index), ours, sizeof ours);
+        return reject("settings differ: see its log",
+                      "%s is %s on node %u, but %s on node %u: use the same value",
+                      name ? name : "a setting of a newer release", theirs, g->node, ours, me);
+    }
     return (struct verdict){.rejected = false};
 }
 
@@ -145,6 +160,7 @@ static struct td_handshake make_answer(struct td_peers *peers, const struct td_h
         .major = TD_WIRE_PEER_MAJOR, .minor = TD_WIRE_PEER_MINOR, .busy = v->busy, .text = v->told};
     if (!v->rejected)
         a = td_peers_handshake(peers);
+    a.terms = (struct td_term_list){0};
     a.session = g->session;
     a.bulk = g->bulk;
     a.accepted = !v->rejected;

@@ -98,6 +98,8 @@ struct td_peers {
     struct td_listener *listener;
     struct td_peer *peer; /* [nodes] */
     char shape[128];
+    uint64_t term[TD_TERMS_MAX]; /* settings that the links need (TD_TERMS_LINK) */
+    uint32_t terms;
     char refused[200]; /* the same, for a daemon whose node number is invalid */
     uint32_t up, wanted;
     struct buffer *buffer;
