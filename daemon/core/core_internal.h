@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/bits.h"
+#include "base/shares.h"
 #include "action.h"
 #include "event.h"
 #include "model/group.h"
@@ -75,6 +76,7 @@ struct td_core {
     char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_task stop_task;
+    struct td_shares_table queues; /* of the jobs whose messages wait for a link */
 
     /* The state of modules, declared in their headers. Outside of their folders only core.c and
      * inspect.c look into it. */

@@ -110,12 +110,12 @@ static void a_full_output_queue_takes_no_more(void **state)
     struct td_shipment s = {.packets = 1, .left = {1}};
     bench_begin(&b, "8", 0, &rules, 1);
     for (uint32_t i = 0; i < rules.queue_slots; i++) {
-        assert_true(td_router_has_room(b.r, 1 + rules.queues));
+        assert_true(td_router_has_room(b.r, 1 + rules.queues, 0));
         assert_true(td_router_ship(b.r, 1 + rules.queues, &s));
     }
-    assert_false(td_router_has_room(b.r, 1)); /* they are numbered modulo L */
+    assert_false(td_router_has_room(b.r, 1, 0)); /* they are numbered modulo L */
     assert_false(td_router_ship(b.r, 1, &s));
-    assert_true(td_router_has_room(b.r, 0));
+    assert_true(td_router_has_room(b.r, 0, 0));
     bench_end(&b);
 }
 

@@ -12,6 +12,7 @@
 #define TD_CORE_NET_FABRIC_H
 
 #include "core/core_internal.h"
+#include "base/shares.h"
 #include "base/span.h"
 #include "router.h"
 #include "inflight.h"
@@ -20,6 +21,8 @@
 /* struct td_sender: an operation as a fabric sees it, a part of its record. */
 struct td_sender {
     struct td_operation *operation;
+    uint64_t job;              /* instance of the job's world: its groups have one share */
+    uint64_t instance;         /* of the operation's group */
     struct td_task *task;      /* queued when there is room again */
     struct td_sender *next;    /* of the senders that wait for room */
     bool backlogged;           /* on that list */
@@ -29,7 +32,8 @@ struct td_sender {
 
 /* struct td_transfer: a message on its way: one SEND step of an operation. */
 struct td_transfer {
-    struct td_transfer *next;
+    struct td_turn turn;      /* direct: in the link's queue; the first member */
+    struct td_transfer *next; /* routed: of the records to use again */
     struct td_operation *operation;
     uint64_t bytes, offset; /* offset: bytes handed to the link so far */
     uint64_t index;         /* of the SEND step */

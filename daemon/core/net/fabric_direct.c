@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The direct fabric: each message waits in the queue of the link to its destination, and its
- * packets follow each other there. At most `link_credits` packets of a link are not freed by the
- * far end. A message is delivered when all of its packets are settled. */
+/* The direct fabric: each message waits in the queue of the link to its destination. The jobs take
+ * turns of a packet there, before a packet gets its number; the messages of one job follow each
+ * other. At most `link_credits` packets of a link are not freed by the far end. A message is
+ * delivered when all of its packets are settled. */
 #include <assert.h>
 
 #include "fabric.h"
@@ -50,7 +51,6 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
     if (!t)
         return false;
     struct td_link *link = &core->link[step->peer];
-    struct td_lane *lane = link->lane;
     *t = (struct td_transfer){.operation = sender->operation,
                               .family = family,
                               .index = index,
@@ -59,8 +59,7 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
                               .peer_family = step->peer_family,
                               .peer_index = step->peer_index,
                               .bytes = (uint64_t)td_step_bytes(step)};
-    *lane->queue_last = t;
-    lane->queue_last = &t->next;
+    td_shares_add(&link->lane->queue, &t->turn, sender->job);
     td_core_queue(core, &link->task);
     return true;
 }
@@ -72,33 +71,39 @@ static void finish(struct td_core *core, struct td_transfer *t)
     td_core_free(core, t);
 }
 
+struct dropping {
+    struct td_core *core;
+    const struct td_operation *operation;
+};
+
+/* drop ends a message that waits, if it is one of an operation that has ended. */
+static bool drop(void *me, struct td_turn *turn)
+{
+    const struct dropping *d = me;
+    struct td_transfer *t = (struct td_transfer *)turn;
+    if (t->operation != d->operation)
+        return false;
+    t->abandoned = true;
+    if (t->unsettled == 0)
+        td_core_free(d->core, t);
+    return true;
+}
+
 static void abandon_on_link(struct td_core *core, struct td_lane *lane,
-                            const struct td_operation *operation)
+                            const struct td_sender *sender)
 {
     for (uint32_t i = lane->first_held; i != TD_HELD_NONE; i = core->held[i].next) {
         struct td_inflight *f = td_held_inflight(core, &core->held[i]);
-        if (f->operation == operation)
+        if (f->operation == sender->operation)
             f->transfer->abandoned = true;
     }
-    struct td_transfer **at = &lane->queue;
-    while (*at) {
-        struct td_transfer *t = *at;
-        if (t->operation != operation) {
-            at = &t->next;
-            continue;
-        }
-        *at = t->next;
-        t->abandoned = true;
-        if (t->unsettled == 0)
-            td_core_free(core, t);
-    }
-    lane->queue_last = at;
+    td_shares_remove(&lane->queue, sender->job, drop, &(struct dropping){core, sender->operation});
 }
 
 static void abandon(struct td_core *core, struct td_sender *sender)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++)
-        abandon_on_link(core, core->link[n].lane, sender->operation);
+        abandon_on_link(core, core->link[n].lane, sender);
 }
 
 static void forget(struct td_core *core, struct td_sender *sender)
@@ -142,11 +147,12 @@ static void emit(struct td_core *core, const struct td_held *held, bool again)
     fill_counts(&core->link[f->node], &a->u.packet.packet);
 }
 
-/* send_packet sends the next packet of a link's queue; false if there is no inflight record. */
+/* send_packet sends the next packet of the job whose turn it is; false if there is no inflight
+ * record. */
 static bool send_packet(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    struct td_transfer *t = lane->queue;
+    struct td_transfer *t = (struct td_transfer *)lane->queue.first;
     struct td_inflight *f = td_inflight_acquire(core, TD_INFLIGHT_PACKET, t->operation);
     if (!f)
         return false;
@@ -166,11 +172,7 @@ static bool send_packet(struct td_core *core, struct td_link *link)
     td_link_hold(core, link, i);
     emit(core, &core->held[i], false);
     t->offset += packet->bytes;
-    if (t->offset == t->bytes) {
-        lane->queue = t->next;
-        if (!lane->queue)
-            lane->queue_last = &lane->queue;
-    }
+    td_shares_served(&lane->queue, packet->bytes, t->offset == t->bytes);
     return true;
 }
 
@@ -190,11 +192,11 @@ static bool counts_due(const struct td_core *core, const struct td_link *link)
 static bool transmit(struct td_core *core, struct td_link *link)
 {
     struct td_lane *lane = link->lane;
-    if ((lane->queue || counts_due(core, link)) && !td_link_is_open(link)) {
+    if ((lane->queue.first || counts_due(core, link)) && !td_link_is_open(link)) {
         td_link_want(core, link);
         return true; /* continues when the link opens */
     }
-    while (lane->queue && lane->sent - lane->freed_there < core->settings.link_credits) {
+    while (lane->queue.first && lane->sent - lane->freed_there < core->settings.link_credits) {
         if (!td_core_room(core))
             return false;
         if (!send_packet(core, link))

@@ -243,17 +243,20 @@ static bool send(struct td_core *core, struct td_sender *sender, unsigned family
     struct td_routed *routed = core->routed;
     uint32_t place = routed->tickets_free;
     uint32_t queue = td_router_queue(routed->router, step->peer);
-    if (!step->sign && !td_router_has_room(routed->router, queue))
+    if (!step->sign && !td_router_has_room(routed->router, queue, sender->job))
         return backlog_until_turn(core, sender, family, queue);
     uint64_t bytes = (uint64_t)td_step_bytes(step);
-    struct td_shipment s = {.tag = OWN | (uint64_t)place << TICKET_SHIFT, .gap = step->gap};
+    struct td_shipment s = {.tag = OWN | (uint64_t)place << TICKET_SHIFT,
+                            .job = sender->job,
+                            .group = td_router_group(sender->instance),
+                            .gap = step->gap};
     s.packets = packets_of(core, bytes);
     if (td_routed_path_lost(core, sender->operation, step->peer))
         return false;
     td_router_route(routed->router, step->peer, (uint32_t)index, step->sign, &s);
     if (step->sign)
         queue = queue_along(&s);
-    if (!td_router_has_room(routed->router, queue))
+    if (!td_router_has_room(routed->router, queue, sender->job))
         return backlog_until_turn(core, sender, family, queue);
     struct td_transfer *t = new_transfer(core);
     if (!t)
@@ -363,7 +366,8 @@ static void free_slot(struct td_core *core, uint32_t session, unsigned direction
 static enum td_accept arrive(struct td_core *core, const struct td_packet *packet, uint32_t buffer)
 {
     struct td_routed *routed = core->routed;
-    struct td_parcel parcel = {.tag = td_held_next(core)};
+    struct td_parcel parcel = {.tag = td_held_next(core),
+                               .group = td_router_group(packet->instance)};
     memcpy(parcel.left, packet->left, sizeof parcel.left);
     if (!td_router_arrive(routed->router, packet->direction, packet->channel, &parcel)) {
         core->held[td_held_acquire(core, buffer, false)].packet = *packet;
@@ -455,7 +459,7 @@ static void relieve(struct td_core *core)
         struct td_sender *s = *at;
         uint64_t families = s->families_blocked;
         bool one = families && !(families & (families - 1));
-        if (one && !td_router_has_room(routed->router, s->queue_blocked)) {
+        if (one && !td_router_has_room(routed->router, s->queue_blocked, s->job)) {
             at = &s->next;
             continue;
         }

@@ -17,7 +17,7 @@ static struct td_lane *new_lane(struct td_core *core)
     if (!lane)
         return NULL;
     lane->first_held = TD_HELD_NONE;
-    lane->queue_last = &lane->queue;
+    td_shares_init(&lane->queue, &core->queues, core->settings.packet_bytes);
     return lane;
 }
 

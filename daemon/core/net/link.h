@@ -30,6 +30,7 @@
 #ifndef TD_CORE_NET_LINK_H
 #define TD_CORE_NET_LINK_H
 
+#include "base/shares.h"
 #include "core/core_internal.h"
 #include "session_state.h"
 
@@ -47,7 +48,7 @@ struct td_lane {
     uint32_t resumes;               /* sessions that resumed, for people */
     uint64_t freed, freed_there;    /* direct: cumulative freed counts, here and at the far end */
     uint64_t received_told, freed_told;      /* direct: the counts as last sent */
-    struct td_transfer *queue, **queue_last; /* direct: messages that wait for credits */
+    struct td_shares queue; /* direct: messages that wait for credits, by job */
     bool expected; /* a group has formed with a daemon there that was not up here yet */
 };
 

@@ -6,65 +6,7 @@
 
 #include "base/arena.h"
 #include "base/span.h"
-
-/* struct ring: a queue of fixed size. */
-struct ring {
-    uint32_t first, count;
-};
-
-struct channel {
-    struct ring ring;   /* in transit; what has arrived for good is not in it */
-    uint32_t in, freed; /* packets that came, and whose slot is free again; they wrap around */
-    uint32_t held_max;
-};
-
-enum { CATCH_UP = 8 }; /* packets that were held up, at most */
-
-struct fifo {
-    struct ring ring;
-    uint32_t passed; /* how often one in transit went instead of the head */
-    uint32_t gap;    /* of the last packet */
-    td_time pause_ends;
-};
-
-/* struct side: what there is of a direction of travel. */
-struct side {
-    _Alignas(16) struct channel channel[TD_CHANNELS];      /* that such packets fill here */
-    struct way_out {                                       /* to the neighbour's channels */
-        uint32_t credits[TD_CHANNELS], freed[TD_CHANNELS]; /* freed: told by it */
-    } out;
-    struct fifo fifo;
-    uint64_t moved;
-};
-_Static_assert(sizeof(struct side) == 128, "two cache lines");
-
-struct injected {
-    struct td_parcel parcel;
-    uint32_t gap;
-};
-
-struct td_router {
-    struct td_router_rules rules;
-    uint32_t node, dimensions, directions;
-    uint64_t random;
-    td_time now, slot; /* of the turn under way */
-    uint32_t coordinate_sum, turns;
-    uint64_t waiting;   /* bit (direction * TD_CHANNELS + channel): something is in transit there */
-    uint32_t injecting; /* bit direction: the FIFO has something */
-    uint32_t open;      /* bit direction: the FIFO has room */
-    uint32_t impatient; /* bit direction: the FIFO's head was passed by too often */
-    uint32_t pausing;   /* bit direction: the FIFO's latest packet had a gap */
-    uint32_t news;      /* bit direction: slots became free there, and nobody was told */
-    bool drained;       /* no head of an output queue finds a FIFO, since nothing has changed */
-    uint32_t next_queue, next_channel, next_fifo;
-    uint32_t shipments, fifo_max, queued_max;
-    struct side *side;            /* [directions] */
-    struct ring *queue;           /* [L] */
-    struct td_parcel *parcel;     /* [directions][TD_CHANNELS][slots] */
-    struct injected *injected;    /* [directions][fifo_slots] */
-    struct td_shipment *shipment; /* [L][queue_slots] */
-    struct td_topology topology;
-};
+#include "router_queues.h"
 
 struct td_router *td_router_create(struct td_arena *arena, const struct td_topology *topology,
                                    uint32_t node, const struct td_router_rules *rules,
@@ -91,59 +33,16 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
     r->impatient = rules->patience == 0 ? (1u << r->directions) - 1 : 0;
     if (r->rules.queues < 2 * topology->dimensions) /* a direction may want one to itself */
         r->rules.queues = 2 * topology->dimensions;
-    r->queue = td_arena_alloc(arena, r->rules.queues * sizeof *r->queue);
     r->parcel = td_arena_alloc(arena, (size_t)r->directions * TD_CHANNELS * rules->slots *
                                           sizeof *r->parcel);
     r->injected =
         td_arena_alloc(arena, (size_t)r->directions * rules->fifo_slots * sizeof *r->injected);
-    r->shipment =
-        td_arena_alloc(arena, (size_t)r->rules.queues * rules->queue_slots * sizeof *r->shipment);
-    return r->side && r->queue && r->parcel && r->injected && r->shipment ? r : NULL;
-}
-
-/* ---- small things ---- */
-
-static uint32_t draw(struct td_router *r)
-{
-    /* xorshift*: quick, and good enough to break ties */
-    uint64_t x = r->random + 0x9e3779b97f4a7c15u;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    r->random = x;
-    return (uint32_t)(x * 0x2545f4914f6cdd1du >> 32);
-}
-
-/* one_in is true once in n times; n is nearly always 2. */
-static bool one_in(struct td_router *r, uint32_t n)
-{
-    uint32_t x = draw(r);
-    return n == 2 ? x % 2 == 0 : x % n == 0;
-}
-
-static uint32_t place(const struct ring *ring, uint32_t slots, uint32_t i)
-{
-    uint32_t at = ring->first + i;
-    return at < slots ? at : at - slots;
-}
-
-static void drop_first(struct ring *ring, uint32_t slots)
-{
-    ring->first = place(ring, slots, 1);
-    ring->count--;
+    return td_queues_init(r, arena) && r->side && r->parcel && r->injected ? r : NULL;
 }
 
 static struct td_parcel *held(const struct td_router *r, unsigned direction, unsigned channel)
 {
     return &r->parcel[(direction * TD_CHANNELS + channel) * r->rules.slots];
-}
-
-static uint32_t ways_of(const struct td_router *r, const int16_t *left)
-{
-    uint32_t ways = 0;
-    for (uint32_t d = 0; d < r->dimensions; d++)
-        ways |= ((uint32_t)(left[d] > 0) | (uint32_t)(left[d] < 0) << 1) << 2 * d;
-    return ways;
 }
 
 /* ---- ways ---- */
@@ -169,18 +68,6 @@ void td_router_route(const struct td_router *r, uint32_t destination, uint32_t t
     }
 }
 
-/* turn_ties turns the signs for the packet after. */
-static void turn_ties(const struct td_router *r, struct td_shipment *s)
-{
-    bool carry = true; /* count in binary over the tied dimensions */
-    for (uint32_t d = 0; d < r->dimensions && carry; d++) {
-        if (!(s->ties >> d & 1))
-            continue;
-        s->left[d] = (int16_t)-s->left[d];
-        carry = s->left[d] > 0;
-    }
-}
-
 /* ---- injection ---- */
 
 uint32_t td_router_queue(const struct td_router *r, uint32_t queue)
@@ -188,90 +75,33 @@ uint32_t td_router_queue(const struct td_router *r, uint32_t queue)
     return queue < r->rules.queues ? queue : queue % r->rules.queues;
 }
 
-bool td_router_has_room(const struct td_router *r, uint32_t queue)
+bool td_router_has_room(const struct td_router *r, uint32_t queue, uint64_t job)
 {
-    return r->queue[td_router_queue(r, queue)].count < r->rules.queue_slots;
+    return td_queues_has_room(r, &r->queue[td_router_queue(r, queue)], job);
 }
 
 bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *s)
 {
-    queue = td_router_queue(r, queue);
-    struct ring *ring = &r->queue[queue];
-    if (ring->count == r->rules.queue_slots)
-        return false;
-    struct td_shipment *to =
-        &r->shipment[queue * r->rules.queue_slots + place(ring, r->rules.queue_slots, ring->count)];
-    *to = *s;
-    to->ways = ways_of(r, s->left);
-    ring->count++;
-    r->shipments++;
-    r->drained = false;
-    if (ring->count > r->queued_max)
-        r->queued_max = ring->count;
-    return true;
+    return td_queues_ship(r, &r->queue[td_router_queue(r, queue)], s);
 }
 
-/* least_full returns the direction of the least full of the FIFOs that have room. */
-static unsigned least_full(struct td_router *r, uint32_t ways)
+void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void *owner)
 {
-    uint32_t least = r->rules.fifo_slots, equals = 0;
-    unsigned best = 0;
-    for (; ways; ways &= ways - 1) {
-        unsigned direction = (unsigned)__builtin_ctz(ways);
-        uint32_t count = r->side[direction].fifo.ring.count;
-        if (count > least)
-            continue;
-        equals = count < least ? 1 : equals + 1;
-        if (count < least || one_in(r, equals))
-            best = direction;
-        least = count;
-    }
-    return best;
-}
-
-/* inject_head moves the head of an output queue to a FIFO; false when there is no room. */
-static bool inject_head(struct td_router *r, uint32_t queue)
-{
-    struct ring *ring = &r->queue[queue];
-    struct td_shipment *s = &r->shipment[queue * r->rules.queue_slots + ring->first];
-    uint32_t ways = s->ways;
-    if (!(ways & r->open))
-        return false;
-    unsigned direction = least_full(r, ways & r->open);
-    struct fifo *f = &r->side[direction].fifo;
-    struct injected *p = &r->injected[direction * r->rules.fifo_slots +
-                                      place(&f->ring, r->rules.fifo_slots, f->ring.count)];
-    p->parcel.tag = s->tag++;
-    p->gap = s->gap;
-    p->parcel.ways = ways;
-    memcpy(p->parcel.left, s->left, sizeof p->parcel.left);
-    f->ring.count++;
-    r->injecting |= 1u << direction;
-    if (f->ring.count == r->rules.fifo_slots)
-        r->open &= ~(1u << direction);
-    if (f->ring.count > r->fifo_max)
-        r->fifo_max = f->ring.count;
-    if (--s->packets > 0) {
-        turn_ties(r, s);
-        s->ways = ways_of(r, s->left);
-    } else {
-        drop_first(ring, r->rules.queue_slots);
-        r->shipments--;
-    }
-    return true;
-}
-
-/* drain visits the output queues in turn while any head finds a FIFO. */
-static void drain(struct td_router *r)
-{
-    uint32_t queues = r->rules.queues, idle = 0;
-    if (r->drained || r->shipments == 0)
-        return;
-    r->drained = true;
-    while (r->shipments > 0 && idle < queues && r->open) {
-        uint32_t queue = r->next_queue;
-        r->next_queue = queue + 1 < queues ? queue + 1 : 0;
-        idle = r->queue[queue].count > 0 && inject_head(r, queue) ? 0 : idle + 1;
+    td_queues_discard(r, dead, owner);
+    uint32_t slots = r->rules.fifo_slots;
+    for (uint32_t d = 0; d < r->directions; d++) {
+        struct ring *ring = &r->side[d].fifo.ring;
+        struct injected *p = &r->injected[d * slots];
+        uint32_t kept = 0, count = ring->count;
+        for (uint32_t i = 0; i < count; i++)
+            if (!dead(owner, p[ring_place(ring, slots, i)].parcel.tag))
+                p[ring_place(ring, slots, kept++)] = p[ring_place(ring, slots, i)];
+        ring->count = kept;
+        if (kept < slots)
+            r->open |= 1u << d;
+        r->drained = false;
+        if (kept == 0)
+            r->injecting &= ~(1u << d);
     }
 }
 
@@ -287,7 +117,7 @@ bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
                       const struct td_parcel *p)
 {
     struct channel *c = &r->side[direction].channel[channel];
-    uint32_t ways = ways_of(r, p->left);
+    uint16_t ways = router_ways(r, p->left);
     assert(td_router_has_slot(r, direction, channel));
     c->in++;
     if (c->in - c->freed > c->held_max)
@@ -295,7 +125,7 @@ bool td_router_arrive(struct td_router *r, unsigned direction, unsigned channel,
     if (!ways)
         return true;
     struct td_parcel *to =
-        &held(r, direction, channel)[place(&c->ring, r->rules.slots, c->ring.count)];
+        &held(r, direction, channel)[ring_place(&c->ring, r->rules.slots, c->ring.count)];
     *to = *p;
     to->ways = ways;
     c->ring.count++;
@@ -330,7 +160,7 @@ static inline bool choose(struct td_router *r, const struct td_parcel *p, uint32
             if (free == 0 || free < most)
                 continue;
             equals = free > most ? 1 : equals + 1;
-            if (free > most || one_in(r, equals)) {
+            if (free > most || router_one_in(r, equals)) {
                 move->direction = (uint8_t)direction;
                 move->channel = (uint8_t)channel;
             }
@@ -366,7 +196,7 @@ static inline bool from_channel(struct td_router *r, unsigned direction, unsigne
     if (!choose(r, p, idle, channel == TD_CHANNEL_ESCAPE ? (int)direction : -1, move))
         return false;
     leave(r, p, move);
-    drop_first(&c->ring, r->rules.slots);
+    ring_drop_first(&c->ring, r->rules.slots);
     c->freed++;
     r->news |= 1u << direction;
     if (c->ring.count == 0)
@@ -404,7 +234,7 @@ static bool from_fifo(struct td_router *r, unsigned direction, uint32_t idle, st
     be_patient(r, direction);
     pause(r, f, p->gap);
     r->pausing = p->gap ? r->pausing | 1u << direction : r->pausing & ~(1u << direction);
-    drop_first(&f->ring, r->rules.fifo_slots);
+    ring_drop_first(&f->ring, r->rules.fifo_slots);
     r->open |= 1u << direction;
     r->drained = false;
     if (f->ring.count == 0)
@@ -451,14 +281,34 @@ static unsigned transit(struct td_router *r, uint32_t *idle, struct td_move *mov
     return count;
 }
 
-/* pass_by counts, for the heads of the FIFOs that wanted to go, what took their links. */
-static void pass_by(struct td_router *r, uint32_t taken)
+/* waits_for_other returns true if a group other than that of a packet waits here for a link. */
+static bool waits_for_other(const struct td_router *r, unsigned direction, uint16_t group)
 {
-    for (uint32_t left = taken & r->injecting; left; left &= left - 1) {
-        struct fifo *f = &r->side[__builtin_ctz(left)].fifo;
-        f->passed += f->pause_ends <= r->now;
-        if (f->passed >= r->rules.patience)
-            r->impatient |= left & -left;
+    const struct ring *fifo = &r->side[direction].fifo.ring;
+    const struct injected *p = &r->injected[direction * r->rules.fifo_slots];
+    for (uint32_t i = 0; i < fifo->count; i++)
+        if (p[ring_place(fifo, r->rules.fifo_slots, i)].parcel.group != group)
+            return true;
+    for (const struct source *s = r->source; s; s = s->next)
+        if (s->group != group)
+            return true;
+    return false;
+}
+
+/* pass_by counts, for the heads of the FIFOs that wanted to go, what took their links. Between
+ * groups there is no patience: packets in transit and packets injected take turns. */
+static void pass_by(struct td_router *r, const struct td_move *moves, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        unsigned direction = moves[i].direction;
+        if (!(r->injecting >> direction & 1))
+            continue;
+        struct fifo *f = &r->side[direction].fifo;
+        bool goes = f->pause_ends <= r->now;
+        f->passed += goes;
+        if (f->passed >= r->rules.patience ||
+            (goes && waits_for_other(r, direction, moves[i].parcel.group)))
+            r->impatient |= 1u << direction;
     }
 }
 
@@ -489,21 +339,21 @@ unsigned td_router_moves(struct td_router *r, td_time now, td_time slot, uint32_
     r->slot = slot;
     r->turns++;
     bool injection_first = r->rules.arbitration == TD_INJECTION_FIRST ||
-                           (r->rules.arbitration == TD_NO_PREFERENCE && draw(r) % 2 == 0);
+                           (r->rules.arbitration == TD_NO_PREFERENCE && router_draw(r) % 2 == 0);
     idle &= (1u << r->directions) - 1;
     do {
         before = count;
-        drain(r);
+        td_queues_drain(r);
         count = injection(r, !injection_first, &idle, moves, count);
         if (r->waiting) {
-            uint32_t were_idle = idle;
+            unsigned first = count;
             count = transit(r, &idle, moves, count);
-            pass_by(r, were_idle & ~idle);
+            pass_by(r, moves + first, count - first);
         }
         if (!injection_first)
             count = injection(r, false, &idle, moves, count);
     } while (count > before && idle && (r->waiting || r->injecting || r->shipments));
-    drain(r);
+    td_queues_drain(r);
     return count;
 }
 
@@ -521,36 +371,6 @@ td_time td_router_pause_ends(const struct td_router *r)
             first = f->pause_ends;
     }
     return first;
-}
-
-void td_router_discard(struct td_router *r, bool (*dead)(void *, uint64_t), void *owner)
-{
-    uint32_t slots = r->rules.queue_slots;
-    for (uint32_t q = 0; q < r->rules.queues; q++) {
-        struct ring *ring = &r->queue[q];
-        struct td_shipment *s = &r->shipment[q * slots];
-        uint32_t kept = 0, count = ring->count;
-        for (uint32_t i = 0; i < count; i++)
-            if (!dead(owner, s[place(ring, slots, i)].tag))
-                s[place(ring, slots, kept++)] = s[place(ring, slots, i)];
-        ring->count = kept;
-        r->shipments -= count - kept;
-    }
-    slots = r->rules.fifo_slots;
-    for (uint32_t d = 0; d < r->directions; d++) {
-        struct ring *ring = &r->side[d].fifo.ring;
-        struct injected *p = &r->injected[d * slots];
-        uint32_t kept = 0, count = ring->count;
-        for (uint32_t i = 0; i < count; i++)
-            if (!dead(owner, p[place(ring, slots, i)].parcel.tag))
-                p[place(ring, slots, kept++)] = p[place(ring, slots, i)];
-        ring->count = kept;
-        if (kept < slots)
-            r->open |= 1u << d;
-        r->drained = false;
-        if (kept == 0)
-            r->injecting &= ~(1u << d);
-    }
 }
 
 /* ---- credits ---- */
@@ -596,7 +416,7 @@ void td_router_reset(struct td_router *r, unsigned direction,
         r->side[direction].out.credits[i] = r->rules.slots;
         r->side[direction].out.freed[i] = 0;
         for (uint32_t k = 0; k < in->ring.count; k++)
-            drop(owner, held(r, direction ^ 1, i)[place(&in->ring, r->rules.slots, k)].tag);
+            drop(owner, held(r, direction ^ 1, i)[ring_place(&in->ring, r->rules.slots, k)].tag);
         in->ring = (struct ring){0};
         in->in = in->freed = 0;
         r->news &= ~(1u << (direction ^ 1));
@@ -612,12 +432,12 @@ void td_router_purge(struct td_router *r, bool (*dead)(void *owner, const struct
         struct channel *c = &r->side[i / TD_CHANNELS].channel[i % TD_CHANNELS];
         struct td_parcel *p = held(r, i / TD_CHANNELS, i % TD_CHANNELS);
         for (uint32_t k = 0; k < c->ring.count; k++) {
-            struct td_parcel *from = &p[place(&c->ring, r->rules.slots, k)];
+            struct td_parcel *from = &p[ring_place(&c->ring, r->rules.slots, k)];
             if (dead(owner, from)) {
                 c->freed++;
                 r->news |= 1u << i / TD_CHANNELS;
             } else {
-                p[place(&c->ring, r->rules.slots, count++)] = *from;
+                p[ring_place(&c->ring, r->rules.slots, count++)] = *from;
             }
         }
         c->ring.count = count;
@@ -635,7 +455,7 @@ uint32_t td_router_credits(const struct td_router *r, unsigned direction, unsign
 
 unsigned td_router_spans(const struct td_router *r, struct td_span *spans)
 {
-    spans[0] = (struct td_span){r, offsetof(struct td_router, shipment)};
+    spans[0] = (struct td_span){r, offsetof(struct td_router, free)};
     spans[1] = (struct td_span){r->side, r->directions * sizeof *r->side};
     spans[2] = (struct td_span){r->parcel,
                                 r->directions * TD_CHANNELS * r->rules.slots * sizeof *r->parcel};

@@ -3,7 +3,8 @@
  * sources do. A packet is injected at its origin with its hops per dimension, signs fixed, and goes
  * by minimal ways only:
  *
- *   output queues (L)  shipments: a few packets for one destination each
+ *   output queues (L)  shipments: a few packets for one destination each; jobs take turns of a
+ *                      packet, and those of one job leave a queue in order
  *   injection FIFOs    one a direction; a packet goes to the least full one of its directions
  *   input channels     per direction of travel: two adaptive ones and the escape
  *
@@ -11,7 +12,7 @@
  * The escape is taken along the first unresolved dimension alone, and entering its ring needs two
  * free slots, so every ring keeps a bubble and no cycle of full queues can close
  * (docs/network.md). Packets in transit go before packets being injected, unless those have waited
- * too long.
+ * too long: as soon as a packet of another group has passed them.
  *
  * The router knows no bytes and nobody it works for: parcels carry an opaque tag.
  * Owns: queues. Invariant, per channel: sent - freed <= slots, seen from either end. */
@@ -28,17 +29,20 @@ struct td_arena;
 struct td_parcel {
     uint64_t tag;                    /* its owner's */
     int16_t left[TD_DIMENSIONS_MAX]; /* hops to go, signed */
-    uint32_t ways;                   /* the router's: mask of profitable directions */
+    uint16_t group;                  /* td_router_group: packets in transit do not tell their job */
+    uint16_t ways;                   /* the router's: mask of profitable directions */
 };
 
 /* struct td_shipment: packets for one destination, to be injected one after the other. */
 struct td_shipment {
     uint64_t tag; /* packet i has tag + i */
+    uint64_t job;
     uint32_t packets;
     uint32_t gap; /* slots that a direction takes no other packet from here after each of them */
     uint8_t ties; /* dimensions whose sign changes from packet to packet */
     int16_t left[TD_DIMENSIONS_MAX];
-    uint32_t ways; /* the router's: of the next packet */
+    uint16_t group; /* of its packets */
+    uint16_t ways;  /* the router's: of the next packet */
 };
 
 /* struct td_move: a parcel leaves for the neighbour in `direction`. */
@@ -54,6 +58,11 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
                                    uint32_t node, const struct td_router_rules *rules,
                                    uint64_t seed);
 
+/* td_router_group returns the hash of a group's instance that stands for the group in packets. */
+static inline uint16_t td_router_group(uint64_t instance)
+{
+    return (uint16_t)(instance ^ instance >> 16 ^ instance >> 32 ^ instance >> 48);
+}
 /* td_router_route fills in hops and ties of the way to another node. Where both ways are equally
  * far, `sign` (+1, -1) says which; with sign 0 packets take turns, and `turn` (any number) says how
  * the first one begins, together with where this node is, so that the nodes of a ring do not all
@@ -61,10 +70,11 @@ struct td_router *td_router_create(struct td_arena *arena, const struct td_topol
 void td_router_route(const struct td_router *r, uint32_t destination, uint32_t turn, int sign,
                      struct td_shipment *shipment);
 /* td_router_queue returns an output queue's number modulo L, which spares the others a division.
- * td_router_has_room: whether output queue `queue` (modulo L) takes another shipment.
- * td_router_ship puts one there; false: it is full. */
+ * td_router_has_room: whether output queue `queue` (modulo L) takes another shipment of a job. Each
+ * job has queue_slots there, while the router has spare ones, and one beyond those of other jobs
+ * for longer. td_router_ship puts one there; false: it is full. */
 uint32_t td_router_queue(const struct td_router *r, uint32_t queue);
-bool td_router_has_room(const struct td_router *r, uint32_t queue);
+bool td_router_has_room(const struct td_router *r, uint32_t queue, uint64_t job);
 bool td_router_ship(struct td_router *r, uint32_t queue, const struct td_shipment *shipment);
 /* td_router_arrive takes a packet from a neighbour. True: it has arrived where it was to go, and
  * holds its slot until td_router_freed. The slot must have been free: td_router_has_slot. */

@@ -106,6 +106,8 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
     o->task.advance = advance;
     o->sender.operation = o;
     o->sender.task = &o->task;
+    o->sender.job = c->world;
+    o->sender.instance = c->instance;
     o->communicator = c;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
