@@ -16,6 +16,10 @@ enum td_action_kind {
     TD_ACTION_REPEAT_TREE,  /* send kept messages again, in order */
     TD_ACTION_FORGET_TREE,  /* drop kept messages: they are acknowledged, or their session has ended
                              */
+    TD_ACTION_KEEP_EARLY, /* keep the received tree message of the event under way until TAKE_EARLY
+                             or FORGET_EARLY */
+    TD_ACTION_TAKE_EARLY, /* feed a kept early message as an event, after this step, and drop it */
+    TD_ACTION_FORGET_EARLY, /* drop all early messages of a node */
     TD_ACTION_SEND_PACKET,  /* send a bulk packet to a node; then SENT, with its handle. It may come
                                again with the same handle, even before SENT: one SENT for each */
     TD_ACTION_FORWARD_PACKET, /* send a received packet's payload on; no SENT follows. It may come
@@ -45,6 +49,11 @@ struct td_action {
             uint32_t via;    /* REPEAT_TREE: the node whose connection takes the messages */
             uint64_t number; /* REPEAT_TREE: from this one on; FORGET_TREE: up to it */
         } kept;
+        struct {
+            uint32_t node; /* that sent the messages */
+            uint64_t number;
+            const struct td_message *message; /* KEEP_EARLY: of the event under way */
+        } early;
         struct {
             uint32_t node;              /* a neighbour */
             struct td_message *message; /* of the event under way; dropped if it cannot be sent */

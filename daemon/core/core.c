@@ -11,6 +11,7 @@
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
 #include "core/membership/subgroup.h"
+#include "core/net/early.h"
 #include "core/net/fabric.h"
 #include "core/net/health.h"
 #include "core/net/inflight.h"
@@ -69,7 +70,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->settings = options->settings;
     core->node = options->node;
     core->random = options->seed;
-    core->alarm = core->links_expire_at = TD_TIME_NEVER;
+    core->alarm = core->links_expire_at = core->early_at = TD_TIME_NEVER;
     core->work_last = &core->work;
     core->stop_task.advance = stop_advance;
     td_job_init(core);
@@ -80,9 +81,11 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     if (core->arena)
         core->link =
             td_arena_alloc_lines(core->arena, options->topology.nodes * sizeof *core->link);
-    /* untouched zeroed pages cost nothing: most links never go down */
+    /* untouched zeroed pages cost nothing: most links never go down, and have no early messages */
     core->link_text = calloc(options->topology.nodes, TD_LINK_TEXT_MAX);
-    if (!core->arena || !core->pad || !core->link || !core->link_text || !td_inflight_init(core)) {
+    core->early = calloc(options->topology.nodes, sizeof *core->early);
+    if (!core->arena || !core->pad || !core->link || !core->link_text || !core->early ||
+        !td_inflight_init(core)) {
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
@@ -106,6 +109,7 @@ void td_core_destroy(struct td_core *core)
         return;
     free(core->pad);
     free(core->link_text);
+    free(core->early);
     td_inflight_fini(core);
     td_arena_destroy(core->arena);
     free(core);
@@ -425,6 +429,7 @@ static void run_timers(struct td_core *core)
     core->alarm = TD_TIME_NEVER;
     td_health_tick(core);
     td_session_timers(core);
+    td_early_timers(core);
     core->fabric->timers(core);
     td_job_timers(core);
     td_client_timers(core);

@@ -29,6 +29,7 @@ struct td_task {
 
 struct td_communicator;
 struct td_link;
+struct td_early;
 struct td_inflight;
 struct td_held;
 struct td_fabric;
@@ -75,6 +76,8 @@ struct td_core {
     uint8_t *pad;            /* [TD_PAD_BYTES] memory that the actions of this step point to */
     char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
     td_time links_expire_at; /* when the first of the links that are down is given up */
+    struct td_early *early;  /* [nodes] (net/early.h) */
+    td_time early_at;        /* when a missing message is asked for */
     struct td_task stop_task;
     struct td_shares_table queues; /* of the jobs whose messages wait for a link */
 

@@ -13,6 +13,7 @@
 #include "io/clients/clients.h"
 #include "io/control/peers.h"
 #include "io/control/peers_buffers.h"
+#include "io/control/peers_early.h"
 #include "io/control/peers_link.h"
 #include "io/control/peers_reload.h"
 #include "io/control/peers_send.h"
@@ -60,6 +61,15 @@ static void execute(void *driver, const struct td_action *a)
         return;
     case TD_ACTION_FORGET_TREE:
         td_peers_forget_tree(loop->peers, a->u.kept.node, a->u.kept.number);
+        return;
+    case TD_ACTION_KEEP_EARLY:
+        td_peers_keep_early(loop->peers, a);
+        return;
+    case TD_ACTION_TAKE_EARLY:
+        td_peers_take_early(loop->peers, a->u.early.node, a->u.early.number);
+        return;
+    case TD_ACTION_FORGET_EARLY:
+        td_peers_forget_early(loop->peers, a->u.early.node);
         return;
     case TD_ACTION_FORWARD_PACKET:
         td_peers_forward_packet(loop->peers, a);

@@ -38,6 +38,15 @@ static void execute(struct td_sim *sim, uint32_t node, const struct td_action *a
     case TD_ACTION_FORGET_TREE:
         messages_forget(sim, node, a);
         return;
+    case TD_ACTION_KEEP_EARLY:
+        messages_keep_early(sim, node, a);
+        return;
+    case TD_ACTION_TAKE_EARLY:
+        messages_take_early(sim, node, a);
+        return;
+    case TD_ACTION_FORGET_EARLY:
+        messages_forget_early(sim, node, a->u.early.node);
+        return;
     case TD_ACTION_FORWARD_PACKET:
         packets_forward(sim, node, a);
         return;

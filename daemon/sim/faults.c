@@ -44,9 +44,12 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
     const struct td_sim_options *o = &sim->options;
     td_time under_way =
         o->compute_ns_max > o->latency_ns_max ? o->compute_ns_max : o->latency_ns_max;
+    if (o->express_permille)
+        under_way += o->latency_ns_max * TD_SIM_CONTROL_LATENCIES;
     assert(!n->alive && !o->modelled && sim->now > n->died_at + under_way);
     td_core_destroy(n->core);
     memory_fini(sim, n);
+    messages_free_early(sim, n);
     *n = (struct node){.end = ends};
     bool made = world_start_node(sim, node);
     assert(made);
@@ -75,7 +78,7 @@ void td_sim_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct t
     uint8_t bytes[TD_TREE_MESSAGE_MAX];
     size_t size = td_wire_encode_message(message, bytes, sizeof bytes);
     if (size > 0)
-        messages_put(sim, from, to, to, bytes, size);
+        messages_put(sim, from, to, to, message->number != 0, bytes, size);
 }
 
 void td_sim_forge_packet(struct td_sim *sim, uint32_t from, uint32_t to,

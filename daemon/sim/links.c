@@ -93,7 +93,10 @@ void links_go_down(struct td_sim *sim, const struct event *e)
 
 td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
 {
-    td_time at = sent + 1 + td_sim_random(sim, sim->options.latency_ns_max);
+    const struct td_sim_options *o = &sim->options;
+    bool slow = way == TREE && o->express_permille;
+    td_time latency = o->latency_ns_max * (slow ? TD_SIM_CONTROL_LATENCIES : 1);
+    td_time at = sent + 1 + td_sim_random(sim, latency);
     td_time *last = &sim->node[to].end[from].last[way];
     if (at <= *last)
         at = *last + 1;

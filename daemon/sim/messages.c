@@ -12,10 +12,18 @@
 #include "trace.h"
 #include "wire/peer.h"
 
+/* choose_path returns the connection that a tree message takes. */
+static int choose_path(struct td_sim *sim, bool numbered)
+{
+    uint32_t permille = sim->options.express_permille;
+    return numbered && permille && td_sim_random(sim, 1000) < permille ? EXPRESS : TREE;
+}
+
 /* put_message queues the arrival of a tree message. It arrives at `via`, the next node on its
  * route; while no modelled link was ever cut, it arrives at its destination directly (world.h).
  * put_message returns NULL if the link is down. */
-static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via)
+static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
+                                 bool numbered)
 {
     uint32_t next = links_whole(sim) ? to : via, last = node;
     td_time at = sim->now;
@@ -24,23 +32,27 @@ static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to,
     if (sim->options.modelled)
         at += sim->options.control_ns * td_topology_path(&sim->topology, node, next, &last);
     else
-        at = links_arrival(sim, node, next, TREE, at);
+        at = links_arrival(sim, node, next, choose_path(sim, numbered), at);
     struct event *e = queue_put(&sim->queue, at, MESSAGE, next);
     e->from = next == via ? node : last;
     e->epoch = links_epoch(sim, node, next);
     return e;
 }
 
-void messages_put(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
-                  const uint8_t *bytes, size_t size)
+static void set_bytes(struct event *e, const uint8_t *bytes, size_t size)
 {
-    struct event *e = put_message(sim, node, to, via);
-    if (!e)
-        return;
     e->object = malloc(size);
     assert(e->object);
     memcpy(e->object, bytes, size);
     e->size = (uint32_t)size;
+}
+
+void messages_put(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via, bool numbered,
+                  const uint8_t *bytes, size_t size)
+{
+    struct event *e = put_message(sim, node, to, via, numbered);
+    if (e)
+        set_bytes(e, bytes, size);
 }
 
 /* put_tampered sends a message, which a hostile daemon may change (world.h). Retransmissions are
@@ -55,7 +67,7 @@ static void put_tampered(struct td_sim *sim, uint32_t node, uint32_t to, uint32_
         size = td_wire_encode_message(&changed, bytes, TD_TREE_MESSAGE_MAX);
     }
     if (size > 0) /* else it became too long */
-        messages_put(sim, node, to, via, bytes, size);
+        messages_put(sim, node, to, via, m->number != 0, bytes, size);
 }
 
 /* head_suffices returns true if the receiver reads only the first bytes of struct td_message. A
@@ -69,7 +81,7 @@ static void send_head(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t v
                       const struct td_message *m)
 {
     trace_line(sim, node, '<', "message of kind %d to %u", (int)m->kind, to);
-    struct event *e = put_message(sim, node, to, via);
+    struct event *e = put_message(sim, node, to, via, m->number != 0);
     if (e)
         memcpy(e->head, m, sizeof e->head);
 }
@@ -137,7 +149,7 @@ void messages_repeat(struct td_sim *sim, uint32_t node, const struct td_action *
     const struct td_unacknowledged *queue = &sim->node[node].end[to].unacknowledged;
     const struct td_unacknowledged_message *m = td_unacknowledged_from(queue, a->u.kept.number);
     for (; m && a->u.kept.via != UINT32_MAX; m = m->next)
-        messages_put(sim, node, to, a->u.kept.via, m->bytes, m->size);
+        messages_put(sim, node, to, a->u.kept.via, true, m->bytes, m->size);
 }
 
 void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *a)
@@ -145,6 +157,46 @@ void messages_forget(struct td_sim *sim, uint32_t node, const struct td_action *
     if (sim->node[node].end)
         td_unacknowledged_acknowledge(&sim->node[node].end[a->u.kept.node].unacknowledged,
                                       a->u.kept.number);
+}
+
+void messages_keep_early(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    struct node *n = &sim->node[node];
+    uint8_t bytes[TD_TREE_MESSAGE_MAX];
+    size_t size = td_wire_encode_message(a->u.early.message, bytes, sizeof bytes);
+    if (!n->early)
+        n->early = calloc(sim->topology.nodes, sizeof *n->early);
+    trace_line(sim, node, '<', "keep message %llu of %u", (unsigned long long)a->u.early.number,
+               a->u.early.node);
+    bool kept = n->early && size > 0 &&
+                td_early_messages_keep(&n->early[a->u.early.node], a->u.early.number, bytes, size);
+    assert(kept);
+}
+
+void messages_take_early(struct td_sim *sim, uint32_t node, const struct td_action *a)
+{
+    uint32_t from = a->u.early.node;
+    struct td_early_message *m =
+        td_early_messages_take(&sim->node[node].early[from], a->u.early.number);
+    assert(m);
+    struct event *e = queue_put(&sim->queue, sim->now, MESSAGE, node);
+    e->from = from;
+    e->epoch = links_epoch(sim, node, from);
+    set_bytes(e, m->bytes, m->size);
+    free(m);
+}
+
+void messages_forget_early(struct td_sim *sim, uint32_t node, uint32_t from)
+{
+    td_early_messages_forget(&sim->node[node].early[from]);
+}
+
+void messages_free_early(const struct td_sim *sim, struct node *n)
+{
+    for (uint32_t i = 0; n->early && i < sim->topology.nodes; i++)
+        td_early_messages_forget(&n->early[i]);
+    free(n->early);
+    n->early = NULL;
 }
 
 void messages_receive(struct td_sim *sim, struct event *e)

@@ -8,11 +8,12 @@
 
 #include "core/action.h"
 #include "queue.h"
+#include "wire/early_messages.h"
 #include "wire/unacknowledged.h"
 #include "wire/wire.h"
 #include "world.h"
 
-enum { TREE, BULK, WAYS };
+enum { TREE, EXPRESS, BULK, WAYS };
 enum { SIM_SCRATCH_PAGE = 4096, SIM_GATHERED_MAX = 16, SIM_CACHE_LINE = 64, SIM_UID = 1000 };
 /* In timing-only worlds the handle of a buffer is its time of arrival, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
@@ -39,6 +40,7 @@ struct node {
     uint64_t incarnation, arena_used;
     struct link_end *end;                 /* [nodes]; modelled: NULL while all links are up */
     td_time last_bulk[TD_DIRECTIONS_MAX]; /* modelled: arrival of the last packet in a direction */
+    struct td_early_messages *early;      /* [nodes], from each node; NULL: none was ever early */
     struct mapping *mapping;
     uint32_t mappings;
     uint8_t **buffer; /* received packets, by handle */

@@ -12,6 +12,7 @@
 #include "collectives/terms.h"
 #include "links.h"
 #include "memory.h"
+#include "messages.h"
 #include "state.h"
 
 void td_sim_options_default(struct td_sim_options *o, const char *shape, uint64_t seed)
@@ -175,6 +176,7 @@ void td_sim_destroy(struct td_sim *sim)
     for (uint32_t i = 0; sim->node && i < sim->topology.nodes; i++) {
         td_core_destroy(sim->node[i].core);
         memory_fini(sim, &sim->node[i]);
+        messages_free_early(sim, &sim->node[i]);
         for (uint32_t k = 0; sim->node[i].end && k < sim->topology.nodes; k++)
             td_unacknowledged_acknowledge(&sim->node[i].end[k].unacknowledged, UINT64_MAX);
         free(sim->node[i].end);

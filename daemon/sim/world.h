@@ -3,7 +3,7 @@
  * virtual time. Links lose nothing unless a test breaks them, and a test plays the clients. The
  * seed determines every delay, and so every order that the real driver leaves open:
  *   - messages of a pair of nodes take different times but arrive in order, tree messages and
- *     packets apart;
+ *     packets apart; if tree messages take two paths, those of each path;
  *   - the bytes of a packet are read at some time before SENT, and some of them are stored at
  *     their destination before the packet has arrived;
  *   - a computation ends at a time of its own. It reads and writes either when it is issued or when
@@ -29,6 +29,8 @@
 
 struct td_sim;
 
+enum { TD_SIM_CONTROL_LATENCIES = 10 };
+
 struct td_sim_options {
     const char *shape;
     uint64_t seed;
@@ -43,7 +45,10 @@ struct td_sim_options {
     bool timing_only;             /* packets and memory have sizes, but no bytes */
     td_time control_ns;           /* modelled: of a tree message, a hop */
     uint32_t relay_loss_permille; /* not modelled: forwarded tree messages that are lost */
-    struct td_observer {          /* may be empty */
+    /* not modelled: numbered tree messages that take the express path. The other path is then
+     * slower, TD_SIM_CONTROL_LATENCIES times. */
+    uint32_t express_permille;
+    struct td_observer { /* may be empty */
         /* modelled: a packet begins a hop, after it `waited` in a channel (timing-only worlds) */
         void (*hop)(void *me, td_time now, uint32_t node, unsigned direction, uint32_t bytes,
                     td_time waited);

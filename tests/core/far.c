@@ -85,6 +85,7 @@ void far_pass(uint64_t ns)
 {
     node.core->now += ns;
     td_session_timers(node.core);
+    td_early_timers(node.core);
     node_run();
 }
 

@@ -6,6 +6,7 @@
 
 #include "node.h"
 
+#include "core/net/early.h"
 #include "core/net/fabric.h"
 #include "core/net/link.h"
 #include "core/net/session.h"

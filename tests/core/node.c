@@ -30,6 +30,15 @@ static void record(void)
         } else if (a->kind == TD_ACTION_FORGET_TREE) {
             node.forgets =
                 (struct node_kept){node.forgets.count + 1, a->u.kept.node, a->u.kept.number};
+        } else if (a->kind == TD_ACTION_KEEP_EARLY) {
+            assert_int_equal(a->u.early.message->number, a->u.early.number);
+            node.early_kept =
+                (struct node_kept){node.early_kept.count + 1, a->u.early.node, a->u.early.number};
+        } else if (a->kind == TD_ACTION_TAKE_EARLY) {
+            node.early_taken =
+                (struct node_kept){node.early_taken.count + 1, a->u.early.node, a->u.early.number};
+        } else if (a->kind == TD_ACTION_FORGET_EARLY) {
+            node.early_forgotten++;
         } else if (a->kind == TD_ACTION_REPLY) {
             node.reply = *a->u.reply.reply;
             snprintf(node.text, sizeof node.text, "%s", node.reply.text);
@@ -90,6 +99,8 @@ void node_forget(void)
     node.sents = node.packets = node.replies = node.computes = 0;
     node.dropped_links = node.released_buffers = 0;
     node.repeats = node.forgets = (struct node_kept){0};
+    node.early_kept = node.early_taken = (struct node_kept){0};
+    node.early_forgotten = 0;
     node.core->pad_used = 0;
     td_arena_settle(node.core->arena);
 }

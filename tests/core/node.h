@@ -26,7 +26,7 @@ struct node_sent {
     struct td_message message;
 };
 
-/* struct node_kept: REPEAT_TREE or FORGET_TREE actions. */
+/* struct node_kept: REPEAT_TREE, FORGET_TREE, KEEP_EARLY or TAKE_EARLY actions. */
 struct node_kept {
     uint32_t count, node; /* node, number: of the latest */
     uint64_t number;
@@ -39,8 +39,8 @@ struct node {
     uint32_t sents;
     struct td_packet packet[NODE_PACKETS_MAX]; /* since node_forget */
     uint32_t packets;
-    struct node_kept repeats, forgets;
-    uint32_t dropped_links, computes, released_buffers;
+    struct node_kept repeats, forgets, early_kept, early_taken;
+    uint32_t early_forgotten, dropped_links, computes, released_buffers;
     uint64_t handle;       /* of the latest COMPUTE */
     struct td_reply reply; /* the latest, to any client */
     char text[TD_TEXT_MAX];

@@ -37,7 +37,8 @@ _Noreturn void job_fail(const char *file, int line, const char *format, ...)
 #define CHECK(condition) EXPECT(condition, "%s", #condition)
 
 /* job_world makes a world with delays, packets and credits drawn from the seed, on the routed
- * fabric for odd seeds. TORUS_TEST_TRACE=1 prints its events. */
+ * fabric for odd seeds. In a third of the worlds tree messages take two paths of different speed.
+ * TORUS_TEST_TRACE=1 prints its events. */
 struct td_sim *job_world(const char *shape, uint64_t seed, void (*change)(struct td_sim_options *));
 /* job_reaches writes true for the nodes that a node reaches over connections of live nodes, and
  * returns their number. */

@@ -64,6 +64,7 @@ struct td_link {
     bool reply_wanted : 1; /* the RESUME asks for a reply */
     bool counts_due : 1;   /* the packet counts are to be sent */
     bool owed : 1;         /* a DELIVERED to the node waits for acknowledgements */
+    bool early : 1;        /* a message has arrived before its turn (early.h) */
     uint8_t age : 2;       /* relayed: ticks in which nothing was acknowledged */
     uint16_t node;
     uint32_t session;    /* outgoing: a new number when the link is given up */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How sessions begin, outlive their connections, and end. link.h says what a session is; here is
  * who decides that both ends mean the same one:
- *   - a frame of a session that is not known is dropped, and so is one that is not the next; the
- * far end is asked for a RESUME then;
+ *   - a frame of a session that is not known is dropped, and the far end is asked for a RESUME;
+ *   - a packet that is not the next one is dropped likewise; a tree message waits for those before
+ * it (early.h);
  *   - a RESUME that knows our session opens the way out: all that it has not received goes again;
  *   - a RESUME of a new session of the same daemon says that it has given the old ones up, so we
  * do;
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "early.h"
 #include "inflight.h"
 #include "link.h"
 #include "fabric.h"
@@ -184,9 +186,12 @@ void td_session_speak(struct td_core *core, struct td_link *link)
 /* ---- the end of sessions ---- */
 
 /* begin_in begins an incoming session, 0: none yet, from the given numbers on. */
-static void begin_in(struct td_link *link, uint32_t session, uint64_t first, uint64_t first_packet)
+static void begin_in(struct td_core *core, struct td_link *link, uint32_t session, uint64_t first,
+                     uint64_t first_packet)
 {
     struct td_lane *lane = link->lane;
+    if (link->early)
+        td_early_forget(core, link);
     link->session_in = session;
     link->tree_received = link->tree_received_told = first ? first - 1 : 0;
     lane->received = lane->received_told = first_packet ? first_packet - 1 : 0;
@@ -196,7 +201,7 @@ static void begin_in(struct td_link *link, uint32_t session, uint64_t first, uin
 /* end_in ends the incoming session. The outgoing one waits until both ends have agreed again. */
 static void end_in(struct td_core *core, struct td_link *link)
 {
-    begin_in(link, 0, 1, 1);
+    begin_in(core, link, 0, 1, 1);
     td_session_transition(link, TD_SESSION_RESET);
     link->violated = link->torn = link->lane->expected = false;
     link->lane->retransmit = 0;
@@ -354,7 +359,7 @@ static void change_session(struct td_core *core, struct td_link *link, const str
         lose_daemon(core, link, m->u.resume.incarnation);
     else if (given_up || (link->session_in && (unanswered || !untouched(link))))
         lose(core, link, "its daemon has ended the session");
-    begin_in(link, m->session, m->u.resume.first, m->u.resume.first_packet);
+    begin_in(core, link, m->session, m->u.resume.first, m->u.resume.first_packet);
 }
 
 /* take_incarnation notes which daemon the RESUME of a session comes from, now that its session is
@@ -378,11 +383,15 @@ static void take_incarnation(struct td_core *core, struct td_link *link, const s
 
 /* skip moves on to the numbers from which the far end goes on: messages and packets before them
  * were for an earlier daemon of this node, or were acknowledged. */
-static void skip(struct td_link *link, const struct td_message_resume *resume)
+static void skip(struct td_core *core, struct td_link *link, const struct td_message_resume *resume)
 {
     struct td_lane *lane = link->lane;
-    if (resume->first > link->tree_received + 1)
+    if (resume->first > link->tree_received + 1) {
+        uint64_t before = link->tree_received;
         link->tree_received = link->tree_received_told = resume->first - 1;
+        if (link->early)
+            td_early_advance(core, link, link->tree_received - before);
+    }
     if (resume->first_packet > lane->received + 1) {
         lane->received = lane->received_told = resume->first_packet - 1;
         lane->freed = lane->freed_told = lane->received;
@@ -404,7 +413,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     if (!known)
         change_session(core, link, m);
     take_incarnation(core, link, m);
-    skip(link, resume);
+    skip(core, link, resume);
     /* a daemon that has counted less than what was acknowledged does not know yet where this
      * session goes on */
     bool counted = td_link_is_open(link) || (m->received >= link->tree_acknowledged &&
@@ -425,6 +434,7 @@ static void take_resume(struct td_core *core, struct td_link *link, const struct
     }
     if (resume->reply_requested || !agreed)
         answer(core, link, !agreed);
+    td_early_replied(core, link);
 }
 
 /* adopts: the first frame of a daemon that has come up before we know that it has. */
@@ -450,7 +460,7 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
         return false;
     }
     if (m->number && m->session != link->session_in && !adopts(core, link, m->session, m->number)) {
-        td_session_ask(core, link);
+        td_early_drop(core, link);
         return false;
     }
     if (m->session == link->session_in)
@@ -459,10 +469,12 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
         return true;
     if (m->number != link->tree_received + 1) {
         if (m->number > link->tree_received)
-            td_session_ask(core, link);
+            td_early_arrive(core, link, m);
         return false;
     }
     link->tree_received++;
+    if (link->early)
+        td_early_advance(core, link, 1);
     if (link->relayed)
         core->fabric->expect_acknowledgement(core);
     if (link->tree_received - link->tree_received_told >= TREE_UNTOLD_MAX)

@@ -42,7 +42,7 @@ bool td_session_has_room(const struct td_core *core, uint32_t node);
 /* td_session_seal gives a tree message that is being sent its place in the session. */
 void td_session_seal(struct td_core *core, struct td_action *action);
 /* td_session_message takes the session's part of a tree message. It returns false if the message is
- * a RESUME, a duplicate or out of order, and nobody else must see it. */
+ * a RESUME, a duplicate or early (early.h), and nobody else must see it now. */
 bool td_session_message(struct td_core *core, uint32_t node, const struct td_message *m);
 /* td_session_is_next returns true if a packet belongs to the session and is its next one, or has
  * counts that travel alone. */

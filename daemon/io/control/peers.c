@@ -9,6 +9,7 @@
 #include "peers_internal.h"
 #include "peers_buffers.h"
 #include "peers_delay.h"
+#include "peers_early.h"
 #include "peers_link.h"
 #include "peers_listen.h"
 #include "peers_send.h"
@@ -139,6 +140,7 @@ void td_peers_close(struct td_peers *peers)
     td_peers_stop_listening(peers);
     td_channels_close(&peers->channels);
     td_rejections_close(&peers->rejections);
+    td_peers_free_early(peers);
     td_peers_free_buffers(peers);
     zmq_ctx_term(peers->context);
     td_peers_unlink(peers);

@@ -11,6 +11,7 @@
  *   peers_terms.c      the terms of sealed streams
  *   peers_link.c       the link to one peer: DEALER and channel, replies, end, reconnection
  *   peers_receive.c    turns incoming messages and packets into events
+ *   peers_early.c      tree messages that arrived before their turn
  *   peers_send.c       sends and retransmits tree messages; sends packets, with lent bytes
  *   peers_delay.c      emulates the rate and latency of links
  *   peers_buffers.c    received payloads, until the core releases them */
@@ -24,6 +25,7 @@
 #include "peers.h"
 #include "rejections.h"
 #include "wire/handshake.h"
+#include "wire/early_messages.h"
 #include "wire/unacknowledged.h"
 #include "zsocket.h"
 
@@ -58,6 +60,7 @@ struct td_peer {
     unsigned retry_ms;
     td_time up_at;
     struct td_unacknowledged unacknowledged;    /* encoded tree messages */
+    struct td_early_messages early;             /* from the peer */
     struct td_delayed *delayed, **delayed_last; /* delayed packets, in order */
     td_time delayed_until;                      /* when the last of them arrives */
     struct td_peer *next_slow;                  /* in the list of peers with delayed packets */
@@ -105,6 +108,7 @@ struct td_peers {
     struct buffer *buffer;
     uint32_t buffers, buffer_free; /* UINT32_MAX: none */
     struct td_wire_memory memory;
+    struct taken *taken;    /* early messages that the core gets next */
     struct td_alarm delays; /* when the first delayed packet arrives */
     struct td_peer *slow;
 };

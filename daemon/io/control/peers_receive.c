@@ -6,6 +6,7 @@
 
 #include "peers_buffers.h"
 #include "peers_door.h"
+#include "peers_early.h"
 #include "peers_handshake.h"
 #include "peers_internal.h"
 #include "peers_link.h"
@@ -74,7 +75,7 @@ void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct
 
 /* ---- tree messages ---- */
 
-static void receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
+static void feed_message(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
 {
     struct td_message m;
     const char *why = NULL;
@@ -84,6 +85,17 @@ static void receive_message(struct td_peers *peers, uint32_t node, const uint8_t
     }
     td_loop_feed(peers->loop, &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
                                                  .u.tree = {.node = node, .message = &m}});
+}
+
+/* receive_message feeds a message, and the early ones whose turn has come by it. */
+static void receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
+{
+    uint32_t from = node;
+    feed_message(peers, node, body, size);
+    for (struct td_early_message *m; (m = td_peers_next_early(peers, &from));) {
+        feed_message(peers, from, m->bytes, m->size);
+        free(m);
+    }
 }
 
 /* receive_body handles a message of two parts: the identity of its DEALER, and the body. With keys
