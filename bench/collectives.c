@@ -2,8 +2,8 @@
 /* collectives: comparison of torusd with Open MPI on one machine.
  *
  * torusd runs as emulated daemons on loopback. Open MPI uses TCP for several nodes and shared
- * memory for one node. Both sides run all the time and are measured alternately, because the speed
- * of the machine drifts. */
+ * memory for one node. With --hosts, each node is a network namespace (hosts.sh). Both sides run
+ * all the time and are measured alternately, because the speed of the machine drifts. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +22,16 @@ static const char usage[] =
     "\n"
     "  --quick           fewer samples and sizes: about 3 minutes\n"
     "  --json FILE       also write the results to FILE\n"
-    "  --setting NAME    1x2, 1x4, 1x8, 4x2 or 8x1 (nodes x ranks per node); may be repeated\n"
+    "  --setting NAME    1x2, 1x4, 1x8, 1x16, 4x2 or 8x1 (nodes x ranks per node), or hosts-4x1 "
+    "or\n"
+    "                    hosts-4x2; may be repeated\n"
+    "  --hosts           the settings whose nodes are network namespaces with links of limited "
+    "rate;\n"
+    "                    needs root\n"
+    "  --link RATE       of these hosts, for tc(8) (default 1gbit)\n"
+    "  --security NAME   of torusd on these hosts: insecure (like Open MPI; default), authenticate "
+    "or\n"
+    "                    encrypt\n"
     "  --operation NAME  barrier, broadcast, allreduce, scan or alltoall; may be repeated\n"
     "  --size BYTES      8, 1KiB, 64KiB, 1MiB or 16MiB; may be repeated\n"
     "  --load NAME       idle, or busy: with two processes that compute all the time\n"
@@ -34,8 +43,10 @@ static const char usage[] =
     "to the last rank's end, divided by the calls. Ranks may leave a broadcast or a scan early;\n"
     "therefore a barrier precedes each call, and the time is that of the slowest rank.\n";
 
-static const struct setting settings[] = {
-    {"1x2", 1, 2}, {"1x4", 1, 4}, {"1x8", 1, 8}, {"4x2", 4, 2}, {"8x1", 8, 1}};
+static const struct setting settings[] = {{"1x2", 1, 2, false},      {"1x4", 1, 4, false},
+                                          {"1x8", 1, 8, false},      {"1x16", 1, 16, false},
+                                          {"4x2", 4, 2, false},      {"8x1", 8, 1, false},
+                                          {"hosts-4x1", 4, 1, true}, {"hosts-4x2", 4, 2, true}};
 static const uint64_t sizes[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
 enum {
     SETTINGS = sizeof settings / sizeof settings[0],
@@ -48,9 +59,10 @@ enum {
 
 struct bench {
     bool quick, wanted_setting[SETTINGS], wanted_operation[OPERATIONS], wanted_size[SIZES];
-    bool wanted_load[2];
+    bool wanted_load[2], hosts;
     uint32_t samples;
-    const char *json;
+    const char *json, *link, *security;
+    double rate; /* of TCP's payload on a host's link, bytes per second; 0: not limited */
     char folder[PATH_MAX];
     struct running side[SIDES];
     uint64_t seed;
@@ -62,14 +74,35 @@ struct bench {
 
 /* ---- targets ---- */
 
+/* aim_of returns the largest ratio that is wanted, or 0. */
 static double aim_of(const struct result *r)
 {
     bool small = r->operation == BARRIER || r->bytes < 64 << 10;
+    bool pairs = r->setting->ranks_per_node > 1;
+    if (r->setting->hosts)
+        return !small || pairs ? 0.8 : 1.2;
+    if (r->busy)
+        return small ? 0.05 : 0.3;
     if (r->setting->nodes == 1)
-        return small ? 0 : r->operation == ALLTOALL ? 1.0 : 0.5;
-    if (!small)
-        return 1.0;
-    return strcmp(r->setting->name, "4x2") != 0 ? 0 : r->busy ? 0.1 : 2.0;
+        return !small ? r->operation == ALLTOALL ? 0.8 : 0.5 : r->setting->ranks_per_node > 2;
+    return pairs ? small ? 0.7 : 0.8 : small ? 1.0 : 0.9;
+}
+
+/* limit_of returns the least seconds in which links of a rate in bytes per second can carry the
+ * data of an operation: of the host whose link carries most. 0: latency counts, not
+ * the rate. */
+static double limit_of(const struct result *r, double rate, uint32_t ranks)
+{
+    double hosts = r->setting->nodes, each = r->setting->ranks_per_node, bytes = (double)r->bytes;
+    if (r->bytes_of_rank)
+        bytes /= ranks;
+    if (!r->setting->hosts || rate == 0 || r->bytes < 64 << 10)
+        return 0;
+    if (r->operation == ALLREDUCE)
+        bytes *= 2 * (hosts - 1) / hosts;
+    else if (r->operation == ALLTOALL)
+        bytes *= each * each * (hosts - 1);
+    return bytes / rate;
 }
 
 /* ---- measuring ---- */
@@ -156,6 +189,7 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
                                  .bytes_of_rank = o == ALLTOALL && sizes[i] == 16 << 20};
             r->calls = calls_of(b, r);
             r->aim = aim_of(r);
+            r->limit_s = limit_of(r, b->rate, b->side[TORUSD].ranks);
             tell(b, r);
             if (!measure(b, r))
                 return false;
@@ -172,9 +206,9 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
 static bool measure_setting(struct bench *b, const struct setting *setting)
 {
     pid_t pid[BUSY_MAX] = {0};
-    bool well = true;
+    bool well = !setting->hosts || hosts_up(setting, b->link);
     for (int s = 0; s < SIDES && well; s++)
-        well = side_start(&b->side[s], (enum side)s, setting, b->folder);
+        well = side_start(&b->side[s], (enum side)s, setting, b->folder, b->security);
     for (int busy = 0; busy < 2 && well; busy++) {
         if (!b->wanted_load[busy])
             continue;
@@ -186,6 +220,8 @@ static bool measure_setting(struct bench *b, const struct setting *setting)
     }
     for (int s = 0; s < SIDES; s++)
         running_stop(&b->side[s]);
+    if (setting->hosts)
+        hosts_down();
     return well;
 }
 
@@ -225,6 +261,28 @@ static size_t size_named(const char *text)
     return i;
 }
 
+static bool security_is_known(const char *name)
+{
+    return strcmp(name, "insecure") == 0 || strcmp(name, "authenticate") == 0 ||
+           strcmp(name, "encrypt") == 0;
+}
+
+/* rate_of returns the bytes of TCP's payload per second of a rate in tc's notation: a frame of
+ * 1,538 bytes with preamble and gap carries 1,448. */
+static double rate_of(const char *link)
+{
+    static const struct {
+        const char *unit;
+        double bits;
+    } units[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}};
+    char *unit = NULL;
+    double number = strtod(link, &unit);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(unit, units[i].unit) == 0)
+            return number * units[i].bits / 8 * 1448 / 1538;
+    return 0;
+}
+
 static bool parse(struct bench *b, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -232,6 +290,10 @@ static bool parse(struct bench *b, int argc, char **argv)
         bool well = false;
         if (strcmp(name, "--quick") == 0) {
             b->quick = true;
+            continue;
+        }
+        if (strcmp(name, "--hosts") == 0) {
+            b->hosts = true;
             continue;
         }
         if (strcmp(name, "--json") == 0)
@@ -247,6 +309,10 @@ static bool parse(struct bench *b, int argc, char **argv)
                         strcmp(value, "idle") == 0   ? 0
                         : strcmp(value, "busy") == 0 ? 1
                                                      : 2);
+        else if (strcmp(name, "--link") == 0)
+            well = (b->link = value)[0] != '\0';
+        else if (strcmp(name, "--security") == 0)
+            well = security_is_known(b->security = value);
         else if (strcmp(name, "--samples") == 0)
             well = (b->samples = (uint32_t)atoi(value)) >= SAMPLES_MIN && b->samples <= SAMPLES_MAX;
         if (!well)
@@ -269,13 +335,16 @@ static void complete(struct bench *b)
     for (size_t i = 0; i < SIZES; i++)
         any_size |= b->wanted_size[i];
     for (size_t i = 0; i < SETTINGS; i++)
-        b->wanted_setting[i] |= !any_setting;
+        b->wanted_setting[i] |= !any_setting && settings[i].hosts == b->hosts;
     for (size_t i = 0; i < OPERATIONS; i++)
         b->wanted_operation[i] |= !any_operation;
     for (size_t i = 0; i < SIZES; i++)
         b->wanted_size[i] |= !any_size && (!b->quick || quick_sizes[i]);
     for (size_t i = 0; i < 2; i++)
         b->wanted_load[i] |= !any_load;
+    b->link = b->link ? b->link : "1gbit";
+    b->security = b->security ? b->security : "insecure";
+    b->rate = rate_of(b->link);
     if (b->samples == 0)
         b->samples = b->quick ? QUICK_SAMPLES : SAMPLES;
 }

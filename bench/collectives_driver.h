@@ -9,12 +9,13 @@
 #include "collectives.h"
 #include "running.h"
 
-enum { RANKS_MAX = 8, SAMPLES_MAX = 64, BUSY_MAX = 2 };
+enum { SAMPLES_MAX = 64, BUSY_MAX = 2 };
 enum side { TORUSD, OPENMPI, SIDES };
 
 struct setting {
     const char *name;
     uint32_t nodes, ranks_per_node;
+    bool hosts; /* the nodes are hosts with links of limited rate */
 };
 
 /* ---- collectives_side.c ---- */
@@ -22,7 +23,11 @@ struct setting {
 /* side_start starts a side and waits until all its ranks have connected. It returns false after a
  * message. `folder` has the measuring programs and torusctl. */
 bool side_start(struct running *r, enum side side, const struct setting *setting,
-                const char *folder);
+                const char *folder, const char *security);
+/* hosts_up makes the hosts of a setting with links of a rate such as 1gbit, if it has any;
+ * hosts_down removes them. */
+bool hosts_up(const struct setting *setting, const char *rate);
+void hosts_down(void);
 /* side_sample returns the seconds of one call: from the first rank's begin to the last rank's end
  * over the calls of the order (but see lets_go); below 0 after an error and its message. */
 double side_sample(const struct running *r, const struct order *order);
@@ -47,7 +52,8 @@ struct result {
     bool bytes_of_rank;
     uint32_t calls; /* per sample */
     struct spread spread[SIDES];
-    double aim; /* target: largest ratio; 0: none */
+    double aim;     /* target: largest ratio; 0: none */
+    double limit_s; /* least time that the links allow; 0: unknown */
 };
 
 struct spread spread_of(double *seconds, uint32_t samples);

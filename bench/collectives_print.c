@@ -66,7 +66,9 @@ void print_table(const struct result *results, size_t count)
                    {"QUARTILES", SCOLS_FL_RIGHT},
                    {"RATIO", SCOLS_FL_RIGHT},
                    {"AIM", SCOLS_FL_RIGHT},
-                   {"", 0}};
+                   {"", 0},
+                   {"LIMIT us", SCOLS_FL_RIGHT},
+                   {"TIMES IT", SCOLS_FL_RIGHT}};
     struct libscols_table *t = scols_new_table();
     char text[64];
     for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
@@ -87,10 +89,17 @@ void print_table(const struct result *results, size_t count)
         snprintf(text, sizeof text, "%.1f", r->aim);
         scols_line_set_data(line, 7, r->aim > 0 ? text : "");
         scols_line_set_data(line, 8, verdict(r));
+        if (r->limit_s == 0)
+            continue;
+        snprintf(text, sizeof text, "%.0f", 1e6 * r->limit_s);
+        scols_line_set_data(line, 9, text);
+        snprintf(text, sizeof text, "%.2f", r->spread[TORUSD].median_s / r->limit_s);
+        scols_line_set_data(line, 10, text);
     }
-    printf("\n== %u node%s x %u rank%s, %s (other programs used %.1f processors)\n",
-           results->setting->nodes, results->setting->nodes == 1 ? "" : "s",
-           results->setting->ranks_per_node, results->setting->ranks_per_node == 1 ? "" : "s",
+    printf("\n== %u %s%s x %u rank%s, %s (other programs used %.1f processors)\n",
+           results->setting->nodes, results->setting->hosts ? "host" : "node",
+           results->setting->nodes == 1 ? "" : "s", results->setting->ranks_per_node,
+           results->setting->ranks_per_node == 1 ? "" : "s",
            results->busy ? "two busy processes beside" : "idle", results->others);
     scols_print_table(t);
     scols_unref_table(t);
@@ -131,6 +140,8 @@ bool print_json(const char *path, const struct result *results, size_t count, bo
             (json_int_t)r->bytes, "bytes_of_rank", r->bytes_of_rank, "calls_a_sample",
             (int)r->calls, "torusd", json_of_spread(&r->spread[TORUSD]), "openmpi",
             json_of_spread(&r->spread[OPENMPI]), "ratio", ratio_of(r));
+        if (r->limit_s > 0)
+            json_object_set_new(row, "limit_s", json_real(r->limit_s));
         if (r->aim > 0) {
             json_object_set_new(row, "aim", json_real(r->aim));
             json_object_set_new(row, "met", json_boolean(ratio_of(r) <= r->aim));

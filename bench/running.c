@@ -31,6 +31,27 @@ static int listen_at(char *path, size_t size)
     return -1;
 }
 
+/* execute executes a command in this process. */
+static void execute(const struct launch *l, const char *const *command)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    execvp(command[0], (char *const *)command);
+    fprintf(stderr, "%s: cannot run %s: %s\n", l->bench, command[0], strerror(errno));
+    _exit(127);
+}
+
+/* run_on_hosts executes the launcher of the side for ranks on hosts. */
+static void run_on_hosts(const struct launch *l, const char *program, const char *nodes,
+                         const char *each)
+{
+    const char *torusd[] = {HOSTS, "torusd", l->hosts, nodes, each, l->security, program, NULL};
+    const char *mpi[] = {HOSTS, "mpi", l->hosts, nodes, each, program, NULL};
+    execute(l, l->mpi ? mpi : torusd);
+}
+
 /* run executes the launcher of the side in this process. */
 static void run(const struct launch *l)
 {
@@ -40,6 +61,8 @@ static void run(const struct launch *l)
     snprintf(nodes, sizeof nodes, "%u", l->nodes);
     snprintf(each, sizeof each, "%u", l->ranks_per_node);
     snprintf(all, sizeof all, "%u", l->nodes * l->ranks_per_node);
+    if (l->hosts)
+        run_on_hosts(l, program, nodes, each);
     /* without keys, because Open MPI's TCP has none either */
     const char *torusd[ARGUMENTS] = {
         ctl,           "emulate", nodes,   "--ranks-per-node",     each, "--ranks", all,
@@ -71,14 +94,7 @@ static void run(const struct launch *l)
     }
     torusd[count++] = "--";
     torusd[count] = program;
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const char *const *command = l->mpi ? mpi : torusd;
-    execvp(command[0], (char *const *)command);
-    fprintf(stderr, "%s: cannot run %s: %s\n", l->bench, command[0], strerror(errno));
-    _exit(127);
+    execute(l, l->mpi ? mpi : torusd);
 }
 
 bool running_readable(int fd, int timeout_ms)

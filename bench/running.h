@@ -17,13 +17,15 @@ struct handshake {
 
 /* struct launch: the ranks to start. */
 struct launch {
-    const char *bench;   /* name of the comparison, for messages */
-    const char *side;    /* name of the side, for messages */
-    const char *folder;  /* of the program and torusctl */
-    const char *program; /* of the ranks */
-    const char *socket;  /* the environment variable with the socket's path */
-    bool mpi;            /* start with mpirun; else with torusctl emulate */
-    const char *setting; /* of the daemons, SECTION.KEY=VALUE; NULL: none */
+    const char *bench;    /* name of the comparison, for messages */
+    const char *side;     /* name of the side, for messages */
+    const char *folder;   /* of the program and torusctl */
+    const char *program;  /* of the ranks */
+    const char *socket;   /* the environment variable with the socket's path */
+    bool mpi;             /* start with mpirun; else with torusctl emulate */
+    const char *setting;  /* of the daemons, SECTION.KEY=VALUE; NULL: none */
+    const char *hosts;    /* the ranks run on hosts of this prefix (bench/hosts.sh); NULL: here */
+    const char *security; /* on hosts: insecure, authenticate or encrypt */
     uint32_t nodes, ranks_per_node;
 };
 
