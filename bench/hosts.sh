@@ -20,11 +20,11 @@ PORT=7117
 
 address() { echo "$NETWORK.$(($1 + 1))"; }
 
-# on HOST COMMAND ...: run COMMAND on a host.
+# on HOST COMMAND ...: become COMMAND on a host.
 on() {
     local host=$1
     shift
-    ip netns exec "$host" unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' sh "$host" "$@"
+    exec ip netns exec "$host" unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' sh "$host" "$@"
 }
 
 # limit HOST DEVICE RATE: the burst is two of the largest segments that TCP hands over; the queue holds

@@ -15,7 +15,8 @@
     each(bcast_trees, 2, 1) \
     each(bcast_planes, 3, 1) \
     each(bcast_binomial, 4, 1) \
-    each(bcast, 5, 1) \
+    each(bcast, 5, 2) \
+    each(bcast_chain, 33, 1) \
     each(reduce_trees, 6, 1) \
     each(tree_reduce, 7, 1) \
     each(reduce_binomial, 8, 1) \
@@ -23,12 +24,12 @@
     each(reduce_swing, 10, 1) \
     each(reduce_bucket, 11, 1) \
     each(reduce_swing_whole, 12, 1) \
-    each(reduce_exchange, 13, 1) \
+    each(reduce_exchange, 13, 2) \
     each(reduce_scatter_swing, 14, 1) \
     each(reduce_scatter_bucket, 15, 1) \
     each(allgather_swing, 16, 1) \
     each(allgather_bucket, 17, 1) \
-    each(scan_chain, 18, 1) \
+    each(scan_chain, 18, 2) \
     each(prefix_stream, 19, 1) \
     each(prefix_round_trips, 20, 1) \
     each(gather, 21, 1) \

@@ -227,13 +227,14 @@ enum td_prefix {
     TD_PREFIX_ROUND_TRIPS,
     TD_PREFIXES
 };
-/* enum td_rooted_tree: the trees of rooted calls on a torus. */
+/* enum td_rooted_tree: the trees of rooted calls. */
 enum td_rooted_tree {
     TD_ROOTED_TREE_AUTO,
     TD_ROOTED_TREE_LINKS,  /* edge-disjoint trees over all links of a torus (broadcast) */
     TD_ROOTED_TREE_PLANES, /* the group's tree of neighbours */
-    TD_ROOTED_TREE_BINARY, /* a heap of nodes, as on the direct fabric */
+    TD_ROOTED_TREE_BINARY, /* a heap of nodes */
     TD_ROOTED_TREE_BINOMIAL,
+    TD_ROOTED_TREE_CHAIN, /* one node after the other, on the direct fabric */
     TD_ROOTED_TREES
 };
 /* enum td_rings: the algorithm on the rings of a torus, for reductions and gathers to all ranks. */
@@ -261,6 +262,8 @@ struct td_tuning {
     bool in_order;         /* random: destinations by number, for comparison */
     uint32_t burst;        /* random: packets for one destination before the next destination */
     uint32_t packet_bytes; /* payload of a packet */
+    /* what a message costs a node on the direct fabric, as bytes that a link carries meanwhile */
+    uint64_t message_bytes;
     uint64_t relay_bytes;  /* greatest scratch memory of a relay */
 };
 

@@ -31,6 +31,7 @@ void td_settings_default(struct td_settings *s)
         .progress_timeout_ns = 30 * (int64_t)1000000000,
         .heartbeat_ns = 1000000000,
         .tuning = {.packet_bytes = TD_PACKET_BYTES_MAX,
+                   .message_bytes = 8 << 10,
                    .burst = 1,
                    .relay_bytes = (uint64_t)64 << 20},
     };
@@ -128,6 +129,9 @@ const char *td_settings_check(const struct td_settings *s, const char **key)
     *key = "packet";
     if (s->packet_bytes < 1024 || s->packet_bytes > TD_PACKET_BYTES_MAX)
         return "packet must be 1 KiB to 256 KiB";
+    *key = "message_overhead";
+    if (s->tuning.message_bytes > 1 << 20)
+        return "message_overhead must be at most 1 MiB";
     *key = "credits";
     if (s->link_credits < 2 || s->link_credits > TD_LINK_CREDITS_MAX)
         return "credits must be 2 to 64";
@@ -167,6 +171,7 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = td_hash_add(h, c->barriers_of_all | c->no_gap << 1 | c->in_order << 2 | c->flood << 3);
     h = td_hash_add(h, c->burst);
     h = td_hash_add(h, c->relay_bytes);
+    h = td_hash_add(h, c->message_bytes);
     const struct td_router_rules *r = &s->router;
     h = td_hash_add(h, (uint64_t)r->slots << 32 | r->fifo_slots);
     h = td_hash_add(h, (uint64_t)r->queues << 32 | r->queue_slots);

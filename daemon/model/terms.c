@@ -53,6 +53,7 @@ static const struct term of_group[] = {
     LIMIT(TREE_ARITY),
     LIMIT(GROUP_OPERATIONS_MAX),
     LIMIT(COMPUTE_BYTES),
+    FIELD("[network] message_overhead", tuning.message_bytes, DIRECT, BYTES, NULL),
 };
 
 static const struct term of_link[] = {

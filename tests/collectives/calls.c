@@ -95,6 +95,7 @@ static void draw_tuning(struct td_tuning *t)
                             .packet_bytes = packets[draw(4)],
                             .relay_bytes = relays[draw(3)]};
     t->rooted_tree = pick(TD_ROOTED_TREES);
+    t->message_bytes = (uint64_t)t->burst << 13;
 }
 
 static uint64_t draw_count(void)

@@ -7,6 +7,7 @@
 #include "collectives/rooted/rooted_tree.h"
 #include "model/tree.h"
 
+#include <math.h>
 #include <assert.h>
 
 /* struct choice: a call, and the grid of its group. */
@@ -380,6 +381,35 @@ static const char *take_plan(const struct choice *c)
     return c->in->plan->rows && !c->routed && c->slots <= 7 ? "fft_rows" : "fft";
 }
 
+/* straight_time returns the least time of a broadcast in bytes: pieces follow each other, the root
+ * sends each `sends` times, and the last node has the first after `path` messages. */
+static double straight_time(const struct choice *c, double sends, double path)
+{
+    double least = 0, bytes = (double)c->bytes;
+    for (double each = 1 << 13; each <= TD_COMPUTE_BYTES; each *= 2) {
+        double pieces = bytes > each ? ceil(bytes / each) : 1, message = fmin(bytes, each);
+        double time =
+            ((pieces - 1) * sends + path) * (message + (double)c->p->tuning.message_bytes);
+        least = least == 0 || time < least ? time : least;
+    }
+    return least;
+}
+
+/* take_straight_broadcast: a chain where it takes less time than the binary tree. */
+static const char *take_straight_broadcast(const struct choice *c)
+{
+    unsigned asked = c->p->tuning.rooted_tree;
+    double slots = (double)c->slots;
+    if (c->routed && c->slots > 1)
+        return "bcast";
+    if (asked != TD_ROOTED_TREE_AUTO && c->bytes > 0)
+        return asked == TD_ROOTED_TREE_CHAIN ? "bcast_chain" : "bcast";
+    double packet = c->p->tuning.packet_bytes ? c->p->tuning.packet_bytes : 1;
+    double chain = straight_time(c, 1, slots - 1);
+    double tree = slots > 2 ? straight_time(c, 2, 2 * floor(log2(slots)) - 1) : chain;
+    return floor(chain * 65536 / packet) < floor(tree * 65536 / packet) ? "bcast_chain" : "bcast";
+}
+
 static const char *take_program(const struct choice *c)
 {
     const char *name = NULL;
@@ -396,7 +426,7 @@ static const char *take_program(const struct choice *c)
     if (scans && !chain_is_long(c) && in_order(c->p->group))
         return "scan_chain";
     if (c->kind == TD_KIND_BROADCAST)
-        return "bcast";
+        return take_straight_broadcast(c);
     if (c->kind == TD_KIND_ALLREDUCE && !c->any)
         return "reduce_exchange";
     return td_call_reduces(c->kind) ? "reduce_rank_order" : "gather";

@@ -119,6 +119,24 @@ static void broadcast_reaches_all_along_every_tree(void **unused)
     rooted_calls(TD_KIND_BROADCAST, TD_ROOTED_TREE_BINOMIAL);
 }
 
+/* The chain is of the direct fabric. The counts give one piece, one and a bit, and several. */
+static void broadcast_reaches_all_along_the_chain(void **unused)
+{
+    (void)unused;
+    static const uint64_t counts[] = {1, (1 << 13) + 1, 5 << 13, 70001};
+    for (size_t m = 0; m < sizeof machines / sizeof machines[0]; m++) {
+        struct gaps g;
+        place_gaps(&g, machines[m].shape, machines[m].who, m, 1 + (uint32_t)(m % 3));
+        struct symbolic_case c = make(TD_KIND_BROADCAST, counts[m % 4]);
+        c.tuning.fabric = TD_FABRIC_DIRECT;
+        c.tuning.packet_bytes = 4096;
+        c.tuning.message_bytes = 1 << 10;
+        c.tuning.rooted_tree = TD_ROOTED_TREE_CHAIN;
+        for (c.call.root = 0; c.call.root < g.size; c.call.root += g.size / 3 + 1)
+            check(&g, c, NULL);
+    }
+}
+
 static void reduce_folds_each_rank_once(void **unused)
 {
     (void)unused;
@@ -176,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcast_reaches_all_along_every_tree),
+        cmocka_unit_test(broadcast_reaches_all_along_the_chain),
         cmocka_unit_test(reduce_folds_each_rank_once),
         cmocka_unit_test(gather_and_scatter_pass_every_block_on),
         cmocka_unit_test(reduce_keeps_no_more_of_a_longer_vector),

@@ -98,6 +98,9 @@ static void write_settings(const struct emulation *e, uint32_t node, FILE *f)
         fprintf(f, "[node]\nstate_directory = %s\n", e->folder);
     if (!options_is_set(e, "fft.effort"))
         fprintf(f, "[fft]\neffort = estimate\n");
+    /* nodes of one machine share its processors: messages cost more than bytes */
+    if (!options_is_set(e, "network.message_overhead"))
+        fprintf(f, "[network]\nmessage_overhead = 128KiB\n");
     if (has_keys(e))
         fprintf(f, "[security]\nkey = %s/k%u\npeers = %s/peers\n", e->folder, node, e->folder);
     for (int i = 0; i < e->settings_count; i++) {

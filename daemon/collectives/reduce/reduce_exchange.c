@@ -14,7 +14,13 @@
  */
 #include "collectives/method.h"
 
-enum { AHEAD = 2 /* blocks in progress */, SEGMENT_MIN = 32768 };
+enum {
+    AHEAD = 2,             /* blocks in progress */
+    BLOCKS = 8,            /* of a vector that is long enough: the first results leave early */
+    SEGMENT_MIN = 1 << 14, /* bytes of a node's segment: shorter ones cost more than they save */
+    SEGMENT_MAX = TD_COMPUTE_BYTES,
+    OWN_MAX = 1 << 15, /* so many bytes for each node are enough to give all nodes a segment */
+};
 /* struct parameters: the numbers of the families; -1: the program has no such family. */
 struct TD_STORED parameters {
     int64_t element;     /* bytes */
@@ -120,17 +126,41 @@ static bool applies(struct td_query *q)
            td_query_refuse(q, "values must be folded in rank order");
 }
 
+static uint64_t at_least(uint64_t least, uint64_t value)
+{
+    return value > least ? value : least;
+}
+
+/* segment_bytes returns the size of a segment in a vector of `bytes`. Short segments make more
+ * messages, but the results of a block leave while the next block is still coming. */
+static uint64_t segment_bytes(const struct td_program *p, uint64_t bytes)
+{
+    if (p->group->slots == 1 || td_program_is_routed(p))
+        return SEGMENT_MAX;
+    uint64_t least = at_least(SEGMENT_MIN, 4 * p->tuning.message_bytes);
+    uint64_t each = at_least(least, bytes / p->group->slots / BLOCKS);
+    return each < SEGMENT_MAX ? (each + 63) & ~(uint64_t)63 : SEGMENT_MAX;
+}
+
+/* own_bytes returns how long a vector must be, for each node that combines a segment of it. */
+static uint64_t own_bytes(const struct td_program *p)
+{
+    uint64_t least = at_least(SEGMENT_MIN, 2 * p->tuning.message_bytes);
+    return td_program_is_routed(p) || least > OWN_MAX ? OWN_MAX : least;
+}
+
 static void compile(struct td_query *q, struct td_program *p)
 {
     (void)q;
     uint64_t slots = p->group->slots, peers = slots - 1;
     uint64_t element = td_type_bytes(p->call.type);
-    uint64_t per_slot = TD_COMPUTE_BYTES / element, per_block = per_slot * slots;
+    uint64_t bytes = td_program_bytes(p), each = segment_bytes(p, bytes);
+    uint64_t per_slot = each / element, per_block = per_slot * slots;
     uint64_t blocks = p->call.count / per_block + (p->call.count % per_block != 0);
     set(p)->element = (int64_t)element;
     set(p)->block_count = (int64_t)per_block;
-    set(p)->slot_bytes = TD_COMPUTE_BYTES;
-    uint64_t owners = p->call.count * element / SEGMENT_MIN;
+    set(p)->slot_bytes = (int64_t)each;
+    uint64_t owners = bytes / own_bytes(p);
     set(p)->owners = (int64_t)(owners < 1 ? 1 : owners < slots ? owners : slots);
     set(p)->fold = set(p)->send = set(p)->recv = -1;
     set(p)->combine = set(p)->result_send = set(p)->result_recv = -1;

@@ -92,6 +92,12 @@ static void compile_binomial(struct td_query *q, struct td_program *p)
     compile(p, TD_ROOTED_TREE_BINOMIAL);
 }
 
+static void compile_chain(struct td_query *q, struct td_program *p)
+{
+    (void)q;
+    compile(p, TD_ROOTED_TREE_CHAIN);
+}
+
 static uint64_t planes_cost(struct td_query *q)
 {
     const struct td_program *p = q->program;
@@ -100,8 +106,16 @@ static uint64_t planes_cost(struct td_query *q)
 
 static uint64_t binary_cost(struct td_query *q)
 {
-    (void)q;
-    return TD_COST_UNKNOWN;
+    const struct td_program *p = q->program;
+    return td_program_is_routed(p)
+               ? TD_COST_UNKNOWN
+               : td_rooted_tree_cost(p, TD_ROOTED_TREE_BINARY, td_program_bytes(p));
+}
+
+static uint64_t chain_cost(struct td_query *q)
+{
+    const struct td_program *p = q->program;
+    return td_rooted_tree_cost(p, TD_ROOTED_TREE_CHAIN, td_program_bytes(p));
 }
 
 const struct td_method td_method_bcast_planes = {
@@ -140,5 +154,18 @@ const struct td_method td_method_bcast = {
     .fallback = true,
     .cost = binary_cost,
     .compile = compile_binary,
+    .step_at = step_at,
+};
+
+const struct td_method td_method_bcast_chain = {
+    .name = "bcast_chain",
+    .why = "chunks follow each other from node to node, and the root sends each only once",
+    .kinds = TD_KIND_BIT(TD_KIND_BROADCAST),
+    .class = TD_COST_STRAIGHT,
+    .setting = TD_SETTING_ROOTED_TREE,
+    .values = TD_VALUE_BIT(TD_ROOTED_TREE_CHAIN),
+    .applies = td_rooted_chain_applies,
+    .cost = chain_cost,
+    .compile = compile_chain,
     .step_at = step_at,
 };

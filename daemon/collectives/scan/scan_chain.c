@@ -14,6 +14,7 @@
  * chains are long and hops are short, a chunk is a few packets, and a window is twice as long as
  * the chain. */
 #include "collectives/cost/bound.h"
+#include "collectives/cost/pipeline.h"
 #include "collectives/cost/scan_cost.h"
 #include "collectives/method.h"
 
@@ -116,6 +117,12 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
 static uint64_t chunk_of(const struct td_program *p)
 {
     uint64_t packet = p->tuning.packet_bytes, many = 1;
+    const struct td_pipeline straight = {.bytes = td_program_bytes(p),
+                                         .sends = 1,
+                                         .path = p->group->slots - 1,
+                                         .message_bytes = p->tuning.message_bytes};
+    if (p->tuning.fabric != TD_FABRIC_ROUTED && p->group->slots > 1)
+        return td_pipeline_piece(&straight, CHUNK_MAX);
     if (p->tuning.fabric != TD_FABRIC_ROUTED || packet == 0 || packet >= CHUNK_MAX)
         return CHUNK_MAX;
     uint64_t packets = p->call.count * td_type_bytes(p->call.type) / packet / p->group->slots;
@@ -129,7 +136,7 @@ static uint64_t window_of(const struct td_program *p, uint64_t chunk)
 {
     uint64_t most = p->tuning.relay_bytes / (2 * AHEAD * chunk), window = 2 * p->group->slots;
     if (p->tuning.fabric != TD_FABRIC_ROUTED)
-        return WINDOW_MIN;
+        return WINDOW_MIN * (CHUNK_MAX / chunk);
     window = window < most ? window : most;
     return window > WINDOW_MIN ? window : WINDOW_MIN;
 }

@@ -275,6 +275,7 @@ static const struct td_config_key keys[] = {
     {"security", "streams", read_choice, FIELD(streams), false, "encrypt|authenticate"},
     {"security", "insecure", read_bool, FIELD(insecure), false, NULL},
     {"network", "packet", read_packet, FIELD(settings.packet_bytes), false, NULL},
+    {"network", "message_overhead", read_bytes, FIELD(settings.tuning.message_bytes), false, NULL},
     {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
     {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},
     {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false, NULL},
