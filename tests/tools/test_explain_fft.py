@@ -127,6 +127,15 @@ class Plans(unittest.TestCase):
             self.assertGreaterEqual(plan["totals"]["predicted_slots"],
                                     plan["totals"]["t_min_slots"])
 
+    def test_a_partial_packet_takes_the_time_of_its_bytes(self):
+        times = [told("8", "64x32", "--link-rate", "1GB/s", "--packet", packet)["totals"]["moves_s"]
+                 for packet in ("1K", "16K", "256K")]
+        for time in times:
+            self.assertAlmostEqual(time, times[0], 9)
+        # of 512 bytes to each of seven nodes, twice: no link carries less than 4 KiB
+        self.assertGreaterEqual(times[0], 2 * 4096 / 1e9)
+        self.assertLess(times[0], 3 * 4096 / 1e9)
+
     def test_pencils_exchange_with_their_row_alone(self):
         plan = told("4x4x8", "32x32x32", "--from", "(block, block, *) on 16x8", "--to",
                     "(*, block, block) on 16x8")

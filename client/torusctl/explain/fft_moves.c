@@ -29,7 +29,8 @@ struct meetings {
     uint32_t *root;  /* [nodes] root of the set of nodes that exchange data */
     uint64_t *bytes; /* [nodes] bytes between the nodes of a set, at its root */
     uint64_t *load2; /* twice the bytes on a link, as in explain_pass */
-    uint32_t far;    /* greatest number of hops */
+    uint32_t packet; /* bytes */
+    uint64_t far;    /* greatest number of hops times the bytes of the largest packet on the way */
     uint32_t here;
     uint64_t stays; /* bytes that stay on `here` */
 };
@@ -42,7 +43,8 @@ static void meet(void *me, uint32_t from, uint32_t to, uint64_t bytes)
         return;
     }
     uint32_t a = td_traffic_root(m->root, from), b = td_traffic_join(m->root, from, to);
-    uint32_t way = td_topology_distance(m->topology, from, to);
+    uint64_t way = td_topology_distance(m->topology, from, to);
+    way *= bytes < m->packet ? bytes : m->packet;
     m->bytes[b] += bytes + (a != b ? m->bytes[a] : 0);
     m->far = way > m->far ? way : m->far;
     explain_pass(m->topology, from, to, 0, bytes, m->load2);
@@ -125,8 +127,13 @@ static void model(const struct explain_fft *x, const struct td_group *group, uin
         out->by[TD_ALLTOALL_TWO_PHASE] = out->bound * 1000 / all.two_phase;
 }
 
-/* predict examines the nodes that exchange the most data. A move takes at least as many slots as
- * its longest route has hops. It returns false if memory runs out. */
+/* least_of returns the slots that the packet of a move with the longest way needs for its hops. */
+static double least_of(const struct meetings *m)
+{
+    return (double)m->far / m->packet;
+}
+
+/* predict examines the nodes that exchange the most data. It returns false if memory runs out. */
 static bool predict(const struct explain_fft *x, const struct meetings *m, struct explain_move *out)
 {
     uint32_t nodes = x->machine.topology.nodes, most = 0;
@@ -142,8 +149,8 @@ static bool predict(const struct explain_fft *x, const struct meetings *m, struc
     if (good && count > 1 && out->bound > 0)
         model(x, &group, m->bytes[most], out);
     for (enum td_alltoall a = TD_ALLTOALL_RANDOM; a < TD_ALLTOALLS; a++)
-        if (out->by[a] > 0 && out->by[a] < m->far)
-            out->by[a] = m->far;
+        if (out->by[a] > 0 && out->by[a] < least_of(m))
+            out->by[a] = least_of(m);
     td_arena_destroy(arena);
     free(node);
     return good;
@@ -181,6 +188,7 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
                          .root = calloc(t->nodes, sizeof *m.root),
                          .bytes = calloc(t->nodes, sizeof *m.bytes),
                          .load2 = calloc(links, sizeof *m.load2),
+                         .packet = x->machine.settings.packet_bytes,
                          .here = x->machine.node};
     *out = (struct explain_move){.move = move, .method = method_of(move)};
     if (m.root)
@@ -195,7 +203,7 @@ bool explain_fft_move(const struct explain_fft *x, const struct td_plan *plan, u
     }
     good = good && predict(x, &m, out);
     if (good && routed && (others || out->method == TD_ALLTOALL_PAIRWISE))
-        out->by[TD_ALLTOALL_PAIRWISE] = fmax(in_turns(x, move, m.load2, links), m.far);
+        out->by[TD_ALLTOALL_PAIRWISE] = fmax(in_turns(x, move, m.load2, links), least_of(&m));
     out->predicted = out->by[out->method];
     out->stays = m.stays;
     free(m.root);
