@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access: every access of the protocol to memory that processes share. The step machine
+ * (tests/segment) replaces this file by one that orders the accesses itself. Pure. */
+#ifndef TD_SEGMENT_ACCESS_H
+#define TD_SEGMENT_ACCESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline uint64_t td_access_load(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+
+/* td_access_swap sets the word to `to` if it is *from, and returns true; else it sets *from to the
+ * word. It is a release of what this process wrote before, and an acquire. */
+static inline bool td_access_swap(_Atomic uint64_t *word, uint64_t *from, uint64_t to)
+{
+    return atomic_compare_exchange_strong_explicit(word, from, to, memory_order_seq_cst,
+                                                   memory_order_seq_cst);
+}
+
+/* td_access_swap_relaxed orders nothing. Only a planted bug uses it. */
+static inline bool td_access_swap_relaxed(_Atomic uint64_t *word, uint64_t *from, uint64_t to)
+{
+    return atomic_compare_exchange_strong_explicit(word, from, to, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
+
+static inline uint32_t td_access_look(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_seq_cst);
+}
+
+static inline void td_access_set(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_seq_cst);
+}
+
+static inline void td_access_add(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_fetch_add_explicit(word, value, memory_order_seq_cst);
+}
+
+/* td_access_read and td_access_write move a word of a line. A process that was stopped may read a
+ * line that a later operation overwrites: it discards what it has read. */
+static inline uint64_t td_access_read(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static inline void td_access_write(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment.h"
+
+#include <string.h>
+
+#include "access.h"
+
+enum { WORD = 8, LINES_AT = 4096 /* the head and the slots are the first page */ };
+
+_Static_assert(sizeof(struct td_segment_slot) == 64, "a slot is one line of cache");
+_Static_assert(64 + TD_SEGMENT_SLOTS * sizeof(struct td_segment_slot) <= LINES_AT,
+               "the head and the slots fit one page");
+
+static size_t line_bytes(uint32_t data_bytes)
+{
+    size_t call = 64; /* a line of cache: TD_SEGMENT_CALL_BYTES of it are used */
+    return call + 2 * (size_t)data_bytes;
+}
+
+static size_t bytes_with(uint32_t ranks, uint32_t data_bytes)
+{
+    return LINES_AT + TD_SEGMENT_SLOTS * (size_t)ranks * line_bytes(data_bytes);
+}
+
+uint32_t td_segment_data_bytes(uint32_t ranks)
+{
+    uint32_t bytes = TD_SEGMENT_DATA_MAX;
+    while (bytes_with(ranks, bytes) > TD_SEGMENT_BYTES_MAX)
+        bytes /= 2;
+    return bytes;
+}
+
+_Static_assert(LINES_AT + TD_SEGMENT_SLOTS * TD_SEGMENT_RANKS_MAX * (64 + 2 * 64) <=
+                   TD_SEGMENT_BYTES_MAX,
+               "a line of the largest group has at least 64 bytes of data");
+
+size_t td_segment_bytes(uint32_t ranks)
+{
+    return bytes_with(ranks, td_segment_data_bytes(ranks));
+}
+
+void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks)
+{
+    uint8_t *base = memory;
+    *s = (struct td_segment){.head = memory,
+                             .slot = (struct td_segment_slot *)(void *)(base + 64),
+                             .line = base + LINES_AT,
+                             .ranks = ranks,
+                             .data_bytes = td_segment_data_bytes(ranks)};
+}
+
+void td_segment_close(const struct td_segment *s)
+{
+    td_access_set(&s->head->closed, 1);
+    for (uint32_t i = 0; i < TD_SEGMENT_SLOTS; i++)
+        td_access_add(&s->slot[i].gate, 1);
+}
+
+static _Atomic uint64_t *place(const struct td_segment *s, uint64_t number, uint32_t rank,
+                               enum td_segment_part part, size_t offset)
+{
+    size_t line = (size_t)(number % TD_SEGMENT_SLOTS) * s->ranks + rank;
+    size_t at = line * line_bytes(s->data_bytes) + offset;
+    if (part != TD_SEGMENT_CALL)
+        at += 64;
+    if (part == TD_SEGMENT_RESULT)
+        at += s->data_bytes;
+    return (_Atomic uint64_t *)(void *)(s->line + at);
+}
+
+void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,
+                    enum td_segment_part part, size_t offset, const void *from, size_t bytes)
+{
+    _Atomic uint64_t *to = place(s, number, rank, part, offset);
+    const uint8_t *at = from;
+    uint64_t word = 0;
+    for (; bytes >= WORD; bytes -= WORD, at += WORD) {
+        memcpy(&word, at, WORD);
+        td_access_write(to++, word);
+    }
+    if (bytes > 0) {
+        word = 0;
+        memcpy(&word, at, bytes);
+        td_access_write(to, word);
+    }
+}
+
+void td_segment_get(const struct td_segment *s, uint64_t number, uint32_t rank,
+                    enum td_segment_part part, size_t offset, void *to, size_t bytes)
+{
+    const _Atomic uint64_t *from = place(s, number, rank, part, offset);
+    uint8_t *at = to;
+    for (; bytes >= WORD; bytes -= WORD, at += WORD) {
+        uint64_t word = td_access_read(from++);
+        memcpy(at, &word, WORD);
+    }
+    if (bytes > 0) {
+        uint64_t word = td_access_read(from);
+        memcpy(at, &word, bytes);
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segment: memory that all processes of a group share, if they are on one node. The daemon makes
+ * it, passes it on, and closes it; it reads nothing there.
+ *
+ * A segment is a head, a ring of slots and, for each slot, one line of each rank. The call with
+ * number n of the group uses slot n % TD_SEGMENT_SLOTS. A line has the rank's call, its data, and
+ * room for the result that this rank computes. Only its own rank writes a line.
+ * Borrows: the memory. Pure. */
+#ifndef TD_SEGMENT_SEGMENT_H
+#define TD_SEGMENT_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef TD_SEGMENT_SLOTS /* the step machine takes the least ring that is reused: 2 */
+#define TD_SEGMENT_SLOTS 4
+#endif
+
+enum {
+    TD_SEGMENT_RANKS_MAX = 1024,
+    TD_SEGMENT_BYTES_MAX = 4 << 20,
+    TD_SEGMENT_DATA_MAX = 2048, /* bytes of a rank's data, and of a result */
+    TD_SEGMENT_CALL_BYTES = 32,
+};
+
+/* struct td_segment_head: the first line of the memory. */
+struct td_segment_head {
+    _Atomic uint32_t closed; /* not 0: calls go by request from now on */
+};
+
+/* struct td_segment_slot: one line of cache. */
+struct td_segment_slot {
+    _Atomic uint64_t state;    /* meeting.h */
+    _Atomic uint32_t gate;     /* it counts up when the operation has ended: sleepers wait for it */
+    _Atomic uint32_t sleepers; /* at least as many as sleep */
+    uint8_t rest[48];
+};
+
+/* struct td_segment: one process's view. */
+struct td_segment {
+    struct td_segment_head *head;
+    struct td_segment_slot *slot; /* [TD_SEGMENT_SLOTS] */
+    uint8_t *line;
+    uint32_t ranks, data_bytes;
+};
+
+/* Parts of a line. */
+enum td_segment_part { TD_SEGMENT_CALL, TD_SEGMENT_DATA, TD_SEGMENT_RESULT };
+
+/* td_segment_data_bytes returns the bytes of data in a line of a group of that size: a power of
+ * two. */
+uint32_t td_segment_data_bytes(uint32_t ranks);
+/* td_segment_bytes returns the bytes of a segment, at most TD_SEGMENT_BYTES_MAX. */
+size_t td_segment_bytes(uint32_t ranks);
+/* td_segment_open makes the view of a segment of a group; zeroed memory is a new segment. */
+void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks);
+/* td_segment_close makes all calls that have not ended go by request. The caller then wakes the
+ * sleepers of each gate. */
+void td_segment_close(const struct td_segment *s);
+/* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on, a multiple of
+ * 8; td_segment_get copies them out. */
+void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,
+                    enum td_segment_part part, size_t offset, const void *from, size_t bytes);
+void td_segment_get(const struct td_segment *s, uint64_t number, uint32_t rank,
+                    enum td_segment_part part, size_t offset, void *to, size_t bytes);
+
+#endif
