@@ -10,6 +10,7 @@
  *   buffers request local                   one call: its buffers; its way to the reply; no reply
  *   parts                                   buffers with counts by rank or neighbour
  *   pieces overlap neighbours               pieces and shared bytes of buffers; ranks beside a rank
+ *   segment                                 short calls of a group on one node, without a request
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
  *   pair                                    types of both buffers
@@ -50,6 +51,7 @@ struct tl_upcalls {
 /* struct tl_kept: a datagram of the daemon. */
 struct tl_kept {
     struct tl_kept *next;
+    int passed; /* as in struct torus_context */
     size_t size;
     uint8_t bytes[];
 };
@@ -71,6 +73,7 @@ struct torus_context {
 
     /* socket.c */
     uint64_t next_id;                  /* of the next request */
+    int passed;                        /* descriptor that came with the reply; -1: none */
     struct tl_kept *kept, **kept_last; /* replies that are read and not handled; oldest first */
     uint8_t outgoing[TD_DATAGRAM_MAX], datagram[TD_DATAGRAM_MAX];
     struct td_wire_memory decoded;

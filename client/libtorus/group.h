@@ -8,6 +8,8 @@
 
 #include "context.h"
 
+struct tl_segment;
+
 /* struct tl_attachment: first member of an object that is freed with its group. */
 struct tl_attachment {
     struct tl_attachment *next;
@@ -35,8 +37,11 @@ struct torus_group {
     /* After the daemon had no room for a call, nothing is sent until it has (`full`); then one call
      * at a time, and one more with each call that ends. */
     bool full;
-    uint32_t held_back; /* fewer calls than TD_GROUP_OPERATIONS_MAX may be sent */
-    uint64_t sequence;  /* of the next call; a refused call does not count */
+    uint32_t held_back;         /* fewer calls than TD_GROUP_OPERATIONS_MAX may be sent */
+    uint64_t sequence;          /* of the next call by request; a refused call does not count */
+    struct tl_segment *segment; /* segment.c; NULL: all calls go by request */
+    uint64_t by_segment;        /* calls made there */
+    bool meets;                 /* a thread makes one */
     /* After the daemon refused a call it refuses the later calls too, until the caller has seen the
      * refusal. Then `sequence` returns to `refused_from`, and `turn` counts up. */
     bool refused;

@@ -131,14 +131,25 @@ void tl_guard_end(struct tl_lock **lock)
 
 /* ---- waiting ---- */
 
-int tl_lock_poll(struct tl_lock *l, int fd, int64_t deadline_ns)
+uint32_t tl_lock_give(struct tl_lock *l)
 {
     uint32_t depth = l->depth;
-    uint64_t count = 0;
     l->depth = 0;
-    l->polling = true;
     atomic_store_explicit(&l->owner, NULL, memory_order_relaxed);
     pthread_mutex_unlock(&l->mutex);
+    return depth;
+}
+
+void tl_lock_take(struct tl_lock *l, uint32_t depth)
+{
+    take(l, depth);
+}
+
+int tl_lock_poll(struct tl_lock *l, int fd, int64_t deadline_ns)
+{
+    uint64_t count = 0;
+    l->polling = true;
+    uint32_t depth = tl_lock_give(l);
     int got = tl_poll((const int[]){fd, l->event}, 2, POLLIN, deadline_ns);
     take(l, depth);
     l->polling = false;
@@ -155,6 +166,16 @@ void tl_lock_wake(struct tl_lock *l)
     pthread_cond_broadcast(&l->changed);
     if (l->polling && write(l->event, &one, sizeof one) < 0)
         errno = saved; /* the counter is full, so it is readable anyway */
+}
+
+void tl_lock_await(struct tl_lock *l)
+{
+    uint32_t depth = l->depth;
+    l->depth = 0;
+    atomic_store_explicit(&l->owner, NULL, memory_order_relaxed);
+    pthread_cond_wait(&l->changed, &l->mutex);
+    atomic_store_explicit(&l->owner, self(), memory_order_relaxed);
+    l->depth = depth;
 }
 
 bool tl_lock_read(struct tl_lock *l, int64_t deadline_ns)

@@ -43,6 +43,14 @@ int tl_lock_poll(struct tl_lock *lock, int fd, int64_t deadline_ns);
  * kept a reply. */
 void tl_lock_wake(struct tl_lock *lock);
 
+/* tl_lock_give gives up the lock, however often the thread has taken it; tl_lock_take takes it
+ * again as often: `depth`, as tl_lock_give has returned it. */
+uint32_t tl_lock_give(struct tl_lock *lock);
+void tl_lock_take(struct tl_lock *lock, uint32_t depth);
+/* tl_lock_await gives up the lock until another thread calls tl_lock_wake, or has handled
+ * something. */
+void tl_lock_await(struct tl_lock *lock);
+
 /* tl_lock_text returns the calling thread's room for the sentence of its last error, TD_TEXT_MAX
  * bytes. */
 char *tl_lock_text(void);

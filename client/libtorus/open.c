@@ -116,7 +116,7 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     if (!c)
         return TORUS_ERR_NO_MEMORY;
     c->upcalls = &upcalls;
-    c->fd = -1;
+    c->fd = c->passed = -1;
     c->pid = getpid();
     c->next_id = c->next_region = 1;
     c->requests_last = &c->requests;
@@ -165,6 +165,7 @@ void torus_close(torus_context *c)
         tl_send(c, &q, -1);
     }
     close_fd(c->fd);
+    close_fd(c->passed);
     close_fd(c->epoll);
     close_fd(c->event);
     c->fd = c->epoll = c->event = -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "group.h"
+#include "segment.h"
 #include "socket.h"
 #include "lock.h"
 
@@ -28,6 +29,7 @@ int tl_request_begin(torus_group *g, torus_request **out, torus_request **r)
     if (!g)
         return TORUS_ERR_INVALID;
     torus_context *c = g->context;
+    tl_segment_await(g);
     int error = tl_ready(c);
     if (error != TORUS_OK)
         return error;
@@ -244,6 +246,7 @@ int tl_request_submit(torus_request *r, struct td_request *q, torus_request **ou
     r->id = q->id = c->next_id++;
     if (g) {
         r->sequence = q->u.operation.sequence = g->sequence;
+        q->u.operation.by_segment = g->by_segment;
         r->turn = g->turn;
     }
     bool waits = g && (g->unsent || !may_send(g));

@@ -20,16 +20,33 @@ static const char CONNECTION_LOST[] =
 
 /* ---- receiving ---- */
 
+/* drop_passed closes the descriptor of the last reply. */
+static void drop_passed(torus_context *c)
+{
+    if (c->passed >= 0)
+        close(c->passed);
+    c->passed = -1;
+}
+
 /* read_datagram reads one datagram from the daemon to c->datagram. It returns TORUS_PENDING if none
  * has arrived and `waits` is false. */
 static int read_datagram(torus_context *c, bool waits, size_t *size)
 {
     int saved = errno;
     ssize_t got = 0;
-    do
-        got = recv(c->fd, c->datagram, sizeof c->datagram, waits ? 0 : MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
+    struct iovec part = {.iov_base = c->datagram, .iov_len = sizeof c->datagram};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    do {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        got = recvmsg(c->fd, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
     int error = errno;
+    const struct cmsghdr *rights = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    drop_passed(c);
+    if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
+        memcpy(&c->passed, CMSG_DATA(rights), sizeof c->passed);
     errno = saved;
     if (got < 0 && error == EAGAIN)
         return TORUS_PENDING;
@@ -60,6 +77,8 @@ static int keep(torus_context *c, size_t size)
     if (!k)
         return tl_lost(c, TORUS_ERR_NO_MEMORY, "no memory for a reply of torusd");
     k->next = NULL;
+    k->passed = c->passed;
+    c->passed = -1;
     k->size = size;
     memcpy(k->bytes, c->datagram, size);
     *c->kept_last = k;
@@ -91,9 +110,12 @@ static int handle_kept(torus_context *c)
     if (!c->kept)
         c->kept_last = &c->kept;
     tl_event_clear(c);
+    drop_passed(c);
+    c->passed = k->passed;
     int got = decode(c, k->bytes, k->size, &reply);
     if (got == TORUS_OK)
         c->upcalls->reply(c, &reply);
+    drop_passed(c);
     free(k);
     return got;
 }
@@ -110,6 +132,7 @@ static int receive_and_handle(torus_context *c, bool waits)
         got = decode(c, c->datagram, size, &reply);
     if (got == TORUS_OK)
         c->upcalls->reply(c, &reply);
+    drop_passed(c);
     return got;
 }
 
@@ -152,6 +175,8 @@ void tl_forget_kept(torus_context *c)
     while (c->kept) {
         struct tl_kept *k = c->kept;
         c->kept = k->next;
+        if (k->passed >= 0)
+            close(k->passed);
         free(k);
     }
     c->kept_last = &c->kept;

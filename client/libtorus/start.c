@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "request.h"
+#include "segment.h"
 #include "wait.h"
 #include "lock.h"
 
@@ -125,6 +126,8 @@ static int submit(const struct tl_work *w, torus_request *r, const struct td_pla
     q.u.operation.group = g->number;
     q.u.operation.call = w->call;
     q.u.operation.timeout_ns = g->timeout_ns;
+    if (g->timeout_ns >= 0)
+        q.u.operation.timeout_ns -= w->waited_ns < g->timeout_ns ? w->waited_ns : g->timeout_ns;
     q.u.operation.source = place[0];
     q.u.operation.destination = place[1];
     if (!td_call_has_counts(w->call.kind))
@@ -178,7 +181,28 @@ int tl_start(const struct tl_collective *what, torus_request **request)
     int error = tl_start_check(&w, what);
     if (error != TORUS_OK)
         return error;
+    if (tl_segment_has(what->group, &w.call) && tl_ready(what->group->context) == TORUS_OK)
+        tl_segment_withdraw(what->group);
     error = begin(&w, request);
+    tl_buffers_free(&w);
+    return error;
+}
+
+/* run starts the collective, in the group's segment if it belongs there, else by request. It
+ * returns TORUS_OK with *r NULL if the call is over. `waited_ns`: in the segment, before. */
+static int run(const struct tl_collective *what, bool by_request, int64_t waited_ns,
+               torus_request **r)
+{
+    struct tl_work w;
+    int error = tl_start_check(&w, what);
+    if (error != TORUS_OK)
+        return error;
+    w.waited_ns = waited_ns;
+    error = TORUS_PENDING;
+    if (!by_request && tl_segment_has(what->group, &w.call))
+        error = tl_segment_run(&w);
+    if (error == TORUS_PENDING)
+        error = begin(&w, r);
     tl_buffers_free(&w);
     return error;
 }
@@ -187,6 +211,13 @@ int tl_run(const struct tl_collective *what)
 {
     TL_GUARD(what->group ? what->group->context : NULL);
     torus_request *r = NULL;
+    int64_t waited_ns = 0;
+    int error = TORUS_PENDING;
     tl_request_room(what->group);
-    return tl_request_wait(tl_start(what, &r), &r);
+    bool quick = what->group && what->group->segment && what->kind == TD_KIND_BARRIER;
+    if (quick)
+        error = tl_segment_barrier(what->group, &waited_ns);
+    if (error == TORUS_PENDING)
+        error = run(what, quick, waited_ns, &r);
+    return error == TORUS_OK && r ? tl_request_wait(error, &r) : error;
 }

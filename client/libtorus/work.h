@@ -57,6 +57,7 @@ struct tl_work {
     int whole_buffer;      /* index of the buffer that ranks use as one piece at 0; -1: none */
     uint32_t *user, users; /* these ranks; `user` NULL: all */
     struct tl_fold fold;   /* without its memory */
+    int64_t waited_ns;     /* in the group's segment, before the call went by request */
 };
 
 /* Sentences of errors. */

@@ -29,6 +29,7 @@ enum td_action_kind {
     TD_ACTION_COMPUTE,        /* then COMPUTED, with its handle: at once or later */
     TD_ACTION_RELEASE_BUFFER, /* of a received packet */
     TD_ACTION_RELEASE_REGION, /* unmap: nothing refers to it any more */
+    TD_ACTION_CLOSE_SEGMENT,  /* of a group that was local (JOINED): its calls go by request */
     TD_ACTION_DROP_LINK, /* the far end broke the protocol: end the session; LINK_DOWN follows */
     TD_ACTION_STOPPED,   /* after STOP: nothing is left to do */
 };
@@ -84,6 +85,9 @@ struct td_action {
         struct {
             uint32_t handle;
         } region;
+        struct {
+            uint32_t group; /* its number, as in JOINED */
+        } segment;
         struct {
             uint32_t node;
             const char *text;

@@ -177,7 +177,7 @@ static void operation_row(struct page *p, const struct td_communicator *c,
         row->call = call;
     }
     td_gate_arrived(o, bits);
-    row->sequence = o->sequence;
+    row->sequence = td_operation_number(o);
     row->age_ns = p->core->now - o->started_at;
     row->running = o->state >= TD_OPERATION_RELEASED;
     if (td_operation_compiled(o))

@@ -11,6 +11,7 @@
 #include "collectives/terms.h"
 #include "compute/fft/fft.h"
 #include "io/clients/clients.h"
+#include "io/clients/segments.h"
 #include "io/control/peers.h"
 #include "io/control/peers_buffers.h"
 #include "io/control/peers_early.h"
@@ -92,6 +93,9 @@ static void execute(void *driver, const struct td_action *a)
     case TD_ACTION_RELEASE_REGION:
         td_regions_release(loop->regions, a->u.region.handle);
         td_peers_settle(loop->peers);
+        return;
+    case TD_ACTION_CLOSE_SEGMENT:
+        td_segments_close(loop->segments, a->u.segment.group);
         return;
     case TD_ACTION_DROP_LINK:
         td_peers_drop(loop->peers, a->u.drop.node, a->u.drop.text);
@@ -273,10 +277,12 @@ static bool start_core(struct td_loop *loop)
                                       .minor = TD_WIRE_PEER_MINOR,
                                       .endpoints = (const char *const *)c->endpoints,
                                       .uid = getuid(),
+                                      .segments = c->segments,
                                       .plan_row = td_plans_row};
     loop->regions = td_regions_create(c->settings.scratch_bytes, c->settings.region_bytes_max);
+    loop->segments = loop->regions ? td_segments_create(loop->regions) : NULL;
     limit_regions(&options.settings);
-    if (loop->regions && td_core_create(&loop->core, &options) == TD_OK)
+    if (loop->segments && td_core_create(&loop->core, &options) == TD_OK)
         return true;
     td_log(TD_LOG_ERROR, "no memory for the core: lower [limits] memory or scratch");
     return false;
@@ -316,6 +322,7 @@ static void finish(struct driver *d)
     td_workers_destroy(d->workers);
     td_plans_free(loop->plans);
     td_loop_fini(loop);
+    td_segments_destroy(loop->segments);
     td_regions_destroy(loop->regions);
     td_fft_fini();
 }

@@ -19,6 +19,7 @@
 #include "io/config/config.h"
 
 struct td_peers;
+struct td_segments;
 struct td_plans;
 
 /* struct td_loop_upcalls: the functions that the loop calls in the driver above it. */
@@ -40,6 +41,7 @@ struct td_loop {
     uint64_t incarnation, digest; /* digest: td_settings_digest, for daemons of 4.1 */
 
     struct td_regions *regions;
+    struct td_segments *segments;
     struct td_peers *peers;
     struct td_plans *plans;
 

@@ -81,6 +81,7 @@ struct td_request {
             /* number of accepted calls of this rank in the group before this one. It identifies a
              * call that was sent before the client knew that an earlier one was refused */
             uint64_t sequence;
+            uint64_t by_segment; /* calls before this one that went without a request; for people */
             struct td_rank_counts from, to; /* of a call whose counts differ by rank */
         } operation;
         struct {
@@ -293,6 +294,9 @@ struct td_reply {
             uint64_t instance;
             const uint8_t *lost; /* SHRINK: bitmap of the ranks that are not in the group */
             uint32_t lost_bytes;
+            bool is_local; /* all ranks of the group are on this node; only inside the daemon */
+            /* set by the driver: the group has a segment, whose memfd travels with the reply */
+            bool has_segment;
         } joined;
         struct {
             uint64_t plan;

@@ -64,6 +64,8 @@ static void execute(struct td_sim *sim, uint32_t node, const struct td_action *a
         if (!sim->options.timing_only)
             memory_release_buffer(&sim->node[node], a->u.buffer.buffer);
         return;
+    case TD_ACTION_CLOSE_SEGMENT: /* simulated ranks have none */
+        return;
     case TD_ACTION_RELEASE_REGION:
         memory_unmap(&sim->node[node], a->u.region.handle);
         return;

@@ -250,6 +250,7 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.group = q->u.operation.group;
         m.timeout_ns = q->u.operation.timeout_ns;
         m.sequence = q->u.operation.sequence;
+        m.by_segment = q->u.operation.by_segment;
         put_call(&q->u.operation.call, &call);
         if (!put_place(&q->u.operation.source, &source) ||
             !put_place(&q->u.operation.destination, &destination))
@@ -338,6 +339,7 @@ static bool get_operation(const Torus__Client__Request *m, struct td_wire_memory
     q->u.operation.group = m->group;
     q->u.operation.timeout_ns = m->timeout_ns;
     q->u.operation.sequence = m->sequence;
+    q->u.operation.by_segment = m->by_segment;
     if (!get_call(m->call, &q->u.operation.call) ||
         !get_place(m->source, memory, &q->u.operation.source) ||
         !get_place(m->destination, memory, &q->u.operation.destination))
@@ -470,6 +472,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.instance = r->u.joined.instance;
         m.lost.len = r->u.joined.lost_bytes;
         m.lost.data = (uint8_t *)(uintptr_t)r->u.joined.lost;
+        m.has_segment = r->u.joined.has_segment;
         break;
     case TD_REPLY_PLANNED:
         from = r->u.planned.source;
@@ -545,6 +548,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.joined.instance = m->instance;
         r->u.joined.lost = m->lost.data;
         r->u.joined.lost_bytes = (uint32_t)m->lost.len;
+        r->u.joined.has_segment = m->has_segment;
         good = m->lost.len <= TD_BITMAP_BYTES_MAX;
         break;
     case TD_REPLY_PLANNED:

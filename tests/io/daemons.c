@@ -208,13 +208,16 @@ void start_all(const char *more)
 
 void start(uint32_t count, const char *more)
 {
-    const char *limit = getenv("TORUS_TEST_NODES"), *fabric = getenv("TORUS_TEST_FABRIC");
+    const char *limit = getenv("TORUS_TEST_NODES"), *fabric = getenv("TORUS_TEST_FABRIC"),
+               *segments = getenv("TORUS_TEST_SEGMENTS");
     char all[1024];
     uint32_t most = limit ? (uint32_t)atoi(limit) : count;
     prepare(most < count ? most : count);
     snprintf(all, sizeof all, "%s\n", more);
     if (fabric && !strstr(more, "fabric ="))
         snprintf(all + strlen(all), sizeof all - strlen(all), "[torus]\nfabric = %s\n", fabric);
+    if (segments && !strstr(more, "segments ="))
+        snprintf(all + strlen(all), sizeof all - strlen(all), "[node]\nsegments = %s\n", segments);
     start_all(all);
 }
 

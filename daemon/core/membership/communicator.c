@@ -590,6 +590,20 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
     return true;
 }
 
+struct td_reply *td_communicator_joined(struct td_core *core, struct td_communicator *c,
+                                        uint32_t client, uint64_t request, uint32_t rank)
+{
+    struct td_reply *r = td_reply_new(core, client, request, TD_REPLY_JOINED);
+    r->u.joined.group = c->number;
+    r->u.joined.rank = rank;
+    r->u.joined.size = c->group.size;
+    r->u.joined.instance = c->instance;
+    r->u.joined.is_local =
+        core->options.segments && c->ranks == c->group.size && !td_communicator_broken(c);
+    c->has_segment = c->has_segment || r->u.joined.is_local;
+    return r;
+}
+
 /* welcome answers the joins of the local ranks. It returns false when the action list is full. */
 static bool welcome(struct td_core *core, struct td_communicator *c)
 {
@@ -604,11 +618,7 @@ static bool welcome(struct td_core *core, struct td_communicator *c)
             continue;
         }
         td_seat_transition(seat, TD_SEAT_WELCOME);
-        struct td_reply *r = td_reply_new(core, seat->client->id, seat->join, TD_REPLY_JOINED);
-        r->u.joined.group = c->number;
-        r->u.joined.rank = seat->rank;
-        r->u.joined.size = c->group.size;
-        r->u.joined.instance = c->instance;
+        (void)td_communicator_joined(core, c, seat->client->id, seat->join, seat->rank);
     }
     return true;
 }
@@ -687,6 +697,12 @@ static bool advance(struct td_core *core, struct td_task *task)
     }
     if (!td_core_room(core) || (c->rank_node && !send_members(core, c)) || !welcome(core, c))
         return false;
+    if (c->has_segment && td_communicator_broken(c)) {
+        c->has_segment = false;
+        td_core_act(core, TD_ACTION_CLOSE_SEGMENT)->u.segment.group = c->number;
+        if (!td_core_room(core))
+            return false;
+    }
     if (c->state == TD_COMMUNICATOR_LOSING_RANK)
         td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
     if (c->gone_due)

@@ -78,6 +78,7 @@ struct td_communicator {
     uint64_t *rank_token;
     uint32_t members_sent, members_from;
 
+    bool has_segment;        /* local ranks may have a segment, which is not closed */
     uint64_t first_sequence; /* of the oldest operation that may be on record */
     struct td_operation *operation[TD_GROUP_OPERATIONS_MAX];
     uint32_t recorded;                     /* how many of them are not NULL */
@@ -163,6 +164,9 @@ void td_communicator_hold(struct td_plan *plan, uint32_t local);
 
 /* ---- requests ---- */
 
+/* td_communicator_joined answers a request of a client: it has the seat in the group. */
+struct td_reply *td_communicator_joined(struct td_core *core, struct td_communicator *c,
+                                        uint32_t client, uint64_t request, uint32_t rank);
 void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *request);
 void td_communicator_unplan(struct td_core *core, struct td_client *client,

@@ -423,11 +423,8 @@ static void answer(struct td_core *core, const struct td_shrink *s, uint32_t loc
                                       "memory",
                                       core->node));
     } else {
-        struct td_reply *r = td_reply_new(core, call->client, call->request, TD_REPLY_JOINED);
-        r->u.joined.group = made->number;
-        r->u.joined.rank = seat->rank;
-        r->u.joined.size = made->group.size;
-        r->u.joined.instance = made->instance;
+        struct td_reply *r =
+            td_communicator_joined(core, made, call->client, call->request, seat->rank);
         r->u.joined.lost = lost.bits;
         r->u.joined.lost_bytes = lost.bytes;
     }

@@ -148,11 +148,7 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
                                       core->node));
         return;
     }
-    struct td_reply *r = td_reply_new(core, client->id, q->id, TD_REPLY_JOINED);
-    r->u.joined.group = c->number;
-    r->u.joined.rank = own;
-    r->u.joined.size = c->group.size;
-    r->u.joined.instance = c->instance;
+    (void)td_communicator_joined(core, c, client->id, q->id, own);
 }
 
 /* ---- survivors ---- */

@@ -56,8 +56,8 @@ void td_arrival_witness(struct td_core *core, struct td_operation *o,
         td_core_format(core,
                        "rank %u called %s, but rank %u called %s, as operation %llu of job %s: "
                        "all ranks of a group make the same calls in the same order",
-                       o->least.rank, a, o->greatest.rank, b, (unsigned long long)o->sequence,
-                       o->communicator->name));
+                       o->least.rank, a, o->greatest.rank, b,
+                       (unsigned long long)td_operation_number(o), o->communicator->name));
 }
 
 /* ---- requests ---- */
@@ -289,6 +289,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
         return;
     }
     seat->next_sequence++;
+    o->by_segment = q->u.operation.by_segment;
     o->arrived++;
     struct td_arrival *a = &o->arrival[local];
     td_arrival_transition(a, TD_ARRIVAL_CALL);
@@ -337,12 +338,14 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
         return;
     }
     if (sequence > seat->next_sequence && !td_communicator_broken(c)) {
-        td_reply_refused(core, client->id, q->id, TD_ERR_BUSY,
-                         td_core_format(core,
-                                        "an earlier call of rank %u, operation %llu of job %s, was "
-                                        "refused: make this one again after it",
-                                        seat->rank, (unsigned long long)seat->next_sequence,
-                                        c->name));
+        td_reply_refused(
+            core, client->id, q->id, TD_ERR_BUSY,
+            td_core_format(core,
+                           "an earlier call of rank %u, operation %llu of job %s, was "
+                           "refused: make this one again after it",
+                           seat->rank,
+                           (unsigned long long)(seat->next_sequence + q->u.operation.by_segment),
+                           c->name));
         return;
     }
     bool known = sequence >= c->first_sequence &&

@@ -258,7 +258,7 @@ const char *td_operation_describe(struct td_core *core, const struct td_operatio
     if (o->witnesses)
         td_call_print(&o->least.call, call, sizeof call);
     return td_core_format(core, "%s, operation %llu of job %s", call,
-                          (unsigned long long)o->sequence, o->communicator->name);
+                          (unsigned long long)td_operation_number(o), o->communicator->name);
 }
 
 /* ---- notices ---- */

@@ -31,6 +31,7 @@ struct td_operation {
     struct td_task task;
     struct td_communicator *communicator;
     uint64_t sequence;
+    uint64_t by_segment; /* calls of the group before it that went without a request */
     enum td_operation_state state;
     td_time started_at, progress_at;
     td_err error;
@@ -103,6 +104,11 @@ struct td_operations {
 static inline bool td_operation_compiled(const struct td_operation *o)
 {
     return o->program.method != NULL;
+}
+/* td_operation_number returns the number of an operation as its ranks count their calls. */
+static inline uint64_t td_operation_number(const struct td_operation *o)
+{
+    return o->sequence + o->by_segment;
 }
 /* td_operation_at_root returns true if this node is the root of the group's tree. */
 bool td_operation_at_root(const struct td_operation *o);

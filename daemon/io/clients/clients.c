@@ -2,6 +2,7 @@
 #include "clients.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "io/acceptor.h"
 #include "io/unix.h"
 #include "observers.h"
+#include "segments.h"
 #include "wire/client.h"
 
 enum {
@@ -32,6 +34,7 @@ enum {
 /* struct waiting: a reply that the socket did not accept at once. */
 struct waiting {
     struct waiting *next;
+    int fd; /* that goes with it, or -1 */
     size_t size;
     uint8_t bytes[];
 };
@@ -82,6 +85,13 @@ static void on_closed(uv_handle_t *handle)
     free(x);
 }
 
+static void free_waiting(struct waiting *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    free(w);
+}
+
 static void remove_connection(struct connection *x)
 {
     struct td_clients *c = x->clients;
@@ -94,7 +104,7 @@ static void remove_connection(struct connection *x)
     while (x->waiting) {
         struct waiting *w = x->waiting;
         x->waiting = w->next;
-        free(w);
+        free_waiting(w);
     }
     uv_poll_stop(&x->poll);
     uv_close((uv_handle_t *)&x->poll, on_closed);
@@ -193,17 +203,36 @@ static bool receive(struct td_clients *c, uint32_t id)
     return true;
 }
 
+/* transmit sends a reply, with a descriptor unless that is -1. It returns false with errno. */
+static bool transmit(const struct connection *x, const uint8_t *bytes, size_t size, int fd)
+{
+    if (fd < 0)
+        return send(x->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {0};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    return sendmsg(x->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
 static bool flush(struct connection *x)
 {
     while (x->waiting) {
         struct waiting *w = x->waiting;
-        if (send(x->fd, w->bytes, w->size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        if (!transmit(x, w->bytes, w->size, w->fd))
             return errno == EAGAIN || errno == EINTR;
         x->waiting = w->next;
         x->waiting_count--;
         x->waiting_bytes -= w->size;
         x->clients->waiting_bytes -= w->size;
-        free(w);
+        free_waiting(w);
     }
     x->waiting_last = &x->waiting;
     return !x->closing;
@@ -335,7 +364,7 @@ static void on_connect(void *user, int fd)
 
 /* ---- sending ---- */
 
-static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size)
+static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size, int fd)
 {
     struct waiting *w =
         x->waiting_bytes + size <= WAITING_BYTES_MAX ? malloc(sizeof *w + size) : NULL;
@@ -349,6 +378,7 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
         return;
     }
     w->next = NULL;
+    w->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* -1: the client works by requests */
     w->size = size;
     memcpy(w->bytes, bytes, size);
     *x->waiting_last = w;
@@ -359,18 +389,33 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     rearm(x);
 }
 
-void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_reply *reply)
+static void reply(struct td_clients *c, uint32_t client, const struct td_reply *r, int fd)
 {
     uint8_t bytes[TD_DATAGRAM_MAX];
     struct connection *x = find(c, client);
     size_t size =
-        x && !x->closing && !x->cut_off ? td_wire_encode_reply(reply, bytes, sizeof bytes) : 0;
+        x && !x->closing && !x->cut_off ? td_wire_encode_reply(r, bytes, sizeof bytes) : 0;
     if (size == 0)
         return;
-    if (x->waiting || send(x->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    if (x->waiting || !transmit(x, bytes, size, fd)) {
         if (x->waiting || errno == EAGAIN || errno == EINTR)
-            keep_waiting(x, bytes, size);
+            keep_waiting(x, bytes, size, fd);
     }
+}
+
+void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_reply *r)
+{
+    struct td_segments *segments = c->loop->segments;
+    const struct connection *x = find(c, client);
+    if (r->kind != TD_REPLY_JOINED || !r->u.joined.is_local || !x) {
+        reply(c, client, r, -1);
+        return;
+    }
+    struct td_reply joined = *r;
+    int fd = td_segments_share(segments, r->u.joined.group, r->u.joined.size, x->uid);
+    joined.u.joined.has_segment = fd >= 0;
+    reply(c, client, &joined, fd);
+    td_segments_shared(segments, r->u.joined.group);
 }
 
 /* on_sweep ends connections whose clients do not read the replies that said why. */

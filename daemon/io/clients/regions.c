@@ -12,11 +12,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "closer.h"
 
-enum { UNMAP_INLINE_BYTES = 1 << 22 };
+enum {
+    UNMAP_INLINE_BYTES = 1 << 22,
+    SHARE_PART = 16, /* of a user's memory, that one file made here may take */
+};
 
 struct region {
     uint8_t *base; /* NULL: unused entry */
@@ -220,6 +224,34 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         r->count++;
     *handle = i;
     return TD_OK;
+}
+
+void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint32_t *handle,
+                       int *fd)
+{
+    uint32_t i = 1;
+    while (i < r->count && r->region[i].base)
+        i++;
+    /* it must not take the room that the user's own memory needs */
+    bool refused = i == TD_REGIONS_MAX || bytes > r->uid_bytes_max / SHARE_PART ||
+                   bytes_of_uid(r, uid) > r->uid_bytes_max / 2;
+    *fd = refused ? -1 : memfd_create("torus segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd < 0)
+        return NULL;
+    void *base = MAP_FAILED;
+    if (ftruncate(*fd, (off_t)bytes) == 0 &&
+        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (base == MAP_FAILED) {
+        close(*fd);
+        return NULL;
+    }
+    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = bytes};
+    r->region[i].base = base;
+    if (i == r->count)
+        r->count++;
+    *handle = i;
+    return base;
 }
 
 static void unmap_if_unused(struct td_regions *r, struct region *g)

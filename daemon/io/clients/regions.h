@@ -32,6 +32,11 @@ void td_regions_destroy(struct td_regions *regions);
  * close fd. */
 td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64_t uid,
                       uint32_t *handle, const char **text);
+/* td_regions_share makes and maps a file of zeroes that processes of uid are to map too, as often
+ * as they like. Its pages are allocated as they are used. It returns the memory and sets *fd, which
+ * the caller closes; NULL: no memory, no descriptor, or too much for uid. */
+void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid, uint32_t *handle,
+                       int *fd);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
 /* td_regions_hold adds a holder; td_regions_drop removes one. */

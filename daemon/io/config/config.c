@@ -27,6 +27,7 @@ td_err td_config_load(struct td_config *config, const char *file, const char *ho
     strcpy(config->socket, "/run/torusd/torusd.sock");
     strcpy(config->state_directory, "/var/lib/torusd");
     strcpy(config->observers, "torus");
+    config->segments = true;
     *r = (struct td_config_reader){.config = config, .text = text, .text_bytes = text_bytes};
     bool good = td_config_read(r, file) && td_config_read_drop_ins(r, file);
     if (good) {

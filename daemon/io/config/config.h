@@ -23,6 +23,7 @@ struct td_config {
     struct td_security security;
     uint8_t streams; /* enum td_streams */
     bool insecure;   /* TCP without keys is permitted */
+    bool segments;   /* processes of groups on one node share memory for short calls */
     struct td_settings settings;
     uint32_t workers;
     uint8_t effort;     /* enum td_fft_effort */

@@ -244,6 +244,7 @@ static const struct td_config_key keys[] = {
     {"node", "socket", read_socket, FIELD(socket), false, NULL},
     {"node", "state_directory", read_directory, FIELD(state_directory), false, NULL},
     {"node", "observers", read_group, FIELD(observers), false, NULL},
+    {"node", "segments", read_bool, FIELD(segments), false, NULL},
     {"torus", "shape", read_shape, FIELD(topology), false, NULL},
     {"torus", "fabric", read_choice, FIELD(settings.tuning.fabric), false, "direct|routed"},
     {"torus", "alltoall", read_choice, FIELD(settings.tuning.alltoall), false,

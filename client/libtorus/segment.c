@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compute/combine.h"
+#include "group.h"
+#include "lock.h"
+#include "memory.h"
+#include "segment/meeting.h"
+
+enum {
+    PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */
+    SPIN_NS = 20000,
+    YIELD_NS = 200000,
+    STOLEN_NS = 50000, /* between two looks: another process had the processor meanwhile */
+    BUSY_NS = 100000000,
+    BUSY_TIMES_MAX = 16,
+    LOOKS = 16,           /* between two readings of the clock */
+    ALIVE_NS = 100000000, /* between two looks whether the daemon is alive */
+    LATE_CALLS = 8,       /* that expired, one after the other; then */
+    REQUESTS = 256,       /* the next ones go by request at once */
+};
+
+struct tl_segment {
+    struct tl_attachment attachment; /* first: the group frees it */
+    uint32_t late;                   /* calls that expired, one after the other */
+    uint32_t requests;               /* calls that are still to go by request at once */
+    struct td_segment view;
+    void *memory;
+    size_t bytes;
+    bool has_processors; /* one for each rank */
+    int64_t busy_until;  /* other processes use the processors: waiting ranks sleep */
+    int64_t busy_times;  /* of BUSY_NS: the last such time */
+    int64_t alive_at;    /* the daemon was alive */
+};
+
+/* ---- life ---- */
+
+/* map maps the segment of a group of `ranks` ranks; NULL: no memory, or another kind of file. */
+static struct tl_segment *map(int fd, uint32_t ranks)
+{
+    struct stat st;
+    cpu_set_t set;
+    size_t bytes = td_segment_bytes(ranks);
+    struct tl_segment *s =
+        fstat(fd, &st) == 0 && (size_t)st.st_size == bytes ? calloc(1, sizeof *s) : NULL;
+    void *memory = s ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (memory == MAP_FAILED) {
+        free(s);
+        return NULL;
+    }
+    (void)madvise(memory, bytes, MADV_DONTFORK);
+    s->memory = memory;
+    s->bytes = bytes;
+    td_segment_open(&s->view, memory, ranks);
+    s->has_processors =
+        sched_getaffinity(0, sizeof set, &set) == 0 && ranks <= (uint32_t)CPU_COUNT(&set);
+    return s;
+}
+
+/* destroy unmaps a segment, unless this process is a child: it has no mapping. */
+static void destroy(struct tl_attachment *a)
+{
+    struct tl_segment *s = (struct tl_segment *)a;
+    if (s->attachment.group->context->pid == getpid())
+        munmap(s->memory, s->bytes);
+    free(s);
+}
+
+void tl_segment_adopt(torus_group *g)
+{
+    int saved = errno;
+    if (g->context->passed >= 0 && (g->segment = map(g->context->passed, g->size))) {
+        g->segment->attachment.destroy = destroy;
+        tl_group_attach(g, &g->segment->attachment);
+    }
+    errno = saved;
+}
+
+/* ---- which calls ---- */
+
+bool tl_segment_has(const torus_group *g, const struct td_call *call)
+{
+    if (!g->segment)
+        return false;
+    uint64_t parts = 1;
+    switch ((int)call->kind) {
+    case TD_KIND_BARRIER:
+        return true;
+    case TD_KIND_REDUCE_SCATTER:
+    case TD_KIND_SCATTER:
+    case TD_KIND_ALLTOALL:
+        parts = g->size;
+        break;
+    case TD_KIND_BROADCAST:
+    case TD_KIND_REDUCE:
+    case TD_KIND_ALLREDUCE:
+    case TD_KIND_SCAN:
+    case TD_KIND_EXSCAN:
+    case TD_KIND_GATHER:
+    case TD_KIND_ALLGATHER:
+        break;
+    default:
+        return false;
+    }
+    uint64_t element = td_type_bytes(call->type);
+    return element > 0 && call->count <= g->segment->view.data_bytes / element / parts;
+}
+
+/* number_of returns the number of the next call of the group, whichever way it goes. */
+static uint64_t number_of(const torus_group *g)
+{
+    return g->sequence + g->by_segment;
+}
+
+/* ---- waiting ---- */
+
+static void wake(_Atomic uint32_t *gate)
+{
+    int saved = errno;
+    syscall(SYS_futex, gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}
+
+static void sleep_at(_Atomic uint32_t *gate, uint32_t value, int64_t ns)
+{
+    struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    int saved = errno;
+    syscall(SYS_futex, gate, FUTEX_WAIT, value, &time, NULL, 0);
+    errno = saved;
+}
+
+/* struct wait: one wait in a segment. */
+struct wait {
+    struct tl_segment *segment;
+    struct tl_lock *lock; /* of the context; given up while `given` */
+    bool given;
+    uint32_t depth;
+    int64_t began, last, limit_ns;
+    uint32_t looks;
+};
+
+static void rest_of_core(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* note_busy records that another process had the processor: for some time waiting ranks sleep at
+ * once, longer each time. */
+static void note_busy(struct tl_segment *s, int64_t now)
+{
+    bool again = s->busy_times && now - s->busy_until < 2 * BUSY_TIMES_MAX * (int64_t)BUSY_NS;
+    s->busy_times = !again                           ? 1
+                    : s->busy_times < BUSY_TIMES_MAX ? 2 * s->busy_times
+                                                     : BUSY_TIMES_MAX;
+    s->busy_until = now + s->busy_times * BUSY_NS;
+}
+
+/* wish decides how a rank waits: while every rank has a processor it looks again for SPIN_NS, else
+ * it lets the other ranks run for YIELD_NS; then it sleeps. It does neither while other processes
+ * use the processors. */
+static enum td_meeting_wish wish(struct wait *w, bool closed)
+{
+    struct tl_segment *s = w->segment;
+    if (closed)
+        return TD_MEETING_EXPIRE;
+    if (w->began && s->has_processors && ++w->looks % LOOKS) {
+        rest_of_core();
+        return TD_MEETING_LOOK;
+    }
+    int64_t now = tl_now_ns();
+    if (!w->began) {
+        w->began = w->last = now;
+        if (w->lock && !w->given) {
+            w->given = true;
+            w->depth = tl_lock_give(w->lock);
+        }
+    }
+    if (now - w->began >= w->limit_ns) {
+        s->late++;
+        return TD_MEETING_EXPIRE;
+    }
+    if (now - w->last > STOLEN_NS)
+        note_busy(s, now);
+    w->last = now;
+    if (now < s->busy_until)
+        return TD_MEETING_REST;
+    if (s->has_processors) {
+        rest_of_core();
+        return now - w->began < SPIN_NS ? TD_MEETING_LOOK : TD_MEETING_REST;
+    }
+    if (now - w->began >= YIELD_NS)
+        return TD_MEETING_REST;
+    sched_yield();
+    return TD_MEETING_LOOK;
+}
+
+/* finish_wait takes the lock of the context again, and returns how long the rank has waited. */
+static int64_t finish_wait(struct wait *w)
+{
+    if (w->given)
+        tl_lock_take(w->lock, w->depth);
+    return w->began ? tl_now_ns() - w->began : 0;
+}
+
+/* sleep_on sleeps until the call ends, or for the rest of the limit. */
+static void sleep_on(struct wait *w, const struct td_meeting *m)
+{
+    int64_t left = w->limit_ns - (tl_now_ns() - w->began);
+    if (left > 0)
+        sleep_at(m->gate, m->gate_value, left);
+    w->last = tl_now_ns(); /* the sleep is not the time of another process */
+}
+
+/* is_alive returns true while the daemon holds the connection. A rank that sees its end closes the
+ * segment for all. */
+static bool is_alive(const torus_group *g)
+{
+    struct timespec t;
+    uint8_t byte = 0;
+    struct tl_segment *s = g->segment;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (now - s->alive_at < ALIVE_NS)
+        return true;
+    s->alive_at = now;
+    int saved = errno;
+    ssize_t got = recv(g->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool alive = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    errno = saved;
+    if (!alive) {
+        td_segment_close(&s->view);
+        for (uint32_t i = 0; i < TD_SEGMENT_SLOTS; i++)
+            wake(&s->view.slot[i].gate);
+    }
+    return alive;
+}
+
+/* ---- data ---- */
+
+/* struct own: the buffers of this rank, without gaps. */
+struct own {
+    const uint8_t *source;
+    uint8_t *destination; /* NULL: nothing is returned */
+    uint64_t bytes[2];    /* of both */
+};
+
+/* struct buffer: data of one rank, aligned for all types. */
+struct buffer {
+    _Alignas(16) uint8_t bytes[TD_SEGMENT_DATA_MAX];
+};
+
+/* fold combines the data of ranks 0 .. count - 1 in `sum`, in this order. */
+static void fold(const struct td_segment *v, uint64_t number, const struct td_call *call,
+                 size_t bytes, uint32_t count, uint8_t *sum)
+{
+    struct buffer next;
+    fenv_t environment;
+    size_t elements = bytes / td_type_bytes(call->type);
+    td_segment_get(v, number, 0, TD_SEGMENT_DATA, 0, sum, bytes);
+    if (count < 2 || bytes == 0)
+        return;
+    fegetenv(&environment); /* the caller may have changed the rounding */
+    fesetenv(FE_DFL_ENV);
+    for (uint32_t r = 1; r < count; r++) {
+        td_segment_get(v, number, r, TD_SEGMENT_DATA, 0, next.bytes, bytes);
+        td_combine_array(call->type, call->op, sum, next.bytes, elements);
+    }
+    fesetenv(&environment);
+}
+
+/* data_bytes returns the bytes that each rank, or the root, puts into its line. */
+static size_t data_bytes(const struct td_segment *v, const struct td_call *call)
+{
+    bool all = call->kind == TD_KIND_REDUCE_SCATTER || call->kind == TD_KIND_SCATTER ||
+               call->kind == TD_KIND_ALLTOALL;
+    size_t bytes = call->kind == TD_KIND_BARRIER ? 0 : call->count * td_type_bytes(call->type);
+    return all ? bytes * v->ranks : bytes;
+}
+
+/* write_line writes the call and the data of this rank to its line. */
+static void write_line(const struct td_meeting *m, const struct td_call *call,
+                       const struct own *own)
+{
+    _Static_assert(sizeof *call == TD_SEGMENT_CALL_BYTES, "a line holds the call");
+    td_segment_put(m->segment, m->number, m->rank, TD_SEGMENT_CALL, 0, call, sizeof *call);
+    if (own->source)
+        td_segment_put(m->segment, m->number, m->rank, TD_SEGMENT_DATA, 0, own->source,
+                       own->bytes[0]);
+}
+
+/* combine compares the calls of all ranks. If they are equal it computes the result that all ranks
+ * share. */
+static void combine(struct td_meeting *m, const struct td_call *call)
+{
+    const struct td_segment *v = m->segment;
+    struct td_call other;
+    struct buffer sum;
+    m->agree = true;
+    for (uint32_t r = 0; r < v->ranks && m->agree; r++) {
+        td_segment_get(v, m->number, r, TD_SEGMENT_CALL, 0, &other, sizeof other);
+        m->agree = memcmp(&other, call, sizeof other) == 0;
+    }
+    bool shares = call->kind == TD_KIND_REDUCE || call->kind == TD_KIND_ALLREDUCE ||
+                  call->kind == TD_KIND_REDUCE_SCATTER;
+    if (!m->agree || !shares)
+        return;
+    size_t bytes = data_bytes(v, call);
+    fold(v, m->number, call, bytes, v->ranks, sum.bytes);
+    td_segment_put(v, m->number, m->rank, TD_SEGMENT_RESULT, 0, sum.bytes, bytes);
+}
+
+/* take copies the result of this rank to its destination. */
+static void take(const struct td_meeting *m, const struct td_call *call, const struct own *own)
+{
+    const struct td_segment *v = m->segment;
+    size_t block = call->count * td_type_bytes(call->type);
+    struct buffer sum;
+    if (!own->destination || own->bytes[1] == 0)
+        return;
+    switch ((int)call->kind) {
+    case TD_KIND_BROADCAST:
+        td_segment_get(v, m->number, call->root, TD_SEGMENT_DATA, 0, own->destination, block);
+        return;
+    case TD_KIND_REDUCE:
+    case TD_KIND_ALLREDUCE:
+        td_segment_get(v, m->number, m->by, TD_SEGMENT_RESULT, 0, own->destination, block);
+        return;
+    case TD_KIND_SCAN:
+    case TD_KIND_EXSCAN:
+        fold(v, m->number, call, block, m->rank + (call->kind == TD_KIND_SCAN), sum.bytes);
+        memcpy(own->destination, sum.bytes, block);
+        return;
+    case TD_KIND_GATHER:
+    case TD_KIND_ALLGATHER:
+        for (uint32_t r = 0; r < v->ranks; r++)
+            td_segment_get(v, m->number, r, TD_SEGMENT_DATA, 0, own->destination + r * block,
+                           block);
+        return;
+    default:
+        break;
+    }
+    /* one block for each rank; it may begin inside a word */
+    size_t first = m->rank * block, skip = first % 8, sources = 1;
+    if (call->kind == TD_KIND_ALLTOALL)
+        sources = v->ranks;
+    for (uint32_t r = 0; r < sources; r++) {
+        uint32_t from = call->kind == TD_KIND_ALLTOALL  ? r
+                        : call->kind == TD_KIND_SCATTER ? call->root
+                                                        : m->by;
+        td_segment_get(v, m->number, from,
+                       call->kind == TD_KIND_REDUCE_SCATTER ? TD_SEGMENT_RESULT : TD_SEGMENT_DATA,
+                       first - skip, sum.bytes, skip + block);
+        memcpy(own->destination + r * block, sum.bytes + skip, block);
+    }
+}
+
+/* ---- calls ---- */
+
+/* meet makes the next call of the group in its segment. TORUS_PENDING: it goes by request. */
+static int meet(torus_group *g, const struct td_call *call, const struct own *own,
+                int64_t *waited_ns)
+{
+    struct td_meeting m;
+    torus_context *c = g->context;
+    struct wait w = {.segment = g->segment, .lock = c->lock, .limit_ns = PATIENCE_NS};
+    if (g->timeout_ns >= 0 && g->timeout_ns / 2 < w.limit_ns)
+        w.limit_ns = g->timeout_ns / 2;
+    enum td_meeting_next next = TD_MEETING_STEP;
+    td_meeting_start(&m, &g->segment->view, g->rank, number_of(g));
+    g->in_flight++; /* another thread may free the group */
+    g->meets = true;
+    while (next != TD_MEETING_DONE && next != TD_MEETING_REQUEST) {
+        next = td_meeting_step(&m);
+        if (next == TD_MEETING_WRITE)
+            write_line(&m, call, own);
+        else if (next == TD_MEETING_COMBINE)
+            combine(&m, call);
+        else if (next == TD_MEETING_WAIT)
+            m.wish = wish(&w, m.closed);
+        else if (next == TD_MEETING_SLEEP)
+            sleep_on(&w, &m);
+        else if (next == TD_MEETING_WAKE)
+            wake(m.gate);
+    }
+    *waited_ns = finish_wait(&w);
+    g->meets = false;
+    if (w.given)
+        tl_lock_wake(c->lock);
+    if (next == TD_MEETING_DONE)
+        take(&m, call, own);
+    g->in_flight--;
+    if (next == TD_MEETING_REQUEST)
+        return TORUS_PENDING;
+    g->by_segment++;
+    g->segment->late = 0;
+    c->operations++;
+    tl_group_release(g);
+    return TORUS_OK;
+}
+
+/* is_used returns false if other ranks come late to all calls, or never use the segment. */
+static bool is_used(struct tl_segment *s)
+{
+    if (s->late >= LATE_CALLS) {
+        s->late = 0;
+        s->requests = REQUESTS;
+    }
+    if (s->requests == 0)
+        return true;
+    s->requests--;
+    return false;
+}
+
+/* may_meet returns true if nothing of this rank's is in flight in the group: a request that is
+ * refused gives its number back, and a call in the segment cannot. */
+static bool may_meet(const torus_group *g)
+{
+    return is_used(g->segment) && g->in_flight == 0 && !g->refused && is_alive(g);
+}
+
+/* withdraw ends a call in the segment, unless it is DONE: it goes by request. */
+static void withdraw(const torus_group *g)
+{
+    struct td_meeting m;
+    enum td_meeting_next next = TD_MEETING_STEP;
+    td_meeting_withdraw(&m, &g->segment->view, g->rank, number_of(g));
+    while (next != TD_MEETING_REQUEST && next != TD_MEETING_DONE) {
+        next = td_meeting_step(&m);
+        if (next == TD_MEETING_WAKE)
+            wake(m.gate);
+    }
+}
+
+void tl_segment_await(torus_group *g)
+{
+    if (!g->meets)
+        return;
+    g->in_flight++; /* another thread may free the group */
+    withdraw(g);    /* this thread need not wait long */
+    while (g->meets)
+        tl_lock_await(g->context->lock);
+    g->in_flight--;
+}
+
+void tl_segment_withdraw(torus_group *g)
+{
+    tl_segment_await(g);
+    withdraw(g);
+}
+
+int tl_segment_barrier(torus_group *g, int64_t *waited_ns)
+{
+    const struct td_call call = {.kind = TD_KIND_BARRIER};
+    const struct own nothing = {.source = NULL};
+    *waited_ns = 0;
+    int error = tl_ready(g->context);
+    if (error != TORUS_OK)
+        return error;
+    tl_segment_await(g);
+    if (may_meet(g))
+        return meet(g, &call, &nothing, waited_ns);
+    tl_segment_withdraw(g);
+    return TORUS_PENDING;
+}
+
+/* find_buffers finds the buffers of a call without gaps. It returns TORUS_PENDING if the call must
+ * go by request, which also reports what is wrong with them. */
+static int find_buffers(const struct tl_work *w, struct own *own)
+{
+    const struct tl_buffer *from = &w->buffer[0], *to = &w->buffer[1];
+    if (w->gaps[0] || w->gaps[1] || w->op || from->piece || to->piece || from->begin || to->begin)
+        return TORUS_PENDING;
+    *own = (struct own){
+        .source = from->pointer, .destination = to->pointer, .bytes = {from->bytes, to->bytes}};
+    if (w->same)
+        *own = (struct own){.source = to->copy_in ? to->pointer : NULL,
+                            .destination = to->pointer,
+                            .bytes = {to->bytes, to->bytes}};
+    else if (w->inner_buffer == 0)
+        own->source = to->pointer + w->inner.at, own->bytes[0] = w->inner.bytes;
+    else if (w->inner_buffer == 1)
+        own->destination = NULL; /* its block of the source */
+    bool lacks = (own->bytes[0] && !own->source && !w->same) ||
+                 (own->bytes[1] && !to->pointer && w->inner_buffer != 1);
+    if (!to->copy_out)
+        own->destination = NULL;
+    return lacks ? TORUS_PENDING : TORUS_OK;
+}
+
+/* check_memory returns TORUS_OK if the buffers are plain memory or inside memory of torus_alloc. */
+static int check_memory(torus_context *c, const struct tl_work *w)
+{
+    int error = TORUS_OK;
+    for (int i = 0; i < 2 && error == TORUS_OK; i++) {
+        const struct tl_buffer *b = &w->buffer[i];
+        struct tl_block *block = NULL;
+        struct td_place place;
+        if (b->bytes && b->pointer && w->inner_buffer != i && !(w->same && i == 0))
+            error = tl_memory_find(c, b->pointer, b->bytes, &place, &block);
+    }
+    return error;
+}
+
+int tl_segment_run(struct tl_work *w)
+{
+    torus_group *g = w->what.group;
+    struct own own;
+    int error = tl_ready(g->context);
+    if (error != TORUS_OK)
+        return error;
+    tl_segment_await(g);
+    if (find_buffers(w, &own) == TORUS_OK && may_meet(g)) {
+        error = check_memory(g->context, w);
+        return error == TORUS_OK ? meet(g, &w->call, &own, &w->waited_ns) : error;
+    }
+    tl_segment_withdraw(g);
+    return TORUS_PENDING;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segments.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "regions.h"
+#include "segment/segment.h"
+
+enum { SEGMENTS_MAX = 4096, BUCKETS = 256 };
+
+struct segment {
+    struct segment *next;
+    uint32_t group; /* its number */
+    uint32_t ranks;
+    uint32_t due; /* ranks that have not got it yet */
+    void *memory; /* NULL: the group works by requests */
+    uint32_t handle;
+    int fd; /* -1 once all ranks have it */
+};
+
+struct td_segments {
+    struct td_regions *regions;
+    uint32_t count;
+    struct segment *bucket[BUCKETS];
+};
+
+struct td_segments *td_segments_create(struct td_regions *regions)
+{
+    struct td_segments *s = calloc(1, sizeof *s);
+    if (s)
+        s->regions = regions;
+    return s;
+}
+
+static struct segment **find(struct td_segments *s, uint32_t group)
+{
+    struct segment **link = &s->bucket[group % BUCKETS];
+    while (*link && (*link)->group != group)
+        link = &(*link)->next;
+    return link;
+}
+
+static struct segment *make(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid)
+{
+    struct segment *g = s->count < SEGMENTS_MAX ? calloc(1, sizeof *g) : NULL;
+    if (!g)
+        return NULL;
+    *g = (struct segment){
+        .next = s->bucket[group % BUCKETS], .group = group, .ranks = ranks, .due = ranks, .fd = -1};
+    s->bucket[group % BUCKETS] = g;
+    s->count++;
+    g->memory = td_regions_share(s->regions, td_segment_bytes(ranks), uid, &g->handle, &g->fd);
+    return g;
+}
+
+int td_segments_share(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid)
+{
+    struct segment *g = *find(s, group);
+    if (!g && ranks <= TD_SEGMENT_RANKS_MAX)
+        g = make(s, group, ranks, uid);
+    return g ? g->fd : -1;
+}
+
+void td_segments_shared(struct td_segments *s, uint32_t group)
+{
+    struct segment *g = *find(s, group);
+    if (!g || --g->due > 0 || g->fd < 0)
+        return;
+    close(g->fd);
+    g->fd = -1;
+}
+
+/* wake wakes the processes that sleep in a segment. */
+static void wake(const struct td_segment *view)
+{
+    for (uint32_t i = 0; i < TD_SEGMENT_SLOTS; i++)
+        syscall(SYS_futex, &view->slot[i].gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void end(struct td_segments *s, struct segment **link)
+{
+    struct segment *g = *link;
+    struct td_segment view;
+    *link = g->next;
+    s->count--;
+    if (g->memory) {
+        td_segment_open(&view, g->memory, g->ranks);
+        td_segment_close(&view);
+        wake(&view);
+        td_regions_release(s->regions, g->handle);
+    }
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g);
+}
+
+void td_segments_close(struct td_segments *s, uint32_t group)
+{
+    struct segment **link = find(s, group);
+    if (*link)
+        end(s, link);
+}
+
+void td_segments_destroy(struct td_segments *s)
+{
+    for (uint32_t i = 0; s && i < BUCKETS; i++)
+        while (s->bucket[i])
+            end(s, &s->bucket[i]);
+    free(s);
+}

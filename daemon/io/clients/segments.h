@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segments: the memory that the processes of a group share (segment/segment.h), if all its ranks
+ * are on this node. This module makes it when the first rank joins, passes it to each rank, and
+ * closes it when the group breaks. It never reads what the processes write there.
+ * Owns: the segments. Borrows: the regions. */
+#ifndef TD_IO_CLIENTS_SEGMENTS_H
+#define TD_IO_CLIENTS_SEGMENTS_H
+
+#include <stdint.h>
+
+struct td_regions;
+struct td_segments;
+
+struct td_segments *td_segments_create(struct td_regions *regions);
+/* td_segments_destroy closes all segments. */
+void td_segments_destroy(struct td_segments *s);
+/* td_segments_share returns the descriptor of the segment of a group of `ranks` ranks, to be sent
+ * to one more rank, and makes the segment before the first one. -1: the group works by requests.
+ * The answer is the same for all ranks. td_segments_shared ends the use of the descriptor. */
+int td_segments_share(struct td_segments *s, uint32_t group, uint32_t ranks, uint64_t uid);
+void td_segments_shared(struct td_segments *s, uint32_t group);
+/* td_segments_close ends a segment: the ranks make their calls by request from now on. */
+void td_segments_close(struct td_segments *s, uint32_t group);
+
+#endif
