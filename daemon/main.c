@@ -104,7 +104,7 @@ int main(int argc, char **argv)
         printf("%s: valid: node %u of %u\n", file, config.node, config.topology.nodes);
     } else {
         char workers[16];
-        snprintf(workers, sizeof workers, "%u", config.workers);
+        snprintf(workers, sizeof workers, "%u", config.workers + 1); /* io/workers.h */
         setenv("UV_THREADPOOL_SIZE", workers, 1);
         raise_descriptors();
         keep_pages();

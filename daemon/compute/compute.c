@@ -14,35 +14,45 @@ static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t bytes)
         memmove(to, from, (size_t)bytes);
 }
 
-static void zero(const struct td_step *step, const struct td_bases *bases, uint32_t lane)
+static void zero(const struct td_step *step, const struct td_bases *bases, uint32_t lane,
+                 uint64_t at, int64_t left)
 {
     struct td_walk to;
     int64_t bytes = 0;
-    uint8_t *target = NULL;
-    td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, 0);
-    while ((target = td_walk_piece(&to, INT64_MAX, &bytes)))
+    td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, at);
+    for (; left > 0; left -= bytes) {
+        uint8_t *target = td_walk_piece(&to, left, &bytes);
         memset(target, 0, (size_t)bytes);
+    }
 }
 
-void td_compute_copy(const struct td_step *step, const struct td_bases *bases)
+static void copy_lane(const struct td_step *step, const struct td_bases *bases, uint32_t lane,
+                      uint64_t at, int64_t left)
+{
+    struct td_walk from, to;
+    int64_t bytes = 0, same = 0;
+    td_walk_start(&from, &step->from, bases, NULL, 0, at);
+    td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, at);
+    if (td_walk_has_gaps(&from) || td_walk_has_gaps(&to)) {
+        td_runs_copy(&to, &from, left);
+        return;
+    }
+    for (; left > 0; left -= bytes) {
+        int64_t most = td_walk_left(&from);
+        uint8_t *target = td_walk_piece(&to, most < left ? most : left, &bytes);
+        copy_bytes(target, td_walk_piece(&from, bytes, &same), bytes);
+    }
+}
+
+void td_compute_copy(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                     uint64_t bytes)
 {
     bool no_source = td_slice_bytes(&step->from) == 0;
-    for (uint32_t lane = 0; no_source && lane < step->to_lanes.count; lane++)
-        zero(step, bases, lane);
-    if (no_source)
-        return;
     for (uint32_t lane = 0; lane < step->to_lanes.count; lane++) {
-        struct td_walk from, to;
-        td_walk_start(&from, &step->from, bases, NULL, 0, 0);
-        td_walk_start(&to, &step->to, bases, &step->to_lanes, lane, 0);
-        int64_t bytes = 0, same = 0;
-        uint8_t *target = NULL;
-        if (td_walk_has_gaps(&from) || td_walk_has_gaps(&to)) {
-            td_runs_copy(&to, &from);
-            continue;
-        }
-        while ((target = td_walk_piece(&to, td_walk_left(&from), &bytes)))
-            copy_bytes(target, td_walk_piece(&from, bytes, &same), bytes);
+        if (no_source)
+            zero(step, bases, lane, at, (int64_t)bytes);
+        else
+            copy_lane(step, bases, lane, at, (int64_t)bytes);
     }
 }
 
@@ -140,12 +150,12 @@ static void combine_block(const struct td_step *step, const struct td_bases *bas
         write_lane(step, bases, i, at, bytes, s->sum);
 }
 
-void td_compute_combine(const struct td_step *step, const struct td_bases *bases)
+void td_compute_combine(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                        uint64_t bytes)
 {
     struct sums sums;
-    int64_t bytes = td_slice_bytes(&step->to);
-    for (int64_t at = 0; at < bytes; at += BLOCK)
-        combine_block(step, bases, (uint64_t)at, bytes - at < BLOCK ? bytes - at : BLOCK, &sums);
+    for (uint64_t end = at + bytes; at < end; at += BLOCK)
+        combine_block(step, bases, at, end - at < BLOCK ? (int64_t)(end - at) : BLOCK, &sums);
 }
 
 void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases, uint64_t offset,

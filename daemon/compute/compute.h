@@ -11,12 +11,14 @@
 #include "bases.h"
 #include "model/program.h"
 
-/* td_compute_copy executes a COPY step: it copies `from` to every lane of `to`. A step without a
- * source writes zeroes. */
-void td_compute_copy(const struct td_step *step, const struct td_bases *bases);
-/* td_compute_combine executes a COMBINE step. It reads each operand element once per lane and
- * writes each target lane once. */
-void td_compute_combine(const struct td_step *step, const struct td_bases *bases);
+/* td_compute_copy executes a COPY step for bytes [at, at + bytes) of each lane of `to`: it copies
+ * them from `from`. A step without a source writes zeroes. */
+void td_compute_copy(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                     uint64_t bytes);
+/* td_compute_combine executes a COMBINE step for bytes [at, at + bytes), whole elements. It reads
+ * each operand element once per lane and writes each target lane once. */
+void td_compute_combine(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                        uint64_t bytes);
 /* td_compute_pack copies bytes [offset, offset + bytes) of the slice, counted in its loop order, to
  * `out`. */
 void td_compute_pack(const struct td_slice *slice, const struct td_bases *bases, uint64_t offset,

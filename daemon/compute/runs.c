@@ -124,8 +124,9 @@ static void cut(struct td_runs *r, int64_t bytes)
     r->stride = r->bytes = bytes;
 }
 
-/* copy_runs copies the runs that both sides have in equal lengths. */
-static void copy_runs(struct td_walk *to, struct td_walk *from, struct td_runs a, struct td_runs b)
+/* copy_runs copies the runs that both sides have in equal lengths, and returns their bytes. */
+static int64_t copy_runs(struct td_walk *to, struct td_walk *from, struct td_runs a,
+                         struct td_runs b)
 {
     int64_t bytes = a.bytes < b.bytes ? a.bytes : b.bytes;
     bool whole_a = a.bytes == bytes, whole_b = b.bytes == bytes;
@@ -137,14 +138,17 @@ static void copy_runs(struct td_walk *to, struct td_walk *from, struct td_runs a
         move(a.at, a.stride, b.at, b.stride, bytes, count);
     td_walk_skip(to, all, whole_a ? count : 1);
     td_walk_skip(from, all, whole_b ? count : 1);
+    return all;
 }
 
-void td_runs_copy(struct td_walk *to, struct td_walk *from)
+void td_runs_copy(struct td_walk *to, struct td_walk *from, int64_t left)
 {
     uint8_t packed[TURNS_BYTES];
     struct td_runs a, b;
-    while (td_walk_runs(to, &a) && td_walk_runs(from, &b)) {
-        int64_t bytes = to->stretch < from->stretch ? to->stretch : from->stretch;
+    for (int64_t bytes = 0; left > 0 && td_walk_runs(to, &a) && td_walk_runs(from, &b);
+         left -= bytes) {
+        bytes = to->stretch < from->stretch ? to->stretch : from->stretch;
+        bytes = bytes < left ? bytes : left;
         bool one = to->formed != from->formed;
         if (one && from->formed) {
             td_runs_pack(from, a.at, bytes);
@@ -157,7 +161,9 @@ void td_runs_copy(struct td_walk *to, struct td_walk *from)
             td_runs_pack(from, packed, bytes);
             td_runs_unpack(to, packed, bytes);
         } else {
-            copy_runs(to, from, a, b);
+            limit(&a, left);
+            limit(&b, left);
+            bytes = copy_runs(to, from, a, b);
         }
     }
 }

@@ -6,9 +6,9 @@
 
 #include "walk.h"
 
-/* td_runs_copy copies all bytes that are left of `from` to `to`, which has as many left. The bytes
- * of both are the same ones, or do not overlap. */
-void td_runs_copy(struct td_walk *to, struct td_walk *from);
+/* td_runs_copy copies the next `bytes` bytes of `from` to `to`; each has as many left. The bytes of
+ * both are the same ones, or do not overlap. */
+void td_runs_copy(struct td_walk *to, struct td_walk *from, int64_t bytes);
 /* td_runs_pack copies the next `bytes` bytes of a walk to `out`. */
 void td_runs_pack(struct td_walk *from, uint8_t *out, int64_t bytes);
 /* td_runs_unpack copies `in` to the next `bytes` bytes of a walk. */

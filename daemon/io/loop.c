@@ -7,7 +7,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { WAKES_MAX = 64 }; /* in a row, before the loop polls its descriptors again */
+/* Wakes in a row, and their time, before the loop polls its descriptors again. */
+enum { WAKES_MAX = 64, WAKES_NS = 1000000 };
 
 td_time td_loop_now(void)
 {
@@ -85,6 +86,19 @@ static void push(struct td_loop *loop, const struct td_event *event)
     loop->queue[(loop->queue_head + loop->queue_count++) % loop->queue_capacity] = *event;
 }
 
+/* wakes_again returns true if the core has work and may go on with it. `begun`: when the first of
+ * these wakes was due, 0 before. */
+static bool wakes_again(struct td_loop *loop, int *wakes, td_time *begun)
+{
+    td_time now = 0;
+    if (*wakes >= WAKES_MAX || td_core_deadline(loop->core) > (now = td_loop_now()))
+        return false;
+    if (*begun == 0)
+        *begun = now;
+    (*wakes)++;
+    return now - *begun < WAKES_NS;
+}
+
 void td_loop_feed(struct td_loop *loop, const struct td_event *event)
 {
     struct td_event next, wake = {.kind = TD_EVENT_WAKE};
@@ -94,14 +108,16 @@ void td_loop_feed(struct td_loop *loop, const struct td_event *event)
     }
     loop->stepping = true;
     step(loop, event);
-    for (int wakes = 0; !loop->stopped;) {
+    int wakes = 0;
+    td_time begun = 0;
+    while (!loop->stopped) {
         uint32_t lost = td_regions_any_lost() ? td_regions_lost(loop->regions) : 0;
         if (lost) {
             loop->upcalls->region_lost(loop->driver);
             step(loop, &(struct td_event){.kind = TD_EVENT_REGION_FAILED, .u.region.handle = lost});
         } else if (pop(loop, &next)) {
             step(loop, &next);
-        } else if (td_core_deadline(loop->core) <= td_loop_now() && wakes++ < WAKES_MAX) {
+        } else if (wakes_again(loop, &wakes, &begun)) {
             step(loop, &wake);
         } else {
             break;

@@ -1,91 +1,161 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workers.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/shares.h"
 #include "compute/compute.h"
 #include "compute/fft/step.h"
 #include "io/control/peers_buffers.h"
 #include "io/plans/plans.h"
 
-enum { INLINE_BYTES = 1 << 19, SPARE_MAX = 64 };
+enum {
+    INLINE_BYTES = 1 << 19, /* touched by a computation that the loop does itself */
+    TURN_BYTES = 4 << 20,   /* touched in a turn of a job: by the loop, or by a worker in a part */
+    LONG_BYTES = 16 << 20,  /* touched by a computation without parts that a job may wait for */
+    GRAIN = 1 << 14,        /* the target of a part has a multiple of these bytes: whole elements */
+    SPARE_MAX = 64,
+};
 
-struct job {
+/* struct task: a computation that is under way or waits. */
+struct task {
+    struct td_turn turn; /* the first member */
     uv_work_t work;
     struct td_workers *workers;
-    struct job *next;
+    struct task *next;
     struct td_compute compute;
     struct td_bases bases;
     const uint8_t *in;
     td_err error;
+    uint64_t done, all; /* bytes of the target, if the computation has parts; else 0 */
+    uint64_t part;      /* bytes of a part */
     uint32_t addresses_ranks;
     uint8_t **addresses;
 };
 
+#define SEVERAL_JOBS UINT64_MAX
+
 struct td_workers {
     struct td_loop *loop;
-    struct job *spare;
-    uint32_t spares, running;
-    td_time ended_at; /* when a job in progress last ended, or the first of them began */
+    struct task *spare;
+    struct td_shares_table table;
+    struct td_shares small; /* for the loop */
+    struct td_shares parts; /* for the workers: those that have parts, or are short */
+    struct td_shares whole; /* for the workers: the others */
+    uint32_t threads;
+    uint32_t spares, running, running_whole;
+    bool prefer_whole;    /* the last one was of the other queue */
+    uint64_t small_bytes; /* touched by the loop since it last looked at its sockets */
+    /* The job that waits for a worker, SEVERAL_JOBS, or 0: a worker with a task of another job
+     * returns after the present part. */
+    _Atomic uint64_t waiting;
+    uv_prepare_t prepare; /* runs before the loop looks at its sockets */
+    uv_idle_t more;       /* runs while `small` has tasks */
+    td_time ended_at;     /* when a task last ended, or the first of them began */
     bool closing;
 };
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    ((struct td_workers *)prepare->data)->small_bytes = 0;
+}
 
 struct td_workers *td_workers_create(struct td_loop *loop)
 {
     struct td_workers *w = calloc(1, sizeof *w);
-    if (w)
-        w->loop = loop;
+    if (!w)
+        return NULL;
+    w->loop = loop;
+    w->threads = loop->config->workers;
+    td_shares_init(&w->small, &w->table, TURN_BYTES);
+    td_shares_init(&w->parts, &w->table, TURN_BYTES);
+    td_shares_init(&w->whole, &w->table, LONG_BYTES);
+    uv_prepare_init(&loop->uv, &w->prepare);
+    uv_idle_init(&loop->uv, &w->more);
+    w->prepare.data = w->more.data = w;
+    uv_prepare_start(&w->prepare, on_prepare);
     return w;
 }
 
-static void run(struct job *job)
-{
-    const struct td_compute *c = &job->compute;
-    job->error = TD_OK;
-    if (c->kind == TD_COMPUTE_STEP)
-        job->error = td_step_run(&c->step, &job->bases);
-    else if (c->kind == TD_COMPUTE_STORE)
-        td_compute_pack(&c->step.from, &job->bases, 0, c->bytes, c->store);
-    else
-        td_compute_unpack(&c->step.to, &c->step.to_lanes, &job->bases,
-                          c->kind == TD_COMPUTE_UNPACK ? c->offset : 0, c->bytes, job->in);
-    if (td_regions_any_lost() && job->error == TD_OK)
-        job->error = TD_ERR_SYSTEM; /* a page may have been in this region: this is not a result */
-}
+/* ---- tasks ---- */
 
-static struct job *acquire_job(struct td_workers *w, uint32_t ranks)
+static struct task *acquire(struct td_workers *w, uint32_t ranks)
 {
-    struct job *job = w->spare;
-    if (job) {
-        w->spare = job->next;
+    struct task *task = w->spare;
+    if (task) {
+        w->spare = task->next;
         w->spares--;
-    } else if (!(job = calloc(1, sizeof *job))) {
+    } else if (!(task = calloc(1, sizeof *task))) {
         return NULL;
     }
-    if (job->addresses_ranks < ranks || !job->addresses) {
-        uint8_t **addresses = realloc(job->addresses, (2 * (size_t)ranks + 1) * sizeof *addresses);
+    if (task->addresses_ranks < ranks || !task->addresses) {
+        uint8_t **addresses = realloc(task->addresses, (2 * (size_t)ranks + 1) * sizeof *addresses);
         if (!addresses) {
-            free(job->addresses);
-            free(job);
+            free(task->addresses);
+            free(task);
             return NULL;
         }
-        job->addresses = addresses;
-        job->addresses_ranks = ranks;
+        task->addresses = addresses;
+        task->addresses_ranks = ranks;
     }
-    job->workers = w;
-    return job;
+    task->workers = w;
+    return task;
 }
 
-static void release_job(struct td_workers *w, struct job *job)
+static void release(struct td_workers *w, struct task *task)
 {
     if (w->spares >= SPARE_MAX || w->closing) {
-        free(job->addresses);
-        free(job);
+        free(task->addresses);
+        free(task);
         return;
     }
-    job->next = w->spare;
-    w->spare = job;
+    task->next = w->spare;
+    w->spare = task;
     w->spares++;
+}
+
+/* begin fills in a task. */
+static void begin(struct task *task, const struct td_compute *compute)
+{
+    const struct td_loop *loop = task->workers->loop;
+    uint64_t parts = compute->cost_bytes / TURN_BYTES + 1;
+    task->compute = *compute;
+    task->error = TD_OK;
+    task->done = 0;
+    task->all = compute->kind == TD_COMPUTE_STEP     ? td_step_divisible(&compute->step)
+                : compute->kind == TD_COMPUTE_UNPACK ? compute->bytes
+                                                     : 0;
+    task->part = (task->all / parts / GRAIN + 1) * GRAIN;
+    task->in = compute->kind == TD_COMPUTE_UNPACK ? td_peers_buffer(loop->peers, compute->buffer)
+                                                  : compute->data;
+    td_regions_bases(loop->regions, &compute->view, task->addresses, &task->bases);
+}
+
+/* run executes the next part, or a task without parts. */
+static void run(struct task *task)
+{
+    const struct td_compute *c = &task->compute;
+    uint64_t left = task->all - task->done, bytes = task->part < left ? task->part : left;
+    if (c->kind == TD_COMPUTE_STEP && task->all == 0)
+        task->error = td_step_run(&c->step, &task->bases);
+    else if (c->kind == TD_COMPUTE_STEP)
+        td_step_run_part(&c->step, &task->bases, task->done, bytes);
+    else if (c->kind == TD_COMPUTE_STORE)
+        td_compute_pack(&c->step.from, &task->bases, 0, c->bytes, c->store);
+    else if (c->kind == TD_COMPUTE_LOAD)
+        td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, 0, c->bytes, task->in);
+    else
+        td_compute_unpack(&c->step.to, &c->step.to_lanes, &task->bases, c->offset + task->done,
+                          bytes, task->in + task->done);
+    task->done += bytes;
+    if (td_regions_any_lost() && task->error == TD_OK)
+        task->error = TD_ERR_SYSTEM; /* a page may have been in this region: this is not a result */
+}
+
+static bool has_more(const struct task *task)
+{
+    return task->error == TD_OK && task->done < task->all;
 }
 
 static void feed_computed(struct td_workers *w, uint64_t handle, td_err error)
@@ -94,55 +164,159 @@ static void feed_computed(struct td_workers *w, uint64_t handle, td_err error)
                                              .u.computed = {.handle = handle, .error = error}});
 }
 
-static void note_transform(const struct job *job)
+/* finish ends a task and tells the core. */
+static void finish(struct td_workers *w, struct task *task)
 {
-    if (job->compute.kind == TD_COMPUTE_STEP && job->compute.step.kind == TD_TRANSFORM)
-        td_plans_used(job->workers->loop->plans);
-}
-
-static void on_worker(uv_work_t *work)
-{
-    run(work->data);
-}
-
-static void on_done(uv_work_t *work, int status)
-{
-    struct job *job = work->data;
-    struct td_workers *w = job->workers;
-    uint64_t handle = job->compute.handle;
-    td_err error = status < 0 ? TD_ERR_SYSTEM : job->error;
-    note_transform(job);
-    release_job(w, job);
-    w->running--;
-    w->ended_at = td_loop_now();
+    uint64_t handle = task->compute.handle;
+    td_err error = task->error;
+    if (task->compute.kind == TD_COMPUTE_STEP && task->compute.step.kind == TD_TRANSFORM)
+        td_plans_used(w->loop->plans);
+    release(w, task);
     if (!w->loop->stopped)
         feed_computed(w, handle, error);
 }
 
+/* ---- on the loop ---- */
+
+static void run_here(struct td_workers *w, struct task *task)
+{
+    do
+        run(task);
+    while (has_more(task));
+    finish(w, task);
+}
+
+static void on_more(uv_idle_t *more)
+{
+    struct td_workers *w = more->data;
+    w->small_bytes = 0;
+    while (w->small.first && w->small_bytes < TURN_BYTES && !w->loop->stopped) {
+        struct task *task = (struct task *)w->small.first;
+        w->small_bytes += task->compute.cost_bytes;
+        td_shares_served(&w->small, task->compute.cost_bytes, true);
+        run_here(w, task);
+    }
+    if (!w->small.first)
+        uv_idle_stop(more);
+}
+
+/* compute_here executes a small task now, or after others while the loop looks at its sockets
+ * between them. */
+static void compute_here(struct td_workers *w, struct task *task)
+{
+    if (w->small.first || w->small_bytes >= TURN_BYTES) {
+        td_shares_add(&w->small, &task->turn, task->compute.view.job);
+        uv_idle_start(&w->more, on_more);
+        return;
+    }
+    w->small_bytes += task->compute.cost_bytes;
+    run_here(w, task);
+}
+
+/* ---- on the workers ---- */
+
+static bool is_whole(const struct task *task)
+{
+    return task->all == 0 && task->compute.cost_bytes > LONG_BYTES;
+}
+
+static void on_worker(uv_work_t *work)
+{
+    struct task *task = work->data;
+    uint64_t waiting = 0, job = task->compute.view.job;
+    do {
+        run(task);
+        waiting = atomic_load_explicit(&task->workers->waiting, memory_order_relaxed);
+    } while (has_more(task) && (waiting == 0 || waiting == job));
+}
+
+/* note_waiting tells the workers which job waits for one of them. */
+static void note_waiting(struct td_workers *w)
+{
+    const struct td_turn *a = w->parts.first, *b = w->whole.first;
+    uint64_t job = a ? a->job : b ? b->job : 0;
+    if (w->parts.jobs > 1 || w->whole.jobs > 1 || (a && b && a->job != b->job))
+        job = SEVERAL_JOBS;
+    atomic_store_explicit(&w->waiting, job, memory_order_relaxed);
+}
+
+/* next_queue returns the queue that the next task comes from; NULL: no thread is free, or no task
+ * waits. Tasks that cannot be divided may keep all threads for long: one more thread then serves
+ * the others. */
+static struct td_shares *next_queue(struct td_workers *w)
+{
+    if (w->running > w->threads || (w->running == w->threads && w->running_whole < w->threads))
+        return NULL;
+    bool spare_only = w->running == w->threads;
+    bool whole = w->whole.first && !spare_only && (w->prefer_whole || !w->parts.first);
+    w->prefer_whole = !whole;
+    if (whole)
+        return &w->whole;
+    return w->parts.first ? &w->parts : NULL;
+}
+
+static void dispatch(struct td_workers *w);
+
+static void on_done(uv_work_t *work, int status)
+{
+    struct task *task = work->data;
+    struct td_workers *w = task->workers;
+    w->running--;
+    w->running_whole -= is_whole(task);
+    w->ended_at = td_loop_now();
+    if (status < 0)
+        task->error = TD_ERR_SYSTEM;
+    bool more = has_more(task) && !w->closing;
+    if (more)
+        td_shares_put_back(&w->parts, &task->turn, task->compute.view.job);
+    dispatch(w);
+    if (!more)
+        finish(w, task);
+}
+
+/* start gives a task to a worker. Without one the loop executes it. */
+static void start(struct td_workers *w, struct task *task)
+{
+    task->work.data = task;
+    if (uv_queue_work(&w->loop->uv, &task->work, on_worker, on_done) != 0) {
+        run_here(w, task);
+        return;
+    }
+    if (w->running++ == 0)
+        w->ended_at = td_loop_now();
+    w->running_whole += is_whole(task);
+}
+
+static void dispatch(struct td_workers *w)
+{
+    struct td_shares *queue = NULL;
+    while (!w->closing && (queue = next_queue(w))) {
+        struct task *task = (struct task *)queue->first;
+        uint64_t cost = task->compute.cost_bytes;
+        td_shares_served(queue, task->all && cost > TURN_BYTES ? TURN_BYTES : cost, true);
+        start(w, task);
+    }
+    note_waiting(w);
+}
+
+/* ---- all ---- */
+
 void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
 {
-    struct job *job = acquire_job(w, compute->view.ranks);
-    if (!job) {
+    struct task *task = acquire(w, compute->view.ranks);
+    if (!task) {
         feed_computed(w, compute->handle, TD_ERR_NO_MEMORY);
         return;
     }
-    job->compute = *compute;
-    job->in = compute->kind == TD_COMPUTE_UNPACK ? td_peers_buffer(w->loop->peers, compute->buffer)
-                                                 : compute->data;
-    td_regions_bases(w->loop->regions, &compute->view, job->addresses, &job->bases);
-    bool run_inline = compute->kind == TD_COMPUTE_LOAD || compute->kind == TD_COMPUTE_STORE ||
-                      compute->cost_bytes <= INLINE_BYTES;
-    job->work.data = job;
-    if (!run_inline && uv_queue_work(&w->loop->uv, &job->work, on_worker, on_done) == 0) {
-        if (w->running++ == 0)
-            w->ended_at = td_loop_now();
-        return;
+    begin(task, compute);
+    if (compute->kind == TD_COMPUTE_LOAD || compute->kind == TD_COMPUTE_STORE) {
+        run_here(w, task);
+    } else if (compute->cost_bytes <= INLINE_BYTES) {
+        compute_here(w, task);
+    } else {
+        td_shares_add(is_whole(task) ? &w->whole : &w->parts, &task->turn, compute->view.job);
+        dispatch(w);
     }
-    run(job);
-    td_err error = job->error;
-    note_transform(job);
-    release_job(w, job);
-    feed_computed(w, compute->handle, error);
 }
 
 bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
@@ -150,9 +324,25 @@ bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
     return w->running && td_loop_now() - w->ended_at > ns;
 }
 
+static void discard(struct td_workers *w, struct td_shares *queue)
+{
+    while (queue->first) {
+        struct task *task = (struct task *)queue->first;
+        td_shares_served(queue, 0, true);
+        release(w, task);
+    }
+}
+
 void td_workers_drain(struct td_workers *w)
 {
-    while (w && w->running)
+    if (!w)
+        return;
+    w->closing = true;
+    discard(w, &w->small);
+    discard(w, &w->parts);
+    discard(w, &w->whole);
+    atomic_store(&w->waiting, SEVERAL_JOBS); /* nobody needs the other parts */
+    while (w->running)
         uv_run(&w->loop->uv, UV_RUN_ONCE);
 }
 
@@ -161,10 +351,10 @@ void td_workers_destroy(struct td_workers *w)
     if (!w)
         return;
     while (w->spare) {
-        struct job *job = w->spare;
-        w->spare = job->next;
-        free(job->addresses);
-        free(job);
+        struct task *task = w->spare;
+        w->spare = task->next;
+        free(task->addresses);
+        free(task);
     }
     free(w);
 }

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers: execution of COMPUTE actions: small ones at once, large ones on libuv's threads.
- * Owns: the jobs in progress. Borrows: regions and buffers, which the core keeps until COMPUTED. */
+/* workers: execution of COMPUTE actions: small ones on the loop's thread, large ones on libuv's.
+ *
+ * Jobs take turns (base/shares.h). The loop computes a few MiB, then it looks at its sockets before
+ * it goes on. A worker executes a copy or reduction in parts of a few MiB, and after each it
+ * returns the task if another job waits. A transform has no parts: when all workers have long ones,
+ * one more thread serves the other tasks. A job alone is served in order.
+ * Owns: the tasks. Borrows: regions and buffers, which the core keeps until COMPUTED. */
 #ifndef TD_IO_WORKERS_H
 #define TD_IO_WORKERS_H
 
 #include "loop.h"
 
+/* td_workers_create uses [compute] workers threads, and one more: libuv must have as many. It
+ * returns NULL if memory runs out. */
 struct td_workers *td_workers_create(struct td_loop *loop);
 void td_workers_compute(struct td_workers *workers, const struct td_compute *compute);
-/* td_workers_stalled returns true if jobs are in progress and none of them has ended for `ns`. */
+/* td_workers_stalled returns true if tasks are in progress and none of them has ended for `ns`. */
 bool td_workers_stalled(const struct td_workers *workers, uint64_t ns);
-/* td_workers_drain waits for all jobs in progress. */
+/* td_workers_drain waits for the tasks in progress and discards the others. */
 void td_workers_drain(struct td_workers *workers);
 void td_workers_destroy(struct td_workers *workers);
 

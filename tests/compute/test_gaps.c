@@ -151,9 +151,24 @@ static unsigned other(unsigned space)
     return (space + 1 + (unsigned)draw(2)) % 3;
 }
 
+/* run_parts executes a step in parts of drawn sizes, as a driver does that lets jobs take turns. */
+static void run_parts(const struct td_step *step, const struct td_bases *bases)
+{
+    uint64_t element = step->kind == TD_COMBINE ? td_type_bytes(step->type) : 1;
+    uint64_t all = td_step_divisible(step), at = 0, bytes = 0;
+    for (; at < all; at += bytes) {
+        bytes = (1 + draw(draw(2) ? 100 : 20000)) * element;
+        bytes = bytes < all - at ? bytes : all - at;
+        td_step_run_part(step, bases, at, bytes);
+    }
+}
+
 static void run_both(const struct td_step *step)
 {
-    assert_int_equal(td_step_run(step, &gapped), TD_OK);
+    if (draw(2))
+        run_parts(step, &gapped);
+    else
+        assert_int_equal(td_step_run(step, &gapped), TD_OK);
     assert_int_equal(td_step_run(step, &flat), TD_OK);
     check();
 }

@@ -25,14 +25,27 @@ static td_err transform(const struct td_step *step, const struct td_bases *bases
     return error;
 }
 
+uint64_t td_step_divisible(const struct td_step *step)
+{
+    bool divisible = step->kind == TD_COPY || step->kind == TD_COMBINE;
+    return divisible ? (uint64_t)td_slice_bytes(&step->to) : 0;
+}
+
+void td_step_run_part(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                      uint64_t bytes)
+{
+    if (step->kind == TD_COPY)
+        td_compute_copy(step, bases, at, bytes);
+    else if (step->kind == TD_COMBINE)
+        td_compute_combine(step, bases, at, bytes);
+}
+
 td_err td_step_run(const struct td_step *step, const struct td_bases *bases)
 {
     switch (step->kind) {
     case TD_COPY:
-        td_compute_copy(step, bases);
-        return TD_OK;
     case TD_COMBINE:
-        td_compute_combine(step, bases);
+        td_step_run_part(step, bases, 0, td_step_divisible(step));
         return TD_OK;
     case TD_TRANSFORM:
         return transform(step, bases);

@@ -11,5 +11,12 @@
 /* td_step_run executes the step. It returns TD_OK, TD_ERR_NO_MEMORY if FFTW makes no plan, or
  * TD_ERR_INTERNAL for a step of another kind. */
 td_err td_step_run(const struct td_step *step, const struct td_bases *bases);
+/* td_step_run_part executes the step for bytes [at, at + bytes) of its target alone: a COPY or a
+ * COMBINE, the latter for whole elements. */
+void td_step_run_part(const struct td_step *step, const struct td_bases *bases, uint64_t at,
+                      uint64_t bytes);
+/* td_step_divisible returns the bytes of the target of a step that can be executed in parts; 0: a
+ * TRANSFORM, which cannot. */
+uint64_t td_step_divisible(const struct td_step *step);
 
 #endif

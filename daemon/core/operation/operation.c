@@ -159,7 +159,8 @@ void td_operation_view(const struct td_operation *o, struct td_view *view)
     *view = (struct td_view){.ranks = o->communicator->ranks,
                              .source = o->source,
                              .destination = o->destination,
-                             .scratch_offset = o->scratch_offset};
+                             .scratch_offset = o->scratch_offset,
+                             .job = o->communicator->world};
 }
 
 void td_operation_name(const struct td_operation *o, struct td_packet *packet)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order in which computations of several jobs end: a job waits for parts of others, not for
+ * all that they have queued. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "io/workers.h"
+
+enum { MIB = 1 << 20, SCRATCH = 256 * MIB, TASKS_MAX = 256, HOG = 1, OTHER = 2 };
+
+static struct td_loop loop;
+static struct td_config config;
+static struct td_workers *workers;
+static uint64_t ended[TASKS_MAX]; /* handles, in order */
+static uint32_t ends;
+
+static void begin(uint32_t threads)
+{
+    config = (struct td_config){.workers = threads};
+    loop = (struct td_loop){.config = &config, .stepping = true}; /* events stay in its queue */
+    ends = 0;
+    assert_int_equal(uv_loop_init(&loop.uv), 0);
+    loop.regions = td_regions_create(SCRATCH, SCRATCH);
+    assert_non_null(loop.regions);
+    workers = td_workers_create(&loop);
+    assert_non_null(workers);
+}
+
+static void close_handle(uv_handle_t *handle, void *user)
+{
+    (void)user;
+    uv_close(handle, NULL);
+}
+
+static void end(void)
+{
+    loop.stopped = true;
+    td_workers_drain(workers);
+    uv_walk(&loop.uv, close_handle, NULL);
+    uv_run(&loop.uv, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop.uv), 0);
+    td_workers_destroy(workers);
+    td_regions_destroy(loop.regions);
+    free(loop.queue);
+}
+
+/* collect takes the events so far out of the loop's queue. */
+static void collect(void)
+{
+    for (; loop.queue_count > 0; loop.queue_count--) {
+        const struct td_event *e = &loop.queue[loop.queue_head];
+        assert_int_equal(e->kind, TD_EVENT_COMPUTED);
+        assert_int_equal(e->u.computed.error, TD_OK);
+        assert_true(ends < TASKS_MAX);
+        ended[ends++] = e->u.computed.handle;
+        loop.queue_head = (loop.queue_head + 1) % loop.queue_capacity;
+    }
+}
+
+/* position waits for the end of a computation, and returns how many ended before it. */
+static uint32_t position(uint64_t handle)
+{
+    for (uint32_t i = 0;; i++) {
+        while (i >= ends) {
+            uv_run(&loop.uv, UV_RUN_ONCE);
+            collect();
+        }
+        if (ended[i] == handle)
+            return i;
+    }
+}
+
+static uint8_t *scratch(void)
+{
+    static const struct td_view none;
+    struct td_bases bases;
+    uint8_t *addresses[1];
+    td_regions_bases(loop.regions, &none, addresses, &bases);
+    return bases.scratch;
+}
+
+/* copy copies bytes of scratch to `to`. The handle has the job in its upper half. */
+static void copy(uint64_t job, uint64_t number, int64_t from, int64_t to, int64_t bytes)
+{
+    struct td_compute c = {.kind = TD_COMPUTE_STEP,
+                           .handle = job << 32 | number,
+                           .cost_bytes = 2 * (uint64_t)bytes,
+                           .view.job = job};
+    c.step.kind = TD_COPY;
+    c.step.from = td_slice_at(TD_SPACE_SCRATCH, 0, from, bytes);
+    c.step.to = td_slice_at(TD_SPACE_SCRATCH, 0, to, bytes);
+    c.step.to_lanes.count = 1;
+    td_workers_compute(workers, &c);
+    collect();
+}
+
+static void transform(uint64_t job, uint64_t number, int64_t points)
+{
+    struct td_compute c = {.kind = TD_COMPUTE_STEP,
+                           .handle = job << 32 | number,
+                           .cost_bytes = 8 * 16 * (uint64_t)points,
+                           .view.job = job};
+    c.step.kind = TD_TRANSFORM;
+    c.step.from = td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)number * 16 * points, 16 * points);
+    c.step.transform = (struct td_transform){.kind = TD_TRANSFORM_C2C,
+                                             .type = TD_TYPE_COMPLEX_DOUBLE,
+                                             .sign = -1,
+                                             .length = points,
+                                             .batch = 1,
+                                             .stride = 1,
+                                             .to_stride = 1,
+                                             .factor = 1};
+    td_workers_compute(workers, &c);
+    collect();
+}
+
+static uint64_t handle(uint64_t job, uint64_t number)
+{
+    return job << 32 | number;
+}
+
+static void a_job_alone_is_computed_in_order(void **state)
+{
+    (void)state;
+    begin(1);
+    for (uint64_t i = 0; i < 100; i++)
+        copy(HOG, i, 0, MIB, MIB / 8);
+    for (uint64_t i = 0; i < 100; i++)
+        assert_int_equal(position(handle(HOG, i)), i);
+    for (uint64_t i = 100; i < 105; i++)
+        copy(HOG, i, 0, 32 * MIB, 32 * MIB);
+    for (uint64_t i = 100; i < 105; i++)
+        assert_int_equal(position(handle(HOG, i)), i);
+    end();
+}
+
+/* The loop computes a few MiB at once, and then of each job in turn. */
+static void small_computations_take_turns_on_the_loop(void **state)
+{
+    (void)state;
+    for (uint64_t others = 1; others <= 9; others += 8) {
+        begin(1);
+        for (uint64_t i = 0; i < 200; i++)
+            copy(HOG, i, 0, MIB, MIB / 8);
+        assert_in_range(ends, 1, 50); /* it looks at its sockets before the others */
+        for (uint64_t job = OTHER; job < OTHER + others; job++)
+            copy(job, 0, 0, 2 * MIB, 4096);
+        for (uint64_t job = OTHER; job < OTHER + others; job++)
+            assert_in_range(position(handle(job, 0)), 1, 60);
+        assert_int_equal(position(handle(HOG, 199)), 199 + others);
+        end();
+    }
+}
+
+static void a_large_copy_waits_for_parts_of_others(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        begin(threads);
+        uint8_t *memory = scratch();
+        for (int64_t i = 0; i < 64 * MIB; i++)
+            memory[i] = (uint8_t)(i ^ i >> 13);
+        for (uint64_t i = 0; i < 10; i++)
+            copy(HOG, i, 0, 64 * MIB, 64 * MIB);
+        copy(OTHER, 0, 0, 200 * MIB, MIB);
+        assert_in_range(position(handle(OTHER, 0)), 0, threads + 1);
+        position(handle(HOG, 9));
+        position(handle(HOG, 8)); /* with two workers they may end in either order */
+        assert_memory_equal(memory, memory + 64 * MIB, 64 * MIB);
+        assert_memory_equal(memory, memory + 200 * MIB, MIB);
+        end();
+    }
+}
+
+/* A line of a transform has no parts. While it keeps all workers, another thread serves others. */
+static void a_copy_does_not_wait_for_long_transforms(void **state)
+{
+    (void)state;
+    begin(1);
+    for (uint64_t i = 0; i < 4; i++)
+        transform(HOG, i, 1 << 20);
+    copy(OTHER, 0, 128 * MIB, 160 * MIB, 4 * MIB);
+    assert_in_range(position(handle(OTHER, 0)), 0, 1);
+    assert_int_equal(position(handle(HOG, 3)), 4);
+    end();
+}
+
+static void computations_that_wait_are_dropped_at_the_end(void **state)
+{
+    (void)state;
+    begin(2);
+    for (uint64_t i = 0; i < 100; i++) {
+        copy(HOG, i, 0, 64 * MIB, 64 * MIB);
+        copy(OTHER, i, 0, MIB, MIB / 8);
+    }
+    end();
+    assert_true(ends < 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_alone_is_computed_in_order),
+        cmocka_unit_test(small_computations_take_turns_on_the_loop),
+        cmocka_unit_test(a_large_copy_waits_for_parts_of_others),
+        cmocka_unit_test(a_copy_does_not_wait_for_long_transforms),
+        cmocka_unit_test(computations_that_wait_are_dropped_at_the_end),
+    };
+    setenv("UV_THREADPOOL_SIZE", "3", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
