@@ -22,6 +22,8 @@ static const char usage[] =
     "\n"
     "  --quick           fewer samples and sizes: about 3 minutes\n"
     "  --json FILE       also write the results to FILE\n"
+    "  --plot DIR        also draw the ratio against the size, a picture per setting and load "
+    "(SVG)\n"
     "  --setting NAME    1x2, 1x4, 1x8, 1x16, 4x2 or 8x1 (nodes x ranks per node), or hosts-4x1 "
     "or\n"
     "                    hosts-4x2; may be repeated\n"
@@ -61,7 +63,7 @@ struct bench {
     bool quick, wanted_setting[SETTINGS], wanted_operation[OPERATIONS], wanted_size[SIZES];
     bool wanted_load[2], hosts;
     uint32_t samples;
-    const char *json, *link, *security;
+    const char *json, *plot, *link, *security;
     double rate; /* of TCP's payload on a host's link, bytes per second; 0: not limited */
     char folder[PATH_MAX];
     struct running side[SIDES];
@@ -200,6 +202,11 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
     tell_over();
     if (b->results > first)
         print_table(b->result + first, b->results - first);
+    if (b->results > first && b->plot &&
+        !plot_results(b->plot, b->result + first, b->results - first)) {
+        fprintf(stderr, "collectives: cannot write a picture in %s\n", b->plot);
+        return false;
+    }
     return true;
 }
 
@@ -298,6 +305,8 @@ static bool parse(struct bench *b, int argc, char **argv)
         }
         if (strcmp(name, "--json") == 0)
             well = (b->json = value)[0] != '\0';
+        else if (strcmp(name, "--plot") == 0)
+            well = (b->plot = value)[0] != '\0' && access(b->plot, W_OK) == 0;
         else if (strcmp(name, "--setting") == 0)
             well = want(b->wanted_setting, SETTINGS, setting_named(value));
         else if (strcmp(name, "--operation") == 0)

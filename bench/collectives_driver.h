@@ -66,4 +66,10 @@ void print_aims(const struct result *results, size_t count);
 /* print_json returns false if it cannot write the file. */
 bool print_json(const char *path, const struct result *results, size_t count, bool quick);
 
+/* ---- collectives_plot.c ---- */
+
+/* plot_results draws the results of one setting and load to FOLDER/SETTING-LOAD.svg. It returns
+ * false if it cannot write the file. */
+bool plot_results(const char *folder, const struct result *results, size_t count);
+
 #endif
