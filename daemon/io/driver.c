@@ -15,6 +15,7 @@
 #include "io/control/peers.h"
 #include "io/control/peers_buffers.h"
 #include "io/control/peers_early.h"
+#include "io/control/peers_express.h"
 #include "io/control/peers_link.h"
 #include "io/control/peers_reload.h"
 #include "io/control/peers_send.h"
@@ -79,6 +80,7 @@ static void execute(void *driver, const struct td_action *a)
         td_peers_send_packet(loop->peers, a);
         return;
     case TD_ACTION_REPLY:
+        td_peers_flush(loop->peers); /* other nodes wait longer for a message than a process here */
         td_clients_reply(d->clients, a->u.reply.client, a->u.reply.reply);
         return;
     case TD_ACTION_CLOSE_CLIENT:
@@ -157,6 +159,7 @@ static bool works(const struct driver *d)
 static void handled(void *driver, const struct td_event *event)
 {
     struct driver *d = driver;
+    td_peers_flush(d->loop.peers);
     bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
     if (d->watchdog_due && works(d)) {
         d->watchdog_due = false;

@@ -18,6 +18,7 @@ size_t td_wire_encode_handshake(const struct td_handshake *g, uint8_t *bytes, si
     m.session = g->session;
     m.digest = g->digest;
     m.bulk = g->bulk;
+    m.express = g->express;
     m.accepted = g->accepted;
     m.busy = g->busy;
     m.seals = g->seals;
@@ -51,6 +52,7 @@ td_err td_wire_decode_handshake(const uint8_t *bytes, size_t size, struct td_wir
         .session = m->session,
         .digest = m->digest,
         .bulk = m->bulk,
+        .express = m->express,
         .accepted = m->accepted,
         .busy = m->busy,
         .seals = m->seals,

@@ -15,8 +15,10 @@ struct td_handshake {
     uint64_t session;          /* number of the control connection; its later frames carry it */
     uint64_t digest;           /* td_settings_digest of the sender, which 4.1 compares */
     bool bulk;                 /* the connection carries packets, else tree messages */
-    bool accepted;             /* the answer accepts the connection */
-    bool busy;                 /* the refusal may end soon: try again */
+    bool express;  /* control connection: the sender accepts an express path; else: the connection
+                      is one, and carries tree messages */
+    bool accepted; /* the answer accepts the connection */
+    bool busy;     /* the refusal may end soon: try again */
     /* for the stream that follows, in the handshake of a control connection and its reply */
     uint32_t seals, ciphers; /* a bit for each kind and cipher; in a reply: for the chosen one */
     bool has_random;

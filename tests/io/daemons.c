@@ -209,7 +209,8 @@ void start_all(const char *more)
 void start(uint32_t count, const char *more)
 {
     const char *limit = getenv("TORUS_TEST_NODES"), *fabric = getenv("TORUS_TEST_FABRIC"),
-               *segments = getenv("TORUS_TEST_SEGMENTS");
+               *segments = getenv("TORUS_TEST_SEGMENTS"),
+               *express = getenv("TORUS_TEST_EXPRESS");
     char all[1024];
     uint32_t most = limit ? (uint32_t)atoi(limit) : count;
     prepare(most < count ? most : count);
@@ -218,6 +219,8 @@ void start(uint32_t count, const char *more)
         snprintf(all + strlen(all), sizeof all - strlen(all), "[torus]\nfabric = %s\n", fabric);
     if (segments && !strstr(more, "segments ="))
         snprintf(all + strlen(all), sizeof all - strlen(all), "[node]\nsegments = %s\n", segments);
+    if (express && !strstr(more, "express ="))
+        snprintf(all + strlen(all), sizeof all - strlen(all), "[network]\nexpress = %s\n", express);
     start_all(all);
 }
 

@@ -34,8 +34,9 @@ extern bool (*cabled)(uint32_t from, uint32_t to);
 double seconds(void);
 
 /* start starts `count` daemons with the configuration `more` and waits until they serve; at most
- * TORUS_TEST_NODES, on the fabric TORUS_TEST_FABRIC and with TORUS_TEST_SEGMENTS (yes or no), if
- * the environment has them. prepare makes the folder, start_all does the rest. */
+ * TORUS_TEST_NODES, on the fabric TORUS_TEST_FABRIC, with [node] segments as in TORUS_TEST_SEGMENTS
+ * and [network] express as in TORUS_TEST_EXPRESS, if the environment has them. prepare makes the
+ * folder, start_all does the rest. */
 void start(uint32_t count, const char *more);
 void prepare(uint32_t count);
 void start_all(const char *more);

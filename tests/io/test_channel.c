@@ -107,9 +107,10 @@ static struct td_payload *on_place(void *user, const struct td_packet *packet,
     return &payload;
 }
 
-static const struct td_seal_terms *on_terms(void *user, uint64_t session)
+static const struct td_seal_terms *on_terms(void *user, uint64_t session, bool express)
 {
     (void)user;
+    (void)express;
     return !begun && session == terms.session ? &terms : NULL;
 }
 

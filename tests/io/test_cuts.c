@@ -477,7 +477,7 @@ static unsigned connections(uint32_t node, const char *suffix)
 }
 
 /* Whatever the traffic, a daemon of a torus has the connections of its four neighbours, for
- * messages and for packets, and no others. */
+ * messages, for packets and, to neighbours in trees, the express path, and no others. */
 static void daemons_connect_to_torus_neighbours_only(void **state)
 {
     static const char *const methods[] = {"random", "phased", "pairwise", "two-phase"};
@@ -485,11 +485,15 @@ static void daemons_connect_to_torus_neighbours_only(void **state)
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         char more[200];
         struct job j;
+        bool express = i % 2 == 0;
+        unsigned streams = 0;
         uint32_t node[NODES_MAX];
         torus_group *half[NODES_MAX], *left[NODES_MAX];
         torus_request *r[NODES_MAX];
         columns = 4;
-        snprintf(more, sizeof more, "[torus]\nfabric = routed\nalltoall = %s\n", methods[i]);
+        snprintf(more, sizeof more,
+                 "[torus]\nfabric = routed\nalltoall = %s\n[network]\nexpress = %s\n", methods[i],
+                 express ? "yes" : "no");
         start(16, more);
         for (uint32_t n = 0; n < nodes; n++)
             node[n] = n;
@@ -511,8 +515,10 @@ static void daemons_connect_to_torus_neighbours_only(void **state)
         barrier_all(left, nodes - 1);
         for (uint32_t n = 0; n < nodes; n++) {
             assert_int_equal(connections(n, ""), 4);
-            assert_int_equal(connections(n, ".bulk"), 4);
+            assert_in_range(connections(n, ".bulk"), 4, express ? 8 : 4);
+            streams += connections(n, ".bulk");
         }
+        assert_in_range(streams, express ? 4 * nodes + 2 * (nodes - 1) : 4 * nodes, 8 * nodes);
         close_all(j.c, nodes - 1);
         stop();
         clean_up(NULL);

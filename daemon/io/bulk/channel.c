@@ -8,52 +8,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "endpoint.h"
+#include "channel_internal.h"
+#include "channel_output.h"
+#include "express.h"
 #include "io/acceptor.h"
 #include "wire/packet.h"
 
 enum {
     MAGIC_BYTES = 4,
-    HANDSHAKE_HEAD = 8, /* "PKGR", and the length of the handshake (u32 LE) */
-    SEALED_HEAD = HANDSHAKE_HEAD + 8 + TD_SEAL_TAG, /* "PKGS", length, session, tag */
+    HANDSHAKE_HEAD = 8, /* a magic, and the length of the handshake (u32 LE) */
+    SEALED_HEAD = HANDSHAKE_HEAD + 8 + TD_SEAL_TAG, /* magic, length, session, tag */
     STRANGERS_MAX = 64, /* connections that have not sent their handshake */
     HANDSHAKE_MAX = 1024,
-    STAGING_BYTES = 16384, /* headers and short payloads are read together; */
-    DIRECT_BYTES = 4096,   /* a payload with at least this much missing is read to its place */
-    SPARE = 8,             /* descriptors reserved for other uses */
+    DIRECT_BYTES = 4096, /* a payload with at least this much missing is read to its place */
+    SPARE = 8,           /* descriptors reserved for other uses */
 };
 
-static const char
-    magic[MAGIC_BYTES + 1] = "PKGR",
-                        sealed_magic[MAGIC_BYTES + 1] = "PKGS",
-                        no_memory[] = "no memory here for its packets",
-                        changed[] = "a packet was changed on the way: its tag or checksum is wrong";
-
-struct td_channel {
-    struct td_channels *channels;
-    struct td_channel *next, **link;
-    union td_stream socket;
-    uv_timer_t handshake_timer;      /* runs from the connection to the handshake */
-    unsigned handles;                /* handles not closed yet */
-    bool closed, handshake_received; /* handshake_received: the other end's handshake has arrived */
-    bool stranger;                   /* accepted, without a user of its own */
-    bool sealed;                     /* packets are sealed by `out` and `in` */
-    uint64_t session;
-    struct td_seal out, in;
-    uint8_t head[TD_SEAL_HEAD]; /* of the packet that is arriving, if it is sealed */
-    const struct td_channel_calls *calls;
-    void *user;
-    uv_connect_t connect;
-    unsigned waiting; /* writes in progress */
-    /* the packet that is arriving */
-    struct td_packet packet;
-    struct td_payload *payload; /* with `filled` bytes received; NULL: a header is next */
-    bool placed;                /* not in memory of the channel */
-    bool was_placed;            /* placed at some time: its bytes may have changed since */
-    uint32_t filled;
-    size_t staged;
-    uint8_t staging[STAGING_BYTES];
-};
+/* The first bytes of a stream: [tree messages][sealed with a key]. */
+static const char magics[2][2][MAGIC_BYTES + 1] = {{"PKGR", "PKGS"}, {"EXPR", "EXPS"}};
+static const char no_memory[] = "no memory here for its packets",
+                  changed[] = "a packet was changed on the way: its tag or checksum is wrong";
 
 struct td_listener {
     struct td_channels *channels;
@@ -61,14 +35,6 @@ struct td_listener {
     char path[108]; /* path of a Unix socket */
     const struct td_channel_calls *calls;
     void *user;
-};
-
-/* struct outgoing: bytes that the socket did not accept at once. */
-struct outgoing {
-    uv_write_t write;
-    struct td_channel *channel;
-    struct td_payload *payload;
-    uint8_t bytes[];
 };
 
 /* ---- life ---- */
@@ -118,6 +84,7 @@ void td_channel_close(struct td_channel *c)
     if (c->next)
         c->next->link = c->link;
     td_payload_drop(c->payload);
+    td_express_free(c);
     c->payload = NULL;
     c->placed = c->stranger = false;
     if (c->handles > 1)
@@ -137,15 +104,22 @@ static void seal_with(struct td_channel *c, const struct td_seal_terms *terms, u
     if (!terms || terms->kind == TD_SEAL_NONE)
         return;
     uint64_t frames = c->channels->frames_per_key;
+    struct td_seal_terms own = *terms;
+    own.express = c->express;
     c->sealed = true;
     c->session = terms->session;
-    td_seal_begin(&c->out, terms, end, frames ? frames : TD_SEAL_FRAMES_PER_KEY);
-    td_seal_begin(&c->in, terms, 1 - end, frames ? frames : TD_SEAL_FRAMES_PER_KEY);
+    td_seal_begin(&c->out, &own, end, frames ? frames : TD_SEAL_FRAMES_PER_KEY);
+    td_seal_begin(&c->in, &own, 1 - end, frames ? frames : TD_SEAL_FRAMES_PER_KEY);
 }
 
 static bool is_keyed(const struct td_channel *c)
 {
     return c->sealed && td_seal_is_keyed(&c->out);
+}
+
+bool td_channel_is_express(const struct td_channel *c)
+{
+    return c->express;
 }
 
 bool td_channel_address(const struct td_channel *c, char *text, size_t bytes)
@@ -169,93 +143,12 @@ void td_channel_belongs(struct td_channel *c, const struct td_channel_calls *cal
     c->user = user;
 }
 
-/* end notifies the user and closes the channel, if the user did not. */
-static void end(struct td_channel *c, bool violation, const char *why)
-{
-    if (c->closed)
-        return;
-    c->calls->ended(c->user, c, violation, why);
-    td_channel_close(c);
-}
-
-/* fail ends the channel after an error of libuv. Whether the far end's close is seen as end of
- * file, EPIPE or ECONNRESET is chance, so all three get the same text and are logged once. */
-static void fail(struct td_channel *c, int error)
-{
-    bool closed = error == UV_EOF || error == UV_EPIPE || error == UV_ECONNRESET;
-    end(c, false,
-        closed                ? "the connection was closed"
-        : error == UV_ENOBUFS ? no_memory
-                              : uv_strerror(error));
-}
-
 static void on_handshake_timeout(uv_timer_t *timer)
 {
-    end(timer->data, false, "handshake timeout");
+    td_channel_end(timer->data, false, "handshake timeout");
 }
 
 /* ---- output ---- */
-
-static void on_written(uv_write_t *write, int status)
-{
-    struct outgoing *o = write->data;
-    struct td_channel *c = o->channel;
-    c->waiting--;
-    c->channels->faulted |= status == UV_EFAULT;
-    td_payload_drop(o->payload);
-    free(o);
-    if (status < 0)
-        fail(c, status);
-}
-
-/* write_later queues the bytes of a head and a payload from byte `done` on. */
-static bool write_later(struct td_channel *c, const uint8_t *head, size_t size,
-                        struct td_payload *payload, size_t done)
-{
-    size_t left = done < size ? size - done : 0, skip = done > size ? done - size : 0;
-    struct outgoing *o = malloc(sizeof *o + left);
-    if (!o) {
-        td_payload_drop(payload);
-        return false;
-    }
-    o->write.data = o;
-    o->channel = c;
-    o->payload = payload;
-    if (left)
-        memcpy(o->bytes, head + done, left);
-    uv_buf_t part[2];
-    unsigned parts = 0;
-    if (left)
-        part[parts++] = uv_buf_init((char *)o->bytes, (unsigned)left);
-    if (payload)
-        part[parts++] = uv_buf_init((char *)payload->data + skip, payload->bytes - (unsigned)skip);
-    if (uv_write(&o->write, &c->socket.stream, part, parts, on_written) == 0) {
-        c->waiting++;
-        return true;
-    }
-    td_payload_drop(payload);
-    free(o);
-    return false;
-}
-
-/* send_now writes a head and a payload, which it owns. What the socket does not accept waits. */
-static bool send_now(struct td_channel *c, uint8_t *head, size_t head_size,
-                     struct td_payload *payload)
-{
-    uv_buf_t part[2] = {uv_buf_init((char *)head, (unsigned)head_size)};
-    size_t size = head_size + (payload ? payload->bytes : 0);
-    if (payload)
-        part[1] = uv_buf_init((char *)payload->data, payload->bytes);
-    int done = c->waiting ? UV_EAGAIN : uv_try_write(&c->socket.stream, part, payload ? 2 : 1);
-    if (done == UV_EAGAIN)
-        done = 0;
-    if (done < 0 || (size_t)done == size) {
-        c->channels->faulted |= done == UV_EFAULT;
-        td_payload_drop(payload);
-        return done >= 0;
-    }
-    return write_later(c, head, head_size, payload, (size_t)done);
-}
 
 /* own_payload returns a payload in memory that nobody else reads or writes: the same one, or a
  * copy. It owns the payload, and returns NULL if memory runs out. */
@@ -282,7 +175,7 @@ static bool send_sealed(struct td_channel *c, const struct td_packet *packet,
     const uint8_t *from = payload && !payload->lent ? payload->data : NULL;
     td_seal_frame(&c->out, head, from, payload ? payload->data : NULL,
                   payload ? payload->bytes : 0);
-    return send_now(c, head, sizeof head, payload);
+    return td_channel_write_now(c, head, sizeof head, payload);
 }
 
 bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
@@ -292,21 +185,7 @@ bool td_channel_send(struct td_channel *c, const struct td_packet *packet,
     if (c->sealed)
         return send_sealed(c, packet, payload);
     td_wire_encode_packet(packet, head);
-    return send_now(c, head, sizeof head, payload);
-}
-
-static void put(uint8_t *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t get(const uint8_t *at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
+    return td_channel_write_now(c, head, sizeof head, payload);
 }
 
 bool td_channel_send_handshake(struct td_channel *c, const uint8_t *handshake, size_t size)
@@ -316,14 +195,14 @@ bool td_channel_send_handshake(struct td_channel *c, const uint8_t *handshake, s
     size_t head = keyed ? SEALED_HEAD : HANDSHAKE_HEAD;
     if (size > HANDSHAKE_MAX)
         return false;
-    memcpy(bytes, keyed ? sealed_magic : magic, MAGIC_BYTES);
-    put(bytes + MAGIC_BYTES, size, 4);
+    memcpy(bytes, magics[c->express][keyed], MAGIC_BYTES);
+    td_channel_put(bytes + MAGIC_BYTES, size, 4);
     memcpy(bytes + head, handshake, size);
     if (keyed) {
-        put(bytes + HANDSHAKE_HEAD, c->session, 8);
+        td_channel_put(bytes + HANDSHAKE_HEAD, c->session, 8);
         td_seal_message(&c->out, bytes + head, size, bytes + head - TD_SEAL_TAG);
     }
-    return write_later(c, bytes, head + size, NULL, 0);
+    return td_channel_write_later(c, bytes, head + size, NULL, 0);
 }
 
 /* ---- input ---- */
@@ -332,18 +211,34 @@ bool td_channel_send_handshake(struct td_channel *c, const uint8_t *handshake, s
  * it does not; then the channel has ended. */
 static bool open_handshake(struct td_channel *c, uint8_t *bytes, size_t size)
 {
-    uint64_t session = get(bytes + HANDSHAKE_HEAD, 8);
+    uint64_t session = td_channel_get(bytes + HANDSHAKE_HEAD, 8);
     if (c->stranger) {
-        seal_with(c, c->calls->terms ? c->calls->terms(c->user, session) : NULL, 1);
+        seal_with(c, c->calls->terms ? c->calls->terms(c->user, session, c->express) : NULL, 1);
         if (!is_keyed(c)) {
-            end(c, true, "the stream belongs to no session");
+            td_channel_end(c, true, "the stream belongs to no session");
             return false;
         }
     }
     if (session == c->session &&
         td_seal_open_message(&c->in, bytes + SEALED_HEAD, size, bytes + SEALED_HEAD - TD_SEAL_TAG))
         return true;
-    end(c, true, "its first frame does not prove its key");
+    td_channel_end(c, true, "its first frame does not prove its key");
+    return false;
+}
+
+/* read_magic reads the first bytes of a stream. A stranger's say what the stream carries. It
+ * returns false if they are malformed. */
+static bool read_magic(struct td_channel *c, const uint8_t *bytes, bool *keyed)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        bool express = i / 2;
+        if (memcmp(bytes, magics[express][i % 2], MAGIC_BYTES) != 0 ||
+            (express != c->express && !c->stranger))
+            continue;
+        c->express = express;
+        *keyed = i % 2;
+        return true;
+    }
     return false;
 }
 
@@ -354,15 +249,17 @@ static bool read_handshake(struct td_channel *c, size_t *at)
     size_t left = c->staged - *at;
     if (left < HANDSHAKE_HEAD)
         return false;
-    size_t size = get(bytes + MAGIC_BYTES, 4);
-    bool keyed = memcmp(bytes, sealed_magic, MAGIC_BYTES) == 0;
+    size_t size = td_channel_get(bytes + MAGIC_BYTES, 4);
+    bool keyed = false;
+    bool known = read_magic(c, bytes, &keyed);
     bool wanted = c->stranger ? c->channels->keyed && c->socket.handle.type == UV_TCP : is_keyed(c);
-    if ((!keyed && memcmp(bytes, magic, MAGIC_BYTES) != 0) || size > HANDSHAKE_MAX) {
-        end(c, true, "missing handshake");
+    if (!known || size > HANDSHAKE_MAX) {
+        td_channel_end(c, true, "missing handshake");
         return false;
     }
     if (keyed != wanted) {
-        end(c, true, wanted ? "the stream has no key" : "the stream has a key, but none is needed");
+        td_channel_end(
+            c, true, wanted ? "the stream has no key" : "the stream has a key, but none is needed");
         return false;
     }
     size_t head = keyed ? SEALED_HEAD : HANDSHAKE_HEAD;
@@ -386,7 +283,7 @@ static bool ready_payload(struct td_channel *c)
     if (fits && !c->placed)
         c->payload = td_payload_new(c->channels->pool, c->packet.bytes);
     if (!c->payload)
-        end(c, !fits, fits ? no_memory : "malformed input: packet too long");
+        td_channel_end(c, !fits, fits ? no_memory : "malformed input: packet too long");
     return c->payload != NULL;
 }
 
@@ -413,7 +310,7 @@ void td_channels_settle(struct td_channels *channels)
     for (struct td_channel *c = channels->first; c; c = next) {
         next = c->next;
         if (!settle_place(c))
-            end(c, false, no_memory);
+            td_channel_end(c, false, no_memory);
     }
 }
 
@@ -423,7 +320,7 @@ static void deliver(struct td_channel *c)
     struct td_payload *payload = c->payload;
     if (c->sealed && payload && !c->was_placed &&
         !td_seal_open_payload(&c->in, c->head, payload->data, payload->bytes)) {
-        end(c, true, changed);
+        td_channel_end(c, true, changed);
         return;
     }
     c->payload = NULL;
@@ -440,19 +337,19 @@ static bool read_header(struct td_channel *c, size_t *at)
     if (c->staged - *at < size)
         return false;
     if (!c->calls->packet) {
-        end(c, true, "protocol violation: packets in the wrong direction");
+        td_channel_end(c, true, "protocol violation: packets in the wrong direction");
         return false;
     }
     if (c->sealed) {
         memcpy(c->head, head, sizeof c->head);
         head = c->head;
         if (!td_seal_open_head(&c->in, head)) {
-            end(c, true, changed);
+            td_channel_end(c, true, changed);
             return false;
         }
     }
     if (td_wire_decode_packet(head, TD_WIRE_PACKET_BYTES, &c->packet, &why) != TD_OK) {
-        end(c, true, why);
+        td_channel_end(c, true, why);
         return false;
     }
     *at += size;
@@ -467,7 +364,7 @@ static bool read_header(struct td_channel *c, size_t *at)
 static bool read_staged_payload(struct td_channel *c, size_t *at)
 {
     if (!settle_place(c)) {
-        end(c, false, no_memory);
+        td_channel_end(c, false, no_memory);
         return false;
     }
     size_t left = c->staged - *at, missing = c->payload->bytes - c->filled;
@@ -485,6 +382,8 @@ static bool read_staged(struct td_channel *c, size_t *at)
 {
     if (!c->handshake_received)
         return read_handshake(c, at);
+    if (c->express)
+        return td_express_read(c, at);
     return c->payload ? read_staged_payload(c, at) : read_header(c, at);
 }
 
@@ -510,7 +409,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         return;
     if (size < 0) {
         c->channels->faulted |= size == UV_EFAULT;
-        fail(c, (int)size);
+        td_channel_fail(c, (int)size);
         return;
     }
     if (size > 0 && c->payload && buffer->base == (char *)c->payload->data + c->filled) {
@@ -522,6 +421,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     c->staged += (size_t)size;
     while (!c->closed && read_staged(c, &at))
         continue;
+    c->channels->more = false;
+    td_express_flush(c->channels);
     if (c->closed)
         return;
     c->staged -= at;
@@ -535,7 +436,7 @@ static void start(struct td_channel *c)
     td_endpoint_adjust(&c->socket, c->channels->silence_ms);
     int error = uv_read_start(&c->socket.stream, on_alloc, on_read);
     if (error)
-        end(c, false, uv_strerror(error));
+        td_channel_end(c, false, uv_strerror(error));
 }
 
 static void on_connected(uv_connect_t *connect, int status)
@@ -546,9 +447,9 @@ static void on_connected(uv_connect_t *connect, int status)
     if (status == UV_ECANCELED) /* the channel was closed */
         return;
     if (status != 0)
-        end(c, false, uv_strerror(status));
+        td_channel_end(c, false, uv_strerror(status));
     else if (!td_channel_send_handshake(c, c->staging, size))
-        end(c, false, "no memory here for its handshake");
+        td_channel_end(c, false, "no memory here for its handshake");
     else
         start(c);
 }
@@ -575,6 +476,7 @@ struct td_channel *td_channel_open(struct td_channels *channels, const char *end
                                    on_connected);
     }
     if (!error) {
+        c->express = calls->carries_messages;
         memcpy(c->staging, handshake,
                size); /* until it is connected the staging buffer is unused */
         c->staged = size;
@@ -597,7 +499,7 @@ static void end_oldest_stranger(struct td_channels *channels)
             oldest = c;
         }
     if (strangers > STRANGERS_MAX)
-        end(oldest, false, "too many connections without a handshake");
+        td_channel_end(oldest, false, "too many connections without a handshake");
 }
 
 static void on_connection(void *user, int fd)

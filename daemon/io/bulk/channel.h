@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* channel: a stream of packets from one daemon to another, over TCP or a Unix socket.
+/* channel: a stream of packets, or of tree messages (express.h), from one daemon to another, over
+ * TCP or a Unix socket.
  *
  * First each end sends a handshake. Streams over TCP are sealed (seal.h): with keys, the handshake
  * is the first sealed frame, and nothing of the other end is parsed or kept before it has proved
  * its key; then payloads are neither lent nor placed, because tags are computed over memory that no
- * client can change. Then packets travel one way, from the end that connected: a
- * header of fixed size, then the payload. The payload is written from its place and read into its
- * place. No thread is between a packet and its socket, and bytes that fit the socket's buffer are
- * not copied. The rest waits here, in order; the user bounds it by credits.
- * Owns: the stream, and the packets that wait for it. All functions run on the loop's thread. */
+ * client can change. Then packets or messages travel one way, from the end that connected. A packet
+ * is a header of fixed size, then the payload. The payload is written from its place and read into
+ * its place. No thread is between a packet and its socket, and bytes that fit the socket's buffer
+ * are not copied. The rest waits here, in order; the user bounds it by credits. Owns: the stream,
+ * and the packets that wait for it. All functions run on the loop's thread. */
 #ifndef TD_IO_BULK_CHANNEL_H
 #define TD_IO_BULK_CHANNEL_H
 
@@ -24,6 +25,7 @@ struct td_channel;
 /* struct td_channel_calls: the functions that a channel calls in its user. Each may close the
  * channel. */
 struct td_channel_calls {
+    bool carries_messages; /* a channel that is opened with these calls carries tree messages */
     void (*handshake)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
     /* place may be NULL. If `now` is NULL it returns a payload that receives the packet's bytes, or
      * NULL: the channel allocates one. Before each further read into that payload the channel calls
@@ -33,9 +35,11 @@ struct td_channel_calls {
     /* packet owns the payload from now on. The payload is NULL if the packet has none. */
     void (*packet)(void *user, struct td_channel *channel, const struct td_packet *packet,
                    struct td_payload *payload);
-    /* terms returns the terms of the stream that belongs to a session and has not begun, or NULL.
-     * Only a listener's channels with keys call it. */
-    const struct td_seal_terms *(*terms)(void *user, uint64_t session);
+    /* message reads a tree message. The bytes are valid until it returns. */
+    void (*message)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
+    /* terms returns the terms of the stream (of packets, or `express`) that belongs to a session
+     * and has not begun, or NULL. Only a listener's channels with keys call it. */
+    const struct td_seal_terms *(*terms)(void *user, uint64_t session, bool express);
     /* ended: the stream has ended and closes. `violation`: the far end violated the protocol. */
     void (*ended)(void *user, struct td_channel *channel, bool violation, const char *why);
 };
@@ -52,7 +56,8 @@ struct td_channels {
      * then on no memory is lent or placed, so that the copying code meets the lost page and can
      * name its region. */
     bool faulted;
-    struct td_channel *first;
+    bool more; /* tree messages that have arrived together wait for the one being handled */
+    struct td_channel *first, *pending; /* pending: with tree messages that are not written yet */
 };
 
 /* td_channel_open connects to tcp://ADDRESS:PORT (a numeric address) or ipc://PATH and sends the
@@ -71,6 +76,9 @@ void td_channel_belongs(struct td_channel *channel, const struct td_channel_call
  * ended. */
 bool td_channel_send(struct td_channel *channel, const struct td_packet *packet,
                      struct td_payload *payload);
+/* td_channel_is_express returns true if the channel carries tree messages. A stranger's first bytes
+ * say so. */
+bool td_channel_is_express(const struct td_channel *channel);
 /* td_channel_address writes the address of the other end; false: a Unix socket. */
 bool td_channel_address(const struct td_channel *channel, char *text, size_t bytes);
 /* td_channel_probe asks the system to find out within some seconds whether the other end still

@@ -49,9 +49,9 @@ static void use_key(struct td_seal *s)
 void td_seal_begin(struct td_seal *s, const struct td_seal_terms *t, unsigned direction,
                    uint64_t frames_per_key)
 {
-    static const char purpose[] = "torusd stream";
+    static const char packets[] = "torusd stream", messages[] = "torusd express";
     uint8_t text[256], random[2 * TD_SEAL_RANDOM], *at = text;
-    put_bytes(&at, purpose, sizeof purpose);
+    put_bytes(&at, t->express ? messages : packets, t->express ? sizeof messages : sizeof packets);
     put(&at, direction, 1);
     put(&at, t->kind, 1);
     put(&at, t->cipher, 1);
@@ -124,21 +124,6 @@ static bool unseal(const struct td_seal *s, enum part part, uint8_t *bytes, size
                                                               with_size, nonce, s->key) == 0;
 }
 
-void td_seal_message(struct td_seal *s, uint8_t *bytes, size_t size, uint8_t tag[TD_SEAL_TAG])
-{
-    assert(td_seal_is_keyed(s));
-    begin_frame(s);
-    seal(s, HEAD, bytes, bytes, size, NULL, 0, tag);
-}
-
-bool td_seal_open_message(struct td_seal *s, uint8_t *bytes, size_t size,
-                          const uint8_t tag[TD_SEAL_TAG])
-{
-    assert(td_seal_is_keyed(s));
-    begin_frame(s);
-    return unseal(s, HEAD, bytes, size, NULL, 0, tag);
-}
-
 /* ---- checksums ---- */
 
 /* sum returns the checksum of a part. The seed makes it that of one place in one stream. */
@@ -159,6 +144,27 @@ static bool has_sum(const uint8_t *at, uint64_t value)
     uint8_t wanted[8];
     put_sum(wanted, value);
     return memcmp(at, wanted, sizeof wanted) == 0;
+}
+
+/* ---- messages ---- */
+
+void td_seal_message(struct td_seal *s, uint8_t *bytes, size_t size, uint8_t tag[TD_SEAL_TAG])
+{
+    begin_frame(s);
+    if (td_seal_is_keyed(s)) {
+        seal(s, HEAD, bytes, bytes, size, NULL, 0, tag);
+        return;
+    }
+    memset(tag, 0, TD_SEAL_TAG);
+    put_sum(tag, sum(s, HEAD, bytes, size));
+}
+
+bool td_seal_open_message(struct td_seal *s, uint8_t *bytes, size_t size,
+                          const uint8_t tag[TD_SEAL_TAG])
+{
+    begin_frame(s);
+    return td_seal_is_keyed(s) ? unseal(s, HEAD, bytes, size, NULL, 0, tag)
+                               : has_sum(tag, sum(s, HEAD, bytes, size));
 }
 
 /* ---- frames ---- */

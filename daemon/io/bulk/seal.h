@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal: protects the frames of a stream of packets: the handshake, then packets.
+/* seal: protects the frames of a stream: the handshake, then packets or tree messages.
  *
  * Each direction of each connection has a key of its own, which both ends derive from what they
  * know after the handshake of the control connection. The nonce is the frame's number, so a frame
@@ -46,6 +46,7 @@ struct td_seal_terms {
     uint8_t random[2][TD_SEAL_RANDOM], public_key[2][TD_SEAL_KEY];
     uint32_t node[2];
     uint64_t incarnation[2], session, digest;
+    bool express; /* the stream carries tree messages: its keys are others than those of packets */
 };
 
 /* struct td_seal: one direction of a stream. */
@@ -67,8 +68,8 @@ void td_seal_begin(struct td_seal *s, const struct td_seal_terms *terms, unsigne
 /* td_seal_is_keyed returns true if frames have tags. */
 bool td_seal_is_keyed(const struct td_seal *s);
 
-/* td_seal_message encrypts a message in place as the next frame and writes its tag.
- * td_seal_open_message decrypts it in place, or returns false. */
+/* td_seal_message encrypts a message in place as the next frame and writes its tag; with
+ * TD_SEAL_SUM it writes a checksum. td_seal_open_message decrypts it in place, or returns false. */
 void td_seal_message(struct td_seal *s, uint8_t *bytes, size_t size, uint8_t tag[TD_SEAL_TAG]);
 bool td_seal_open_message(struct td_seal *s, uint8_t *bytes, size_t size,
                           const uint8_t tag[TD_SEAL_TAG]);

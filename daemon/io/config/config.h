@@ -22,6 +22,7 @@ struct td_config {
     char key_file[256], peers_file[256]; /* empty: no keys */
     struct td_security security;
     uint8_t streams; /* enum td_streams */
+    bool express;    /* tree messages may take a connection without ZeroMQ */
     bool insecure;   /* TCP without keys is permitted */
     bool segments;   /* processes of groups on one node share memory for short calls */
     struct td_settings settings;

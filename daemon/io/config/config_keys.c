@@ -278,6 +278,7 @@ static const struct td_config_key keys[] = {
     {"network", "packet", read_packet, FIELD(settings.packet_bytes), false, NULL},
     {"network", "message_overhead", read_bytes, FIELD(settings.tuning.message_bytes), false, NULL},
     {"network", "credits", read_count, FIELD(settings.link_credits), false, NULL},
+    {"network", "express", read_bool, FIELD(express), false, NULL},
     {"network", "heartbeat", read_duration, FIELD(settings.heartbeat_ns), false, NULL},
     {"limits", "memory", read_bytes, FIELD(settings.arena_bytes), false, NULL},
     {"limits", "scratch", read_bytes, FIELD(settings.scratch_bytes), false, NULL},

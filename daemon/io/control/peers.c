@@ -10,6 +10,7 @@
 #include "peers_buffers.h"
 #include "peers_delay.h"
 #include "peers_early.h"
+#include "peers_express.h"
 #include "peers_link.h"
 #include "peers_listen.h"
 #include "peers_send.h"
@@ -132,6 +133,7 @@ void td_peers_close(struct td_peers *peers)
     if (!peers)
         return;
     const struct td_config *config = peers->loop->config;
+    td_peers_flush(peers); /* the last messages, before the connections end */
     for (uint32_t n = 0; n < config->topology.nodes; n++) {
         td_peer_end(&peers->peer[n], "", 0);
         td_peers_forget_tree(peers, n, UINT64_MAX);

@@ -4,10 +4,11 @@
  * Each daemon listens with a ROUTER for tree messages and with a listener for channels (streams of
  * packets). It opens a DEALER and a channel to each daemon that it sends to. A link is one-way: the
  * far end sends only the replies to the two handshakes. Tree messages are few and use ZeroMQ with
- * its thread. Packets go directly to the socket, because a second thread would cost more than the
- * transmission (docs/architecture.md). Each connection has a number. ZeroMQ does not reconnect;
- * this module does, with a new number. When one connection of a link ends, the other is closed too.
- * Owns: sockets, received payloads until RELEASE_BUFFER, tree messages until FORGET_TREE. */
+ * its thread; between tree neighbours most take a channel of their own (peers_express.h). Packets
+ * go directly to the socket, because a second thread would cost more than the transmission
+ * (docs/architecture.md). Each connection has a number. ZeroMQ does not reconnect; this module
+ * does, with a new number. When one connection of a link ends, the other is closed too. Owns:
+ * sockets, received payloads until RELEASE_BUFFER, tree messages until FORGET_TREE. */
 #ifndef TD_IO_CONTROL_PEERS_H
 #define TD_IO_CONTROL_PEERS_H
 

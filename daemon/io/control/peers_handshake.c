@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "peers_door.h"
+#include "peers_express.h"
 #include "peers_internal.h"
 #include "peers_link.h"
 #include "peers_receive.h"
@@ -163,6 +164,7 @@ static struct td_handshake make_answer(struct td_peers *peers, const struct td_h
     a.terms = (struct td_term_list){0};
     a.session = g->session;
     a.bulk = g->bulk;
+    a.express = g->express && peers->loop->config->express;
     a.accepted = !v->rejected;
     return a;
 }
@@ -170,6 +172,7 @@ static struct td_handshake make_answer(struct td_peers *peers, const struct td_h
 /* accept begins a session of a peer. */
 static void accept_session(struct td_peer *p, const struct td_handshake *g)
 {
+    p->express_expected = g->express && p->peers->loop->config->express;
     p->session_in = g->session;
     p->incarnation_in = g->incarnation;
     p->session_in_at = td_loop_now();
@@ -244,7 +247,8 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
     struct verdict v = check_place(peers, &g);
     if (!v.rejected)
         v = compare_settings(peers, &g);
-    if (!v.rejected && !g.bulk)
+    bool express = td_channel_is_express(channel);
+    if (!v.rejected && (g.bulk == express || g.express != express))
         v = reject("the control and bulk ports are swapped: check listen and port in [peers]",
                    "the control and bulk ports are swapped: check listen and port in [peers]");
     if (v.rejected)
@@ -252,16 +256,23 @@ void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
     struct td_peer *p = v.rejected ? NULL : &peers->peer[g.node];
     struct td_handshake a = make_answer(peers, &g, &v);
     size_t length = td_peers_encode_handshake(&a, answer, sizeof answer);
+    bool expected = p && (express ? p->express_expected : p->expected);
     /* another number: an earlier attempt, or another process with the same node number */
-    if (length == 0 || (p && (!p->expected || g.session == 0 || g.session != p->session_in)) ||
+    if (length == 0 || (p && (!expected || g.session == 0 || g.session != p->session_in)) ||
         !td_channel_send_handshake(channel, answer + SESSION_BYTES, length - SESSION_BYTES)) {
         td_channel_close(channel);
         return;
     }
     if (!p) /* the other end closes the channel when it has the reply */
         return;
+    if (express) {
+        td_peer_accept_express(p, channel);
+        return;
+    }
     td_channel_close(p->in);
+    td_channel_close(p->express_in); /* of an earlier session */
     p->in = channel;
+    p->express_in = NULL;
     p->expected = false;
     td_channel_belongs(channel, &of_peers, p, &p->terms_in);
 }

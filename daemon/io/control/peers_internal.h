@@ -11,6 +11,7 @@
  *   peers_terms.c      the terms of sealed streams
  *   peers_link.c       the link to one peer: DEALER and channel, replies, end, reconnection
  *   peers_receive.c    turns incoming messages and packets into events
+ *   peers_express.c    the express path of tree messages
  *   peers_early.c      tree messages that arrived before their turn
  *   peers_send.c       sends and retransmits tree messages; sends packets, with lent bytes
  *   peers_delay.c      emulates the rate and latency of links
@@ -50,12 +51,17 @@ struct td_peer {
     bool steady; /* always needed: it reconnects within RETRY_MS_MAX */
     struct td_zsocket *dealer, *monitor;
     struct td_channel *channel;
+    struct td_channel *express; /* carries numbered tree messages, if `express_open` */
+    bool express_agreed;        /* the peer accepts an express path */
+    bool express_open;
+    char address[80];        /* of the peer's host, from its reply; empty: that of the endpoint */
     uint64_t session;        /* number of this daemon's connection to the peer */
     uint64_t incarnation;    /* of the peer, from its replies; 0: unknown */
     uint64_t session_in;     /* number of the peer's connection to this daemon; 0: none */
     uint64_t incarnation_in; /* of the daemon that has it */
     td_time session_in_at;   /* when it was accepted */
     struct td_channel *in;   /* the peer's packets arrive on it */
+    struct td_channel *express_in; /* its tree messages arrive on it, too */
     uv_timer_t retry;
     unsigned retry_ms;
     td_time up_at;
@@ -70,9 +76,10 @@ struct td_peer {
      * daemon's rejection of the peer */
     char refusal[200], refused[200];
     /* The terms of the stream to the peer, and of that from it. `expected`: the latter belongs to
-     * session_in and has not begun; a stream's keys are used once. */
+     * session_in and has not begun; a stream's keys are used once. `express_expected`: the same for
+     * the peer's express path. */
     struct td_seal_terms terms, terms_in;
-    bool expected;
+    bool expected, express_expected;
     unsigned key_turn; /* which of the peer's keys the next attempt expects */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "peers_delay.h"
+#include "peers_express.h"
 #include "peers_handshake.h"
 #include "peers_internal.h"
 #include "peers_terms.h"
@@ -37,9 +38,7 @@ static void link_up(struct td_peer *p)
                                     .u.link = {.node = p->node, .incarnation = p->incarnation}});
 }
 
-/* accepted checks the reply to a handshake of this daemon. It returns false if the reply is
- * malformed, or if the handshake failed; then the link has ended. */
-static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
+bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size)
 {
     struct td_handshake g;
     const char *why = NULL;
@@ -66,6 +65,8 @@ static bool accepted(struct td_peer *p, const uint8_t *body, size_t size)
         td_peer_end(p, "its reply does not protect streams as [security] demands", REFUSED_MS);
         return false;
     }
+    if (!p->incarnation)
+        p->express_agreed = g.express && p->peers->loop->config->express;
     p->incarnation = g.incarnation;
     return true;
 }
@@ -75,7 +76,7 @@ static void on_channel_answer(void *peer, struct td_channel *channel, const uint
 {
     struct td_peer *p = peer;
     (void)channel;
-    if (accepted(p, bytes, size) && !p->up)
+    if (td_peer_accepted(p, bytes, size) && !p->up)
         link_up(p);
 }
 
@@ -103,25 +104,32 @@ static void on_channel_ended(void *peer, struct td_channel *channel, bool breach
     td_peer_end(p, text, 0);
 }
 
-/* open_channel opens the stream of packets to the host that sent the reply to the handshake. */
-static void open_channel(struct td_peer *p, const char *address)
+struct td_channel *td_peer_open_stream(struct td_peer *p, const struct td_channel_calls *calls)
 {
-    static const struct td_channel_calls calls = {.handshake = on_channel_answer,
-                                                  .ended = on_channel_ended};
     struct td_peers *peers = p->peers;
     char bulk[600], endpoint[700];
     uint8_t bytes[HANDSHAKE_BYTES_MAX];
     struct td_handshake g = td_peers_handshake(peers);
     g.session = p->session;
-    g.bulk = true;
+    g.express = calls->carries_messages;
+    g.bulk = !g.express;
     size_t size = td_peers_encode_handshake(&g, bytes, sizeof bytes);
     bulk_of(p, bulk, sizeof bulk);
-    if (address && strncmp(bulk, "tcp://", 6) == 0)
-        snprintf(endpoint, sizeof endpoint, "tcp://[%s]%s", address, strrchr(bulk, ':'));
+    if (p->address[0] && strncmp(bulk, "tcp://", 6) == 0)
+        snprintf(endpoint, sizeof endpoint, "tcp://[%s]%s", p->address, strrchr(bulk, ':'));
     else
         snprintf(endpoint, sizeof endpoint, "%s", bulk);
-    p->channel = td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES,
-                                 size - SESSION_BYTES, &p->terms, &calls, p);
+    return td_channel_open(&peers->channels, endpoint, bytes + SESSION_BYTES, size - SESSION_BYTES,
+                           &p->terms, calls, p);
+}
+
+/* open_channel opens the stream of packets to the host that sent the reply to the handshake. */
+static void open_channel(struct td_peer *p, const char *address)
+{
+    static const struct td_channel_calls calls = {.handshake = on_channel_answer,
+                                                  .ended = on_channel_ended};
+    snprintf(p->address, sizeof p->address, "%s", address ? address : "");
+    p->channel = td_peer_open_stream(p, &calls);
     if (!p->channel)
         td_peer_end(p, strerror(errno), 0);
 }
@@ -136,7 +144,7 @@ static bool receive_answer(void *user, void *socket)
     const uint8_t *bytes = zmq_msg_data(&message);
     size_t size = zmq_msg_size(&message);
     if (any && size >= SESSION_BYTES && get_u64(bytes) == 0 && !p->channel &&
-        accepted(p, bytes + SESSION_BYTES, size - SESSION_BYTES))
+        td_peer_accepted(p, bytes + SESSION_BYTES, size - SESSION_BYTES))
         open_channel(p, zmq_msg_gets(&message, "Peer-Address"));
     zmq_msg_close(&message);
     return any && p->dealer;
@@ -263,6 +271,7 @@ static bool open_dealer(struct td_peer *p)
     void *monitor = watch(p, socket);
     struct td_handshake g = td_peers_handshake(peers);
     g.session = p->session;
+    g.express = peers->loop->config->express;
     td_peer_offer(p, &g, key);
     size_t length = td_peers_encode_handshake(&g, bytes, sizeof bytes);
     bool good = zmq_connect(socket, peers->loop->config->endpoints[p->node]) == 0 &&
@@ -281,6 +290,7 @@ static void close_connections(struct td_peer *p)
     td_zsocket_close(p->dealer);
     td_zsocket_close(p->monitor);
     td_channel_close(p->channel);
+    td_peer_close_express(p);
     p->dealer = p->monitor = NULL;
     p->channel = NULL;
     td_peer_drop_delayed(p);
@@ -370,9 +380,10 @@ void td_peer_want(struct td_peer *p)
 void td_peer_end_in(struct td_peer *p)
 {
     td_channel_close(p->in);
-    p->in = NULL;
+    td_channel_close(p->express_in);
+    p->in = p->express_in = NULL;
     p->session_in = 0;
-    p->expected = false;
+    p->expected = p->express_expected = false;
 }
 
 void td_peers_drop(struct td_peers *peers, uint32_t node, const char *text)

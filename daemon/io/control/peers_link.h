@@ -3,6 +3,7 @@
 #ifndef TD_IO_CONTROL_PEERS_LINK_H
 #define TD_IO_CONTROL_PEERS_LINK_H
 
+#include "io/bulk/channel.h"
 #include "peers.h"
 
 struct td_peer;
@@ -12,6 +13,12 @@ void *td_peers_open_socket(struct td_peers *peers, int type);
 /* td_peer_want keeps the link open from now on. */
 void td_peer_want(struct td_peer *p);
 void td_peer_connect(struct td_peer *p);
+/* td_peer_open_stream opens a stream to a peer that has accepted the handshake of the control
+ * connection: of packets, or of tree messages. It returns NULL with errno on an error. */
+struct td_channel *td_peer_open_stream(struct td_peer *p, const struct td_channel_calls *calls);
+/* td_peer_accepted checks the reply to a handshake of this daemon. It returns false if the reply is
+ * malformed, or if the handshake failed; then the link has ended. */
+bool td_peer_accepted(struct td_peer *p, const uint8_t *body, size_t size);
 /* td_peer_hurry brings the next attempt to connect forward, because a message waits. */
 void td_peer_hurry(struct td_peer *p);
 /* td_peer_end closes the connections of a link, reports LINK_DOWN to the core once, and schedules

@@ -87,8 +87,8 @@ static void feed_message(struct td_peers *peers, uint32_t node, const uint8_t *b
                                                  .u.tree = {.node = node, .message = &m}});
 }
 
-/* receive_message feeds a message, and the early ones whose turn has come by it. */
-static void receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body, size_t size)
+void td_peers_receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body,
+                              size_t size)
 {
     uint32_t from = node;
     feed_message(peers, node, body, size);
@@ -121,7 +121,7 @@ static void receive_body(struct td_peers *peers, void *router, zmq_msg_t *identi
     if (session == 0)
         td_peers_receive_handshake(peers, router, identity, m, &origin);
     else if (node < peers->loop->config->topology.nodes && peers->peer[node].session_in == session)
-        receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
+        td_peers_receive_message(peers, node, body + SESSION_BYTES, size - SESSION_BYTES);
 }
 
 bool td_peers_receive_tree(void *user, void *router)

@@ -8,6 +8,10 @@
 #include "zsocket.h"
 
 td_zreceive td_peers_receive_tree;
+/* td_peers_receive_message feeds a tree message of a node, and the early ones whose turn has come
+ * by it. */
+void td_peers_receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body,
+                              size_t size);
 /* td_peer_place and td_peer_receive_packet are calls of a peer's channel (channel.h). */
 struct td_payload *td_peer_place(void *peer, const struct td_packet *packet,
                                  struct td_payload *now);

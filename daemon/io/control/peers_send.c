@@ -6,6 +6,7 @@
 
 #include "peers_buffers.h"
 #include "peers_delay.h"
+#include "peers_express.h"
 #include "peers_internal.h"
 #include "peers_link.h"
 #include "wire/peer.h"
@@ -24,9 +25,12 @@ struct loan {
 
 /* ---- tree messages ---- */
 
-/* send_frame sends SESSION_BYTES, which it fills in, and a message of `size` bytes. */
-static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size)
+/* send_frame sends SESSION_BYTES, which it fills in, and a message of `size` bytes. A numbered one
+ * may take the express path, without those bytes. */
+static void send_frame(struct td_peer *p, uint8_t *bytes, size_t size, bool numbered)
 {
+    if (numbered && td_peer_send_express(p, bytes + SESSION_BYTES, size, false))
+        return;
     put_u64(bytes, p->session);
     /* no td_zsocket_stir: a DEALER of a link that is up receives nothing */
     int sent = zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
@@ -42,7 +46,7 @@ void td_peers_repeat_tree(struct td_peers *peers, uint32_t node, uint32_t via, u
     for (; m && p && p->up; m = m->next) {
         uint8_t bytes[SESSION_BYTES + TD_TREE_MESSAGE_MAX];
         memcpy(bytes + SESSION_BYTES, m->bytes, m->size);
-        send_frame(p, bytes, m->size);
+        send_frame(p, bytes, m->size, true);
     }
 }
 
@@ -58,6 +62,9 @@ void td_peers_forward_tree(struct td_peers *peers, const struct td_action *a)
     size_t size = td_wire_encode_message(a->u.relay.message, bytes + SESSION_BYTES,
                                          sizeof bytes - SESSION_BYTES);
     if (size == 0 || !p->up)
+        return;
+    td_peer_want_express(p, a->u.relay.message->kind);
+    if (a->u.relay.message->number && td_peer_send_express(p, bytes + SESSION_BYTES, size, true))
         return;
     put_u64(bytes, p->session);
     (void)zmq_send(td_zsocket_raw(p->dealer), bytes, size + SESSION_BYTES, ZMQ_DONTWAIT);
@@ -95,10 +102,13 @@ void td_peers_send_tree(struct td_peers *peers, const struct td_action *a)
     if (!p)
         return; /* no route is left */
     td_peer_want(p);
-    if (!p->up)
+    if (!p->up) {
         td_peer_hurry(p);
-    else if (!a->u.tree.held)
-        send_frame(p, bytes, size);
+        return;
+    }
+    td_peer_want_express(p, m.kind);
+    if (!a->u.tree.held)
+        send_frame(p, bytes, size, m.number != 0);
 }
 
 /* ---- packets ---- */

@@ -106,12 +106,12 @@ void td_peer_choose(struct td_peer *p, const struct td_handshake *request,
     memcpy(reply->random, t->random[1], TD_SEAL_RANDOM);
 }
 
-const struct td_seal_terms *td_peers_find_terms(void *user, uint64_t session)
+const struct td_seal_terms *td_peers_find_terms(void *user, uint64_t session, bool express)
 {
     const struct td_peers *peers = user;
     for (uint32_t n = 0; session && n < peers->loop->config->topology.nodes; n++) {
         const struct td_peer *p = &peers->peer[n];
-        if (p->expected && p->session_in == session)
+        if ((express ? p->express_expected : p->expected) && p->session_in == session)
             return &p->terms_in;
     }
     return NULL;

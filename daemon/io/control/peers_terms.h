@@ -27,6 +27,6 @@ void td_peer_choose(struct td_peer *p, const struct td_handshake *request,
 /* td_peers_can_choose returns true if a request offers a protection that this daemon wants. */
 bool td_peers_can_choose(const struct td_peers *peers, const struct td_handshake *request);
 /* td_peers_find_terms is a call of the listener's channels (channel.h). */
-const struct td_seal_terms *td_peers_find_terms(void *peers, uint64_t session);
+const struct td_seal_terms *td_peers_find_terms(void *peers, uint64_t session, bool express);
 
 #endif

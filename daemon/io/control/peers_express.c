@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peers_express.h"
+
+#include "io/bulk/express.h"
+#include "peers_internal.h"
+#include "peers_link.h"
+#include "peers_receive.h"
+
+/* ---- to the peer ---- */
+
+static void on_answer(void *peer, struct td_channel *channel, const uint8_t *bytes, size_t size)
+{
+    struct td_peer *p = peer;
+    (void)channel;
+    if (td_peer_accepted(p, bytes, size))
+        p->express_open = true;
+}
+
+static void on_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
+{
+    struct td_peer *p = peer;
+    (void)channel;
+    (void)breach;
+    if (p->express_open) {
+        td_peer_end(p, why, 0);
+        return;
+    }
+    p->express = NULL;
+    p->express_agreed = false; /* until the link comes up again */
+    td_log(TD_LOG_WARNING,
+           "node %u: cannot open the express path: %s; its tree messages take ZeroMQ", p->node,
+           why);
+}
+
+/* is_frequent returns true for the messages that operations wait for. */
+static bool is_frequent(enum td_message_kind kind)
+{
+    return kind == TD_MESSAGE_ARRIVE || kind == TD_MESSAGE_RELEASE || kind == TD_MESSAGE_FLOOD;
+}
+
+void td_peer_want_express(struct td_peer *p, enum td_message_kind kind)
+{
+    static const struct td_channel_calls calls = {
+        .carries_messages = true, .handshake = on_answer, .ended = on_ended};
+    if (!p->express_agreed || p->express || !is_frequent(kind))
+        return;
+    p->express = td_peer_open_stream(p, &calls);
+    p->express_agreed = p->express != NULL;
+}
+
+bool td_peer_send_express(struct td_peer *p, const uint8_t *bytes, size_t size, bool loose)
+{
+    if (!p->express_open)
+        return false;
+    if (loose && td_express_is_full(p->express))
+        return true;
+    if (!td_express_send(p->express, bytes, size))
+        td_peer_end(p, "cannot queue a message to it", RETRY_MS);
+    return true;
+}
+
+void td_peer_close_express(struct td_peer *p)
+{
+    td_channel_close(p->express);
+    p->express = NULL;
+    p->express_open = p->express_agreed = false;
+}
+
+void td_peers_flush(struct td_peers *peers)
+{
+    td_express_flush(&peers->channels);
+}
+
+/* ---- from the peer ---- */
+
+static void on_message(void *peer, struct td_channel *channel, const uint8_t *bytes, size_t size)
+{
+    const struct td_peer *p = peer;
+    (void)channel;
+    td_peers_receive_message(p->peers, p->node, bytes, size);
+}
+
+static void on_in_ended(void *peer, struct td_channel *channel, bool breach, const char *why)
+{
+    struct td_peer *p = peer;
+    (void)channel;
+    p->express_in = NULL; /* the peer ends its link */
+    if (breach)
+        td_peers_drop(p->peers, p->node, why);
+}
+
+void td_peer_accept_express(struct td_peer *p, struct td_channel *channel)
+{
+    static const struct td_channel_calls calls = {
+        .carries_messages = true, .message = on_message, .ended = on_in_ended};
+    td_channel_close(p->express_in);
+    p->express_in = channel;
+    p->express_expected = false;
+    td_channel_belongs(channel, &calls, p, &p->terms_in);
+}
