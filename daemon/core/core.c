@@ -177,6 +177,11 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
     return td_engine_landing(core, node, packet, landing);
 }
 
+bool td_core_needs(const struct td_core *core, uint64_t handle)
+{
+    return td_engine_needs(core, handle);
+}
+
 /* ---- messages ---- */
 
 static void handle_message(struct td_core *core, uint32_t from, const struct td_message *m)

@@ -30,6 +30,9 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
  * writes that memory, so the driver may receive the bytes there directly. */
 bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet *packet,
                      struct td_compute *landing);
+/* td_core_needs returns false if the operation of a COMPUTE, which is not answered yet, has ended:
+ * a driver that has not begun the computation may answer at once. */
+bool td_core_needs(const struct td_core *core, uint64_t handle);
 /* td_core_deadline returns when the core needs a WAKE; at most `now` while work is waiting. */
 td_time td_core_deadline(const struct td_core *core);
 void td_core_destroy(struct td_core *core);

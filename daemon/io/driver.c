@@ -316,18 +316,21 @@ static void finish(struct driver *d)
     td_workers_drain(d->workers);
     td_clients_stop(d->clients);
     td_peers_close(loop->peers);
-    td_plans_stop(loop->plans);
+    bool planned = td_plans_stop(loop->plans);
     uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0)
         continue;
     td_clients_free(d->clients);
     td_peers_free(loop->peers);
-    td_workers_destroy(d->workers);
+    td_fft_plan_elsewhere(false);
+    if (planned)
+        td_workers_destroy(d->workers);
     td_plans_free(loop->plans);
     td_loop_fini(loop);
     td_segments_destroy(loop->segments);
     td_regions_destroy(loop->regions);
-    td_fft_fini();
+    if (planned)
+        td_fft_fini();
 }
 
 static bool start_parts(struct driver *d, char *why, size_t why_bytes)
@@ -349,6 +352,7 @@ static void serve(struct driver *d)
                "insecure = yes: every host and user that can reach %s is trusted as a peer; "
                "torusctl keygen makes keys",
                config->listen);
+    td_fft_plan_elsewhere(true);
     uv_signal_start(&d->hangup, on_hangup, SIGHUP);
     td_peers_start(d->loop.peers);
     td_loop_wake(&d->loop);

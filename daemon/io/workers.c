@@ -2,6 +2,7 @@
 #include "workers.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/shares.h"
@@ -9,6 +10,7 @@
 #include "compute/fft/step.h"
 #include "io/control/peers_buffers.h"
 #include "io/plans/plans.h"
+#include "io/plans/waiting.h"
 
 enum {
     INLINE_BYTES = 1 << 19, /* touched by a computation that the loop does itself */
@@ -24,6 +26,7 @@ struct task {
     uv_work_t work;
     struct td_workers *workers;
     struct task *next;
+    struct td_waiter waiter; /* for the plan of a transform */
     struct td_compute compute;
     struct td_bases bases;
     const uint8_t *in;
@@ -38,6 +41,7 @@ struct task {
 
 struct td_workers {
     struct td_loop *loop;
+    struct td_waiting *waiting_plans;
     struct task *spare;
     struct td_shares_table table;
     struct td_shares small; /* for the loop */
@@ -66,6 +70,10 @@ struct td_workers *td_workers_create(struct td_loop *loop)
     struct td_workers *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
+    if (!(w->waiting_plans = td_waiting_create(loop))) {
+        free(w);
+        return NULL;
+    }
     w->loop = loop;
     w->threads = loop->config->workers;
     td_shares_init(&w->small, &w->table, TURN_BYTES);
@@ -100,11 +108,13 @@ static struct task *acquire(struct td_workers *w, uint32_t ranks)
         task->addresses_ranks = ranks;
     }
     task->workers = w;
+    task->waiter.plan = NULL;
     return task;
 }
 
 static void release(struct td_workers *w, struct task *task)
 {
+    td_waiting_done(&task->waiter);
     if (w->spares >= SPARE_MAX || w->closing) {
         free(task->addresses);
         free(task);
@@ -138,7 +148,7 @@ static void run(struct task *task)
     const struct td_compute *c = &task->compute;
     uint64_t left = task->all - task->done, bytes = task->part < left ? task->part : left;
     if (c->kind == TD_COMPUTE_STEP && task->all == 0)
-        task->error = td_step_run(&c->step, &task->bases);
+        task->error = td_step_run_by(&c->step, &task->bases, task->waiter.plan);
     else if (c->kind == TD_COMPUTE_STEP)
         td_step_run_part(&c->step, &task->bases, task->done, bytes);
     else if (c->kind == TD_COMPUTE_STORE)
@@ -301,6 +311,50 @@ static void dispatch(struct td_workers *w)
 
 /* ---- all ---- */
 
+/* execute begins a task that has what it needs. */
+static void execute(struct td_workers *w, struct task *task)
+{
+    const struct td_compute *c = &task->compute;
+    if (c->kind == TD_COMPUTE_LOAD || c->kind == TD_COMPUTE_STORE) {
+        run_here(w, task);
+    } else if (c->cost_bytes <= INLINE_BYTES) {
+        compute_here(w, task);
+    } else {
+        td_shares_add(is_whole(task) ? &w->whole : &w->parts, &task->turn, c->view.job);
+        dispatch(w);
+    }
+}
+
+static struct task *task_of(struct td_waiter *waiter)
+{
+    return (struct task *)((char *)waiter - offsetof(struct task, waiter));
+}
+
+static void on_plan(struct td_waiter *waiter, td_err error)
+{
+    struct task *task = task_of(waiter);
+    task->error = error;
+    if (error == TD_OK)
+        execute(task->workers, task);
+    else
+        finish(task->workers, task);
+}
+
+/* find_plan returns true if the task has the plan that it needs, or needs none. */
+static bool find_plan(struct td_workers *w, struct task *task)
+{
+    struct td_shape shape;
+    if (task->compute.kind != TD_COMPUTE_STEP ||
+        !td_step_shape(&task->compute.step, &task->bases, &shape))
+        return true;
+    task->waiter.handle = task->compute.handle;
+    task->waiter.ready = on_plan;
+    td_err error = td_waiting_find(w->waiting_plans, &task->waiter, &shape);
+    if (error == TD_ERR_NO_MEMORY)
+        on_plan(&task->waiter, error);
+    return error == TD_OK;
+}
+
 void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
 {
     struct task *task = acquire(w, compute->view.ranks);
@@ -309,14 +363,8 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
         return;
     }
     begin(task, compute);
-    if (compute->kind == TD_COMPUTE_LOAD || compute->kind == TD_COMPUTE_STORE) {
-        run_here(w, task);
-    } else if (compute->cost_bytes <= INLINE_BYTES) {
-        compute_here(w, task);
-    } else {
-        td_shares_add(is_whole(task) ? &w->whole : &w->parts, &task->turn, compute->view.job);
-        dispatch(w);
-    }
+    if (find_plan(w, task))
+        execute(w, task);
 }
 
 bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
@@ -341,6 +389,11 @@ void td_workers_drain(struct td_workers *w)
     discard(w, &w->small);
     discard(w, &w->parts);
     discard(w, &w->whole);
+    for (struct td_waiter *waiter = td_waiting_drop(w->waiting_plans); waiter;) {
+        struct task *task = task_of(waiter);
+        waiter = waiter->next;
+        release(w, task);
+    }
     atomic_store(&w->waiting, SEVERAL_JOBS); /* nobody needs the other parts */
     while (w->running)
         uv_run(&w->loop->uv, UV_RUN_ONCE);
@@ -356,5 +409,6 @@ void td_workers_destroy(struct td_workers *w)
         free(task->addresses);
         free(task);
     }
+    td_waiting_free(w->waiting_plans);
     free(w);
 }

@@ -4,8 +4,9 @@
  * Jobs take turns (base/shares.h). The loop computes a few MiB, then it looks at its sockets before
  * it goes on. A worker executes a copy or reduction in parts of a few MiB, and after each it
  * returns the task if another job waits. A transform has no parts: when all workers have long ones,
- * one more thread serves the other tasks. A job alone is served in order.
- * Owns: the tasks. Borrows: regions and buffers, which the core keeps until COMPUTED. */
+ * one more thread serves the other tasks. A job alone is served in order. A transform whose plan
+ * was not made yet waits for it without a worker (io/plans/waiting.h). Owns: the tasks. Borrows:
+ * regions and buffers, which the core keeps until COMPUTED. */
 #ifndef TD_IO_WORKERS_H
 #define TD_IO_WORKERS_H
 

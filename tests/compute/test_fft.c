@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 1-D transforms of every kind compared with the sums that define them, in random layouts, over
  * whole buffers, so that a value outside the result that was written is found, too. */
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "compute/fft/fft.h"
@@ -327,6 +332,60 @@ static void equal_work_has_one_shape(void **unused)
     assert_memory_not_equal(&shape, &other, sizeof shape);
 }
 
+/* A better plan replaces one in use only for those who acquire it later. */
+static void plan_in_use_stays_until_its_last_use_ends(void **unused)
+{
+    (void)unused;
+    bool improvable = false;
+    struct td_transform t = draw_transform(TD_TRANSFORM_C2C, true);
+    struct td_shape shape = td_shape_of(&t, memory[0], memory[0]);
+    td_fft_fini();
+    assert_null(td_fft_acquire(&shape, &improvable));
+    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
+    struct td_fft_plan *old = td_fft_acquire(&shape, &improvable);
+    assert_non_null(old);
+    assert_false(improvable);
+    td_fft_update(&(struct td_fft_record){.shape = shape, .state = TD_FFT_MEASURED});
+    assert_ptr_equal(td_fft_acquire(&shape, &improvable), old);
+    assert_true(improvable);
+    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
+    struct td_fft_plan *new = td_fft_acquire(&shape, &improvable);
+    assert_ptr_not_equal(new, old);
+    assert_false(improvable);
+    fill(&t);
+    td_fft_execute(old, &t, memory[0], memory[0]);
+    td_fft_release(old);
+    td_fft_release(old);
+    fill(&t);
+    td_fft_execute(new, &t, memory[0], memory[0]);
+    td_fft_release(new);
+}
+
+static void the_planner_aborts_on_a_thread_that_must_not_wait_for_it(void **unused)
+{
+    (void)unused;
+    struct td_transform t = draw_transform(TD_TRANSFORM_C2C, true);
+    struct td_shape shape = td_shape_of(&t, memory[0], memory[0]);
+    int code = 0;
+    td_fft_fini();
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        assert_int_equal(dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 2), 2);
+        td_fft_plan_elsewhere(true);
+        (void)td_fft_make_plan(&shape);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGABRT);
+    td_fft_plan_elsewhere(true);
+    bool improvable = false;
+    assert_null(td_fft_acquire(&shape, &improvable)); /* this it may */
+    td_fft_plan_elsewhere(false);
+    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
+}
+
 static int teardown(void **unused)
 {
     (void)unused;
@@ -343,6 +402,8 @@ int main(void)
         cmocka_unit_test(cosine_and_sine_transforms_are_as_defined),
         cmocka_unit_test(what_is_not_defined_is_an_error),
         cmocka_unit_test(equal_work_has_one_shape),
+        cmocka_unit_test(plan_in_use_stays_until_its_last_use_ends),
+        cmocka_unit_test(the_planner_aborts_on_a_thread_that_must_not_wait_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

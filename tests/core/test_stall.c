@@ -254,6 +254,27 @@ static void node_with_a_failed_computation_waits_for_the_common_ending(void **st
     node_end();
 }
 
+static void operation_without_progress_is_cancelled_after_the_release(void **state)
+{
+    (void)state;
+    begin(INNER);
+    td_stall_cancel(node.core, o, "rank 1 cancelled it");
+    node_pass(c, beat() - 1);
+    assert_int_equal(node_count(TD_MESSAGE_APPEAL), 0); /* it may be about to complete */
+    node_pass(c, 1);
+    const struct td_message *m = node_sent_to(ROOT, TD_MESSAGE_APPEAL);
+    assert_non_null(m);
+    assert_int_equal(m->u.appeal.error, TD_ERR_CANCELLED);
+    assert_int_equal(m->u.appeal.waits_for, INNER);
+    node_end();
+    begin(ROOT);
+    td_stall_cancel(node.core, o, "rank 0 cancelled it");
+    node_pass(c, beat());
+    expect_verdict(5, "rank 0 cancelled it");
+    assert_int_equal(node.reply.error, TD_ERR_CANCELLED);
+    node_end();
+}
+
 static void computation_that_fails_before_the_release_ends_the_call_for_all(void **state)
 {
     (void)state;
@@ -284,6 +305,7 @@ int main(void)
         cmocka_unit_test(operation_ends_without_the_root_if_no_verdict_comes),
         cmocka_unit_test(operation_that_goes_on_after_an_appeal_may_complete),
         cmocka_unit_test(node_with_a_failed_computation_waits_for_the_common_ending),
+        cmocka_unit_test(operation_without_progress_is_cancelled_after_the_release),
         cmocka_unit_test(computation_that_fails_before_the_release_ends_the_call_for_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

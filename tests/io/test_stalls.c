@@ -160,10 +160,91 @@ static void transform_that_a_worker_does_not_end_fails_alone(void **state)
     stop_slow();
 }
 
+/* daemons_answer waits for a reply of each daemon to a request for its state. */
+static void daemons_answer(void)
+{
+    for (uint32_t i = 0; i < RANKS; i++)
+        torus_close(open_at(i));
+}
+
+/* The planner has its lock for as long as the file exists. The shape is new to the daemon. */
+static void loop_and_workers_do_not_wait_for_the_planner(void **state)
+{
+    (void)state;
+    torus_request *r[RANKS];
+    start_slow();
+    transform(r); /* the daemon has its plans */
+    for (uint32_t i = 0; i < RANKS; i++)
+        assert_int_equal(torus_wait(r[i], -1), TORUS_OK);
+    block("plan", CULPRIT);
+    torus_plan *known[RANKS];
+    double *known_memory[RANKS];
+    for (uint32_t i = 0; i < RANKS; i++) {
+        known[i] = plan[i];
+        known_memory[i] = memory[i];
+    }
+    plan_transform(WIDTH - 1);
+    transform(r);
+    wait_blocked(CULPRIT);
+    others_work();
+    for (int round = 0; round < 3; round++) { /* shapes that are known are transformed meanwhile */
+        torus_request *k[RANKS];
+        for (uint32_t i = 0; i < RANKS; i++)
+            assert_int_equal(torus_start(known[i], TORUS_IN_PLACE, known_memory[i], &k[i]),
+                             TORUS_OK);
+        for (uint32_t i = 0; i < RANKS; i++)
+            assert_int_equal(torus_wait(k[i], -1), TORUS_OK);
+    }
+    daemons_answer();
+    /* the rank beside the planner reads the common ending, although FFTW still plans */
+    for (uint32_t i = 0; i < RANKS; i++)
+        assert_int_equal(torus_wait(r[i], 30 * (int64_t)SECOND), TORUS_ERR_TIMEOUT);
+    assert_string_equal(torus_last_error(context[0]), torus_last_error(context[CULPRIT]));
+    others_work();
+    unblock("plan", CULPRIT);
+    transform(r);
+    for (uint32_t i = 0; i < RANKS; i++)
+        assert_int_equal(torus_wait(r[i], -1), TORUS_OK);
+    stop_slow();
+}
+
+static void transform_is_cancelled_while_its_plan_is_made(void **state)
+{
+    (void)state;
+    torus_request *r[RANKS];
+    start_slow();
+    block("plan", CULPRIT);
+    transform(r);
+    wait_blocked(CULPRIT);
+    assert_int_equal(torus_cancel(r[CULPRIT]), TORUS_OK);
+    for (uint32_t i = 0; i < RANKS; i++)
+        assert_int_equal(torus_wait(r[i], 30 * (int64_t)SECOND), TORUS_ERR_CANCELLED);
+    assert_non_null(strstr(torus_last_error(context[0]), "rank 1 cancelled"));
+    unblock("plan", CULPRIT);
+    stop_slow();
+}
+
+static void daemon_stops_while_fftw_plans(void **state)
+{
+    (void)state;
+    torus_request *r[RANKS];
+    start_slow();
+    block("plan", CULPRIT);
+    transform(r);
+    wait_blocked(CULPRIT);
+    for (uint32_t i = 0; i < RANKS; i++)
+        torus_close(context[i]);
+    close_all(other_context, RANKS);
+    stop(); /* it ends cleanly, although its FFTW is blocked */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(transform_that_a_worker_does_not_end_fails_alone, clean_up),
+        cmocka_unit_test_teardown(loop_and_workers_do_not_wait_for_the_planner, clean_up),
+        cmocka_unit_test_teardown(transform_is_cancelled_while_its_plan_is_made, clean_up),
+        cmocka_unit_test_teardown(daemon_stops_while_fftw_plans, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "compute/fft/step.h"
 #include "io/workers.h"
 
 enum { MIB = 1 << 20, SCRATCH = 256 * MIB, TASKS_MAX = 256, HOG = 1, OTHER = 2 };
@@ -47,6 +48,7 @@ static void end(void)
     td_workers_destroy(workers);
     td_regions_destroy(loop.regions);
     free(loop.queue);
+    td_fft_fini();
 }
 
 /* collect takes the events so far out of the loop's queue. */
@@ -99,6 +101,18 @@ static void copy(uint64_t job, uint64_t number, int64_t from, int64_t to, int64_
     collect();
 }
 
+/* make_plan makes the plan of a step, so that the step does not wait for the planning thread. */
+static void make_plan(const struct td_step *step)
+{
+    static const struct td_view none;
+    struct td_bases bases;
+    struct td_shape shape;
+    uint8_t *addresses[1];
+    td_regions_bases(loop.regions, &none, addresses, &bases);
+    assert_true(td_step_shape(step, &bases, &shape));
+    assert_int_equal(td_fft_make_plan(&shape), TD_OK);
+}
+
 static void transform(uint64_t job, uint64_t number, int64_t points)
 {
     struct td_compute c = {.kind = TD_COMPUTE_STEP,
@@ -115,6 +129,7 @@ static void transform(uint64_t job, uint64_t number, int64_t points)
                                              .stride = 1,
                                              .to_stride = 1,
                                              .factor = 1};
+    make_plan(&c.step);
     td_workers_compute(workers, &c);
     collect();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fft.h"
 
+#include <assert.h>
 #include <fftw3.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,32 +10,107 @@
 
 #include "base/hash.h"
 
+struct td_fft_plan {
+    struct td_fft_plan *next; /* of the plans that are to be destroyed */
+    struct td_shape shape;
+    void *plan;
+    unsigned users; /* the plan must not be destroyed */
+    bool replaced;  /* the cache has another one, or none: the last user gives it up */
+};
+
 struct entry {
     struct td_fft_record record;
-    void *plan;
+    struct td_fft_plan *plan;
     uint64_t used_at;
-    unsigned users;  /* executions in progress: the plan must not be destroyed */
     bool better_now; /* the plan is an estimate, but wisdom exists now */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* `lock` protects the cache and is never held during a call of FFTW. `planner` serialises FFTW's
+ * planner, which may take minutes. Who needs both takes `planner` first. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, planner = PTHREAD_MUTEX_INITIALIZER;
 static struct entry cache[TD_FFT_RECORDS_MAX];
 static uint64_t hash[TD_FFT_RECORDS_MAX]; /* of the shapes, compared first */
 static unsigned entries;
 static uint64_t use_count;
 static enum td_fft_effort effort_set;
+static struct td_fft_plan *unneeded; /* to be destroyed by the next caller of the planner */
+static bool elsewhere;               /* `no_planner` never calls the planner */
+static pthread_t no_planner;
+
+/* ---- FFTW's planner ---- */
+
+static void planner_enter(void)
+{
+    pthread_mutex_lock(&lock);
+    bool here = !elsewhere || !pthread_equal(pthread_self(), no_planner);
+    pthread_mutex_unlock(&lock);
+    assert(here);
+    pthread_mutex_lock(&planner);
+}
+
+static void planner_leave(void)
+{
+    pthread_mutex_unlock(&planner);
+}
+
+void td_fft_plan_elsewhere(bool here)
+{
+    pthread_mutex_lock(&lock);
+    elsewhere = here;
+    no_planner = pthread_self();
+    pthread_mutex_unlock(&lock);
+}
+
+/* stand_in returns an address with the alignment of one side of a shape. Planning without
+ * measurement looks at nothing else of an address. */
+static void *stand_in(const struct td_shape *s, unsigned side)
+{
+    enum { SIDE_BYTES = 1 << 20 };
+    uintptr_t at = side && !s->in_place ? 2 * (uintptr_t)SIDE_BYTES : SIDE_BYTES;
+    return (void *)(at + (uintptr_t)(side ? s->to_alignment
+                                          : s->alignment)); /* NOLINT(performance-no-int-to-ptr):
+                                                               never read */
+}
 
 /* make_plan makes a plan from the best wisdom for the shape, else by estimate. It never measures.
  */
-static void *make_plan(const struct td_shape *shape, void *in, void *out)
+static void *make_plan(const struct td_shape *shape, enum td_fft_effort effort)
 {
-    void *plan = NULL;
-    if (effort_set != TD_FFT_ESTIMATE) {
+    void *plan = NULL, *in = stand_in(shape, 0), *out = stand_in(shape, 1);
+    if (effort != TD_FFT_ESTIMATE) {
         plan = td_fft_plan_make(shape, in, out, FFTW_PATIENT | FFTW_WISDOM_ONLY);
         if (!plan)
             plan = td_fft_plan_make(shape, in, out, FFTW_MEASURE | FFTW_WISDOM_ONLY);
     }
     return plan ? plan : td_fft_plan_make(shape, in, out, FFTW_ESTIMATE);
+}
+
+/* destroy_unneeded destroys the plans that nobody uses. The caller has entered the planner. */
+static void destroy_unneeded(void)
+{
+    pthread_mutex_lock(&lock);
+    struct td_fft_plan *list = unneeded;
+    unneeded = NULL;
+    pthread_mutex_unlock(&lock);
+    while (list) {
+        struct td_fft_plan *p = list;
+        list = p->next;
+        td_fft_plan_destroy(&p->shape, p->plan);
+        free(p);
+    }
+}
+
+/* ---- the cache; the caller holds the lock ---- */
+
+static void give_up(struct td_fft_plan *p)
+{
+    if (!p)
+        return;
+    p->replaced = true;
+    if (p->users > 0)
+        return;
+    p->next = unneeded;
+    unneeded = p;
 }
 
 /* goes_before returns true if `a` is evicted before `b`: records without a measurement first, then
@@ -45,49 +121,116 @@ static bool goes_before(const struct entry *a, const struct entry *b)
     return cheap == other ? a->used_at < b->used_at : cheap;
 }
 
-/* find returns the entry of a shape and creates it if necessary, or returns NULL if all entries are
- * in use. The caller holds the lock. */
+static bool in_use(const struct entry *e)
+{
+    return e->plan && e->plan->users > 0;
+}
+
+/* find returns the entry of a shape, or NULL. */
 static struct entry *find(const struct td_shape *shape)
 {
     uint64_t h = td_hash_bytes(shape, sizeof *shape);
     for (unsigned i = 0; i < entries; i++)
         if (hash[i] == h && memcmp(&cache[i].record.shape, shape, sizeof *shape) == 0)
             return &cache[i];
-    struct entry *e = NULL;
+    return NULL;
+}
+
+/* obtain returns the entry of a shape and creates it if necessary, or returns NULL if all entries
+ * are in use. */
+static struct entry *obtain(const struct td_shape *shape)
+{
+    struct entry *e = find(shape);
+    if (e)
+        return e;
     if (entries < TD_FFT_RECORDS_MAX)
         e = &cache[entries++];
     else
         for (unsigned i = 0; i < entries; i++)
-            if (cache[i].users == 0 && (!e || goes_before(&cache[i], e)))
+            if (!in_use(&cache[i]) && (!e || goes_before(&cache[i], e)))
                 e = &cache[i];
     if (!e)
         return NULL;
-    td_fft_plan_destroy(&e->record.shape, e->plan);
+    give_up(e->plan);
     memset(e, 0, sizeof *e);
     e->record.shape = *shape;
     e->record.since_s = (uint64_t)time(NULL);
-    hash[e - cache] = h;
+    hash[e - cache] = td_hash_bytes(shape, sizeof *shape);
     return e;
 }
 
-/* acquire returns the entry of a shape with its plan; the caller releases it. It returns NULL if
- * FFTW has no memory or all entries are in use. The caller holds the lock. */
-static struct entry *acquire(const struct td_shape *shape, void *in, void *out)
+/* ---- plans ---- */
+
+struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, bool *improvable)
 {
+    pthread_mutex_lock(&lock);
     struct entry *e = find(shape);
-    if (e && e->better_now && e->users == 0) {
-        td_fft_plan_destroy(shape, e->plan);
-        e->plan = NULL;
-        e->better_now = false;
+    struct td_fft_plan *p = e ? e->plan : NULL;
+    if (p) {
+        p->users++;
+        e->used_at = ++use_count;
+        e->record.uses++;
     }
-    if (e && !e->plan)
-        e->plan = make_plan(shape, in, out);
-    if (!e || !e->plan)
-        return NULL;
-    e->users++;
-    e->used_at = ++use_count;
-    e->record.uses++;
-    return e;
+    *improvable = p && e->better_now;
+    pthread_mutex_unlock(&lock);
+    return p;
+}
+
+void td_fft_release(struct td_fft_plan *p)
+{
+    pthread_mutex_lock(&lock);
+    assert(p->users > 0);
+    if (--p->users == 0 && p->replaced)
+        give_up(p);
+    pthread_mutex_unlock(&lock);
+}
+
+/* store puts a plan into the cache, in place of an older one; false if all entries are in use. */
+static bool store(struct td_fft_plan *p)
+{
+    pthread_mutex_lock(&lock);
+    struct entry *e = obtain(&p->shape);
+    give_up(e ? e->plan : p);
+    if (e) {
+        e->plan = p;
+        e->better_now = false;
+        e->used_at = ++use_count;
+    }
+    pthread_mutex_unlock(&lock);
+    return e != NULL;
+}
+
+/* needs_plan returns true if the shape has no plan, or a better one can be made now. */
+static bool needs_plan(const struct td_shape *shape, enum td_fft_effort *effort)
+{
+    pthread_mutex_lock(&lock);
+    const struct entry *e = find(shape);
+    bool needs = !e || !e->plan || e->better_now;
+    *effort = effort_set;
+    pthread_mutex_unlock(&lock);
+    return needs;
+}
+
+static bool make(const struct td_shape *shape, enum td_fft_effort effort)
+{
+    struct td_fft_plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return false;
+    p->shape = *shape;
+    if ((p->plan = make_plan(shape, effort)))
+        return store(p);
+    free(p);
+    return false;
+}
+
+td_err td_fft_make_plan(const struct td_shape *shape)
+{
+    enum td_fft_effort effort = TD_FFT_ESTIMATE;
+    planner_enter();
+    bool good = !needs_plan(shape, &effort) || make(shape, effort);
+    destroy_unneeded();
+    planner_leave();
+    return good ? TD_OK : TD_ERR_NO_MEMORY;
 }
 
 /* struct loop: a loop over the results; the stride is in real numbers. */
@@ -130,23 +273,35 @@ static void scale(const struct td_transform *t, void *out)
         }
 }
 
+void td_fft_execute(const struct td_fft_plan *p, const struct td_transform *t, void *in, void *out)
+{
+    td_fft_plan_run(&p->shape, p->plan, in, out);
+    if (t->factor != 1)
+        scale(t, out);
+}
+
+td_err td_fft_prepare(const struct td_shape *shape, struct td_fft_plan **plan)
+{
+    bool improvable = false;
+    td_err error = TD_OK;
+    while (!(*plan = td_fft_acquire(shape, &improvable)) && error == TD_OK)
+        error = td_fft_make_plan(shape);
+    if (improvable)
+        (void)td_fft_make_plan(shape); /* for the next one */
+    return error;
+}
+
 td_err td_fft_run(const struct td_transform *t, void *in, void *out)
 {
+    struct td_fft_plan *p = NULL;
     if (t->length == 0 || t->batch == 0)
         return TD_OK;
     struct td_shape shape = td_shape_of(t, in, out);
-    pthread_mutex_lock(&lock);
-    struct entry *e = acquire(&shape, in, out);
-    void *plan = e ? e->plan : NULL;
-    pthread_mutex_unlock(&lock);
-    if (!e)
-        return TD_ERR_NO_MEMORY;
-    td_fft_plan_run(&shape, plan, in, out);
-    pthread_mutex_lock(&lock);
-    e->users--;
-    pthread_mutex_unlock(&lock);
-    if (t->factor != 1)
-        scale(t, out);
+    td_err error = td_fft_prepare(&shape, &p);
+    if (error != TD_OK)
+        return error;
+    td_fft_execute(p, t, in, out);
+    td_fft_release(p);
     return TD_OK;
 }
 
@@ -179,17 +334,17 @@ bool td_fft_next_shape(struct td_shape *shape)
 
 bool td_fft_import(const char *wisdom, bool is_double)
 {
-    pthread_mutex_lock(&lock);
+    planner_enter();
     int good = is_double ? fftw_import_wisdom_from_string(wisdom)
                          : fftwf_import_wisdom_from_string(wisdom);
-    pthread_mutex_unlock(&lock);
+    planner_leave();
     return good;
 }
 
 void td_fft_update(const struct td_fft_record *record)
 {
     pthread_mutex_lock(&lock);
-    struct entry *e = find(&record->shape);
+    struct entry *e = obtain(&record->shape);
     if (e) {
         uint64_t uses = e->record.uses + record->uses;
         e->record = *record;
@@ -211,20 +366,23 @@ bool td_fft_record(unsigned at, struct td_fft_record *out)
 
 char *td_fft_export(bool is_double)
 {
-    pthread_mutex_lock(&lock);
+    planner_enter();
     char *text = is_double ? fftw_export_wisdom_to_string() : fftwf_export_wisdom_to_string();
-    pthread_mutex_unlock(&lock);
+    planner_leave();
     return text;
 }
 
 void td_fft_fini(void)
 {
+    planner_enter();
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < entries; i++)
-        td_fft_plan_destroy(&cache[i].record.shape, cache[i].plan);
+        give_up(cache[i].plan);
     entries = 0;
     memset(cache, 0, sizeof cache);
+    pthread_mutex_unlock(&lock);
+    destroy_unneeded();
     fftw_cleanup();
     fftwf_cleanup();
-    pthread_mutex_unlock(&lock);
+    planner_leave();
 }

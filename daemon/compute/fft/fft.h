@@ -2,17 +2,25 @@
 /* fft: batches of 1-D transforms by FFTW, and records of their plans.
  *
  * A transform never waits for a measurement. Its plan comes from wisdom if there is wisdom for its
- * shape, else from an estimate; both take microseconds to a few milliseconds and touch no data.
- * Another process measures (fft_measure.h): the driver asks for the next shape to measure and
- * stores the result.
- * Owns: plans and a record for each shape, process-wide. The number of records is bounded; the
- * least recently used is evicted first. Thread-safe; execution holds no lock. */
+ * shape, else from an estimate. Both touch no data and need no addresses, and usually take
+ * microseconds to a few milliseconds; the estimate of a long prime number of points may take
+ * minutes. Another process measures (fft_measure.h): the driver asks for the next shape to measure
+ * and stores the result.
+ *
+ * FFTW's planner is one for the process, and has a lock that nothing else shares. These functions
+ * call it: td_fft_make_plan, td_fft_prepare, td_fft_run, td_fft_import, td_fft_export and
+ * td_fft_fini. A daemon calls them on its planning thread (io/plans/planner.h);
+ * td_fft_plan_elsewhere makes a call on its loop abort. Owns: plans and a record for each shape,
+ * process-wide. The number of records is bounded; the least recently used is evicted first.
+ * Thread-safe; execution holds no lock. */
 #ifndef TD_COMPUTE_FFT_FFT_H
 #define TD_COMPUTE_FFT_FFT_H
 
 #include "fft_plan.h"
 
 enum { TD_FFT_RECORDS_MAX = 512 };
+
+struct td_fft_plan;
 
 /* Planning effort. WISDOM: use existing wisdom, measure nothing. */
 enum td_fft_effort { TD_FFT_ESTIMATE, TD_FFT_MEASURE, TD_FFT_PATIENT, TD_FFT_WISDOM };
@@ -37,8 +45,23 @@ struct td_fft_record {
     uint64_t estimate_ns, measured_ns, planning_ns;
 };
 
-/* td_fft_run transforms `in` to `out` (the same address: in place). Out of place it preserves the
- * input. It returns TD_ERR_NO_MEMORY if FFTW makes no plan. */
+/* td_fft_acquire returns the plan of a shape and takes it into use, or NULL if there is none yet.
+ * *improvable is set if td_fft_make_plan would make a better one. td_fft_release ends the use. */
+struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, bool *improvable);
+void td_fft_release(struct td_fft_plan *plan);
+/* td_fft_make_plan makes the plan of a shape, if there is none or a better one can be made now. It
+ * returns TD_ERR_NO_MEMORY if FFTW makes none, or all records are in use. */
+td_err td_fft_make_plan(const struct td_shape *shape);
+/* td_fft_prepare acquires the plan of a shape, and makes it if there is none. */
+td_err td_fft_prepare(const struct td_shape *shape, struct td_fft_plan **plan);
+/* td_fft_execute transforms `in` to `out` by the plan of the shape that td_shape_of returns. Out of
+ * place it preserves the input. */
+void td_fft_execute(const struct td_fft_plan *plan, const struct td_transform *t, void *in,
+                    void *out);
+/* td_fft_plan_elsewhere(true): the calling thread must not call FFTW's planner, and a call aborts.
+ * With false it may again. */
+void td_fft_plan_elsewhere(bool elsewhere);
+/* td_fft_run prepares, executes and releases. */
 td_err td_fft_run(const struct td_transform *t, void *in, void *out);
 /* td_fft_set_effort sets the planning effort. The default, ESTIMATE, ignores wisdom. */
 void td_fft_set_effort(enum td_fft_effort effort);

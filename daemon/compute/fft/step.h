@@ -6,10 +6,19 @@
 
 #include "base/errors.h"
 #include "compute/bases.h"
+#include "fft.h"
 #include "model/program.h"
 
-/* td_step_run executes the step. It returns TD_OK, TD_ERR_NO_MEMORY if FFTW makes no plan, or
- * TD_ERR_INTERNAL for a step of another kind. */
+/* td_step_shape writes the shape of the transform that the step performs by FFTW. It returns false
+ * if it performs none. */
+bool td_step_shape(const struct td_step *step, const struct td_bases *bases,
+                   struct td_shape *shape);
+/* td_step_run_by executes the step with the plan of that shape, NULL if it needs none. It never
+ * calls FFTW's planner. */
+td_err td_step_run_by(const struct td_step *step, const struct td_bases *bases,
+                      const struct td_fft_plan *plan);
+/* td_step_run makes the plan if there is none, and executes the step. It returns TD_OK,
+ * TD_ERR_NO_MEMORY if FFTW makes no plan, or TD_ERR_INTERNAL for a step of another kind. */
 td_err td_step_run(const struct td_step *step, const struct td_bases *bases);
 /* td_step_run_part executes the step for bytes [at, at + bytes) of its target alone: a COPY or a
  * COMBINE, the latter for whole elements. */

@@ -74,7 +74,7 @@ uint64_t td_inflight_handle(const struct td_core *core, const struct td_inflight
     return (uint64_t)f->generation << 32 | td_inflight_index(core, f);
 }
 
-struct td_inflight *td_inflight_find(struct td_core *core, uint64_t handle)
+struct td_inflight *td_inflight_find(const struct td_core *core, uint64_t handle)
 {
     uint32_t i = (uint32_t)handle;
     assert(i < TD_INFLIGHTS_MAX);

@@ -69,7 +69,7 @@ void td_inflight_release(struct td_core *core, struct td_inflight *inflight);
 uint64_t td_inflight_handle(const struct td_core *core, const struct td_inflight *inflight);
 /* td_inflight_index returns the record's index in the pool, core->inflight. */
 uint32_t td_inflight_index(const struct td_core *core, const struct td_inflight *inflight);
-struct td_inflight *td_inflight_find(struct td_core *core, uint64_t handle);
+struct td_inflight *td_inflight_find(const struct td_core *core, uint64_t handle);
 /* td_inflight_available returns true if `count` more records can be acquired. */
 bool td_inflight_available(const struct td_core *core, uint32_t count);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "stall.h"
+
 bool td_arrival_mismatched(const struct td_operation *o)
 {
     return o->witnesses && td_call_compare(&o->least.call, &o->greatest.call) != 0;
@@ -362,6 +364,16 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
     arrive(core, client, c, seat, q);
 }
 
+static void cancel(struct td_core *core, struct td_operation *o, const char *text)
+{
+    if (o->state >= TD_OPERATION_RELEASED) {
+        td_stall_cancel(core, o, text);
+        return;
+    }
+    o->appeal_error = TD_OK; /* a cancel replaces an earlier appeal */
+    td_operation_appeal(core, o, TD_ERR_CANCELLED, text);
+}
+
 void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t request)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
@@ -372,11 +384,9 @@ void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t 
                 if (a->state != TD_ARRIVAL_WAITING || a->client != client->id ||
                     a->request != request)
                     continue;
-                o->appeal_error = TD_OK; /* a cancel replaces an earlier appeal */
-                td_operation_appeal(core, o, TD_ERR_CANCELLED,
-                                    td_core_format(core, "rank %u cancelled %s",
-                                                   c->seat[local].rank,
-                                                   td_operation_describe(core, o)));
+                cancel(core, o,
+                       td_core_format(core, "rank %u cancelled %s", c->seat[local].rank,
+                                      td_operation_describe(core, o)));
                 return;
             }
         }

@@ -312,6 +312,11 @@ void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
     td_operation_in_flight_end(core, o);
 }
 
+bool td_engine_needs(const struct td_core *core, uint64_t handle)
+{
+    return td_inflight_find(core, handle)->operation->state <= TD_OPERATION_RUNNING;
+}
+
 uint32_t td_engine_owed_by(const struct td_operation *o)
 {
     for (unsigned f = 0; f < o->program.families; f++) {

@@ -52,6 +52,9 @@ void td_engine_delivered(struct td_core *core, struct td_operation *o, unsigned 
                          uint64_t index);
 /* td_engine_computed ends the computation with that handle. */
 void td_engine_computed(struct td_core *core, uint64_t handle, td_err error);
+/* td_engine_needs returns true unless the operation of the computation with that handle has ended.
+ */
+bool td_engine_needs(const struct td_core *core, uint64_t handle);
 /* td_engine_owed_by returns a node whose message the operation waits for, or UINT32_MAX. */
 uint32_t td_engine_owed_by(const struct td_operation *o);
 /* td_engine_progress counts the steps that are done, and all steps. */

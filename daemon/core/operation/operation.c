@@ -63,6 +63,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_core_free(core, o->text);
     td_core_free(core, o->appeal_text);
     td_core_free(core, o->pending_text);
+    td_core_free(core, o->cancel_text);
     td_flood_free(core, o);
     td_plan_free(o->plan, arena, &core->options.planner);
     td_counts_free(&o->counts, arena);

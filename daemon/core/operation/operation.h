@@ -52,6 +52,8 @@ struct td_operation {
     char *appeal_text;   /* TD_TEXT_MAX bytes */
     td_time appeal_at;   /* when it is repeated: the root may have had no memory for it. After the
                             release: when this node ends the operation without the root (stall.h) */
+    bool cancelled;      /* a local rank has cancelled it after the release */
+    char *cancel_text;   /* TD_TEXT_MAX bytes */
     uint32_t stalled_on; /* the node that the latest appeal waits for; UINT32_MAX: none */
 
     /* On a flood, without the tree (flood.h): */

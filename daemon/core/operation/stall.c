@@ -202,7 +202,29 @@ void td_stall_break(struct td_core *core, struct td_operation *o, td_err error, 
         appeal(core, o, error, text, core->node);
 }
 
+void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *text)
+{
+    if (!runs(o) || o->state == TD_OPERATION_BROKEN)
+        return;
+    keep(core, &o->cancel_text, text);
+    o->cancelled = true;
+    td_core_alarm(core, core->now);
+}
+
 /* ---- time ---- */
+
+/* cancel_late ends an operation that a rank has cancelled, if it makes no progress. */
+static void cancel_late(struct td_core *core, struct td_operation *o)
+{
+    td_time at = o->progress_at + (td_time)core->settings.heartbeat_ns;
+    if (!o->cancelled || core->now < at) {
+        td_core_alarm(core, o->cancelled ? at : TD_TIME_NEVER);
+        return;
+    }
+    o->cancelled = false;
+    o->appeal_at = core->now + td_health_patience(core);
+    appeal(core, o, TD_ERR_CANCELLED, kept_text(core, o->cancel_text), core->node);
+}
 
 void td_stall_begin(struct td_operation *o)
 {
@@ -249,6 +271,8 @@ void td_stall_timers(struct td_core *core, struct td_operation *o)
         o->appeal_at = TD_TIME_NEVER; /* it goes on after all */
     if (runs(o) && core->now >= o->appeal_at)
         td_operation_fail(core, o, o->appeal_error, kept_text(core, o->appeal_text));
+    if (runs(o) && o->state != TD_OPERATION_BROKEN)
+        cancel_late(core, o);
     if (!runs(o))
         return;
     uint32_t node = o->state == TD_OPERATION_BROKEN ? UINT32_MAX : waits_for(core, o);

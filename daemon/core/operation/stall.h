@@ -4,7 +4,8 @@
  *
  * A node without progress for `patience` and three heartbeats (a silent node is detected first)
  * appeals to the root: an APPEAL with is_running, which names the sender and the node that it waits
- * for. So does a node, at once, that cannot go on: its appeal names itself twice. The root waits a
+ * for. So does a node, at once, that cannot go on, or whose rank cancels an operation without
+ * progress: its appeal names itself twice. The root waits a
  * heartbeat for the appeals of nodes that wait for each other, and follows them to the last one.
  * Then it ends the operation by a VERDICT with is_running, once. Each node passes the verdict on
  * down the tree, whether the operation still runs there or not; where it runs, it ends with the
@@ -25,6 +26,9 @@
 /* td_stall_break ends an operation that cannot go on at this node, for all its ranks: before the
  * release by an appeal, and afterwards by an appeal with is_running if other nodes take part. */
 void td_stall_break(struct td_core *core, struct td_operation *o, td_err error, const char *text);
+/* td_stall_cancel ends an operation that runs, with TD_ERR_CANCELLED, as soon as it has made no
+ * progress for a heartbeat. One that makes progress completes. */
+void td_stall_cancel(struct td_core *core, struct td_operation *o, const char *text);
 /* td_stall_begin forgets what belonged to the time before the release. */
 void td_stall_begin(struct td_operation *o);
 /* td_stall_completed ends the operation elsewhere, if this node is the root, has heard that another

@@ -32,7 +32,14 @@ struct td_plans {
     size_t answer_bytes;
     uv_write_t write;
 
+    struct td_planner *planner;
+    bool planner_ended;                         /* and no task was being done */
+    struct td_planner_task ask, learn, compose; /* what needs FFTW's planner */
+    bool learned;                               /* the answer was good: */
+    struct td_fft_record record;
+
     uv_work_t save;
+    bool saving;
     char *text; /* the text being written, or NULL */
     int save_error;
     bool save_failed; /* the last write failed */
@@ -51,6 +58,7 @@ static void on_saved(uv_work_t *work, int status)
     struct td_plans *p = work->data;
     free(p->text);
     p->text = NULL;
+    p->saving = false;
     bool failed = status < 0 || p->save_error != 0;
     if (failed && !p->save_failed)
         td_log(TD_LOG_WARNING, "cannot save FFT plans: state_directory %s: %s",
@@ -58,17 +66,32 @@ static void on_saved(uv_work_t *work, int status)
     p->save_failed = failed;
 }
 
-/* save writes on a worker thread, because it waits for the disk. Changes made meanwhile are saved
- * the next time. */
+static void compose(void *plans)
+{
+    ((struct td_plans *)plans)->text = td_wisdom_compose();
+}
+
+/* composed writes the text on a worker thread, because it waits for the disk. */
+static void composed(void *plans)
+{
+    struct td_plans *p = plans;
+    p->save.data = p;
+    if (!p->text) {
+        p->saving = false;
+        p->unsaved = true;
+    } else if (uv_queue_work(p->uv, &p->save, on_save, on_saved) != 0) {
+        on_saved(&p->save, UV_ENOMEM);
+    }
+}
+
+/* save saves the plans. Changes made meanwhile are saved the next time. */
 static void save(struct td_plans *p)
 {
-    p->unsaved = true;
-    if (p->text || !(p->text = td_wisdom_compose()))
+    p->unsaved = p->saving;
+    if (p->saving)
         return;
-    p->unsaved = false;
-    p->save.data = p;
-    if (uv_queue_work(p->uv, &p->save, on_save, on_saved) != 0)
-        on_saved(&p->save, UV_ENOMEM);
+    p->saving = true;
+    td_planner_post(p->planner, &p->compose);
 }
 
 /* ---- one measurement ---- */
@@ -85,26 +108,51 @@ static void fail(struct td_plans *p, const char *why)
            td_transform_kind_name((unsigned)p->shape.kind), why);
 }
 
-static bool import_answer(struct td_plans *p)
+/* learn imports the answer. */
+static void learn(void *plans)
 {
-    struct td_fft_record r = {.shape = p->shape,
-                              .state = TD_FFT_MEASURED,
-                              .effort = (uint8_t)p->options.effort,
-                              .since_s = (uint64_t)time(NULL)};
+    struct td_plans *p = plans;
+    struct td_fft_record *r = &p->record;
+    *r = (struct td_fft_record){.shape = p->shape,
+                                .state = TD_FFT_MEASURED,
+                                .effort = (uint8_t)p->options.effort,
+                                .since_s = (uint64_t)time(NULL)};
     unsigned long long estimate_ns = 0, measured_ns = 0, planning_ns = 0;
     const char *line_end = p->answer ? strchr(p->answer, '\n') : NULL;
     if (!line_end ||
         sscanf(p->answer, "%llu %llu %llu", &estimate_ns, &measured_ns, &planning_ns) != 3 ||
         !td_fft_import(line_end + 1, td_shape_is_double(&p->shape)))
-        return false;
-    r.estimate_ns = estimate_ns;
-    r.measured_ns = measured_ns;
-    r.planning_ns = planning_ns;
-    td_fft_update(&r);
-    td_log(TD_LOG_DEBUG, "measured the FFT plan of %lld x %lld points (%s) in %llu ms",
-           (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
-           td_transform_kind_name((unsigned)p->shape.kind), planning_ns / 1000000);
-    return true;
+        return;
+    r->estimate_ns = estimate_ns;
+    r->measured_ns = measured_ns;
+    r->planning_ns = planning_ns;
+    p->learned = true;
+}
+
+/* next ends the measurement and starts another one. */
+static void next(struct td_plans *p)
+{
+    free(p->request);
+    free(p->answer);
+    p->request = p->answer = NULL;
+    p->running = false;
+    save(p);
+    start(p);
+}
+
+static void learned(void *plans)
+{
+    struct td_plans *p = plans;
+    if (p->learned) {
+        td_fft_update(&p->record);
+        td_log(TD_LOG_DEBUG, "measured the FFT plan of %lld x %lld points (%s) in %llu ms",
+               (long long)(p->shape.batch * p->shape.batch2), (long long)p->shape.length,
+               td_transform_kind_name((unsigned)p->shape.kind),
+               (unsigned long long)p->record.planning_ns / 1000000);
+    } else {
+        fail(p, "the measurement returned no wisdom");
+    }
+    next(p);
 }
 
 /* finish handles the end of the process, after its pipes have closed. */
@@ -121,14 +169,13 @@ static void finish(struct td_plans *p)
         snprintf(why, sizeof why, "cannot start the measurement: %s",
                  strerror((int)-p->exit_status));
     bool ended_well = !p->overdue && p->exit_status == 0 && p->signal == 0;
-    if (!ended_well || !import_answer(p))
-        fail(p, ended_well ? "the measurement returned no wisdom" : why);
-    free(p->request);
-    free(p->answer);
-    p->request = p->answer = NULL;
-    p->running = false;
-    save(p);
-    start(p);
+    if (ended_well) {
+        p->learned = false;
+        td_planner_post(p->planner, &p->learn);
+        return;
+    }
+    fail(p, why);
+    next(p);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -220,10 +267,11 @@ static void on_overdue(uv_timer_t *timer)
     end_process(p);
 }
 
-/* compose_request returns the request. The planner gets half of the time limit, so that it ends
- * before it is killed. */
-static char *compose_request(const struct td_plans *p)
+/* ask composes the request. The planner gets half of the time limit, so that it ends before it is
+ * killed. */
+static void ask(void *plans)
 {
+    struct td_plans *p = plans;
     char shape[TD_FFT_LINE_MAX], *text = NULL;
     char *wisdom = td_fft_export(td_shape_is_double(&p->shape));
     td_shape_print(&p->shape, shape, sizeof shape);
@@ -231,18 +279,15 @@ static char *compose_request(const struct td_plans *p)
                             p->options.seconds / 2, shape, wisdom) < 0)
         text = NULL;
     free(wisdom);
-    return text;
+    p->request = text;
 }
 
-static void measure(struct td_plans *p)
+/* asked starts the process, and gives it the request. */
+static void asked(void *plans)
 {
-    p->running = true;
-    p->overdue = false;
-    p->exit_status = p->signal = 0;
-    p->answer_bytes = 0;
+    struct td_plans *p = plans;
     int error = spawn(p);
-    p->request = error ? NULL : compose_request(p);
-    if (p->request) {
+    if (error == 0 && p->request) {
         uv_buf_t whole = uv_buf_init(p->request, (unsigned)strlen(p->request));
         p->write.data = p;
         error = uv_write(&p->write, (uv_stream_t *)&p->to, &whole, 1, on_written);
@@ -258,6 +303,15 @@ static void measure(struct td_plans *p)
     close_one(&p->process);
     close_one(&p->to);
     close_one(&p->from);
+}
+
+static void measure(struct td_plans *p)
+{
+    p->running = true;
+    p->overdue = false;
+    p->exit_status = p->signal = 0;
+    p->answer_bytes = 0;
+    td_planner_post(p->planner, &p->ask);
 }
 
 /* ---- schedule ---- */
@@ -289,6 +343,13 @@ struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *o
         return NULL;
     p->uv = uv;
     p->options = *options;
+    p->ask = (struct td_planner_task){.owner = p, .work = ask, .done = asked};
+    p->learn = (struct td_planner_task){.owner = p, .work = learn, .done = learned};
+    p->compose = (struct td_planner_task){.owner = p, .work = compose, .done = composed};
+    if (!(p->planner = td_planner_create(uv))) {
+        free(p);
+        return NULL;
+    }
     uv_timer_init(uv, &p->timer);
     p->timer.data = p;
     td_fft_set_effort(options->effort);
@@ -297,27 +358,34 @@ struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *o
     return p;
 }
 
-void td_plans_stop(struct td_plans *p)
+bool td_plans_stop(struct td_plans *p)
 {
     if (!p)
-        return;
+        return true;
     p->stopped = true;
-    if (p->running)
+    if (p->open > 0)
         end_process(p);
+    return p->planner_ended = td_planner_stop(p->planner);
 }
 
 void td_plans_free(struct td_plans *p)
 {
-    if (!p)
-        return;
-    char *text = p->unsaved ? td_wisdom_compose() : NULL;
+    if (!p || !p->planner_ended)
+        return; /* the planning thread still uses it; the process ends */
+    char *text = p->unsaved || p->saving ? td_wisdom_compose() : NULL;
     if (text)
         td_wisdom_write(p->options.directory, text);
     free(text);
     free(p->text);
     free(p->request);
     free(p->answer);
+    td_planner_free(p->planner);
     free(p);
+}
+
+struct td_planner *td_plans_planner(const struct td_plans *p)
+{
+    return p->planner;
 }
 
 /* ---- status ---- */

@@ -5,8 +5,8 @@
  *
  * The most used shape is measured first. If the process fails or exceeds its time on a shape, the
  * shape is recorded as failed and keeps its estimate.
- * Owns: the process and its pipes. Runs on the loop's thread; only the file is written on another
- * thread. */
+ * Owns: the process and its pipes, and the planning thread (planner.h), which alone calls FFTW's
+ * planner. Runs on the loop's thread; the file is written on a worker. */
 #ifndef TD_IO_PLANS_PLANS_H
 #define TD_IO_PLANS_PLANS_H
 
@@ -14,6 +14,7 @@
 
 #include "compute/fft/fft.h"
 #include "model/message.h"
+#include "planner.h"
 
 struct td_plans_options {
     enum td_fft_effort effort;
@@ -29,9 +30,13 @@ struct td_plans;
 struct td_plans *td_plans_create(uv_loop_t *uv, const struct td_plans_options *options);
 /* td_plans_used notes that a transform was run, and starts a measurement if one is due. */
 void td_plans_used(struct td_plans *plans);
-/* td_plans_stop kills the process. td_plans_free saves; call it once the loop has closed all
- * handles. Both accept NULL. */
-void td_plans_stop(struct td_plans *plans);
+/* td_plans_planner returns the planning thread. */
+struct td_planner *td_plans_planner(const struct td_plans *plans);
+/* td_plans_stop kills the process, and ends the planning thread. It returns false if FFTW is
+ * planning: then nothing that a plan was made for is freed, nor td_fft_fini called, since the
+ * thread ends with the process. td_plans_free saves; call it once the loop has closed all handles.
+ * Both accept NULL. */
+bool td_plans_stop(struct td_plans *plans);
 void td_plans_free(struct td_plans *plans);
 /* td_plans_row fills in row number `at` of the PLANS section. It returns false if there are fewer
  * rows. */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plans.h"
+
+enum { LOOK_MS = 100 /* between two looks whether the waiters are needed */ };
+
+/* struct making: a shape whose plan is being made. */
+struct making {
+    struct td_planner_task task;
+    struct making *next;
+    struct td_waiting *waiting;
+    struct td_shape shape;
+    td_err error;
+    struct td_waiter *first, **last;
+};
+
+struct td_waiting {
+    struct td_loop *loop;
+    struct making *making;
+    uv_timer_t look; /* runs while there are waiters */
+};
+
+struct td_waiting *td_waiting_create(struct td_loop *loop)
+{
+    struct td_waiting *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->loop = loop;
+    uv_timer_init(&loop->uv, &w->look);
+    w->look.data = w;
+    return w;
+}
+
+void td_waiting_done(struct td_waiter *waiter)
+{
+    if (waiter->plan)
+        td_fft_release(waiter->plan);
+    waiter->plan = NULL;
+}
+
+/* on_look ends the waiting of transforms whose operations have ended. */
+static void on_look(uv_timer_t *timer)
+{
+    struct td_waiting *w = timer->data;
+    bool any = false;
+    for (struct making *m = w->making; m && !w->loop->stopped; m = m->next)
+        for (struct td_waiter **at = &m->first; *at && !w->loop->stopped;) {
+            struct td_waiter *waiter = *at;
+            if (td_core_needs(w->loop->core, waiter->handle)) {
+                at = &waiter->next;
+                any = true;
+                continue;
+            }
+            if (!(*at = waiter->next))
+                m->last = at;
+            waiter->ready(waiter, TD_ERR_CANCELLED);
+        }
+    if (!any)
+        uv_timer_stop(timer);
+}
+
+static void make(void *making)
+{
+    struct making *m = making;
+    m->error = td_fft_make_plan(&m->shape);
+}
+
+static void made(void *making)
+{
+    struct making *m = making, **at = &m->waiting->making;
+    struct td_loop *loop = m->waiting->loop;
+    bool improvable = false;
+    if (loop->stopped)
+        return;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    while (m->first && !loop->stopped) {
+        struct td_waiter *waiter = m->first;
+        m->first = waiter->next;
+        if (m->error == TD_OK)
+            waiter->plan = td_fft_acquire(&m->shape, &improvable);
+        waiter->ready(waiter, waiter->plan ? TD_OK : TD_ERR_NO_MEMORY);
+    }
+    if (!m->first) {
+        free(m);
+        return;
+    }
+    m->next = m->waiting->making; /* the loop has stopped: td_waiting_drop finds the others */
+    m->waiting->making = m;
+}
+
+/* making_of returns the making of a plan, and begins it if it is not under way; NULL if memory runs
+ * out. */
+static struct making *making_of(struct td_waiting *w, const struct td_shape *shape)
+{
+    struct making *m = w->making;
+    while (m && memcmp(&m->shape, shape, sizeof *shape) != 0)
+        m = m->next;
+    if (m || !(m = calloc(1, sizeof *m)))
+        return m;
+    m->task = (struct td_planner_task){.owner = m, .work = make, .done = made};
+    m->waiting = w;
+    m->shape = *shape;
+    m->last = &m->first;
+    m->next = w->making;
+    w->making = m;
+    td_planner_post(td_plans_planner(w->loop->plans), &m->task);
+    return m;
+}
+
+td_err td_waiting_find(struct td_waiting *w, struct td_waiter *waiter, const struct td_shape *shape)
+{
+    bool improvable = false;
+    waiter->plan = td_fft_acquire(shape, &improvable);
+    struct making *m = !waiter->plan || improvable ? making_of(w, shape) : NULL;
+    if (waiter->plan)
+        return TD_OK;
+    if (!m)
+        return TD_ERR_NO_MEMORY;
+    waiter->next = NULL;
+    *m->last = waiter;
+    m->last = &waiter->next;
+    if (!uv_is_active((uv_handle_t *)&w->look))
+        uv_timer_start(&w->look, on_look, LOOK_MS, LOOK_MS);
+    return TD_ERR_BUSY;
+}
+
+struct td_waiter *td_waiting_drop(struct td_waiting *w)
+{
+    struct td_waiter *list = NULL;
+    for (struct making *m = w->making; m; m = m->next) {
+        *m->last = list;
+        list = m->first;
+        m->first = NULL;
+        m->last = &m->first;
+    }
+    return list;
+}
+
+void td_waiting_free(struct td_waiting *w)
+{
+    if (!w)
+        return;
+    while (w->making) {
+        struct making *m = w->making;
+        w->making = m->next;
+        free(m);
+    }
+    free(w);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waiting: transforms that wait for their plans. They take no worker, and the loop goes on: the
+ * planning thread makes the plan (planner.h). A transform whose operation ends meanwhile stops
+ * waiting; its plan is made nevertheless, for the next one.
+ * Owns: the shapes whose plans are being made. Borrows: the waiters, until `ready`. */
+#ifndef TD_IO_PLANS_WAITING_H
+#define TD_IO_PLANS_WAITING_H
+
+#include "compute/fft/fft.h"
+#include "io/loop.h"
+
+/* struct td_waiter: a part of a transform that the driver has not begun. */
+struct td_waiter {
+    struct td_waiter *next;
+    uint64_t handle;          /* of the computation */
+    struct td_fft_plan *plan; /* in use; td_waiting_done ends the use */
+    /* The plan is there. TD_ERR_NO_MEMORY: FFTW makes none; TD_ERR_CANCELLED: the operation has
+     * ended. */
+    void (*ready)(struct td_waiter *waiter, td_err error);
+};
+
+struct td_waiting;
+
+/* td_waiting_create returns NULL if memory runs out. The plans of the loop may be made later. */
+struct td_waiting *td_waiting_create(struct td_loop *loop);
+/* td_waiting_find finds the plan of a shape. It returns TD_OK, TD_ERR_BUSY if the plan is being
+ * made and `ready` follows, or TD_ERR_NO_MEMORY. */
+td_err td_waiting_find(struct td_waiting *waiting, struct td_waiter *waiter,
+                       const struct td_shape *shape);
+/* td_waiting_done ends the use of the waiter's plan, if it has one. */
+void td_waiting_done(struct td_waiter *waiter);
+/* td_waiting_drop forgets all waiters and returns them as a list. */
+struct td_waiter *td_waiting_drop(struct td_waiting *waiting);
+/* td_waiting_free frees the record, after the planning thread has ended. NULL is accepted. */
+void td_waiting_free(struct td_waiting *waiting);
+
+#endif
