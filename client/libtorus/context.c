@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lock.h"
@@ -95,9 +96,36 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
     return error;
 }
 
+enum { PAGE = 4096 };
+
+void tl_context_watch_fork(torus_context *c)
+{
+    int saved = errno;
+    uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED && madvise(page, PAGE, MADV_WIPEONFORK) == 0) {
+        *page = 1;
+        c->own_page = page;
+    } else if (page != MAP_FAILED) {
+        munmap(page, PAGE);
+    }
+    errno = saved;
+}
+
+void tl_context_unwatch_fork(torus_context *c)
+{
+    if (c->own_page)
+        munmap((void *)(uintptr_t)c->own_page, PAGE);
+    c->own_page = NULL;
+}
+
+static bool is_own(const torus_context *c)
+{
+    return c->own_page ? *c->own_page != 0 : c->pid == getpid();
+}
+
 int tl_ready(torus_context *c)
 {
-    if (c->pid != getpid())
+    if (!is_own(c))
         return tl_fail(c, TORUS_ERR_FORKED,
                        "this process was forked from process %d, which owns the context: call "
                        "torus_open in this process",

@@ -58,10 +58,12 @@ struct tl_kept {
 
 struct torus_context {
     const struct tl_upcalls *upcalls;
-    int fd;                  /* socket to the daemon; -1: not connected */
-    int epoll;               /* returned by torus_fd; watches `fd` and `event` */
-    int event;               /* eventfd, readable while `kept` or `finished` is not empty */
-    pid_t pid;               /* process that opened the context */
+    int fd;    /* socket to the daemon; -1: not connected */
+    int epoll; /* returned by torus_fd; watches `fd` and `event` */
+    int event; /* eventfd, readable while `kept` or `finished` is not empty */
+    pid_t pid; /* process that opened the context */
+    /* a page that the kernel clears in a child process; NULL: the kernel cannot */
+    const volatile uint8_t *own_page;
     bool lost;               /* the connection has ended */
     struct tl_lock *lock;    /* NULL: one thread at a time uses the context */
     char error[TD_TEXT_MAX]; /* with a lock: each thread has its own (lock.h) */
@@ -112,6 +114,11 @@ int tl_fail(torus_context *c, int error, const char *format, ...)
 /* tl_error_text returns the sentence of the last error, TD_TEXT_MAX bytes: of the context, or of
  * the calling thread. */
 char *tl_error_text(const torus_context *c);
+
+/* tl_context_watch_fork makes own_page, which costs a call less than getpid;
+ * tl_context_unwatch_fork frees it. */
+void tl_context_watch_fork(torus_context *c);
+void tl_context_unwatch_fork(torus_context *c);
 
 /* tl_ready returns TORUS_OK if calls may be made: this process opened the context, and the
  * connection stands. Else: TORUS_ERR_FORKED, _NO_DAEMON or _SHUTDOWN, with the sentence. */

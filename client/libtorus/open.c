@@ -118,6 +118,7 @@ int torus_open(torus_context **context, const struct torus_open_options *options
     c->upcalls = &upcalls;
     c->fd = c->passed = -1;
     c->pid = getpid();
+    tl_context_watch_fork(c);
     c->next_id = c->next_region = 1;
     c->requests_last = &c->requests;
     c->finished_last = &c->finished;
@@ -188,6 +189,7 @@ void torus_close(torus_context *c)
         free(op);
     }
     tl_type_fini(c);
+    tl_context_unwatch_fork(c);
     free(c);
     errno = saved;
 }

@@ -23,9 +23,8 @@
 
 enum {
     PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */
-    SPIN_NS = 20000,
-    YIELD_NS = 200000,
-    STOLEN_NS = 50000, /* between two looks: another process had the processor meanwhile */
+    AWAKE_NS = 200000,      /* then a rank that waits sleeps */
+    STOLEN_NS = 500000,     /* between two looks: another process had the processor meanwhile */
     BUSY_NS = 100000000,
     BUSY_TIMES_MAX = 16,
     LOOKS = 16,           /* between two readings of the clock */
@@ -162,8 +161,8 @@ static void rest_of_core(void)
 #endif
 }
 
-/* note_busy records that another process had the processor: for some time waiting ranks sleep at
- * once, longer each time. */
+/* note_busy records that another process has work for the processor: for some time waiting ranks
+ * sleep at once, longer each time. */
 static void note_busy(struct tl_segment *s, int64_t now)
 {
     bool again = s->busy_times && now - s->busy_until < 2 * BUSY_TIMES_MAX * (int64_t)BUSY_NS;
@@ -173,26 +172,31 @@ static void note_busy(struct tl_segment *s, int64_t now)
     s->busy_until = now + s->busy_times * BUSY_NS;
 }
 
-/* wish decides how a rank waits: while every rank has a processor it looks again for SPIN_NS, else
- * it lets the other ranks run for YIELD_NS; then it sleeps. It does neither while other processes
- * use the processors. */
+/* begin_wait notes the time, and gives up the lock of the context. */
+static void begin_wait(struct wait *w, int64_t now)
+{
+    w->began = w->last = now;
+    if (!w->lock)
+        return;
+    w->given = true;
+    w->depth = tl_lock_give(w->lock);
+}
+
+/* wish decides how a rank waits. It looks again a few times if every rank has a processor. Then it
+ * lets other ranks run and looks again, for AWAKE_NS; then it sleeps. If a process has the
+ * processor for STOLEN_NS meanwhile, that one computes, and ranks sleep at once for some time. */
 static enum td_meeting_wish wish(struct wait *w, bool closed)
 {
     struct tl_segment *s = w->segment;
     if (closed)
         return TD_MEETING_EXPIRE;
-    if (w->began && s->has_processors && ++w->looks % LOOKS) {
+    if (s->has_processors && ++w->looks % LOOKS) {
         rest_of_core();
         return TD_MEETING_LOOK;
     }
     int64_t now = tl_now_ns();
-    if (!w->began) {
-        w->began = w->last = now;
-        if (w->lock && !w->given) {
-            w->given = true;
-            w->depth = tl_lock_give(w->lock);
-        }
-    }
+    if (!w->began)
+        begin_wait(w, now);
     if (now - w->began >= w->limit_ns) {
         s->late++;
         return TD_MEETING_EXPIRE;
@@ -200,24 +204,10 @@ static enum td_meeting_wish wish(struct wait *w, bool closed)
     if (now - w->last > STOLEN_NS)
         note_busy(s, now);
     w->last = now;
-    if (now < s->busy_until)
-        return TD_MEETING_REST;
-    if (s->has_processors) {
-        rest_of_core();
-        return now - w->began < SPIN_NS ? TD_MEETING_LOOK : TD_MEETING_REST;
-    }
-    if (now - w->began >= YIELD_NS)
+    if (now < s->busy_until || now - w->began >= AWAKE_NS)
         return TD_MEETING_REST;
     sched_yield();
     return TD_MEETING_LOOK;
-}
-
-/* finish_wait takes the lock of the context again, and returns how long the rank has waited. */
-static int64_t finish_wait(struct wait *w)
-{
-    if (w->given)
-        tl_lock_take(w->lock, w->depth);
-    return w->began ? tl_now_ns() - w->began : 0;
 }
 
 /* sleep_on sleeps until the call ends, or for the rest of the limit. */
@@ -400,15 +390,18 @@ static int meet(torus_group *g, const struct td_call *call, const struct own *ow
         else if (next == TD_MEETING_WAKE)
             wake(m.gate);
     }
-    *waited_ns = finish_wait(&w);
+    if (w.given)
+        tl_lock_take(c->lock, w.depth);
     g->meets = false;
     if (w.given)
         tl_lock_wake(c->lock);
     if (next == TD_MEETING_DONE)
         take(&m, call, own);
     g->in_flight--;
-    if (next == TD_MEETING_REQUEST)
+    if (next == TD_MEETING_REQUEST) {
+        *waited_ns = w.began ? tl_now_ns() - w.began : 0;
         return TORUS_PENDING;
+    }
     g->by_segment++;
     g->segment->late = 0;
     c->operations++;
