@@ -40,6 +40,7 @@ struct tl_segment {
     struct td_segment view;
     void *memory;
     size_t bytes;
+    uint8_t *sum, *next; /* room for the data of a rank each, aligned for all types */
     bool has_processors; /* one for each rank */
     int64_t busy_until;  /* other processes use the processors: waiting ranks sleep */
     int64_t busy_times;  /* of BUSY_NS: the last such time */
@@ -56,11 +57,18 @@ static struct tl_segment *map(int fd, uint32_t ranks)
     size_t bytes = td_segment_bytes(ranks);
     struct tl_segment *s =
         fstat(fd, &st) == 0 && (size_t)st.st_size == bytes ? calloc(1, sizeof *s) : NULL;
-    void *memory = s ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    size_t room = td_segment_data_bytes(ranks);
+    if (s)
+        s->sum = aligned_alloc(64, 2 * room);
+    void *memory =
+        s && s->sum ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (memory == MAP_FAILED) {
+        if (s)
+            free(s->sum);
         free(s);
         return NULL;
     }
+    s->next = s->sum + room;
     (void)madvise(memory, bytes, MADV_DONTFORK);
     s->memory = memory;
     s->bytes = bytes;
@@ -76,6 +84,7 @@ static void destroy(struct tl_attachment *a)
     struct tl_segment *s = (struct tl_segment *)a;
     if (s->attachment.group->context->pid == getpid())
         munmap(s->memory, s->bytes);
+    free(s->sum);
     free(s);
 }
 
@@ -252,26 +261,21 @@ struct own {
     uint64_t bytes[2];    /* of both */
 };
 
-/* struct buffer: data of one rank, aligned for all types. */
-struct buffer {
-    _Alignas(16) uint8_t bytes[TD_SEGMENT_DATA_MAX];
-};
-
-/* fold combines the data of ranks 0 .. count - 1 in `sum`, in this order. */
-static void fold(const struct td_segment *v, uint64_t number, const struct td_call *call,
-                 size_t bytes, uint32_t count, uint8_t *sum)
+/* fold combines the data of ranks 0 .. count - 1 in s->sum, in this order. */
+static void fold(struct tl_segment *s, uint64_t number, const struct td_call *call, size_t bytes,
+                 uint32_t count)
 {
-    struct buffer next;
+    const struct td_segment *v = &s->view;
     fenv_t environment;
     size_t elements = bytes / td_type_bytes(call->type);
-    td_segment_get(v, number, 0, TD_SEGMENT_DATA, 0, sum, bytes);
+    td_segment_get(v, number, 0, TD_SEGMENT_DATA, 0, s->sum, bytes);
     if (count < 2 || bytes == 0)
         return;
     fegetenv(&environment); /* the caller may have changed the rounding */
     fesetenv(FE_DFL_ENV);
     for (uint32_t r = 1; r < count; r++) {
-        td_segment_get(v, number, r, TD_SEGMENT_DATA, 0, next.bytes, bytes);
-        td_combine_array(call->type, call->op, sum, next.bytes, elements);
+        td_segment_get(v, number, r, TD_SEGMENT_DATA, 0, s->next, bytes);
+        td_combine_array(call->type, call->op, s->sum, s->next, elements);
     }
     fesetenv(&environment);
 }
@@ -298,11 +302,10 @@ static void write_line(const struct td_meeting *m, const struct td_call *call,
 
 /* combine compares the calls of all ranks. If they are equal it computes the result that all ranks
  * share. */
-static void combine(struct td_meeting *m, const struct td_call *call)
+static void combine(struct tl_segment *s, struct td_meeting *m, const struct td_call *call)
 {
     const struct td_segment *v = m->segment;
     struct td_call other;
-    struct buffer sum;
     m->agree = true;
     for (uint32_t r = 0; r < v->ranks && m->agree; r++) {
         td_segment_get(v, m->number, r, TD_SEGMENT_CALL, 0, &other, sizeof other);
@@ -313,16 +316,16 @@ static void combine(struct td_meeting *m, const struct td_call *call)
     if (!m->agree || !shares)
         return;
     size_t bytes = data_bytes(v, call);
-    fold(v, m->number, call, bytes, v->ranks, sum.bytes);
-    td_segment_put(v, m->number, m->rank, TD_SEGMENT_RESULT, 0, sum.bytes, bytes);
+    fold(s, m->number, call, bytes, v->ranks);
+    td_segment_put(v, m->number, m->rank, TD_SEGMENT_RESULT, 0, s->sum, bytes);
 }
 
 /* take copies the result of this rank to its destination. */
-static void take(const struct td_meeting *m, const struct td_call *call, const struct own *own)
+static void take(struct tl_segment *s, const struct td_meeting *m, const struct td_call *call,
+                 const struct own *own)
 {
     const struct td_segment *v = m->segment;
     size_t block = call->count * td_type_bytes(call->type);
-    struct buffer sum;
     if (!own->destination || own->bytes[1] == 0)
         return;
     switch ((int)call->kind) {
@@ -335,8 +338,8 @@ static void take(const struct td_meeting *m, const struct td_call *call, const s
         return;
     case TD_KIND_SCAN:
     case TD_KIND_EXSCAN:
-        fold(v, m->number, call, block, m->rank + (call->kind == TD_KIND_SCAN), sum.bytes);
-        memcpy(own->destination, sum.bytes, block);
+        fold(s, m->number, call, block, m->rank + (call->kind == TD_KIND_SCAN));
+        memcpy(own->destination, s->sum, block);
         return;
     case TD_KIND_GATHER:
     case TD_KIND_ALLGATHER:
@@ -357,8 +360,8 @@ static void take(const struct td_meeting *m, const struct td_call *call, const s
                                                         : m->by;
         td_segment_get(v, m->number, from,
                        call->kind == TD_KIND_REDUCE_SCATTER ? TD_SEGMENT_RESULT : TD_SEGMENT_DATA,
-                       first - skip, sum.bytes, skip + block);
-        memcpy(own->destination + r * block, sum.bytes + skip, block);
+                       first - skip, s->sum, skip + block);
+        memcpy(own->destination + r * block, s->sum + skip, block);
     }
 }
 
@@ -382,7 +385,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct own *ow
         if (next == TD_MEETING_WRITE)
             write_line(&m, call, own);
         else if (next == TD_MEETING_COMBINE)
-            combine(&m, call);
+            combine(g->segment, &m, call);
         else if (next == TD_MEETING_WAIT)
             m.wish = wish(&w, m.closed);
         else if (next == TD_MEETING_SLEEP)
@@ -396,7 +399,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct own *ow
     if (w.given)
         tl_lock_wake(c->lock);
     if (next == TD_MEETING_DONE)
-        take(&m, call, own);
+        take(g->segment, &m, call, own);
     g->in_flight--;
     if (next == TD_MEETING_REQUEST) {
         *waited_ns = w.began ? tl_now_ns() - w.began : 0;

@@ -21,7 +21,7 @@
 enum {
     TD_SEGMENT_RANKS_MAX = 1024,
     TD_SEGMENT_BYTES_MAX = 4 << 20,
-    TD_SEGMENT_DATA_MAX = 2048, /* bytes of a rank's data, and of a result */
+    TD_SEGMENT_DATA_MAX = 32768, /* bytes of a rank's data, and of a result */
     TD_SEGMENT_CALL_BYTES = 32,
 };
 
