@@ -228,6 +228,58 @@ static void a_node_without_memory_refuses_all_joins_of_the_job(void **state)
     node_end();
 }
 
+/* Node 0 counts the ranks of a job that have left: else it would keep the job. */
+static void a_node_without_memory_takes_its_joins_back(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    request(1, 2, -1);
+    uint64_t token = node.core->joins->first->token;
+    const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 2, .run = run};
+    while (td_arena_alloc(node.core->arena, 16))
+        continue;
+    node_message(0, &m);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    const struct td_message *back = node_sent_to(0, TD_MESSAGE_UNJOIN);
+    assert_non_null(back);
+    assert_int_equal(back->u.unjoin.token, token);
+    node_end();
+}
+
+/* Node 0 itself has no memory for the membership, while it sends it. */
+static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    request(1, 2, 0);
+    arrive(0, 77, 2, 1);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_end();
+    node_begin("4", 0, NULL);
+    request(1, 200, 0);
+    for (uint32_t i = 1; i < 199; i++) {
+        arrive(2, 77 + i, 200, i);
+        node_forget();
+    }
+    struct td_entry *spare = td_arena_alloc(node.core->arena, 200 * sizeof *spare);
+    void *arrays[2] = {td_arena_alloc(node.core->arena, 200 * sizeof(uint64_t)),
+                       td_arena_alloc(node.core->arena, 200 * sizeof(uint32_t))};
+    while (td_arena_alloc(node.core->arena, 16)) /* what is left suffices for the job only */
+        continue;
+    td_arena_free(node.core->arena, spare);
+    td_arena_free(node.core->arena, arrays[0]);
+    td_arena_free(node.core->arena, arrays[1]);
+    arrive(2, 500, 200, 199);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_int_equal(node.core->registry->jobs->gone, 1);
+    td_registry_node_lost(node.core, 2);
+    assert_null(node.core->registry->jobs);
+    node_end();
+}
+
 static void ranks_beyond_the_limit_of_a_node_are_refused(void **state)
 {
     (void)state;
@@ -264,6 +316,22 @@ static void pieces_of_different_sizes_end_the_membership_and_the_link(void **sta
     piece(0, 77, TD_JOB_RANKS_MAX, true);
     assert_int_equal(node.dropped_links, 1);
     assert_null(td_communicator_find(node.core, 77, 0));
+    assert_int_equal(td_arena_used(node.core->arena), used);
+    node_end();
+}
+
+/* The ranks of the first piece would be missing. */
+static void pieces_that_follow_a_refused_one_make_no_group(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    const struct td_member_run run = {.first = 1, .count = 1, .node = 1, .token = 5};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 1, .run = &run};
+    uint64_t used = td_arena_used(node.core->arena);
+    node_message(0, &m);
+    assert_null(td_communicator_find(node.core, 9, 0));
     assert_int_equal(td_arena_used(node.core->arena), used);
     node_end();
 }
@@ -418,6 +486,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
+        cmocka_unit_test(a_node_without_memory_takes_its_joins_back),
+        cmocka_unit_test(node_0_without_memory_for_its_own_group_forgets_the_job),
+        cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(ranks_beyond_the_limit_of_a_node_are_refused),
         cmocka_unit_test(a_job_forms_when_its_last_rank_joins),
         cmocka_unit_test(ranks_are_given_as_asked_and_the_others_node_by_node),

@@ -270,7 +270,8 @@ static struct td_forming *find_forming(struct td_core *core, uint32_t from, uint
     return f;
 }
 
-/* refuse answers the joins that are refused; it returns false when the action list is full. */
+/* refuse answers the joins that are refused, and takes them back at node 0: no rank of theirs will
+ * leave the job. It returns false when the action list is full. */
 static bool refuse(struct td_core *core, struct td_task *task)
 {
     struct td_join *next = NULL;
@@ -281,19 +282,21 @@ static bool refuse(struct td_core *core, struct td_task *task)
             continue;
         if (!td_core_room(core))
             return false;
+        send_unjoin(core, j);
         end_join(core, j, TD_ERR_NO_MEMORY,
                  "the daemon has no memory left for the job: raise [limits] memory");
     }
     return true;
 }
 
+/* refuse_all refuses the joins of a job. They are answered later in the step: on node 0 the registry
+ * is still sending the membership. */
 static void refuse_all(struct td_core *core, const struct td_message_members *m)
 {
     for (struct td_join *j = core->joins->first; j; j = j->next)
         if (j->uid == m->uid && strcmp(j->name, m->name) == 0)
             j->refused = true;
-    if (!refuse(core, &core->joins->task))
-        td_core_queue(core, &core->joins->task);
+    td_core_queue(core, &core->joins->task);
 }
 
 static void take_runs(struct td_forming *f, const struct td_message_members *m)
@@ -334,7 +337,9 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
         td_link_drop(core, from, "protocol violation: it sent pieces of two memberships as one");
         return;
     }
-    if (!f && !(f = start_forming(core, from, instance, m->size))) {
+    /* the pieces come in the order of the ranks: without the first, none is of use */
+    bool begins = m->runs > 0 && m->run[0].first == 0;
+    if (!f && !(f = begins ? start_forming(core, from, instance, m->size) : NULL)) {
         refuse_all(core, m);
         return;
     }
