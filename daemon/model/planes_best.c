@@ -145,8 +145,9 @@ td_err td_planes_best(struct td_tree *tree, struct td_arena *arena, const struct
     struct td_tree from = {0};
     if (error == TD_OK)
         error = td_planes_tree(&p, arena, far, &from);
+    if (error == TD_OK && td_planes_breadth(&p, arena, far, &far) == NONE)
+        error = TD_ERR_NO_MEMORY; /* another root than on the other nodes would be no tree */
     if (error == TD_OK) {
-        (void)td_planes_breadth(&p, arena, far, &far);
         error = try_root(&p, arena, half_way(&from, far), tree);
     }
     td_tree_free(&from, arena);

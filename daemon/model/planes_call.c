@@ -169,7 +169,10 @@ static td_err one_way(struct td_planes *p, struct td_arena *arena, uint32_t root
 {
     uint32_t far = 0;
     td_err error = td_planes_tree(p, arena, root, tree);
-    if (error == TD_OK && td_planes_breadth(p, arena, root, &far) < tree->hops) {
+    uint32_t depth = error == TD_OK ? td_planes_breadth(p, arena, root, &far) : NONE;
+    if (error == TD_OK && depth == NONE)
+        error = TD_ERR_NO_MEMORY; /* the choice is the same on every node, or none */
+    if (error == TD_OK && depth < tree->hops) {
         struct td_tree breadth = {0};
         error = breadth_first(p, arena, root, &breadth);
         if (breadth.slots) {
@@ -177,6 +180,8 @@ static td_err one_way(struct td_planes *p, struct td_arena *arena, uint32_t root
             *tree = breadth;
         }
     }
+    if (error != TD_OK)
+        td_tree_free(tree, arena);
     return error;
 }
 

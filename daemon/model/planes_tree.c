@@ -235,9 +235,9 @@ uint32_t td_planes_breadth(const struct td_planes *p, struct td_arena *arena, ui
 {
     const struct td_topology *t = p->topology;
     uint32_t *hops = td_arena_alloc(arena, 2 * p->slots * sizeof *hops);
-    uint32_t *queue = hops + p->slots, queued = 1, most = 0;
     if (!hops)
         return NONE;
+    uint32_t *queue = hops + p->slots, queued = 1, most = 0;
     for (uint32_t s = 0; s < p->slots; s++)
         hops[s] = NONE;
     hops[root] = 0;

@@ -31,9 +31,10 @@ void td_tree_free(struct td_tree *t, struct td_arena *arena)
 td_err td_tree_finish(struct td_tree *t, struct td_arena *arena)
 {
     enum { NONE = UINT32_MAX };
-    uint32_t *first = td_arena_alloc(arena, 2 * t->slots * sizeof *first), *next = first + t->slots;
+    uint32_t *first = td_arena_alloc(arena, 2 * t->slots * sizeof *first);
     if (!first)
         return TD_ERR_NO_MEMORY;
+    uint32_t *next = first + t->slots;
     for (uint32_t s = 0; s < t->slots; s++)
         first[s] = next[s] = NONE;
     for (uint32_t s = t->slots; s-- > 0;) {

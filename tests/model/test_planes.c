@@ -27,6 +27,20 @@ struct world {
     struct td_planes planes;
 };
 
+/* The linker (--wrap) passes each call of td_arena_alloc here. It fixes the names.
+ * NOLINTBEGIN(bugprone-reserved-identifier) */
+static uint64_t refuse_in; /* so many calls from now; 0: never */
+void *__real_td_arena_alloc(struct td_arena *arena, size_t bytes);
+void *__wrap_td_arena_alloc(struct td_arena *arena, size_t bytes);
+
+void *__wrap_td_arena_alloc(struct td_arena *arena, size_t bytes)
+{
+    if (refuse_in > 0 && --refuse_in == 0)
+        return NULL;
+    return __real_td_arena_alloc(arena, bytes);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
 static void begin(struct world *w, const char *shape, const char *who, uint64_t seed)
 {
     const char *why = NULL;
@@ -472,9 +486,51 @@ static void without_memory_there_is_an_error_and_nothing_is_kept(void **unused)
     end(&w);
 }
 
+static bool same_tree(const struct td_tree *a, const struct td_tree *b)
+{
+    return a->slots == b->slots && a->root == b->root && a->hops == b->hops &&
+           memcmp(a->parent, b->parent, a->slots * sizeof *a->parent) == 0;
+}
+
+/* The nodes of a group make its trees apart from each other: one that has little memory must make
+ * the same tree, or none. */
+static void a_refused_allocation_makes_no_other_tree(void **unused)
+{
+    (void)unused;
+    struct world w;
+    struct td_group group;
+    struct td_tree whole[2], tree;
+    begin(&w, "8x8", "random:0.6", 2);
+    assert_int_equal(td_group_build(&group, w.arena, w.node, w.slots), TD_OK);
+    const struct td_call calls[] = {
+        {.kind = TD_KIND_BARRIER},
+        {.kind = TD_KIND_BROADCAST, .type = TD_TYPE_BYTE, .count = 100000, .root = 5}};
+    for (size_t i = 0; i < 2; i++) {
+        bool refused = true;
+        assert_int_equal(td_planes_of_call(&whole[i], w.arena, &w.t, &group, &calls[i]), TD_OK);
+        uint64_t used = td_arena_used(w.arena);
+        for (uint64_t n = 1; refused; n++) {
+            refuse_in = n;
+            td_err error = td_planes_of_call(&tree, w.arena, &w.t, &group, &calls[i]);
+            refused = refuse_in == 0;
+            refuse_in = 0;
+            assert_int_equal(error, refused ? TD_ERR_NO_MEMORY : TD_OK);
+            assert_true(refused || same_tree(&tree, &whole[i]));
+            if (!refused)
+                td_tree_free(&tree, w.arena);
+            assert_int_equal(td_arena_used(w.arena), used);
+        }
+    }
+    td_tree_free(&whole[0], w.arena);
+    td_tree_free(&whole[1], w.arena);
+    td_group_free(&group, w.arena);
+    end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_allocation_makes_no_other_tree),
         cmocka_unit_test(every_member_is_in_one_plane_and_planes_are_full),
         cmocka_unit_test(the_largest_plane_is_cut_off_first),
         cmocka_unit_test(planes_of_known_groups),
