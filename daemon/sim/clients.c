@@ -61,7 +61,7 @@ uint32_t td_sim_region(struct td_sim *sim, uint32_t client, uint64_t bytes)
     assert(c->region);
     uint8_t *base = sim->options.timing_only ? NULL : aligned_alloc(64, (bytes + 64) / 64 * 64);
     assert(base || sim->options.timing_only);
-    c->region[c->regions++] = (struct client_region){base, bytes};
+    c->region[c->regions++] = (struct client_region){base, bytes, 0};
     struct td_request q = {.kind = TD_REQUEST_REGION};
     q.u.region.region = c->regions;
     q.u.region.bytes = bytes;
@@ -74,6 +74,20 @@ void *td_sim_memory(struct td_sim *sim, uint32_t client, uint32_t region)
     struct client *c = find(sim, client);
     assert(region >= 1 && region <= c->regions);
     return c->region[region - 1].base;
+}
+
+void td_sim_lose_region(struct td_sim *sim, uint32_t client, uint32_t region)
+{
+    struct client *c = find(sim, client);
+    struct client_region *r = &c->region[region - 1];
+    assert(region >= 1 && region <= c->regions);
+    if (r->base)
+        memset(r->base, 0, r->bytes);
+    td_time after = clock_delay(sim, sim->options.request_ns_max);
+    c->last = after > c->last ? after : c->last;
+    struct event *e = queue_put(&sim->queue, c->last, REGION_LOST, c->node);
+    e->from = client;
+    e->handle = region;
 }
 
 uint64_t td_sim_request(struct td_sim *sim, uint32_t client, const struct td_request *request)
@@ -148,8 +162,8 @@ void clients_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, 
         return;
     }
     if (q.kind == TD_REQUEST_REGION && q.u.region.region >= 1 && q.u.region.region <= c->regions) {
-        const struct client_region *s = &c->region[q.u.region.region - 1];
-        q.u.region.handle = memory_map(&sim->node[c->node], s->base, s->bytes);
+        struct client_region *s = &c->region[q.u.region.region - 1];
+        q.u.region.handle = s->handle = memory_map(&sim->node[c->node], s->base, s->bytes);
         q.u.region.error = TD_OK;
         q.u.region.text = "";
     }
@@ -157,6 +171,16 @@ void clients_request(struct td_sim *sim, uint32_t client, const uint8_t *bytes, 
                (unsigned long long)q.id, (int)q.kind);
     cores_feed(sim, c->node,
                &(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST, .u.request = {client, &q}});
+}
+
+void clients_region_lost(struct td_sim *sim, uint32_t client, uint32_t region)
+{
+    const struct client *c = find(sim, client);
+    uint32_t handle = c->region[region - 1].handle;
+    trace_line(sim, c->node, '>', "client %u region %u lost", client, region);
+    if (handle && !c->closed_by_daemon)
+        cores_feed(sim, c->node,
+                   &(struct td_event){.kind = TD_EVENT_REGION_FAILED, .u.region.handle = handle});
 }
 
 void clients_closed(struct td_sim *sim, uint32_t client)

@@ -103,6 +103,9 @@ static void handle(struct td_sim *sim, struct event *e)
     case CLIENT_CLOSED:
         clients_closed(sim, e->from);
         return;
+    case REGION_LOST:
+        clients_region_lost(sim, e->from, (uint32_t)e->handle);
+        return;
     case WAKE: /* wakes are not events */
         return;
     }

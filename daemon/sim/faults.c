@@ -73,6 +73,16 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
     }
 }
 
+uint64_t td_sim_incarnation(const struct td_sim *sim, uint32_t node)
+{
+    return sim->node[node].incarnation;
+}
+
+void td_sim_claim(struct td_sim *sim, uint32_t node, uint64_t incarnation)
+{
+    sim->node[node].incarnation = incarnation;
+}
+
 void td_sim_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct td_message *message)
 {
     uint8_t bytes[TD_TREE_MESSAGE_MAX];

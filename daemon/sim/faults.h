@@ -15,6 +15,11 @@ void td_sim_freeze_node(struct td_sim *sim, uint32_t node);
 /* td_sim_break_link cuts the link of two nodes. It comes up again after 10 ms. */
 void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
 
+/* td_sim_incarnation returns the incarnation that other nodes see; td_sim_claim makes them see
+ * another one, of a daemon that lies, from their next connections on. */
+uint64_t td_sim_incarnation(const struct td_sim *sim, uint32_t node);
+void td_sim_claim(struct td_sim *sim, uint32_t node, uint64_t incarnation);
+
 /* td_sim_forge sends a message that the core of `from` did not send; td_sim_forge_packet sends a
  * packet, with packet->bytes bytes of payload (NULL: zeros). The nodes are connected. */
 void td_sim_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct td_message *message);

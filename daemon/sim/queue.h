@@ -29,6 +29,7 @@ enum event_kind {
     CLIENT_CLOSED,
     WAKE,
     LANDING, /* some bytes of a packet are stored at their destination */
+    REGION_LOST,
 };
 
 /* The bytes of a message that a DELIVERED or a SYNC uses. */

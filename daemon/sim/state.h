@@ -61,6 +61,7 @@ struct client {
     struct client_region {
         uint8_t *base;
         uint64_t bytes;
+        uint32_t handle; /* where the node has mapped it; 0: not yet */
     } * region;
     uint32_t regions;
     struct td_reply *reply;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hostile local clients. Requests of any kind, with any values, come from three processes of a
- * simulated torus that share jobs and regions with each other; processes die at any time, memory is
- * short. No daemon may crash or hang, every request has one reply, and when all processes have
- * left, nothing is left of them. */
+/* Hostile local clients. Requests of any kind, with any values, come from processes of a simulated
+ * torus that share jobs and regions with each other. Processes and daemons die at any time, memory
+ * is short or refused, and the bytes of regions are lost. No daemon may crash or hang, every
+ * request has one reply, and when all processes have left, nothing is left of them. The first byte
+ * says which of this an input contains (enum feature). */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "decide.h"
 #include "model/call.h"
-#include "sim/checker.h"
+#include "scene.h"
 #include "sim/clients.h"
 #include "sim/clock.h"
-#include "sim/world.h"
+#include "sim/faults.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,15 +25,26 @@ enum {
     MEMBERS_MAX = 6,
     COUNTS_MAX = 8,
     REPLIES_SEEN = 8,
+    FLOCK = 300, /* regions: more than one step of the core can release */
+    FLOCK_BYTES = 64,
+    FORM_LOOPS_MAX = 6,
 };
-#define MILLISECOND ((td_time)1000000)
-#define SECOND (1000 * MILLISECOND)
+
+enum feature {
+    REFUSALS = 1, /* allocations are refused */
+    LOSSES = 2,   /* regions are lost, and daemons are killed and restarted */
+    FORMS = 4,    /* elements with gaps */
+    TOGETHER = 8, /* all processes make calls that fit */
+    LITTLE = 16,  /* little room for operations */
+    FLOCKS = 32,  /* many regions of one process */
+};
 
 struct scene {
     struct decide input;
     struct td_sim *sim;
+    uint32_t features;
     struct process {
-        uint32_t client, regions, groups;
+        uint32_t client, node, regions, shared, groups; /* shared: regions, with those of flocks */
         uint32_t group[GROUPS_MAX];
         uint64_t plan, sequence[GROUPS_MAX], request[REPLIES_SEEN], requests;
     } process[CLIENTS];
@@ -48,6 +60,41 @@ static uint32_t some_group(struct scene *s, const struct process *p)
     return (uint32_t)decide_number(d);
 }
 
+/* some_form returns NULL, or a form: one run after another, or any numbers. */
+static const struct td_form *some_form(struct scene *s)
+{
+    _Alignas(16) static uint8_t
+        forms[2][sizeof(struct td_form) + FORM_LOOPS_MAX * sizeof(struct td_form_loop)];
+    static unsigned turn;
+    struct decide *d = &s->input;
+    if (!(s->features & FORMS) || decide_below(d, 2))
+        return NULL;
+    struct td_form *f = (void *)forms[turn++ % 2];
+    bool usual = decide_below(d, 4);
+    uint64_t at = 0;
+    f->bytes = 0;
+    f->loops = 1 + decide_below(d, usual ? 3 : FORM_LOOPS_MAX);
+    for (uint32_t i = 0; i < f->loops; i++) {
+        uint64_t count = 1 + decide_below(d, 4), run = (uint64_t)4 << decide_below(d, 4);
+        uint64_t gap = 4 * (uint64_t)decide_below(d, 8);
+        f->loop[i] = (struct td_form_loop){
+            .at = (int64_t)at, .stride = (int64_t)(run + gap), .count = count, .bytes = run};
+        at += count * (run + gap);
+        f->bytes += count * run;
+    }
+    f->extent = at;
+    if (usual)
+        return f;
+    struct td_form_loop *odd = &f->loop[decide_below(d, f->loops)];
+    odd->inner = (uint32_t)decide_number(d);
+    odd->at = (int64_t)decide_number(d);
+    odd->stride = (int64_t)decide_number(d);
+    odd->count = decide_number(d);
+    odd->bytes = decide_number(d);
+    f->extent = decide_number(d);
+    return f;
+}
+
 static struct td_place some_place(struct scene *s, const struct process *p)
 {
     struct decide *d = &s->input;
@@ -56,6 +103,7 @@ static struct td_place some_place(struct scene *s, const struct process *p)
     bool usual = p->regions && decide_below(d, 8);
     place.offset = usual ? 64 * decide_below(d, 128) : decide_number(d);
     place.bytes = usual ? 8192 : decide_number(d);
+    place.form = some_form(s);
     return place;
 }
 
@@ -108,7 +156,8 @@ static void operation(struct scene *s, struct process *p, struct td_request *q)
     call->count = decide_number(d);
     call->digest = decide_number(d) & 1;
     call->plan = decide_below(d, 2) ? p->plan : decide_number(d);
-    q->u.operation.timeout_ns = decide_below(d, 4) ? (int64_t)SECOND : (int64_t)decide_number(d);
+    q->u.operation.timeout_ns =
+        decide_below(d, 4) ? (int64_t)SCENE_SECOND : (int64_t)decide_number(d);
     q->u.operation.source = some_place(s, p);
     q->u.operation.destination = some_place(s, p);
     if (td_call_has_counts(call->kind) || !decide_below(d, 8)) {
@@ -117,6 +166,18 @@ static void operation(struct scene *s, struct process *p, struct td_request *q)
     }
     if (!decide_below(d, 4))
         q->u.operation.description = some_description(d);
+}
+
+static void share(struct scene *s, struct process *p)
+{
+    p->regions = p->shared = td_sim_region(s->sim, p->client, REGION_BYTES);
+    memset(td_sim_memory(s->sim, p->client, p->regions), 1, REGION_BYTES);
+}
+
+/* ask sends a request and remembers it. */
+static void ask(struct scene *s, struct process *p, const struct td_request *q)
+{
+    p->request[p->requests++ % REPLIES_SEEN] = td_sim_request(s->sim, p->client, q);
 }
 
 static void send(struct scene *s)
@@ -132,10 +193,8 @@ static void send(struct scene *s)
     case TD_REQUEST_HELLO:
         return;
     case TD_REQUEST_REGION:
-        if (p->regions < REGIONS_MAX) {
-            p->regions = td_sim_region(s->sim, p->client, REGION_BYTES);
-            memset(td_sim_memory(s->sim, p->client, p->regions), 1, REGION_BYTES);
-        }
+        if (p->regions < REGIONS_MAX && p->shared == p->regions)
+            share(s, p);
         return;
     case TD_REQUEST_UNREGION:
         q.u.unregion.region = 1 + decide_below(d, REGIONS_MAX + 1);
@@ -144,7 +203,8 @@ static void send(struct scene *s)
         q.u.join.name = names[decide_below(d, 4)];
         q.u.join.size = decide_below(d, 8) ? 1 + decide_below(d, 3) : (uint32_t)decide_number(d);
         q.u.join.rank = decide_below(d, 2) ? -1 : (int64_t)decide_number(d);
-        q.u.join.timeout_ns = decide_below(d, 4) ? (int64_t)SECOND : (int64_t)decide_number(d);
+        q.u.join.timeout_ns =
+            decide_below(d, 4) ? (int64_t)SCENE_SECOND : (int64_t)decide_number(d);
         break;
     case TD_REQUEST_LEAVE:
         q.u.leave.group = some_group(s, p);
@@ -174,10 +234,10 @@ static void send(struct scene *s)
         break;
     case TD_REQUEST_SHRINK:
         q.u.shrink.group = some_group(s, p);
-        q.u.shrink.timeout_ns = (int64_t)SECOND;
+        q.u.shrink.timeout_ns = (int64_t)SCENE_SECOND;
         break;
     }
-    p->request[p->requests++ % REPLIES_SEEN] = td_sim_request(s->sim, p->client, &q);
+    ask(s, p, &q);
 }
 
 static void collect(struct scene *s)
@@ -198,37 +258,77 @@ static void collect(struct scene *s)
     }
 }
 
+/* ---- calls that fit ---- */
+
+/* muster makes all processes join one job, each with memory. */
+static void muster(struct scene *s)
+{
+    struct td_request q = {.kind = TD_REQUEST_JOIN};
+    q.u.join.name = "all";
+    q.u.join.size = CLIENTS;
+    q.u.join.timeout_ns = (int64_t)SCENE_SECOND;
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        struct process *p = &s->process[i];
+        if (td_sim_closed(s->sim, p->client))
+            continue;
+        if (p->shared == 0)
+            share(s, p);
+        q.u.join.rank = i;
+        ask(s, p, &q);
+    }
+}
+
+/* call_together makes all processes call one operation of their first or second group. Sometimes
+ * one of them is missing. */
+static void call_together(struct scene *s)
+{
+    static const uint8_t kinds[] = {TD_KIND_BARRIER,   TD_KIND_ALLREDUCE, TD_KIND_ALLTOALL,
+                                    TD_KIND_BROADCAST, TD_KIND_ALLGATHER, TD_KIND_SCAN};
+    struct decide *d = &s->input;
+    struct td_request q = {.kind = TD_REQUEST_OPERATION};
+    struct td_call *call = &q.u.operation.call;
+    call->kind = kinds[decide_below(d, sizeof kinds)];
+    if (call->kind != TD_KIND_BARRIER) {
+        call->type = TD_TYPE_INT32;
+        call->op = td_call_reduces(call->kind) ? TD_OP_SUM : 0;
+        call->count = 1 + decide_below(d, 256);
+    }
+    q.u.operation.timeout_ns = (int64_t)SCENE_SECOND;
+    uint32_t which = decide_below(d, 2), missing = decide_below(d, 4 * CLIENTS);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        struct process *p = &s->process[i];
+        uint32_t g = p->groups ? which % p->groups : 0;
+        if (p->groups == 0 || p->regions == 0 || i == missing || td_sim_closed(s->sim, p->client))
+            continue;
+        q.u.operation.group = p->group[g];
+        q.u.operation.sequence = p->sequence[g]++;
+        q.u.operation.source = (struct td_place){1, 0, REGION_BYTES / 2, some_form(s)};
+        q.u.operation.destination =
+            (struct td_place){1, REGION_BYTES / 2, REGION_BYTES / 2, some_form(s)};
+        ask(s, p, &q);
+    }
+}
+
 /* ---- the scene ---- */
 
 static void open_process(struct scene *s, uint32_t i)
 {
-    s->process[i] = (struct process){.client = td_sim_open(s->sim, i % td_sim_nodes(s->sim))};
+    uint32_t node = i % td_sim_nodes(s->sim);
+    s->process[i] = (struct process){.client = td_sim_open(s->sim, node), .node = node};
 }
 
 static void set_up(struct scene *s)
 {
     static const char *const shapes[] = {"1", "2", "2x2"};
-    static const uint64_t arenas[] = {300 << 10, 1 << 20, 4 << 20};
     struct decide *d = &s->input;
     struct td_sim_options o;
-    td_sim_options_default(&o, shapes[decide_below(d, 3)], decide_below(d, 256));
-    uint32_t fabric = decide_below(d, 4);
-    o.settings.tuning.fabric = fabric & 1 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
-    o.settings.tuning.flood = fabric & 2;
-    o.settings.arena_bytes = arenas[decide_below(d, 3)];
-    o.settings.scratch_bytes = 1 << 20;
-    o.settings.packet_bytes = 1024;
-    o.settings.operations_max = 16;
+    s->features = decide_below(d, 256);
+    scene_options(&o, d, shapes, 3, 300 << 10);
+    o.settings.operations_max = s->features & LITTLE ? 2 : 16;
     o.settings.clients_max = 8;
     o.settings.region_bytes_max = 8 * REGION_BYTES;
-    o.settings.arrival_timeout_ns = (int64_t)SECOND;
-    o.settings.progress_timeout_ns = 2 * (int64_t)SECOND;
-    o.settings.heartbeat_ns = (int64_t)SECOND / 2;
-    o.trace = getenv("TORUS_TEST_TRACE") ? stderr : NULL;
-    s->sim = td_sim_create(&o);
-    if (!s->sim)
-        abort();
-    td_sim_run(s->sim, MILLISECOND);
+    s->sim = scene_create(&o);
+    td_sim_run(s->sim, SCENE_MILLISECOND);
     for (uint32_t i = 0; i < CLIENTS; i++)
         open_process(s, i);
 }
@@ -238,11 +338,7 @@ static void tear_down(struct scene *s)
     uint32_t last = td_sim_open(s->sim, 0);
     for (uint32_t c = 1; c <= last; c++)
         td_sim_close(s->sim, c);
-    const char *left = "";
-    for (int i = 0; left && i < 12; i++) {
-        td_sim_run(s->sim, 5 * SECOND);
-        left = td_sim_leftovers(s->sim);
-    }
+    const char *left = scene_leftovers(s->sim);
     if (left) {
         fprintf(stderr, "in the end %s\n", left);
         abort();
@@ -250,19 +346,73 @@ static void tear_down(struct scene *s)
     td_sim_destroy(s->sim);
 }
 
+static void lose_region(struct scene *s)
+{
+    const struct process *p = &s->process[decide_below(&s->input, CLIENTS)];
+    if (p->shared)
+        td_sim_lose_region(s->sim, p->client, 1 + decide_below(&s->input, p->shared));
+}
+
+/* restart_daemon kills a daemon and its processes. Another one takes its place, and a process. */
+static void restart_daemon(struct scene *s)
+{
+    uint32_t node = decide_below(&s->input, td_sim_nodes(s->sim));
+    scene_refuse_none();
+    td_sim_kill_node(s->sim, node);
+    scene_run(s->sim, SCENE_MILLISECOND << decide_below(&s->input, 12));
+    td_sim_start_node(s->sim, node);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        if (s->process[i].node == node) {
+            td_sim_close(s->sim, s->process[i].client);
+            open_process(s, i);
+        }
+}
+
+static void share_flock(struct scene *s)
+{
+    struct process *p = &s->process[decide_below(&s->input, CLIENTS)];
+    for (int i = 0; p->shared < FLOCK && i < FLOCK && !td_sim_closed(s->sim, p->client); i++)
+        p->shared = td_sim_region(s->sim, p->client, FLOCK_BYTES);
+}
+
+/* special does one of the things that the features of an input add. */
+static void special(struct scene *s)
+{
+    struct decide *d = &s->input;
+    uint32_t feature = 1u << decide_below(d, 6);
+    if (!(s->features & feature))
+        return;
+    if (feature == REFUSALS)
+        scene_refuse(d);
+    else if (feature == LOSSES && decide_below(d, 4))
+        lose_region(s);
+    else if (feature == LOSSES)
+        restart_daemon(s);
+    else if (feature == TOGETHER && decide_below(d, 4))
+        call_together(s);
+    else if (feature == TOGETHER)
+        muster(s);
+    else if (feature == FLOCKS)
+        share_flock(s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const td_time durations[] = {1000, 100000, MILLISECOND, SECOND};
+    static const td_time durations[] = {1000, 100000, SCENE_MILLISECOND, SCENE_SECOND};
     struct scene s = {.input = {data, size}};
     set_up(&s);
     for (int i = 0; i < STEPS_MAX && s.input.left > 0; i++) {
+        if (s.features && decide_below(&s.input, 2)) {
+            special(&s);
+            continue;
+        }
         uint32_t what = decide_below(&s.input, 16);
         if (what == 0) {
             uint32_t which = decide_below(&s.input, CLIENTS);
             td_sim_close(s.sim, s.process[which].client);
             open_process(&s, which);
         } else if (what < 4) {
-            td_sim_run(s.sim, durations[decide_below(&s.input, 4)]);
+            scene_run(s.sim, durations[decide_below(&s.input, 4)]);
             collect(&s);
         } else {
             send(&s);

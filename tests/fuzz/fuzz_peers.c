@@ -3,7 +3,8 @@
  * and packets, well-formed and at its place in the session, while the other nodes and their clients
  * work. No node may crash or hang, whatever it is sent, and when the hostile node is dead and all
  * clients have left, nothing of it may be left in the memory of the others - unless it changed what
- * passes through it, and so spoke in the name of others. */
+ * passes through it, and so spoke in the name of others. Memory may be refused and daemons may be
+ * restarted meanwhile: the first byte says which of this an input contains (enum feature). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,11 +13,10 @@
 
 #include "core/membership/communicator.h"
 #include "decide.h"
-#include "sim/checker.h"
+#include "scene.h"
 #include "sim/clients.h"
 #include "sim/clock.h"
 #include "sim/faults.h"
-#include "sim/world.h"
 #include "wire/messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,15 +28,22 @@ enum {
     STEPS_MAX = 60,
     RUNS_MAX = 4,
     TERMS_MAX = 4,
-    EVENTS_MAX = 200000,
+    ENVELOPES = 8,
+    PIECES_MAX = 80, /* more memberships than a node may send at a time */
 };
-#define MILLISECOND ((td_time)1000000)
-#define SECOND (1000 * MILLISECOND)
+
+enum feature {
+    REFUSALS = 1, /* allocations are refused */
+    RESTARTS = 2, /* daemons are killed and restarted, the hostile one too */
+    IDENTITY = 4, /* the hostile node says that it is another daemon, or repeats old messages */
+    PIECES = 8,   /* it sends memberships in pieces */
+};
 
 /* struct scene: one input's world. */
 struct scene {
     struct decide input;
     struct td_sim *sim;
+    uint32_t features;
     uint32_t nodes, hostile, rate; /* rate: of 256 messages of the hostile node, those it changes */
     struct rank {
         uint32_t client, node, region, groups;
@@ -49,6 +56,8 @@ struct scene {
     bool storms;            /* messages have multiplied */
     bool impostor;          /* it has sent a message in the name of another node */
     struct td_message last; /* a copy of the envelope of the hostile node's latest message */
+    struct td_message envelope[ENVELOPES]; /* of earlier messages; the contents are gone */
+    uint32_t envelopes;
 };
 
 /* ---- fields ---- */
@@ -201,6 +210,8 @@ static bool tamper(void *me, uint32_t from, uint32_t to, struct td_message *m)
     if (from != s->hostile)
         return true;
     s->last = *m;
+    if (s->features & IDENTITY && decide_below(d, 4) == 0)
+        s->envelope[s->envelopes++ % ENVELOPES] = *m;
     if (d->left == 0 || decide_below(d, 256) >= s->rate)
         return true;
     const struct kind *kind = kind_of(m);
@@ -309,6 +320,57 @@ static void forge(struct scene *s)
     td_sim_forge(s->sim, s->hostile, to, &m);
 }
 
+/* replay sends a message of an earlier moment of the session, or of an earlier session. */
+static void replay(struct scene *s)
+{
+    struct decide *d = &s->input;
+    uint32_t to = decide_below(d, s->nodes);
+    if (s->envelopes == 0 || !td_sim_connected(s->sim, s->hostile, to))
+        return;
+    struct td_message m = s->envelope[decide_below(d, s->envelopes) % ENVELOPES];
+    fill_all(s, &m, &kinds[decide_below(d, kinds_count)]);
+    s->impostor = s->impostor || speaks_for_others(s, &m);
+    m.number += decide_below(d, 3);
+    td_sim_forge(s->sim, s->hostile, to, &m);
+}
+
+/* claim makes others see the hostile daemon as another one: any, or that of another node. */
+static void claim(struct scene *s)
+{
+    struct decide *d = &s->input;
+    uint32_t other = decide_below(d, s->nodes);
+    td_sim_claim(s->sim, s->hostile,
+                 decide_below(d, 2) ? td_sim_incarnation(s->sim, other) : decide_number(d) | 1);
+    td_sim_break_link(s->sim, s->hostile, decide_below(d, s->nodes));
+}
+
+/* send_pieces sends the first pieces of many memberships. */
+static void send_pieces(struct scene *s)
+{
+    struct decide *d = &s->input;
+    uint32_t to = decide_below(d, s->nodes), pieces = decide_below(d, PIECES_MAX);
+    struct td_message m = s->last;
+    if (!td_sim_connected(s->sim, s->hostile, to))
+        return;
+    memset(&m.u, 0, sizeof m.u);
+    m.kind = TD_MESSAGE_MEMBERS;
+    m.number = 0;
+    m.group = 0;
+    m.relay = (struct td_relay){0};
+    m.u.members.name = "pieces";
+    m.u.members.size = 1 + decide_below(d, decide_below(d, 4) ? 64 : 2 * TD_JOB_RANKS_MAX);
+    m.u.members.is_last_piece = !decide_below(d, 8);
+    s->impostor = true;
+    for (uint32_t i = 0; i < pieces; i++) {
+        struct td_member_run run = {decide_below(d, 64), 1 + decide_below(d, 64),
+                                    decide_below(d, s->nodes), decide_number(d)};
+        m.instance = decide_below(d, 8) ? 1000 + i : 1000;
+        m.u.members.runs = 1;
+        m.u.members.run = &run;
+        td_sim_forge(s->sim, s->hostile, to, &m);
+    }
+}
+
 static void forge_packet(struct scene *s)
 {
     struct decide *d = &s->input;
@@ -330,14 +392,7 @@ static void forge_packet(struct scene *s)
  * fast as messages travel: such an input ends early. */
 static void run(struct scene *s, td_time duration)
 {
-    for (td_time end = td_sim_now(s->sim) + duration; td_sim_now(s->sim) < end && !s->storms;) {
-        td_time slice = duration < MILLISECOND ? duration : MILLISECOND;
-        td_time next = td_sim_next(s->sim);
-        if (next > td_sim_now(s->sim) + slice)
-            slice = (next < end ? next : end) - td_sim_now(s->sim);
-        td_sim_run(s->sim, slice);
-        s->storms = td_sim_events(s->sim) > EVENTS_MAX;
-    }
+    s->storms = s->storms || !scene_run(s->sim, duration);
 }
 
 /* ---- clients that keep the rules ---- */
@@ -390,7 +445,7 @@ static void operate(struct scene *s)
         q.u.operation.call.op = reduces ? TD_OP_SUM : 0;
         q.u.operation.call.count = 1 + decide_below(d, 256) % (REGION_BYTES / 8 / RANKS_MAX);
     }
-    q.u.operation.timeout_ns = (int64_t)SECOND;
+    q.u.operation.timeout_ns = (int64_t)SCENE_SECOND;
     send_all(s, &q, decide_below(d, GROUPS_MAX), true);
 }
 
@@ -409,7 +464,7 @@ static void make_group(struct scene *s)
 static void shrink(struct scene *s)
 {
     struct td_request q = {.kind = TD_REQUEST_SHRINK};
-    q.u.shrink.timeout_ns = (int64_t)SECOND;
+    q.u.shrink.timeout_ns = (int64_t)SCENE_SECOND;
     send_all(s, &q, decide_below(&s->input, GROUPS_MAX), false);
 }
 
@@ -418,31 +473,19 @@ static void shrink(struct scene *s)
 static void set_up(struct scene *s)
 {
     static const char *const shapes[] = {"2", "4", "2x2", "3x2"};
-    static const uint64_t arenas[] = {400 << 10, 1 << 20, 4 << 20};
     struct decide *d = &s->input;
     struct td_sim_options o;
-    td_sim_options_default(&o, shapes[decide_below(d, 4)], decide_below(d, 256));
-    uint32_t fabric = decide_below(d, 4);
-    o.settings.tuning.fabric = fabric & 1 ? TD_FABRIC_ROUTED : TD_FABRIC_DIRECT;
-    o.settings.tuning.flood = fabric & 2;
-    o.settings.arena_bytes = arenas[decide_below(d, 3)];
-    o.settings.scratch_bytes = 1 << 20;
-    o.settings.packet_bytes = 1024;
+    s->features = decide_below(d, 256);
+    scene_options(&o, d, shapes, 4, 400 << 10);
     o.settings.operations_max = 64;
     o.settings.clients_max = 64;
-    o.settings.arrival_timeout_ns = (int64_t)SECOND;
-    o.settings.progress_timeout_ns = 2 * (int64_t)SECOND;
-    o.settings.heartbeat_ns = (int64_t)SECOND / 2;
-    o.trace = getenv("TORUS_TEST_TRACE") ? stderr : NULL;
     o.tamper = (struct td_tamper){tamper, tamper_packet, s};
     s->rate = decide_below(d, 256);
-    s->sim = td_sim_create(&o);
-    if (!s->sim)
-        abort();
+    s->sim = scene_create(&o);
     s->nodes = td_sim_nodes(s->sim);
     s->hostile = decide_below(d, s->nodes);
     s->last = (struct td_message){.session = 1, .counts_session = 1};
-    run(s, MILLISECOND);
+    run(s, SCENE_MILLISECOND);
     s->ranks = s->nodes * (1 + decide_below(d, 2));
     for (uint32_t i = 0; i < s->ranks; i++) {
         struct rank *r = &s->rank[i];
@@ -454,15 +497,16 @@ static void set_up(struct scene *s)
         q.u.join.name = "job";
         q.u.join.size = s->ranks;
         q.u.join.rank = i;
-        q.u.join.timeout_ns = (int64_t)SECOND;
+        q.u.join.timeout_ns = (int64_t)SCENE_SECOND;
         r->request = td_sim_request(s->sim, r->client, &q);
     }
-    run(s, 5 * MILLISECOND);
+    run(s, 5 * SCENE_MILLISECOND);
 }
 
 static void act(struct scene *s)
 {
-    static const td_time durations[] = {1000, 20000, MILLISECOND, 50 * MILLISECOND, SECOND};
+    static const td_time durations[] = {1000, 20000, SCENE_MILLISECOND, 50 * SCENE_MILLISECOND,
+                                        SCENE_SECOND};
     struct decide *d = &s->input;
     switch (decide_below(d, 12)) {
     case 0:
@@ -494,22 +538,47 @@ static void act(struct scene *s)
     }
 }
 
+/* restart kills a daemon; another one takes its place. */
+static void restart(struct scene *s)
+{
+    uint32_t node = decide_below(&s->input, s->nodes);
+    scene_refuse_none();
+    td_sim_kill_node(s->sim, node);
+    run(s, SCENE_MILLISECOND << decide_below(&s->input, 12));
+    td_sim_start_node(s->sim, node);
+    if (node == s->hostile)
+        s->last = (struct td_message){.session = 1, .counts_session = 1};
+}
+
+/* special does one of the things that the features of an input add. */
+static void special(struct scene *s)
+{
+    uint32_t feature = 1u << decide_below(&s->input, 4);
+    if (!(s->features & feature))
+        return;
+    if (feature == REFUSALS)
+        scene_refuse(&s->input);
+    else if (feature == RESTARTS)
+        restart(s);
+    else if (feature == PIECES)
+        send_pieces(s);
+    else if (decide_below(&s->input, 2))
+        replay(s);
+    else
+        claim(s);
+}
+
 /* tear_down ends the hostile node and all clients, and looks for what is left. */
 static void tear_down(struct scene *s)
 {
     s->rate = 0;
     s->input.left = 0;
     td_sim_kill_node(s->sim, s->hostile);
-    run(s, 5 * SECOND);
+    run(s, 5 * SCENE_SECOND);
     for (uint32_t i = 0; i < s->ranks; i++)
         td_sim_close(s->sim, s->rank[i].client);
-    const char *left = "";
-    for (int i = 0; left && i < 12 && !s->storms;
-         i++) { /* joins and jobs end by their time limits */
-        run(s, 5 * SECOND);
-        left = td_sim_leftovers(s->sim);
-    }
-    if (left && !s->impostor && !s->storms) {
+    const char *left = s->storms ? NULL : scene_leftovers(s->sim);
+    if (left && !s->impostor) {
         fprintf(stderr, "with node %u hostile: %s\n", s->hostile, left);
         abort();
     }
@@ -521,7 +590,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct scene s = {.input = {data, size}};
     set_up(&s);
     for (int i = 0; i < STEPS_MAX && s.input.left > 0 && !s.storms; i++)
-        act(&s);
+        if (s.features && decide_below(&s.input, 4) == 0)
+            special(&s);
+        else
+            act(&s);
     tear_down(&s);
     return 0;
 }

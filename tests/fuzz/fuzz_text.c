@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsers of short texts: layouts, torus shapes, host lists, records of plans, quantities. The
  * first byte chooses. What a parser accepts, it accepts again in the form that the printer gives
- * it. */
+ * it. In a layout that is accepted, each index has one owner. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +18,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT_MAX = 4096, ARENA_BYTES = 1 << 20, GROUP_RANKS = 12 };
 
+/* look_at_owners counts the indices of each part of each axis. */
+static void look_at_owners(const struct td_layout *l)
+{
+    char why[200];
+    if (l->box || td_layout_check(l, GROUP_RANKS, 8, why, sizeof why))
+        return;
+    for (uint32_t d = 0; d < l->dimensions; d++) {
+        uint64_t sum = 0;
+        for (uint32_t part = 0; part < td_layout_parts(l, d); part++) {
+            struct td_owned o = td_layout_owned(l, d, part);
+            sum += td_owned_before(&o, o.end);
+        }
+        assert(sum == l->size[d]);
+    }
+}
+
 static void feed_layout(const char *text, struct decide *d)
 {
-    static const uint64_t sizes[] = {12, 7, 1, 100, 3, 64};
+    static const uint64_t some[2][TD_DIMENSIONS_MAX] = {
+        {12, 7, 1, 100, 3, 64},
+        {(uint64_t)1 << 59, 3, 1, 1, 1, 1},
+    };
+    const uint64_t *sizes = some[d->left > 0 && *d->at >= 128];
     struct td_arena *arena = td_arena_create(ARENA_BYTES);
     struct td_layout layout, again;
     struct td_layout_wrong wrong = {0};
     uint32_t dimensions = decide_below(d, TD_DIMENSIONS_MAX + 1);
     assert(arena);
     if (td_layout_parse(&layout, arena, text, dimensions, sizes, GROUP_RANKS, &wrong)) {
+        look_at_owners(&layout);
         char printed[TEXT_MAX], twice[TEXT_MAX];
         int length = td_layout_print(&layout, printed, sizeof printed);
         if (length >= 0 && (size_t)length < sizeof printed) {

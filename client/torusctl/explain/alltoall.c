@@ -124,6 +124,7 @@ static bool compile(struct explain_alltoall *x)
 int explain_alltoall(int argc, char **argv)
 {
     static struct explain_alltoall x;
+    x = (struct explain_alltoall){0};
     explain_machine_default(&x.machine);
     x.call = (struct td_call){.kind = TD_KIND_ALLTOALL, .type = TD_TYPE_BYTE, .count = 1 << 16};
     const char *wrong = explain_options(&x.machine, argc, argv, take, &x);

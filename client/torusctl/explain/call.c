@@ -320,6 +320,7 @@ static const char NO_FLOOD[] =
 int explain_call(int argc, char **argv)
 {
     static struct explain_call q;
+    q = (struct explain_call){0};
     explain_machine_default(&q.machine);
     q.call.kind = kind_of(argv[1]);
     const char *wrong = parse(&q, argc, argv);

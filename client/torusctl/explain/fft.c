@@ -237,8 +237,9 @@ static bool measure(struct explain_fft *x)
 
 int explain_fft(int argc, char **argv)
 {
-    static struct explain_fft x = {.ranks_per_node = 1};
+    static struct explain_fft x;
     char why[400] = "no memory for this machine";
+    x = (struct explain_fft){.ranks_per_node = 1};
     explain_machine_default(&x.machine);
     const char *wrong = parse(&x, argc, argv);
     if (wrong)

@@ -148,6 +148,7 @@ int explain_group(int argc, char **argv)
 {
     static struct explain_group x;
     const char *why = NULL;
+    x = (struct explain_group){0};
     explain_machine_default(&x.machine);
     snprintf(x.who, sizeof x.who, "all");
     const char *wrong = explain_options(&x.machine, argc, argv, take, &x);

@@ -454,7 +454,8 @@ static const char *options(struct explain_redist *x, int argc, char **argv)
 
 int explain_redist(int argc, char **argv)
 {
-    static struct explain_redist x = {.element_bytes = 8, .per_node = 1};
+    static struct explain_redist x;
+    x = (struct explain_redist){.element_bytes = 8, .per_node = 1};
     struct td_schedule_load load = {0};
     const char *wrong = options(&x, argc, argv);
     bool good = true;
