@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "io/config/config.h"
 #include "io/config/security.h"
 #include "io/plans/wisdom.h"
@@ -78,6 +80,33 @@ static void feed_peers(const char *path)
     td_security_free(&security);
 }
 
+/* write_wisdom writes a file of these bytes, or, if the first one is odd, one whose header and hash
+ * are those of this machine. Without them nothing else would be read. */
+static void write_wisdom(int fd, const uint8_t *data, size_t size)
+{
+    static char *text;
+    bool whole = size > 0 && data[0] % 2;
+    char hash[32];
+    struct iovec part[3] = {{.iov_base = (void *)(uintptr_t)data, .iov_len = size}};
+    size_t parts = 1, all = size;
+    if (!text && !(text = td_wisdom_compose()))
+        abort();
+    if (whole) {
+        char *body = strndup((const char *)data + 1, size - 1);
+        assert(body);
+        int length = snprintf(hash, sizeof hash, "hash %016llx\n",
+                              (unsigned long long)td_hash_bytes(body, strlen(body)));
+        part[0] = (struct iovec){text, (size_t)(strstr(text, "\nhash ") + 1 - text)};
+        part[1] = (struct iovec){hash, (size_t)length};
+        part[2] = (struct iovec){(void *)(uintptr_t)(data + 1), size - 1};
+        parts = 3;
+        all = part[0].iov_len + part[1].iov_len + part[2].iov_len;
+        free(body);
+    }
+    ssize_t written = writev(fd, part, (int)parts);
+    assert(written == (ssize_t)all);
+}
+
 static void feed_wisdom(const uint8_t *data, size_t size)
 {
     static char directory[] = "/dev/shm/fuzz.XXXXXX";
@@ -89,8 +118,7 @@ static void feed_wisdom(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "%s/wisdom", directory);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert(fd >= 0);
-    ssize_t written = write(fd, data, size);
-    assert(written == (ssize_t)size);
+    write_wisdom(fd, data, size);
     close(fd);
     if (!td_wisdom_load(directory, why, sizeof why))
         assert(why[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoders: requests, replies, tree messages, handshakes and packet headers (wire/feed.h). The
  * first byte chooses the form. Without its highest bit the bytes follow; with it a seed from which
- * a well-formed one is drawn, and then changes of its bytes. */
+ * a well-formed one is drawn, a field to repeat, and changes of bytes. */
 #include <string.h>
 
 #include "decide.h"
@@ -75,6 +75,102 @@ static size_t change(struct decide *d, uint8_t *bytes, size_t size, size_t room)
     return size;
 }
 
+/* ---- protobuf ---- */
+
+/* struct field: a field of a protobuf message: its tag, its length, its value. */
+struct field_at {
+    size_t tag, length, value, end; /* length: of the field's length, if it has one */
+    unsigned wire;
+};
+
+/* varint reads a number. It returns the place after it, or 0. */
+static size_t varint(const uint8_t *bytes, size_t at, size_t end, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
+        *value |= (uint64_t)(bytes[at] & 127) << shift;
+        if (bytes[at++] < 128)
+            return at;
+    }
+    return 0;
+}
+
+/* next_field reads the field at `at`. It returns false if there is none. */
+static bool next_field(const uint8_t *bytes, size_t at, size_t end, struct field_at *f)
+{
+    uint64_t tag = 0, length = 0;
+    f->tag = at;
+    f->length = varint(bytes, at, end, &tag);
+    f->wire = tag & 7;
+    f->value = f->length;
+    if (f->length == 0)
+        return false;
+    if (f->wire == 2)
+        f->value = varint(bytes, f->length, end, &length);
+    else if (f->wire == 0)
+        f->value = varint(bytes, f->length, end, &tag);
+    else
+        length = f->wire == 1 ? 8 : 4;
+    f->end = f->value + length;
+    return f->value && length <= end - f->value;
+}
+
+/* some_field draws a field of the message in [at, end). It returns false if it has none. */
+static bool some_field(struct decide *d, const uint8_t *bytes, size_t at, size_t end,
+                       struct field_at *f)
+{
+    uint32_t fields = 0;
+    for (size_t next = at; next < end; next = f->end, fields++)
+        if (!next_field(bytes, next, end, f))
+            return false;
+    if (fields == 0)
+        return false;
+    for (uint32_t n = decide_below(d, fields) + 1; n > 0; n--, at = f->end)
+        (void)next_field(bytes, at, end, f);
+    return true;
+}
+
+/* lengthen adds to the length of a field. It returns by how much the message is longer then. */
+static size_t lengthen(uint8_t *bytes, size_t size, const struct field_at *f, size_t more)
+{
+    uint8_t length[10];
+    size_t digits = 0, before = f->value - f->length;
+    for (uint64_t rest = f->end - f->value + more; digits == 0 || rest > 0; rest >>= 7)
+        length[digits++] = (uint8_t)((rest & 127) | (rest > 127 ? 128 : 0));
+    memmove(bytes + f->length + digits, bytes + f->value, size - f->value);
+    memcpy(bytes + f->length, length, digits);
+    return digits - before;
+}
+
+/* repeat_field repeats a field, at some depth, so often that it may exceed a limit. It returns the
+ * new size. */
+static size_t repeat_field(struct decide *d, uint8_t *bytes, size_t at, size_t size, size_t room)
+{
+    enum { DEPTH_MAX = 4 };
+    static const uint32_t often[] = {1, 6, 64, 65, 128, 129, 300, 2000};
+    struct field_at around[DEPTH_MAX], f, inner;
+    uint32_t depth = 0;
+    if (!some_field(d, bytes, at, size, &f))
+        return size;
+    while (depth < DEPTH_MAX && f.wire == 2 && decide_below(d, 4) &&
+           some_field(d, bytes, f.value, f.end, &inner)) {
+        around[depth++] = f;
+        f = inner;
+    }
+    size_t one = f.end - f.tag, more = one * often[decide_below(d, 8)];
+    if (more + 10 * DEPTH_MAX > room - size)
+        return size;
+    memmove(bytes + f.end + more, bytes + f.end, size - f.end);
+    for (size_t i = 0; i < more; i++)
+        bytes[f.end + i] = bytes[f.tag + i % one];
+    for (size += more; depth > 0; depth--) {
+        size_t grown = lengthen(bytes, size, &around[depth - 1], more);
+        size += grown;
+        more += grown;
+    }
+    return size;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[TD_DATAGRAM_MAX];
@@ -88,6 +184,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     size_t drawn = draw_form(form, &d, bytes, sizeof bytes);
+    if (form < 4 && decide_below(&d, 2))
+        drawn = repeat_field(&d, bytes, form < 2 ? TD_WIRE_HEADER_BYTES : 0, drawn, sizeof bytes);
     feed(form, bytes, change(&d, bytes, drawn, sizeof bytes));
     return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What holds of a core after each of its steps, whatever it was sent. The linker passes the calls
- * of three functions of the core here (--wrap), and a violation aborts: td_core_steps: records on
+ * of four functions of the core here (--wrap), and a violation aborts: td_core_steps: records on
  * record, seats, regions in use and accounts agree with each other, and no limit is exceeded. So a
  * record that is freed too early is read, and the address sanitizer finds it in the step that freed
- * it; td_session_message and td_session_is_next: only frames of the session that is open are
- *     accepted. */
+ * it; td_region_use: no operation begins to use a region whose bytes are lost; td_session_message
+ * and td_session_is_next: only frames of the open session are accepted. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -148,6 +148,24 @@ bool __real_td_session_is_next(struct td_core *core, struct td_link *link,
                                const struct td_packet *p);
 bool __wrap_td_session_is_next(struct td_core *core, struct td_link *link,
                                const struct td_packet *p);
+
+td_err __real_td_region_use(struct td_core *core, struct td_client *client,
+                            const struct td_place *place, uint64_t need_bytes, const char *what,
+                            struct td_region **region, const char **text);
+td_err __wrap_td_region_use(struct td_core *core, struct td_client *client,
+                            const struct td_place *place, uint64_t need_bytes, const char *what,
+                            struct td_region **region, const char **text);
+
+td_err __wrap_td_region_use(struct td_core *core, struct td_client *client,
+                            const struct td_place *place, uint64_t need_bytes, const char *what,
+                            struct td_region **region, const char **text)
+{
+    td_err error = __real_td_region_use(core, client, place, need_bytes, what, region, text);
+    must(error == TD_OK || (*text && !*region), core->node, "an error without a sentence");
+    must(error != TD_OK || !*region || !(*region)->failed, core->node,
+         "a region is used whose bytes are lost");
+    return error;
+}
 
 uint32_t __wrap_td_core_steps(struct td_core *core, td_time now,
                               const struct td_event *const *event, uint32_t count,

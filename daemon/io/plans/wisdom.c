@@ -99,7 +99,8 @@ static const char *import_body(char *text, unsigned records, size_t doubles, siz
             td_fft_update(&record);
         at = end + 1;
     }
-    if (strlen(at) != doubles + floats)
+    size_t left = strlen(at);
+    if (doubles > left || floats != left - doubles)
         return damaged;
     char *second = strdup(at + doubles);
     at[doubles] = '\0';
