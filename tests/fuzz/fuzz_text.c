@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsers of short texts: layouts, torus shapes, host lists, records of plans, quantities. The
  * first byte chooses. What a parser accepts, it accepts again in the form that the printer gives
- * it. In a layout that is accepted, each index has one owner. */
+ * it. In a layout that is accepted, each index has one owner. With its highest bit a layout is
+ * drawn from the other bytes. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { TEXT_MAX = 4096, ARENA_BYTES = 1 << 20, GROUP_RANKS = 12 };
+enum { DRAWN = 0x80, TEXT_MAX = 4096, ARENA_BYTES = 1 << 20, GROUP_RANKS = 12 };
 
 /* look_at_owners counts the indices of each part of each axis. */
 static void look_at_owners(const struct td_layout *l)
@@ -112,10 +113,55 @@ static void feed_quantity(const char *text)
         assert(strlen(td_quantity_print(value, printed, sizeof printed)) < sizeof printed);
 }
 
+/* ---- layouts that are drawn ---- */
+
+/* some_number draws a number of indices, often next to a limit. */
+static unsigned long long some_number(struct decide *d)
+{
+    if (decide_below(d, 2))
+        return decide_number(d);
+    return ((uint64_t)INT64_MAX >> decide_below(d, 6)) + decide_below(d, 3) - 1;
+}
+
+/* draw_layout writes a layout of up to three axes that is well formed but for its numbers. */
+static void draw_layout(struct decide *d, char *text, size_t room)
+{
+    FILE *f = fmemopen(text, room, "w");
+    uint32_t axes = 1 + decide_below(d, 3);
+    assert(f);
+    fputs("(", f);
+    for (uint32_t i = 0; i < axes; i++) {
+        static const char *const forms[] = {"*", "block", "cyclic"};
+        uint32_t form = decide_below(d, 5);
+        fputs(i ? ", " : "", f);
+        if (form < 3)
+            fputs(forms[form], f);
+        else
+            fprintf(f, form == 3 ? "block(%llu)" : "cyclic(%llu)", some_number(d));
+        if (form > 0 && decide_below(d, 4) == 0)
+            fprintf(f, "+%llu", some_number(d));
+    }
+    fputs(")", f);
+    uint32_t first = 1 + decide_below(d, 6), second = 1 + decide_below(d, 3);
+    if (decide_below(d, 2))
+        fprintf(f, axes == 1 ? " on %u" : " on %ux%u", first, second);
+    if (decide_below(d, 2))
+        fprintf(f, " @0-%u", first * (axes == 1 ? 1 : second) - 1);
+    fclose(f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct decide d = {data, size};
-    uint32_t which = decide_below(&d, 5);
+    uint32_t which = decide_below(&d, 256);
+    if (which & DRAWN) {
+        char drawn[TEXT_MAX] = "";
+        struct decide numbers = d;
+        draw_layout(&d, drawn, sizeof drawn);
+        feed_layout(drawn, &numbers);
+        return 0;
+    }
+    which %= 5;
     struct decide numbers = d;
     if (d.left > 0)
         d = (struct decide){d.at + 1, d.left - 1};

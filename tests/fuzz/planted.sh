@@ -29,7 +29,7 @@ fi
 copy=$top/build/planted/source
 rm -rf "$copy"
 mkdir -p "$copy"
-git ls-files -z | xargs -0 cp --parents -t "$copy"
+git ls-files -z | xargs -0 cp -p --parents -t "$copy"
 cd "$copy"
 export GIT_CEILING_DIRECTORIES="${copy%/*}" # git apply changes the copy, not the tree around it
 cmake --preset fuzz -B "$top/build/planted/build" >/dev/null
