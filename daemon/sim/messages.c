@@ -188,7 +188,8 @@ void messages_take_early(struct td_sim *sim, uint32_t node, const struct td_acti
 
 void messages_forget_early(struct td_sim *sim, uint32_t node, uint32_t from)
 {
-    td_early_messages_forget(&sim->node[node].early[from]);
+    if (sim->node[node].early)
+        td_early_messages_forget(&sim->node[node].early[from]);
 }
 
 void messages_free_early(const struct td_sim *sim, struct node *n)

@@ -309,6 +309,27 @@ static void call_together(struct scene *s)
     }
 }
 
+/* cancel_latest cancels the latest request of a process, which may be under way. */
+static void cancel_latest(struct scene *s)
+{
+    struct process *p = &s->process[decide_below(&s->input, CLIENTS)];
+    struct td_request q = {.kind = TD_REQUEST_CANCEL};
+    if (p->requests == 0 || td_sim_closed(s->sim, p->client))
+        return;
+    q.u.cancel.request = p->request[(p->requests - 1) % REPLIES_SEEN];
+    ask(s, p, &q);
+}
+
+/* withdraw takes back the region that the calls of call_together use. */
+static void withdraw(struct scene *s)
+{
+    struct process *p = &s->process[decide_below(&s->input, CLIENTS)];
+    struct td_request q = {.kind = TD_REQUEST_UNREGION};
+    q.u.unregion.region = 1;
+    if (!td_sim_closed(s->sim, p->client))
+        ask(s, p, &q);
+}
+
 /* ---- the scene ---- */
 
 static void open_process(struct scene *s, uint32_t i)
@@ -331,6 +352,11 @@ static void set_up(struct scene *s)
     td_sim_run(s->sim, SCENE_MILLISECOND);
     for (uint32_t i = 0; i < CLIENTS; i++)
         open_process(s, i);
+    if (s->features & TOGETHER) {
+        muster(s);
+        scene_run(s->sim, SCENE_MILLISECOND);
+        collect(s);
+    }
 }
 
 static void tear_down(struct scene *s)
@@ -375,6 +401,24 @@ static void share_flock(struct scene *s)
         p->shared = td_sim_region(s->sim, p->client, FLOCK_BYTES);
 }
 
+static void act_together(struct scene *s)
+{
+    switch (decide_below(&s->input, 8)) {
+    case 0:
+        muster(s);
+        return;
+    case 1:
+        cancel_latest(s);
+        return;
+    case 2:
+        withdraw(s);
+        return;
+    default:
+        call_together(s);
+        return;
+    }
+}
+
 /* special does one of the things that the features of an input add. */
 static void special(struct scene *s)
 {
@@ -388,12 +432,10 @@ static void special(struct scene *s)
         lose_region(s);
     else if (feature == LOSSES)
         restart_daemon(s);
-    else if (feature == TOGETHER && decide_below(d, 4))
-        call_together(s);
-    else if (feature == TOGETHER)
-        muster(s);
     else if (feature == FLOCKS)
         share_flock(s);
+    else if (feature == TOGETHER)
+        act_together(s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

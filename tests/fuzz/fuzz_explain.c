@@ -174,9 +174,18 @@ static void add_value(struct words *w, struct decide *d)
     if (kind < 4) {
         const char *value = values[decide_below(d, COUNT(values))];
         add(w, value, strlen(value));
-    } else if (kind < 6) {
+    } else if (kind == 4) {
         int length = snprintf(text, sizeof text, "%llu", (unsigned long long)decide_number(d));
         add(w, text, (size_t)length);
+    } else if (kind == 5) { /* sizes, coordinates or axes: as many as there may be, or more */
+        size_t length = 0;
+        for (uint32_t n = 1 + decide_below(d, TD_DIMENSIONS_MAX + 2); n > 0; n--)
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "%u%s", decide_below(d, 10),
+                                 n == 1               ? ""
+                                 : decide_below(d, 4) ? "x"
+                                                      : ",");
+        add(w, text, length);
     } else if (kind == 6) { /* a value with one change */
         const char *value = values[decide_below(d, COUNT(values))];
         size_t length = strlen(value);
