@@ -23,7 +23,8 @@
 
 enum {
     PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */
-    AWAKE_NS = 200000,      /* then a rank that waits sleeps */
+    AWAKE_NS = 200000,      /* then a rank that waits sleeps; */
+    AWAKE_ALONE_NS = 50000, /* the same if every rank has a processor */
     STOLEN_NS = 500000,     /* between two looks: another process had the processor meanwhile */
     BUSY_NS = 100000000,
     BUSY_TIMES_MAX = 16,
@@ -192,7 +193,7 @@ static void begin_wait(struct wait *w, int64_t now)
 }
 
 /* wish decides how a rank waits. It looks again a few times if every rank has a processor. Then it
- * lets other ranks run and looks again, for AWAKE_NS; then it sleeps. If a process has the
+ * lets other ranks run and looks again, for AWAKE_NS or less; then it sleeps. If a process has the
  * processor for STOLEN_NS meanwhile, that one computes, and ranks sleep at once for some time. */
 static enum td_meeting_wish wish(struct wait *w, bool closed)
 {
@@ -203,7 +204,7 @@ static enum td_meeting_wish wish(struct wait *w, bool closed)
         rest_of_core();
         return TD_MEETING_LOOK;
     }
-    int64_t now = tl_now_ns();
+    int64_t now = tl_now_ns(), awake = s->has_processors ? AWAKE_ALONE_NS : AWAKE_NS;
     if (!w->began)
         begin_wait(w, now);
     if (now - w->began >= w->limit_ns) {
@@ -213,7 +214,7 @@ static enum td_meeting_wish wish(struct wait *w, bool closed)
     if (now - w->last > STOLEN_NS)
         note_busy(s, now);
     w->last = now;
-    if (now < s->busy_until || now - w->began >= AWAKE_NS)
+    if (now < s->busy_until || now - w->began >= awake)
         return TD_MEETING_REST;
     sched_yield();
     return TD_MEETING_LOOK;

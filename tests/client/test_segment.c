@@ -350,6 +350,72 @@ static void a_rank_that_leaves_ends_the_calls_of_the_others(void **state)
     stop();
 }
 
+/* go_on makes calls of several kinds until the test says that it is enough. */
+static void go_on(uint32_t rank)
+{
+    int64_t all[PLAYERS], own = rank, sum = 0, over = 0, late = 0;
+    told->ready++;
+    while (!over) {
+        late = told->go;
+        WELL(torus_allreduce(world, &late, &over, 1, TORUS_INT64, TORUS_MAX));
+        WELL(torus_allgather(world, &own, all, 1, TORUS_INT64));
+        WELL(torus_scan(world, &own, &sum, 1, TORUS_INT64, TORUS_SUM));
+        for (int64_t r = 0; r < PLAYERS; r++)
+            HOLDS(all[r] == r);
+        HOLDS(sum == own * (own + 1) / 2);
+        told->calls[rank]++;
+    }
+    WELL(torus_barrier(world));
+    torus_close(context);
+}
+
+static void a_stopped_rank_is_waited_for(void **state)
+{
+    (void)state;
+    start(1, "");
+    begin(PLAYERS, go_on);
+    await(&told->ready, PLAYERS);
+    for (uint32_t round = 0; round < 20; round++) {
+        pid_t one = player[round % PLAYERS];
+        uint32_t before = told->calls[0];
+        kill(one, SIGSTOP);
+        pause_ms(round % 2 ? 2 : 60); /* shorter and longer than the others wait in the segment */
+        kill(one, SIGCONT);
+        await(&told->calls[0], before + 20);
+    }
+    told->go = 1;
+    finish(PLAYERS);
+    stop();
+}
+
+static void fork_a_child(uint32_t rank)
+{
+    int code = 0;
+    WELL(torus_barrier(world));
+    pid_t child = fork();
+    HOLDS(child >= 0);
+    if (child == 0) {
+        int64_t value = rank;
+        bool good = torus_barrier(world) == TORUS_ERR_FORKED &&
+                    torus_allreduce(world, TORUS_IN_PLACE, &value, 1, TORUS_INT64, TORUS_SUM) ==
+                        TORUS_ERR_FORKED;
+        torus_close(context);
+        _exit(good ? 0 : 1);
+    }
+    HOLDS(waitpid(child, &code, 0) == child && code == 0);
+    WELL(torus_barrier(world));
+    torus_close(context);
+}
+
+static void a_child_makes_no_calls(void **state)
+{
+    (void)state;
+    start(1, "");
+    begin(PLAYERS, fork_a_child);
+    finish(PLAYERS);
+    stop();
+}
+
 static void call_something_else(uint32_t rank)
 {
     int64_t value = rank;
@@ -640,6 +706,8 @@ int main(void)
         cmocka_unit_test_teardown(calls_end_when_the_daemon_is_killed, clean_up),
         cmocka_unit_test_teardown(calls_end_when_the_daemon_is_stopped, clean_up),
         cmocka_unit_test_teardown(a_rank_that_leaves_ends_the_calls_of_the_others, clean_up),
+        cmocka_unit_test_teardown(a_stopped_rank_is_waited_for, clean_up),
+        cmocka_unit_test_teardown(a_child_makes_no_calls, clean_up),
         cmocka_unit_test_teardown(different_calls_are_named, clean_up),
         cmocka_unit_test_teardown(time_limits_hold, clean_up),
         cmocka_unit_test_teardown(ranks_that_wait_sleep_and_late_ones_are_listed, clean_up),
