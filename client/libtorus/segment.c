@@ -26,8 +26,8 @@ enum {
     AWAKE_NS = 200000,      /* then a rank that waits sleeps; */
     AWAKE_ALONE_NS = 50000, /* the same if every rank has a processor */
     STOLEN_NS = 500000,     /* between two looks: another process had the processor meanwhile */
-    BUSY_NS = 100000000,
-    BUSY_TIMES_MAX = 16,
+    BUSY_NS = 1000000000,
+    BUSY_TIMES_MAX = 8,
     LOOKS = 16,           /* between two readings of the clock */
     ALIVE_NS = 100000000, /* between two looks whether the daemon is alive */
     LATE_CALLS = 8,       /* that expired, one after the other; then */
@@ -43,8 +43,8 @@ struct tl_segment {
     size_t bytes;
     uint8_t *sum, *next; /* room for the data of a rank each, aligned for all types */
     bool has_processors; /* one for each rank */
-    int64_t busy_until;  /* other processes use the processors: waiting ranks sleep */
-    int64_t busy_times;  /* of BUSY_NS: the last such time */
+    int64_t busy_at;     /* when this rank found that another process computes */
+    int64_t busy_times;  /* of BUSY_NS: how long the ranks sleep then */
     int64_t alive_at;    /* the daemon was alive */
 };
 
@@ -160,6 +160,7 @@ struct wait {
     uint32_t depth;
     int64_t began, last, limit_ns;
     uint32_t looks;
+    bool yielded; /* since `last`, and has not slept */
 };
 
 static void rest_of_core(void)
@@ -171,15 +172,23 @@ static void rest_of_core(void)
 #endif
 }
 
-/* note_busy records that another process has work for the processor: for some time waiting ranks
- * sleep at once, longer each time. */
+/* note_busy records that another process computes: for some time the ranks that wait sleep at once,
+ * longer each time. */
 static void note_busy(struct tl_segment *s, int64_t now)
 {
-    bool again = s->busy_times && now - s->busy_until < 2 * BUSY_TIMES_MAX * (int64_t)BUSY_NS;
+    bool again = s->busy_times && now - s->busy_at < 2 * BUSY_TIMES_MAX * (int64_t)BUSY_NS;
     s->busy_times = !again                           ? 1
                     : s->busy_times < BUSY_TIMES_MAX ? 2 * s->busy_times
                                                      : BUSY_TIMES_MAX;
-    s->busy_until = now + s->busy_times * BUSY_NS;
+    s->busy_at = now;
+    td_segment_set_busy(&s->view, (uint64_t)(now + s->busy_times * BUSY_NS));
+}
+
+/* is_busy returns true if this rank, or another one, has found that another process computes. */
+static bool is_busy(const struct tl_segment *s, int64_t now)
+{
+    int64_t left = (int64_t)(td_segment_busy(&s->view) - (uint64_t)now);
+    return left > 0 && left <= BUSY_TIMES_MAX * (int64_t)BUSY_NS;
 }
 
 /* begin_wait notes the time, and gives up the lock of the context. */
@@ -190,6 +199,15 @@ static void begin_wait(struct wait *w, int64_t now)
         return;
     w->given = true;
     w->depth = tl_lock_give(w->lock);
+}
+
+/* look_back notes a process that computed while this rank let others run. */
+static void look_back(struct wait *w, int64_t now)
+{
+    if (w->yielded && now - w->last > STOLEN_NS)
+        note_busy(w->segment, now);
+    w->yielded = false;
+    w->last = now;
 }
 
 /* wish decides how a rank waits. It looks again a few times if every rank has a processor. Then it
@@ -211,11 +229,10 @@ static enum td_meeting_wish wish(struct wait *w, bool closed)
         s->late++;
         return TD_MEETING_EXPIRE;
     }
-    if (now - w->last > STOLEN_NS)
-        note_busy(s, now);
-    w->last = now;
-    if (now < s->busy_until || now - w->began >= awake)
+    look_back(w, now);
+    if (is_busy(s, now) || now - w->began >= awake)
         return TD_MEETING_REST;
+    w->yielded = true;
     sched_yield();
     return TD_MEETING_LOOK;
 }
@@ -226,7 +243,6 @@ static void sleep_on(struct wait *w, const struct td_meeting *m)
     int64_t left = w->limit_ns - (tl_now_ns() - w->began);
     if (left > 0)
         sleep_at(m->gate, m->gate_value, left);
-    w->last = tl_now_ns(); /* the sleep is not the time of another process */
 }
 
 /* is_alive returns true while the daemon holds the connection. A rank that sees its end closes the
@@ -394,6 +410,8 @@ static int meet(torus_group *g, const struct td_call *call, const struct own *ow
         else if (next == TD_MEETING_WAKE)
             wake(m.gate);
     }
+    if (w.yielded)
+        look_back(&w, tl_now_ns());
     if (w.given)
         tl_lock_take(c->lock, w.depth);
     g->meets = false;

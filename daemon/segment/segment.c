@@ -56,6 +56,16 @@ void td_segment_close(const struct td_segment *s)
         td_access_add(&s->slot[i].gate, 1);
 }
 
+uint64_t td_segment_busy(const struct td_segment *s)
+{
+    return td_access_read(&s->head->busy_until);
+}
+
+void td_segment_set_busy(const struct td_segment *s, uint64_t until)
+{
+    td_access_write(&s->head->busy_until, until);
+}
+
 static _Atomic uint64_t *place(const struct td_segment *s, uint64_t number, uint32_t rank,
                                enum td_segment_part part, size_t offset)
 {

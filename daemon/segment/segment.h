@@ -27,7 +27,8 @@ enum {
 
 /* struct td_segment_head: the first line of the memory. */
 struct td_segment_head {
-    _Atomic uint32_t closed; /* not 0: calls go by request from now on */
+    _Atomic uint32_t closed;     /* not 0: calls go by request from now on */
+    _Atomic uint64_t busy_until; /* a hint: other processes use the processors (any clock) */
 };
 
 /* struct td_segment_slot: one line of cache. */
@@ -59,6 +60,10 @@ void td_segment_open(struct td_segment *s, void *memory, uint32_t ranks);
 /* td_segment_close makes all calls that have not ended go by request. The caller then wakes the
  * sleepers of each gate. */
 void td_segment_close(const struct td_segment *s);
+/* td_segment_busy returns the time of the last td_segment_set_busy of any rank. It is not to be
+ * trusted. */
+uint64_t td_segment_busy(const struct td_segment *s);
+void td_segment_set_busy(const struct td_segment *s, uint64_t until);
 /* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on, a multiple of
  * 8; td_segment_get copies them out. */
 void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,
