@@ -369,6 +369,7 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         td_link_packet(core, e->u.packet.node, &e->u.packet.packet, e->u.packet.buffer);
         return;
     case TD_EVENT_TREE_MESSAGE:
+        core->two_paths = e->u.tree.two_paths;
         handle_tree_message(core, e->u.tree.node, e->u.tree.message);
         return;
     case TD_EVENT_LINK_UP:

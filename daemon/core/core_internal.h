@@ -68,6 +68,7 @@ struct td_core {
     uint32_t inflights_used; /* records ever used; the memory of the others is untouched */
     uint32_t node;
     bool started, stopping, stopped;
+    bool two_paths; /* of the tree message under way (event.h) */
 
     struct td_core_options options;
     struct td_settings settings;

@@ -33,6 +33,7 @@ struct td_event {
         struct {
             uint32_t node;              /* the neighbour whose connection brought it */
             struct td_message *message; /* the core counts hops in a message that it forwards */
+            bool two_paths; /* the neighbour has an express path: messages may overtake others */
         } tree;
         struct {
             uint32_t node;

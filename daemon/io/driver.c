@@ -47,10 +47,19 @@ struct driver {
 
 /* ---- upcalls of the loop ---- */
 
+/* takes_time returns true for an action that should not delay the tree messages before it. */
+static bool takes_time(enum td_action_kind kind)
+{
+    return kind == TD_ACTION_REPLY || kind == TD_ACTION_COMPUTE || kind == TD_ACTION_SEND_PACKET ||
+           kind == TD_ACTION_FORWARD_PACKET;
+}
+
 static void execute(void *driver, const struct td_action *a)
 {
     struct driver *d = driver;
     struct td_loop *loop = &d->loop;
+    if (takes_time(a->kind))
+        td_peers_flush(loop->peers);
     switch (a->kind) {
     case TD_ACTION_SEND_TREE:
         td_peers_send_tree(loop->peers, a);
@@ -80,7 +89,6 @@ static void execute(void *driver, const struct td_action *a)
         td_peers_send_packet(loop->peers, a);
         return;
     case TD_ACTION_REPLY:
-        td_peers_flush(loop->peers); /* other nodes wait longer for a message than a process here */
         td_clients_reply(d->clients, a->u.reply.client, a->u.reply.reply);
         return;
     case TD_ACTION_CLOSE_CLIENT:
@@ -106,6 +114,11 @@ static void execute(void *driver, const struct td_action *a)
         td_loop_stop(loop);
         return;
     }
+}
+
+static void executed(void *driver)
+{
+    td_peers_flush(((struct driver *)driver)->loop.peers);
 }
 
 static void region_lost(void *driver)
@@ -159,7 +172,6 @@ static bool works(const struct driver *d)
 static void handled(void *driver, const struct td_event *event)
 {
     struct driver *d = driver;
-    td_peers_flush(d->loop.peers);
     bool periodic = event->kind == TD_EVENT_WAKE || event->kind == TD_EVENT_TREE_MESSAGE;
     if (d->watchdog_due && works(d)) {
         d->watchdog_due = false;
@@ -368,7 +380,7 @@ static void serve(struct driver *d)
 
 int td_driver_run(const struct td_config *config, int watch_fd)
 {
-    static const struct td_loop_upcalls upcalls = {execute, region_lost, handled};
+    static const struct td_loop_upcalls upcalls = {execute, executed, region_lost, handled};
     struct driver d = {.stopping = false};
     char why[512] = "";
     signal(SIGPIPE, SIG_IGN);

@@ -32,6 +32,7 @@ static void step(struct td_loop *loop, const struct td_event *event)
     td_core_step(loop->core, td_loop_now(), event, loop->actions);
     for (uint32_t i = 0; i < loop->actions->count; i++)
         loop->upcalls->execute(loop->driver, &loop->actions->action[i]);
+    loop->upcalls->executed(loop->driver);
 }
 
 static void on_more(uv_idle_t *idle)

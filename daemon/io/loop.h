@@ -25,6 +25,8 @@ struct td_plans;
 /* struct td_loop_upcalls: the functions that the loop calls in the driver above it. */
 struct td_loop_upcalls {
     void (*execute)(void *driver, const struct td_action *action);
+    /* All actions of a step have been executed. */
+    void (*executed)(void *driver);
     /* A region lost its pages, and zeroes have replaced them. The core does not know yet. */
     void (*region_lost)(void *driver);
     /* The event and all events that followed from it have been handled. */

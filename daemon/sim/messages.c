@@ -224,6 +224,7 @@ void messages_receive(struct td_sim *sim, struct event *e)
     e->arrival.kind = TD_EVENT_TREE_MESSAGE;
     e->arrival.u.tree.node = e->from;
     e->arrival.u.tree.message = m;
+    e->arrival.u.tree.two_paths = sim->options.express_permille > 0;
     if (e->size)
         cores_feed(sim, e->node, &e->arrival); /* sim->decoded has room for one decoded message */
     else

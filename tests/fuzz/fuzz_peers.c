@@ -477,6 +477,7 @@ static void set_up(struct scene *s)
     struct td_sim_options o;
     s->features = decide_below(d, 256);
     scene_options(&o, d, shapes, 4, 400 << 10);
+    o.express_permille = o.seed % 2 ? 500 : 0; /* tree messages take two paths */
     o.settings.operations_max = 64;
     o.settings.clients_max = 64;
     o.tamper = (struct td_tamper){tamper, tamper_packet, s};

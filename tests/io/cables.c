@@ -35,6 +35,8 @@ struct wire {
         uint8_t bytes[BUFFER];
     } buffer[2];
     uint64_t carried;
+    bool express; /* it carries tree messages without ZeroMQ */
+    bool snapped;
 };
 
 static struct way way[WAYS_MAX];
@@ -107,6 +109,8 @@ static bool move(struct wire *w, int from)
             return false;
         w->buffer[from].begin = 0;
         w->buffer[from].end = size > 0 ? (size_t)size : 0;
+        if (from == 0 && w->carried == 0 && size >= 4)
+            w->express = memcmp(w->buffer[0].bytes, "EXPR", 4) == 0;
     }
     size_t left = w->buffer[from].end - w->buffer[from].begin;
     size = left ? send(w->end[1 - from], w->buffer[from].bytes + w->buffer[from].begin, left,
@@ -122,7 +126,7 @@ static bool move(struct wire *w, int from)
 static void unplug_cut(void)
 {
     for (int i = 0; i < WIRES_MAX && wire[i]; i++)
-        if (wire[i]->way && wire[i]->way->cut)
+        if (wire[i]->way && (wire[i]->way->cut || wire[i]->snapped))
             unplug(wire[i]);
 }
 
@@ -263,6 +267,28 @@ void cables_block(uint32_t i)
     pthread_mutex_lock(&lock);
     way[i].cut = true;
     pthread_mutex_unlock(&lock);
+}
+
+static struct wire *express_of(const struct way *y)
+{
+    for (int i = 0; i < WIRES_MAX && wire[i]; i++)
+        if (wire[i]->way == y && wire[i]->express)
+            return wire[i];
+    return NULL;
+}
+
+bool cables_snap(uint32_t i)
+{
+    pthread_mutex_lock(&lock);
+    struct wire *w = express_of(&way[i]);
+    if (w) {
+        w->snapped = true;
+        ring();
+    }
+    while (w && w->way == &way[i] && w->snapped)
+        pthread_cond_wait(&news, &lock);
+    pthread_mutex_unlock(&lock);
+    return w != NULL;
 }
 
 void cables_cut(uint32_t i)

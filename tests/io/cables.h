@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cables: daemons that reach their torus neighbours through this process, which can cut the way
- * from one node to another. A way is the two connections, control and bulk, that one daemon opens
- * to another; a link is two ways. A failure ends the test. */
+ * from one node to another. A way is the connections, control, bulk and perhaps express, that one
+ * daemon opens to another; a link is two ways. A failure ends the test. */
 #ifndef TD_TESTS_CABLES_H
 #define TD_TESTS_CABLES_H
 
@@ -23,6 +23,8 @@ uint64_t cables_carried(uint32_t way);
 void cables_block(uint32_t way);
 void cables_cut(uint32_t way);
 void cables_mend(uint32_t way);
+/* cables_snap closes only the express connection of a way. It returns false if there is none. */
+bool cables_snap(uint32_t way);
 /* cables_remove is a part of the teardown. */
 void cables_remove(void);
 

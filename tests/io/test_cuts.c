@@ -4,6 +4,7 @@
  * memory of a daemon meanwhile, and the times of links. The ranks are in this process.
  *
  * test_cuts METHOD SHAPE: every link is cut, under that method of all-to-all.
+ * test_cuts express: one of the connections of a link ends.
  * test_cuts connections: the connections of the daemons of a torus.
  * test_cuts deaths: daemons die, or are late.
  * test_cuts memory METHOD: the memory of daemons.
@@ -199,6 +200,54 @@ static void every_link_is_cut_while_all_to_alls_go_on(void **state)
     assert_true(all >= cables_count());
     print_message("%s: %u ways cut in %u rounds; sessions went on %llu times\n", method,
                   cables_count(), j.round, (unsigned long long)all);
+    close_all(j.c, j.ranks);
+    stop();
+}
+
+/* all_resumes sums up the resumptions of the links of all nodes. */
+static uint64_t all_resumes(void)
+{
+    uint64_t all = 0;
+    for (uint32_t n = 0; n < nodes; n++) {
+        uint64_t sum = 0;
+        uint32_t links = 0;
+        resumes(n, &sum, &links);
+        all += sum;
+    }
+    return all;
+}
+
+/* The end of an express path ends its link, whose session resumes on new connections. */
+static void every_express_path_ends_while_operations_go_on(void **state)
+{
+    struct job j;
+    uint32_t node[NODES_MAX], ended = 0;
+    (void)state;
+    columns = 3;
+    prepare(9);
+    cables_lay();
+    start_all("[torus]\nfabric = routed\n[network]\nheartbeat = 10s\n");
+    for (uint32_t n = 0; n < nodes; n++)
+        node[n] = n;
+    job_join(&j, "job", node, nodes);
+    job_alloc(&j, 64);
+    round_begin(&j);
+    round_end(&j);
+    for (uint32_t i = 0; i < cables_count(); i++) {
+        if (!cables_snap(i))
+            continue;
+        ended++;
+        round_begin(&j);
+        double until = seconds() + 20;
+        while (all_resumes() < ended) {
+            assert_true(seconds() < until);
+            if (round_turn(&j))
+                round_begin(&j);
+        }
+        round_end(&j);
+    }
+    assert_true(ended >= 2 * (nodes - 1)); /* both ways of each edge of the tree */
+    print_message("%u express paths ended in %u rounds\n", ended, j.round);
     close_all(j.c, j.ranks);
     stop();
 }
@@ -559,6 +608,11 @@ int main(int argc, char **argv)
     };
     if (argc > 1 && strcmp(argv[1], "connections") == 0)
         return cmocka_run_group_tests(neighbours, NULL, NULL);
+    const struct CMUnitTest paths[] = {
+        cmocka_unit_test_teardown(every_express_path_ends_while_operations_go_on, tear_down),
+    };
+    if (argc > 1 && strcmp(argv[1], "express") == 0)
+        return cmocka_run_group_tests(paths, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "deaths") == 0)
         return cmocka_run_group_tests(deaths, NULL, NULL);
     if (argc > 1)

@@ -25,7 +25,7 @@ void td_early_drop(struct td_core *core, struct td_link *link)
 {
     bool outstanding =
         link->session_state == TD_SESSION_ASKING || link->session_state == TD_SESSION_CHECKING;
-    if (outstanding && !link->resume_due)
+    if (core->two_paths && outstanding && !link->resume_due)
         core->early[link->node].dropped = true;
     else
         td_session_ask(core, link);

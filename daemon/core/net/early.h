@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* early: numbered tree messages that arrive before one with a lower number.
  *
- * Tree messages of a session take two paths (docs/architecture.md), and one path may be faster. The
- * core handles them strictly by number: a loss that overtook a release would give ranks different
- * endings. A message that is early by at most TD_EARLY_MAX numbers is kept by the driver until the
- * missing ones have arrived. If the next one has not after TD_EARLY_PATIENCE_NS, the far end is
- * asked to retransmit it.
- * Owns: a bit for each early message of a link. The driver owns the messages. */
+ * Tree messages of a session may take two paths (docs/architecture.md), and one path may be faster.
+ * Without an express path no message overtakes another one, and a gap is a loss. The core handles
+ * them strictly by number: a loss that overtook a release would give ranks different endings. A
+ * message that is early by at most TD_EARLY_MAX numbers is kept by the driver until the missing
+ * ones have arrived. If the next one has not after TD_EARLY_PATIENCE_NS, the far end is asked to
+ * retransmit it. Owns: a bit for each early message of a link. The driver owns the messages. */
 #ifndef TD_CORE_NET_EARLY_H
 #define TD_CORE_NET_EARLY_H
 

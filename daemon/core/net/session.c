@@ -2,8 +2,8 @@
 /* How sessions begin, outlive their connections, and end. link.h says what a session is; here is
  * who decides that both ends mean the same one:
  *   - a frame of a session that is not known is dropped, and the far end is asked for a RESUME;
- *   - a packet that is not the next one is dropped likewise; a tree message waits for those before
- * it (early.h);
+ *   - one that is not the next one is dropped likewise; but a tree message of a link with two paths
+ * waits for those before it (early.h);
  *   - a RESUME that knows our session opens the way out: all that it has not received goes again;
  *   - a RESUME of a new session of the same daemon says that it has given the old ones up, so we
  * do;
@@ -468,8 +468,10 @@ bool td_session_message(struct td_core *core, uint32_t node, const struct td_mes
     if (m->number == 0)
         return true;
     if (m->number != link->tree_received + 1) {
-        if (m->number > link->tree_received)
+        if (m->number > link->tree_received && core->two_paths)
             td_early_arrive(core, link, m);
+        else if (m->number > link->tree_received)
+            td_session_ask(core, link);
         return false;
     }
     link->tree_received++;

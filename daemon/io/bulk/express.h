@@ -3,9 +3,9 @@
  * socket.
  *
  * A frame is the message's length (u32, little-endian), its tag if the stream is sealed (seal.h),
- * and the message. The messages of one event are written together, and many messages are read
- * together. The length has no tag of its own: it is at most TD_TREE_MESSAGE_MAX, and the message's
- * tag does not fit another length. */
+ * and the message. The messages of one step of the core are written together, and many messages are
+ * read together. The length has no tag of its own: it is at most TD_TREE_MESSAGE_MAX, and the
+ * message's tag does not fit another length. */
 #ifndef TD_IO_BULK_EXPRESS_H
 #define TD_IO_BULK_EXPRESS_H
 

@@ -25,7 +25,7 @@ bool td_peer_send_express(struct td_peer *p, const uint8_t *bytes, size_t size, 
 void td_peer_close_express(struct td_peer *p);
 /* td_peer_accept_express makes a channel of the peer its connection, in place of an older one. */
 void td_peer_accept_express(struct td_peer *p, struct td_channel *channel);
-/* td_peers_flush writes the messages that wait for the end of an event. */
+/* td_peers_flush writes the messages that wait for the end of a step. */
 void td_peers_flush(struct td_peers *peers);
 
 #endif

@@ -83,8 +83,11 @@ static void feed_message(struct td_peers *peers, uint32_t node, const uint8_t *b
         td_peers_drop(peers, node, why);
         return;
     }
-    td_loop_feed(peers->loop, &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                                                 .u.tree = {.node = node, .message = &m}});
+    td_loop_feed(
+        peers->loop,
+        &(struct td_event){
+            .kind = TD_EVENT_TREE_MESSAGE,
+            .u.tree = {.node = node, .message = &m, .two_paths = peers->peer[node].express_in}});
 }
 
 void td_peers_receive_message(struct td_peers *peers, uint32_t node, const uint8_t *body,
