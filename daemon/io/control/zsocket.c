@@ -24,26 +24,30 @@ static void on_idle(uv_idle_t *idle)
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct td_zloop *z = prepare->data;
-    for (struct td_zsocket *s = z->sockets; s; s = s->next)
-        if (s->stirred) {
-            uv_idle_start(&z->idle, on_idle);
-            return;
-        }
-    uv_idle_stop(&z->idle);
+    if (z->stirred > 0)
+        uv_idle_start(&z->idle, on_idle);
+    else
+        uv_idle_stop(&z->idle);
+}
+
+static void settle(struct td_zsocket *s)
+{
+    s->loop->stirred -= s->stirred;
+    s->stirred = false;
 }
 
 static void on_check(uv_check_t *check)
 {
     struct td_zloop *z = check->data;
     struct td_zsocket *next = NULL;
-    for (struct td_zsocket *s = z->sockets; s; s = next) {
+    for (struct td_zsocket *s = z->stirred > 0 ? z->sockets : NULL; s; s = next) {
         int taken = 0;
         if (s->stirred) {
-            s->stirred = false;
+            settle(s);
             while (taken < BATCH && s->socket && s->receive(s->user, s->socket))
                 taken++;
-            if (taken == BATCH)
-                s->stirred = true;
+            if (taken == BATCH && s->socket)
+                td_zsocket_stir(s);
         }
         next = s->next; /* receive may have closed s; its memory is valid until the next turn of the
                            loop */
@@ -86,9 +90,9 @@ struct td_zsocket *td_zsocket_create(struct td_zloop *z, void *socket, td_zrecei
     s->receive = receive;
     s->user = user;
     s->poll.data = s;
-    s->stirred = true;
     s->next = z->sockets;
     z->sockets = s;
+    td_zsocket_stir(s);
     uv_poll_start(&s->poll, UV_READABLE, on_poll);
     return s;
 }
@@ -100,6 +104,7 @@ void *td_zsocket_raw(const struct td_zsocket *s)
 
 void td_zsocket_stir(struct td_zsocket *s)
 {
+    s->loop->stirred += !s->stirred;
     s->stirred = true;
 }
 
@@ -121,5 +126,5 @@ void td_zsocket_close(struct td_zsocket *s)
     uv_close((uv_handle_t *)&s->poll, on_closed);
     zmq_close(s->socket);
     s->socket = NULL;
-    s->stirred = false;
+    settle(s);
 }

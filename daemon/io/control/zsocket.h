@@ -24,6 +24,7 @@ struct td_zloop {
     uv_check_t check;
     uv_idle_t idle;
     struct td_zsocket *sockets;
+    unsigned stirred; /* sockets that are: a turn of the loop without any looks at none */
 };
 
 void td_zloop_init(struct td_zloop *z, uv_loop_t *uv);
