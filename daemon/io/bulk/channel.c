@@ -20,8 +20,9 @@ enum {
     SEALED_HEAD = HANDSHAKE_HEAD + 8 + TD_SEAL_TAG, /* magic, length, session, tag */
     STRANGERS_MAX = 64, /* connections that have not sent their handshake */
     HANDSHAKE_MAX = 1024,
-    DIRECT_BYTES = 4096, /* a payload with at least this much missing is read to its place */
-    SPARE = 8,           /* descriptors reserved for other uses */
+    DIRECT_BYTES = 4096,  /* a payload with at least this much missing is read to its place */
+    TURN_BYTES = 1 << 20, /* read in a row, before the loop looks at its other sockets */
+    SPARE = 8,            /* descriptors reserved for other uses */
 };
 
 /* The first bytes of a stream: [tree messages][sealed with a key]. */
@@ -401,17 +402,10 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
             uv_buf_init((char *)c->staging + c->staged, (unsigned)(sizeof c->staging - c->staged));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+/* take handles bytes that were read. */
+static void take(struct td_channel *c, ssize_t size, const uv_buf_t *buffer)
 {
-    struct td_channel *c = stream->data;
     size_t at = 0;
-    if (c->closed)
-        return;
-    if (size < 0) {
-        c->channels->faulted |= size == UV_EFAULT;
-        td_channel_fail(c, (int)size);
-        return;
-    }
     if (size > 0 && c->payload && buffer->base == (char *)c->payload->data + c->filled) {
         c->filled += (uint32_t)size;
         if (c->filled == c->payload->bytes)
@@ -427,6 +421,36 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         return;
     c->staged -= at;
     memmove(c->staging, c->staging + at, c->staged);
+}
+
+static void on_turn(uv_timer_t *timer);
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    struct td_channel *c = stream->data;
+    if (c->closed)
+        return;
+    if (size < 0) {
+        c->channels->faulted |= size == UV_EFAULT;
+        td_channel_fail(c, (int)size);
+        return;
+    }
+    bool last = (size_t)size < buffer->len; /* libuv then reads no more in this turn of the loop */
+    c->turn = last ? 0 : c->turn + (uint32_t)size;
+    take(c, size, buffer);
+    if (c->closed || c->turn < TURN_BYTES || !c->handshake_received || c->stranger)
+        return;
+    uv_read_stop(stream);
+    uv_timer_start(&c->handshake_timer, on_turn, 0, 0);
+}
+
+static void on_turn(uv_timer_t *timer)
+{
+    struct td_channel *c = timer->data;
+    c->turn = 0;
+    int error = uv_read_start(&c->socket.stream, on_alloc, on_read);
+    if (error)
+        td_channel_fail(c, error);
 }
 
 /* ---- connecting ---- */

@@ -25,7 +25,8 @@ struct td_channel {
     struct td_channels *channels;
     struct td_channel *next, **link;
     union td_stream socket;
-    uv_timer_t handshake_timer;      /* runs from the connection to the handshake */
+    uv_timer_t handshake_timer;      /* runs from the connection to the handshake; later: while the
+                                        channel waits for its next turn */
     unsigned handles;                /* handles not closed yet */
     bool closed, handshake_received; /* handshake_received: the other end's handshake has arrived */
     bool stranger;                   /* accepted, without a user of its own */
@@ -47,6 +48,7 @@ struct td_channel {
     bool placed;                /* not in memory of the channel */
     bool was_placed;            /* placed at some time: its bytes may have changed since */
     uint32_t filled;
+    uint32_t turn; /* bytes read in a row */
     size_t staged;
     uint8_t staging[STAGING_BYTES];
 };
