@@ -108,6 +108,7 @@ static void small(unsigned number, size_t bytes, double seconds)
         printf("%u calls: median %.0f us, 99%% %.0f us, most %.0f us\n", calls, first[calls / 2],
                first[(size_t)calls * 99 / 100], first[calls - 1]);
     }
+    free(taken);
     torus_close(context);
 }
 

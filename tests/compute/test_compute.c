@@ -48,15 +48,16 @@ static void setup_memory(uint8_t *block, struct td_bases *b)
 static void run(const struct td_step *step)
 {
     uint64_t element = step->kind == TD_COMBINE ? td_type_bytes(step->type) : 1;
-    uint64_t all = td_step_divisible(step), bytes = all;
-    if (draw(2) || all == 0)
+    uint64_t all = td_step_divisible(step), at = 0, bytes = 0;
+    if (draw(2) || all == 0) {
         assert_int_equal(td_step_run(step, &bases), TD_OK);
-    else
-        for (uint64_t at = 0; at < all; at += bytes) {
-            bytes = (1 + draw(draw(2) ? 300 : 20000)) * element;
-            bytes = bytes < all - at ? bytes : all - at;
-            td_step_run_part(step, &bases, at, bytes);
-        }
+        return;
+    }
+    for (; at < all; at += bytes) {
+        bytes = (1 + draw(draw(2) ? 300 : 20000)) * element;
+        bytes = bytes < all - at ? bytes : all - at;
+        td_step_run_part(step, &bases, at, bytes);
+    }
 }
 
 static void fill_memory(void)
