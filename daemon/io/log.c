@@ -53,3 +53,10 @@ bool td_log_rated(struct td_log_rate *rate, uint64_t now_ns, enum td_log_level l
         td_log(level, "%s", line);
     return true;
 }
+
+void td_log_rate_end(const struct td_log_rate *rate, enum td_log_level level, const char *what)
+{
+    if (rate->suppressed)
+        td_log(level, "%s: %llu such lines were suppressed", what,
+               (unsigned long long)rate->suppressed);
+}

@@ -26,5 +26,8 @@ enum { TD_LOG_RATE_LINES = 5 };
  * returns false if it does not print. */
 bool td_log_rated(struct td_log_rate *rate, uint64_t now_ns, enum td_log_level level,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* td_log_rate_end prints how many lines were suppressed since the last one, if any; `what`: such as
+ * "clients were turned away". */
+void td_log_rate_end(const struct td_log_rate *rate, enum td_log_level level, const char *what);
 
 #endif

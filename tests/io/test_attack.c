@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attacks on the ports of a daemon, by a process with network reach: without a key, with the key of
- * another place, with a copied key of a live place, and with connections that are never finished.
- * Meanwhile four ranks on a 2x2 torus check every result. No result is wrong, no daemon ends, their
- * memory stays bounded, and the log counts every attempt. */
+/* Attacks on a daemon by a process with network reach: without a key, with the key of another
+ * place, with a copied key of a live place, and with connections that are never finished; and by a
+ * local process without rights (attack_local.h). Meanwhile four ranks on a 2x2 torus check every
+ * result. No result is wrong, no daemon ends, their memory stays bounded, and the log counts every
+ * attempt. TORUS_TEST_ATTACK_SECONDS: how long the attackers go on; without it, one round. */
+#include "attack_local.h"
 #include "daemons.h"
 
 #include <arpa/inet.h>
@@ -124,8 +126,17 @@ static uint64_t memory_mb(uint32_t node)
     return resident * 4096 / 1000000;
 }
 
-/* counted returns the number of rejections in the log of a daemon that has ended. */
-static uint64_t counted(uint32_t node)
+/* number_before returns the number that ends right before a place in a line. */
+static uint64_t number_before(const char *line, const char *at)
+{
+    while (at > line && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return strtoull(at, NULL, 10);
+}
+
+/* counted returns the sum of the lines with some words in the log of a daemon that has ended, and
+ * of the numbers before other words: of the events that have no line. */
+static uint64_t counted(uint32_t node, const char *words, const char *with, const char *others)
 {
     char path[128], line[1024];
     uint64_t sum = 0;
@@ -133,13 +144,9 @@ static uint64_t counted(uint32_t node)
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     while (fgets(line, sizeof line, f)) {
-        const char *more = strstr(line, " more connections of peers");
-        const char *at = more;
-        sum += strstr(line, "turned away a peer") != NULL;
-        while (at && at > line && at[-1] >= '0' && at[-1] <= '9')
-            at--;
-        if (more)
-            sum += strtoull(at, NULL, 10);
+        const char *more = strstr(line, with) ? strstr(line, others) : NULL;
+        sum += strstr(line, words) != NULL;
+        sum += more ? number_before(line, more) : 0;
     }
     fclose(f);
     return sum;
@@ -394,19 +401,9 @@ static void raise_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &most);
 }
 
-static void attackers_change_no_result_and_are_counted(void **state)
+/* attack_once lets the attacker of the network try everything once. */
+static void attack_once(const uint8_t *own)
 {
-    (void)state;
-    uint8_t own[TD_KEY_BYTES];
-    raise_descriptors();
-    columns = 2;
-    wants_tcp = true;
-    start(RANKS, "");
-    context = zmq_ctx_new();
-    td_key_random(own, sizeof own);
-    assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
-    while (!works)
-        poll(NULL, 0, 1);
     attack_with(NULL, true); /* no key */
     attack_with(own, true);  /* a key that is not in the list */
     attack_with(own, false); /* a key, and another daemon expected */
@@ -421,23 +418,82 @@ static void attackers_change_no_result_and_are_counted(void **state)
     crowd(base_port + 1);
     progress();
     second_daemon();
+}
+
+/* attack attacks for some time, at least for a round of both attackers. It returns the growth of
+ * the daemon that grew most since the first round, in MB. */
+static uint64_t attack(const uint8_t *own, const struct local_attack *local, double duration)
+{
+    uint64_t first[RANKS] = {0}, growth = 0;
+    double until = seconds() + duration;
+    for (unsigned round = 0; round == 0 || seconds() < until; round++) {
+        attack_once(own);
+        while (round == 0 && local->rounds == 0 && !local->breach[0])
+            progress();
+        for (uint32_t n = 0; n < RANKS; n++)
+            first[n] = round == 0 ? memory_mb(n) : first[n];
+    }
+    for (uint32_t n = 0; n < RANKS; n++) {
+        uint64_t now = memory_mb(n);
+        printf("node %u: %u MB after the first round, %u MB in the end\n", n, (unsigned)first[n],
+               (unsigned)now);
+        growth = now > first[n] + growth ? now - first[n] : growth;
+    }
+    return growth;
+}
+
+/* check_log ends the attacked daemon and checks that its log has counted everything, in few lines.
+ */
+static void check_log(const struct local_attack *local, double duration)
+{
+    int code = 0;
+    assert_int_equal(logged(TARGET, "is down"), 0);
+    kill(daemon_pid[TARGET], SIGTERM); /* it logs its last summary */
+    assert_int_equal(waitpid(daemon_pid[TARGET], &code, 0), daemon_pid[TARGET]);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    daemon_pid[TARGET] = 0;
+    uint64_t peers = counted(TARGET, "turned away a peer", " more ", " more connections of peers");
+    uint64_t clients = counted(TARGET, "turned away process ", "turned away process",
+                               " such lines were suppressed");
+    printf(
+        "network: %u attempts, %u counted; local: %u rounds, %u expelled, %u counted, %u refused, "
+        "%u denied\n",
+        (unsigned)attempts, (unsigned)peers, local->rounds, local->expelled, (unsigned)clients,
+        local->refused, local->denied);
+    assert_true(peers >= attempts);
+    assert_true(clients >= local->expelled);
+    assert_true(local->has_rights || local->denied > 0);
+    assert_true(logged(TARGET, "turned away a peer") < 60 + (int)duration); /* lines */
+    assert_true(logged(TARGET, "turned away process") < 20 + (int)duration);
+    assert_true(logged(TARGET, "key ") > 0);
+}
+
+static void attackers_change_no_result_and_are_counted(void **state)
+{
+    (void)state;
+    uint8_t own[TD_KEY_BYTES];
+    const char *time = getenv("TORUS_TEST_ATTACK_SECONDS");
+    double duration = time ? atof(time) : 0;
+    raise_descriptors();
+    columns = 2;
+    wants_tcp = true;
+    start(RANKS, "");
+    struct local_attack *local = local_attack_start(daemon_pid[TARGET], getpid());
+    context = zmq_ctx_new();
+    td_key_random(own, sizeof own);
+    assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
+    while (!works)
+        poll(NULL, 0, 1);
+    uint64_t growth = attack(own, local, duration);
+    local_attack_end(local);
     ends = true;
     pthread_join(worker, NULL);
     if (wrong[0])
         fail_msg("%s", wrong);
     zmq_ctx_term(context);
-    assert_int_equal(logged(TARGET, "is down"), 0);
-    kill(daemon_pid[TARGET], SIGTERM); /* it logs its last summary */
-    int code = 0;
-    assert_int_equal(waitpid(daemon_pid[TARGET], &code, 0), daemon_pid[TARGET]);
-    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
-    daemon_pid[TARGET] = 0;
-    uint64_t count = counted(TARGET);
-    printf("%u rounds, %u attempts, %u counted\n", (unsigned)rounds, (unsigned)attempts,
-           (unsigned)count);
-    assert_true(count >= attempts);
-    assert_true(logged(TARGET, "turned away") < 60); /* lines */
-    assert_true(logged(TARGET, "key ") > 0);
+    printf("%u rounds of the workload; growth %u MB\n", (unsigned)rounds, (unsigned)growth);
+    assert_true(growth <= GROWTH_MB);
+    check_log(local, duration);
     stop();
 }
 

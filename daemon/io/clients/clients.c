@@ -63,7 +63,7 @@ struct td_clients {
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
-    struct td_log_rate unread_log, accept_log;
+    struct td_log_rate unread_log, accept_log, expelled_log;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -389,6 +389,15 @@ static void keep_waiting(struct connection *x, const uint8_t *bytes, size_t size
     rearm(x);
 }
 
+/* note_expelled logs why the core ends a connection: only an ERROR of no request says that. */
+static void note_expelled(struct connection *x, const struct td_reply *r)
+{
+    if (r->kind == TD_REPLY_ERROR && r->id == 0 && r->error != TD_ERR_SHUTDOWN)
+        td_log_rated(&x->clients->expelled_log, td_loop_now(), TD_LOG_WARNING,
+                     "turned away process %d of user %llu: %s", x->pid, (unsigned long long)x->uid,
+                     r->text ? r->text : "");
+}
+
 static void reply(struct td_clients *c, uint32_t client, const struct td_reply *r, int fd)
 {
     uint8_t bytes[TD_DATAGRAM_MAX];
@@ -397,6 +406,7 @@ static void reply(struct td_clients *c, uint32_t client, const struct td_reply *
         x && !x->closing && !x->cut_off ? td_wire_encode_reply(r, bytes, sizeof bytes) : 0;
     if (size == 0)
         return;
+    note_expelled(x, r);
     if (x->waiting || !transmit(x, bytes, size, fd)) {
         if (x->waiting || errno == EAGAIN || errno == EINTR)
             keep_waiting(x, bytes, size, fd);
@@ -537,6 +547,7 @@ void td_clients_stop(struct td_clients *c)
             flush(c->connection[i]);
             remove_connection(c->connection[i]);
         }
+    td_log_rate_end(&c->expelled_log, TD_LOG_WARNING, "turned away processes");
     unlink(c->loop->config->socket);
     td_acceptor_stop(&c->acceptor, NULL);
     td_closer_stop(c->closer);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "peers_internal.h"
@@ -122,18 +123,26 @@ static void drop(struct td_door *d, int fd)
 }
 
 /* is_here returns true if the socket is a connection to the ROUTER: its number may have passed to
- * another file since ZeroMQ reported it. */
-static bool is_here(int fd, bool *tcp)
+ * another file since ZeroMQ reported it, such as the connection of a client, or a stream. */
+static bool is_here(const struct td_door *d, int fd, bool *tcp)
 {
-    struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
-    socklen_t size = sizeof a;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_un un;
+    } a = {.any.sa_family = AF_UNSPEC};
+    socklen_t size = sizeof a, length = sizeof(int);
     int listens = 0;
-    socklen_t length = sizeof listens;
-    if (getsockname(fd, (struct sockaddr *)&a, &size) != 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens)
+    const char *bound = d->peers->bound, *port = strrchr(bound, ':');
+    if (getsockname(fd, &a.any, &size) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens || !port)
         return false;
-    *tcp = a.ss_family == AF_INET || a.ss_family == AF_INET6;
-    return *tcp || a.ss_family == AF_UNIX;
+    *tcp = a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6;
+    if (!d->listens_on_tcp)
+        return a.any.sa_family == AF_UNIX && strcmp(a.un.sun_path, bound + strlen("ipc://")) == 0;
+    in_port_t own = a.any.sa_family == AF_INET ? a.in.sin_port : a.in6.sin6_port;
+    return *tcp && ntohs(own) == strtoul(port + 1, NULL, 10);
 }
 
 static bool make_room(struct td_door *d, int fd)
@@ -164,7 +173,7 @@ static void admit(struct td_door *d, int fd)
     drop(d, fd); /* its end was not reported */
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     struct guest *g =
-        copy >= 0 && is_here(copy, &tcp) && make_room(d, fd) ? calloc(1, sizeof *g) : NULL;
+        copy >= 0 && is_here(d, copy, &tcp) && make_room(d, fd) ? calloc(1, sizeof *g) : NULL;
     if (!g) {
         if (copy >= 0)
             close(copy);
