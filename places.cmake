@@ -38,6 +38,8 @@ endfunction()
 set(lib "${CMAKE_INSTALL_PREFIX}/lib") # systemd reads this folder, whatever libdir is
 place("${source}/systemd/torusd.service" "${lib}/systemd/system" torusd.service)
 place("${source}/systemd/torusd@.service" "${lib}/systemd/system" torusd@.service)
+place("${source}/systemd/torusd-plans.socket" "${lib}/systemd/system" torusd-plans.socket)
+place("${source}/systemd/torusd-plans@.service" "${lib}/systemd/system" torusd-plans@.service)
 place("${source}/systemd/torusd.sysusers" "${lib}/sysusers.d" torusd.conf)
 place("${source}/systemd/torusd.tmpfiles" "${lib}/tmpfiles.d" torusd.conf)
 place("${source}/client/libtorus/torus.pc.in" "${libdir_full}/pkgconfig" torus.pc)

@@ -310,6 +310,7 @@ static bool start_plans(struct td_loop *loop)
                                        .directory = c->state_directory,
                                        .seconds = (unsigned)(c->measure_ns / 1000000000),
                                        .delay_ms = MEASURE_DELAY_MS,
+                                       .service = "/run/torusd-plans.socket",
                                        .program = "/proc/self/exe"};
     loop->plans = td_plans_create(&loop->uv, &options);
     return loop->plans != NULL;

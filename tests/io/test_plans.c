@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -22,7 +26,8 @@
 
 enum { DEADLINE_MS = 60000, POINTS = 4096 };
 static double memory[2 * POINTS];
-static char directory[64], file[80], script[80];
+static char directory[64], file[80], script[80], endpoint[80];
+static const char *service; /* of the next start; NULL: none */
 
 static int setup(void **unused)
 {
@@ -33,6 +38,8 @@ static int setup(void **unused)
         return -1;
     snprintf(file, sizeof file, "%s/wisdom", directory);
     snprintf(script, sizeof script, "%s/script", directory);
+    snprintf(endpoint, sizeof endpoint, "%s/service", directory);
+    service = NULL;
     return 0;
 }
 
@@ -43,6 +50,7 @@ static int teardown(void **unused)
     td_fft_set_effort(TD_FFT_ESTIMATE);
     unlink(file);
     unlink(script);
+    unlink(endpoint);
     return rmdir(directory); /* nothing else is left in it */
 }
 
@@ -94,6 +102,7 @@ static void start(struct node *n, const char *program, enum td_fft_effort effort
                                        .directory = directory,
                                        .seconds = seconds,
                                        .delay_ms = 1,
+                                       .service = service,
                                        .program = program};
     assert_int_equal(uv_loop_init(&n->uv), 0);
     uv_timer_init(&n->uv, &n->deadline);
@@ -255,6 +264,122 @@ static void a_daemon_stops_while_a_plan_is_measured(void **unused)
     assert_int_equal(access(file, F_OK), -1); /* nothing was learned */
 }
 
+/* ---- a service instead of a child ---- */
+
+/* serve plays systemd: each connection gets a process, as with Accept=yes. */
+static pid_t serve(const char *program)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    strcpy(address.sun_path, endpoint);
+    unlink(endpoint);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    pid_t server = fork();
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGCHLD, SIG_IGN);
+        for (int c = -1; (c = accept(listener, NULL, NULL)) >= 0; close(c))
+            if (fork() == 0) {
+                dup2(c, STDIN_FILENO);
+                dup2(c, STDOUT_FILENO);
+                close(c);
+                execl(program, program, "--measure", (char *)NULL);
+                _exit(1);
+            }
+        _exit(1);
+    }
+    assert_true(server > 0);
+    close(listener);
+    service = endpoint;
+    return server;
+}
+
+static void end(pid_t server)
+{
+    kill(server, SIGKILL);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+}
+
+static void a_service_measures(void **unused)
+{
+    (void)unused;
+    struct node n;
+    pid_t server = serve(TORUSD);
+    start(&n, "/nowhere/torusd", TD_FFT_MEASURE, 60);
+    use(96, 3);
+    use(48, 1);
+    struct td_fft_record r = wait_for(&n, 96, TD_FFT_MEASURED);
+    assert_true(r.measured_ns > 0 && r.planning_ns > 0);
+    wait_for(&n, 48, TD_FFT_MEASURED);
+    stop(&n);
+    end(server);
+}
+
+static void without_a_service_that_works_a_child_measures(void **unused)
+{
+    (void)unused;
+    struct node n;
+    pid_t server = serve("/bin/false");
+    start(&n, TORUSD, TD_FFT_MEASURE, 60);
+    use(96, 1);
+    wait_for(&n, 96, TD_FFT_MEASURED);
+    end(server);
+    use(48, 1); /* nobody listens */
+    wait_for(&n, 48, TD_FFT_MEASURED);
+    unlink(endpoint);
+    use(60, 1); /* the socket does not exist */
+    wait_for(&n, 60, TD_FFT_MEASURED);
+    stop(&n);
+}
+
+static void a_service_that_is_late_is_given_up(void **unused)
+{
+    (void)unused;
+    struct node n;
+    write_script("exec sleep 5"); /* it outlives its connection */
+    pid_t server = serve(script);
+    start(&n, TORUSD, TD_FFT_MEASURE, 1);
+    use(64, 1);
+    wait_for(&n, 64, TD_FFT_FAILED);
+    stop(&n);
+    start(&n, TORUSD, TD_FFT_MEASURE, 60);
+    use(60, 1);
+    wait_for(&n, 60, TD_FFT_ASKED);
+    stop(&n); /* while it measures */
+    end(server);
+}
+
+/* A measurement ends with its connection, whatever it does then. */
+static void a_measurement_ends_with_its_connection(void **unused)
+{
+    (void)unused;
+    enum { PATIENT = TD_FFT_PATIENT, ROUNDS = 3 };
+    for (int round = 0; round < ROUNDS; round++) {
+        int pair[2], code = 0;
+        char request[TD_FFT_LINE_MAX + 32], line[TD_FFT_LINE_MAX];
+        struct td_transform t = some(1 << 20, 4);
+        struct td_shape shape = td_shape_of(&t, memory, memory);
+        td_shape_print(&shape, line, sizeof line);
+        int length = snprintf(request, sizeof request, "%d 600 %s\n", PATIENT, line);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            dup2(pair[1], STDIN_FILENO);
+            dup2(pair[1], STDOUT_FILENO);
+            execl(TORUSD, TORUSD, "--measure", (char *)NULL);
+            _exit(1);
+        }
+        close(pair[1]);
+        assert_int_equal(write(pair[0], request, (size_t)length), length);
+        shutdown(pair[0], SHUT_WR);
+        usleep((unsigned)round * 100000); /* before, while and after it reads */
+        close(pair[0]);
+        assert_int_equal(waitpid(child, &code, 0), child);
+        assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGIO);
+    }
+}
+
 /* ---- the file ---- */
 
 static char *good_text(void)
@@ -396,6 +521,10 @@ int main(void)
         TEST(patience_measures_again),
         TEST(a_process_that_fails_is_not_started_again_for_the_same),
         TEST(a_daemon_stops_while_a_plan_is_measured),
+        TEST(a_service_measures),
+        TEST(without_a_service_that_works_a_child_measures),
+        TEST(a_service_that_is_late_is_given_up),
+        TEST(a_measurement_ends_with_its_connection),
         TEST(what_was_written_is_read),
         TEST(a_damaged_file_is_thrown_away_wherever_the_damage_is),
         TEST(another_fftw_or_processor_starts_anew),

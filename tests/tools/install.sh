@@ -15,6 +15,9 @@ files() {
         complain "the unit names other places than those of $1"
     grep -qx "ExecStart=$1/sbin/torusd --config $2/%i.conf" "$lib/systemd/system/torusd@.service" ||
         complain "the template names other places than those of $1"
+    grep -qx "ExecStart=$1/sbin/torusd --measure" "$lib/systemd/system/torusd-plans@.service" ||
+        complain "the unit that measures plans names other places than those of $1"
+    [ -f "$lib/systemd/system/torusd-plans.socket" ] || complain "its socket is not there"
     grep -q "^d $2 " "$lib/tmpfiles.d/torusd.conf" || complain "tmpfiles names another folder than $2"
     grep -q "^prefix=$1\$" "$(find "$DESTDIR$1" -name torus.pc)" || complain "torus.pc is not of $1"
     page=$DESTDIR$1/share/man/man8/torusd.8

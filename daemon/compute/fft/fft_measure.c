@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fftw3.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +36,23 @@ static void lower_priority(void)
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0 && write(fd, "1000", 4) == 4)
         close(fd);
+}
+
+/* end_with_connection makes a service end when its connection, which is its standard input and
+ * output, is closed: the daemon wants no answer any more, or is gone. */
+static void end_with_connection(void)
+{
+    struct pollfd p = {.fd = STDIN_FILENO};
+    struct stat in, out;
+    if (fstat(STDIN_FILENO, &in) != 0 || fstat(STDOUT_FILENO, &out) != 0 || !S_ISSOCK(in.st_mode) ||
+        in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+        return; /* a child process: PR_SET_PDEATHSIG */
+    fcntl(STDIN_FILENO, F_SETOWN, getpid());
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    /* then the end raises SIGIO; what came before is in POLLHUP */
+    if (flags >= 0 && fcntl(STDIN_FILENO, F_SETFL, flags | O_ASYNC) == 0 && poll(&p, 1, 0) == 1 &&
+        p.revents & POLLHUP)
+        raise(SIGIO);
 }
 
 /* read_all returns standard input as text; NULL: no memory. */
@@ -153,7 +172,9 @@ int td_fft_measure_main(void)
     unsigned effort = 0, seconds = 0;
     int length = 0;
     lower_priority();
-    char *text = read_all(), *end = text ? strchr(text, '\n') : NULL;
+    char *text = read_all();
+    end_with_connection();
+    char *end = text ? strchr(text, '\n') : NULL;
     bool good = end && sscanf(text, "%u %u %n", &effort, &seconds, &length) == 2 &&
                 td_shape_parse(&shape, text + length, NULL) &&
                 measure(&shape, effort, seconds, end + 1);

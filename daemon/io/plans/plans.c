@@ -23,6 +23,7 @@ struct td_plans {
 
     /* the measurement in progress */
     struct td_shape shape;
+    bool served; /* a service measures, at the other end of `to`; otherwise a child process */
     uv_process_t process;
     uv_pipe_t to, from;
     unsigned open; /* open handles of these three */
@@ -30,7 +31,9 @@ struct td_plans {
     int signal;
     char *request, *answer;
     size_t answer_bytes;
+    uv_connect_t connect;
     uv_write_t write;
+    uv_shutdown_t end;
 
     struct td_planner *planner;
     bool planner_ended;                         /* and no task was being done */
@@ -178,11 +181,17 @@ static void finish(struct td_plans *p)
     next(p);
 }
 
+static void run_process(struct td_plans *p);
+
 static void on_closed(uv_handle_t *handle)
 {
     struct td_plans *p = handle->data;
     assert(p->open > 0);
-    if (--p->open == 0 && !p->stopped)
+    if (--p->open > 0 || p->stopped)
+        return;
+    if (p->served && !p->overdue && p->answer_bytes == 0)
+        run_process(p); /* the service does not work */
+    else
         finish(p);
 }
 
@@ -253,10 +262,12 @@ static int spawn(struct td_plans *p)
 }
 
 /* end_process kills the process if its end was not seen yet. Otherwise another process may have its
- * number. */
+ * number. A service ends with its connection. */
 static void end_process(struct td_plans *p)
 {
-    if (uv_is_active((uv_handle_t *)&p->process))
+    if (p->served)
+        close_one(&p->to);
+    else if (uv_is_active((uv_handle_t *)&p->process))
         uv_process_kill(&p->process, SIGKILL);
 }
 
@@ -282,17 +293,24 @@ static void ask(void *plans)
     p->request = text;
 }
 
-/* asked starts the process, and gives it the request. */
-static void asked(void *plans)
+/* send_request sends the request and reads the answer from a pipe or socket. */
+static int send_request(struct td_plans *p, uv_stream_t *from, uv_write_cb on_end)
 {
-    struct td_plans *p = plans;
+    uv_buf_t whole = uv_buf_init(p->request, (unsigned)strlen(p->request));
+    p->write.data = p;
+    int error = uv_write(&p->write, (uv_stream_t *)&p->to, &whole, 1, on_end);
+    uv_read_start(from, on_room, on_read);
+    uv_timer_start(&p->timer, on_overdue, p->options.seconds * 1000ull, 0);
+    return error;
+}
+
+/* run_process measures in a child process. */
+static void run_process(struct td_plans *p)
+{
+    p->served = false;
     int error = spawn(p);
     if (error == 0 && p->request) {
-        uv_buf_t whole = uv_buf_init(p->request, (unsigned)strlen(p->request));
-        p->write.data = p;
-        error = uv_write(&p->write, (uv_stream_t *)&p->to, &whole, 1, on_written);
-        uv_read_start((uv_stream_t *)&p->from, on_room, on_read);
-        uv_timer_start(&p->timer, on_overdue, p->options.seconds * 1000ull, 0);
+        error = send_request(p, (uv_stream_t *)&p->from, on_written);
     } else if (error == 0) {
         error = UV_ENOMEM;
         end_process(p);
@@ -303,6 +321,31 @@ static void asked(void *plans)
     close_one(&p->process);
     close_one(&p->to);
     close_one(&p->from);
+}
+
+static void on_connected(uv_connect_t *connect, int status)
+{
+    struct td_plans *p = connect->data;
+    if (status == UV_ECANCELED || p->stopped)
+        return; /* the handle is being closed */
+    if (status != 0 || send_request(p, (uv_stream_t *)&p->to, NULL) != 0 ||
+        uv_shutdown(&p->end, (uv_stream_t *)&p->to, NULL) != 0)
+        close_one(&p->to);
+}
+
+/* asked gives the request to the service, or to a child process. */
+static void asked(void *plans)
+{
+    struct td_plans *p = plans;
+    p->served = p->options.service && p->request;
+    if (!p->served) {
+        run_process(p);
+        return;
+    }
+    uv_pipe_init(p->uv, &p->to, 0);
+    p->to.data = p->connect.data = p;
+    p->open = 1;
+    uv_pipe_connect(&p->connect, &p->to, p->options.service, on_connected);
 }
 
 static void measure(struct td_plans *p)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plans: background measurement of the plans of 1-D transforms. A child process measures one shape
- * at a time and the daemon never waits for it. The results are stored in the state directory
- * (wisdom.h).
+/* plans: background measurement of the plans of 1-D transforms. Another process measures one shape
+ * at a time and the daemon never waits for it: a service of systemd (torusd-plans.socket), which
+ * gives it the lowest priority, because the daemon's own sandbox forbids that; without the service
+ * a child process. The results are stored in the state directory (wisdom.h).
  *
  * The most used shape is measured first. If the process fails or exceeds its time on a shape, the
  * shape is recorded as failed and keeps its estimate.
@@ -21,6 +22,7 @@ struct td_plans_options {
     const char *directory; /* borrowed */
     unsigned seconds;      /* time limit for one shape */
     unsigned delay_ms;     /* from the first use: by then the most used shape is known */
+    const char *service;   /* socket of the service, or NULL. Borrowed */
     const char *program;   /* run with the argument "--measure". Borrowed */
 };
 
