@@ -367,18 +367,16 @@ static void take(struct tl_segment *s, const struct td_meeting *m, const struct 
     default:
         break;
     }
-    /* one block for each rank; it may begin inside a word */
-    size_t first = m->rank * block, skip = first % 8, sources = 1;
-    if (call->kind == TD_KIND_ALLTOALL)
-        sources = v->ranks;
+    /* one block for each rank */
+    uint32_t sources = call->kind == TD_KIND_ALLTOALL ? v->ranks : 1;
+    enum td_segment_part part =
+        call->kind == TD_KIND_REDUCE_SCATTER ? TD_SEGMENT_RESULT : TD_SEGMENT_DATA;
     for (uint32_t r = 0; r < sources; r++) {
         uint32_t from = call->kind == TD_KIND_ALLTOALL  ? r
                         : call->kind == TD_KIND_SCATTER ? call->root
                                                         : m->by;
-        td_segment_get(v, m->number, from,
-                       call->kind == TD_KIND_REDUCE_SCATTER ? TD_SEGMENT_RESULT : TD_SEGMENT_DATA,
-                       first - skip, s->sum, skip + block);
-        memcpy(own->destination + r * block, s->sum + skip, block);
+        td_segment_get(v, m->number, from, part, m->rank * block, own->destination + r * block,
+                       block);
     }
 }
 

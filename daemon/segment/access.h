@@ -6,7 +6,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline uint64_t td_access_load(const _Atomic uint64_t *word)
 {
@@ -43,8 +45,7 @@ static inline void td_access_add(_Atomic uint32_t *word, uint32_t value)
     atomic_fetch_add_explicit(word, value, memory_order_seq_cst);
 }
 
-/* td_access_read and td_access_write move a word of a line. A process that was stopped may read a
- * line that a later operation overwrites: it discards what it has read. */
+/* td_access_read and td_access_write are for hints: they order nothing. */
 static inline uint64_t td_access_read(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
@@ -53,6 +54,30 @@ static inline uint64_t td_access_read(const _Atomic uint64_t *word)
 static inline void td_access_write(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+/* td_access_copy_in and td_access_copy_out move the bytes of a line. A process that was stopped may
+ * read a line while a later call overwrites it, and discards what it has read: so nothing depends
+ * on the order or the size of these accesses. ThreadSanitizer cannot know that; for it they are
+ * atomic. */
+static inline void td_access_copy_in(uint8_t *to, const void *from, size_t bytes)
+{
+#ifdef __SANITIZE_THREAD__
+    for (size_t i = 0; i < bytes; i++)
+        __atomic_store_n(to + i, ((const uint8_t *)from)[i], __ATOMIC_RELAXED);
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+static inline void td_access_copy_out(void *to, const uint8_t *from, size_t bytes)
+{
+#ifdef __SANITIZE_THREAD__
+    for (size_t i = 0; i < bytes; i++)
+        ((uint8_t *)to)[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+#else
+    memcpy(to, from, bytes);
+#endif
 }
 
 #endif

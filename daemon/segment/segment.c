@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "segment.h"
 
-#include <string.h>
-
 #include "access.h"
 
-enum { WORD = 8, LINES_AT = 4096 /* the head and the slots are the first page */ };
+enum { LINES_AT = 4096 /* the head and the slots are the first page */ };
 
 _Static_assert(sizeof(struct td_segment_slot) == 64, "a slot is one line of cache");
 _Static_assert(64 + TD_SEGMENT_SLOTS * sizeof(struct td_segment_slot) <= LINES_AT,
@@ -66,8 +64,8 @@ void td_segment_set_busy(const struct td_segment *s, uint64_t until)
     td_access_write(&s->head->busy_until, until);
 }
 
-static _Atomic uint64_t *place(const struct td_segment *s, uint64_t number, uint32_t rank,
-                               enum td_segment_part part, size_t offset)
+static uint8_t *place(const struct td_segment *s, uint64_t number, uint32_t rank,
+                      enum td_segment_part part, size_t offset)
 {
     size_t line = (size_t)(number % TD_SEGMENT_SLOTS) * s->ranks + rank;
     size_t at = line * line_bytes(s->data_bytes) + offset;
@@ -75,37 +73,17 @@ static _Atomic uint64_t *place(const struct td_segment *s, uint64_t number, uint
         at += 64;
     if (part == TD_SEGMENT_RESULT)
         at += s->data_bytes;
-    return (_Atomic uint64_t *)(void *)(s->line + at);
+    return s->line + at;
 }
 
 void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,
                     enum td_segment_part part, size_t offset, const void *from, size_t bytes)
 {
-    _Atomic uint64_t *to = place(s, number, rank, part, offset);
-    const uint8_t *at = from;
-    uint64_t word = 0;
-    for (; bytes >= WORD; bytes -= WORD, at += WORD) {
-        memcpy(&word, at, WORD);
-        td_access_write(to++, word);
-    }
-    if (bytes > 0) {
-        word = 0;
-        memcpy(&word, at, bytes);
-        td_access_write(to, word);
-    }
+    td_access_copy_in(place(s, number, rank, part, offset), from, bytes);
 }
 
 void td_segment_get(const struct td_segment *s, uint64_t number, uint32_t rank,
                     enum td_segment_part part, size_t offset, void *to, size_t bytes)
 {
-    const _Atomic uint64_t *from = place(s, number, rank, part, offset);
-    uint8_t *at = to;
-    for (; bytes >= WORD; bytes -= WORD, at += WORD) {
-        uint64_t word = td_access_read(from++);
-        memcpy(at, &word, WORD);
-    }
-    if (bytes > 0) {
-        uint64_t word = td_access_read(from);
-        memcpy(at, &word, bytes);
-    }
+    td_access_copy_out(to, place(s, number, rank, part, offset), bytes);
 }

@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 #ifndef TD_SEGMENT_SLOTS /* the step machine takes the least ring that is reused: 2 */
-#define TD_SEGMENT_SLOTS 4
+#define TD_SEGMENT_SLOTS 3
 #endif
 
 enum {
     TD_SEGMENT_RANKS_MAX = 1024,
     TD_SEGMENT_BYTES_MAX = 4 << 20,
-    TD_SEGMENT_DATA_MAX = 32768, /* bytes of a rank's data, and of a result */
+    TD_SEGMENT_DATA_MAX = 65536, /* bytes of a rank's data, and of a result */
     TD_SEGMENT_CALL_BYTES = 32,
 };
 
@@ -64,8 +64,8 @@ void td_segment_close(const struct td_segment *s);
  * trusted. */
 uint64_t td_segment_busy(const struct td_segment *s);
 void td_segment_set_busy(const struct td_segment *s, uint64_t until);
-/* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on, a multiple of
- * 8; td_segment_get copies them out. */
+/* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on;
+ * td_segment_get copies them out. */
 void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,
                     enum td_segment_part part, size_t offset, const void *from, size_t bytes);
 void td_segment_get(const struct td_segment *s, uint64_t number, uint32_t rank,

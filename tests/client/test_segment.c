@@ -16,7 +16,7 @@
 
 #include "random.h"
 
-enum { PLAYERS = 4, CASES = 300, COUNTS = 2500 /* beyond the longest line */, GOOD = 42 };
+enum { PLAYERS = 4, CASES = 250, COUNTS = 5000 /* beyond the longest line */, GOOD = 42 };
 
 /* ---- ranks as processes ---- */
 

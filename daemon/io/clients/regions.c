@@ -19,7 +19,7 @@
 
 enum {
     UNMAP_INLINE_BYTES = 1 << 22,
-    SHARE_PART = 16, /* of a user's memory, that one file made here may take */
+    SHARED_PART = 8, /* of a user's memory: most of all files made here */
 };
 
 struct region {
@@ -28,6 +28,7 @@ struct region {
     uint64_t file_bytes; /* at least `bytes` */
     uint32_t holders;
     bool released;
+    bool shared; /* td_regions_share made it */
     _Atomic bool lost;
     bool lost_reported;
 };
@@ -226,6 +227,15 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
     return TD_OK;
 }
 
+static uint64_t shared_of_uid(const struct td_regions *r, uint64_t uid)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < r->count; i++)
+        if (r->region[i].base && r->region[i].uid == uid && r->region[i].shared)
+            bytes += r->region[i].bytes;
+    return bytes;
+}
+
 void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint32_t *handle,
                        int *fd)
 {
@@ -233,7 +243,8 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
     while (i < r->count && r->region[i].base)
         i++;
     /* it must not take the room that the user's own memory needs */
-    bool refused = i == TD_REGIONS_MAX || bytes > r->uid_bytes_max / SHARE_PART ||
+    uint64_t most = r->uid_bytes_max / SHARED_PART;
+    bool refused = i == TD_REGIONS_MAX || bytes > most || shared_of_uid(r, uid) > most - bytes ||
                    bytes_of_uid(r, uid) > r->uid_bytes_max / 2;
     *fd = refused ? -1 : memfd_create("torus segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0)
@@ -246,7 +257,7 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
         close(*fd);
         return NULL;
     }
-    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = bytes};
+    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = bytes, .shared = true};
     r->region[i].base = base;
     if (i == r->count)
         r->count++;
