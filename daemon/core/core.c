@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/membership/account.h"
@@ -73,6 +74,10 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
     core->alarm = core->links_expire_at = core->early_at = TD_TIME_NEVER;
     core->work_last = &core->work;
     core->stop_task.advance = stop_advance;
+    snprintf(core->last_words, sizeof core->last_words,
+             "too much failed at once on node %u: the sentences of earlier errors say why, and so "
+             "does its log",
+             core->node);
     td_job_init(core);
     td_client_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);

@@ -36,7 +36,7 @@ const char *td_core_format(struct td_core *core, const char *format, ...)
 {
     char *text = td_core_pad(core, TD_TEXT_MAX);
     if (!text)
-        return "";
+        return core->last_words;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, TD_TEXT_MAX, format, arguments);
@@ -123,10 +123,9 @@ static struct td_reply *reply_error(struct td_core *core, uint32_t client, uint6
     struct td_reply *r = td_reply_new(core, client, id, TD_REPLY_ERROR);
     char *copy = td_core_pad(core, TD_TEXT_MAX);
     r->error = error;
-    if (copy) {
-        snprintf(copy, TD_TEXT_MAX, "%s", text ? text : "");
-        r->text = copy;
-    }
+    if (copy)
+        snprintf(copy, TD_TEXT_MAX, "%s", text ? text : core->last_words);
+    r->text = copy ? copy : core->last_words;
     return r;
 }
 

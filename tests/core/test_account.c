@@ -8,6 +8,8 @@
 #include "base/allowance.h"
 #include "core/membership/job.h"
 #include "core/membership/subgroup.h"
+#include "core/operation/arrival.h"
+#include "core/operation/operation.h"
 
 enum { SECOND = 1000000000, ALICE = 1000, BOB = 1001, ROOT = 0 };
 
@@ -217,6 +219,113 @@ static void operations_are_counted_by_user(void **state)
     node_end();
 }
 
+enum { MANY = 1024 };
+
+/* call_counts makes the local rank call an all-to-all with counts, all of which are zero. */
+static void call_counts(struct td_communicator *c)
+{
+    static const uint64_t zero[MANY];
+    struct td_request q = {.kind = TD_REQUEST_OPERATION, .id = 10};
+    q.u.operation.group = c->number;
+    q.u.operation.call.kind = TD_KIND_ALLTOALLV;
+    q.u.operation.call.type = TD_TYPE_BYTE;
+    q.u.operation.timeout_ns = -1;
+    q.u.operation.sequence = c->seat[0].next_sequence;
+    q.u.operation.from = q.u.operation.to =
+        (struct td_rank_counts){.count = zero, .counts = c->group.size};
+    td_arrival_request(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+}
+
+static void little_memory(struct td_settings *s)
+{
+    s->arena_bytes = 8 << 20;
+}
+
+/* The limit is 6 MiB; one user has 0.75 * 15/16 of it. A table of counts has 32 KiB. */
+static void memory_of_calls_is_charged_to_their_user(void **state)
+{
+    (void)state;
+    const uint64_t table = 2 * MANY * sizeof(struct td_part);
+    node_begin("32x32", 0, little_memory);
+    struct td_communicator *c = node_group(MANY);
+    uint64_t share = td_account_most(node.core, c->account, TD_HOLD_CALLS);
+    const uint64_t *held = &c->account->held[TD_HOLD_CALLS];
+    uint64_t member[MANY];
+    struct td_request q = {.kind = TD_REQUEST_GROUP, .id = 9};
+    for (uint64_t i = 0; i < MANY; i++)
+        member[i] = i;
+    q.u.make.group = c->number;
+    q.u.make.members = MANY;
+    q.u.make.member = member;
+    td_subgroup_make(node.core, td_client_find(node.core, NODE_CLIENT), &q);
+    node_run();
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    struct td_communicator *other = node.core->communicators;
+
+    uint32_t calls = 0;
+    for (node_forget(); node.replies == 0; calls++) {
+        call_counts(c);
+        node.core->pad_used = 0;
+    }
+    calls--;
+    assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM); /* it waits for the others */
+    assert_int_equal(*held, calls * (table + td_operation_record_bytes(c)));
+    assert_true(*held <= share && *held + table + td_operation_record_bytes(c) > share);
+    assert_non_null(strstr(node.text, "user 1000 has "));
+    assert_non_null(strstr(node.text, "bytes of calls on node 0, the share of one user"));
+    assert_non_null(strstr(node.text, "raise [limits] memory or share"));
+
+    while (*held + table <= share) /* the oldest call of a group has a record in any case */
+        td_operation_charge(node.core, c->operation[0], 64);
+    node_forget();
+    call_counts(other); /* but others may wait for it: it does not wait */
+    assert_int_equal(node.reply.kind, TD_REPLY_ERROR);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_true(node.reply.refused);
+    node_forget();
+    node_call(other, -1); /* it brings no table */
+    assert_int_equal(node.replies, 0);
+
+    td_client_close(node.core, NODE_CLIENT);
+    node_run();
+    assert_int_equal(node.core->accounts->held[TD_HOLD_CALLS], 0);
+    node_end();
+}
+
+/* A call that is alone may be beyond the share: no other would end for it. */
+static void one_large_call_alone_is_accepted(void **state)
+{
+    (void)state;
+    node_begin("32x32", 0, little_memory);
+    node.core->settings.arena_bytes = 64 << 10; /* the limit is less than a table */
+    struct td_communicator *c = node_group(MANY);
+    node_forget();
+    call_counts(c);
+    assert_int_equal(node.replies, 0);
+    call_counts(c);
+    assert_int_equal(node.reply.kind, TD_REPLY_NO_ROOM);
+    node_end();
+}
+
+static void an_error_without_memory_for_its_sentence_has_one_all_the_same(void **state)
+{
+    (void)state;
+    node_begin("2", 1, NULL);
+    node_client(NODE_CLIENT);
+    const char *text = td_core_format(node.core, "%s", "a sentence");
+    assert_string_equal(text, "a sentence");
+    node.core->pad_used = TD_PAD_BYTES - TD_TEXT_MAX / 2;
+    text = td_core_format(node.core, "%s", "a sentence");
+    assert_non_null(strstr(text, "node 1"));
+    node.core->pad_used = TD_PAD_BYTES - (sizeof(struct td_reply) + 15) / 16 * 16;
+    td_reply_error(node.core, NODE_CLIENT, 7, TD_ERR_NO_MEMORY, "a sentence");
+    node_run();
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    assert_non_null(strstr(node.text, "node 1"));
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +336,9 @@ int main(void)
         cmocka_unit_test(jobs_that_do_not_form_leave_memory_to_others),
         cmocka_unit_test(regions_are_counted_by_user),
         cmocka_unit_test(operations_are_counted_by_user),
+        cmocka_unit_test(memory_of_calls_is_charged_to_their_user),
+        cmocka_unit_test(one_large_call_alone_is_accepted),
+        cmocka_unit_test(an_error_without_memory_for_its_sentence_has_one_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

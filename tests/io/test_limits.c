@@ -74,6 +74,36 @@ static void three_hundred_ranks_run_on_one_node(void **state)
     stop();
 }
 
+/* Each call has a table of counts of 320 KB, and the daemon has 12 MiB for calls: those that find
+ * no room wait for the earlier ones. */
+static void calls_wait_for_the_memory_of_earlier_ones(void **state)
+{
+    (void)state;
+    enum { FEW = 100, CALLS = 60 };
+    static const size_t zero[FEW];
+    static torus_request *call[FEW][CALLS];
+    start(1, "[limits]\nmemory = 16MiB\n");
+    for (uint32_t i = 0; i < FEW; i++) {
+        struct torus_join_options o = as(FEW, (int32_t)i);
+        context[i] = open_at(0);
+        assert_int_equal(torus_ijoin(context[i], &o, &group[i], &request[i]), TORUS_OK);
+    }
+    for (uint32_t i = 0; i < FEW; i++)
+        assert_int_equal(torus_wait(request[i], -1), TORUS_OK);
+    for (uint32_t i = 0; i < FEW; i++)
+        for (int k = 0; k < CALLS; k++)
+            assert_int_equal(torus_ialltoallv(group[i], NULL, zero, NULL, NULL, zero, NULL,
+                                              TORUS_BYTE, &call[i][k]),
+                             TORUS_OK);
+    for (int k = 0; k < CALLS; k++)
+        for (uint32_t i = 0; i < FEW; i++)
+            if (torus_wait(call[i][k], 60 * (int64_t)SECOND) != TORUS_OK)
+                fail_msg("call %d of rank %u: %s", k, i, torus_last_error(context[i]));
+    for (uint32_t i = 0; i < FEW; i++)
+        torus_close(context[i]);
+    stop();
+}
+
 /* live_and_die is a rank that makes many groups. The last rank kills itself. */
 static int live_and_die(uint32_t rank, uint32_t ranks)
 {
@@ -115,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(three_hundred_ranks_run_on_one_node, clean_up),
+        cmocka_unit_test_teardown(calls_wait_for_the_memory_of_earlier_ones, clean_up),
         cmocka_unit_test_teardown(a_rank_with_many_groups_is_killed, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

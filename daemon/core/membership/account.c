@@ -46,6 +46,8 @@ static uint64_t limit_of(const struct td_core *core, enum td_holding holding)
         return s->operations_max;
     case TD_HOLD_MEMORY:
         return s->arena_bytes / 2; /* the rest is for links, clients and operations */
+    case TD_HOLD_CALLS:
+        return s->arena_bytes / 4 * 3; /* the rest is for links, clients and a few groups */
     case TD_HOLD_SCRATCH:
         return s->scratch_bytes;
     case TD_HOLDINGS:
@@ -92,6 +94,7 @@ const char *td_account_refuses(struct td_core *core, const struct td_account *a,
         [TD_HOLD_REGIONS] = {"shared regions", "regions"},
         [TD_HOLD_OPERATIONS] = {"operations on record", "operations"},
         [TD_HOLD_MEMORY] = {"bytes of groups and jobs", "memory"},
+        [TD_HOLD_CALLS] = {"bytes of calls", "memory"},
         [TD_HOLD_SCRATCH] = {"bytes of scratch", "scratch"},
     };
     uint64_t limit = limit_of(core, holding), all = core->accounts->held[holding];

@@ -17,6 +17,7 @@ enum td_holding {
     TD_HOLD_REGIONS,    /* number of regions; the driver limits their bytes */
     TD_HOLD_OPERATIONS, /* on record */
     TD_HOLD_MEMORY,     /* bytes of groups, and at node 0 of jobs */
+    TD_HOLD_CALLS,      /* bytes of operations: records, copied forms, tables of counts */
     TD_HOLD_SCRATCH,    /* bytes */
     TD_HOLDINGS
 };

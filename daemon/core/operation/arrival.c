@@ -121,7 +121,7 @@ static void release_buffers(struct td_core *core, struct buffers *b)
 {
     for (unsigned side = 0; side < 2; side++) {
         td_region_release(core, b->region[side]);
-        td_arena_free(core->arena, b->form[side]);
+        td_core_free(core, b->form[side]);
     }
 }
 
@@ -191,6 +191,12 @@ static bool has_one_share(const struct td_counts *p, uint32_t local)
     return true;
 }
 
+/* counts_bytes returns the bytes of the table of counts of an operation. */
+static uint64_t counts_bytes(const struct td_communicator *c)
+{
+    return 2 * (uint64_t)c->ranks * c->group.size * sizeof(struct td_part);
+}
+
 /* record_counts records the counts of a local rank, and returns the bytes that its buffers need. */
 static td_err record_counts(struct td_core *core, struct td_operation *o, uint32_t local,
                             const struct td_request *q, uint64_t need[2], const char **text)
@@ -198,11 +204,13 @@ static td_err record_counts(struct td_core *core, struct td_operation *o, uint32
     const struct td_communicator *c = o->communicator;
     bool lacks_data = q->u.operation.call.type == TD_TYPE_NONE;
     uint64_t element = lacks_data ? 1 : td_type_bytes(q->u.operation.call.type);
-    if (!o->counts.part && !td_counts_build(&o->counts, core->arena, &c->group, c->slot)) {
+    bool made = !o->counts.part;
+    if (made && !td_counts_build(&o->counts, core->arena, &c->group, c->slot)) {
         *text = td_core_format(core, "node %u has no memory for the counts: raise [limits] memory",
                                core->node);
         return TD_ERR_NO_MEMORY;
     }
+    td_operation_charge(core, o, made ? counts_bytes(c) : 0);
     *text = td_counts_set(&o->counts, local, false, &q->u.operation.from, element, &need[0]);
     if (!*text)
         *text = td_counts_set(&o->counts, local, true, &q->u.operation.to, element, &need[1]);
@@ -229,7 +237,35 @@ static const char *no_room(struct td_core *core, const struct td_communicator *c
     if (c->operation[sequence % TD_GROUP_OPERATIONS_MAX] ||
         td_operation_has_room(core, c, sequence))
         return NULL;
-    return td_account_refuses(core, c->account, TD_HOLD_OPERATIONS, 1);
+    const char *text = td_account_refuses(core, c->account, TD_HOLD_OPERATIONS, 1);
+    return text ? text
+                : td_account_refuses(core, c->account, TD_HOLD_CALLS, td_operation_record_bytes(c));
+}
+
+static uint64_t form_bytes(const struct td_form *form)
+{
+    return form ? td_form_size(form->loops) : 0;
+}
+
+/* check_share returns TD_OK if the user may hold the forms and the table of counts that a call
+ * brings. Alone, a call may exceed the user's share. Otherwise it waits for the user's other calls;
+ * the oldest of its group does not, because those may wait for it. On an error *text is a sentence.
+ */
+static td_err check_share(struct td_core *core, const struct td_communicator *c,
+                          const struct td_seat *seat, const struct td_request *q, const char **text)
+{
+    const struct td_operation *o = c->operation[seat->next_sequence % TD_GROUP_OPERATIONS_MAX];
+    uint64_t bytes =
+        form_bytes(q->u.operation.source.form) + form_bytes(q->u.operation.destination.form);
+    if (td_call_has_counts(q->u.operation.call.kind) && !(o && o->counts.part))
+        bytes += counts_bytes(c);
+    bool alone = c->account->held[TD_HOLD_CALLS] == (o ? o->charged : 0);
+    if (bytes == 0 || alone)
+        return TD_OK;
+    bytes += o ? 0 : td_operation_record_bytes(c);
+    if (!(*text = td_account_refuses(core, c->account, TD_HOLD_CALLS, bytes)))
+        return TD_OK;
+    return seat->next_sequence == c->first_sequence ? TD_ERR_NO_MEMORY : TD_ERR_BUSY;
 }
 
 /* admit checks a rank's request and finds its operation. On an error nothing has changed, except
@@ -242,7 +278,9 @@ static td_err admit(struct td_core *core, struct td_client *client, struct td_co
     if ((*text = no_room(core, c, seat)))
         return TD_ERR_BUSY;
     bool has_counts = td_call_has_counts(call->kind);
-    td_err error = TD_OK;
+    td_err error = check_share(core, c, seat, q, text);
+    if (error != TD_OK)
+        return error;
     need_bytes(c, seat, call, plan, b->need);
     if (!has_counts && (error = hold_buffers(core, client, q, plan, b, text)) != TD_OK)
         return error;
@@ -301,6 +339,7 @@ static void arrive(struct td_core *core, struct td_client *client, struct td_com
     a->destination = b.region[1];
     o->source[local] = memory_of(&b, 0, &q->u.operation.source);
     o->destination[local] = memory_of(&b, 1, &q->u.operation.destination);
+    td_operation_charge(core, o, form_bytes(b.form[0]) + form_bytes(b.form[1]));
     if (o->plan) {
         td_plan_free(made, core->arena, &core->options.planner);
     } else if (plan) {

@@ -48,8 +48,8 @@ static void release_record(struct td_core *core, struct td_operation *o)
         td_region_release(core, o->arrival[i].destination);
     }
     for (uint32_t i = 0; o->source && o->destination && i < o->communicator->ranks; i++) {
-        td_arena_free(arena, (void *)(uintptr_t)o->source[i].form);
-        td_arena_free(arena, (void *)(uintptr_t)o->destination[i].form);
+        td_core_free(core, (void *)(uintptr_t)o->source[i].form);
+        td_core_free(core, (void *)(uintptr_t)o->destination[i].form);
     }
     td_operation_give_scratch(core, o);
     td_engine_fini(core, o);
@@ -70,6 +70,7 @@ static void release_record(struct td_core *core, struct td_operation *o)
     td_communicator_tree_release(core, o->tree);
     td_core_unqueue(core, &o->task);
     td_account_drop(core, o->communicator->account, TD_HOLD_OPERATIONS, 1);
+    td_account_drop(core, o->communicator->account, TD_HOLD_CALLS, o->charged);
     td_core_free(core, o);
     core->operations->count--;
 }
@@ -83,10 +84,24 @@ static void leave(struct td_operation *o, uint32_t local)
     td_arrival_transition(a, TD_ARRIVAL_LEAVE);
 }
 
+uint64_t td_operation_record_bytes(const struct td_communicator *c)
+{
+    return sizeof(struct td_operation) +
+           c->ranks * (uint64_t)(sizeof(struct td_arrival) + 2 * sizeof(struct td_memory));
+}
+
 bool td_operation_has_room(const struct td_core *core, const struct td_communicator *c,
                            uint64_t sequence)
 {
-    return td_account_may(core, c->account, TD_HOLD_OPERATIONS, 1) || sequence == c->first_sequence;
+    return (td_account_may(core, c->account, TD_HOLD_OPERATIONS, 1) &&
+            td_account_may(core, c->account, TD_HOLD_CALLS, td_operation_record_bytes(c))) ||
+           sequence == c->first_sequence;
+}
+
+void td_operation_charge(struct td_core *core, struct td_operation *o, uint64_t bytes)
+{
+    o->charged += bytes;
+    td_account_add(core, o->communicator->account, TD_HOLD_CALLS, bytes);
 }
 
 struct td_operation *td_operation_obtain(struct td_core *core, struct td_communicator *c,
@@ -104,12 +119,13 @@ struct td_operation *td_operation_obtain(struct td_core *core, struct td_communi
         return NULL;
     core->operations->count++;
     td_account_add(core, c->account, TD_HOLD_OPERATIONS, 1);
+    o->communicator = c;
+    td_operation_charge(core, o, td_operation_record_bytes(c));
     o->task.advance = advance;
     o->sender.operation = o;
     o->sender.task = &o->task;
     o->sender.job = c->world;
     o->sender.instance = c->instance;
-    o->communicator = c;
     o->sequence = sequence;
     o->started_at = o->progress_at = core->now;
     o->expires_at = o->verdict_at = o->retry_at = o->appeal_at = o->ask_at = o->spare_at =
@@ -247,7 +263,7 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
         td_flood_transition(o, TD_FLOOD_VETO);
     m.u.appeal = (struct td_message_appeal){
         .error = o->appeal_error,
-        .text = o->appeal_text ? td_core_format(core, "%s", o->appeal_text) : "",
+        .text = o->appeal_text ? td_core_format(core, "%s", o->appeal_text) : core->last_words,
         .is_veto = o->flood_state == TD_FLOOD_VETOED};
     o->appeal_at = td_operation_at_root(o) ? TD_TIME_NEVER : core->now + TD_APPEAL_NS;
     td_core_alarm(core, o->appeal_at);
@@ -322,7 +338,7 @@ static void answer(struct td_core *core, struct td_operation *o, uint32_t local)
     const struct td_communicator *c = o->communicator;
     td_arrival_transition(a, TD_ARRIVAL_ANSWER);
     if (o->error != TD_OK) {
-        td_reply_error(core, a->client, a->request, o->error, o->text ? o->text : "");
+        td_reply_error(core, a->client, a->request, o->error, o->text);
     } else if (td_call_plans(o->least.call.kind)) {
         struct td_reply *r = td_reply_new(core, a->client, a->request, TD_REPLY_PLANNED);
         uint32_t rank = c->seat[local].rank;
@@ -338,7 +354,8 @@ static void notify_children(struct td_core *core, struct td_operation *o)
 {
     const struct td_communicator *c = o->communicator;
     /* a copy: the record may be released before the message is sent */
-    const char *text = o->text && c->children ? td_core_format(core, "%s", o->text) : "";
+    const char *text =
+        o->text && c->children ? td_core_format(core, "%s", o->text) : core->last_words;
     for (uint32_t i = 0; i < c->children; i++) {
         struct td_action *a = td_core_act(core, TD_ACTION_SEND_TREE);
         a->u.tree.node = c->child[i];

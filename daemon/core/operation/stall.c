@@ -48,7 +48,7 @@ static void keep(struct td_core *core, char **kept, const char *text)
 
 static const char *kept_text(struct td_core *core, const char *kept)
 {
-    return kept ? td_core_format(core, "%s", kept) : "";
+    return kept ? td_core_format(core, "%s", kept) : core->last_words;
 }
 
 /* ---- the ending ---- */
