@@ -76,7 +76,7 @@ static const struct td_form *some_form(struct scene *s)
     f->loops = 1 + decide_below(d, usual ? 3 : FORM_LOOPS_MAX);
     for (uint32_t i = 0; i < f->loops; i++) {
         uint64_t count = 1 + decide_below(d, 4), run = (uint64_t)4 << decide_below(d, 4);
-        uint64_t gap = 4 * (uint64_t)decide_below(d, 8);
+        uint64_t gap = decide_below(d, 2) ? 4 * (uint64_t)decide_below(d, 8) : 16 * run;
         f->loop[i] = (struct td_form_loop){
             .at = (int64_t)at, .stride = (int64_t)(run + gap), .count = count, .bytes = run};
         at += count * (run + gap);
@@ -415,6 +415,8 @@ static void act_together(struct scene *s)
         return;
     default:
         call_together(s);
+        if (decide_below(&s->input, 2)) /* else more is done before the requests arrive */
+            scene_run(s->sim, SCENE_MILLISECOND / 10);
         return;
     }
 }
@@ -424,6 +426,8 @@ static void special(struct scene *s)
 {
     struct decide *d = &s->input;
     uint32_t feature = 1u << decide_below(d, 6);
+    if (!(s->features & feature) && s->features & TOGETHER)
+        feature = TOGETHER;
     if (!(s->features & feature))
         return;
     if (feature == REFUSALS)

@@ -167,6 +167,28 @@ static void add(struct words *w, const char *text, size_t length)
     w->word[w->count] = NULL;
 }
 
+/* add_list adds sizes, coordinates or axes: as many as there may be, or more. */
+static void add_list(struct words *w, struct decide *d)
+{
+    char text[TEXT_MAX];
+    size_t length = 0;
+    const char *sign = decide_below(d, 3) ? "x" : ",";
+    for (uint32_t n = 1 + decide_below(d, TD_DIMENSIONS_MAX + 2); n > 0; n--)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%u%s",
+                                   1 + decide_below(d, 9), n == 1 ? "" : sign);
+    add(w, text, length);
+}
+
+/* has_list returns true if the value of an option is a list of numbers. */
+static bool has_list(const char *option)
+{
+    static const char *const lists[] = {"--shape", "--elements", "--grid", "--axes", "--node"};
+    bool has = false;
+    for (size_t i = 0; i < COUNT(lists); i++)
+        has = has || strcmp(option, lists[i]) == 0;
+    return has;
+}
+
 static void add_value(struct words *w, struct decide *d)
 {
     char text[TEXT_MAX];
@@ -177,15 +199,8 @@ static void add_value(struct words *w, struct decide *d)
     } else if (kind == 4) {
         int length = snprintf(text, sizeof text, "%llu", (unsigned long long)decide_number(d));
         add(w, text, (size_t)length);
-    } else if (kind == 5) { /* sizes, coordinates or axes: as many as there may be, or more */
-        size_t length = 0;
-        for (uint32_t n = 1 + decide_below(d, TD_DIMENSIONS_MAX + 2); n > 0; n--)
-            length +=
-                (size_t)snprintf(text + length, sizeof text - length, "%u%s", decide_below(d, 10),
-                                 n == 1               ? ""
-                                 : decide_below(d, 4) ? "x"
-                                                      : ",");
-        add(w, text, length);
+    } else if (kind == 5) {
+        add_list(w, d);
     } else if (kind == 6) { /* a value with one change */
         const char *value = values[decide_below(d, COUNT(values))];
         size_t length = strlen(value);
@@ -214,6 +229,8 @@ static void read_words(struct words *w, struct decide *d)
         add(w, option, strlen(option));
         if (strcmp(option, "--plot") == 0)
             add(w, "/dev/null", 9);
+        else if (has_list(option) && decide_below(d, 2))
+            add_list(w, d);
         else if (strcmp(option, "--all") != 0 && strcmp(option, "--json") != 0 &&
                  strcmp(option, "--inverse") != 0)
             add_value(w, d);

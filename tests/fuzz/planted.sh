@@ -45,7 +45,7 @@ chosen() {
     return 1
 }
 
-messages='Assertion .*|AddressSanitizer: [A-Za-z-]+|runtime error: .*|^node .*|in the end .*'
+messages='Assertion .*|fuzz target exited|AddressSanitizer: [A-Za-z-]+|runtime error: .*|^node .*|in the end .*'
 failed=0
 printf '%-22s %-8s %8s  %s\n' bug target seconds 'found by'
 for patch in "$patches"/*.patch; do
