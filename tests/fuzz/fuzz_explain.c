@@ -139,7 +139,7 @@ double ctl_seconds(void)
 }
 
 /* The linker (--wrap) passes each call of td_arena_create here. It fixes the names.
- * NOLINTBEGIN(bugprone-reserved-identifier) */
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 struct td_arena *__real_td_arena_create(size_t bytes);
 struct td_arena *__wrap_td_arena_create(size_t bytes);
 
@@ -147,7 +147,7 @@ struct td_arena *__wrap_td_arena_create(size_t bytes)
 {
     return __real_td_arena_create(bytes < ARENA_BYTES_MAX ? bytes : ARENA_BYTES_MAX);
 }
-/* NOLINTEND(bugprone-reserved-identifier) */
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* ---- arguments ---- */
 

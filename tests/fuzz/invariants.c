@@ -134,7 +134,7 @@ static void check(struct td_core *core)
 }
 
 /* ---- calls of the core: the linker fixes the names ----
- * NOLINTBEGIN(bugprone-reserved-identifier) */
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 uint32_t __real_td_core_steps(struct td_core *core, td_time now,
                               const struct td_event *const *event, uint32_t count,
@@ -194,4 +194,4 @@ bool __wrap_td_session_is_next(struct td_core *core, struct td_link *link,
          "a packet of another session was accepted");
     return accepted;
 }
-/* NOLINTEND(bugprone-reserved-identifier) */
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */

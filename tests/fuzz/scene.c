@@ -41,7 +41,7 @@ static bool is_refused(void)
 }
 
 /* The linker (--wrap) passes each call of these two functions here. It fixes the names.
- * NOLINTBEGIN(bugprone-reserved-identifier) */
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 void *__real_td_arena_alloc(struct td_arena *arena, size_t bytes);
 void *__wrap_td_arena_alloc(struct td_arena *arena, size_t bytes);
 uint64_t __real_td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes);
@@ -56,7 +56,7 @@ uint64_t __wrap_td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes)
 {
     return is_refused() ? UINT64_MAX : __real_td_ranges_acquire(ranges, bytes);
 }
-/* NOLINTEND(bugprone-reserved-identifier) */
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* ---- the world ---- */
 

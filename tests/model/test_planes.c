@@ -28,7 +28,7 @@ struct world {
 };
 
 /* The linker (--wrap) passes each call of td_arena_alloc here. It fixes the names.
- * NOLINTBEGIN(bugprone-reserved-identifier) */
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 static uint64_t refuse_in; /* so many calls from now; 0: never */
 void *__real_td_arena_alloc(struct td_arena *arena, size_t bytes);
 void *__wrap_td_arena_alloc(struct td_arena *arena, size_t bytes);
@@ -39,7 +39,7 @@ void *__wrap_td_arena_alloc(struct td_arena *arena, size_t bytes)
         return NULL;
     return __real_td_arena_alloc(arena, bytes);
 }
-/* NOLINTEND(bugprone-reserved-identifier) */
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 static void begin(struct world *w, const char *shape, const char *who, uint64_t seed)
 {

@@ -289,8 +289,8 @@ static bool refuse(struct td_core *core, struct td_task *task)
     return true;
 }
 
-/* refuse_all refuses the joins of a job. They are answered later in the step: on node 0 the registry
- * is still sending the membership. */
+/* refuse_all refuses the joins of a job. They are answered later in the step: on node 0 the
+ * registry is still sending the membership. */
 static void refuse_all(struct td_core *core, const struct td_message_members *m)
 {
     for (struct td_join *j = core->joins->first; j; j = j->next)
