@@ -266,7 +266,7 @@ static void daemon_with_other_settings_is_refused_in_one_line(void **state)
     write_config(1, "[limits]\nprogress_timeout = 29s\n");
     start_daemon(1);
     wait_ready(1);
-    wait_logged(0, "rejected the handshake of node 1: [torus], [network]");
+    wait_logged(0, "rejected the handshake of node 1: [limits] progress_timeout is");
     wait_logged(1, "node 0: it rejected the handshake");
     torus_close(open_at(0)); /* all other messages are in the log */
     assert_int_equal(logged(0, "rejected the handshake of"), 1); /* of two handshakes */
