@@ -181,12 +181,13 @@ static void a_large_copy_waits_for_parts_of_others(void **state)
         for (int64_t i = 0; i < 64 * MIB; i++)
             memory[i] = (uint8_t)(i ^ i >> 13);
         for (uint64_t i = 0; i < 10; i++)
-            copy(HOG, i, 0, 64 * MIB, 64 * MIB);
+            copy(HOG, i, 0, (i % 2 ? 128 : 64) * MIB, 64 * MIB); /* two at a time */
         copy(OTHER, 0, 0, 200 * MIB, MIB);
         assert_in_range(position(handle(OTHER, 0)), 0, threads + 1);
         position(handle(HOG, 9));
         position(handle(HOG, 8)); /* with two workers they may end in either order */
         assert_memory_equal(memory, memory + 64 * MIB, 64 * MIB);
+        assert_memory_equal(memory, memory + 128 * MIB, 64 * MIB);
         assert_memory_equal(memory, memory + 200 * MIB, MIB);
         end();
     }
@@ -210,8 +211,8 @@ static void computations_that_wait_are_dropped_at_the_end(void **state)
     (void)state;
     begin(2);
     for (uint64_t i = 0; i < 100; i++) {
-        copy(HOG, i, 0, 64 * MIB, 64 * MIB);
-        copy(OTHER, i, 0, MIB, MIB / 8);
+        copy(HOG, i, 0, (i % 2 ? 128 : 64) * MIB, 64 * MIB);
+        copy(OTHER, i, 0, (i % 2 ? 202 : 200) * MIB, MIB / 8);
     }
     end();
     assert_true(ends < 200);
