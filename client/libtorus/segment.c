@@ -25,9 +25,9 @@ enum {
     PATIENCE_NS = 20000000, /* then a call goes by request: the daemon names the missing ranks */
     AWAKE_NS = 200000,      /* then a rank that waits sleeps; */
     AWAKE_ALONE_NS = 50000, /* the same if every rank has a processor */
-    STOLEN_NS = 500000,     /* between two looks: another process had the processor meanwhile */
-    BUSY_NS = 1000000000,
-    BUSY_TIMES_MAX = 8,
+    STOLEN_NS = 2000000,    /* between two looks: another process had the processor for a slice */
+    BUSY_NS = 100000000,
+    BUSY_TIMES_MAX = 2,
     LOOKS = 16,           /* between two readings of the clock */
     ALIVE_NS = 100000000, /* between two looks whether the daemon is alive */
     LATE_CALLS = 8,       /* that expired, one after the other; then */
