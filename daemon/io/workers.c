@@ -16,6 +16,7 @@ enum {
     INLINE_BYTES = 1 << 19, /* touched by a computation that the loop does itself */
     TURN_BYTES = 4 << 20,   /* touched in a turn of a job: by the loop, or by a worker in a part */
     LONG_BYTES = 16 << 20,  /* touched by a computation without parts that a job may wait for */
+    SHORT_BYTES = 1 << 20,  /* touched by a computation that may wait behind another at a worker */
     GRAIN = 1 << 14,        /* the target of a part has a multiple of these bytes: whole elements */
     SPARE_MAX = 64,
 };
@@ -255,6 +256,10 @@ static void note_waiting(struct td_workers *w)
  * the others. */
 static struct td_shares *next_queue(struct td_workers *w)
 {
+    const struct task *first = (const struct task *)w->parts.first;
+    if (first && first->compute.cost_bytes <= SHORT_BYTES && w->running_whole == 0 &&
+        w->running < 4 * w->threads)
+        return &w->parts; /* so that a worker goes on without waiting for the loop */
     if (w->running > w->threads || (w->running == w->threads && w->running_whole < w->threads))
         return NULL;
     bool spare_only = w->running == w->threads;
