@@ -264,7 +264,7 @@ struct td_tuning {
     uint32_t packet_bytes; /* payload of a packet */
     /* what a message costs a node on the direct fabric, as bytes that a link carries meanwhile */
     uint64_t message_bytes;
-    uint64_t relay_bytes;  /* greatest scratch memory of a relay */
+    uint64_t relay_bytes; /* greatest scratch memory of a relay */
 };
 
 struct td_program;

@@ -209,8 +209,7 @@ void start_all(const char *more)
 void start(uint32_t count, const char *more)
 {
     const char *limit = getenv("TORUS_TEST_NODES"), *fabric = getenv("TORUS_TEST_FABRIC"),
-               *segments = getenv("TORUS_TEST_SEGMENTS"),
-               *express = getenv("TORUS_TEST_EXPRESS");
+               *segments = getenv("TORUS_TEST_SEGMENTS"), *express = getenv("TORUS_TEST_EXPRESS");
     char all[1024];
     uint32_t most = limit ? (uint32_t)atoi(limit) : count;
     prepare(most < count ? most : count);

@@ -30,11 +30,11 @@ static void wait_here(const char *what)
         usleep(POLL_US);
 }
 
-void fftw_execute_dft(const fftw_plan plan, fftw_complex *in, fftw_complex *out)
+void fftw_execute_dft(fftw_plan plan, fftw_complex *in, fftw_complex *out)
 {
     wait_here("execute");
     /* a cast from dlsym's pointer to a function's is what dlsym is for */
-    void (*real)(const fftw_plan, fftw_complex *, fftw_complex *) = NULL;
+    void (*real)(fftw_plan, fftw_complex *, fftw_complex *) = NULL;
     *(void **)&real = dlsym(RTLD_NEXT, "fftw_execute_dft");
     real(plan, in, out);
 }

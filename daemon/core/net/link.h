@@ -47,8 +47,8 @@ struct td_lane {
     uint32_t held;                  /* how many */
     uint32_t resumes;               /* sessions that resumed, for people */
     uint64_t freed, freed_there;    /* direct: cumulative freed counts, here and at the far end */
-    uint64_t received_told, freed_told;      /* direct: the counts as last sent */
-    struct td_shares queue; /* direct: messages that wait for credits, by job */
+    uint64_t received_told, freed_told; /* direct: the counts as last sent */
+    struct td_shares queue;             /* direct: messages that wait for credits, by job */
     bool expected; /* a group has formed with a daemon there that was not up here yet */
 };
 
