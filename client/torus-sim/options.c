@@ -193,11 +193,12 @@ static bool method(struct command *c, const char *name, const char *value)
         tuning->alltoall = (uint8_t)place;
     else if ((place -= TD_ALLTOALLS) < TD_PREFIXES - TD_PREFIX_STREAM)
         tuning->prefix = (uint8_t)(place + TD_PREFIX_STREAM);
-    else if ((place -= TD_PREFIXES - TD_PREFIX_STREAM) < TD_ROOTED_TREES - TD_ROOTED_TREE_LINKS)
+    else if ((place -= TD_PREFIXES - TD_PREFIX_STREAM) <
+             TD_ROOTED_TREE_CHAIN - TD_ROOTED_TREE_LINKS)
         tuning->rooted_tree = (uint8_t)(place + TD_ROOTED_TREE_LINKS);
     else
         tuning->rings =
-            (uint8_t)(place - (TD_ROOTED_TREES - TD_ROOTED_TREE_LINKS) + TD_RINGS_BUCKET);
+            (uint8_t)(place - (TD_ROOTED_TREE_CHAIN - TD_ROOTED_TREE_LINKS) + TD_RINGS_BUCKET);
     return true;
 }
 

@@ -70,7 +70,8 @@ static const char *take_method(struct explain_call *q, const char *value)
     static const char *const alltoall[] = {"auto",     "random",    "phased",
                                            "pairwise", "two-phase", NULL};
     static const char *const prefix[] = {"auto", "stream", "gather", "round-trips", NULL};
-    static const char *const tree[] = {"auto", "links", "planes", "binary", "binomial", NULL};
+    static const char *const tree[] = {"auto",     "links", "planes", "binary",
+                                       "binomial", "chain", NULL};
     static const char *const rings[] = {"auto", "bucket", "swing", "swing-whole", NULL};
     struct td_tuning *t = &q->machine.settings.tuning;
     t->flood = strcmp(value, "flood") == 0;
@@ -97,7 +98,8 @@ static const char *take_method(struct explain_call *q, const char *value)
     case TD_KIND_SCATTER:
         return explain_word(value, tree, &t->rooted_tree)
                    ? NULL
-                   : "--method of a rooted call must be auto, links, planes, binary or binomial";
+                   : "--method of a rooted call must be auto, links, planes, binary, "
+                     "binomial or chain";
     default:
         return "this operation accepts only --method flood";
     }
