@@ -323,9 +323,21 @@ static void close_handle(uv_handle_t *handle, void *user)
         uv_close(handle, NULL);
 }
 
+/* ignore_signals: the handlers go with the loop, and one more SIGTERM would then kill a daemon that
+ * is about to end by itself. */
+static void ignore_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static void finish(struct driver *d)
 {
     struct td_loop *loop = &d->loop;
+    ignore_signals();
     td_workers_drain(d->workers);
     td_clients_stop(d->clients);
     td_peers_close(loop->peers);
