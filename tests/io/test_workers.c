@@ -178,16 +178,16 @@ static void a_large_copy_waits_for_parts_of_others(void **state)
     for (uint32_t threads = 1; threads <= 2; threads++) {
         begin(threads);
         uint8_t *memory = scratch();
-        for (int64_t i = 0; i < 64 * MIB; i++)
+        for (int64_t i = 0; i < 16 * MIB; i++)
             memory[i] = (uint8_t)(i ^ i >> 13);
         for (uint64_t i = 0; i < 10; i++)
-            copy(HOG, i, 0, (i % 2 ? 128 : 64) * MIB, 64 * MIB); /* two at a time */
+            copy(HOG, i, 0, (int64_t)(i + 1) * 16 * MIB, 16 * MIB);
         copy(OTHER, 0, 0, 200 * MIB, MIB);
         assert_in_range(position(handle(OTHER, 0)), 0, threads + 1);
-        position(handle(HOG, 9));
-        position(handle(HOG, 8)); /* with two workers they may end in either order */
-        assert_memory_equal(memory, memory + 64 * MIB, 64 * MIB);
-        assert_memory_equal(memory, memory + 128 * MIB, 64 * MIB);
+        for (uint64_t i = 0; i < 10; i++)
+            position(handle(HOG, i));
+        for (uint64_t i = 1; i <= 10; i++)
+            assert_memory_equal(memory, memory + i * 16 * MIB, 16 * MIB);
         assert_memory_equal(memory, memory + 200 * MIB, MIB);
         end();
     }
@@ -211,8 +211,8 @@ static void computations_that_wait_are_dropped_at_the_end(void **state)
     (void)state;
     begin(2);
     for (uint64_t i = 0; i < 100; i++) {
-        copy(HOG, i, 0, (i % 2 ? 128 : 64) * MIB, 64 * MIB);
-        copy(OTHER, i, 0, (i % 2 ? 202 : 200) * MIB, MIB / 8);
+        copy(HOG, i, 0, (int64_t)(i + 2) * 3 * MIB / 2, 3 * MIB / 2);
+        copy(OTHER, i, 0, 200 * MIB + (int64_t)i * MIB / 8, MIB / 8);
     }
     end();
     assert_true(ends < 200);
