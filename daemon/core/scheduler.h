@@ -16,8 +16,8 @@ void *td_core_pad(struct td_core *core, size_t bytes);
 /* td_core_free frees memory of the arena after the driver has executed the actions of the step: a
  * message or a view among them may still point into it. NULL is accepted. */
 void td_core_free(struct td_core *core, void *memory);
-/* td_core_format formats a text of at most TD_TEXT_MAX bytes into such memory. If there is none
- * left it returns core->last_words: a sentence that names this node. */
+/* td_core_format formats a text of at most TD_TEXT_MAX bytes into memory of td_core_pad. If no
+ * memory is left, it returns core->last_words: a sentence that names this node. */
 const char *td_core_format(struct td_core *core, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 /* td_core_queue puts a task on the work list, once. */

@@ -267,7 +267,7 @@ static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state
     struct td_entry *spare = td_arena_alloc(node.core->arena, 200 * sizeof *spare);
     void *arrays[2] = {td_arena_alloc(node.core->arena, 200 * sizeof(uint64_t)),
                        td_arena_alloc(node.core->arena, 200 * sizeof(uint32_t))};
-    while (td_arena_alloc(node.core->arena, 16)) /* what is left suffices for the job only */
+    while (td_arena_alloc(node.core->arena, 16)) /* the rest of the arena holds only the job */
         continue;
     td_arena_free(node.core->arena, spare);
     td_arena_free(node.core->arena, arrays[0]);

@@ -23,7 +23,8 @@ uint64_t cables_carried(uint32_t way);
 void cables_block(uint32_t way);
 void cables_cut(uint32_t way);
 void cables_mend(uint32_t way);
-/* cables_snap closes only the express connection of a way. It returns false if there is none. */
+/* cables_snap closes the express connection of a way, and no other connection. It returns false if
+ * the way has no express connection. */
 bool cables_snap(uint32_t way);
 /* cables_remove is a part of the teardown. */
 void cables_remove(void);

@@ -254,7 +254,7 @@ static void a_stream_that_waits_is_full(void **unused)
     while (td_express_send(c, bytes, sizeof bytes))
         continue;
     assert_int_equal(out.ends, 0);
-    td_channel_close(c); /* what waits is dropped */
+    td_channel_close(c); /* drops the messages that wait */
 }
 
 static void messages_go_one_way(void **unused)

@@ -45,21 +45,23 @@ struct td_fft_record {
     uint64_t estimate_ns, measured_ns, planning_ns;
 };
 
-/* td_fft_acquire returns the plan of a shape and takes it into use, or NULL if there is none yet.
- * *improvable is set if td_fft_make_plan would make a better one. td_fft_release ends the use. */
+/* td_fft_acquire returns the plan of a shape, or NULL if the shape has no plan yet. The plan stays
+ * valid until td_fft_release. *improvable is true if td_fft_make_plan would replace the plan by a
+ * faster one. */
 struct td_fft_plan *td_fft_acquire(const struct td_shape *shape, bool *improvable);
 void td_fft_release(struct td_fft_plan *plan);
-/* td_fft_make_plan makes the plan of a shape, if there is none or a better one can be made now. It
- * returns TD_ERR_NO_MEMORY if FFTW makes none, or all records are in use. */
+/* td_fft_make_plan plans a shape that has no plan, or whose plan is improvable. It returns
+ * TD_ERR_NO_MEMORY if FFTW returns no plan or all TD_FFT_RECORDS_MAX records are in use. */
 td_err td_fft_make_plan(const struct td_shape *shape);
-/* td_fft_prepare acquires the plan of a shape, and makes it if there is none. */
+/* td_fft_prepare acquires the plan of a shape, and calls td_fft_make_plan first if the shape has no
+ * plan. It returns the errors of td_fft_make_plan. */
 td_err td_fft_prepare(const struct td_shape *shape, struct td_fft_plan **plan);
 /* td_fft_execute transforms `in` to `out` by the plan of the shape that td_shape_of returns. Out of
  * place it preserves the input. */
 void td_fft_execute(const struct td_fft_plan *plan, const struct td_transform *t, void *in,
                     void *out);
-/* td_fft_plan_elsewhere(true): the calling thread must not call FFTW's planner, and a call aborts.
- * With false it may again. */
+/* td_fft_plan_elsewhere(true) forbids FFTW's planner to the calling thread: a call aborts.
+ * td_fft_plan_elsewhere(false) permits it again. */
 void td_fft_plan_elsewhere(bool elsewhere);
 /* td_fft_run prepares, executes and releases. */
 td_err td_fft_run(const struct td_transform *t, void *in, void *out);

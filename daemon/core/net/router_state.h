@@ -11,7 +11,7 @@ struct ring {
 };
 
 struct channel {
-    struct ring ring;   /* in transit; what has arrived for good is not in it */
+    struct ring ring;   /* packets in transit; not those of this node */
     uint32_t in, freed; /* packets that came, and whose slot is free again; they wrap around */
     uint32_t held_max;
 };
