@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of packets: the bytes that come from the other end of a connection, which is plain, has
- * checksums, or is sealed with keys. The input decides the frames, the changes of their bytes and
- * the reads that they arrive in, and where the payloads are placed. A frame that was changed on the
- * way, or is of another session, must end the stream; all others arrive as they were sent. */
+/* Streams of packets or tree messages: the bytes that come from the other end of a connection,
+ * which is plain, has checksums, or is sealed with keys. The input decides the frames, the changes
+ * of their bytes and the reads that they arrive in, and where the payloads are placed. A frame that
+ * was changed on the way, or is of another session, must end the stream; all others arrive as they
+ * were sent. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "decide.h"
 #include "io/bulk/channel.h"
 
@@ -22,6 +24,7 @@ enum {
     FRAMES_MAX = 12,
     STREAM_MAX = FRAMES_MAX * (TD_SEAL_HEAD + 2 * PAYLOAD_MAX) + 4096,
     HANDSHAKE = 5,
+    MESSAGE_LENGTH = 4, /* bytes of the length before a tree message */
 };
 
 /* struct stream: one input's connection, and what has been sent on it. */
@@ -37,7 +40,7 @@ static struct stream {
     uint8_t bytes[STREAM_MAX]; /* to be written */
     size_t size;
     struct sent {
-        struct td_packet packet;
+        struct td_packet packet; /* of a tree message: only its `bytes` */
         uint8_t payload[PAYLOAD_MAX];
     } sent[FRAMES_MAX];
     uint32_t frames, arrived; /* arrived: in order */
@@ -116,6 +119,19 @@ static void on_packet(void *user, struct td_channel *c, const struct td_packet *
     td_payload_drop(payload);
 }
 
+static void on_message(void *user, struct td_channel *c, const uint8_t *bytes, size_t size)
+{
+    (void)user;
+    (void)c;
+    assert(size > 0 && size <= TD_TREE_MESSAGE_MAX);
+    if (s.terms.kind != TD_SEAL_NONE || s.arrived < s.whole) {
+        assert(s.arrived < s.whole); /* else one that was changed has arrived */
+        const struct sent *as = &s.sent[s.arrived];
+        assert(size == as->packet.bytes && memcmp(bytes, as->payload, size) == 0);
+    }
+    s.arrived++;
+}
+
 static void on_ended(void *user, struct td_channel *c, bool violation, const char *why)
 {
     (void)user;
@@ -127,6 +143,10 @@ static void on_ended(void *user, struct td_channel *c, bool violation, const cha
 
 static const struct td_channel_calls calls = {
     .handshake = on_handshake, .place = on_place, .packet = on_packet, .ended = on_ended};
+static const struct td_channel_calls express_calls = {.carries_messages = true,
+                                                      .handshake = on_handshake,
+                                                      .message = on_message,
+                                                      .ended = on_ended};
 
 /* ---- the other end ---- */
 
@@ -153,8 +173,10 @@ static bool change(size_t size)
 static void put_handshake(void)
 {
     bool keyed = td_seal_is_keyed(&s.seal);
-    uint8_t head[8 + 8 + TD_SEAL_TAG] = "PKGR", text[HANDSHAKE] = "hello";
+    uint8_t head[8 + 8 + TD_SEAL_TAG], text[HANDSHAKE] = "hello";
     size_t size = s.size;
+    memset(head, 0, sizeof head);
+    memcpy(head, s.terms.express ? "EXPR" : "PKGR", 4);
     head[4] = HANDSHAKE;
     if (!keyed) {
         put(head, 8);
@@ -187,12 +209,10 @@ static void draw_packet(struct sent *as)
     memset(as->payload, (int)decide_below(d, 256), p->bytes);
 }
 
-/* put_frame sends a packet, well formed, too long, or changed. */
-static void put_frame(void)
+/* put_packet puts a packet, well formed or too long. It returns true if it is well formed. */
+static bool put_packet(struct sent *as)
 {
-    struct sent *as = &s.sent[s.frames++];
     uint8_t head[TD_SEAL_HEAD], payload[PAYLOAD_MAX];
-    size_t before = s.size;
     draw_packet(as);
     bool is_long = decide_below(&s.input, 16) == 0;
     struct td_packet packet = as->packet;
@@ -205,7 +225,38 @@ static void put_frame(void)
         td_seal_frame(&s.seal, head, data ? payload : NULL, payload, as->packet.bytes);
     put(head, s.terms.kind != TD_SEAL_NONE ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES);
     put(payload, as->packet.bytes);
-    bool wrong = change(s.size - before) || packet.bytes != as->packet.bytes;
+    return packet.bytes == as->packet.bytes;
+}
+
+/* put_message puts a tree message, well formed, empty or too long, or with the length of another
+ * one. It returns true if it is well formed. */
+static bool put_message(struct sent *as)
+{
+    struct decide *d = &s.input;
+    static const uint32_t sizes[] = {0, 1, TD_TREE_MESSAGE_MAX, TD_TREE_MESSAGE_MAX + 1};
+    uint8_t head[MESSAGE_LENGTH + TD_SEAL_TAG], message[PAYLOAD_MAX];
+    uint32_t size = decide_below(d, 2) ? 1 + decide_below(d, 200) : sizes[decide_below(d, 4)];
+    bool lies = decide_below(d, 16) == 0;
+    uint32_t length = lies ? (uint32_t)decide_number(d) : size;
+    memset(as->payload, (int)decide_below(d, 256), size);
+    as->packet.bytes = size;
+    memcpy(message, as->payload, size);
+    for (int i = 0; i < MESSAGE_LENGTH; i++)
+        head[i] = (uint8_t)(length >> (8 * i));
+    if (s.terms.kind != TD_SEAL_NONE)
+        td_seal_message(&s.seal, message, size, head + MESSAGE_LENGTH);
+    put(head, s.terms.kind != TD_SEAL_NONE ? sizeof head : MESSAGE_LENGTH);
+    put(message, size);
+    return length == size && size > 0 && size <= TD_TREE_MESSAGE_MAX;
+}
+
+/* put_frame puts a packet or a tree message, which may be malformed or changed. */
+static void put_frame(void)
+{
+    struct sent *as = &s.sent[s.frames++];
+    size_t before = s.size;
+    bool right = s.terms.express ? put_message(as) : put_packet(as);
+    bool wrong = change(s.size - before) || !right;
     if (!wrong && s.whole == s.frames - 1)
         s.whole = s.frames;
 }
@@ -246,8 +297,11 @@ static int listen_at(char *endpoint, size_t room)
 static void draw_terms(void)
 {
     struct decide *d = &s.input;
-    s.terms = (struct td_seal_terms){
-        .kind = (uint8_t)decide_below(d, TD_SEAL_ENCRYPT + 1), .random = {{1}, {2}}, .session = 99};
+    uint8_t kind = (uint8_t)decide_below(d, 256); /* [express][kind of seal] */
+    s.terms = (struct td_seal_terms){.kind = kind % (TD_SEAL_ENCRYPT + 1),
+                                     .express = kind >= 128,
+                                     .random = {{1}, {2}},
+                                     .session = 99};
     if (td_seal_ciphers() & 1u << TD_CIPHER_AES && decide_below(d, 2))
         s.terms.cipher = TD_CIPHER_AES;
     s.channels.frames_per_key = 1 + decide_below(d, 8);
@@ -264,7 +318,8 @@ static void set_up(void)
     draw_terms();
     int listener = listen_at(endpoint, sizeof endpoint);
     s.channel = td_channel_open(&s.channels, endpoint, (const uint8_t *)"hello", HANDSHAKE,
-                                s.terms.kind ? &s.terms : NULL, &calls, NULL);
+                                s.terms.kind ? &s.terms : NULL,
+                                s.terms.express ? &express_calls : &calls, NULL);
     assert(s.channel);
     uv_run(&s.uv, UV_RUN_NOWAIT);
     s.socket = accept(listener, NULL, NULL);

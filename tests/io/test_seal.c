@@ -245,14 +245,15 @@ static void keys_change_after_their_frames(void **state)
 static void the_first_frame_is_a_message(void **state)
 {
     (void)state;
-    for (int way = 1; way < WAYS; way++) {
+    for (int way = 0; way < WAYS; way++) {
         if (!has(way, 1000))
             continue;
         uint8_t text[40], tag[TD_SEAL_TAG], sealed[40];
         fill(text, sizeof text, 9);
         memcpy(sealed, text, sizeof text);
         td_seal_message(&out, sealed, sizeof sealed, tag);
-        assert_memory_not_equal(sealed, text, sizeof text);
+        bool same = memcmp(sealed, text, sizeof text) == 0;
+        assert_int_equal(same, ways[way].kind == TD_SEAL_SUM);
         for (size_t bit = 0; bit < 8 * (sizeof sealed + sizeof tag); bit++) {
             uint8_t changed[40], other[TD_SEAL_TAG];
             struct td_seal s = in;

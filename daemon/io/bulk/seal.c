@@ -146,6 +146,13 @@ static bool has_sum(const uint8_t *at, uint64_t value)
     return memcmp(at, wanted, sizeof wanted) == 0;
 }
 
+/* is_sum returns true if a tag is the checksum and nothing else. */
+static bool is_sum(const uint8_t tag[TD_SEAL_TAG], uint64_t value)
+{
+    static const uint8_t zeros[TD_SEAL_TAG - 8];
+    return has_sum(tag, value) && memcmp(tag + 8, zeros, sizeof zeros) == 0;
+}
+
 /* ---- messages ---- */
 
 void td_seal_message(struct td_seal *s, uint8_t *bytes, size_t size, uint8_t tag[TD_SEAL_TAG])
@@ -164,7 +171,7 @@ bool td_seal_open_message(struct td_seal *s, uint8_t *bytes, size_t size,
 {
     begin_frame(s);
     return td_seal_is_keyed(s) ? unseal(s, HEAD, bytes, size, NULL, 0, tag)
-                               : has_sum(tag, sum(s, HEAD, bytes, size));
+                               : is_sum(tag, sum(s, HEAD, bytes, size));
 }
 
 /* ---- frames ---- */
@@ -191,13 +198,11 @@ void td_seal_frame(struct td_seal *s, uint8_t head[TD_SEAL_HEAD], const uint8_t 
 
 bool td_seal_open_head(struct td_seal *s, uint8_t head[TD_SEAL_HEAD])
 {
-    static const uint8_t zeros[TD_SEAL_TAG - 8];
     begin_frame(s);
     if (td_seal_is_keyed(s))
         return unseal(s, HEAD, head, TD_WIRE_PACKET_BYTES, head + PAYLOAD_TAG, TD_SEAL_TAG,
                       head + HEAD_TAG);
-    return has_sum(head + HEAD_TAG, sum(s, HEAD, head, HEAD_TAG)) &&
-           memcmp(head + HEAD_TAG + 8, zeros, sizeof zeros) == 0;
+    return is_sum(head + HEAD_TAG, sum(s, HEAD, head, HEAD_TAG));
 }
 
 bool td_seal_open_payload(struct td_seal *s, const uint8_t head[TD_SEAL_HEAD], uint8_t *payload,
