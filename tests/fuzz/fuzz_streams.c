@@ -143,10 +143,8 @@ static void on_ended(void *user, struct td_channel *c, bool violation, const cha
 
 static const struct td_channel_calls calls = {
     .handshake = on_handshake, .place = on_place, .packet = on_packet, .ended = on_ended};
-static const struct td_channel_calls express_calls = {.carries_messages = true,
-                                                      .handshake = on_handshake,
-                                                      .message = on_message,
-                                                      .ended = on_ended};
+static const struct td_channel_calls express_calls = {
+    .carries_messages = true, .handshake = on_handshake, .message = on_message, .ended = on_ended};
 
 /* ---- the other end ---- */
 
