@@ -17,6 +17,7 @@
 #include "io/acceptor.h"
 #include "io/unix.h"
 #include "observers.h"
+#include "process.h"
 #include "segments.h"
 #include "wire/client.h"
 
@@ -42,6 +43,8 @@ struct waiting {
 struct connection {
     struct connection *next;
     uv_poll_t poll;
+    struct td_process process;
+    unsigned handles; /* `poll` and `process`, until they are closed */
     struct td_clients *clients;
     int fd;
     uint32_t id;
@@ -63,7 +66,7 @@ struct td_clients {
     struct td_observers observers;
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
-    struct td_log_rate unread_log, accept_log, expelled_log;
+    struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -78,11 +81,18 @@ static struct connection *find(struct td_clients *c, uint32_t id)
     return x;
 }
 
+static void free_closed(void *connection)
+{
+    struct connection *x = connection;
+    if (--x->handles == 0)
+        free(x);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     struct connection *x = handle->data;
     td_closer_close(x->clients->closer, x->uid, x->fd);
-    free(x);
+    free_closed(x);
 }
 
 static void free_waiting(struct waiting *w)
@@ -108,6 +118,7 @@ static void remove_connection(struct connection *x)
     }
     uv_poll_stop(&x->poll);
     uv_close((uv_handle_t *)&x->poll, on_closed);
+    td_process_unwatch(&x->process, free_closed);
 }
 
 /* lose ends a connection that the client closed, and notifies the core. */
@@ -329,6 +340,25 @@ static void on_descriptors_closed(void *user)
 
 /* ---- accepting ---- */
 
+/* on_ended ends the connection of a process that has ended, though another one may have its socket.
+ * The requests that it sent are read first, as at the end of any connection. */
+static void on_ended(void *connection)
+{
+    const struct connection *x = connection;
+    shutdown(x->fd, SHUT_RDWR); /* on_poll will see the end of file */
+}
+
+/* watch_process has the end of a client's process noticed. */
+static void watch_process(struct connection *x)
+{
+    struct td_clients *c = x->clients;
+    if (!td_process_watch(&x->process, &c->loop->uv, x->fd, x->pid, on_ended, x))
+        td_log_rated(&c->unwatched_log, td_loop_now(), TD_LOG_WARNING,
+                     "cannot watch process %d of user %llu (%s): its ranks end when all processes "
+                     "that it forked have ended, too",
+                     x->pid, (unsigned long long)x->uid, strerror(errno));
+}
+
 static void on_connect(void *user, int fd)
 {
     struct td_clients *c = user;
@@ -344,6 +374,7 @@ static void on_connect(void *user, int fd)
         return;
     }
     x->clients = c;
+    x->handles = 2;
     x->fd = fd;
     x->id = c->next_id++;
     x->uid = peer.uid;
@@ -353,6 +384,7 @@ static void on_connect(void *user, int fd)
     x->next = c->connection[x->id % BUCKETS];
     c->connection[x->id % BUCKETS] = x;
     c->count++;
+    watch_process(x);
     rearm(x);
     td_loop_feed(c->loop, &(struct td_event){.kind = TD_EVENT_CLIENT_OPENED,
                                              .u.opened = {.client = x->id,
