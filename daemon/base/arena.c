@@ -2,6 +2,7 @@
 #include "arena.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ struct piece {
 struct td_arena {
     size_t bytes, used;
     struct piece *free, *later; /* later: freed, but not yet to be used again */
+    struct td_refusals refusals;
     _Alignas(16) unsigned char memory[];
 };
 
@@ -47,6 +49,7 @@ OWN struct td_arena *td_arena_create(size_t bytes)
     arena->bytes = bytes;
     arena->used = 0;
     arena->free = arena->later = NULL;
+    arena->refusals = (struct td_refusals){0};
     if (bytes >= sizeof(struct piece)) {
         arena->free = (struct piece *)(void *)arena->memory;
         arena->free->bytes = bytes;
@@ -63,9 +66,27 @@ void td_arena_destroy(struct td_arena *arena)
     free(arena);
 }
 
+void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals)
+{
+    arena->refusals = refusals;
+}
+
+/* refuses counts an allocation, and returns true if it is refused. */
+static bool refuses(struct td_refusals *r)
+{
+    if (r->refuse == 0)
+        return false;
+    if (r->pass > 0) {
+        r->pass--;
+        return false;
+    }
+    r->refuse--;
+    return true;
+}
+
 OWN void *td_arena_alloc(struct td_arena *arena, size_t bytes)
 {
-    if (bytes > arena->bytes)
+    if (bytes > arena->bytes || refuses(&arena->refusals))
         return NULL;
     size_t needed = ((bytes + 15) & ~(size_t)15) + sizeof(struct piece);
     for (struct piece **link = &arena->free; *link; link = &(*link)->next) {
@@ -170,7 +191,7 @@ void td_ranges_init(struct td_ranges *ranges, uint64_t bytes)
 
 uint64_t td_ranges_acquire(struct td_ranges *ranges, uint64_t bytes)
 {
-    if (bytes > ranges->bytes || ranges->holders >= TD_RANGES_MAX - 1)
+    if (bytes > ranges->bytes || ranges->holders >= TD_RANGES_MAX - 1 || refuses(&ranges->refusals))
         return UINT64_MAX;
     bytes = rounded(bytes);
     for (uint32_t i = 0; i < ranges->count; i++) {

@@ -13,6 +13,12 @@
 
 struct td_arena;
 
+/* struct td_refusals: a simulated shortage: after `pass` allocations that succeed, `refuse` are
+ * refused. Zeroed: none. */
+struct td_refusals {
+    uint64_t pass, refuse;
+};
+
 /* td_arena_create returns NULL if the system has no memory. */
 struct td_arena *td_arena_create(size_t bytes);
 void td_arena_destroy(struct td_arena *arena);
@@ -28,6 +34,8 @@ void td_arena_free(struct td_arena *arena, void *memory);
  * longer counted as used. */
 void td_arena_free_later(struct td_arena *arena, void *memory);
 void td_arena_settle(struct td_arena *arena);
+/* td_arena_refuse begins a simulated shortage, or ends it. */
+void td_arena_refuse(struct td_arena *arena, struct td_refusals refusals);
 size_t td_arena_used(const struct td_arena *arena);
 
 /* struct td_ranges: the free ranges of an address space of `bytes`. */
@@ -36,6 +44,7 @@ struct td_ranges {
     uint64_t bytes, used;
     uint32_t holders; /* allocated ranges */
     uint32_t count;
+    struct td_refusals refusals;
     struct td_free_range {
         uint64_t offset, bytes;
     } range[TD_RANGES_MAX];

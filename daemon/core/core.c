@@ -143,6 +143,12 @@ void td_core_usage(const struct td_core *core, struct td_usage *counts)
         counts->packets_unacknowledged += core->link[n].lane->held;
 }
 
+void td_core_refuse_memory(struct td_core *core, struct td_refusals refusals)
+{
+    td_arena_refuse(core->arena, refusals);
+    core->operations->scratch.refusals = refusals;
+}
+
 unsigned td_core_spans(const struct td_core *core, struct td_span *spans)
 {
     unsigned count = 0;

@@ -8,6 +8,7 @@
 #define TD_CORE_CORE_H
 
 #include "action.h"
+#include "base/arena.h"
 #include "base/span.h"
 #include "core/net/router.h"
 #include "event.h"
@@ -53,5 +54,8 @@ struct td_usage {
     uint64_t arena_used, scratch_used, packets_unacknowledged, computing;
 };
 void td_core_usage(const struct td_core *core, struct td_usage *counts);
+/* td_core_refuse_memory begins or ends a simulated shortage of a core's state and of its scratch,
+ * each by itself. */
+void td_core_refuse_memory(struct td_core *core, struct td_refusals refusals);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "clients.h"
 #include "cores.h"
+#include "disturbances.h"
 #include "links.h"
 #include "memory.h"
 #include "messages.h"
@@ -29,19 +30,26 @@ td_time clock_delay(struct td_sim *sim, td_time most)
     return sim->now + 1 + td_sim_random(sim, most);
 }
 
+void clock_free_object(struct event *e)
+{
+    if (e->object && (e->kind == PACKET || e->kind == LANDING || e->kind == SENT))
+        packets_release(e->object);
+    else
+        free(e->object);
+    e->object = NULL;
+}
+
 void clock_free_events(struct td_sim *sim, struct event *e)
 {
     for (struct event *next; e; e = next) {
         next = e->next;
-        if (e->object && (e->kind == PACKET || e->kind == LANDING || e->kind == SENT))
-            packets_release(e->object);
-        else if (e->object)
-            free(e->object);
+        if (e->object)
+            clock_free_object(e);
         queue_release(&sim->queue, e);
     }
 }
 
-static void wake(struct td_sim *sim, uint32_t node)
+void clock_wake(struct td_sim *sim, uint32_t node)
 {
     static const struct td_event event = {.kind = TD_EVENT_WAKE};
     struct node *n = &sim->node[node];
@@ -51,17 +59,19 @@ static void wake(struct td_sim *sim, uint32_t node)
         return;
     if (n->wake_queued == sim->now)
         n->wake_queued = TD_TIME_NEVER;
+    if (n->paused) {
+        n->wakes = true;
+        return;
+    }
     cores_feed(sim, node, &event);
 }
 
-/* queue_next_wake queues the next wake of a node: at once, if the node has no other event at this
- * time, else after its events. */
-static void queue_next_wake(struct td_sim *sim, uint32_t node)
+void clock_queue_wake(struct td_sim *sim, uint32_t node)
 {
     struct node *n = &sim->node[node];
     td_time at = td_core_deadline(n->core);
     while (at <= sim->now && sim->instant && sim->queue.by_node) {
-        wake(sim, node);
+        clock_wake(sim, node);
         at = td_core_deadline(n->core);
     }
     if (at >= n->wake_queued)
@@ -163,15 +173,15 @@ static bool step(struct td_sim *sim, td_time until)
         sim->events++;
         trace_mix(sim,
                   at ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->node << 40 ^ (uint64_t)e->from << 24);
-        if (node_lives(&sim->node[turn.node]))
+        if (node_lives(&sim->node[turn.node]) && !disturbances_keep(sim, e))
             handle(sim, e);
     }
     if (sim->gathered_count)
         cores_feed_gathered(sim, turn.node);
     if (turn.wakes)
-        wake(sim, turn.node);
-    if (node_lives(&sim->node[turn.node]))
-        queue_next_wake(sim, turn.node);
+        clock_wake(sim, turn.node);
+    if (node_lives(&sim->node[turn.node]) && !sim->node[turn.node].paused)
+        clock_queue_wake(sim, turn.node);
     clock_free_events(sim, turn.events);
     return true;
 }

@@ -21,7 +21,12 @@ bool td_sim_settle(struct td_sim *sim, td_time limit_ns);
 
 /* clock_delay returns a random time in [now + 1, now + most]. */
 td_time clock_delay(struct td_sim *sim, td_time most);
-/* clock_free_events frees a list of events. */
+/* clock_free_events frees a list of events, clock_free_object what one event points to. */
 void clock_free_events(struct td_sim *sim, struct event *e);
+void clock_free_object(struct event *e);
+/* clock_wake wakes a node's core. clock_queue_wake queues the next wake of a node: at once, if the
+ * node has no other event at this time, else after its events. */
+void clock_wake(struct td_sim *sim, uint32_t node);
+void clock_queue_wake(struct td_sim *sim, uint32_t node);
 
 #endif

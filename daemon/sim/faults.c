@@ -5,6 +5,7 @@
 
 #include "clients.h"
 #include "clock.h"
+#include "disturbances.h"
 #include "links.h"
 #include "memory.h"
 #include "messages.h"
@@ -15,13 +16,14 @@ enum { RESTART_NS = 10000000 };
 
 void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b)
 {
-    links_cut(sim, a, b, "the connection was reset");
+    links_reset(sim, a, b, "the connection was reset");
 }
 
 void td_sim_freeze_node(struct td_sim *sim, uint32_t node)
 {
     assert(!sim->options.modelled); /* its core would be missing on the routes of tree messages */
     sim->node[node].frozen = true;
+    disturbances_forget(&sim->node[node].kept);
     for (uint32_t i = 0; i < sim->clients; i++)
         if (sim->client[i].node == node)
             clients_cut_off(sim, i + 1);
@@ -55,6 +57,7 @@ void td_sim_start_node(struct td_sim *sim, uint32_t node)
     assert(made);
     for (uint32_t i = 0; i < sim->topology.nodes; i++) {
         td_unacknowledged_acknowledge(&ends[i].unacknowledged, UINT64_MAX);
+        disturbances_forget(&ends[i].kept);
         ends[i].up = ends[i].refused = false;
         ends[i].epoch = ++sim->epoch;
         if (!td_sim_connected(sim, i, node))

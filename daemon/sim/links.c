@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "cores.h"
+#include "disturbances.h"
 #include "trace.h"
 
 enum { RECONNECT_NS = 10000000, REFUSED_NS = 1000000 };
@@ -38,7 +39,8 @@ void links_put_up(struct td_sim *sim, td_time at, uint32_t node, uint32_t from, 
     e->epoch = epoch;
 }
 
-void links_cut(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
+/* cut cuts a link. The notice to b comes from a (`remote`), or from the network. */
+static void cut(struct td_sim *sim, uint32_t a, uint32_t b, const char *text, bool remote)
 {
     uint32_t ends[2][2] = {{a, b}, {b, a}};
     if (!td_sim_connected(sim, a, b))
@@ -53,9 +55,20 @@ void links_cut(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
         e->epoch = epoch;
         e->text = text;
         e->refused = !sim->node[e->from].alive;
+        e->remote = remote && i == 1;
         if (node_lives(&sim->node[a]) && node_lives(&sim->node[b]))
             links_put_up(sim, sim->now + RECONNECT_NS, ends[i][0], ends[i][1], epoch);
     }
+}
+
+void links_cut(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
+{
+    cut(sim, a, b, text, true);
+}
+
+void links_reset(struct td_sim *sim, uint32_t a, uint32_t b, const char *text)
+{
+    cut(sim, a, b, text, false);
 }
 
 void links_come_up(struct td_sim *sim, const struct event *e)
@@ -63,6 +76,8 @@ void links_come_up(struct td_sim *sim, const struct event *e)
     struct link_end *end = sim->node[e->node].end ? &sim->node[e->node].end[e->from] : NULL;
     if ((end && end->epoch > e->epoch) || !node_lives(&sim->node[e->from]))
         return; /* the link was cut again */
+    if (disturbances_delay_up(sim, e))
+        return;
     if (end) {
         end->up = true;
         end->refused = false;
@@ -75,9 +90,11 @@ void links_come_up(struct td_sim *sim, const struct event *e)
                    .u.link = {.node = e->from, .incarnation = sim->node[e->from].incarnation}});
 }
 
-void links_go_down(struct td_sim *sim, const struct event *e)
+void links_go_down(struct td_sim *sim, struct event *e)
 {
     struct link_end *end = &sim->node[e->node].end[e->from];
+    if (e->remote && disturbances_hold(sim, e))
+        return;
     if (e->epoch < end->epoch && end->up)
         return; /* refused, but it has come up since */
     end->up = end->refused = false;
@@ -91,15 +108,18 @@ void links_go_down(struct td_sim *sim, const struct event *e)
 
 /* ---- delivery ---- */
 
-td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent)
+td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent,
+                      uint64_t bytes)
 {
     const struct td_sim_options *o = &sim->options;
     bool slow = way == TREE && o->express_permille;
     td_time latency = o->latency_ns_max * (slow ? TD_SIM_CONTROL_LATENCIES : 1);
     td_time at = sent + 1 + td_sim_random(sim, latency);
-    td_time *last = &sim->node[to].end[from].last[way];
+    struct link_end *end = &sim->node[to].end[from];
+    td_time *last = &end->last[way];
     if (at <= *last)
         at = *last + 1;
+    at += end->byte_ns * bytes;
     *last = at;
     return at;
 }
@@ -109,7 +129,8 @@ bool links_check(struct td_sim *sim, uint32_t from, uint32_t to)
     struct link_end *e = &sim->node[from].end[to];
     if (e->up)
         return true;
-    if (!sim->node[to].alive && !e->refused) {
+    bool answers = !e->holds && !sim->node[to].end[from].holds;
+    if (!sim->node[to].alive && !e->refused && answers) {
         e->refused = true;
         struct event *down = queue_put(&sim->queue, sim->now + REFUSED_NS, LINK_DOWN, from);
         down->from = to;

@@ -9,16 +9,19 @@
 void links_connect(struct td_sim *sim, uint32_t node);
 /* links_put_up queues the notice to `node` that its link to `from` has come up. */
 void links_put_up(struct td_sim *sim, td_time at, uint32_t node, uint32_t from, uint32_t epoch);
-/* links_cut cuts a link at both ends. Each end learns of it at a time of its own; if both nodes
- * live, the link comes up again later. */
+/* links_cut cuts a link: node a closes it. Each end learns of it at a time of its own; if both
+ * nodes live, the link comes up again later. links_reset does the same, but neither end closes it:
+ * both learn of it although the link holds. */
 void links_cut(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
+void links_reset(struct td_sim *sim, uint32_t a, uint32_t b, const char *text);
 /* links_come_up and links_go_down notify a node. */
 void links_come_up(struct td_sim *sim, const struct event *e);
-void links_go_down(struct td_sim *sim, const struct event *e);
+void links_go_down(struct td_sim *sim, struct event *e);
 
-/* links_arrival returns the arrival time of a message or packet sent at `sent`, after those sent
- * before it, on links that are not modelled. */
-td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent);
+/* links_arrival returns the arrival time of a message or packet of some bytes sent at `sent`, after
+ * those sent before it, on links that are not modelled. */
+td_time links_arrival(struct td_sim *sim, uint32_t from, uint32_t to, int way, td_time sent,
+                      uint64_t bytes);
 /* links_check returns true if the link is up at this end. If the far daemon is dead, the core is
  * notified once. */
 bool links_check(struct td_sim *sim, uint32_t from, uint32_t to);

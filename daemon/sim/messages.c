@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cores.h"
+#include "disturbances.h"
 #include "faults.h"
 #include "links.h"
 #include "memory.h"
@@ -23,7 +24,7 @@ static int choose_path(struct td_sim *sim, bool numbered)
  * route; while no modelled link was ever cut, it arrives at its destination directly (world.h).
  * put_message returns NULL if the link is down. */
 static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via,
-                                 bool numbered)
+                                 bool numbered, size_t size)
 {
     uint32_t next = links_whole(sim) ? to : via, last = node;
     td_time at = sim->now;
@@ -32,7 +33,7 @@ static struct event *put_message(struct td_sim *sim, uint32_t node, uint32_t to,
     if (sim->options.modelled)
         at += sim->options.control_ns * td_topology_path(&sim->topology, node, next, &last);
     else
-        at = links_arrival(sim, node, next, choose_path(sim, numbered), at);
+        at = links_arrival(sim, node, next, choose_path(sim, numbered), at, size);
     struct event *e = queue_put(&sim->queue, at, MESSAGE, next);
     e->from = next == via ? node : last;
     e->epoch = links_epoch(sim, node, next);
@@ -50,9 +51,13 @@ static void set_bytes(struct event *e, const uint8_t *bytes, size_t size)
 void messages_put(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t via, bool numbered,
                   const uint8_t *bytes, size_t size)
 {
-    struct event *e = put_message(sim, node, to, via, numbered);
-    if (e)
+    for (int copies = disturbances_copies(sim, node, via); copies > 0; copies--) {
+        struct event *e = put_message(sim, node, to, via, numbered, size);
+        if (!e)
+            return;
         set_bytes(e, bytes, size);
+        e->corrupt = disturbances_corrupt(sim, node, via);
+    }
 }
 
 /* put_tampered sends a message, which a hostile daemon may change (world.h). Retransmissions are
@@ -81,7 +86,7 @@ static void send_head(struct td_sim *sim, uint32_t node, uint32_t to, uint32_t v
                       const struct td_message *m)
 {
     trace_line(sim, node, '<', "message of kind %d to %u", (int)m->kind, to);
-    struct event *e = put_message(sim, node, to, via, m->number != 0);
+    struct event *e = put_message(sim, node, to, via, m->number != 0, 0);
     if (e)
         memcpy(e->head, m, sizeof e->head);
 }
@@ -204,7 +209,7 @@ void messages_receive(struct td_sim *sim, struct event *e)
 {
     struct td_message *m = &sim->message[sim->gathered_count];
     const char *why = NULL;
-    if (!links_delivers(sim, e))
+    if (disturbances_hold(sim, e) || !links_delivers(sim, e) || disturbances_refuse(sim, e))
         return;
     if (e->size) {
         sim->decoded->used = 0;

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "cores.h"
+#include "disturbances.h"
 #include "faults.h"
 #include "links.h"
 #include "memory.h"
@@ -69,14 +70,11 @@ static void put_landing(struct td_sim *sim, const struct event *packet, td_time 
     parcel->holders++;
 }
 
-/* put_packet queues the arrival of a packet that leaves at `sent`. A packet that is only a header
- * has no parcel. */
-static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_packet *p,
-                       struct parcel *parcel, td_time sent)
+/* put_one queues one arrival of a packet. */
+static void put_one(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_packet *p,
+                    struct parcel *parcel, td_time sent)
 {
-    if (!links_usable(sim, node, to))
-        return;
-    td_time at = sim->options.modelled ? sent : links_arrival(sim, node, to, BULK, sent);
+    td_time at = sim->options.modelled ? sent : links_arrival(sim, node, to, BULK, sent, p->bytes);
     if (sim->in_order) {
         td_time *last = &sim->node[node].last_bulk[sim->session[p->direction]];
         at = *last = at > *last ? at : *last;
@@ -91,6 +89,18 @@ static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const str
     if (parcel)
         parcel->holders++;
     put_landing(sim, e, sent);
+    e->corrupt = disturbances_corrupt(sim, node, to);
+}
+
+/* put_packet queues the arrival of a packet that leaves at `sent`. A packet that is only a header
+ * has no parcel. */
+static void put_packet(struct td_sim *sim, uint32_t node, uint32_t to, const struct td_packet *p,
+                       struct parcel *parcel, td_time sent)
+{
+    if (!links_usable(sim, node, to))
+        return;
+    for (int copies = disturbances_copies(sim, node, to); copies > 0; copies--)
+        put_one(sim, node, to, p, parcel, sent);
 }
 
 /* time_on_link returns the time of a packet on the link. A packet without payload takes as long as
@@ -225,7 +235,7 @@ static bool unwrap(struct td_sim *sim, struct event *e)
 void packets_receive(struct td_sim *sim, struct event *e)
 {
     struct td_event *event = &e->arrival;
-    if (!links_delivers(sim, e))
+    if (disturbances_hold(sim, e) || !links_delivers(sim, e) || disturbances_refuse(sim, e))
         return;
     event->kind = TD_EVENT_PACKET;
     event->u.packet.node = e->from;
@@ -240,13 +250,14 @@ void packets_receive(struct td_sim *sim, struct event *e)
 
 void packets_land(struct td_sim *sim, const struct event *e)
 {
+    const struct link_end *end = sim->node[e->node].end;
     const struct parcel *parcel = e->object;
     struct td_packet packet;
     struct td_compute to;
     const char *why = NULL;
     td_err error = td_wire_decode_packet(parcel->header, sizeof parcel->header, &packet, &why);
     assert(error == TD_OK);
-    if (!links_delivers(sim, e) || !parcel->packed ||
+    if ((end && end[e->from].holds) || !links_delivers(sim, e) || !parcel->packed ||
         !td_core_landing(sim->node[e->node].core, e->from, &packet, &to))
         return;
     trace_line(sim, e->node, '>', "%llu bytes of a packet from %u", (unsigned long long)e->handle,

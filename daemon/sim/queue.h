@@ -46,6 +46,8 @@ struct event {
     uint32_t epoch; /* MESSAGE, PACKET, LANDING: epoch of the link at the time of sending */
     uint32_t size;  /* in bytes; MESSAGE: 0 if the message is only a head */
     bool refused;   /* LINK_DOWN: the other daemon is dead */
+    bool remote;    /* LINK_DOWN: the far end closed the link; a link that holds hides it */
+    bool corrupt;   /* MESSAGE, PACKET: its checksum is wrong */
     union {
         uint64_t handle;
         const char *text; /* LINK_DOWN, static */

@@ -18,12 +18,28 @@ enum { SIM_SCRATCH_PAGE = 4096, SIM_GATHERED_MAX = 16, SIM_CACHE_LINE = 64, SIM_
 /* In timing-only worlds the handle of a buffer is its time of arrival, cut to these bits. */
 #define SIM_AGE_MASK ((uint32_t)0x7fffffff)
 
+/* struct kept: an event that waits until its node runs again, or its link delivers again. */
+struct kept {
+    struct kept *next;
+    struct event event;
+};
+
+/* struct kept_list: kept events in order. A zeroed one is empty. */
+struct kept_list {
+    struct kept *first, *last;
+};
+
 /* struct link_end: a node's end of its link to another node. */
 struct link_end {
     bool up, refused; /* refused: it is about to learn that the other node cannot be reached */
     uint32_t epoch;
     td_time last[WAYS]; /* arrival of the latest message here, per connection */
     struct td_unacknowledged unacknowledged; /* tree messages to the other node */
+    /* disturbances.h, of what arrives here: */
+    bool holds;
+    struct kept_list kept;
+    td_time byte_ns; /* time that a byte takes; 0: none */
+    uint32_t corrupt_permille, duplicate_permille;
 };
 
 struct mapping {
@@ -35,6 +51,8 @@ struct mapping {
 struct node {
     struct td_core *core;
     bool alive, frozen;
+    bool paused, wakes; /* wakes: its alarm went off meanwhile */
+    struct kept_list kept;
     td_time died_at;
     td_time wake_queued; /* the earliest WAKE queued for it */
     uint64_t incarnation, arena_used;
@@ -72,7 +90,8 @@ struct td_sim {
     struct td_sim_options options;
     struct td_topology topology;
     uint64_t random, hash, drops, events, landings;
-    uint64_t waiting; /* requests of all clients without reply */
+    uint64_t damaged, duplicated; /* frames: disturbances.h */
+    uint64_t waiting;             /* requests of all clients without reply */
     uint32_t epoch;
     td_time now, packet_ns; /* packet_ns: time of a full packet on a modelled link */
     bool instant;           /* modelled and timing-only: sends and computations complete at once */

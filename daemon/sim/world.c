@@ -10,6 +10,7 @@
 #include "collectives/planner.h"
 #include "collectives/select.h"
 #include "collectives/terms.h"
+#include "disturbances.h"
 #include "links.h"
 #include "memory.h"
 #include "messages.h"
@@ -177,8 +178,11 @@ void td_sim_destroy(struct td_sim *sim)
         td_core_destroy(sim->node[i].core);
         memory_fini(sim, &sim->node[i]);
         messages_free_early(sim, &sim->node[i]);
-        for (uint32_t k = 0; sim->node[i].end && k < sim->topology.nodes; k++)
+        disturbances_forget(&sim->node[i].kept);
+        for (uint32_t k = 0; sim->node[i].end && k < sim->topology.nodes; k++) {
             td_unacknowledged_acknowledge(&sim->node[i].end[k].unacknowledged, UINT64_MAX);
+            disturbances_forget(&sim->node[i].end[k].kept);
+        }
         free(sim->node[i].end);
     }
     clients_fini(sim);
