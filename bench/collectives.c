@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives: comparison of torusd with Open MPI on one machine.
+/* collectives: comparison of torusd with Open MPI, MPICH and gloo on one machine.
  *
- * torusd runs as emulated daemons on loopback. Open MPI uses TCP for several nodes and shared
- * memory for one node. With --hosts, each node is a network namespace (hosts.sh). Both sides run
- * all the time and are measured alternately, because the speed of the machine drifts. */
+ * torusd runs as emulated daemons on loopback. Open MPI and MPICH use TCP for several nodes and
+ * shared memory for one node; gloo uses TCP. With --hosts, each node is a network namespace
+ * (hosts.sh). All sides run all the time and are measured alternately, because the speed of the
+ * machine drifts. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,12 +14,15 @@
 
 #include "collectives_driver.h"
 #include "base/quantity.h"
+#include "floors.h"
 #include "load.h"
 
 static const char usage[] =
     "usage: collectives [options]\n"
     "\n"
-    "compare barrier, broadcast, allreduce, scan and all-to-all of torusd and Open MPI\n"
+    "compare barrier, broadcast, allreduce, scan and all-to-all of torusd and its peers: Open "
+    "MPI,\n"
+    "MPICH and gloo, as far as they were installed at the build\n"
     "\n"
     "  --quick           fewer samples and sizes: about 3 minutes\n"
     "  --json FILE       also write the results to FILE\n"
@@ -36,6 +40,7 @@ static const char usage[] =
     "                    encrypt\n"
     "  --operation NAME  barrier, broadcast, allreduce, scan or alltoall; may be repeated\n"
     "  --size BYTES      8, 1KiB, 64KiB, 1MiB or 16MiB; may be repeated\n"
+    "  --peer NAME       openmpi, mpich or gloo; may be repeated\n"
     "  --load NAME       idle, or busy: with two processes that compute all the time\n"
     "  --samples N       largest number of samples of each\n"
     "\n"
@@ -61,7 +66,9 @@ enum {
 
 struct bench {
     bool quick, wanted_setting[SETTINGS], wanted_operation[OPERATIONS], wanted_size[SIZES];
-    bool wanted_load[2], hosts;
+    bool wanted_load[2], wanted_side[SIDES], hosts;
+    bool told_absent[SIDES];
+    struct floors floors;
     uint32_t samples;
     const char *json, *plot, *link, *security;
     double rate; /* of TCP's payload on a host's link, bytes per second; 0: not limited */
@@ -90,21 +97,53 @@ static double aim_of(const struct result *r)
     return pairs ? small ? 0.7 : 0.8 : small ? 1.0 : 0.9;
 }
 
-/* limit_of returns the least seconds in which links of a rate in bytes per second can carry the
- * data of an operation: of the host whose link carries most. 0: latency counts, not
- * the rate. */
-static double limit_of(const struct result *r, double rate, uint32_t ranks)
+/* limit_on_links returns the least seconds in which the hosts' links can carry the data of an
+ * operation: of the host whose link carries most. 0: latency counts, not the rate. */
+static double limit_on_links(const struct result *r, double rate, double bytes)
 {
-    double hosts = r->setting->nodes, each = r->setting->ranks_per_node, bytes = (double)r->bytes;
-    if (r->bytes_of_rank)
-        bytes /= ranks;
-    if (!r->setting->hosts || rate == 0 || r->bytes < 64 << 10)
+    double hosts = r->setting->nodes, each = r->setting->ranks_per_node;
+    if (rate == 0 || r->bytes < 64 << 10)
         return 0;
     if (r->operation == ALLREDUCE)
         bytes *= 2 * (hosts - 1) / hosts;
     else if (r->operation == ALLTOALL)
         bytes *= each * each * (hosts - 1);
     return bytes / rate;
+}
+
+/* limit_on_loopback is the same for nodes on this machine. All their bytes pass loopback, one
+ * stream of which uses two processors. A short call needs one message there and one back. */
+static double limit_on_loopback(const struct result *r, const struct floors *f, double bytes)
+{
+    double nodes = r->setting->nodes, each = r->setting->ranks_per_node;
+    if (r->bytes < 64 << 10)
+        return f->round_trip_s;
+    if (r->operation == ALLREDUCE)
+        bytes *= 2;
+    else if (r->operation == ALLTOALL)
+        bytes *= each * each * nodes;
+    return bytes * (nodes - 1) / f->loopback_rate;
+}
+
+/* limit_in_memory is the same for one node: each result is written once by all processors together.
+ * A short call takes a line of cache to another processor and back. */
+static double limit_in_memory(const struct result *r, const struct floors *f, double bytes)
+{
+    double ranks = r->setting->ranks_per_node, rate = floors_copy_rate(f, bytes);
+    if (r->bytes < 64 << 10)
+        return f->line_s;
+    if (r->operation == ALLTOALL)
+        bytes *= ranks;
+    return rate > 0 ? bytes * (r->operation == BROADCAST ? ranks - 1 : ranks) / rate : 0;
+}
+
+static double limit_of(const struct bench *b, const struct result *r)
+{
+    double bytes = (double)r->bytes / (r->bytes_of_rank ? b->side[TORUSD].ranks : 1);
+    if (r->setting->hosts)
+        return limit_on_links(r, b->rate, bytes);
+    return r->setting->nodes > 1 ? limit_on_loopback(r, &b->floors, bytes)
+                                 : limit_in_memory(r, &b->floors, bytes);
 }
 
 /* ---- measuring ---- */
@@ -143,7 +182,13 @@ static uint32_t calls_of(const struct bench *b, const struct result *r)
     return b->quick || r->busy ? (calls + 3) / 4 : calls;
 }
 
-/* measure samples both sides alternately. It returns false if a sample failed. */
+/* joins returns true if a side takes part in the measurement of a result. */
+static bool joins(const struct bench *b, enum side side, const struct result *r)
+{
+    return b->side[side].ranks > 0 && side_has(side, r->operation, r->busy);
+}
+
+/* measure samples all sides alternately. It returns false if a sample failed. */
 static bool measure(struct bench *b, struct result *r)
 {
     double seconds[SIDES][SAMPLES_MAX];
@@ -158,11 +203,13 @@ static bool measure(struct bench *b, struct result *r)
         struct order first = order;
         first.calls = 1;
         first.seed = b->seed++;
-        if (side_sample(&b->side[s], &first) < 0)
+        if (joins(b, (enum side)s, r) && side_sample(&b->side[s], &first) < 0)
             return false;
     }
     while (samples < b->samples && (samples < SAMPLES_MIN || since(&begin) < budget_s)) {
         for (int s = 0; s < SIDES; s++) {
+            if (!joins(b, (enum side)s, r))
+                continue;
             order.seed = b->seed++;
             seconds[s][samples] = side_sample(&b->side[s], &order);
             if (seconds[s][samples] < 0)
@@ -171,7 +218,8 @@ static bool measure(struct bench *b, struct result *r)
         samples++;
     }
     for (int s = 0; s < SIDES; s++)
-        r->spread[s] = spread_of(seconds[s], samples);
+        if (joins(b, (enum side)s, r))
+            r->spread[s] = spread_of(seconds[s], samples);
     return true;
 }
 
@@ -191,7 +239,7 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
                                  .bytes_of_rank = o == ALLTOALL && sizes[i] == 16 << 20};
             r->calls = calls_of(b, r);
             r->aim = aim_of(r);
-            r->limit_s = limit_of(r, b->rate, b->side[TORUSD].ranks);
+            r->limit_s = limit_of(b, r);
             tell(b, r);
             if (!measure(b, r))
                 return false;
@@ -210,12 +258,28 @@ static bool measure_load(struct bench *b, const struct setting *setting, bool bu
     return true;
 }
 
+/* start starts a side, unless it is absent from the setting. */
+static bool start(struct bench *b, enum side side, const struct setting *setting)
+{
+    const char *absence = side_absence(side, setting, b->folder);
+    if (!b->wanted_side[side])
+        return true;
+    if (absence && side != TORUSD && side != OPENMPI) {
+        if (!b->told_absent[side])
+            fprintf(stderr, "collectives: without %s on %s: %s\n", side_name(side), setting->name,
+                    absence);
+        b->told_absent[side] = true;
+        return true;
+    }
+    return side_start(&b->side[side], side, setting, b->folder, b->security);
+}
+
 static bool measure_setting(struct bench *b, const struct setting *setting)
 {
     pid_t pid[BUSY_MAX] = {0};
     bool well = !setting->hosts || hosts_up(setting, b->link);
     for (int s = 0; s < SIDES && well; s++)
-        well = side_start(&b->side[s], (enum side)s, setting, b->folder, b->security);
+        well = start(b, (enum side)s, setting);
     for (int busy = 0; busy < 2 && well; busy++) {
         if (!b->wanted_load[busy])
             continue;
@@ -254,6 +318,17 @@ static size_t operation_named(const char *name)
 {
     size_t i = 0;
     while (i < OPERATIONS && strcmp(operation_name((enum operation)i), name) != 0)
+        i++;
+    return i;
+}
+
+/* peer_named returns the side of a peer's name. */
+static size_t peer_named(const char *name)
+{
+    static const char *const names[SIDES] = {
+        [TORUSD] = "", [OPENMPI] = "openmpi", [MPICH] = "mpich", [GLOO] = "gloo"};
+    size_t i = OPENMPI;
+    while (i < SIDES && strcmp(names[i], name) != 0)
         i++;
     return i;
 }
@@ -313,6 +388,8 @@ static bool parse(struct bench *b, int argc, char **argv)
             well = want(b->wanted_operation, OPERATIONS, operation_named(value));
         else if (strcmp(name, "--size") == 0)
             well = want(b->wanted_size, SIZES, size_named(value));
+        else if (strcmp(name, "--peer") == 0)
+            well = want(b->wanted_side, SIDES, peer_named(value));
         else if (strcmp(name, "--load") == 0)
             well = want(b->wanted_load, 2,
                         strcmp(value, "idle") == 0   ? 0
@@ -336,7 +413,12 @@ static void complete(struct bench *b)
 {
     static const bool quick_sizes[SIZES] = {true, false, true, true, false};
     bool any_setting = false, any_operation = false, any_size = false;
-    bool any_load = b->wanted_load[0] || b->wanted_load[1];
+    bool any_load = b->wanted_load[0] || b->wanted_load[1], any_peer = false;
+    for (size_t i = OPENMPI; i < SIDES; i++)
+        any_peer |= b->wanted_side[i];
+    for (size_t i = OPENMPI; i < SIDES; i++)
+        b->wanted_side[i] |= !any_peer;
+    b->wanted_side[TORUSD] = true;
     for (size_t i = 0; i < SETTINGS; i++)
         any_setting |= b->wanted_setting[i];
     for (size_t i = 0; i < OPERATIONS; i++)
@@ -391,7 +473,9 @@ int main(int argc, char **argv)
     if (slash)
         *slash = '\0';
     clock_gettime(CLOCK_MONOTONIC, &b->begin);
-    bool well = true;
+    bool well = b->hosts || floors_measure(&b->floors);
+    if (!well)
+        fprintf(stderr, "collectives: cannot measure memory and loopback\n");
     for (size_t i = 0; i < SETTINGS && well; i++)
         if (b->wanted_setting[i])
             well = measure_setting(b, &settings[i]);

@@ -10,7 +10,7 @@
 #include "running.h"
 
 enum { SAMPLES_MAX = 64, BUSY_MAX = 2 };
-enum side { TORUSD, OPENMPI, SIDES };
+enum side { TORUSD, OPENMPI, MPICH, GLOO, SIDES };
 
 struct setting {
     const char *name;
@@ -20,6 +20,11 @@ struct setting {
 
 /* ---- collectives_side.c ---- */
 
+const char *side_name(enum side side);
+/* side_absence returns why a side cannot take part in a setting; NULL: it can. */
+const char *side_absence(enum side side, const struct setting *setting, const char *folder);
+/* side_has returns true if a side can be measured with an operation and a load. */
+bool side_has(enum side side, enum operation operation, bool busy);
 /* side_start starts a side and waits until all its ranks have connected. It returns false after a
  * message. `folder` has the measuring programs and torusctl. */
 bool side_start(struct running *r, enum side side, const struct setting *setting,
@@ -50,13 +55,16 @@ struct result {
     enum operation operation;
     uint64_t bytes; /* per pair in an all-to-all; but 16 MiB are per rank */
     bool bytes_of_rank;
-    uint32_t calls; /* per sample */
-    struct spread spread[SIDES];
-    double aim;     /* target: largest ratio; 0: none */
-    double limit_s; /* least time that the links allow; 0: unknown */
+    uint32_t calls;              /* per sample */
+    struct spread spread[SIDES]; /* no samples: the side did not take part */
+    double aim;                  /* target: largest ratio; 0: none */
+    double limit_s;              /* least time that links, memory or processors allow; 0: unknown */
 };
 
 struct spread spread_of(double *seconds, uint32_t samples);
+/* best_peer returns the peer with the least median. */
+enum side best_peer(const struct result *result);
+/* ratio_of returns torusd's median divided by that of the best peer. */
 double ratio_of(const struct result *result);
 const char *operation_name(enum operation operation);
 /* print_table prints the results of one setting and load. */

@@ -48,7 +48,8 @@ static void axes(FILE *f, const struct result *results, size_t count)
             text(f, x_of(&results[i]), HEIGHT - BOTTOM + 18, "middle",
                  td_quantity_print(results[i].bytes, words, sizeof words));
     }
-    text(f, LEFT, TOP - 8, "start", "time of torusd / time of Open MPI; below 1: torusd is faster");
+    text(f, LEFT, TOP - 8, "start",
+         "time of torusd / time of the fastest peer; below 1: torusd is faster");
 }
 
 /* line draws the results of one operation. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdlib.h>
@@ -30,9 +31,29 @@ struct spread spread_of(double *seconds, uint32_t samples)
         seconds[0], seconds[samples - 1]};
 }
 
+enum side best_peer(const struct result *r)
+{
+    enum side best = OPENMPI;
+    for (int s = OPENMPI; s < SIDES; s++)
+        if (r->spread[s].samples > 0 &&
+            (r->spread[best].samples == 0 || r->spread[s].median_s < r->spread[best].median_s))
+            best = (enum side)s;
+    return best;
+}
+
 double ratio_of(const struct result *r)
 {
-    return r->spread[TORUSD].median_s / r->spread[OPENMPI].median_s;
+    const struct spread *peer = &r->spread[best_peer(r)];
+    return peer->samples > 0 ? r->spread[TORUSD].median_s / peer->median_s : 0;
+}
+
+/* is_measured returns true if any of the results has samples of a side. */
+static bool is_measured(const struct result *results, size_t count, enum side side)
+{
+    for (size_t i = 0; i < count; i++)
+        if (results[i].spread[side].samples > 0)
+            return true;
+    return false;
 }
 
 static const char *size_of(const struct result *r, char *text, size_t size)
@@ -53,48 +74,69 @@ static const char *verdict(const struct result *r)
     return r->aim == 0 ? "" : ratio_of(r) <= r->aim ? "met" : "missed";
 }
 
+/* put writes a number to the next cell of a line; 0: an empty cell. */
+static void put(struct libscols_line *line, size_t *column, const char *format, double number)
+{
+    char text[64];
+    snprintf(text, sizeof text, format, number);
+    scols_line_set_data(line, (*column)++, number > 0 ? text : "");
+}
+
+/* put_sides writes the medians and quartiles of the sides that were measured. */
+static void put_sides(struct libscols_line *line, size_t *column, const struct result *r,
+                      const bool *measured)
+{
+    char text[64] = "";
+    for (int s = 0; s < SIDES; s++) {
+        const struct spread *x = &r->spread[s];
+        if (!measured[s])
+            continue;
+        put(line, column, "%.1f", 1e6 * x->median_s);
+        snprintf(text, sizeof text, "%.1f - %.1f", 1e6 * x->lower_s, 1e6 * x->upper_s);
+        scols_line_set_data(line, (*column)++, x->samples > 0 ? text : "");
+    }
+}
+
+/* new_table makes a table with the columns of print_table. */
+static struct libscols_table *new_table(const bool *measured)
+{
+    static const char *const last[] = {"RATIO", "AIM", "", "LIMIT us", "TIMES IT"};
+    struct libscols_table *t = scols_new_table();
+    char name[32];
+    scols_table_new_column(t, "OPERATION", 0, 0);
+    scols_table_new_column(t, "SIZE", 0, SCOLS_FL_RIGHT);
+    for (int s = 0; s < SIDES; s++) {
+        if (!measured[s])
+            continue;
+        snprintf(name, sizeof name, "%s us", side_name((enum side)s));
+        for (char *at = name; at < name + strlen(name) - 2; at++)
+            *at = (char)toupper((unsigned char)*at);
+        scols_table_new_column(t, name, 0, SCOLS_FL_RIGHT);
+        scols_table_new_column(t, "QUARTILES", 0, SCOLS_FL_RIGHT);
+    }
+    for (size_t c = 0; c < sizeof last / sizeof last[0]; c++)
+        scols_table_new_column(t, last[c], 0, last[c][0] ? SCOLS_FL_RIGHT : 0);
+    return t;
+}
+
 void print_table(const struct result *results, size_t count)
 {
-    static const struct {
-        const char *name;
-        int flags;
-    } columns[] = {{"OPERATION", 0},
-                   {"SIZE", SCOLS_FL_RIGHT},
-                   {"TORUSD us", SCOLS_FL_RIGHT},
-                   {"QUARTILES", SCOLS_FL_RIGHT},
-                   {"OPEN MPI us", SCOLS_FL_RIGHT},
-                   {"QUARTILES", SCOLS_FL_RIGHT},
-                   {"RATIO", SCOLS_FL_RIGHT},
-                   {"AIM", SCOLS_FL_RIGHT},
-                   {"", 0},
-                   {"LIMIT us", SCOLS_FL_RIGHT},
-                   {"TIMES IT", SCOLS_FL_RIGHT}};
-    struct libscols_table *t = scols_new_table();
+    bool measured[SIDES];
     char text[64];
-    for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-        scols_table_new_column(t, columns[c].name, 0, columns[c].flags);
+    for (int s = 0; s < SIDES; s++)
+        measured[s] = is_measured(results, count, (enum side)s);
+    struct libscols_table *t = new_table(measured);
     for (const struct result *r = results; r < results + count; r++) {
         struct libscols_line *line = scols_table_new_line(t, NULL);
-        scols_line_set_data(line, 0, names[r->operation]);
-        scols_line_set_data(line, 1, size_of(r, text, sizeof text));
-        for (size_t s = 0; s < SIDES; s++) {
-            const struct spread *x = &r->spread[s];
-            snprintf(text, sizeof text, "%.1f", 1e6 * x->median_s);
-            scols_line_set_data(line, 2 + 2 * s, text);
-            snprintf(text, sizeof text, "%.1f - %.1f", 1e6 * x->lower_s, 1e6 * x->upper_s);
-            scols_line_set_data(line, 3 + 2 * s, text);
-        }
-        snprintf(text, sizeof text, "%.2f", ratio_of(r));
-        scols_line_set_data(line, 6, text);
-        snprintf(text, sizeof text, "%.1f", r->aim);
-        scols_line_set_data(line, 7, r->aim > 0 ? text : "");
-        scols_line_set_data(line, 8, verdict(r));
-        if (r->limit_s == 0)
-            continue;
-        snprintf(text, sizeof text, "%.0f", 1e6 * r->limit_s);
-        scols_line_set_data(line, 9, text);
-        snprintf(text, sizeof text, "%.2f", r->spread[TORUSD].median_s / r->limit_s);
-        scols_line_set_data(line, 10, text);
+        size_t column = 0;
+        scols_line_set_data(line, column++, names[r->operation]);
+        scols_line_set_data(line, column++, size_of(r, text, sizeof text));
+        put_sides(line, &column, r, measured);
+        put(line, &column, "%.2f", ratio_of(r));
+        put(line, &column, "%.2f", r->aim);
+        scols_line_set_data(line, column++, verdict(r));
+        put(line, &column, "%.1f", 1e6 * r->limit_s);
+        put(line, &column, "%.2f", r->limit_s > 0 ? r->spread[TORUSD].median_s / r->limit_s : 0);
     }
     printf("\n== %u %s%s x %u rank%s, %s (other programs used %.1f processors)\n",
            results->setting->nodes, results->setting->hosts ? "host" : "node",
@@ -117,9 +159,9 @@ void print_aims(const struct result *results, size_t count)
     printf("\n%u of %u targets met%s\n", met, all, met < all ? "; missed:" : "");
     for (const struct result *r = results; r < results + count; r++)
         if (r->aim > 0 && ratio_of(r) > r->aim)
-            printf("  %s, %s: %s %s: %.2f of Open MPI's time, target %.1f\n", r->setting->name,
+            printf("  %s, %s: %s %s: %.2f of the time of %s, target %.2f\n", r->setting->name,
                    r->busy ? "busy" : "idle", names[r->operation], size_of(r, text, sizeof text),
-                   ratio_of(r), r->aim);
+                   ratio_of(r), side_name(best_peer(r)), r->aim);
 }
 
 static json_t *json_of_spread(const struct spread *x)
@@ -131,15 +173,18 @@ static json_t *json_of_spread(const struct spread *x)
 
 bool print_json(const char *path, const struct result *results, size_t count, bool quick)
 {
+    static const char *const keys[SIDES] = {"torusd", "openmpi", "mpich", "gloo"};
     json_t *rows = json_array();
     for (const struct result *r = results; r < results + count; r++) {
         json_t *row = json_pack(
-            "{s:s s:i s:i s:b s:f s:s s:I s:b s:i s:o s:o s:f}", "setting", r->setting->name,
-            "nodes", (int)r->setting->nodes, "ranks_per_node", (int)r->setting->ranks_per_node,
-            "busy", r->busy, "others_cpus", r->others, "operation", names[r->operation], "bytes",
+            "{s:s s:i s:i s:b s:f s:s s:I s:b s:i s:f s:s}", "setting", r->setting->name, "nodes",
+            (int)r->setting->nodes, "ranks_per_node", (int)r->setting->ranks_per_node, "busy",
+            r->busy, "others_cpus", r->others, "operation", names[r->operation], "bytes",
             (json_int_t)r->bytes, "bytes_of_rank", r->bytes_of_rank, "calls_a_sample",
-            (int)r->calls, "torusd", json_of_spread(&r->spread[TORUSD]), "openmpi",
-            json_of_spread(&r->spread[OPENMPI]), "ratio", ratio_of(r));
+            (int)r->calls, "ratio", ratio_of(r), "best_peer", keys[best_peer(r)]);
+        for (int s = 0; s < SIDES; s++)
+            if (r->spread[s].samples > 0)
+                json_object_set_new(row, keys[s], json_of_spread(&r->spread[s]));
         if (r->limit_s > 0)
             json_object_set_new(row, "limit_s", json_real(r->limit_s));
         if (r->aim > 0) {

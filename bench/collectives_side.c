@@ -14,18 +14,49 @@
 
 enum { SAMPLE_MS = 120000 };
 
-static const char *const names[SIDES] = {"torusd", "Open MPI"};
+static const struct {
+    const char *name, *program;
+    enum launcher launcher;
+} sides[SIDES] = {{"torusd", "collectives_torus", EMULATE},
+                  {"Open MPI", "collectives_mpi", MPIRUN_OPENMPI},
+                  {"MPICH", "collectives_mpich", MPIRUN_MPICH},
+                  {"gloo", "collectives_gloo", PLAIN}};
+
+const char *side_name(enum side side)
+{
+    return sides[side].name;
+}
+
+const char *side_absence(enum side side, const struct setting *setting, const char *folder)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, sides[side].program);
+    if (access(path, X_OK) != 0)
+        return "it was not installed at the build";
+    if (side != MPICH)
+        return NULL;
+    if (setting->hosts)
+        return "the bench does not start it on hosts";
+    if (setting->nodes * setting->ranks_per_node > (uint32_t)sysconf(_SC_NPROCESSORS_ONLN))
+        return "it never gives up a processor: with more ranks than processors a barrier takes a "
+               "time slice a rank";
+    return NULL;
+}
+
+bool side_has(enum side side, enum operation operation, bool busy)
+{
+    return !(side == GLOO && operation == SCAN) && !(side == MPICH && busy);
+}
 
 bool side_start(struct running *r, enum side side, const struct setting *setting,
                 const char *folder, const char *security)
 {
     const struct launch launch = {.bench = "collectives",
-                                  .side = names[side],
+                                  .side = sides[side].name,
                                   .folder = folder,
-                                  .program =
-                                      side == TORUSD ? "collectives_torus" : "collectives_mpi",
+                                  .program = sides[side].program,
                                   .socket = "COLLECTIVES_SOCKET",
-                                  .mpi = side != TORUSD,
+                                  .launcher = sides[side].launcher,
                                   .hosts = setting->hosts ? HOSTS_PREFIX : NULL,
                                   .security = security,
                                   .nodes = setting->nodes,

@@ -25,7 +25,7 @@ bool side_start(struct running *r, enum side side, const struct setting *setting
                                   .folder = folder,
                                   .program = side == TORUSD ? "bench_fft_torus" : "bench_fft_mpi",
                                   .socket = "FFT_SOCKET",
-                                  .mpi = side != TORUSD,
+                                  .launcher = side == TORUSD ? EMULATE : MPIRUN_OPENMPI,
                                   .setting = "fft.effort=measure",
                                   .nodes = setting->nodes,
                                   .ranks_per_node = setting->ranks_per_node};

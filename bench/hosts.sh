@@ -11,6 +11,9 @@
 #                                          SECURITY: insecure, authenticate or encrypt
 #   hosts.sh mpi PREFIX HOSTS RANKS PROGRAM
 #                                          the same with mpirun over TCP
+#   hosts.sh plain PREFIX HOSTS RANKS PROGRAM
+#                                          the same without a launcher: BENCH_RANK, BENCH_SIZE and
+#                                          BENCH_INTERFACE tell the ranks about each other
 #
 # It needs root, ip, tc and unshare. PROGRAM's folder has torusd and torusctl.
 set -eu
@@ -124,6 +127,19 @@ run_mpi() {
         -x COLLECTIVES_SOCKET "$program"
 }
 
+run_plain() {
+    local prefix=$1 hosts=$2 ranks=$3 program=$4 programs=
+    # shellcheck disable=SC2086 # one word a process
+    trap 'kill $programs 2>/dev/null; wait; exit 1' TERM INT
+    for i in $(seq 0 $((hosts * ranks - 1))); do
+        BENCH_RANK=$i BENCH_SIZE=$((hosts * ranks)) BENCH_INTERFACE=net0 \
+            on "$prefix$((i / ranks))" "$program" &
+        programs="$programs $!"
+    done
+    # shellcheck disable=SC2086 # one word a process
+    wait $programs
+}
+
 command=${1:-}
 [ $# -gt 0 ] && shift
 case $command in
@@ -131,13 +147,14 @@ up) up "$@" ;;
 down) down "$@" ;;
 torusd) run_torusd "$@" ;;
 mpi) run_mpi "$@" ;;
+plain) run_plain "$@" ;;
 agent) # HOST COMMAND ...
     host=$1
     shift
     on "$host" sh -c "$*"
     ;;
 *)
-    sed -n '3,18s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,21s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

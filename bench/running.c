@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "running.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -48,8 +49,27 @@ static void run_on_hosts(const struct launch *l, const char *program, const char
                          const char *each)
 {
     const char *torusd[] = {HOSTS, "torusd", l->hosts, nodes, each, l->security, program, NULL};
-    const char *mpi[] = {HOSTS, "mpi", l->hosts, nodes, each, program, NULL};
-    execute(l, l->mpi ? mpi : torusd);
+    const char *others[] = {
+        HOSTS, l->launcher == PLAIN ? "plain" : "mpi", l->hosts, nodes, each, program, NULL};
+    execute(l, l->launcher == EMULATE ? torusd : others);
+}
+
+/* run_plainly starts the ranks as processes of this one, and waits for their ends. */
+static void run_plainly(const struct launch *l, const char *program)
+{
+    const char *command[] = {program, NULL};
+    char number[16];
+    close_range(3, ~0u, 0); /* it executes nothing: the other sides' sockets would stay open */
+    setenv("BENCH_INTERFACE", "lo", 1);
+    for (uint32_t i = 0; i < l->nodes * l->ranks_per_node; i++) {
+        snprintf(number, sizeof number, "%u", i);
+        setenv("BENCH_RANK", number, 1);
+        if (fork() == 0)
+            execute(l, command);
+    }
+    while (wait(NULL) > 0)
+        continue;
+    _exit(0);
 }
 
 /* run executes the launcher of the side in this process. */
@@ -61,8 +81,11 @@ static void run(const struct launch *l)
     snprintf(nodes, sizeof nodes, "%u", l->nodes);
     snprintf(each, sizeof each, "%u", l->ranks_per_node);
     snprintf(all, sizeof all, "%u", l->nodes * l->ranks_per_node);
+    setenv("BENCH_SIZE", all, 1);
     if (l->hosts)
         run_on_hosts(l, program, nodes, each);
+    if (l->launcher == PLAIN)
+        run_plainly(l, program);
     /* without keys, because Open MPI's TCP has none either */
     const char *torusd[ARGUMENTS] = {
         ctl,           "emulate", nodes,   "--ranks-per-node",     each, "--ranks", all,
@@ -87,6 +110,8 @@ static void run(const struct launch *l)
                                   "btl_tcp_if_include",
                                   "lo",
                                   program};
+    /* MPICH's waiting ranks never give up their processor, whatever the options */
+    const char *mpich[ARGUMENTS] = {"mpirun.mpich", "-n", all, program};
     unsigned count = 11;
     if (l->setting) {
         torusd[count++] = "--set";
@@ -94,7 +119,23 @@ static void run(const struct launch *l)
     }
     torusd[count++] = "--";
     torusd[count] = program;
-    execute(l, l->mpi ? mpi : torusd);
+    execute(l, l->launcher == EMULATE ? torusd : l->launcher == MPIRUN_OPENMPI ? mpi : mpich);
+}
+
+/* remove_folder removes a folder of files. */
+static void remove_folder(const char *path)
+{
+    char file[512];
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(file);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(path);
 }
 
 bool running_readable(int fd, int timeout_ms)
@@ -152,6 +193,12 @@ bool running_start(struct running *r, const struct launch *l)
         return false;
     }
     setenv(l->socket, path, 1);
+    if (l->launcher == PLAIN) {
+        strcpy(r->store, "/tmp/torus-bench.XXXXXX");
+        if (!mkdtemp(r->store))
+            r->store[0] = '\0';
+        setenv("BENCH_STORE", r->store, 1);
+    }
     r->pid = fork();
     if (r->pid == 0)
         run(l);
@@ -170,5 +217,7 @@ void running_stop(struct running *r)
             close(r->fd[i]);
     if (r->pid > 0)
         waitpid(r->pid, NULL, 0);
+    if (r->store[0])
+        remove_folder(r->store);
     *r = (struct running){0};
 }
