@@ -103,9 +103,7 @@ int main(int argc, char **argv)
     if (check) {
         printf("%s: valid: node %u of %u\n", file, config.node, config.topology.nodes);
     } else {
-        char workers[16];
-        snprintf(workers, sizeof workers, "%u", config.workers + 1); /* io/workers.h */
-        setenv("UV_THREADPOOL_SIZE", workers, 1);
+        setenv("UV_THREADPOOL_SIZE", "1", 1); /* only io/plans uses libuv's threads, one */
         raise_descriptors();
         keep_pages();
         code = td_driver_run(&config, watch_fd);

@@ -118,7 +118,9 @@ static void execute(void *driver, const struct td_action *a)
 
 static void executed(void *driver)
 {
-    td_peers_flush(((struct driver *)driver)->loop.peers);
+    struct driver *d = driver;
+    td_peers_flush(d->loop.peers);
+    td_workers_start(d->workers);
 }
 
 static void region_lost(void *driver)

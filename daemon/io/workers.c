@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workers.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/shares.h"
 #include "compute/compute.h"
 #include "compute/fft/step.h"
 #include "io/control/peers_buffers.h"
 #include "io/plans/plans.h"
 #include "io/plans/waiting.h"
+#include "pool.h"
 
 enum {
-    INLINE_BYTES = 1 << 19, /* touched by a computation that the loop does itself */
-    TURN_BYTES = 4 << 20,   /* touched in a turn of a job: by the loop, or by a worker in a part */
-    LONG_BYTES = 16 << 20,  /* touched by a computation without parts that a job may wait for */
-    SHORT_BYTES = 1 << 20,  /* touched by a computation that may wait behind another at a worker */
-    GRAIN = 1 << 14,        /* the target of a part has a multiple of these bytes: whole elements */
+    INLINE_BYTES = 1 << 19,          /* touched by a computation that the loop does itself */
+    TURN_BYTES = TD_POOL_TURN_BYTES, /* touched by the loop in a turn of a job */
+    GRAIN = 1 << 14, /* the target of a part has a multiple of these bytes: whole elements */
     SPARE_MAX = 64,
 };
 
 /* struct task: a computation that is under way or waits. */
 struct task {
-    struct td_turn turn; /* the first member */
-    uv_work_t work;
+    struct td_pool_task pooled; /* the first member */
     struct td_workers *workers;
     struct task *next;
     struct td_waiter waiter; /* for the plan of a transform */
@@ -38,53 +34,23 @@ struct task {
     uint8_t **addresses;
 };
 
-#define SEVERAL_JOBS UINT64_MAX
-
 struct td_workers {
     struct td_loop *loop;
     struct td_waiting *waiting_plans;
     struct task *spare;
     struct td_shares_table table;
     struct td_shares small; /* for the loop */
-    struct td_shares parts; /* for the workers: those that have parts, or are short */
-    struct td_shares whole; /* for the workers: the others */
-    uint32_t threads;
-    uint32_t spares, running, running_whole;
-    bool prefer_whole;    /* the last one was of the other queue */
+    struct td_pool *pool;
+    uint32_t spares;
     uint64_t small_bytes; /* touched by the loop since it last looked at its sockets */
-    /* The job that waits for a worker, SEVERAL_JOBS, or 0: a worker with a task of another job
-     * returns after the present part. */
-    _Atomic uint64_t waiting;
     uv_prepare_t prepare; /* runs before the loop looks at its sockets */
     uv_idle_t more;       /* runs while `small` has tasks */
-    td_time ended_at;     /* when a task last ended, or the first of them began */
     bool closing;
 };
 
 static void on_prepare(uv_prepare_t *prepare)
 {
     ((struct td_workers *)prepare->data)->small_bytes = 0;
-}
-
-struct td_workers *td_workers_create(struct td_loop *loop)
-{
-    struct td_workers *w = calloc(1, sizeof *w);
-    if (!w)
-        return NULL;
-    if (!(w->waiting_plans = td_waiting_create(loop))) {
-        free(w);
-        return NULL;
-    }
-    w->loop = loop;
-    w->threads = loop->config->workers;
-    td_shares_init(&w->small, &w->table, TURN_BYTES);
-    td_shares_init(&w->parts, &w->table, TURN_BYTES);
-    td_shares_init(&w->whole, &w->table, LONG_BYTES);
-    uv_prepare_init(&loop->uv, &w->prepare);
-    uv_idle_init(&loop->uv, &w->more);
-    w->prepare.data = w->more.data = w;
-    uv_prepare_start(&w->prepare, on_prepare);
-    return w;
 }
 
 /* ---- tasks ---- */
@@ -138,6 +104,9 @@ static void begin(struct task *task, const struct td_compute *compute)
                 : compute->kind == TD_COMPUTE_UNPACK ? compute->bytes
                                                      : 0;
     task->part = (task->all / parts / GRAIN + 1) * GRAIN;
+    task->pooled.job = compute->view.job;
+    task->pooled.cost_bytes = compute->cost_bytes;
+    task->pooled.divisible = task->all != 0;
     task->in = compute->kind == TD_COMPUTE_UNPACK ? td_peers_buffer(loop->peers, compute->buffer)
                                                   : compute->data;
     td_regions_bases(loop->regions, &compute->view, task->addresses, &task->bases);
@@ -216,7 +185,7 @@ static void on_more(uv_idle_t *more)
 static void compute_here(struct td_workers *w, struct task *task)
 {
     if (w->small.first || w->small_bytes >= TURN_BYTES) {
-        td_shares_add(&w->small, &task->turn, task->compute.view.job);
+        td_shares_add(&w->small, &task->pooled.turn, task->compute.view.job);
         uv_idle_start(&w->more, on_more);
         return;
     }
@@ -224,94 +193,19 @@ static void compute_here(struct td_workers *w, struct task *task)
     run_here(w, task);
 }
 
-/* ---- on the workers ---- */
+/* ---- on the threads of the pool ---- */
 
-static bool is_whole(const struct task *task)
+static bool run_part(struct td_pool_task *pooled)
 {
-    return task->all == 0 && task->compute.cost_bytes > LONG_BYTES;
+    struct task *task = (struct task *)pooled;
+    run(task);
+    return has_more(task);
 }
 
-static void on_worker(uv_work_t *work)
+static void on_ended(struct td_pool_task *pooled)
 {
-    struct task *task = work->data;
-    uint64_t waiting = 0, job = task->compute.view.job;
-    do {
-        run(task);
-        waiting = atomic_load_explicit(&task->workers->waiting, memory_order_relaxed);
-    } while (has_more(task) && (waiting == 0 || waiting == job));
-}
-
-/* note_waiting tells the workers which job waits for one of them. */
-static void note_waiting(struct td_workers *w)
-{
-    const struct td_turn *a = w->parts.first, *b = w->whole.first;
-    uint64_t job = a ? a->job : b ? b->job : 0;
-    if (w->parts.jobs > 1 || w->whole.jobs > 1 || (a && b && a->job != b->job))
-        job = SEVERAL_JOBS;
-    atomic_store_explicit(&w->waiting, job, memory_order_relaxed);
-}
-
-/* next_queue returns the queue that the next task comes from; NULL: no thread is free, or no task
- * waits. Tasks that cannot be divided may keep all threads for long: one more thread then serves
- * the others. */
-static struct td_shares *next_queue(struct td_workers *w)
-{
-    const struct task *first = (const struct task *)w->parts.first;
-    if (first && first->compute.cost_bytes <= SHORT_BYTES && w->running_whole == 0 &&
-        w->running < 4 * w->threads)
-        return &w->parts; /* so that a worker goes on without waiting for the loop */
-    if (w->running > w->threads || (w->running == w->threads && w->running_whole < w->threads))
-        return NULL;
-    bool spare_only = w->running == w->threads;
-    bool whole = w->whole.first && !spare_only && (w->prefer_whole || !w->parts.first);
-    w->prefer_whole = !whole;
-    if (whole)
-        return &w->whole;
-    return w->parts.first ? &w->parts : NULL;
-}
-
-static void dispatch(struct td_workers *w);
-
-static void on_done(uv_work_t *work, int status)
-{
-    struct task *task = work->data;
-    struct td_workers *w = task->workers;
-    w->running--;
-    w->running_whole -= is_whole(task);
-    w->ended_at = td_loop_now();
-    if (status < 0)
-        task->error = TD_ERR_SYSTEM;
-    bool more = has_more(task) && !w->closing;
-    if (more)
-        td_shares_put_back(&w->parts, &task->turn, task->compute.view.job);
-    dispatch(w);
-    if (!more)
-        finish(w, task);
-}
-
-/* start gives a task to a worker. Without one the loop executes it. */
-static void start(struct td_workers *w, struct task *task)
-{
-    task->work.data = task;
-    if (uv_queue_work(&w->loop->uv, &task->work, on_worker, on_done) != 0) {
-        run_here(w, task);
-        return;
-    }
-    if (w->running++ == 0)
-        w->ended_at = td_loop_now();
-    w->running_whole += is_whole(task);
-}
-
-static void dispatch(struct td_workers *w)
-{
-    struct td_shares *queue = NULL;
-    while (!w->closing && (queue = next_queue(w))) {
-        struct task *task = (struct task *)queue->first;
-        uint64_t cost = task->compute.cost_bytes;
-        td_shares_served(queue, task->all && cost > TURN_BYTES ? TURN_BYTES : cost, true);
-        start(w, task);
-    }
-    note_waiting(w);
+    struct task *task = (struct task *)pooled;
+    finish(task->workers, task);
 }
 
 /* ---- all ---- */
@@ -325,8 +219,7 @@ static void execute(struct td_workers *w, struct task *task)
     } else if (c->cost_bytes <= INLINE_BYTES) {
         compute_here(w, task);
     } else {
-        td_shares_add(is_whole(task) ? &w->whole : &w->parts, &task->turn, c->view.job);
-        dispatch(w);
+        td_pool_add(w->pool, &task->pooled);
     }
 }
 
@@ -339,10 +232,12 @@ static void on_plan(struct td_waiter *waiter, td_err error)
 {
     struct task *task = task_of(waiter);
     task->error = error;
-    if (error == TD_OK)
-        execute(task->workers, task);
-    else
+    if (error != TD_OK) {
         finish(task->workers, task);
+        return;
+    }
+    execute(task->workers, task);
+    td_pool_start(task->workers->pool);
 }
 
 /* find_plan returns true if the task has the plan that it needs, or needs none. */
@@ -372,18 +267,14 @@ void td_workers_compute(struct td_workers *w, const struct td_compute *compute)
         execute(w, task);
 }
 
-bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
+void td_workers_start(struct td_workers *w)
 {
-    return w->running && td_loop_now() - w->ended_at > ns;
+    td_pool_start(w->pool);
 }
 
-static void discard(struct td_workers *w, struct td_shares *queue)
+bool td_workers_stalled(const struct td_workers *w, uint64_t ns)
 {
-    while (queue->first) {
-        struct task *task = (struct task *)queue->first;
-        td_shares_served(queue, 0, true);
-        release(w, task);
-    }
+    return td_pool_stalled(w->pool, ns);
 }
 
 void td_workers_drain(struct td_workers *w)
@@ -391,17 +282,43 @@ void td_workers_drain(struct td_workers *w)
     if (!w)
         return;
     w->closing = true;
-    discard(w, &w->small);
-    discard(w, &w->parts);
-    discard(w, &w->whole);
+    while (w->small.first) {
+        struct task *task = (struct task *)w->small.first;
+        td_shares_served(&w->small, 0, true);
+        release(w, task);
+    }
     for (struct td_waiter *waiter = td_waiting_drop(w->waiting_plans); waiter;) {
         struct task *task = task_of(waiter);
         waiter = waiter->next;
         release(w, task);
     }
-    atomic_store(&w->waiting, SEVERAL_JOBS); /* nobody needs the other parts */
-    while (w->running)
-        uv_run(&w->loop->uv, UV_RUN_ONCE);
+    for (struct td_pool_task *pooled = td_pool_stop(w->pool); pooled;) {
+        struct task *task = (struct task *)pooled;
+        pooled = pooled->next;
+        release(w, task);
+    }
+}
+
+struct td_workers *td_workers_create(struct td_loop *loop)
+{
+    static const struct td_pool_calls calls = {run_part, on_ended};
+    struct td_workers *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->waiting_plans = td_waiting_create(loop);
+    w->pool = w->waiting_plans ? td_pool_create(&loop->uv, loop->config->workers, &calls) : NULL;
+    if (!w->pool) {
+        td_waiting_free(w->waiting_plans);
+        free(w);
+        return NULL;
+    }
+    w->loop = loop;
+    td_shares_init(&w->small, &w->table, TURN_BYTES);
+    uv_prepare_init(&loop->uv, &w->prepare);
+    uv_idle_init(&loop->uv, &w->more);
+    w->prepare.data = w->more.data = w;
+    uv_prepare_start(&w->prepare, on_prepare);
+    return w;
 }
 
 void td_workers_destroy(struct td_workers *w)
@@ -415,5 +332,6 @@ void td_workers_destroy(struct td_workers *w)
         free(task);
     }
     td_waiting_free(w->waiting_plans);
+    td_pool_free(w->pool);
     free(w);
 }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers: execution of COMPUTE actions: small ones on the loop's thread, large ones on libuv's.
+/* workers: execution of COMPUTE actions: small ones on the loop's thread, large ones on threads of
+ * their own (pool.h).
  *
  * Jobs take turns (base/shares.h). The loop computes a few MiB, then it looks at its sockets before
- * it goes on. A worker executes a copy or reduction in parts of a few MiB, and after each it
- * returns the task if another job waits. A transform has no parts: when all workers have long ones,
- * one more thread serves the other tasks. A job alone is served in order. A transform whose plan
- * was not made yet waits for it without a worker (io/plans/waiting.h). Owns: the tasks. Borrows:
- * regions and buffers, which the core keeps until COMPUTED. */
+ * it goes on. A copy or reduction is executed in parts of a few MiB; a transform has no parts. A
+ * transform whose plan was not made yet waits for it without a thread (io/plans/waiting.h). Owns:
+ * the tasks. Borrows: regions and buffers, which the core keeps until COMPUTED. */
 #ifndef TD_IO_WORKERS_H
 #define TD_IO_WORKERS_H
 
 #include "loop.h"
 
-/* td_workers_create uses [compute] workers threads, and one more: libuv must have as many. It
- * returns NULL if memory runs out. */
+/* td_workers_create uses [compute] workers threads, and one more. It returns NULL if memory runs
+ * out. */
 struct td_workers *td_workers_create(struct td_loop *loop);
+/* td_workers_compute executes a small computation. A large one begins with td_workers_start, which
+ * follows when no other action is due: threads that wake up take processors from the loop. */
 void td_workers_compute(struct td_workers *workers, const struct td_compute *compute);
+void td_workers_start(struct td_workers *workers);
 /* td_workers_stalled returns true if tasks are in progress and none of them has ended for `ns`. */
 bool td_workers_stalled(const struct td_workers *workers, uint64_t ns);
 /* td_workers_drain waits for the tasks in progress and discards the others. */

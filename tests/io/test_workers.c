@@ -98,6 +98,7 @@ static void copy(uint64_t job, uint64_t number, int64_t from, int64_t to, int64_
     c.step.to = td_slice_at(TD_SPACE_SCRATCH, 0, to, bytes);
     c.step.to_lanes.count = 1;
     td_workers_compute(workers, &c);
+    td_workers_start(workers);
     collect();
 }
 
@@ -131,6 +132,7 @@ static void transform(uint64_t job, uint64_t number, int64_t points)
                                              .factor = 1};
     make_plan(&c.step);
     td_workers_compute(workers, &c);
+    td_workers_start(workers);
     collect();
 }
 
@@ -227,6 +229,5 @@ int main(void)
         cmocka_unit_test(a_copy_does_not_wait_for_long_transforms),
         cmocka_unit_test(computations_that_wait_are_dropped_at_the_end),
     };
-    setenv("UV_THREADPOOL_SIZE", "3", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
