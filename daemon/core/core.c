@@ -480,11 +480,33 @@ static void pump(struct td_core *core)
         stop_advance(core, &core->stop_task);
 }
 
+td_time td_core_late(const struct td_core *core, td_time now)
+{
+    td_time due = td_core_deadline(core), least = (td_time)core->settings.heartbeat_ns / 2;
+    return core->started && now > due && now - due > least ? now - due : 0;
+}
+
+/* note_pause puts off all judgements of others by the time in which this daemon did not run. What
+ * they sent meanwhile waits in sockets, and timers may expire before the driver has read it. */
+static void note_pause(struct td_core *core, td_time now)
+{
+    td_time late = td_core_late(core, now);
+    if (late == 0)
+        return;
+    core->paused_ns = late;
+    core->resumed_at = now;
+    td_session_resumed(core, late);
+    td_client_resumed(core, late);
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        td_stall_resumed(c, late);
+}
+
 uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event *const *event,
                        uint32_t count, struct td_actions *actions)
 {
     uint32_t taken = 0;
     assert(now >= core->now);
+    note_pause(core, now);
     core->now = now;
     core->actions = actions;
     actions->count = 0;

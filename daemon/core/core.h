@@ -36,6 +36,10 @@ bool td_core_landing(struct td_core *core, uint32_t node, const struct td_packet
 bool td_core_needs(const struct td_core *core, uint64_t handle);
 /* td_core_deadline returns when the core needs a WAKE; at most `now` while work is waiting. */
 td_time td_core_deadline(const struct td_core *core);
+/* td_core_late returns how late a step at `now` would be, in ns, if it would be so late that the
+ * daemon did not run meanwhile: it was stopped, or waited for a processor or for memory. Else it
+ * returns 0. The core does not count this time when it judges how long others have been silent. */
+td_time td_core_late(const struct td_core *core, td_time now);
 void td_core_destroy(struct td_core *core);
 
 /* td_core_router returns the node's router, for inspection; NULL on the direct fabric. */

@@ -77,6 +77,7 @@ struct td_core {
     uint8_t *pad;            /* [TD_PAD_BYTES] memory that the actions of this step point to */
     char last_words[160];    /* the sentence of an error that finds no memory for its own */
     char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
+    td_time paused_ns, resumed_at; /* the last time that the daemon did not run, and its end */
     td_time links_expire_at; /* when the first of the links that are down is given up */
     struct td_early *early;  /* [nodes] (net/early.h) */
     td_time early_at;        /* when a missing message is asked for */

@@ -27,9 +27,22 @@ uint64_t td_loop_random(void)
 
 /* ---- steps of the core ---- */
 
+/* log_pause logs that this daemon did not run. */
+static void log_pause(struct td_loop *loop, td_time now)
+{
+    td_time late = td_core_late(loop->core, now);
+    if (late)
+        td_log_rated(&loop->pause_log, now, TD_LOG_WARNING,
+                     "this daemon did not run for %.1f s: it was stopped, or had no processor or "
+                     "memory; others may have given this node up",
+                     (double)late / 1e9);
+}
+
 static void step(struct td_loop *loop, const struct td_event *event)
 {
-    td_core_step(loop->core, td_loop_now(), event, loop->actions);
+    td_time now = td_loop_now();
+    log_pause(loop, now);
+    td_core_step(loop->core, now, event, loop->actions);
     for (uint32_t i = 0; i < loop->actions->count; i++)
         loop->upcalls->execute(loop->driver, &loop->actions->action[i]);
     loop->upcalls->executed(loop->driver);

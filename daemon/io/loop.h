@@ -51,7 +51,8 @@ struct td_loop {
     struct td_event *queue; /* ring */
     uint32_t queue_head, queue_count, queue_capacity;
     struct td_alarm deadline; /* wakes the core */
-    uv_idle_t more;           /* the core has work left: run again without waiting */
+    struct td_log_rate pause_log;
+    uv_idle_t more; /* the core has work left: run again without waiting */
     bool stopped;
 };
 

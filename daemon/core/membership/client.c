@@ -80,6 +80,13 @@ void td_client_timers(struct td_core *core)
         }
 }
 
+void td_client_resumed(struct td_core *core, td_time ns)
+{
+    for (int i = 0; i < TD_CLIENT_BUCKETS; i++)
+        for (struct td_client *c = core->clients->bucket[i]; c; c = c->next)
+            c->opened_at += ns;
+}
+
 /* ---- regions ---- */
 
 static struct td_region *find_region(struct td_client *c, uint32_t number)

@@ -56,6 +56,8 @@ struct td_clients {
 void td_client_init(struct td_core *core);
 /* td_client_timers expels clients that have sent no HELLO in TD_HELLO_NS. */
 void td_client_timers(struct td_core *core);
+/* td_client_resumed gives them more time, after a time in which this daemon did not run. */
+void td_client_resumed(struct td_core *core, td_time ns);
 /* td_client_find returns the client with that number, or NULL. */
 struct td_client *td_client_find(struct td_core *core, uint32_t id);
 /* td_client_open accepts a new connection, or refuses it with a sentence. */

@@ -445,13 +445,28 @@ bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t dae
     return needed;
 }
 
+/* was_paused returns true if this daemon did not run for so long that others have given it up, and
+ * may learn that only now. */
+static bool was_paused(const struct td_core *core)
+{
+    td_time limit = (td_time)core->settings.progress_timeout_ns;
+    return core->paused_ns > 0 && core->now - core->resumed_at < limit;
+}
+
 void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                                 const char *why)
 {
     /* not in the memory of the step: a node may lose thousands of groups in one step */
     char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
     td_core_node_print(core, node, name, sizeof name);
-    snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
+    int length = snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
+    if (was_paused(core) && length > 0 && (size_t)length < sizeof text) {
+        td_core_node_print(core, core->node, name, sizeof name);
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "; %s had not run for %llu.%llu s (stopped, or without a processor or memory)",
+                 name, (unsigned long long)core->paused_ns / 1000000000,
+                 (unsigned long long)core->paused_ns / 100000000 % 10);
+    }
     node_lost(core, c, UINT32_MAX, node, text);
 }
 

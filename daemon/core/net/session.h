@@ -30,6 +30,9 @@ void td_session_probe(struct td_core *core, struct td_link *link);
 /* td_session_check asks whether the daemon of a relayed link, which is back, is still the same one.
  */
 void td_session_check(struct td_core *core, struct td_link *link);
+/* td_session_resumed puts off the judgement of all links by a time in which this daemon did not
+ * run. */
+void td_session_resumed(struct td_core *core, td_time ns);
 /* td_session_timers gives up links that have been down for too long. */
 void td_session_timers(struct td_core *core);
 /* td_session_send sends a tree message to a node. A message to this node is handled before it

@@ -38,6 +38,9 @@ void td_stall_completed(struct td_core *core, struct td_operation *o);
 void td_stall_appeal(struct td_core *core, struct td_communicator *c, const struct td_message *m);
 /* td_stall_verdict handles the parent's VERDICT with is_running. */
 void td_stall_verdict(struct td_core *core, struct td_communicator *c, const struct td_message *m);
+/* td_stall_resumed puts off the judgement of all operations of a group by a time in which this
+ * daemon did not run. */
+void td_stall_resumed(struct td_communicator *c, td_time ns);
 /* td_stall_timers watches the progress of an operation that was released. */
 void td_stall_timers(struct td_core *core, struct td_operation *o);
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A daemon that did not run for a time: its timers expire before it has read what the others sent
+ * meanwhile. It judges nobody by that time. */
+#include "node.h"
+
+#include "core/core.h"
+#include "core/operation/operation.h"
+#include "core/operation/stall.h"
+
+enum { NODES = 4, PEER = 1 };
+
+static uint64_t limit, beat;
+
+static void step(const struct td_event *event)
+{
+    td_core_step(node.core, node.core->now, event, &node.actions);
+    node_run();
+}
+
+static void wake_at(td_time at)
+{
+    td_core_step(node.core, at, &(struct td_event){.kind = TD_EVENT_WAKE}, &node.actions);
+    node_run();
+}
+
+/* pass lets time pass in which the daemon runs. */
+static void pass(uint64_t ns)
+{
+    td_time until = node.core->now + ns;
+    for (td_time at; (at = td_core_deadline(node.core)) <= until;)
+        wake_at(at > node.core->now ? at : node.core->now);
+    wake_at(until);
+}
+
+/* pause lets time pass in which it does not; then the timers come first. */
+static void pause_for(uint64_t ns)
+{
+    wake_at(node.core->now + ns);
+}
+
+static void hear(uint32_t from)
+{
+    struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
+    step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
+                            .u.tree = {.node = from, .message = &m}});
+}
+
+static void begin(void)
+{
+    node_begin("4", 0, NULL);
+    limit = (uint64_t)node.core->settings.progress_timeout_ns;
+    beat = (uint64_t)node.core->settings.heartbeat_ns;
+    for (uint32_t n = 1; n < NODES; n++)
+        step(&(struct td_event){.kind = TD_EVENT_LINK_UP,
+                                .u.link = {.node = n, .incarnation = n + 1}});
+    node_forget();
+}
+
+/* group makes the group of all nodes. Its client has said HELLO. */
+static struct td_communicator *group(void)
+{
+    struct td_communicator *c = node_group(NODES);
+    struct td_request q = {.kind = TD_REQUEST_HELLO, .id = 1};
+    step(&(struct td_event){.kind = TD_EVENT_CLIENT_REQUEST,
+                            .u.request = {.client = NODE_CLIENT, .request = &q}});
+    node_forget();
+    return c;
+}
+
+static void silent_node_is_given_up_by_a_daemon_that_runs(void **state)
+{
+    (void)state;
+    begin();
+    pass(limit - beat);
+    assert_int_equal(node.dropped_links, 0);
+    pass(3 * beat);
+    assert_true(node.dropped_links > 0);
+    node_end();
+}
+
+static void daemon_that_goes_on_reads_before_it_judges(void **state)
+{
+    (void)state;
+    begin();
+    pass(beat);
+    pause_for(3 * limit);
+    assert_int_equal(node.dropped_links, 0);
+    for (uint32_t n = 1; n < NODES; n++)
+        hear(n);
+    pass(limit - beat);
+    assert_int_equal(node.dropped_links, 0);
+    node_end();
+}
+
+static void silent_node_is_given_up_also_after_a_pause(void **state)
+{
+    (void)state;
+    begin();
+    pass(beat);
+    pause_for(3 * limit);
+    pass(limit + 2 * beat);
+    assert_true(node.dropped_links > 0);
+    node_end();
+}
+
+static void short_delays_are_no_pauses(void **state)
+{
+    (void)state;
+    begin();
+    for (uint64_t passed = 0; passed < limit + 2 * beat; passed += beat + beat / 4)
+        pause_for(beat + beat / 4);
+    assert_true(node.dropped_links > 0);
+    node_end();
+}
+
+static void link_that_was_down_has_its_time_left_after_a_pause(void **state)
+{
+    (void)state;
+    begin();
+    struct td_communicator *c = group();
+    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN, .u.link = {.node = PEER, .text = "cut"}});
+    pass(limit / 2);
+    pause_for(3 * limit);
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    pass(limit / 2 - 2 * beat);
+    assert_int_equal(c->state, TD_COMMUNICATOR_ACTIVE);
+    pass(3 * beat);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    node_end();
+}
+
+static void loss_that_follows_a_pause_names_the_pause(void **state)
+{
+    (void)state;
+    begin();
+    struct td_communicator *c = group();
+    pause_for(2 * limit);
+    for (uint32_t n = 1; n < NODES; n++)
+        hear(n);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                            .u.link = {.node = PEER, .text = "refused", .refused = true}});
+    pass(2 * beat);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    assert_non_null(strstr(c->text, "lost node 1 (1): refused; node 0 (0) had not run for "));
+    node_end();
+}
+
+static void client_without_hello_has_its_time_left_after_a_pause(void **state)
+{
+    (void)state;
+    begin();
+    (void)node_client(NODE_CLIENT);
+    node.replies = 0;
+    pass(beat);
+    pause_for(3 * limit);
+    assert_int_equal(node.replies, 0);
+    pass(3 * limit);
+    assert_int_equal(node.replies, 1);
+    assert_int_equal(node.reply.error, TD_ERR_TIMEOUT);
+    node_end();
+}
+
+static void operation_is_not_stalled_by_a_pause(void **state)
+{
+    (void)state;
+    begin();
+    struct td_communicator *c = group();
+    node_call(c, -1);
+    struct td_operation *o = c->operation[0];
+    td_time before = o->progress_at, appeal = o->appeal_at;
+    o->verdict_at = before + beat;
+    pass(beat / 2);
+    td_time due = td_core_deadline(node.core);
+    pause_for(3 * limit);
+    assert_int_equal(o->progress_at - before, node.core->now - due);
+    assert_int_equal(o->verdict_at, before + beat + node.core->now - due);
+    assert_int_equal(o->appeal_at, appeal); /* never */
+    node_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(silent_node_is_given_up_by_a_daemon_that_runs),
+        cmocka_unit_test(daemon_that_goes_on_reads_before_it_judges),
+        cmocka_unit_test(silent_node_is_given_up_also_after_a_pause),
+        cmocka_unit_test(short_delays_are_no_pauses),
+        cmocka_unit_test(link_that_was_down_has_its_time_left_after_a_pause),
+        cmocka_unit_test(loss_that_follows_a_pause_names_the_pause),
+        cmocka_unit_test(client_without_hello_has_its_time_left_after_a_pause),
+        cmocka_unit_test(operation_is_not_stalled_by_a_pause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
