@@ -8,6 +8,7 @@
 #include "core/membership/account.h"
 #include "core/membership/client.h"
 #include "core/membership/communicator.h"
+#include "core/membership/endings.h"
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
@@ -42,6 +43,7 @@ struct core_block {
     struct td_registry registry;
     struct td_groups groups;
     struct td_operations operations;
+    struct td_endings endings;
 };
 
 /* new_core returns a zeroed core that points to the state of its modules, or NULL. */
@@ -58,6 +60,7 @@ static struct td_core *new_core(void)
     core->registry = &block->registry;
     core->groups = &block->groups;
     core->operations = &block->operations;
+    core->endings = &block->endings;
     return core;
 }
 

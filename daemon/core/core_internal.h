@@ -41,6 +41,7 @@ struct td_joins;
 struct td_registry;
 struct td_groups;
 struct td_operations;
+struct td_endings;
 
 enum {
     TD_PAD_BYTES = 1 << 20,
@@ -73,14 +74,14 @@ struct td_core {
     struct td_core_options options;
     struct td_settings settings;
     uint64_t random;
-    uint8_t *held_memory;    /* the allocation that `held` lies in */
-    uint8_t *pad;            /* [TD_PAD_BYTES] memory that the actions of this step point to */
-    char last_words[160];    /* the sentence of an error that finds no memory for its own */
-    char *link_text;         /* [nodes][TD_LINK_TEXT_MAX] */
+    uint8_t *held_memory; /* the allocation that `held` lies in */
+    uint8_t *pad;         /* [TD_PAD_BYTES] memory that the actions of this step point to */
+    char last_words[160]; /* the sentence of an error that finds no memory for its own */
+    char *link_text;      /* [nodes][TD_LINK_TEXT_MAX] */
     td_time paused_ns, resumed_at; /* the last time that the daemon did not run, and its end */
-    td_time links_expire_at; /* when the first of the links that are down is given up */
-    struct td_early *early;  /* [nodes] (net/early.h) */
-    td_time early_at;        /* when a missing message is asked for */
+    td_time links_expire_at;       /* when the first of the links that are down is given up */
+    struct td_early *early;        /* [nodes] (net/early.h) */
+    td_time early_at;              /* when a missing message is asked for */
     struct td_task stop_task;
     struct td_shares_table queues; /* of the jobs whose messages wait for a link */
 
@@ -93,6 +94,7 @@ struct td_core {
     struct td_registry *registry;     /* membership/registry.h */
     struct td_groups *groups;         /* membership/communicator.h */
     struct td_operations *operations; /* operation/operation.h */
+    struct td_endings *endings;       /* membership/endings.h */
 };
 
 /* ---- emitting ---- */

@@ -161,6 +161,25 @@ struct td_seat *td_communicator_seat(struct td_core *core, const struct td_clien
     return NULL;
 }
 
+uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_communicator *c,
+                                     const uint8_t *bits, bool set, char *text, size_t size)
+{
+    uint32_t last = 0;
+    if (!c->member)
+        return td_bits_print(bits, c->group.size, set, text, size);
+    for (uint32_t i = 0; i < c->group.size; i++)
+        last = c->member[i] > last ? c->member[i] : last;
+    uint8_t *printed = td_core_pad(core, td_bit_bytes(last + 1));
+    text[0] = '\0';
+    if (!printed)
+        return 0;
+    memset(printed, 0, td_bit_bytes(last + 1));
+    for (uint32_t i = 0; i < c->group.size; i++)
+        if (td_bit(bits, i) == set)
+            td_bit_set(printed, c->member[i]);
+    return td_bits_print(printed, last + 1, true, text, size);
+}
+
 void td_communicator_note_gone(struct td_core *core, uint64_t instance)
 {
     struct td_groups *g = core->groups;
@@ -512,7 +531,7 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
     const char *text = td_core_format(core,
                                       died ? "rank %u of job %s died: process %llu on %s"
                                            : "rank %u has left job %s: process %llu on %s",
-                                      seat->rank, c->name,
+                                      td_communicator_job_rank(c, seat->rank), c->name,
                                       (unsigned long long)(seat->client ? seat->client->pid : 0),
                                       td_core_node_name(core, core->node));
     td_seat_transition(seat, died ? TD_SEAT_DIE : TD_SEAT_LEAVE);

@@ -144,6 +144,16 @@ static inline bool td_seat_occupied(const struct td_seat *seat)
 /* td_communicator_may_flood returns true if short operations of the group may go along the rings of
  * the torus instead of the tree (flood.h). */
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c);
+/* td_communicator_job_rank returns the rank in the job of a rank of the group: sentences name it.
+ */
+static inline uint32_t td_communicator_job_rank(const struct td_communicator *c, uint32_t rank)
+{
+    return c->member ? c->member[rank] : rank;
+}
+/* td_communicator_print_ranks prints the ranks in the job of those ranks of the group whose bits
+ * are as `set` says, and returns their number. Without memory in this step it prints nothing. */
+uint32_t td_communicator_print_ranks(struct td_core *core, const struct td_communicator *c,
+                                     const uint8_t *bits, bool set, char *text, size_t size);
 /* td_communicator_note_gone records that a group is over on this node, or will never be made here;
  * td_communicator_is_gone returns true for the last TD_GONE_MAX of them. */
 void td_communicator_note_gone(struct td_core *core, uint64_t instance);

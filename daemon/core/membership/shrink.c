@@ -398,7 +398,7 @@ static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t
                                   left ? "rank %u of job %s has left the group"
                                        : "the shrink excludes rank %u of job %s: the other nodes "
                                          "have lost contact with its node",
-                                  c->seat[local].rank, c->name));
+                                  td_communicator_job_rank(c, c->seat[local].rank), c->name));
 }
 
 static void answer(struct td_core *core, const struct td_shrink *s, uint32_t local)
@@ -539,8 +539,8 @@ bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t r
                 call->request != request)
                 continue;
             appeal(core, c->shrink, TD_ERR_CANCELLED,
-                   td_core_format(core, "rank %u cancelled the shrink of job %s", c->seat[i].rank,
-                                  c->name));
+                   td_core_format(core, "rank %u cancelled the shrink of job %s",
+                                  td_communicator_job_rank(c, c->seat[i].rank), c->name));
             return true;
         }
     return false;

@@ -55,7 +55,8 @@ static bool propose(struct td_core *core, struct td_shrink *s)
         td_core_queue(core, &s->task);
         return false;
     } else if (s->appeal_error == TD_ERR_TIMEOUT) {
-        uint32_t count = td_bits_print(s->missing, c->group.size, true, missing, sizeof missing);
+        uint32_t count =
+            td_communicator_print_ranks(core, c, s->missing, true, missing, sizeof missing);
         td_shrink_accept(s, round, TD_ERR_TIMEOUT, NULL,
                          td_core_format(core,
                                         "shrink of job %s: %u of %u live ranks did not call it in "

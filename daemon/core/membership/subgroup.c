@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "core/net/session.h"
+#include "endings.h"
 
 /* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only
  * left the parent group is allowed: it may have made the new group before. */
@@ -129,6 +130,11 @@ void td_subgroup_make(struct td_core *core, struct td_client *client, const stru
     for (uint32_t i = 0; i < q->u.make.members; i++)
         instance = td_hash_add(instance, q->u.make.member[i]);
     c = td_communicator_find(core, instance, TD_GROUP_MADE);
+    const struct td_ending *ending = c ? NULL : td_endings_find(core, instance, 0);
+    if (ending) {
+        td_reply_error(core, client->id, q->id, ending->error, ending->text);
+        return;
+    }
     if (!c && core->settings.tuning.flood && td_communicator_is_gone(core, instance)) {
         td_reply_error(
             core, client->id, q->id, TD_ERR_TIMEOUT,
@@ -188,10 +194,39 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
     td_core_free(core, members);
 }
 
+/* ending_of returns how the creation of a group that is not here has ended. If it ends now, ranks
+ * of this node that come later get the same ending. `over`: the group was here. */
+static struct td_message_rank_lost ending_of(struct td_core *core, const struct td_message *m,
+                                             bool over)
+{
+    const struct td_ending *ending = td_endings_find(core, m->instance, 0);
+    if (ending)
+        return (struct td_message_rank_lost){
+            .rank = UINT32_MAX, .error = ending->error, .text = ending->text};
+    if (over)
+        return (struct td_message_rank_lost){
+            .rank = UINT32_MAX,
+            .error = TD_ERR_RANK_FAILED,
+            .text = td_core_format(core, "all ranks on %s have left or died",
+                                   td_core_node_name(core, core->node))};
+    struct td_message_rank_lost lost = {.rank = UINT32_MAX, .error = TD_ERR_TIMEOUT};
+    if (m->kind == TD_MESSAGE_RANK_GONE)
+        lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,
+                                             .error = m->u.rank_gone.error,
+                                             .text = m->u.rank_gone.text};
+    else
+        lost.text = td_core_format(core, "no rank on %s created the group in time",
+                                   td_core_node_name(core, core->node));
+    td_endings_note(core, m->instance, 0, lost.error, lost.text);
+    return lost;
+}
+
 void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     struct td_message answer = {
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
+    if (m->kind == TD_MESSAGE_VERDICT && m->group == TD_GROUP_MADE && m->sequence == 0)
+        td_endings_note(core, m->instance, 0, m->u.verdict.error, m->u.verdict.text);
     bool over = m->group != TD_GROUP_MADE || td_communicator_is_gone(core, m->instance);
     /* its sender has waited until a time limit, or knows that a rank is lost */
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
@@ -212,16 +247,7 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         td_communicator_note_gone(core, m->instance);
     if (over || late) {
         answer.kind = TD_MESSAGE_RANK_LOST;
-        answer.u.rank_lost = (struct td_message_rank_lost){
-            .rank = UINT32_MAX, .error = over ? TD_ERR_RANK_FAILED : TD_ERR_TIMEOUT};
-        answer.u.rank_lost.text = td_core_format(core,
-                                                 over ? "all ranks on %s have left or died"
-                                                      : "no rank on %s created the group in time",
-                                                 td_core_node_name(core, core->node));
-        if (gone && !over)
-            answer.u.rank_lost = (struct td_message_rank_lost){.rank = m->u.rank_gone.rank,
-                                                               .error = m->u.rank_gone.error,
-                                                               .text = m->u.rank_gone.text};
+        answer.u.rank_lost = ending_of(core, m, over);
         td_session_send(core, from, &answer);
     } else if (announces) {
         answer.kind = TD_MESSAGE_ANNOUNCE_AGAIN;

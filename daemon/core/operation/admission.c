@@ -258,6 +258,10 @@ static bool refuse_counts(struct td_core *core, struct td_operation *o,
     if (!has_counts(o) || td_survey_agrees(survey, &single, &sender, &receiver, &more))
         return false;
     const char *what = td_operation_describe(core, o);
+    if (single) {
+        sender = td_communicator_job_rank(o->communicator, sender);
+        receiver = td_communicator_job_rank(o->communicator, receiver);
+    }
     td_operation_verdict(
         core, o, TD_ERR_MISMATCH,
         single ? td_core_format(core,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/membership/endings.h"
 #include "stall.h"
 
 bool td_arrival_mismatched(const struct td_operation *o)
@@ -58,7 +59,8 @@ void td_arrival_witness(struct td_core *core, struct td_operation *o,
         td_core_format(core,
                        "rank %u called %s, but rank %u called %s, as operation %llu of job %s: "
                        "all ranks of a group make the same calls in the same order",
-                       o->least.rank, a, o->greatest.rank, b,
+                       td_communicator_job_rank(o->communicator, o->least.rank), a,
+                       td_communicator_job_rank(o->communicator, o->greatest.rank), b,
                        (unsigned long long)td_operation_number(o), o->communicator->name));
 }
 
@@ -233,7 +235,8 @@ static const char *no_room(struct td_core *core, const struct td_communicator *c
         return td_core_format(core,
                               "rank %u is %d operations ahead of the slowest rank of job %s, the "
                               "maximum: wait, then call again",
-                              seat->rank, TD_GROUP_OPERATIONS_MAX, c->name);
+                              td_communicator_job_rank(c, seat->rank), TD_GROUP_OPERATIONS_MAX,
+                              c->name);
     if (c->operation[sequence % TD_GROUP_OPERATIONS_MAX] ||
         td_operation_has_room(core, c, sequence))
         return NULL;
@@ -384,7 +387,7 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
             td_core_format(core,
                            "an earlier call of rank %u, operation %llu of job %s, was "
                            "refused: make this one again after it",
-                           seat->rank,
+                           td_communicator_job_rank(c, seat->rank),
                            (unsigned long long)(seat->next_sequence + q->u.operation.by_segment),
                            c->name));
         return;
@@ -392,6 +395,13 @@ void td_arrival_request(struct td_core *core, struct td_client *client, const st
     bool known = sequence >= c->first_sequence &&
                  sequence < c->first_sequence + TD_GROUP_OPERATIONS_MAX &&
                  c->operation[sequence % TD_GROUP_OPERATIONS_MAX];
+    const struct td_ending *ending =
+        td_communicator_broken(c) && !known ? td_endings_find(core, c->instance, sequence) : NULL;
+    if (ending) { /* the operation ended before the group broke */
+        seat->next_sequence = sequence + 1;
+        td_reply_error(core, client->id, q->id, ending->error, ending->text);
+        return;
+    }
     if (core->stopping || (td_communicator_broken(c) && !known)) {
         if (td_communicator_broken(c))
             seat->next_sequence = sequence + 1;
@@ -424,7 +434,8 @@ void td_arrival_cancel(struct td_core *core, struct td_client *client, uint64_t 
                     a->request != request)
                     continue;
                 cancel(core, o,
-                       td_core_format(core, "rank %u cancelled %s", c->seat[local].rank,
+                       td_core_format(core, "rank %u cancelled %s",
+                                      td_communicator_job_rank(c, c->seat[local].rank),
                                       td_operation_describe(core, o)));
                 return;
             }

@@ -469,7 +469,7 @@ static void expire(struct td_core *core, struct td_operation *o)
     if (!bits)
         return;
     td_gate_arrived(o, bits);
-    uint32_t count = td_bits_print(bits, c->group.size, false, missing, sizeof missing);
+    uint32_t count = td_communicator_print_ranks(core, c, bits, false, missing, sizeof missing);
     if (!td_gate_settled(core, o)) {
         o->verdict_at = TD_TIME_NEVER; /* the nodes that wait appeal again */
         return;

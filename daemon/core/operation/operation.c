@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/membership/endings.h"
 #include "core/net/inflight.h"
 #include "admission.h"
 #include "flood.h"
@@ -208,6 +209,9 @@ void td_operation_in_flight_end(struct td_core *core, struct td_operation *o)
 /* end_badly drops what is queued of an operation that has failed, and queues its replies. */
 static void end_badly(struct td_core *core, struct td_operation *o, td_err error, const char *text)
 {
+    const struct td_communicator *c = o->communicator;
+    if (c->index == TD_GROUP_MADE && o->sequence == 0) /* ranks may still come to create it */
+        td_endings_note(core, c->instance, 0, error, text);
     o->error = error;
     o->text = td_arena_alloc(core->arena, TD_TEXT_MAX);
     if (o->text)
@@ -438,6 +442,9 @@ static bool end(struct td_core *core, struct td_operation *o)
     }
     if (o->arrived == c->ranks || td_communicator_broken(c)) {
         uint64_t sequence = o->sequence;
+        bool own = o->error != TD_OK && o->text && strcmp(o->text, c->text) != 0;
+        if (own && o->arrived < c->ranks) /* it ended before the group broke */
+            td_endings_note(core, c->instance, sequence, o->error, o->text);
         release_record(core, o);
         td_communicator_retire(core, c, sequence);
     }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* endings: how operations of groups that are over have failed, for ranks that come later. They get
+ * the same error and the same sentence as the others. Operation 0 of a group made of some ranks of a
+ * job creates it: its ending is kept, too, where the group was never made.
+ * Owns: the sentences. Invariant: one ending for each operation; the oldest is forgotten first.
+ * Pure: no I/O, clock, or globals. */
+#ifndef TD_CORE_MEMBERSHIP_ENDINGS_H
+#define TD_CORE_MEMBERSHIP_ENDINGS_H
+
+#include "core/core_internal.h"
+
+enum { TD_ENDINGS_MAX = 32 };
+
+struct td_ending {
+    uint64_t instance; /* of the group; 0: none */
+    uint64_t sequence; /* of the operation */
+    td_err error;
+    char text[TD_TEXT_MAX];
+};
+
+struct td_endings {
+    uint32_t next;
+    struct td_ending ending[TD_ENDINGS_MAX];
+};
+
+/* td_endings_note keeps the first ending of an operation. */
+void td_endings_note(struct td_core *core, uint64_t instance, uint64_t sequence, td_err error,
+                     const char *text);
+/* td_endings_find returns the ending of an operation, or NULL. */
+const struct td_ending *td_endings_find(const struct td_core *core, uint64_t instance,
+                                        uint64_t sequence);
+
+#endif
