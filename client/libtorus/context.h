@@ -79,6 +79,8 @@ struct torus_context {
     struct tl_kept *kept, **kept_last; /* replies that are read and not handled; oldest first */
     uint8_t outgoing[TD_DATAGRAM_MAX], datagram[TD_DATAGRAM_MAX];
     struct td_wire_memory decoded;
+    int64_t quiet_since_ns; /* begin of the wait without a reply so far; 0: no wait */
+    bool asked;             /* the daemon was asked to reply, and has sent nothing since */
 
     /* request.c */
     torus_request *requests, **requests_last; /* pending; oldest first */

@@ -49,6 +49,13 @@ static int connect_to(const char *path)
     }
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    /* the kernel's queue of a daemon that accepts no connections may be full */
+    struct timeval most = {.tv_sec = HANDSHAKE_NS_MAX / 1000000000};
+    struct timeval patience = {.tv_sec = TL_PATIENCE_S};
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    }
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     int saved = errno;

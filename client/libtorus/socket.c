@@ -15,6 +15,13 @@
 
 enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundred */
 
+/* A daemon that has sent nothing for PATIENCE_NS is asked to reply, and given up after the same
+ * time again. */
+static const int64_t PATIENCE_NS = TL_PATIENCE_S * (int64_t)1000000000;
+
+static const char HUNG[] =
+    "torusd has not replied for 10 s: it is stopped, hangs, or has no processor or memory; this "
+    "process has given up the connection, and its ranks are lost";
 static const char CONNECTION_LOST[] =
     "lost the connection to torusd: the daemon has stopped; start it, then call torus_open again";
 
@@ -52,6 +59,8 @@ static int read_datagram(torus_context *c, bool waits, size_t *size)
         return TORUS_PENDING;
     if (got <= 0)
         return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+    c->quiet_since_ns = 0;
+    c->asked = false;
     *size = (size_t)got;
     return TORUS_OK;
 }
@@ -68,6 +77,54 @@ static int decode(torus_context *c, const uint8_t *bytes, size_t size, struct td
         return tl_lost(c, reply->error, text);
     }
     return TORUS_OK;
+}
+
+/* ---- a daemon that hangs ---- */
+
+static int give_up(torus_context *c)
+{
+    shutdown(c->fd, SHUT_RDWR); /* the daemon sees it when it goes on */
+    return tl_lost(c, TORUS_ERR_TIMEOUT, HUNG);
+}
+
+/* ask sends a request that every daemon answers at once: the cancellation of no request. If the
+ * socket is full, the daemon has not read for long, and its reply to an earlier request will do. */
+static void ask(torus_context *c)
+{
+    const struct td_request q = {.kind = TD_REQUEST_CANCEL, .id = c->next_id++};
+    size_t size = td_wire_encode_request(&q, c->outgoing, sizeof c->outgoing);
+    int saved = errno;
+    if (send(c->fd, c->outgoing, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        errno = saved;
+    c->asked = true;
+    c->quiet_since_ns = tl_now_ns();
+}
+
+/* suspect asks a daemon that has been silent while this process waits, or gives it up. */
+static int suspect(torus_context *c)
+{
+    if (c->asked)
+        return give_up(c);
+    ask(c);
+    return TORUS_OK;
+}
+
+/* wait_until returns when a wait for the daemon is interrupted: at the deadline of the caller (-1:
+ * none), or when the daemon has been silent for too long. */
+static int64_t wait_until(torus_context *c, int64_t deadline_ns)
+{
+    if (c->quiet_since_ns == 0)
+        c->quiet_since_ns = tl_now_ns();
+    int64_t until = c->quiet_since_ns + PATIENCE_NS;
+    return deadline_ns >= 0 && deadline_ns < until ? deadline_ns : until;
+}
+
+/* waited takes the result of a wait until wait_until. It returns TORUS_PENDING at the deadline. */
+static int waited(torus_context *c, int got, int64_t deadline_ns)
+{
+    if (got != TORUS_PENDING || (deadline_ns >= 0 && tl_now_ns() >= deadline_ns))
+        return got;
+    return suspect(c);
 }
 
 /* keep copies the datagram of c->datagram to the end of the list of replies to be handled. */
@@ -149,7 +206,7 @@ static int await_shared(torus_context *c, int64_t deadline_ns)
         return deadline_ns >= 0 && tl_now_ns() >= deadline_ns ? TORUS_PENDING : TORUS_OK;
     int got = receive_and_handle(c, false);
     if (got == TORUS_PENDING)
-        got = tl_lock_poll(c->lock, c->fd, deadline_ns);
+        got = waited(c, tl_lock_poll(c->lock, c->fd, wait_until(c, deadline_ns)), deadline_ns);
     tl_lock_unread(c->lock);
     return got;
 }
@@ -158,10 +215,14 @@ int tl_await(torus_context *c, int64_t deadline_ns)
 {
     if (c->lock)
         return await_shared(c, deadline_ns);
-    if (deadline_ns < 0) /* one system call instead of three */
-        return receive_and_handle(c, true);
+    if (deadline_ns < 0) { /* one system call instead of three; it ends after PATIENCE_NS */
+        int received = receive_and_handle(c, true);
+        return received == TORUS_PENDING ? suspect(c) : received;
+    }
     int got = receive_and_handle(c, false);
-    return got == TORUS_PENDING ? tl_poll(&c->fd, 1, POLLIN, deadline_ns) : got;
+    if (got != TORUS_PENDING)
+        return got;
+    return waited(c, tl_poll(&c->fd, 1, POLLIN, wait_until(c, deadline_ns)), deadline_ns);
 }
 
 void tl_handle_kept(torus_context *c)
@@ -188,7 +249,9 @@ void tl_forget_kept(torus_context *c)
  * client whose replies it cannot send, so this reads replies meanwhile. */
 static int wait_for_room(torus_context *c)
 {
-    int ready = tl_poll(&c->fd, 1, POLLIN | POLLOUT, -1);
+    int ready = tl_poll(&c->fd, 1, POLLIN | POLLOUT, tl_now_ns() + 2 * PATIENCE_NS);
+    if (ready == TORUS_PENDING)
+        return give_up(c);
     return ready == TORUS_OK ? keep_all(c) : ready;
 }
 
@@ -233,10 +296,12 @@ int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd)
         memcpy(CMSG_DATA(rights), &fd, sizeof fd);
     }
     while (sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        if (errno == EINTR || (errno == EAGAIN && wait_for_room(c) == TORUS_OK))
+        bool full = errno == EAGAIN, again = full || errno == EINTR;
+        int room = full ? wait_for_room(c) : TORUS_OK;
+        if (room == TORUS_OK && again)
             continue;
         errno = saved;
-        return tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
+        return room == TORUS_ERR_TIMEOUT ? room : tl_lost(c, TORUS_ERR_SHUTDOWN, CONNECTION_LOST);
     }
     errno = saved;
     return TORUS_OK;
@@ -251,7 +316,10 @@ int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
     while (error == TORUS_OK) {
         error = read_datagram(c, false, &size);
         if (error == TORUS_PENDING) {
-            error = tl_poll(&c->fd, 1, POLLIN, deadline_ns);
+            int64_t until = deadline_ns < 0 ? wait_until(c, -1) : deadline_ns;
+            error = tl_poll(&c->fd, 1, POLLIN, until);
+            if (error == TORUS_PENDING && deadline_ns < 0)
+                error = suspect(c);
             if (error == TORUS_PENDING)
                 return tl_lost(c, TORUS_ERR_TIMEOUT,
                                "torusd accepted the connection but did not reply in time");

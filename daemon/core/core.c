@@ -340,8 +340,8 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
         td_communicator_unplan(core, c, q);
         return;
     case TD_REQUEST_CANCEL:
-        if (!td_job_cancel(core, c, q->u.cancel.request) &&
-            !td_shrink_cancel(core, c, q->u.cancel.request))
+        if (q->u.cancel.request && !td_job_cancel(core, c, q->u.cancel.request) &&
+            !td_shrink_cancel(core, c, q->u.cancel.request)) /* 0: only the reply is wanted */
             td_arrival_cancel(core, c, q->u.cancel.request);
         td_reply_done(core, c->id, q->id);
         return;
