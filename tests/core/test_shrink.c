@@ -132,6 +132,25 @@ static void a_vote_with_a_larger_view_begins_a_new_round(void **state)
     node_end();
 }
 
+/* Such a node may keep an outcome that it has accepted. No coordinator asks it any more, so it
+ * would wait for one that has died as well. */
+static void a_vote_of_a_node_without_live_ranks_is_answered_with_the_view(void **state)
+{
+    (void)state;
+    const uint8_t own = 1 << 1;
+    begin(0);
+    lose(3);
+    call();
+    uint64_t hash = view(1);
+    node_forget();
+    vote(1, hash + 1, &own, NULL); /* its rank has died; it does not know of rank 3 */
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_SHRINK_ASK);
+    assert_non_null(m);
+    assert_true(m->u.shrink_ask.gave_up_receiver);
+    assert_int_equal(m->u.shrink_ask.lost.bits[0], 1 << 1 | 1 << 3);
+    node_end();
+}
+
 static void missing_ranks_are_named_after_a_last_call(void **state)
 {
     (void)state;
@@ -237,6 +256,7 @@ int main(void)
         cmocka_unit_test(the_first_slot_that_lives_asks_all_others),
         cmocka_unit_test(equal_votes_lead_to_a_group_of_the_survivors),
         cmocka_unit_test(a_vote_with_a_larger_view_begins_a_new_round),
+        cmocka_unit_test(a_vote_of_a_node_without_live_ranks_is_answered_with_the_view),
         cmocka_unit_test(missing_ranks_are_named_after_a_last_call),
         cmocka_unit_test(an_accepted_outcome_is_reported_in_later_votes),
         cmocka_unit_test(a_proposal_of_another_view_is_ignored),

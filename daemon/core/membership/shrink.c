@@ -297,6 +297,9 @@ static void handle_view(struct td_core *core, struct td_shrink *s, uint32_t slot
     }
     if (td_shrink_view_learn(c, asks ? &m->u.shrink_ask.lost : &m->u.shrink_vote.lost))
         begin_round(core, s);
+    uint64_t view = asks ? m->u.shrink_ask.view : m->u.shrink_vote.view;
+    if (!td_shrink_view_lives(c, slot) && view != td_shrink_view_hash(c) && !gave_us_up)
+        td_shrink_ask(core, s, from, true); /* it has no live rank: no coordinator will ask it */
     if (shrink_of(m) >
         s->number) { /* it knows an outcome that this node lacks, and answers a vote with it */
         s->number_seen = shrink_of(m);
