@@ -19,6 +19,8 @@ enum {
     OPTIONS_MAX = 10,
     TEXT_MAX = 48,
     RANKS_MAX = 256,
+    RANKS_FEW = 24,
+    BYTES_MAX = 64 << 20, /* of a call of more ranks */
     ARENA_BYTES_MAX = 4 << 20,
 };
 
@@ -237,10 +239,11 @@ static void read_words(struct words *w, struct decide *d)
     }
 }
 
-/* is_small returns true if the arguments ask for few ranks and read no file. */
+/* is_small returns true if the arguments ask for few ranks, or few bytes among many ranks, and read
+ * no file. The steps of a call grow with its bytes and with the square of its ranks. */
 static bool is_small(const struct words *w)
 {
-    uint64_t ranks = 1, nodes = 1;
+    uint64_t ranks = 1, nodes = 1, bytes = 0;
     for (int i = 2; i + 1 < w->count; i++) {
         struct td_topology t;
         size_t position = 0;
@@ -251,10 +254,13 @@ static bool is_small(const struct words *w)
             nodes = t.nodes > nodes ? t.nodes : nodes;
         else if (strcmp(w->word[i], "--ranks-per-node") == 0 && td_quantity_parse(value, &n))
             ranks = n > ranks ? n : ranks;
+        else if (strcmp(w->word[i], "--bytes") == 0 && td_quantity_parse(value, &n))
+            bytes = n > bytes ? n : bytes;
         else if (strncmp(value, "file:", 5) == 0)
             return false;
     }
-    return ranks <= RANKS_MAX && nodes * ranks <= RANKS_MAX;
+    bool few_ranks = ranks <= RANKS_FEW && nodes * ranks <= RANKS_FEW;
+    return ranks <= RANKS_MAX && nodes * ranks <= RANKS_MAX && (few_ranks || bytes <= BYTES_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
