@@ -77,6 +77,11 @@ static bool init(struct td_core *core)
     bool good = true;
     for (unsigned d = 0; good && d < routed->directions; d++)
         good = init_port(core, d);
+    for (uint32_t i = 0; good && i < TD_DETOURS; i++) {
+        struct td_detour *detour = &routed->detour[i];
+        detour->hop = td_arena_alloc(core->arena, t->nodes * sizeof *detour->hop);
+        good = detour->hop != NULL;
+    }
     return good;
 }
 

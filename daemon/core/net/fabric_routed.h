@@ -28,7 +28,10 @@
 #include "link.h"
 #include "router.h"
 
-enum { TD_TICKETS = 4096 /* messages of a node on their way */ };
+enum {
+    TD_TICKETS = 4096, /* messages of a node on their way */
+    TD_DETOURS = 4,    /* kept, until routes change */
+};
 
 /* A parcel's tag names a packet of a message of this node (OWN, the ticket's index, the packet's
  * number), or a held packet in transit (its index). */
@@ -66,6 +69,14 @@ struct td_owed {
     uint32_t ticket, node;
 };
 
+/* struct td_detour: routes round lost nodes that messages name. A burst of messages names the same
+ * few nodes, and a search costs a visit of every node. */
+struct td_detour {
+    uint16_t *hop;                      /* [nodes] the neighbour on the route to a node */
+    uint16_t avoid[TD_RELAY_AVOID_MAX]; /* [avoids] the nodes, in the order of the message */
+    uint8_t avoids;                     /* 0: no routes are kept here */
+};
+
 struct td_routed {
     struct td_router *router;
     struct ticket *ticket;        /* [TD_TICKETS] */
@@ -86,10 +97,12 @@ struct td_routed {
     uint16_t *missing; /* [nodes] bitmap of the directions whose neighbour has given the node up */
     struct td_task announcements;
 
-    uint16_t *next_hop;       /* [nodes] the neighbour on the route to a node */
-    uint32_t hops_max;        /* a message that has hopped more often is dropped */
-    bool routes_stale;        /* next_hop is to be computed again */
-    bool look_again;          /* rerouting is to begin again */
+    uint16_t *next_hop; /* [nodes] the neighbour on the route to a node */
+    uint32_t hops_max;  /* a message that has hopped more often is dropped */
+    bool routes_stale;  /* next_hop is to be computed again */
+    bool look_again;    /* rerouting is to begin again */
+    struct td_detour detour[TD_DETOURS];
+    uint32_t next_detour;     /* the oldest one */
     struct td_task rerouting; /* gives up or restores links after routes changed */
     uint32_t route_cursor;    /* the next link that it looks at */
     td_time tick_at;          /* when relayed links are looked at next */

@@ -144,6 +144,27 @@ static void name_lost(struct td_core *core, struct td_message *m)
     }
 }
 
+/* find_detour returns the first hops round the nodes that a message names: kept ones, or new ones
+ * in place of the oldest. It returns NULL if there is no memory in this step. */
+static const uint16_t *find_detour(struct td_core *core, const struct td_message *m)
+{
+    struct td_routed *routed = core->routed;
+    size_t bytes = m->relay.avoids * sizeof m->relay.avoid[0];
+    for (uint32_t i = 0; i < TD_DETOURS; i++) {
+        const struct td_detour *kept = &routed->detour[i];
+        if (kept->avoids == m->relay.avoids && memcmp(kept->avoid, m->relay.avoid, bytes) == 0)
+            return kept->hop;
+    }
+    struct td_detour *oldest = &routed->detour[routed->next_detour];
+    oldest->avoids = 0;
+    if (!search(core, m, oldest->hop))
+        return NULL;
+    routed->next_detour = (routed->next_detour + 1) % TD_DETOURS;
+    oldest->avoids = m->relay.avoids;
+    memcpy(oldest->avoid, m->relay.avoid, bytes);
+    return oldest->hop;
+}
+
 /* detour returns the next hop of a relayed message when nodes are lost: round all nodes that it
  * names, if that is possible, so that the nodes on its way agree. */
 static uint32_t detour(struct td_core *core, struct td_message *m) __attribute__((cold));
@@ -152,8 +173,8 @@ static uint32_t detour(struct td_core *core, struct td_message *m)
     name_lost(core, m);
     if (m->relay.avoids == 0)
         return next_hop(core, m->relay.destination);
-    uint16_t *hop = td_core_pad(core, core->options.topology.nodes * sizeof *hop);
-    if (!hop || !search(core, m, hop))
+    const uint16_t *hop = find_detour(core, m);
+    if (!hop)
         return UINT32_MAX;
     if (hop[m->relay.destination] == NO_HOP)
         return next_hop(core, m->relay.destination);
@@ -181,6 +202,8 @@ uint32_t td_routed_route(struct td_core *core, struct td_message *m)
 void td_routed_routes_changed(struct td_core *core)
 {
     core->routed->routes_stale = core->routed->look_again = true;
+    for (uint32_t i = 0; i < TD_DETOURS; i++)
+        core->routed->detour[i].avoids = 0;
     td_core_queue(core, &core->routed->rerouting);
 }
 
