@@ -354,6 +354,9 @@ static void handle_request(struct td_core *core, uint32_t id, const struct td_re
     case TD_REQUEST_SHRINK:
         td_shrink_request(core, c, q);
         return;
+    case TD_REQUEST_PEER_REGION:
+        td_communicator_peer_region(core, c, q);
+        return;
     case TD_REQUEST_HELLO:
     case TD_REQUEST_REGION:
     case TD_REQUEST_UNREGION: /* td_client_request has handled them */

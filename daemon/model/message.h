@@ -35,8 +35,9 @@ enum td_request_kind {
     TD_REQUEST_UNPLAN,    /* frees a plan */
     TD_REQUEST_CANCEL,    /* ends an operation, a join or a plan in flight */
     TD_REQUEST_STATUS,
-    TD_REQUEST_GROUP,  /* takes part in a new group of ranks of a group */
-    TD_REQUEST_SHRINK, /* takes part in a new group of the survivors of a group */
+    TD_REQUEST_GROUP,       /* takes part in a new group of ranks of a group */
+    TD_REQUEST_SHRINK,      /* takes part in a new group of the survivors of a group */
+    TD_REQUEST_PEER_REGION, /* asks for a region of another rank of a group on this node */
 };
 
 /* struct td_place: bytes at an offset of a client's region. */
@@ -96,6 +97,11 @@ struct td_request {
         } shrink;
         struct {
             uint32_t group;
+            uint32_t rank;   /* of the group: the owner */
+            uint32_t region; /* the owner's number for it */
+        } peer_region;
+        struct {
+            uint32_t group;
             uint64_t plan;
         } unplan;
         struct {
@@ -117,8 +123,9 @@ enum td_reply_kind {
     TD_REPLY_JOINED,
     TD_REPLY_PLANNED,
     TD_REPLY_STATUS,
-    TD_REPLY_NO_ROOM, /* OPERATION: refused with TD_ERR_BUSY until this node has room */
-    TD_REPLY_ROOM,    /* of no request (id 0), after NO_ROOM: there may be room now */
+    TD_REPLY_NO_ROOM,     /* OPERATION: refused with TD_ERR_BUSY until this node has room */
+    TD_REPLY_ROOM,        /* of no request (id 0), after NO_ROOM: there may be room now */
+    TD_REPLY_PEER_REGION, /* its memfd travels with the reply, unless the daemon has none */
 };
 
 enum td_status_section {
@@ -288,7 +295,11 @@ struct td_reply {
             uint64_t packet_bytes;
             uint64_t region_bytes_max; /* limit on the shared memory of one user's processes */
             uint32_t form_loops_max;   /* loops of a form that the daemon accepts; 0: no forms */
+            bool peer_regions;         /* the daemon knows PEER_REGION */
         } welcome;
+        struct {
+            uint32_t handle; /* of the region, only inside the daemon; 0: it has none to pass on */
+        } peer_region;
         struct {
             uint32_t group, rank, size;
             uint64_t instance;

@@ -289,6 +289,11 @@ size_t td_wire_encode_request(const struct td_request *q, uint8_t *bytes, size_t
         m.group = q->u.shrink.group;
         m.timeout_ns = q->u.shrink.timeout_ns;
         break;
+    case TD_REQUEST_PEER_REGION:
+        m.group = q->u.peer_region.group;
+        m.rank = q->u.peer_region.rank;
+        m.region = q->u.peer_region.region;
+        break;
     }
     size_t packed =
         td_wire_pack(&m.base, bytes + TD_WIRE_HEADER_BYTES, size - TD_WIRE_HEADER_BYTES);
@@ -364,7 +369,7 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Request *m = torus__client__request__unpack(
         &allocator, size - TD_WIRE_HEADER_BYTES, bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_SHRINK)
+    if (!m || type < TD_REQUEST_HELLO || type > TD_REQUEST_PEER_REGION)
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed request of type %u", type);
     *q = (struct td_request){.kind = (enum td_request_kind)type, .id = m->id};
     switch (q->kind) {
@@ -411,6 +416,13 @@ td_err td_wire_decode_request(const uint8_t *bytes, size_t size, struct td_wire_
     case TD_REQUEST_SHRINK:
         q->u.shrink.group = m->group;
         q->u.shrink.timeout_ns = m->timeout_ns;
+        break;
+    case TD_REQUEST_PEER_REGION:
+        if (m->rank < 0 || m->rank > UINT32_MAX)
+            return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "request with a rank out of range");
+        q->u.peer_region.group = m->group;
+        q->u.peer_region.rank = (uint32_t)m->rank;
+        q->u.peer_region.region = m->region;
         break;
     }
     return TD_OK;
@@ -464,6 +476,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.packet_bytes = r->u.welcome.packet_bytes;
         m.region_bytes_max = r->u.welcome.region_bytes_max;
         m.form_loops_max = r->u.welcome.form_loops_max;
+        m.peer_regions = r->u.welcome.peer_regions;
         break;
     case TD_REPLY_JOINED:
         m.group = r->u.joined.group;
@@ -499,6 +512,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
     case TD_REPLY_DONE:
     case TD_REPLY_NO_ROOM:
     case TD_REPLY_ROOM:
+    case TD_REPLY_PEER_REGION:
         break;
     }
     size_t packed =
@@ -519,7 +533,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     ProtobufCAllocator allocator = td_wire_allocator(memory);
     Torus__Client__Reply *m = torus__client__reply__unpack(&allocator, size - TD_WIRE_HEADER_BYTES,
                                                            bytes + TD_WIRE_HEADER_BYTES);
-    if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_ROOM ||
+    if (!m || type < REPLY_TYPE + TD_REPLY_ERROR || type > REPLY_TYPE + TD_REPLY_PEER_REGION ||
         m->error > TD_OK || m->error < TD_ERR_PERMISSION ||
         (type == REPLY_TYPE + TD_REPLY_ERROR && m->error == TD_OK))
         return td_wire_refuse(memory, why, TD_ERR_PROTOCOL, "malformed reply of type %#x", type);
@@ -538,6 +552,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.welcome.packet_bytes = m->packet_bytes;
         r->u.welcome.region_bytes_max = m->region_bytes_max;
         r->u.welcome.form_loops_max = m->form_loops_max;
+        r->u.welcome.peer_regions = m->peer_regions;
         good = td_topology_parse(&r->u.welcome.topology, m->shape, &at, &wrong) == TD_OK &&
                m->node < r->u.welcome.topology.nodes;
         break;
@@ -568,6 +583,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
     case TD_REPLY_DONE:
     case TD_REPLY_NO_ROOM:
     case TD_REPLY_ROOM:
+    case TD_REPLY_PEER_REGION:
         break;
     }
     return good ? TD_OK

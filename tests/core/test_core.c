@@ -325,6 +325,38 @@ static void take_back(void)
     ask(0, r);
 }
 
+/* handle_of returns the handle that a client gets for a region of a rank of the group. */
+static uint32_t handle_of(uint32_t client, uint32_t group, uint32_t rank, uint32_t region)
+{
+    struct td_request q = {.kind = TD_REQUEST_PEER_REGION, .id = 20};
+    q.u.peer_region.group = group;
+    q.u.peer_region.rank = rank;
+    q.u.peer_region.region = region;
+    ask(client, q);
+    assert_int_equal(reply[client].id, 20);
+    assert_int_equal(reply[client].kind, TD_REPLY_PEER_REGION);
+    return reply[client].u.peer_region.handle;
+}
+
+static void a_region_is_for_the_ranks_of_a_group_of_its_owner(void **state)
+{
+    (void)state;
+    two_ranks();
+    open_client(2);
+    (void)shared_allreduce();
+    assert_int_equal(handle_of(1, 1, 0, 1), 9);
+    assert_int_equal(handle_of(0, 1, 0, 1), 9);
+    assert_int_equal(handle_of(1, 1, 0, 2), 0);
+    assert_int_equal(handle_of(1, 1, 1, 1), 0);
+    assert_int_equal(handle_of(1, 1, UINT32_MAX, 1), 0);
+    assert_int_equal(handle_of(1, 2, 0, 1), 0);
+    assert_int_equal(handle_of(2, 1, 0, 1), 0); /* in no group */
+    step(&(struct td_event){.kind = TD_EVENT_REGION_FAILED, .u.region.handle = 9});
+    assert_int_equal(handle_of(1, 1, 0, 1), 0);
+    take_back();
+    assert_int_equal(handle_of(1, 1, 0, 1), 0);
+}
+
 static void memory_that_a_call_on_record_names_can_be_taken_back(void **state)
 {
     (void)state;
@@ -458,6 +490,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(cancel_ends_the_operation_on_every_rank, setup, teardown),
         cmocka_unit_test_setup_teardown(a_refused_call_is_not_made_and_neither_are_those_after_it,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_region_is_for_the_ranks_of_a_group_of_its_owner, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(memory_that_a_call_on_record_names_can_be_taken_back, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(slices_outside_their_region_are_refused, setup, teardown),

@@ -186,7 +186,8 @@ static void send(struct scene *s)
     struct decide *d = &s->input;
     struct process *p = &s->process[decide_below(d, CLIENTS)];
     uint64_t member[MEMBERS_MAX];
-    struct td_request q = {.kind = (enum td_request_kind)(1 + decide_below(d, TD_REQUEST_SHRINK))};
+    struct td_request q = {.kind =
+                               (enum td_request_kind)(1 + decide_below(d, TD_REQUEST_PEER_REGION))};
     if (td_sim_closed(s->sim, p->client) || q.kind == TD_REQUEST_HELLO)
         q.kind = TD_REQUEST_OPERATION;
     switch (q.kind) {
@@ -235,6 +236,11 @@ static void send(struct scene *s)
     case TD_REQUEST_SHRINK:
         q.u.shrink.group = some_group(s, p);
         q.u.shrink.timeout_ns = (int64_t)SCENE_SECOND;
+        break;
+    case TD_REQUEST_PEER_REGION:
+        q.u.peer_region.group = some_group(s, p);
+        q.u.peer_region.rank = decide_below(d, 4) ? decide_below(d, 4) : (uint32_t)decide_number(d);
+        q.u.peer_region.region = 1 + decide_below(d, REGIONS_MAX + 1);
         break;
     }
     ask(s, p, &q);

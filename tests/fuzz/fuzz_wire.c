@@ -29,10 +29,10 @@ static size_t draw_form(unsigned form, struct decide *d, uint8_t *bytes, size_t 
     forms_seed(decide_bytes(d, 2));
     switch (form) {
     case 0:
-        request = some_request((enum td_request_kind)(1 + kind % TD_REQUEST_SHRINK));
+        request = some_request((enum td_request_kind)(1 + kind % TD_REQUEST_PEER_REGION));
         return td_wire_encode_request(&request, bytes, room);
     case 1:
-        reply = some_reply((enum td_reply_kind)(1 + kind % TD_REPLY_ROOM));
+        reply = some_reply((enum td_reply_kind)(1 + kind % TD_REPLY_PEER_REGION));
         return td_wire_encode_reply(&reply, bytes, room);
     case 2:
         k = &kinds[kind % kinds_count];

@@ -198,6 +198,79 @@ static void counts_beyond_the_buffer_are_answered(void **state)
     stop();
 }
 
+/* peer_region asks for region 1 of rank 0, and returns the descriptor that comes, or -1. */
+static int peer_region(int fd, uint32_t group)
+{
+    struct td_request q = {.kind = TD_REQUEST_PEER_REGION, .id = 4};
+    q.u.peer_region.group = group;
+    q.u.peer_region.region = 1;
+    size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
+    assert_int_equal(send(fd, bytes, size, 0), size);
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control,
+                       .msg_controllen = sizeof control};
+    int passed = -1;
+    assert_true(recvmsg(fd, &m, 0) > 0);
+    if (CMSG_FIRSTHDR(&m))
+        memcpy(&passed, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof passed);
+    return passed;
+}
+
+static void memory_of_another_rank_can_only_be_read(void **state)
+{
+    (void)state;
+    enum { BYTES = 65536 };
+    struct td_reply joined;
+    start(1, "");
+    int fd[3], memory = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(fallocate(memory, 0, 0, BYTES), 0);
+    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK);
+    uint8_t *own = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    assert_true(own != MAP_FAILED);
+    for (int i = 0; i < 3; i++)
+        fd[i] = raw_greeted();
+    struct td_request region = {.kind = TD_REQUEST_REGION, .id = 2};
+    region.u.region.region = 1;
+    region.u.region.bytes = BYTES;
+    assert_int_equal(raw_ask(fd[0], region, memory).kind, TD_REPLY_DONE);
+    for (int i = 0; i < 2; i++) {
+        struct td_request join = {.kind = TD_REQUEST_JOIN, .id = 3};
+        join.u.join.name = "raw";
+        join.u.join.size = 2;
+        join.u.join.rank = i;
+        join.u.join.timeout_ns = -1;
+        size_t size = td_wire_encode_request(&join, bytes, sizeof bytes);
+        assert_int_equal(send(fd[i], bytes, size, 0), size);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_true(raw_reply(fd[i], &joined));
+        assert_int_equal(joined.kind, TD_REPLY_JOINED);
+    }
+    assert_int_equal(peer_region(fd[2], joined.u.joined.group), -1); /* it has not joined */
+    int passed = peer_region(fd[1], joined.u.joined.group);
+    assert_true(passed >= 0);
+    void *all = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, passed, 0);
+    assert_true(all == MAP_FAILED);
+    uint8_t *seen = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, passed, 0);
+    assert_true(seen != MAP_FAILED);
+    assert_true(mprotect(seen, BYTES, PROT_READ | PROT_WRITE) != 0);
+    assert_true(write(passed, "x", 1) < 0);
+    assert_true(ftruncate(passed, 4096) != 0);
+    assert_true(fallocate(passed, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) != 0);
+    own[5] = 77;
+    assert_int_equal(seen[5], 77);
+    munmap(seen, BYTES);
+    munmap(own, BYTES);
+    close(passed);
+    close(memory);
+    for (int i = 0; i < 3; i++)
+        close(fd[i]);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +278,7 @@ int main(void)
         cmocka_unit_test_teardown(other_version_is_refused_with_both_numbers, clean_up),
         cmocka_unit_test_teardown(unfit_memory_is_refused, clean_up),
         cmocka_unit_test_teardown(counts_beyond_the_buffer_are_answered, clean_up),
+        cmocka_unit_test_teardown(memory_of_another_rank_can_only_be_read, clean_up),
         cmocka_unit_test_teardown(clients_wait_while_descriptors_lack, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,11 @@ struct td_request some_request(enum td_request_kind kind)
         q.u.shrink.group = wide32();
         q.u.shrink.timeout_ns = wide_signed();
         break;
+    case TD_REQUEST_PEER_REGION:
+        q.u.peer_region.group = wide32();
+        q.u.peer_region.rank = wide32();
+        q.u.peer_region.region = wide32();
+        break;
     }
     return q;
 }
@@ -309,6 +314,7 @@ struct td_reply some_reply(enum td_reply_kind kind)
         r.u.welcome.packet_bytes = wide();
         r.u.welcome.region_bytes_max = wide();
         r.u.welcome.form_loops_max = wide32();
+        r.u.welcome.peer_regions = below(2);
         break;
     case TD_REPLY_JOINED:
         r.u.joined.group = wide32();
@@ -334,6 +340,7 @@ struct td_reply some_reply(enum td_reply_kind kind)
     case TD_REPLY_DONE:
     case TD_REPLY_NO_ROOM:
     case TD_REPLY_ROOM:
+    case TD_REPLY_PEER_REGION:
         break;
     }
     return r;

@@ -150,6 +150,11 @@ static void same_request(const struct td_request *a, const struct td_request *b)
         SAME(u.shrink.group);
         SAME(u.shrink.timeout_ns);
         break;
+    case TD_REQUEST_PEER_REGION:
+        SAME(u.peer_region.group);
+        SAME(u.peer_region.rank);
+        SAME(u.peer_region.region);
+        break;
     }
 }
 
@@ -245,6 +250,7 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
         SAME(u.welcome.packet_bytes);
         SAME(u.welcome.region_bytes_max);
         SAME(u.welcome.form_loops_max);
+        SAME(u.welcome.peer_regions);
         SAME(u.welcome.topology.dimensions);
         SAME(u.welcome.topology.nodes);
         for (uint32_t d = 0; d < a->u.welcome.topology.dimensions; d++) {
@@ -277,6 +283,7 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
     case TD_REPLY_DONE:
     case TD_REPLY_NO_ROOM:
     case TD_REPLY_ROOM:
+    case TD_REPLY_PEER_REGION:
         break;
     }
 }
@@ -287,7 +294,7 @@ static void every_request_comes_back_as_it_was(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++)
-        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_SHRINK; kind++) {
+        for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_PEER_REGION; kind++) {
             struct td_request q = some_request((enum td_request_kind)kind), back;
             size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
             assert_true(size >= TD_WIRE_HEADER_BYTES);
@@ -300,7 +307,7 @@ static void every_reply_comes_back_as_it_was(void **unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++)
-        for (unsigned kind = TD_REPLY_ERROR; kind <= TD_REPLY_ROOM; kind++) {
+        for (unsigned kind = TD_REPLY_ERROR; kind <= TD_REPLY_PEER_REGION; kind++) {
             struct td_reply r = some_reply((enum td_reply_kind)kind), back;
             size_t size = td_wire_encode_reply(&r, bytes, sizeof bytes);
             assert_true(size >= TD_WIRE_HEADER_BYTES);
@@ -394,7 +401,7 @@ static void encoding_stops_at_the_end_of_the_buffer(void **unused)
 {
     (void)unused;
     static uint8_t small[TD_DATAGRAM_MAX];
-    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_SHRINK; kind++) {
+    for (unsigned kind = TD_REQUEST_HELLO; kind <= TD_REQUEST_PEER_REGION; kind++) {
         struct td_request q = some_request((enum td_request_kind)kind);
         size_t size = td_wire_encode_request(&q, bytes, sizeof bytes);
         for (size_t room = 0; room < size; room++) {
@@ -475,7 +482,7 @@ static void wrong_magic_and_wrong_type_are_refused(void **unused)
                          TD_ERR_PROTOCOL);
         bytes[i] ^= 1;
     }
-    bytes[6] = TD_REQUEST_SHRINK + 1;
+    bytes[6] = TD_REQUEST_PEER_REGION + 1;
     assert_int_equal(td_wire_decode_request(bytes, size, &memory, &back, &why), TD_ERR_PROTOCOL);
     td_wire_encode_packet(&p, bytes);
     for (unsigned i = 0; i < 8; i++) { /* magic, then kind */

@@ -97,6 +97,12 @@ static struct td_region *find_region(struct td_client *c, uint32_t number)
     return r;
 }
 
+uint32_t td_client_region(struct td_client *client, uint32_t number)
+{
+    const struct td_region *r = find_region(client, number);
+    return r && !r->failed ? r->handle : 0;
+}
+
 static bool release_dead(struct td_core *core, struct td_task *task)
 {
     (void)task;
@@ -342,6 +348,7 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.packet_bytes = core->settings.packet_bytes;
     r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
     r->u.welcome.form_loops_max = TD_FORM_LOOPS_MAX;
+    r->u.welcome.peer_regions = true;
 }
 
 /* unmap releases the memory that the driver has mapped for a request that is refused. */

@@ -80,6 +80,9 @@ void td_client_room(struct td_core *core);
 /* td_client_region_failed marks a region whose bytes are lost. */
 void td_client_region_failed(struct td_core *core, uint32_t handle);
 
+/* td_client_region returns the driver's handle of a region of the client; 0: it has not shared that
+ * region, or its bytes are lost. */
+uint32_t td_client_region(struct td_client *client, uint32_t number);
 /* td_region_use finds the region that a place of the client names, and checks that it holds
  * need_bytes. On TD_OK *region (NULL if need_bytes is 0) is in use until td_region_release.
  * Otherwise *text is a sentence; `what` is "source" or "destination". */

@@ -570,6 +570,18 @@ void td_communicator_leave(struct td_core *core, struct td_client *client,
     td_reply_done(core, client->id, q->id);
 }
 
+void td_communicator_peer_region(struct td_core *core, struct td_client *client,
+                                 const struct td_request *q)
+{
+    struct td_communicator *c = NULL;
+    uint32_t handle = 0;
+    bool member = td_communicator_seat(core, client, q->u.peer_region.group, &c) != NULL;
+    for (uint32_t i = 0; member && i < c->ranks && !handle; i++)
+        if (c->seat[i].rank == q->u.peer_region.rank && c->seat[i].client)
+            handle = td_client_region(c->seat[i].client, q->u.peer_region.region);
+    td_reply_new(core, client->id, q->id, TD_REPLY_PEER_REGION)->u.peer_region.handle = handle;
+}
+
 bool td_communicator_client_gone(struct td_core *core, struct td_client *client)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)

@@ -181,6 +181,10 @@ void td_communicator_leave(struct td_core *core, struct td_client *client,
                            const struct td_request *request);
 void td_communicator_unplan(struct td_core *core, struct td_client *client,
                             const struct td_request *request);
+/* td_communicator_peer_region answers with the handle of a region of another local rank of a group
+ * of the client. */
+void td_communicator_peer_region(struct td_core *core, struct td_client *client,
+                                 const struct td_request *request);
 
 /* ---- losses ---- */
 

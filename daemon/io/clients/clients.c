@@ -449,6 +449,11 @@ void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_rep
 {
     struct td_segments *segments = c->loop->segments;
     const struct connection *x = find(c, client);
+    if (r->kind == TD_REPLY_PEER_REGION && r->u.peer_region.handle && x) {
+        reply(c, client, r,
+              td_regions_descriptor(c->loop->regions, r->u.peer_region.handle, x->uid));
+        return;
+    }
     if (r->kind != TD_REPLY_JOINED || !r->u.joined.is_local || !x) {
         reply(c, client, r, -1);
         return;

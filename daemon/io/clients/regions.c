@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -19,13 +20,16 @@
 
 enum {
     UNMAP_INLINE_BYTES = 1 << 22,
-    SHARED_PART = 8, /* of a user's memory: most of all files made here */
+    SHARED_PART = 8,   /* of a user's memory: most of all files made here */
+    KEPT_PART = 4,     /* of the descriptors of this process: most that regions keep; */
+    KEPT_UID_PART = 2, /* of these: most of one user */
 };
 
 struct region {
     uint8_t *base; /* NULL: unused entry */
     uint64_t bytes, uid;
     uint64_t file_bytes; /* at least `bytes` */
+    int fd;              /* -1: none is kept */
     uint32_t holders;
     bool released;
     bool shared; /* td_regions_share made it */
@@ -36,7 +40,8 @@ struct region {
 struct td_regions {
     uint64_t uid_bytes_max;
     struct td_closer *closer;
-    uint32_t count; /* entries used so far */
+    uint32_t kept_max; /* descriptors */
+    uint32_t count;    /* entries used so far */
     struct region region[TD_REGIONS_MAX];
     char text[TD_TEXT_MAX];
 };
@@ -82,9 +87,15 @@ struct td_regions *td_regions_create(uint64_t scratch_bytes, uint64_t uid_bytes_
     /* transposes stride through scratch; with pages of 4 KiB each stride would cost a fault and a
      * TLB entry */
     (void)madvise(scratch, scratch_bytes, MADV_HUGEPAGE);
+    struct rlimit limit;
     r->uid_bytes_max = uid_bytes_max;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        r->kept_max = limit.rlim_cur / KEPT_PART < TD_REGIONS_MAX
+                          ? (uint32_t)limit.rlim_cur / KEPT_PART
+                          : TD_REGIONS_MAX;
     r->region[TD_SCRATCH_HANDLE].base = scratch;
     r->region[TD_SCRATCH_HANDLE].bytes = scratch_bytes;
+    r->region[TD_SCRATCH_HANDLE].fd = -1;
     r->count = 1;
     atomic_store(&watched, r);
     struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
@@ -105,8 +116,17 @@ uint32_t td_regions_most(void)
     return maps > 2 * OTHER_MAPS ? maps - OTHER_MAPS : maps / 2;
 }
 
+/* let_go closes the descriptor of a region that is mapped: that frees no memory yet. */
+static void let_go(struct region *g)
+{
+    if (g->fd >= 0)
+        close(g->fd);
+    g->fd = -1;
+}
+
 static void unmap(struct region *g)
 {
+    let_go(g);
     munmap(g->base, g->bytes);
     *g = (struct region){0};
 }
@@ -191,6 +211,25 @@ static const char *check(struct td_regions *r, int fd, uint64_t bytes, uint64_t 
     return NULL;
 }
 
+/* keep returns a copy of the descriptor, or -1 if regions, or those of uid, keep too many. */
+static int keep(const struct td_regions *r, int fd, uint64_t uid)
+{
+    uint32_t kept = 0, own = 0;
+    for (uint32_t i = 1; i < r->count; i++) {
+        bool keeps = r->region[i].base && r->region[i].fd >= 0;
+        kept += keeps;
+        own += keeps && r->region[i].uid == uid;
+    }
+    return kept < r->kept_max && own < r->kept_max / KEPT_UID_PART ? fcntl(fd, F_DUPFD_CLOEXEC, 0)
+                                                                   : -1;
+}
+
+int td_regions_descriptor(const struct td_regions *r, uint32_t handle, uint64_t uid)
+{
+    const struct region *g = &r->region[handle];
+    return g->uid == uid && !atomic_load(&g->lost) ? g->fd : -1;
+}
+
 td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, uint32_t *handle,
                       const char **text)
 {
@@ -219,7 +258,8 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
         munmap(base, bytes);
         return TD_ERR_INVALID;
     }
-    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = file_bytes};
+    r->region[i] = (struct region){
+        .bytes = bytes, .uid = uid, .file_bytes = file_bytes, .fd = keep(r, fd, uid)};
     r->region[i].base = base;
     if (i == r->count)
         r->count++;
@@ -257,7 +297,8 @@ void *td_regions_share(struct td_regions *r, uint64_t bytes, uint64_t uid, uint3
         close(*fd);
         return NULL;
     }
-    r->region[i] = (struct region){.bytes = bytes, .uid = uid, .file_bytes = bytes, .shared = true};
+    r->region[i] =
+        (struct region){.bytes = bytes, .uid = uid, .file_bytes = bytes, .fd = -1, .shared = true};
     r->region[i].base = base;
     if (i == r->count)
         r->count++;
@@ -270,6 +311,7 @@ static void unmap_if_unused(struct td_regions *r, struct region *g)
     if (!g->released || g->holders > 0)
         return;
     if (r->closer && g->file_bytes > UNMAP_INLINE_BYTES) {
+        let_go(g);
         td_closer_unmap(r->closer, g->uid, g->base, g->bytes);
         *g = (struct region){0};
     } else {

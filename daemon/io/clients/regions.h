@@ -4,9 +4,10 @@
  * A file is mapped only if it cannot shrink and cannot allocate memory later: a memfd on tmpfs,
  * sealed against shrinking, whose pages its client has populated. After mapping it the daemon adds
  * F_SEAL_FUTURE_WRITE, with which Linux refuses holes, and looks at the pages again. So a client
- * maps its memory before it shares it, and shares it once. If a page is lost all the same
- * (SIGBUS), zeroes replace the region and the region is marked as lost.
- * Owns: the mappings. Invariant: a region stays mapped while it has holders, even if it is
+ * maps its memory before it shares it, and shares it once. The descriptor is kept, as long as
+ * others are left, so that other processes of the user can map the memory; they can only read it.
+ * If a page is lost all the same (SIGBUS), zeroes replace the region and the region is marked as
+ * lost. Owns: the mappings. Invariant: a region stays mapped while it has holders, even if it is
  * released. The loop's thread changes the table; the signal handler and workers only read it. */
 #ifndef TD_IO_CLIENTS_REGIONS_H
 #define TD_IO_CLIENTS_REGIONS_H
@@ -37,6 +38,9 @@ td_err td_regions_map(struct td_regions *regions, int fd, uint64_t bytes, uint64
  * the caller closes; NULL: no memory, no descriptor, or too much for uid. */
 void *td_regions_share(struct td_regions *regions, uint64_t bytes, uint64_t uid, uint32_t *handle,
                        int *fd);
+/* td_regions_descriptor returns the descriptor of a region of uid, for another of its processes; it
+ * stays open until the region is unmapped. -1: none was kept. */
+int td_regions_descriptor(const struct td_regions *regions, uint32_t handle, uint64_t uid);
 /* td_regions_release unmaps the region once it has no holders. */
 void td_regions_release(struct td_regions *regions, uint32_t handle);
 /* td_regions_hold adds a holder; td_regions_drop removes one. */
