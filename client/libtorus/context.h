@@ -10,7 +10,9 @@
  *   buffers request local                   one call: its buffers; its way to the reply; no reply
  *   parts                                   buffers with counts by rank or neighbour
  *   pieces overlap neighbours               pieces and shared bytes of buffers; ranks beside a rank
- *   segment                                 short calls of a group on one node, without a request
+ *   segment                                 calls of a group on one node, without a request
+ *   rounds                                  a rank's part in such a call, if it is long
+ *   peers                                   memory of the other ranks of a group
  *   staging                                 memory of one buffer
  *   memory operator group status            what calls use
  *   pair                                    types of both buffers
@@ -106,6 +108,8 @@ struct torus_context {
     uint32_t next_region;
     uint64_t region_bytes_max; /* limit on the regions of all processes of this user */
     size_t staging_bytes;      /* size of a region for small blocks */
+    uint32_t regions_dropped;  /* how many regions have been dropped */
+    bool peer_regions;         /* the daemon passes on regions of other ranks (peers.c) */
 };
 
 /* tl_fail records the sentence of an error, passes it to the log function, and returns `error`. It

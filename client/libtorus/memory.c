@@ -111,6 +111,7 @@ static void drop_region(torus_context *c, struct tl_region *r, bool notify)
         q.u.unregion.region = r->number;
         tl_send(c, &q, -1);
     }
+    c->regions_dropped++;
     c->region_bytes -= r->bytes;
     munmap(r->base, r->bytes);
     while (r->blocks) {

@@ -105,6 +105,7 @@ static int handshake(torus_context *c)
     c->topology = reply.u.welcome.topology;
     c->region_bytes_max = reply.u.welcome.region_bytes_max;
     c->form_loops_max = reply.u.welcome.form_loops_max;
+    c->peer_regions = reply.u.welcome.peer_regions;
     return TORUS_OK;
 }
 

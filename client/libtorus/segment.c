@@ -19,6 +19,7 @@
 #include "group.h"
 #include "lock.h"
 #include "memory.h"
+#include "rounds.h"
 #include "segment/meeting.h"
 
 enum {
@@ -28,17 +29,22 @@ enum {
     STOLEN_NS = 2000000,    /* between two looks: another process had the processor for a slice */
     BUSY_NS = 100000000,
     BUSY_TIMES_MAX = 2,
-    LOOKS = 16,           /* between two readings of the clock */
-    ALIVE_NS = 100000000, /* between two looks whether the daemon is alive */
-    LATE_CALLS = 8,       /* that expired, one after the other; then */
-    REQUESTS = 256,       /* the next ones go by request at once */
+    LOOKS = 16,            /* between two readings of the clock */
+    ALIVE_NS = 100000000,  /* between two looks whether the daemon is alive */
+    LATE_CALLS = 8,        /* that expired, one after the other; then */
+    REQUESTS = 256,        /* the next ones go by request at once */
+    ROUND_NS = 1000000000, /* without a rank that ends its part of a round; and */
+    ROUND_BYTE_NS = 10,    /* for each byte of this rank's buffers: then a call goes by request */
 };
 
 struct tl_segment {
     struct tl_attachment attachment; /* first: the group frees it */
     uint32_t late;                   /* calls that expired, one after the other */
     uint32_t requests;               /* calls that are still to go by request at once */
+    uint32_t long_requests;          /* the same for long calls */
+    uint32_t dropped;                /* regions of this rank that the others know to be dropped */
     struct td_segment view;
+    struct tl_peers *peers; /* NULL: no long call yet */
     void *memory;
     size_t bytes;
     uint8_t *sum, *next; /* room for the data of a rank each, aligned for all types */
@@ -83,8 +89,10 @@ static struct tl_segment *map(int fd, uint32_t ranks)
 static void destroy(struct tl_attachment *a)
 {
     struct tl_segment *s = (struct tl_segment *)a;
-    if (s->attachment.group->context->pid == getpid())
+    bool mapped = s->attachment.group->context->pid == getpid();
+    if (mapped)
         munmap(s->memory, s->bytes);
+    tl_peers_free(s->peers, mapped);
     free(s->sum);
     free(s);
 }
@@ -101,10 +109,9 @@ void tl_segment_adopt(torus_group *g)
 
 /* ---- which calls ---- */
 
-bool tl_segment_has(const torus_group *g, const struct td_call *call)
+/* is_short returns true if the data of each rank fits its line. */
+static bool is_short(const torus_group *g, const struct td_call *call)
 {
-    if (!g->segment)
-        return false;
     uint64_t parts = 1;
     switch ((int)call->kind) {
     case TD_KIND_BARRIER:
@@ -127,6 +134,11 @@ bool tl_segment_has(const torus_group *g, const struct td_call *call)
     }
     uint64_t element = td_type_bytes(call->type);
     return element > 0 && call->count <= g->segment->view.data_bytes / element / parts;
+}
+
+bool tl_segment_has(const torus_group *g, const struct td_call *call)
+{
+    return g->segment && (is_short(g, call) || tl_rounds_of(g, call) > 0);
 }
 
 /* number_of returns the number of the next call of the group, whichever way it goes. */
@@ -159,6 +171,9 @@ struct wait {
     bool given;
     uint32_t depth;
     int64_t began, last, limit_ns;
+    int64_t round_ns;   /* the limit in rounds */
+    int64_t arrival_ns; /* how long this rank waited for the others to arrive; -1: it still does */
+    uint64_t state;     /* of the slot, in rounds */
     uint32_t looks;
     bool yielded; /* since `last`, and has not slept */
 };
@@ -210,14 +225,35 @@ static void look_back(struct wait *w, int64_t now)
     w->last = now;
 }
 
+/* wish_in_round decides how a rank waits for others that do their parts of a round. If every rank
+ * has a processor it looks again for AWAKE_ALONE_NS; then it sleeps. */
+static enum td_meeting_wish wish_in_round(struct wait *w, uint64_t state)
+{
+    const struct tl_segment *s = w->segment;
+    if (s->has_processors && state == w->state && ++w->looks % LOOKS) {
+        rest_of_core();
+        return TD_MEETING_LOOK;
+    }
+    int64_t now = tl_now_ns();
+    if (state != w->state)
+        w->began = now;
+    w->state = state;
+    if (now - w->began >= w->round_ns)
+        return TD_MEETING_EXPIRE;
+    bool rests = !s->has_processors || is_busy(s, now) || now - w->began >= AWAKE_ALONE_NS;
+    return rests ? TD_MEETING_REST : TD_MEETING_LOOK;
+}
+
 /* wish decides how a rank waits. It looks again a few times if every rank has a processor. Then it
  * lets other ranks run and looks again, for AWAKE_NS or less; then it sleeps. If a process has the
  * processor for STOLEN_NS meanwhile, that one computes, and ranks sleep at once for some time. */
-static enum td_meeting_wish wish(struct wait *w, bool closed)
+static enum td_meeting_wish wish(struct wait *w, const struct td_meeting *m)
 {
     struct tl_segment *s = w->segment;
-    if (closed)
+    if (m->closed)
         return TD_MEETING_EXPIRE;
+    if (m->round > 0)
+        return wish_in_round(w, m->state);
     if (s->has_processors && ++w->looks % LOOKS) {
         rest_of_core();
         return TD_MEETING_LOOK;
@@ -237,10 +273,10 @@ static enum td_meeting_wish wish(struct wait *w, bool closed)
     return TD_MEETING_LOOK;
 }
 
-/* sleep_on sleeps until the call ends, or for the rest of the limit. */
+/* sleep_on sleeps until the call or a round ends, or for the rest of the limit. */
 static void sleep_on(struct wait *w, const struct td_meeting *m)
 {
-    int64_t left = w->limit_ns - (tl_now_ns() - w->began);
+    int64_t left = (m->round > 0 ? w->round_ns : w->limit_ns) - (tl_now_ns() - w->began);
     if (left > 0)
         sleep_at(m->gate, m->gate_value, left);
 }
@@ -271,13 +307,6 @@ static bool is_alive(const torus_group *g)
 
 /* ---- data ---- */
 
-/* struct own: the buffers of this rank, without gaps. */
-struct own {
-    const uint8_t *source;
-    uint8_t *destination; /* NULL: nothing is returned */
-    uint64_t bytes[2];    /* of both */
-};
-
 /* fold combines the data of ranks 0 .. count - 1 in s->sum, in this order. */
 static void fold(struct tl_segment *s, uint64_t number, const struct td_call *call, size_t bytes,
                  uint32_t count)
@@ -306,31 +335,37 @@ static size_t data_bytes(const struct td_segment *v, const struct td_call *call)
     return all ? bytes * v->ranks : bytes;
 }
 
-/* write_line writes the call and the data of this rank to its line. */
+/* write_line writes the call and the data of this rank to its line; of a long call, where its
+ * memory is. */
 static void write_line(const struct td_meeting *m, const struct td_call *call,
-                       const struct own *own)
+                       const struct tl_own *own, const struct tl_rounds *rounds)
 {
     _Static_assert(sizeof *call == TD_SEGMENT_CALL_BYTES, "a line holds the call");
+    if (m->rounds) {
+        tl_rounds_write(rounds);
+        return;
+    }
     td_segment_put(m->segment, m->number, m->rank, TD_SEGMENT_CALL, 0, call, sizeof *call);
     if (own->source)
         td_segment_put(m->segment, m->number, m->rank, TD_SEGMENT_DATA, 0, own->source,
                        own->bytes[0]);
 }
 
-/* combine compares the calls of all ranks. If they are equal it computes the result that all ranks
- * share. */
+/* combine compares the calls of all ranks. If they are equal and short it computes the result that
+ * all ranks share. */
 static void combine(struct tl_segment *s, struct td_meeting *m, const struct td_call *call)
 {
     const struct td_segment *v = m->segment;
-    struct td_call other;
+    struct td_call other, own;
     m->agree = true;
+    td_segment_get(v, m->number, m->rank, TD_SEGMENT_CALL, 0, &own, sizeof own);
     for (uint32_t r = 0; r < v->ranks && m->agree; r++) {
         td_segment_get(v, m->number, r, TD_SEGMENT_CALL, 0, &other, sizeof other);
-        m->agree = memcmp(&other, call, sizeof other) == 0;
+        m->agree = memcmp(&other, &own, sizeof other) == 0;
     }
     bool shares = call->kind == TD_KIND_REDUCE || call->kind == TD_KIND_ALLREDUCE ||
                   call->kind == TD_KIND_REDUCE_SCATTER;
-    if (!m->agree || !shares)
+    if (!m->agree || !shares || m->rounds)
         return;
     size_t bytes = data_bytes(v, call);
     fold(s, m->number, call, bytes, v->ranks);
@@ -339,7 +374,7 @@ static void combine(struct tl_segment *s, struct td_meeting *m, const struct td_
 
 /* take copies the result of this rank to its destination. */
 static void take(struct tl_segment *s, const struct td_meeting *m, const struct td_call *call,
-                 const struct own *own)
+                 const struct tl_own *own)
 {
     const struct td_segment *v = m->segment;
     size_t block = call->count * td_type_bytes(call->type);
@@ -382,31 +417,67 @@ static void take(struct tl_segment *s, const struct td_meeting *m, const struct 
 
 /* ---- calls ---- */
 
-/* meet makes the next call of the group in its segment. TORUS_PENDING: it goes by request. */
-static int meet(torus_group *g, const struct td_call *call, const struct own *own,
-                int64_t *waited_ns)
+/* work does this rank's part of a round, without the lock of the context. Before the first one it
+ * finds the memory of the other ranks, with the lock. */
+static void work(struct wait *w, struct td_meeting *m, struct tl_rounds *rounds)
+{
+    if (m->round == 0) {
+        if (w->given)
+            tl_lock_take(w->lock, w->depth);
+        m->agree = tl_rounds_attach(rounds);
+        w->arrival_ns = w->began ? tl_now_ns() - w->began : 0;
+        w->given = false;
+        begin_wait(w, tl_now_ns());
+        if (!m->agree)
+            w->segment->long_requests = REQUESTS;
+    }
+    if (m->agree)
+        tl_rounds_work(rounds, m->round);
+    w->began = w->last = tl_now_ns();
+    w->yielded = false;
+}
+
+/* follow does what the meeting asks for. */
+static void follow(struct wait *w, struct td_meeting *m, enum td_meeting_next next,
+                   const struct td_call *call, const struct tl_own *own, struct tl_rounds *rounds)
+{
+    if (next == TD_MEETING_WRITE)
+        write_line(m, call, own, rounds);
+    else if (next == TD_MEETING_COMBINE)
+        combine(w->segment, m, call);
+    else if (next == TD_MEETING_WORK)
+        work(w, m, rounds);
+    else if (next == TD_MEETING_WAIT)
+        m->wish = wish(w, m);
+    else if (next == TD_MEETING_SLEEP)
+        sleep_on(w, m);
+    else if (next == TD_MEETING_WAKE)
+        wake(m->gate);
+}
+
+/* meet makes the next call of the group in its segment; `rounds`: a long one. TORUS_PENDING: it
+ * goes by request. */
+static int meet(torus_group *g, const struct td_call *call, const struct tl_own *own,
+                struct tl_rounds *rounds, int64_t *waited_ns)
 {
     struct td_meeting m;
     torus_context *c = g->context;
-    struct wait w = {.segment = g->segment, .lock = c->lock, .limit_ns = PATIENCE_NS};
+    struct wait w = {.segment = g->segment,
+                     .lock = c->lock,
+                     .limit_ns = PATIENCE_NS,
+                     .round_ns =
+                         ROUND_NS + ROUND_BYTE_NS * (int64_t)(own->bytes[0] + own->bytes[1]),
+                     .arrival_ns = -1};
     if (g->timeout_ns >= 0 && g->timeout_ns / 2 < w.limit_ns)
         w.limit_ns = g->timeout_ns / 2;
     enum td_meeting_next next = TD_MEETING_STEP;
-    td_meeting_start(&m, &g->segment->view, g->rank, number_of(g));
+    td_meeting_start(&m, &g->segment->view, g->rank, number_of(g),
+                     rounds ? tl_rounds_of(g, call) : 0);
     g->in_flight++; /* another thread may free the group */
     g->meets = true;
     while (next != TD_MEETING_DONE && next != TD_MEETING_REQUEST) {
         next = td_meeting_step(&m);
-        if (next == TD_MEETING_WRITE)
-            write_line(&m, call, own);
-        else if (next == TD_MEETING_COMBINE)
-            combine(g->segment, &m, call);
-        else if (next == TD_MEETING_WAIT)
-            m.wish = wish(&w, m.closed);
-        else if (next == TD_MEETING_SLEEP)
-            sleep_on(&w, &m);
-        else if (next == TD_MEETING_WAKE)
-            wake(m.gate);
+        follow(&w, &m, next, call, own, rounds);
     }
     if (w.yielded)
         look_back(&w, tl_now_ns());
@@ -415,18 +486,55 @@ static int meet(torus_group *g, const struct td_call *call, const struct own *ow
     g->meets = false;
     if (w.given)
         tl_lock_wake(c->lock);
-    if (next == TD_MEETING_DONE)
+    if (next == TD_MEETING_DONE && !rounds)
         take(g->segment, &m, call, own);
     g->in_flight--;
     if (next == TD_MEETING_REQUEST) {
-        *waited_ns = w.began ? tl_now_ns() - w.began : 0;
+        *waited_ns = w.arrival_ns >= 0 ? w.arrival_ns : w.began ? tl_now_ns() - w.began : 0;
         return TORUS_PENDING;
     }
     g->by_segment++;
     g->segment->late = 0;
     c->operations++;
-    tl_group_release(g);
+    if (!rounds)
+        tl_group_release(g);
     return TORUS_OK;
+}
+
+/* withdraw ends a call in the segment, unless it is DONE: it goes by request. */
+static void withdraw(const torus_group *g)
+{
+    struct td_meeting m;
+    enum td_meeting_next next = TD_MEETING_STEP;
+    td_meeting_withdraw(&m, &g->segment->view, g->rank, number_of(g));
+    while (next != TD_MEETING_REQUEST && next != TD_MEETING_DONE) {
+        next = td_meeting_step(&m);
+        if (next == TD_MEETING_WAKE)
+            wake(m.gate);
+    }
+}
+
+/* meet_long makes a long call in rounds. */
+static int meet_long(torus_group *g, const struct td_call *call, const struct tl_own *own,
+                     int64_t *waited_ns)
+{
+    struct tl_segment *s = g->segment;
+    if (!s->peers)
+        s->peers = tl_peers_new(&s->view);
+    struct tl_rounds rounds = {.group = g,
+                               .peers = s->peers,
+                               .segment = &s->view,
+                               .call = call,
+                               .own = own,
+                               .number = number_of(g)};
+    bool ready = s->peers && tl_rounds_begin(&rounds);
+    int error = ready ? meet(g, call, own, &rounds, waited_ns) : TORUS_PENDING;
+    tl_rounds_end(&rounds, error == TORUS_OK);
+    if (!ready)
+        withdraw(g);
+    if (error == TORUS_OK)
+        tl_group_release(g);
+    return error;
 }
 
 /* is_used returns false if other ranks come late to all calls, or never use the segment. */
@@ -449,17 +557,25 @@ static bool may_meet(const torus_group *g)
     return is_used(g->segment) && g->in_flight == 0 && !g->refused && is_alive(g);
 }
 
-/* withdraw ends a call in the segment, unless it is DONE: it goes by request. */
-static void withdraw(const torus_group *g)
+/* tidy tells the other ranks of regions that this one has dropped, and unmaps theirs. */
+static void tidy(torus_group *g)
 {
-    struct td_meeting m;
-    enum td_meeting_next next = TD_MEETING_STEP;
-    td_meeting_withdraw(&m, &g->segment->view, g->rank, number_of(g));
-    while (next != TD_MEETING_REQUEST && next != TD_MEETING_DONE) {
-        next = td_meeting_step(&m);
-        if (next == TD_MEETING_WAKE)
-            wake(m.gate);
+    struct tl_segment *s = g->segment;
+    if (s->dropped != g->context->regions_dropped) {
+        s->dropped = g->context->regions_dropped;
+        td_segment_drop(&s->view, g->rank);
     }
+    if (s->peers)
+        tl_peers_sweep(s->peers);
+}
+
+/* may_meet_long returns true if no rank has failed lately to see the memory of another. */
+static bool may_meet_long(struct tl_segment *s)
+{
+    if (s->long_requests == 0)
+        return true;
+    s->long_requests--;
+    return false;
 }
 
 void tl_segment_await(torus_group *g)
@@ -482,39 +598,42 @@ void tl_segment_withdraw(torus_group *g)
 int tl_segment_barrier(torus_group *g, int64_t *waited_ns)
 {
     const struct td_call call = {.kind = TD_KIND_BARRIER};
-    const struct own nothing = {.source = NULL};
+    const struct tl_own nothing = {.source = NULL};
     *waited_ns = 0;
     int error = tl_ready(g->context);
     if (error != TORUS_OK)
         return error;
     tl_segment_await(g);
+    tidy(g);
     if (may_meet(g))
-        return meet(g, &call, &nothing, waited_ns);
+        return meet(g, &call, &nothing, NULL, waited_ns);
     tl_segment_withdraw(g);
     return TORUS_PENDING;
 }
 
 /* find_buffers finds the buffers of a call without gaps. It returns TORUS_PENDING if the call must
  * go by request, which also reports what is wrong with them. */
-static int find_buffers(const struct tl_work *w, struct own *own)
+static int find_buffers(const struct tl_work *w, struct tl_own *own)
 {
     const struct tl_buffer *from = &w->buffer[0], *to = &w->buffer[1];
     if (w->gaps[0] || w->gaps[1] || w->op || from->piece || to->piece || from->begin || to->begin)
         return TORUS_PENDING;
-    *own = (struct own){
+    *own = (struct tl_own){
         .source = from->pointer, .destination = to->pointer, .bytes = {from->bytes, to->bytes}};
     if (w->same)
-        *own = (struct own){.source = to->copy_in ? to->pointer : NULL,
-                            .destination = to->pointer,
-                            .bytes = {to->bytes, to->bytes}};
+        *own = (struct tl_own){.source = to->copy_in ? to->pointer : NULL,
+                               .destination = to->pointer,
+                               .bytes = {to->bytes, to->bytes}};
     else if (w->inner_buffer == 0)
         own->source = to->pointer + w->inner.at, own->bytes[0] = w->inner.bytes;
     else if (w->inner_buffer == 1)
         own->destination = NULL; /* its block of the source */
     bool lacks = (own->bytes[0] && !own->source && !w->same) ||
                  (own->bytes[1] && !to->pointer && w->inner_buffer != 1);
-    if (!to->copy_out)
+    if (!to->copy_out || !own->bytes[1])
         own->destination = NULL;
+    if (!own->bytes[0])
+        own->source = NULL;
     return lacks ? TORUS_PENDING : TORUS_OK;
 }
 
@@ -535,14 +654,20 @@ static int check_memory(torus_context *c, const struct tl_work *w)
 int tl_segment_run(struct tl_work *w)
 {
     torus_group *g = w->what.group;
-    struct own own;
+    struct tl_own own;
     int error = tl_ready(g->context);
     if (error != TORUS_OK)
         return error;
     tl_segment_await(g);
-    if (find_buffers(w, &own) == TORUS_OK && may_meet(g)) {
+    tidy(g);
+    bool in_rounds = !is_short(g, &w->call);
+    if (find_buffers(w, &own) == TORUS_OK && may_meet(g) &&
+        (!in_rounds || may_meet_long(g->segment))) {
         error = check_memory(g->context, w);
-        return error == TORUS_OK ? meet(g, &w->call, &own, &w->waited_ns) : error;
+        if (error != TORUS_OK)
+            return error;
+        return in_rounds ? meet_long(g, &w->call, &own, &w->waited_ns)
+                         : meet(g, &w->call, &own, NULL, &w->waited_ns);
     }
     tl_segment_withdraw(g);
     return TORUS_PENDING;

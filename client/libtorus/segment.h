@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment: short blocking calls of a group whose ranks are all on one node, without a request. The
- * ranks meet in memory that they share (daemon/segment); the daemon does not serve it.
+/* segment: blocking calls of a group whose ranks are all on one node, without a request. The ranks
+ * meet in memory that they share (daemon/segment); the daemon does not serve it. The data of a
+ * short call passes through that memory. In a long one the ranks read each other's memory
+ * (rounds.h).
  *
  * A call that waits too long there, or that differs between the ranks, is made again by request, by
  * all ranks. So are the calls of a group with requests in flight, and non-blocking calls.

@@ -13,6 +13,11 @@
  * result into its own line, and ends the call. If it is stopped meanwhile, a rank that waits does
  * the same. Whoever ends a call wakes the sleepers.
  *
+ * A long call has *rounds* between the last arrival and the end. In a round each rank does a part
+ * of the work: it reads memory of the others and writes its own. The last rank that has done its
+ * part begins the next round, or ends the call as DONE. Until then each rank may end the call as
+ * REQUESTED, so no rank may change, before the end, what it needs to make the call by request.
+ *
  * A slot holds a later call if all ranks have left the earlier one, which a DONE later than it
  * proves, or if the earlier one was REQUESTED. So a rank that finds a later call in the slot of its
  * own call knows that its own was REQUESTED, or never began: it goes by request.
@@ -30,6 +35,7 @@ enum td_meeting_next {
     TD_MEETING_WRITE,   /* it writes its call and data to its line */
     TD_MEETING_COMBINE, /* all lines are written: it compares the calls, sets `agree`, and writes
                            the result to its own line */
+    TD_MEETING_WORK,    /* it does its part of round `round`, and clears `agree` if it cannot */
     TD_MEETING_WAIT,    /* ranks are missing: it sets `wish` */
     TD_MEETING_SLEEP,   /* it sleeps (FUTEX_WAIT) while *gate is gate_value, or for a while */
     TD_MEETING_WAKE,    /* it wakes all sleepers of *gate */
@@ -41,7 +47,8 @@ enum td_meeting_next {
 enum td_meeting_wish {
     TD_MEETING_LOOK,   /* look again */
     TD_MEETING_REST,   /* sleep until the call ends */
-    TD_MEETING_EXPIRE, /* end the call as REQUESTED, unless all ranks have arrived */
+    TD_MEETING_EXPIRE, /* end the call as REQUESTED, unless all ranks of a short call have arrived
+                        */
 };
 
 struct td_meeting {
@@ -50,6 +57,8 @@ struct td_meeting {
     uint32_t rank;
     uint32_t at;    /* the next step */
     uint64_t state; /* of the slot, as last read */
+    uint32_t rounds;
+    uint32_t round; /* rounds in which this rank has done its part */
     uint32_t look;  /* slots before this one that were searched */
     uint32_t by;
     bool agree;
@@ -61,9 +70,10 @@ struct td_meeting {
     enum td_meeting_next ending;
 };
 
-/* td_meeting_start begins the part of a rank in a call. */
+/* td_meeting_start begins the part of a rank in a call. The number of its rounds, at most
+ * TD_SEGMENT_ROUNDS_MAX, is the same on all ranks; a short call has none. */
 void td_meeting_start(struct td_meeting *m, const struct td_segment *s, uint32_t rank,
-                      uint64_t number);
+                      uint64_t number, uint32_t rounds);
 /* td_meeting_withdraw begins the part of a rank that makes the call by request in any case: it
  * tells the ranks that wait. */
 void td_meeting_withdraw(struct td_meeting *m, const struct td_segment *s, uint32_t rank,

@@ -3,7 +3,12 @@
 
 #include "access.h"
 
-enum { LINES_AT = 4096 /* the head and the slots are the first page */ };
+enum {
+    LINES_AT = 4096, /* the head and the slots are the first page */
+    DROPPED_AT = 32, /* in the line of the first slot, behind the call */
+};
+
+_Static_assert((int)DROPPED_AT >= (int)TD_SEGMENT_CALL_BYTES, "the count is behind the call");
 
 _Static_assert(sizeof(struct td_segment_slot) == 64, "a slot is one line of cache");
 _Static_assert(64 + TD_SEGMENT_SLOTS * sizeof(struct td_segment_slot) <= LINES_AT,
@@ -74,6 +79,27 @@ static uint8_t *place(const struct td_segment *s, uint64_t number, uint32_t rank
     if (part == TD_SEGMENT_RESULT)
         at += s->data_bytes;
     return s->line + at;
+}
+
+static _Atomic uint32_t *dropped_by(const struct td_segment *s, uint32_t rank)
+{
+    return (_Atomic uint32_t *)(void *)place(s, 0, rank, TD_SEGMENT_CALL, DROPPED_AT);
+}
+
+void td_segment_drop(const struct td_segment *s, uint32_t rank)
+{
+    td_access_add(dropped_by(s, rank), 1);
+    td_access_add(&s->head->dropped, 1);
+}
+
+uint32_t td_segment_dropped(const struct td_segment *s)
+{
+    return td_access_look(&s->head->dropped);
+}
+
+uint32_t td_segment_dropped_by(const struct td_segment *s, uint32_t rank)
+{
+    return td_access_look(dropped_by(s, rank));
 }
 
 void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,

@@ -4,7 +4,8 @@
  *
  * A segment is a head, a ring of slots and, for each slot, one line of each rank. The call with
  * number n of the group uses slot n % TD_SEGMENT_SLOTS. A line has the rank's call, its data, and
- * room for the result that this rank computes. Only its own rank writes a line.
+ * room for the result that this rank computes. Only its own rank writes a line. In a call with
+ * rounds the data says where the rank's memory is.
  * Borrows: the memory. Pure. */
 #ifndef TD_SEGMENT_SEGMENT_H
 #define TD_SEGMENT_SEGMENT_H
@@ -23,12 +24,14 @@ enum {
     TD_SEGMENT_BYTES_MAX = 4 << 20,
     TD_SEGMENT_DATA_MAX = 65536, /* bytes of a rank's data, and of a result */
     TD_SEGMENT_CALL_BYTES = 32,
+    TD_SEGMENT_ROUNDS_MAX = 2,
 };
 
 /* struct td_segment_head: the first line of the memory. */
 struct td_segment_head {
     _Atomic uint32_t closed;     /* not 0: calls go by request from now on */
     _Atomic uint64_t busy_until; /* a hint: other processes use the processors (any clock) */
+    _Atomic uint32_t dropped;    /* memory that ranks no longer share with the others, counted */
 };
 
 /* struct td_segment_slot: one line of cache. */
@@ -64,6 +67,11 @@ void td_segment_close(const struct td_segment *s);
  * trusted. */
 uint64_t td_segment_busy(const struct td_segment *s);
 void td_segment_set_busy(const struct td_segment *s, uint64_t until);
+/* td_segment_drop counts a region that a rank no longer shares. td_segment_dropped returns the
+ * count of all ranks, td_segment_dropped_by that of one. */
+void td_segment_drop(const struct td_segment *s, uint32_t rank);
+uint32_t td_segment_dropped(const struct td_segment *s);
+uint32_t td_segment_dropped_by(const struct td_segment *s, uint32_t rank);
 /* td_segment_put copies `bytes` bytes to the part of a rank's line, from `offset` on;
  * td_segment_get copies them out. */
 void td_segment_put(const struct td_segment *s, uint64_t number, uint32_t rank,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short blocking calls of ranks on one node, each rank a process: they need no request, and are the
- * same as requests in all else. */
+/* Blocking calls of ranks on one node, each rank a process: they need no request, and are the same
+ * as requests in all else. */
 #include "daemons.h"
 
 #include <errno.h>
@@ -186,12 +186,13 @@ static void compare(uint32_t rank)
     enum { ROOM = PLAYERS * COUNTS * 16 };
     torus_group *other = NULL;
     uint64_t common = 7, own = rank + 100;
-    static uint8_t from[ROOM], to[2][ROOM];
-    uint8_t *shared = torus_alloc(context, ROOM);
+    static uint8_t plain[ROOM], to[2][ROOM];
+    uint8_t *shared = torus_alloc(context, ROOM), *lent = torus_alloc(context, ROOM);
     WELL(torus_dup(world, &other));
     for (uint64_t i = 0; i < CASES; i++) {
         struct trial t = draw(&common);
         torus_request *request = NULL, *second = NULL;
+        uint8_t *from = random_below(&own, 2) ? lent : plain;
         fill(from, ROOM, rank, i);
         fill(to[0], ROOM, rank, i + 1000);
         memcpy(to[1], to[0], ROOM);
@@ -250,6 +251,23 @@ static void count_barriers(uint32_t rank)
     await(&told->go, 1);
 }
 
+/* count_long makes long calls until one fails, and reports the failure. */
+static void count_long(uint32_t rank)
+{
+    enum { COUNT = 1 << 16 };
+    int error = TORUS_OK;
+    double *from = torus_alloc(context, COUNT * sizeof *from),
+           *to = torus_alloc(context, COUNT * sizeof *to);
+    told->ready++;
+    for (bool other = false; error == TORUS_OK; other = !other) {
+        error = other ? torus_alltoall(world, from, to, COUNT / PLAYERS, TORUS_DOUBLE)
+                      : torus_allreduce(world, from, to, COUNT, TORUS_DOUBLE, TORUS_SUM);
+        told->calls[rank] += error == TORUS_OK;
+    }
+    report(rank, error);
+    await(&told->go, 1);
+}
+
 static void assert_ended(uint32_t but, double since, int error, const char *words)
 {
     for (uint32_t r = 0; r < PLAYERS; r++) {
@@ -271,7 +289,7 @@ static void a_killed_rank_ends_the_calls_of_the_others(void **state)
     for (unsigned round = 0; round < 12; round++) {
         uint32_t victim = round % PLAYERS;
         char words[80];
-        begin(PLAYERS, count_barriers);
+        begin(PLAYERS, round % 2 ? count_long : count_barriers);
         await(&told->ready, PLAYERS);
         await(&told->calls[victim], 100);
         pause_ms(1 + round * 3);
@@ -353,7 +371,10 @@ static void a_rank_that_leaves_ends_the_calls_of_the_others(void **state)
 /* go_on makes calls of several kinds until the test says that it is enough. */
 static void go_on(uint32_t rank)
 {
+    enum { COUNT = 1 << 15 };
     int64_t all[PLAYERS], own = rank, sum = 0, over = 0, late = 0;
+    int64_t *numbers = torus_alloc(context, COUNT * sizeof *numbers),
+            *sums = torus_alloc(context, COUNT * sizeof *sums);
     told->ready++;
     while (!over) {
         late = told->go;
@@ -363,6 +384,12 @@ static void go_on(uint32_t rank)
         for (int64_t r = 0; r < PLAYERS; r++)
             HOLDS(all[r] == r);
         HOLDS(sum == own * (own + 1) / 2);
+        for (int64_t i = 0; i < COUNT; i++)
+            numbers[i] = own + i;
+        WELL(torus_allreduce(world, numbers, sums, COUNT, TORUS_INT64, TORUS_SUM));
+        WELL(torus_allreduce(world, TORUS_IN_PLACE, numbers, COUNT, TORUS_INT64, TORUS_SUM));
+        for (int64_t i = 0; i < COUNT; i++)
+            HOLDS(sums[i] == PLAYERS * (PLAYERS - 1) / 2 + PLAYERS * i && numbers[i] == sums[i]);
         told->calls[rank]++;
     }
     WELL(torus_barrier(world));
@@ -390,7 +417,10 @@ static void a_stopped_rank_is_waited_for(void **state)
 
 static void fork_a_child(uint32_t rank)
 {
+    enum { COUNT = 1 << 17 };
     int code = 0;
+    uint8_t *memory = torus_alloc(context, COUNT);
+    WELL(torus_broadcast(world, memory, COUNT, TORUS_UINT8, 1));
     WELL(torus_barrier(world));
     pid_t child = fork();
     HOLDS(child >= 0);
@@ -403,6 +433,7 @@ static void fork_a_child(uint32_t rank)
         _exit(good ? 0 : 1);
     }
     HOLDS(waitpid(child, &code, 0) == child && code == 0);
+    WELL(torus_broadcast(world, memory, COUNT, TORUS_UINT8, 1));
     WELL(torus_barrier(world));
     torus_close(context);
 }
@@ -641,6 +672,47 @@ static uint8_t *find_segment(size_t *bytes)
     return NULL;
 }
 
+/* count_maps returns how many regions of its own and of other ranks this process has mapped. */
+static int count_maps(void)
+{
+    char line[512];
+    int count = 0;
+    FILE *f = fopen("/proc/self/maps", "re");
+    HOLDS(f);
+    while (fgets(line, sizeof line, f))
+        count += strstr(line, "memfd:torus (deleted)") != NULL;
+    fclose(f);
+    return count;
+}
+
+static void free_and_allocate(uint32_t rank)
+{
+    enum { COUNT = 1 << 22, ROUNDS = 12 };
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint8_t *memory = torus_alloc(context, COUNT);
+        memset(memory, (int)(rank + i), COUNT);
+        for (uint32_t root = 0; root < PLAYERS; root++)
+            WELL(torus_broadcast(world, memory, COUNT, TORUS_UINT8, root));
+        HOLDS(memory[0] == i && memory[COUNT - 1] == i);
+        told->calls[rank] += count_maps() > 1; /* its own, and those of others */
+        WELL(torus_free(context, memory));
+    }
+    WELL(torus_barrier(world)); /* all ranks have freed theirs */
+    WELL(torus_barrier(world));
+    WELL(torus_barrier(world));
+    HOLDS(count_maps() <= 1);
+    torus_close(context);
+}
+
+static void memory_that_a_rank_frees_is_unmapped_by_the_others(void **state)
+{
+    (void)state;
+    start(1, "");
+    begin(PLAYERS, free_and_allocate);
+    finish(PLAYERS);
+    stop();
+}
+
 /* corrupt writes random bytes into the segment of its own job; the others call on. All of them may
  * fail, but the daemon and the other job must not. */
 static void corrupt(uint32_t rank)
@@ -650,10 +722,13 @@ static void corrupt(uint32_t rank)
     uint8_t *memory = find_segment(&bytes);
     double end = seconds() + 2;
     int64_t own = 1, sum = 0;
+    enum { COUNT = 1 << 14 };
+    int64_t *many = torus_alloc(context, 2 * COUNT * sizeof *many);
     while (seconds() < end) {
         if (rank > 0) {
             torus_set_timeout(world, 10000000);
             torus_allreduce(world, &own, &sum, 1, TORUS_INT64, TORUS_SUM);
+            torus_allreduce(world, many, many + COUNT, COUNT, TORUS_INT64, TORUS_SUM);
             continue;
         }
         for (int i = 0; i < 1000; i++) {
@@ -713,6 +788,7 @@ int main(void)
         cmocka_unit_test_teardown(ranks_that_wait_sleep_and_late_ones_are_listed, clean_up),
         cmocka_unit_test_teardown(threads_share_a_context, clean_up),
         cmocka_unit_test_teardown(groups_have_segments_of_their_own, clean_up),
+        cmocka_unit_test_teardown(memory_that_a_rank_frees_is_unmapped_by_the_others, clean_up),
         cmocka_unit_test_teardown(a_rank_that_corrupts_its_segment_harms_its_own_job_only,
                                   clean_up),
     };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_meetings: real threads that meet in a segment: all outcomes are alike and all results right.
- * In the first part the data lies in plain memory, so that ThreadSanitizer sees each access that
- * the protocol does not order.
+ * In the first parts the data lies in plain memory, so that ThreadSanitizer sees each access that
+ * the protocol does not order: lines, then sources and destinations of calls with two rounds.
  *
- * usage: test_meetings [--bug]: with --bug only the first part; the sanitizer, or a wrong result,
+ * usage: test_meetings [--bug]: with --bug only the first parts; the sanitizer, or a wrong result,
  * must find the bug that the program is built with. */
 #include <limits.h>
 #include <linux/futex.h>
@@ -18,7 +18,7 @@
 #include "random.h"
 #include "segment/meeting.h"
 
-enum { RANKS = 4, CALLS = 4000, FEW_CALLS = 1000, NOTHING = 0, BY_SEGMENT, BY_REQUEST };
+enum { RANKS = 4, CALLS = 4000, FEW_CALLS = 2000, NOTHING = 0, BY_SEGMENT, BY_REQUEST };
 
 static _Alignas(4096) uint8_t memory[TD_SEGMENT_BYTES_MAX];
 static struct td_segment segment;
@@ -26,6 +26,8 @@ static uint64_t data[TD_SEGMENT_SLOTS][RANKS], result[TD_SEGMENT_SLOTS][RANKS];
 static _Atomic int outcome[CALLS][RANKS];
 static _Atomic uint32_t wrong, by_segment;
 static bool plain;
+static uint32_t rounds;
+static uint64_t source[RANKS], destination[RANKS]; /* of calls with rounds */
 
 static uint64_t value_of(uint64_t number, uint32_t rank)
 {
@@ -42,7 +44,9 @@ static uint64_t sum_of(uint64_t number)
 
 static void write_line(const struct td_meeting *m, uint64_t value)
 {
-    if (plain)
+    if (rounds)
+        source[m->rank] = value;
+    else if (plain)
         data[m->number % TD_SEGMENT_SLOTS][m->rank] = value;
     else
         td_segment_put(&segment, m->number, m->rank, TD_SEGMENT_DATA, 0, &value, sizeof value);
@@ -60,13 +64,28 @@ static uint64_t read_line(const struct td_meeting *m, uint32_t rank)
 static void combine(struct td_meeting *m)
 {
     uint64_t sum = 0;
+    m->agree = true;
+    if (rounds)
+        return;
     for (uint32_t r = 0; r < RANKS; r++)
         sum += read_line(m, r);
-    m->agree = true;
     if (plain)
         result[m->number % TD_SEGMENT_SLOTS][m->rank] = sum;
     else
         td_segment_put(&segment, m->number, m->rank, TD_SEGMENT_RESULT, 0, &sum, sizeof sum);
+}
+
+/* work adds the sources of all ranks; then it reads the sums of all. */
+static void work(const struct td_meeting *m, bool *good)
+{
+    uint64_t sum = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        if (m->round == 0)
+            sum += source[r];
+        else
+            *good = *good && destination[r] == sum_of(m->number);
+    if (m->round == 0)
+        destination[m->rank] = sum;
 }
 
 static void check(const struct td_meeting *m)
@@ -91,29 +110,36 @@ static void sleep_at(const struct td_meeting *m, long ns)
 static int meet(uint32_t rank, uint64_t number, uint64_t *random)
 {
     struct td_meeting m;
+    bool good = true;
     enum td_meeting_next next = TD_MEETING_STEP;
     bool withdraws = !plain && random_below(random, 50) == 0;
     if (withdraws)
         td_meeting_withdraw(&m, &segment, rank, number);
     else
-        td_meeting_start(&m, &segment, rank, number);
+        td_meeting_start(&m, &segment, rank, number, rounds);
     while (next != TD_MEETING_DONE && next != TD_MEETING_REQUEST) {
         next = td_meeting_step(&m);
         if (next == TD_MEETING_WRITE)
             write_line(&m, value_of(number, rank));
         else if (next == TD_MEETING_COMBINE)
             combine(&m);
+        else if (next == TD_MEETING_WORK)
+            work(&m, &good);
         else if (next == TD_MEETING_WAIT)
             m.wish = m.closed                                   ? TD_MEETING_EXPIRE
                      : !plain && random_below(random, 200) == 0 ? TD_MEETING_EXPIRE
-                     : random_below(random, 4)                  ? TD_MEETING_LOOK
+                     : random_below(random, rounds ? 64 : 4)    ? TD_MEETING_LOOK
                                                                 : TD_MEETING_REST;
-        else if (next == TD_MEETING_SLEEP)
+        if (next == TD_MEETING_WAIT && m.wish == TD_MEETING_LOOK)
+            sched_yield();
+        if (next == TD_MEETING_SLEEP)
             sleep_at(&m, plain ? 900000000 : 2000000);
         else if (next == TD_MEETING_WAKE)
             syscall(SYS_futex, m.gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
-    if (next == TD_MEETING_DONE)
+    if (next == TD_MEETING_DONE && rounds)
+        wrong += !good;
+    else if (next == TD_MEETING_DONE)
         check(&m);
     return next == TD_MEETING_DONE ? BY_SEGMENT : BY_REQUEST;
 }
@@ -134,12 +160,13 @@ static void *run(void *argument)
     return NULL;
 }
 
-static void play(bool is_plain)
+static void play(bool is_plain, uint32_t round_count)
 {
     pthread_t thread[RANKS];
     memset(memory, 0, sizeof memory);
     memset(outcome, 0, sizeof outcome);
     plain = is_plain;
+    rounds = round_count;
     by_segment = 0;
     td_segment_open(&segment, memory, RANKS);
     for (uint32_t r = 0; r < RANKS; r++)
@@ -159,8 +186,9 @@ static void play(bool is_plain)
 int main(int count, char **argument)
 {
     bool bug = count > 1 && strcmp(argument[1], "--bug") == 0;
-    play(true);
+    play(true, 0);
+    play(true, 2);
     if (!bug)
-        play(false);
+        play(false, 0);
     return wrong > 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_steps: all interleavings of the accesses of two or three ranks that make a few calls in one
- * segment, of a daemon that closes it, and of a death, an end of patience or a withdrawal at each
- * step. Stores to lines reach memory in any order until the next release. An interleaving that ends
- * a call twice, shows a rank a wrong result, or leaves a rank asleep for ever fails the test.
+ * segment, short ones or with rounds, of a daemon that closes it, and of a death, an end of
+ * patience or a withdrawal at each step. Stores to lines reach memory in any order until the next
+ * release. An interleaving that ends a call twice, shows a rank a wrong result, or leaves a rank
+ * asleep for ever fails the test.
  *
  * usage: test_steps [--bug]: with --bug the program, built with a planted bug, must find it. */
 #include <assert.h>
@@ -19,6 +20,7 @@
 /* ---- memory ---- */
 
 enum { RANKS = 3, CALLS = 4, PENDING = 2, LINES = 2 * TD_SEGMENT_SLOTS * RANKS };
+enum { OWN = 2 * RANKS }; /* of each rank: its source and its destination */
 
 static void release(void);
 
@@ -59,13 +61,14 @@ static void td_access_add(_Atomic uint32_t *word, uint32_t value)
 
 /* ---- the state of everything ---- */
 
-enum doing { BETWEEN, IN_CALL, DROWSY, ASLEEP, COMBINES, READS, AWAITS, FINISHED, DEAD };
+enum doing { BETWEEN, IN_CALL, DROWSY, ASLEEP, COMBINES, READS, WORKS, AWAITS, FINISHED, DEAD };
 enum outcome { NONE, BY_SEGMENT, BY_REQUEST };
 
 struct rank {
     struct td_meeting m;
     uint8_t doing, call, reads; /* reads: lines that are read */
     bool wakes;                 /* it is to wake the sleepers */
+    bool mixed;                 /* it has read something else than it should in a round */
     uint64_t sum;
     uint32_t pending; /* stores that have not reached memory */
     struct {
@@ -78,13 +81,16 @@ struct rank {
 static struct all {
     struct td_segment_head head;
     struct td_segment_slot slot[TD_SEGMENT_SLOTS];
-    uint64_t line[LINES]; /* of each slot and rank: data, result */
+    uint64_t line[LINES + OWN]; /* of each slot and rank: data, result; then memory of the ranks */
     struct rank rank[RANKS];
     uint8_t deaths, daemon; /* daemon: its next step after a death */
 } now;
 
-static uint32_t ranks, calls, deaths_max, self, odd_call;
+static uint32_t ranks, calls, deaths_max, self, odd_call, rounds;
 static bool withdrawals, patience;
+/* a rank reads the memory of all others in one step, stores reach memory at once, and no rank
+ * sleeps */
+static bool coarse;
 static struct td_segment segment;
 static const char *violation;
 
@@ -97,6 +103,12 @@ static void must(bool good, const char *what)
 static uint32_t line_of(uint64_t number, uint32_t rank, bool result)
 {
     return (uint32_t)(number % TD_SEGMENT_SLOTS * RANKS + rank) * 2 + result;
+}
+
+/* own_of returns the place of a rank's source or destination, which its next call uses again. */
+static uint32_t own_of(uint32_t rank, bool destination)
+{
+    return LINES + 2 * rank + destination;
 }
 
 /* flush lets a pending store of the rank reach memory. */
@@ -116,10 +128,17 @@ static void release(void)
 static void store(uint32_t line, uint64_t value)
 {
     struct rank *r = &now.rank[self];
+    for (uint32_t i = 0; i < r->pending; i++)
+        if (r->store[i].line == line) { /* stores to one place keep their order */
+            r->store[i].value = value;
+            return;
+        }
     if (r->pending == PENDING)
         flush(r, 0);
     r->store[r->pending].line = line;
     r->store[r->pending++].value = value;
+    if (coarse)
+        flush(r, 0);
 }
 
 static uint64_t load(uint32_t line)
@@ -188,6 +207,7 @@ static void next_call(struct rank *r)
     memset(&r->m, 0, sizeof r->m);
     r->sum = 0;
     r->reads = 0;
+    r->mixed = false;
     r->call++;
     r->doing = r->call == calls ? FINISHED : BETWEEN;
 }
@@ -209,8 +229,18 @@ static void follow(struct rank *r, enum td_meeting_next next)
     case TD_MEETING_WAKE:
         r->wakes = true;
         return;
+    case TD_MEETING_WORK:
+        r->doing = WORKS;
+        r->reads = 0;
+        r->sum = 0;
+        return;
     case TD_MEETING_DONE:
         conclude_call(r, BY_SEGMENT);
+        must(!r->mixed, "a rank read memory before it was written, or after it was used again");
+        if (rounds) {
+            next_call(r);
+            return;
+        }
         r->doing = READS;
         r->reads = 0;
         return;
@@ -246,6 +276,23 @@ static void combine(struct rank *r)
     if (++r->reads < ranks)
         return;
     store(line_of(r->call, self, true), r->sum);
+    r->doing = IN_CALL;
+}
+
+/* work reads the memory of one rank: its source in the first round, its destination in the second.
+ * After the last one of the first round it writes its own destination. */
+static void work(struct rank *r)
+{
+    bool second = r->m.round > 0;
+    uint64_t value = load(own_of(r->reads, second));
+    r->mixed = r->mixed || value != (second ? sum_of(r->call) : value_of(r->call, r->reads));
+    if (!second)
+        r->sum += value;
+    if (++r->reads < ranks)
+        return;
+    if (!second)
+        store(own_of(self, true), r->sum);
+    r->sum = 0;
     r->doing = IN_CALL;
 }
 
@@ -292,7 +339,12 @@ static bool choose(uint32_t rank, uint32_t way)
             owes = owes || (r->outcome[call] == BY_REQUEST && !served(call));
         if (way > 1 || (way == 0 && owes) || (way == 1 && !withdrawals))
             return false;
-        (way ? td_meeting_withdraw : td_meeting_start)(&r->m, &segment, rank, r->call);
+        if (way)
+            td_meeting_withdraw(&r->m, &segment, rank, r->call);
+        else
+            td_meeting_start(&r->m, &segment, rank, r->call, rounds);
+        if (rounds)
+            store(own_of(rank, false), value_of(r->call, rank));
         r->doing = IN_CALL;
         return true;
     }
@@ -312,7 +364,12 @@ static bool choose(uint32_t rank, uint32_t way)
         bool must_expire = r->m.closed || some_request(r->call);
         if (way == 1 || (way == 2 && !patience))
             return false;
-        r->m.wish = way == 2 || must_expire ? TD_MEETING_EXPIRE : TD_MEETING_REST;
+        if (coarse && way == 0 && !must_expire &&
+            awaits_others(&r->m, now.slot[r->call % TD_SEGMENT_SLOTS].state))
+            return false;
+        r->m.wish = way == 2 || must_expire ? TD_MEETING_EXPIRE
+                    : coarse                ? TD_MEETING_LOOK
+                                            : TD_MEETING_REST;
         follow(r, td_meeting_step(&r->m));
         return true;
     }
@@ -321,9 +378,15 @@ static bool choose(uint32_t rank, uint32_t way)
     if (r->doing == DROWSY)
         r->doing = *r->m.gate == r->m.gate_value ? ASLEEP : IN_CALL;
     else if (r->doing == COMBINES)
-        combine(r);
+        do
+            combine(r);
+        while (coarse && r->doing == COMBINES);
     else if (r->doing == READS)
         read_result(r);
+    else if (r->doing == WORKS)
+        do
+            work(r);
+        while (coarse && r->doing == WORKS);
     else if (r->wakes) {
         wake_all(r->m.gate);
         r->wakes = false;
@@ -427,12 +490,14 @@ static void explore(void)
 }
 
 /* run explores one setting, and returns true if it found a violation. */
-static bool run(uint32_t rank_count, uint32_t call_count, uint32_t deaths, bool withdraws,
-                bool expires, uint32_t odd)
+static bool run(uint32_t rank_count, uint32_t call_count, uint32_t round_count, uint32_t deaths,
+                bool withdraws, bool expires, uint32_t odd)
 {
     memset(&now, 0, sizeof now);
     ranks = rank_count;
     calls = call_count;
+    rounds = round_count;
+    coarse = ranks > 2 && rounds > 0;
     deaths_max = deaths;
     withdrawals = withdraws;
     patience = expires;
@@ -443,46 +508,58 @@ static bool run(uint32_t rank_count, uint32_t call_count, uint32_t deaths, bool 
     memset(seen, 0, seen_size * sizeof *seen);
     explore();
     printf(
-        "%u ranks, %u calls, deaths %u, withdrawals %d, expiry %d, odd call %d: %llu states%s%s\n",
-        ranks, calls, deaths, withdraws, expires, (int)odd, (unsigned long long)states,
+        "%u ranks, %u calls of %u rounds, deaths %u, withdrawals %d, expiry %d, odd call %d: %llu "
+        "states%s%s\n",
+        ranks, calls, rounds, deaths, withdraws, expires, (int)odd, (unsigned long long)states,
         violation ? ": " : "", violation ? violation : "");
     return violation != NULL;
 }
 
 int main(int count, char **argument)
 {
-    enum { NO = 99 };
+    enum { NO = 99, WITH_ROUNDS = 10, QUICK = 17, ROUNDS_BUG = 6 /* and the later ones */ };
     bool wanted = count > 1 && strcmp(argument[1], "--bug") == 0, found = false;
     seen_size = UINT64_C(1) << 25;
     seen = calloc(seen_size, sizeof *seen);
     if (!seen)
         return 1;
     static const struct {
-        uint32_t ranks, calls, deaths;
+        uint32_t ranks, calls, rounds, deaths;
         bool withdraws, expires;
         uint32_t odd;
     } setting[] = {
-        {2, 4, 0, false, false, NO},
-        {2, 3, 0, false, true, NO},
-        {2, 3, 0, true, false, NO},
-        {2, 3, 0, true, true, NO},
-        {2, 2, 1, true, true, NO},
-        {2, 2, 0, false, true, 1},
-        {2, 3, 1, false, false, NO},
-        {3, 1, 0, true, true, NO},
-        {3, 2, 0, false, false, NO},
-        {3, 1, 0, false, false, 0},
-        /* the others take minutes: */ {3, 1, 1, false, true, NO},
-        {3, 2, 0, false, true, NO},
-        {3, 2, 0, true, false, NO},
-        {3, 2, 1, false, false, NO},
-        {3, 3, 0, false, false, NO},
-        {2, 4, 1, true, true, NO},
+        {2, 4, 0, 0, false, false, NO},
+        {2, 3, 0, 0, false, true, NO},
+        {2, 3, 0, 0, true, false, NO},
+        {2, 3, 0, 0, true, true, NO},
+        {2, 2, 0, 1, true, true, NO},
+        {2, 2, 0, 0, false, true, 1},
+        {2, 3, 0, 1, false, false, NO},
+        {3, 1, 0, 0, true, true, NO},
+        {3, 2, 0, 0, false, false, NO},
+        {3, 1, 0, 0, false, false, 0},
+        {2, 3, 1, 0, false, false, NO},
+        {2, 3, 2, 0, true, false, NO},
+        {2, 2, 2, 0, true, true, NO},
+        {2, 2, 2, 1, false, true, NO},
+        {2, 2, 2, 0, false, true, 1},
+        {3, 1, 2, 0, false, false, NO},
+        {3, 1, 1, 0, false, true, NO},
+        /* the others take minutes: */ {3, 1, 0, 1, false, true, NO},
+        {3, 2, 0, 0, false, true, NO},
+        {3, 2, 0, 0, true, false, NO},
+        {3, 2, 0, 1, false, false, NO},
+        {3, 3, 0, 0, false, false, NO},
+        {2, 4, 0, 1, true, true, NO},
+        {2, 3, 2, 1, true, true, NO},
+        {3, 1, 2, 1, false, true, NO},
+        {3, 2, 2, 0, false, false, NO},
     };
-    size_t settings = getenv("TORUS_TEST_LONG") ? sizeof setting / sizeof setting[0] : 10;
-    for (size_t i = 0; i < settings && !(wanted && found); i++)
-        found = run(setting[i].ranks, setting[i].calls, setting[i].deaths, setting[i].withdraws,
-                    setting[i].expires, setting[i].odd) ||
+    size_t settings = getenv("TORUS_TEST_LONG") ? sizeof setting / sizeof setting[0] : QUICK;
+    size_t first = wanted && TD_SEGMENT_BUG >= ROUNDS_BUG ? WITH_ROUNDS : 0;
+    for (size_t i = first; i < settings && !(wanted && found); i++)
+        found = run(setting[i].ranks, setting[i].calls, setting[i].rounds, setting[i].deaths,
+                    setting[i].withdraws, setting[i].expires, setting[i].odd) ||
                 found;
     free(seen);
     return found == wanted ? 0 : 1;
