@@ -151,6 +151,46 @@ static void a_vote_of_a_node_without_live_ranks_is_answered_with_the_view(void *
     node_end();
 }
 
+/* decide gives a node the outcome of a shrink without losses. */
+static void decide(uint64_t shrink, uint32_t from)
+{
+    struct td_message m = about(TD_MESSAGE_SHRINK_DECIDED);
+    m.u.shrink_decided.shrink = shrink;
+    m.u.shrink_decided.outcome =
+        (struct td_outcome){.error = TD_ERR_TIMEOUT, .text = "", .lost = {(const uint8_t *)"", 1}};
+    node_message(from, &m);
+}
+
+/* A node that is two shrinks behind had no part in them: it has been given up. It may keep an
+ * outcome that it has accepted, and would wait for ever for a coordinator that takes it. */
+static void a_node_two_shrinks_behind_learns_that_it_is_given_up(void **state)
+{
+    (void)state;
+    begin(2);
+    decide(0, 0);
+    decide(1, 0);
+    assert_int_equal(c->shrink->number, 2);
+    vote(1, 0, (const uint8_t *)"", NULL);
+    const struct td_message *told = node_sent_to(1, TD_MESSAGE_SHRINK_DECIDED);
+    assert_non_null(told);
+    assert_int_equal(told->u.shrink_decided.shrink, 1);
+    node_end();
+
+    const uint8_t lost = 1 << 3;
+    begin(2);
+    lose(3);
+    call();
+    struct td_message m = about(TD_MESSAGE_SHRINK_PROPOSE);
+    m.u.shrink_propose.view = node_sent_to(0, TD_MESSAGE_SHRINK_VOTE)->u.shrink_vote.view;
+    m.u.shrink_propose.outcome = (struct td_outcome){.text = "", .lost = {&lost, 1}};
+    node_message(0, &m);
+    assert_true(td_shrink_keeps(c));
+    decide(1, 0);
+    assert_false(td_shrink_keeps(c));
+    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    node_end();
+}
+
 static void missing_ranks_are_named_after_a_last_call(void **state)
 {
     (void)state;
@@ -257,6 +297,7 @@ int main(void)
         cmocka_unit_test(equal_votes_lead_to_a_group_of_the_survivors),
         cmocka_unit_test(a_vote_with_a_larger_view_begins_a_new_round),
         cmocka_unit_test(a_vote_of_a_node_without_live_ranks_is_answered_with_the_view),
+        cmocka_unit_test(a_node_two_shrinks_behind_learns_that_it_is_given_up),
         cmocka_unit_test(missing_ranks_are_named_after_a_last_call),
         cmocka_unit_test(an_accepted_outcome_is_reported_in_later_votes),
         cmocka_unit_test(a_proposal_of_another_view_is_ignored),

@@ -353,6 +353,18 @@ static void handle_ending(struct td_core *core, struct td_shrink *s, uint32_t sl
     }
 }
 
+/* handle_later handles the outcome of a later shrink than the one under way here. The other nodes
+ * agreed on it without this node, so they have given it up, and the outcome that it has accepted is
+ * out of date. */
+static void handle_later(struct td_core *core, struct td_shrink *s)
+{
+    s->accepted_round = 0;
+    if (td_shrink_view_lose_slot(s->communicator, s->communicator->slot))
+        begin_round(core, s);
+    s->vote_due = false;
+    td_core_queue(core, &s->task);
+}
+
 void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                        const struct td_message *m)
 {
@@ -374,10 +386,12 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
     if (m->kind == TD_MESSAGE_SHRINK_NOBODY) {
         if (td_shrink_view_lose_slot(c, slot))
             begin_round(core, s);
-    } else if (speaks && shrink_of(m) + 1 == s->number) {
+    } else if (speaks && shrink_of(m) < s->number) {
         td_shrink_tell_decided(core, s, from);
-    } else if (speaks && shrink_of(m) >= s->number) {
+    } else if (speaks) {
         handle_view(core, s, slot, m);
+    } else if (m->kind == TD_MESSAGE_SHRINK_DECIDED && shrink_of(m) > s->number) {
+        handle_later(core, s);
     } else if (shrink_of(m) != s->number) {
         return;
     } else if (m->kind != TD_MESSAGE_SHRINK_ACCEPT) {
