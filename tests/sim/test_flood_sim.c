@@ -225,9 +225,52 @@ static void all_hear_the_same_whatever_comes_between(void **unused)
     seeds_run(play_seed, 1200, 160, 40000);
 }
 
+/* take_joined makes the ranks call that have joined since. It returns true when all have called. */
+static bool take_joined(struct job *job, bool *called)
+{
+    static const struct td_call barrier = {.kind = TD_KIND_BARRIER};
+    bool all = true;
+    for (uint32_t i = 0; i < job->size; i++) {
+        const struct td_reply *r = called[i] ? NULL : job_reply(job, i);
+        if (r) {
+            CHECK(r->kind == TD_REPLY_JOINED);
+            job->rank[i].group = r->u.joined.group;
+            job_call(job, i, &barrier, 0, false);
+            called[i] = true;
+        }
+        all = all && called[i];
+    }
+    return all;
+}
+
+/* A flooded block takes other links than the membership, and may arrive first. */
+static void ranks_that_call_as_soon_as_they_have_joined_succeed(void **unused)
+{
+    static const char *const shapes[] = {"2x2", "3x3", "4x2", "2x2x2"};
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct job *job = &game.job;
+        uint32_t nodes[JOB_RANKS_MAX];
+        bool called[JOB_RANKS_MAX] = {false};
+        job_case("test_flood_sim # calls after joins, seed %llu", (unsigned long long)seed);
+        struct td_sim *sim = job_world(shapes[seed % 4], seed, short_of_records);
+        uint32_t size = td_sim_nodes(sim);
+        job_spread(sim, size, nodes);
+        job_open(job, sim, "job", nodes, size, 4096);
+        for (uint32_t i = 0; i < size; i++)
+            job_join(job, i, i, -1);
+        while (!take_joined(job, called))
+            td_sim_run(sim, 1000);
+        job_settle(job);
+        job_expect_all(job, TD_OK, NULL);
+        job_world_end(sim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_call_as_soon_as_they_have_joined_succeed),
         cmocka_unit_test(all_hear_the_same_whatever_comes_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,7 +227,10 @@ void td_subgroup_unknown(struct td_core *core, uint32_t from, const struct td_me
         .instance = m->instance, .group = m->group, .sequence = m->sequence};
     if (m->kind == TD_MESSAGE_VERDICT && m->group == TD_GROUP_MADE && m->sequence == 0)
         td_endings_note(core, m->instance, 0, m->u.verdict.error, m->u.verdict.text);
-    bool over = m->group != TD_GROUP_MADE || td_communicator_is_gone(core, m->instance);
+    /* The membership of a job comes by the tree, before all messages that come that way. A flooded
+     * block takes other links and may come first. */
+    bool early = m->group == TD_GROUP_MADE || m->kind == TD_MESSAGE_FLOOD;
+    bool over = !early || td_communicator_is_gone(core, m->instance);
     /* its sender has waited until a time limit, or knows that a rank is lost */
     bool gone = m->kind == TD_MESSAGE_RANK_GONE, late = gone || m->kind == TD_MESSAGE_APPEAL;
     if (m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested && !over &&
