@@ -301,6 +301,7 @@ const struct td_notices td_core_notices = {
     .daemon_is = daemon_is,
     .node_back = td_job_node_back,
     .packet = td_engine_packet,
+    .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
     .in_flight_begin = td_operation_in_flight_begin,
     .in_flight_end = td_operation_in_flight_end,
@@ -384,6 +385,9 @@ static void handle_event(struct td_core *core, const struct td_event *e)
         return;
     case TD_EVENT_PACKET:
         td_link_packet(core, e->u.packet.node, &e->u.packet.packet, e->u.packet.buffer);
+        return;
+    case TD_EVENT_ARRIVING:
+        td_link_arriving(core, e->u.arriving.node, e->u.arriving.packet);
         return;
     case TD_EVENT_TREE_MESSAGE:
         core->two_paths = e->u.tree.two_paths;

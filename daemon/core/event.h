@@ -6,8 +6,9 @@
 #include "model/message.h"
 
 enum td_event_kind {
-    TD_EVENT_WAKE,           /* the deadline has come, or more work is waiting */
-    TD_EVENT_PACKET,         /* a bulk packet from a neighbour on a link */
+    TD_EVENT_WAKE,     /* the deadline has come, or more work is waiting */
+    TD_EVENT_PACKET,   /* a bulk packet from a neighbour on a link */
+    TD_EVENT_ARRIVING, /* a part of a bulk packet has arrived from a neighbour: it is not silent */
     TD_EVENT_TREE_MESSAGE,   /* a tree message from another node */
     TD_EVENT_LINK_UP,        /* both connections to a node are up */
     TD_EVENT_LINK_DOWN,      /* link down; data in flight may still arrive */
@@ -30,6 +31,10 @@ struct td_event {
                                 RELEASE_BUFFER. UINT32_MAX when there is no payload */
             struct td_packet packet;
         } packet;
+        struct {
+            uint32_t node; /* from */
+            const struct td_packet *packet;
+        } arriving;
         struct {
             uint32_t node;              /* the neighbour whose connection brought it */
             struct td_message *message; /* the core counts hops in a message that it forwards */

@@ -44,6 +44,8 @@ struct td_notices {
      * of the buffer's release through the fabric (unpacked). */
     bool (*packet)(struct td_core *core, uint32_t origin, const struct td_packet *packet,
                    uint32_t buffer);
+    /* arriving: a part of such a packet has arrived. */
+    void (*arriving)(struct td_core *core, const struct td_packet *packet);
     /* delivered: the destination has all bytes of a SEND step. */
     void (*delivered)(struct td_core *core, struct td_operation *operation, unsigned family,
                       uint64_t index);

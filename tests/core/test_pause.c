@@ -41,8 +41,8 @@ static void pause_for(uint64_t ns)
 static void hear(uint32_t from)
 {
     struct td_message m = {.kind = TD_MESSAGE_HEARTBEAT};
-    step(&(struct td_event){.kind = TD_EVENT_TREE_MESSAGE,
-                            .u.tree = {.node = from, .message = &m}});
+    step(
+        &(struct td_event){.kind = TD_EVENT_TREE_MESSAGE, .u.tree = {.node = from, .message = &m}});
 }
 
 static void begin(void)
@@ -74,6 +74,24 @@ static void silent_node_is_given_up_by_a_daemon_that_runs(void **state)
     pass(limit - beat);
     assert_int_equal(node.dropped_links, 0);
     pass(3 * beat);
+    assert_true(node.dropped_links > 0);
+    node_end();
+}
+
+/* On a slow link a packet may take longer than progress_timeout. */
+static void node_whose_bytes_arrive_is_not_silent(void **state)
+{
+    const struct td_packet packet = {.kind = TD_PACKET_DATA, .bytes = 1 << 18};
+    (void)state;
+    begin();
+    for (uint64_t passed = 0; passed < 3 * limit; passed += beat) {
+        pass(beat);
+        for (uint32_t n = 1; n < NODES; n++)
+            step(&(struct td_event){.kind = TD_EVENT_ARRIVING,
+                                    .u.arriving = {.node = n, .packet = &packet}});
+    }
+    assert_int_equal(node.dropped_links, 0);
+    pass(limit + 2 * beat);
     assert_true(node.dropped_links > 0);
     node_end();
 }
@@ -182,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silent_node_is_given_up_by_a_daemon_that_runs),
+        cmocka_unit_test(node_whose_bytes_arrive_is_not_silent),
         cmocka_unit_test(daemon_that_goes_on_reads_before_it_judges),
         cmocka_unit_test(silent_node_is_given_up_also_after_a_pause),
         cmocka_unit_test(short_delays_are_no_pauses),

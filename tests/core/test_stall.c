@@ -123,6 +123,22 @@ static void node_without_progress_appeals_and_names_the_node_that_it_waits_for(v
     node_end();
 }
 
+static void node_to_which_bytes_of_the_operation_flow_does_not_appeal(void **state)
+{
+    struct td_packet p = {.kind = TD_PACKET_DATA, .family = RECV, .bytes = BYTES};
+    (void)state;
+    begin(INNER);
+    p.instance = c->instance;
+    for (int i = 0; i < 5; i++) { /* of one packet */
+        node_pass(c, limit() - 1);
+        td_engine_arriving(node.core, &p);
+    }
+    assert_null(node_sent_to(ROOT, TD_MESSAGE_APPEAL));
+    node_pass(c, limit());
+    assert_non_null(node_sent_to(ROOT, TD_MESSAGE_APPEAL));
+    node_end();
+}
+
 static void root_names_the_last_of_the_nodes_that_wait_for_each_other(void **state)
 {
     (void)state;
@@ -296,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(node_without_progress_appeals_and_names_the_node_that_it_waits_for),
+        cmocka_unit_test(node_to_which_bytes_of_the_operation_flow_does_not_appeal),
         cmocka_unit_test(root_names_the_last_of_the_nodes_that_wait_for_each_other),
         cmocka_unit_test(node_that_cannot_go_on_is_named_at_once),
         cmocka_unit_test(root_that_has_completed_the_operation_ends_it_elsewhere_once),

@@ -37,7 +37,7 @@ static uint64_t seed;
 /* Counters of the end that accepts. */
 static struct {
     struct td_channel *channel;
-    uint64_t packets;
+    uint64_t packets, parts;
     unsigned handshakes, ends;
     bool breach, answer, keep_reading;
     char why[100];
@@ -159,8 +159,15 @@ static void on_out_ended(void *user, struct td_channel *c, bool breach, const ch
     out.ends++;
 }
 
+static void on_arriving(void *user, const struct td_packet *packet)
+{
+    (void)user;
+    in.parts += packet->bytes > 0;
+}
+
 static const struct td_channel_calls in_calls = {.handshake = on_handshake,
                                                  .place = on_place,
+                                                 .arriving = on_arriving,
                                                  .terms = on_terms,
                                                  .packet = on_packet,
                                                  .ended = on_in_ended};
@@ -418,6 +425,7 @@ static void a_stream_may_come_in_any_pieces(void **unused)
             td_channel_belongs(in.channel, &in_calls, NULL, NULL);
     }
     UNTIL(in.packets == ALL);
+    assert_true(in.parts > 0); /* the user heard of parts of packets */
     assert_int_equal(in.wrong, 0);
     close(fd);
     UNTIL(in.ends == 1);

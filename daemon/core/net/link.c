@@ -237,6 +237,13 @@ void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet 
         td_core_release_buffer(core, buffer);
 }
 
+void td_link_arriving(struct td_core *core, uint32_t node, const struct td_packet *packet)
+{
+    core->link[node].heard_at = core->now;
+    if (core->fabric->origin(core, node, packet) != UINT32_MAX)
+        td_core_notices.arriving(core, packet);
+}
+
 /* ---- watching ---- */
 
 void td_link_watch(struct td_core *core, uint32_t node)

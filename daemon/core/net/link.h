@@ -106,6 +106,9 @@ const char *td_link_why(const struct td_link *link);
 /* td_link_packet takes a packet from the driver. */
 void td_link_packet(struct td_core *core, uint32_t node, const struct td_packet *packet,
                     uint32_t buffer);
+/* td_link_arriving takes the driver's word that a part of a packet has arrived. On a slow link a
+ * packet may take longer than progress_timeout. */
+void td_link_arriving(struct td_core *core, uint32_t node, const struct td_packet *packet);
 /* td_link_sent ends the driver's read of a packet's payload. */
 void td_link_sent(struct td_core *core, uint64_t handle);
 /* td_link_hold gives a packet that is about to be sent its place in the link's session. */

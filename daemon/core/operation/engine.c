@@ -279,6 +279,14 @@ bool td_engine_packet(struct td_core *core, uint32_t node, const struct td_packe
     return true;
 }
 
+void td_engine_arriving(struct td_core *core, const struct td_packet *packet)
+{
+    struct td_operation *o = td_engine_find(
+        td_communicator_find(core, packet->instance, packet->group), packet->sequence);
+    if (o)
+        o->progress_at = core->now;
+}
+
 void td_engine_computed(struct td_core *core, uint64_t handle, td_err error)
 {
     struct td_inflight flight = *td_inflight_find(core, handle);

@@ -425,6 +425,16 @@ static void take(struct td_channel *c, ssize_t size, const uv_buf_t *buffer)
 
 static void on_turn(uv_timer_t *timer);
 
+/* tell_arriving reports that a part of a packet has arrived. */
+static void tell_arriving(struct td_channel *c)
+{
+    uint64_t now = uv_now(c->channels->uv);
+    if (!c->payload || !c->calls->arriving || now - c->told < c->channels->arriving_ms)
+        return;
+    c->told = now;
+    c->calls->arriving(c->user, &c->packet);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 {
     struct td_channel *c = stream->data;
@@ -438,6 +448,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     bool last = (size_t)size < buffer->len; /* libuv then reads no more in this turn of the loop */
     c->turn = last ? 0 : c->turn + (uint32_t)size;
     take(c, size, buffer);
+    if (!c->closed)
+        tell_arriving(c);
     if (c->closed || c->turn < TURN_BYTES || !c->handshake_received || c->stranger)
         return;
     uv_read_stop(stream);

@@ -35,6 +35,9 @@ struct td_channel_calls {
     /* packet owns the payload from now on. The payload is NULL if the packet has none. */
     void (*packet)(void *user, struct td_channel *channel, const struct td_packet *packet,
                    struct td_payload *payload);
+    /* arriving may be NULL. It hears that a part of a packet has arrived, at most once in
+     * `arriving_ms`. */
+    void (*arriving)(void *user, const struct td_packet *packet);
     /* message reads a tree message. The bytes are valid until it returns. */
     void (*message)(void *user, struct td_channel *channel, const uint8_t *bytes, size_t size);
     /* terms returns the terms of the stream (of packets, or `express`) that belongs to a session
@@ -50,6 +53,7 @@ struct td_channels {
     struct td_payload_pool *pool;
     unsigned handshake_ms;   /* time limit for the handshake of a new connection */
     unsigned silence_ms;     /* ends a TCP stream without acknowledgements */
+    unsigned arriving_ms;    /* between two calls of `arriving` */
     bool keyed;              /* TCP streams must prove keys */
     uint64_t frames_per_key; /* of sealed streams; 0: TD_SEAL_FRAMES_PER_KEY */
     /* The system could not read or write lent or placed memory: some of its pages are lost. From

@@ -49,6 +49,7 @@ struct td_channel {
     bool was_placed;            /* placed at some time: its bytes may have changed since */
     uint32_t filled;
     uint32_t turn; /* bytes read in a row */
+    uint64_t told; /* time of the last call of `arriving`, in ms of the loop */
     size_t staged;
     uint8_t staging[STAGING_BYTES];
 };

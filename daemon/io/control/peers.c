@@ -41,6 +41,7 @@ struct td_peers *td_peers_create(struct td_loop *loop)
         .uv = &loop->uv,
         .pool = &peers->pool,
         .handshake_ms = ANSWER_MS,
+        .arriving_ms = (unsigned)(loop->config->settings.heartbeat_ns / 4000000),
         .keyed = peers->security->keyed,
         .silence_ms = (unsigned)(loop->config->settings.progress_timeout_ns / 1000000)};
     for (uint32_t n = 0; n < t->nodes; n++) {

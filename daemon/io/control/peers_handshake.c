@@ -227,8 +227,10 @@ static void on_in_ended(void *peer, struct td_channel *channel, bool breach, con
         td_peers_drop(p->peers, p->node, why);
 }
 
-static const struct td_channel_calls of_peers = {
-    .place = td_peer_place, .packet = td_peer_receive_packet, .ended = on_in_ended};
+static const struct td_channel_calls of_peers = {.place = td_peer_place,
+                                                 .arriving = td_peer_arriving,
+                                                 .packet = td_peer_receive_packet,
+                                                 .ended = on_in_ended};
 
 void td_peers_receive_channel_handshake(void *user, struct td_channel *channel,
                                         const uint8_t *bytes, size_t size)

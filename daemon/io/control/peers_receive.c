@@ -57,6 +57,14 @@ struct td_payload *td_peer_place(void *peer, const struct td_packet *packet, str
     return &l->payload;
 }
 
+void td_peer_arriving(void *peer, const struct td_packet *packet)
+{
+    const struct td_peer *p = peer;
+    td_loop_feed(p->peers->loop,
+                 &(struct td_event){.kind = TD_EVENT_ARRIVING,
+                                    .u.arriving = {.node = p->node, .packet = packet}});
+}
+
 void td_peer_receive_packet(void *peer, struct td_channel *channel, const struct td_packet *packet,
                             struct td_payload *payload)
 {
