@@ -33,6 +33,9 @@ enum {
     ALIVE_NS = 100000000,  /* between two looks whether the daemon is alive */
     LATE_CALLS = 8,        /* that expired, one after the other; then */
     REQUESTS = 256,        /* the next ones go by request at once */
+    SHORT_PARTS = 8 << 20, /* bytes of all ranks together */
+    FEW_RANKS = 4,         /* from more on, waiting for all readers costs more than a copy: */
+    SHORT_BYTES = 16384,   /* of a rank: a call of more is made in rounds, if it can be */
     ROUND_NS = 1000000000, /* without a rank that ends its part of a round; and */
     ROUND_BYTE_NS = 10,    /* for each byte of this rank's buffers: then a call goes by request */
 };
@@ -109,7 +112,8 @@ void tl_segment_adopt(torus_group *g)
 
 /* ---- which calls ---- */
 
-/* is_short returns true if the data of each rank fits its line. */
+/* is_short returns true if the data of each rank passes through its line: it fits, and a round
+ * would take longer. */
 static bool is_short(const torus_group *g, const struct td_call *call)
 {
     uint64_t parts = 1;
@@ -132,8 +136,11 @@ static bool is_short(const torus_group *g, const struct td_call *call)
     default:
         return false;
     }
-    uint64_t element = td_type_bytes(call->type);
-    return element > 0 && call->count <= g->segment->view.data_bytes / element / parts;
+    uint64_t element = td_type_bytes(call->type), most = g->segment->view.data_bytes;
+    bool spreads = call->kind == TD_KIND_BROADCAST && g->size > FEW_RANKS;
+    if (most > SHORT_BYTES && !spreads && tl_rounds_of(g, call) > 0)
+        most = SHORT_BYTES;
+    return element > 0 && call->count <= most / element / parts;
 }
 
 bool tl_segment_has(const torus_group *g, const struct td_call *call)
@@ -174,6 +181,7 @@ struct wait {
     int64_t round_ns;   /* the limit in rounds */
     int64_t arrival_ns; /* how long this rank waited for the others to arrive; -1: it still does */
     uint64_t state;     /* of the slot, in rounds */
+    bool short_parts;   /* in a round all ranks together need much less than STOLEN_NS */
     uint32_t looks;
     bool yielded; /* since `last`, and has not slept */
 };
@@ -225,23 +233,28 @@ static void look_back(struct wait *w, int64_t now)
     w->last = now;
 }
 
-/* wish_in_round decides how a rank waits for others that do their parts of a round. If every rank
- * has a processor it looks again for AWAKE_ALONE_NS; then it sleeps. */
+/* wish_in_round decides how a rank waits for others that do their parts of a round: as wish does if
+ * the parts of all ranks are short, so that a long absence shows another process; else it sleeps at
+ * once. */
 static enum td_meeting_wish wish_in_round(struct wait *w, uint64_t state)
 {
-    const struct tl_segment *s = w->segment;
+    struct tl_segment *s = w->segment;
     if (s->has_processors && state == w->state && ++w->looks % LOOKS) {
         rest_of_core();
         return TD_MEETING_LOOK;
     }
-    int64_t now = tl_now_ns();
+    int64_t now = tl_now_ns(), awake = s->has_processors ? AWAKE_ALONE_NS : AWAKE_NS;
     if (state != w->state)
         w->began = now;
     w->state = state;
     if (now - w->began >= w->round_ns)
         return TD_MEETING_EXPIRE;
-    bool rests = !s->has_processors || is_busy(s, now) || now - w->began >= AWAKE_ALONE_NS;
-    return rests ? TD_MEETING_REST : TD_MEETING_LOOK;
+    look_back(w, now);
+    if (!w->short_parts || is_busy(s, now) || now - w->began >= awake)
+        return TD_MEETING_REST;
+    w->yielded = true;
+    sched_yield();
+    return TD_MEETING_LOOK;
 }
 
 /* wish decides how a rank waits. It looks again a few times if every rank has a processor. Then it
@@ -467,6 +480,7 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
                      .limit_ns = PATIENCE_NS,
                      .round_ns =
                          ROUND_NS + ROUND_BYTE_NS * (int64_t)(own->bytes[0] + own->bytes[1]),
+                     .short_parts = own->bytes[0] + own->bytes[1] <= SHORT_PARTS / g->size,
                      .arrival_ns = -1};
     if (g->timeout_ns >= 0 && g->timeout_ns / 2 < w.limit_ns)
         w.limit_ns = g->timeout_ns / 2;
