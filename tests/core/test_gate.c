@@ -90,6 +90,23 @@ static void different_calls_end_with_both_ranks_named(void **state)
     node_end();
 }
 
+/* Sentences name ranks of the job. A daemon that reports a rank that the group lacks is not
+ * believed, and nothing is read behind the members. */
+static void a_rank_that_the_group_lacks_is_named_as_it_was_sent(void **state)
+{
+    (void)state;
+    begin(0);
+    c->member = td_arena_alloc(node.core->arena, GROUP * sizeof *c->member);
+    for (uint32_t i = 0; i < GROUP; i++)
+        c->member[i] = 10 + i;
+    node_call(c, -1);
+    struct td_witness other = {.call = {.kind = TD_KIND_BROADCAST, .count = 8}, .rank = 1u << 30};
+    announce(2, other, false);
+    assert_non_null(strstr(node.text, "rank 10 called"));
+    assert_non_null(strstr(node.text, "rank 1073741824 called"));
+    node_end();
+}
+
 /* A rank without data agrees with any type; two types among the others are still a difference. */
 static void a_call_without_data_is_in_no_ones_way(void **state)
 {
@@ -282,6 +299,7 @@ int main(void)
         cmocka_unit_test(leaf_announces_and_waits_for_the_release),
         cmocka_unit_test(release_before_the_announcement_is_ignored),
         cmocka_unit_test(different_calls_end_with_both_ranks_named),
+        cmocka_unit_test(a_rank_that_the_group_lacks_is_named_as_it_was_sent),
         cmocka_unit_test(a_call_without_data_is_in_no_ones_way),
         cmocka_unit_test(an_expired_operation_asks_before_it_names_the_missing_ranks),
         cmocka_unit_test(an_appeal_of_a_child_becomes_a_verdict_for_all),

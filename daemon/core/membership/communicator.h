@@ -145,10 +145,10 @@ static inline bool td_seat_occupied(const struct td_seat *seat)
  * the torus instead of the tree (flood.h). */
 bool td_communicator_may_flood(const struct td_core *core, const struct td_communicator *c);
 /* td_communicator_job_rank returns the rank in the job of a rank of the group: sentences name it.
- */
+ * It returns a number that is no rank of the group as it is: a peer may have sent it. */
 static inline uint32_t td_communicator_job_rank(const struct td_communicator *c, uint32_t rank)
 {
-    return c->member ? c->member[rank] : rank;
+    return c->member && rank < c->group.size ? c->member[rank] : rank;
 }
 /* td_communicator_print_ranks prints the ranks in the job of those ranks of the group whose bits
  * are as `set` says, and returns their number. Without memory in this step it prints nothing. */
