@@ -85,6 +85,11 @@ td_time td_core_after(const struct td_core *core, int64_t ns)
     return core->now + (uint64_t)ns;
 }
 
+void td_core_put_off(td_time *at, td_time ns)
+{
+    *at += *at < TD_TIME_NEVER ? ns : 0;
+}
+
 void td_core_node_print(const struct td_core *core, uint32_t node, char *text, size_t bytes)
 {
     const struct td_topology *t = &core->options.topology;

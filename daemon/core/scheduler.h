@@ -30,6 +30,8 @@ void td_core_alarm(struct td_core *core, td_time at);
 uint64_t td_core_random(struct td_core *core);
 /* td_core_after returns now + ns, TD_TIME_NEVER for a negative ns. */
 td_time td_core_after(const struct td_core *core, int64_t ns);
+/* td_core_put_off makes a time later by `ns`, unless it is TD_TIME_NEVER. */
+void td_core_put_off(td_time *at, td_time ns);
 enum { TD_NODE_NAME_MAX = 100 };
 /* td_core_node_print writes e.g. "node 3 (1,0)". */
 void td_core_node_print(const struct td_core *core, uint32_t node, char *text, size_t bytes);

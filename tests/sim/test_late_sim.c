@@ -68,6 +68,19 @@ static void settle(void)
     CHECK(td_sim_settle(job.sim, 100 * SECOND));
 }
 
+/* begin_with_group makes a world in which the members have their group. */
+static struct td_sim *begin_with_group(uint64_t seed)
+{
+    struct td_sim *sim = begin(seed);
+    for (unsigned i = 0; i < MEMBERS; i++)
+        request_group((uint32_t)members[i]);
+    settle();
+    for (unsigned i = 0; i < MEMBERS; i++)
+        create((uint32_t)members[i], -1);
+    settle();
+    return sim;
+}
+
 static void check_late(uint64_t seed)
 {
     uint32_t late = (uint32_t)members[seed / 2 % MEMBERS];
@@ -143,13 +156,7 @@ static void death_in_a_made_group_names_the_rank_of_the_job(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct td_sim *sim = begin(seed);
-        for (unsigned i = 0; i < MEMBERS; i++)
-            request_group((uint32_t)members[i]);
-        settle();
-        for (unsigned i = 0; i < MEMBERS; i++)
-            create((uint32_t)members[i], -1);
-        settle();
+        struct td_sim *sim = begin_with_group(seed);
         for (unsigned i = 0; i < MEMBERS; i++)
             job_expect(&made, (uint32_t)members[i], TD_OK, NULL);
         job_call(&made, 1, &barrier, 0, false);
@@ -168,13 +175,7 @@ static void different_calls_in_a_made_group_name_the_ranks_of_the_job(void **unu
         .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_INT32, .op = TD_OP_SUM, .count = 4};
     (void)unused;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct td_sim *sim = begin(seed);
-        for (unsigned i = 0; i < MEMBERS; i++)
-            request_group((uint32_t)members[i]);
-        settle();
-        for (unsigned i = 0; i < MEMBERS; i++)
-            create((uint32_t)members[i], -1);
-        settle();
+        struct td_sim *sim = begin_with_group(seed);
         job_call(&made, 1, &barrier, 0, false);
         job_call(&made, 3, &barrier, 0, false);
         job_call(&made, 5, &reduce, 0, false);

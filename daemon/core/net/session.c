@@ -285,18 +285,13 @@ static void expire(struct td_core *core, struct td_link *link)
         td_session_ask(core, link);
 }
 
-static void put_off(td_time *at, td_time ns)
-{
-    *at += *at < TD_TIME_NEVER ? ns : 0;
-}
-
 void td_session_resumed(struct td_core *core, td_time ns)
 {
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
         core->link[n].heard_at += ns;
-        put_off(&core->link[n].expires_at, ns);
+        td_core_put_off(&core->link[n].expires_at, ns);
     }
-    put_off(&core->links_expire_at, ns);
+    td_core_put_off(&core->links_expire_at, ns);
 }
 
 void td_session_timers(struct td_core *core)

@@ -258,11 +258,6 @@ static const char *explain(struct td_core *core, const struct td_operation *o, u
                           what, me, tenths / 10, tenths % 10, td_core_node_name(core, node));
 }
 
-static void put_off(td_time *at, td_time ns)
-{
-    *at += *at < TD_TIME_NEVER ? ns : 0;
-}
-
 void td_stall_resumed(struct td_communicator *c, td_time ns)
 {
     for (uint32_t i = 0; c->recorded && i < TD_GROUP_OPERATIONS_MAX; i++) {
@@ -270,8 +265,8 @@ void td_stall_resumed(struct td_communicator *c, td_time ns)
         if (!o)
             continue;
         o->progress_at += ns;
-        put_off(&o->appeal_at, ns);
-        put_off(&o->verdict_at, ns);
+        td_core_put_off(&o->appeal_at, ns);
+        td_core_put_off(&o->verdict_at, ns);
     }
 }
 
