@@ -73,7 +73,7 @@ enum {
     TORUS_ERR_INTERNAL = -14,   /* a bug in the service */
     TORUS_ERR_SHUTDOWN = -15,   /* the daemon is stopping or has stopped */
     TORUS_ERR_SYSTEM = -16,     /* an operating system call failed */
-    TORUS_ERR_PARTITIONED = -17, /* this node is cut off from the majority */
+    TORUS_ERR_PARTITIONED = -17, /* this node does not hear a majority of the nodes */
     TORUS_ERR_PERMISSION = -18   /* the job or memory belongs to another user */
 };
 
@@ -418,7 +418,10 @@ TORUS_API int torus_igroup_create(torus_group *group, const uint32_t *ranks, uin
  * group or were on a lost node are left out; without losses the group has all ranks. All survivors
  * call it, whatever the outcome of their operations. All of them get the same group or the same
  * error, even if more ranks are lost meanwhile. TORUS_ERR_TIMEOUT names the survivors that did not
- * call it. The old group stays unchanged. */
+ * call it. A node that only fell silent is left out if more than half of the machine's nodes agree,
+ * or half with node 0; otherwise TORUS_ERR_PARTITIONED tells the survivors that they may call again
+ * when the network works. Ranks that were left out so get TORUS_ERR_PARTITIONED always; they may
+ * join a new job. The old group stays unchanged. */
 TORUS_API int torus_shrink(torus_group *group, torus_group **made);
 TORUS_API int torus_ishrink(torus_group *group, torus_group **made, torus_request **request);
 /* torus_group_free leaves and frees a group other than the world group. The pointer is invalid from

@@ -9,6 +9,7 @@
 #include "core/membership/client.h"
 #include "core/membership/communicator.h"
 #include "core/membership/endings.h"
+#include "core/membership/epoch.h"
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
@@ -38,6 +39,7 @@ struct core_block {
     struct td_core core; /* the first member, because td_core_destroy frees the block by it */
     struct td_health health;
     struct td_accounts accounts;
+    struct td_epochs epochs;
     struct td_clients clients;
     struct td_joins joins;
     struct td_registry registry;
@@ -55,6 +57,7 @@ static struct td_core *new_core(void)
     struct td_core *core = &block->core;
     core->health = &block->health;
     core->accounts = &block->accounts;
+    core->epochs = &block->epochs;
     core->clients = &block->clients;
     core->joins = &block->joins;
     core->registry = &block->registry;
@@ -82,6 +85,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
              "does its log",
              core->node);
     td_job_init(core);
+    td_epoch_init(core);
     td_client_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);
     core->pad = malloc(TD_PAD_BYTES);
@@ -225,6 +229,13 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_NEIGHBOUR_BACK:
         core->fabric->neighbour_lost(core, from, m);
         return;
+    case TD_MESSAGE_EPOCH_POLL:
+    case TD_MESSAGE_EPOCH_VOTE:
+    case TD_MESSAGE_EPOCH_PROPOSE:
+    case TD_MESSAGE_EPOCH_ACCEPT:
+    case TD_MESSAGE_EPOCH_KNOWN:
+        td_epoch_message(core, from, m);
+        return;
     case TD_MESSAGE_RESUME: /* the session has handled it */
         return;
     case TD_MESSAGE_SHRINK_ASK:
@@ -234,6 +245,7 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_SHRINK_ACCEPT:
     case TD_MESSAGE_SHRINK_DECIDED:
     case TD_MESSAGE_SHRINK_NOBODY:
+    case TD_MESSAGE_SHRINK_PARTITIONED:
         td_shrink_message(core, td_communicator_find(core, m->instance, m->group), from, m);
         return;
     case TD_MESSAGE_SYNC:
@@ -268,8 +280,16 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
 
 static void node_lost(struct td_core *core, uint32_t node, const char *why)
 {
+    td_epoch_node_lost(core, node);
     td_job_node_lost(core, node);
     td_communicator_node_lost(core, node, why);
+}
+
+static void node_back(struct td_core *core, uint32_t node)
+{
+    td_epoch_node_back(core, node);
+    td_job_node_back(core, node);
+    td_shrink_node_back(core, node);
 }
 
 static bool daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
@@ -299,7 +319,9 @@ const struct td_notices td_core_notices = {
     .message = handle_message,
     .node_lost = node_lost,
     .daemon_is = daemon_is,
-    .node_back = td_job_node_back,
+    .node_back = node_back,
+    .epoch = td_communicator_epoch,
+    .no_quorum = td_shrink_no_quorum,
     .packet = td_engine_packet,
     .arriving = td_engine_arriving,
     .delivered = td_engine_delivered,
@@ -313,6 +335,7 @@ const struct td_notices td_core_notices = {
     .seat_died = td_shrink_seat_died,
     .rank_lost = td_shrink_rank_lost,
     .slot_lost = td_shrink_slot_lost,
+    .slot_silent = td_shrink_slot_silent,
     .group_needed = td_shrink_keeps,
     .group_freed = td_shrink_free,
     .group_broken = td_operation_group_broken,
@@ -458,6 +481,7 @@ static void run_timers(struct td_core *core)
     td_session_timers(core);
     td_early_timers(core);
     core->fabric->timers(core);
+    td_epoch_timers(core);
     td_job_timers(core);
     td_client_timers(core);
     for (struct td_communicator *c = core->communicators; c; c = c->next) {
@@ -525,6 +549,7 @@ uint32_t td_core_steps(struct td_core *core, td_time now, const struct td_event 
     if (!core->started) {
         core->started = true;
         td_health_begin(core);
+        td_epoch_timers(core);
     }
     for (uint32_t i = 0; i < count; i++)
         fetch(core, event[i]);

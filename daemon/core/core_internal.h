@@ -38,6 +38,7 @@ struct td_health;
 struct td_accounts;
 struct td_clients;
 struct td_joins;
+struct td_epochs;
 struct td_registry;
 struct td_groups;
 struct td_operations;
@@ -90,6 +91,7 @@ struct td_core {
     struct td_health *health;         /* net/health.h */
     struct td_accounts *accounts;     /* membership/account.h */
     struct td_clients *clients;       /* membership/client.h */
+    struct td_epochs *epochs;         /* membership/epoch.h */
     struct td_joins *joins;           /* membership/job.h */
     struct td_registry *registry;     /* membership/registry.h */
     struct td_groups *groups;         /* membership/communicator.h */

@@ -34,6 +34,10 @@ struct td_notices {
      * for people. It returns true if something here needs this one. */
     bool (*daemon_is)(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
                       const char *why);
+    /* epoch: a later epoch is known (membership/epoch.h). no_quorum: the nodes that are to be
+     * excluded are silent, and too few nodes answer. */
+    void (*epoch)(struct td_core *core);
+    void (*no_quorum)(struct td_core *core);
     /* node_back: a new session with a node has begun. */
     void (*node_back)(struct td_core *core, uint32_t node);
 
@@ -73,9 +77,11 @@ struct td_notices {
     void (*seat_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t local);
     /* seat_died: the local rank's process is gone, so nobody waits for a shrink's reply either. */
     void (*seat_died)(struct td_communicator *communicator, uint32_t local);
-    /* rank_lost and slot_lost: a rank of a group, or all ranks of a slot, are known to be lost. */
+    /* rank_lost and slot_lost: a rank of a group, or all ranks of a slot, are lost for good: there
+     * is proof, or an epoch. slot_silent: the session with the slot's node has ended. */
     void (*rank_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t rank);
     void (*slot_lost)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
+    void (*slot_silent)(struct td_core *core, struct td_communicator *communicator, uint32_t slot);
     /* group_needed returns true if a shrink still needs the record of a group that is broken.
      * group_freed frees the group's shrink with the group. */
     bool (*group_needed)(const struct td_communicator *communicator);

@@ -357,7 +357,13 @@ struct td_reply {
     X(26, ANNOUNCE_AGAIN, announce_again)                                                          \
     X(27, RANK_GONE, rank_gone)                                                                    \
     X(28, NEIGHBOUR_LOST, neighbour_lost)                                                          \
-    X(29, NEIGHBOUR_BACK, neighbour_back)
+    X(29, NEIGHBOUR_BACK, neighbour_back)                                                          \
+    X(30, EPOCH_POLL, epoch_poll)                                                                  \
+    X(31, EPOCH_VOTE, epoch_vote)                                                                  \
+    X(32, EPOCH_PROPOSE, epoch_propose)                                                            \
+    X(33, EPOCH_ACCEPT, epoch_accept)                                                              \
+    X(34, EPOCH_KNOWN, epoch_known)                                                                \
+    X(35, SHRINK_PARTITIONED, shrink_partitioned)
 
 enum td_message_kind {
 #define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),
@@ -399,6 +405,7 @@ struct td_message_join {
     uint32_t rank;      /* that the process asks for; UINT32_MAX: any */
     bool is_reminder;   /* the join was sent before, over a link that did not fail since */
     uint32_t minor;     /* version of the peer protocol at the node; 0: 4.1, which did not say it */
+    uint64_t epoch;     /* the latest that the node knows; 0: none */
     struct td_terms terms; /* of the node; empty: 4.1, whose handshake has compared them */
 };
 
@@ -421,6 +428,7 @@ struct td_message_members {
     uint32_t size;      /* ranks of the job */
     bool is_last_piece; /* the membership is complete with this message */
     uint32_t minor;     /* the lowest minor version of the job's daemons */
+    uint64_t epoch;     /* exclusions up to this ballot do not concern the job */
     uint32_t runs;
     const struct td_member_run *run; /* at most TD_MEMBERS_PER_MESSAGE */
 };
@@ -499,6 +507,8 @@ struct td_message_node_lost {
     uint32_t node;
     bool notify_all; /* the lost node has no neighbours in the tree that notify the others: the
                         receiver notifies every node of the group */
+    bool is_proven;  /* its ranks are gone: it says so itself, or another daemon runs there, or an
+                        epoch excludes it. Otherwise it is silent */
     const char *text;
 };
 
@@ -593,6 +603,45 @@ struct td_message_shrink_decided {
 /* Node > sender: this node has no rank of the group left, or none that can take part. */
 struct td_message_shrink_nobody {
     uint64_t shrink;
+};
+
+/* Coordinator > node: a node of the group is silent, and this side of the network has no quorum. */
+struct td_message_shrink_partitioned {
+    uint64_t shrink;
+};
+
+/* Messages of epochs travel between the node that polls and the others (epoch.h). All begin with
+ * `ballot`. Exclusions are packed: node (2 bytes), daemon (4), ballot (8), little-endian. */
+
+/* Poller > node: vote for this ballot. */
+struct td_message_epoch_poll {
+    uint64_t ballot;
+};
+
+/* Node > poller: the answer to a poll, or to a proposal that the node does not accept. */
+struct td_message_epoch_vote {
+    uint64_t ballot;
+    bool is_vote;                /* the sender votes for the ballot */
+    uint64_t seen;               /* the largest ballot that the sender knows */
+    uint64_t accepted;           /* the ballot whose exclusions it has accepted last; 0: none */
+    struct td_bitmap exclusions; /* these */
+};
+
+/* Poller > node: accept these exclusions. */
+struct td_message_epoch_propose {
+    uint64_t ballot;
+    struct td_bitmap exclusions;
+};
+
+/* Node > poller: the exclusions of the ballot are accepted. */
+struct td_message_epoch_accept {
+    uint64_t ballot;
+};
+
+/* Node > node: a quorum has accepted these exclusions. */
+struct td_message_epoch_known {
+    uint64_t ballot;
+    struct td_bitmap exclusions;
 };
 
 /* Node > node 0: a rank of a job that has formed left or died. */

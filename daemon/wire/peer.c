@@ -2,6 +2,7 @@
 #include "peer.h"
 
 #include "memory.h"
+#include "peer_epochs.h"
 #include "peer_fields.h"
 #include "peer_form.h"
 #include "peer_jobs.h"

@@ -16,6 +16,7 @@ void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form
     m->rank = f->rank;
     m->is_reminder = f->is_reminder;
     m->minor = f->minor;
+    m->epoch = f->epoch;
     m->n_settings = td_wire_put_terms(&f->terms.list[TD_TERMS_SETTINGS], &m->settings);
     m->n_costs = td_wire_put_terms(&f->terms.list[TD_TERMS_COSTS], &m->costs);
     m->n_methods = td_wire_put_terms(&f->terms.list[TD_TERMS_METHODS], &m->methods);
@@ -31,6 +32,7 @@ bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
     f->rank = m->rank;
     f->is_reminder = m->is_reminder;
     f->minor = m->minor;
+    f->epoch = m->epoch;
     return td_wire_get_name(m->name, &f->name) &&
            td_wire_get_terms(m->settings, m->n_settings, &f->terms.list[TD_TERMS_SETTINGS]) &&
            td_wire_get_terms(m->costs, m->n_costs, &f->terms.list[TD_TERMS_COSTS]) &&
@@ -71,6 +73,7 @@ void td_wire_put_members(const struct td_message_members *f, struct td_wire_form
     m->size = f->size;
     m->is_last_piece = f->is_last_piece;
     m->minor = f->minor;
+    m->epoch = f->epoch;
     for (uint32_t i = 0; i < f->runs; i++) {
         torus__peer__run__init(&form->run[i]);
         form->run[i].first = f->run[i].first;
@@ -100,6 +103,7 @@ bool td_wire_get_members(const Torus__Peer__Members *m, struct td_message_member
     f->size = m->size;
     f->is_last_piece = m->is_last_piece;
     f->minor = m->minor;
+    f->epoch = m->epoch;
     f->runs = (uint32_t)m->n_run; /* td_wire_get_runs reads them */
     return td_wire_get_name(m->name, &f->name) && m->n_run <= TD_MEMBERS_PER_MESSAGE;
 }

@@ -41,6 +41,7 @@ void td_wire_put_node_lost(const struct td_message_node_lost *f, struct td_wire_
     Torus__Peer__NodeLost *m = &form->node_lost;
     m->node = f->node;
     m->notify_all = f->notify_all;
+    m->is_proven = f->is_proven;
     m->text = td_wire_string(f->text);
 }
 
@@ -48,6 +49,7 @@ bool td_wire_get_node_lost(const Torus__Peer__NodeLost *m, struct td_message_nod
 {
     f->node = m->node;
     f->notify_all = m->notify_all;
+    f->is_proven = m->is_proven;
     f->text = m->text;
     return strlen(m->text) < TD_TEXT_MAX;
 }

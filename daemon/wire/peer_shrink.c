@@ -121,3 +121,17 @@ bool td_wire_get_shrink_nobody(const Torus__Peer__ShrinkNobody *m,
     f->shrink = m->shrink;
     return true;
 }
+
+void td_wire_put_shrink_partitioned(const struct td_message_shrink_partitioned *f,
+                                    struct td_wire_form *form)
+{
+    Torus__Peer__ShrinkPartitioned *m = &form->shrink_partitioned;
+    m->shrink = f->shrink;
+}
+
+bool td_wire_get_shrink_partitioned(const Torus__Peer__ShrinkPartitioned *m,
+                                    struct td_message_shrink_partitioned *f)
+{
+    f->shrink = m->shrink;
+    return true;
+}

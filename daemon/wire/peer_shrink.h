@@ -12,5 +12,6 @@ TD_WIRE_CODEC(ShrinkPropose, shrink_propose)
 TD_WIRE_CODEC(ShrinkAccept, shrink_accept)
 TD_WIRE_CODEC(ShrinkDecided, shrink_decided)
 TD_WIRE_CODEC(ShrinkNobody, shrink_nobody)
+TD_WIRE_CODEC(ShrinkPartitioned, shrink_partitioned)
 
 #endif

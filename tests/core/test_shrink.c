@@ -187,7 +187,7 @@ static void a_node_two_shrinks_behind_learns_that_it_is_given_up(void **state)
     assert_true(td_shrink_keeps(c));
     decide(1, 0);
     assert_false(td_shrink_keeps(c));
-    assert_int_equal(node.reply.error, TD_ERR_NODE_FAILED);
+    assert_int_equal(node.reply.error, TD_ERR_PARTITIONED);
     node_end();
 }
 

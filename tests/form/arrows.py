@@ -58,7 +58,7 @@ RULES = {
 # The modules of a folder, from the lowest layer to the highest: none includes a higher one. A state
 # table names the records of all layers.
 LAYERS = {
-    "daemon/core/membership": [["client", "members"], ["registry"], ["communicator"],
+    "daemon/core/membership": [["client", "members", "epoch"], ["registry"], ["communicator"],
                                ["job", "subgroup", "shrink_view"], ["shrink", "shrink_coordinator"]],
 }
 # Folders whose files must not include each other in a cycle.

@@ -35,10 +35,18 @@ static void impatient(struct td_sim_options *o)
     o->settings.progress_timeout_ns = SECOND;
 }
 
+/* seldom: hundreds of nodes send each other many heartbeats while daemons do not vote yet. */
+static void seldom(struct td_sim_options *o)
+{
+    o->settings.heartbeat_ns = SECOND / 2;
+    o->settings.progress_timeout_ns = SECOND;
+}
+
 static void begin(struct play *p, const char *shape, uint64_t seed, uint32_t size, bool scattered)
 {
     uint32_t nodes[RANKS_MAX];
-    *p = (struct play){.sim = job_world(shape, seed, impatient), .members = size};
+    *p = (struct play){.sim = job_world(shape, seed, size > RANKS ? seldom : impatient),
+                       .members = size};
     job_spread(p->sim, size, nodes);
     for (uint32_t i = 0; scattered && i < size; i++)
         nodes[i] = (uint32_t)td_sim_random(p->sim, td_sim_nodes(p->sim));
@@ -59,8 +67,8 @@ static void kill_rank(struct play *p, uint32_t i)
     td_sim_close(p->sim, p->job.rank[i].client);
 }
 
-/* parts returns true if the death of a node would cut the living nodes apart. Each piece would then
- * agree on a group of its own. */
+/* parts returns true if the death of a node would cut the living nodes apart, or leave no quorum of
+ * nodes: those that live would then be told PARTITIONED (test_partition_sim). */
 static bool parts(struct play *p, uint32_t node)
 {
     bool dead[NODES], reached[NODES];
@@ -71,7 +79,8 @@ static bool parts(struct play *p, uint32_t node)
         living += !dead[n];
         first = dead[n] ? first : n;
     }
-    return living > 0 && job_reaches(p->sim, first, dead, reached) < living;
+    bool quorum = 2 * living > nodes || (2 * living == nodes && !dead[0]);
+    return !quorum || (living > 0 && job_reaches(p->sim, first, dead, reached) < living);
 }
 
 static void kill_node(struct play *p, uint32_t node, bool silently)

@@ -62,6 +62,7 @@ static const struct field of_join[] = {
     F(join, rank),
     F(join, is_reminder),
     F(join, minor),
+    F(join, epoch),
     TERMS(settings, TD_TERMS_SETTINGS),
     TERMS(costs, TD_TERMS_COSTS),
     TERMS(methods, TD_TERMS_METHODS),
@@ -69,9 +70,9 @@ static const struct field of_join[] = {
 static const struct field of_unjoin[] = {F(unjoin, token)};
 static const struct field of_refuse[] = {F(refuse, token), FAILURE(refuse, error),
                                          TEXT(refuse, text)};
-static const struct field of_members[] = {F(members, uid),   NAME(members, name),
-                                          F(members, size),  F(members, is_last_piece),
-                                          F(members, minor), RUNS(members, run)};
+static const struct field of_members[] = {
+    F(members, uid),   NAME(members, name), F(members, size),  F(members, is_last_piece),
+    F(members, minor), F(members, epoch),   RUNS(members, run)};
 static const struct field of_arrive[] = {F(arrive, least), F(arrive, greatest), F(arrive, no_room),
                                          F(arrive, survey), PAYLOAD(arrive, payload)};
 static const struct field of_release[] = {PAYLOAD(release, payload)};
@@ -84,7 +85,7 @@ static const struct field of_rank_lost[] = {F(rank_lost, rank), FAILURE(rank_los
                                             TEXT(rank_lost, text), F(rank_lost, good_first),
                                             BITMAP(rank_lost, good, TD_GROUP_OPERATIONS_MAX / 8)};
 static const struct field of_node_lost[] = {F(node_lost, node), F(node_lost, notify_all),
-                                            TEXT(node_lost, text)};
+                                            F(node_lost, is_proven), TEXT(node_lost, text)};
 static const struct field of_sync[] = {F(sync, family), F(sync, round), F(sync, step_index)};
 static const struct field of_delivered[] = {F(delivered, ticket)};
 static const struct field of_resume[] = {F(resume, packets_received), F(resume, reply_requested),
@@ -120,6 +121,16 @@ static const struct field of_rank_gone[] = {F(rank_gone, rank), FAILURE(rank_gon
                                             TEXT(rank_gone, text)};
 static const struct field of_neighbour_lost[] = {F(neighbour_lost, node)};
 static const struct field of_neighbour_back[] = {F(neighbour_back, node)};
+static const struct field of_epoch_poll[] = {F(epoch_poll, ballot)};
+static const struct field of_epoch_vote[] = {
+    F(epoch_vote, ballot), F(epoch_vote, is_vote), F(epoch_vote, seen), F(epoch_vote, accepted),
+    BITMAP(epoch_vote, exclusions, TD_EXCLUSIONS_BYTES_MAX)};
+static const struct field of_epoch_propose[] = {
+    F(epoch_propose, ballot), BITMAP(epoch_propose, exclusions, TD_EXCLUSIONS_BYTES_MAX)};
+static const struct field of_epoch_accept[] = {F(epoch_accept, ballot)};
+static const struct field of_epoch_known[] = {
+    F(epoch_known, ballot), BITMAP(epoch_known, exclusions, TD_EXCLUSIONS_BYTES_MAX)};
+static const struct field of_shrink_partitioned[] = {F(shrink_partitioned, shrink)};
 
 /* A kind without a list of fields does not compile. */
 const struct kind kinds[] = {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "epoch.h"
 #include "members.h"
 #include "core/net/link.h"
 #include "model/planes_best.h"
@@ -107,6 +108,7 @@ struct td_communicator *td_communicator_create(struct td_core *core, uint64_t in
             td_link_watch(core, c->group.node[s]);
     note_daemons(core, c, parent);
     c->minor = parent ? parent->minor : 0;
+    c->epoch = parent ? parent->epoch : 0;
     c->charged = td_arena_used(core->arena) - used + size * (uint64_t)sizeof *c->member;
     td_account_add(core, c->account, TD_HOLD_GROUPS, 1);
     td_account_add(core, c->account, TD_HOLD_MEMORY, c->charged);
@@ -421,24 +423,53 @@ void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, 
 }
 
 /* node_lost breaks the group since a node is lost. from: the tree neighbour that sent the notice,
- * or UINT32_MAX. */
+ * or UINT32_MAX. proven: the node is lost for good; otherwise only this node's own sessions tell
+ * whether it is silent. */
 static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
-                      const char *text)
+                      bool proven, const char *text)
 {
     bool news = c->state != TD_COMMUNICATOR_LOST_NODE;
     uint32_t slot = td_group_slot(&c->group, node);
-    if (slot != UINT32_MAX)
+    if (slot != UINT32_MAX && proven)
         td_core_notices.slot_lost(core, c, slot);
+    else if (slot != UINT32_MAX)
+        td_core_notices.slot_silent(core, c, slot);
     break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_NODE_FAILED, text);
     if (!news)
         return;
     if (core->node == 0)
         td_registry_job_lost(core, c->instance, node);
     c->lost = node;
+    c->lost_proven = proven;
     c->error = TD_ERR_NODE_FAILED;
     snprintf(c->text, sizeof c->text, "%s", text);
     c->notice_from = from;
     c->notice_down = c->notice_up = true;
+}
+
+/* was_paused returns true if this daemon did not run for so long that others have given it up, and
+ * may learn that only now. */
+static bool was_paused(const struct td_core *core)
+{
+    td_time limit = (td_time)core->settings.progress_timeout_ns;
+    return core->paused_ns > 0 && core->now - core->resumed_at < limit;
+}
+
+static void lose_node(struct td_core *core, struct td_communicator *c, uint32_t node, bool proven,
+                      const char *why)
+{
+    /* not in the memory of the step: a node may lose thousands of groups in one step */
+    char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
+    td_core_node_print(core, node, name, sizeof name);
+    int length = snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
+    if (was_paused(core) && length > 0 && (size_t)length < sizeof text) {
+        td_core_node_print(core, core->node, name, sizeof name);
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "; %s had not run for %llu.%llu s (stopped, or without a processor or memory)",
+                 name, (unsigned long long)core->paused_ns / 1000000000,
+                 (unsigned long long)core->paused_ns / 100000000 % 10);
+    }
+    node_lost(core, c, UINT32_MAX, node, proven, text);
 }
 
 void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why)
@@ -459,34 +490,52 @@ bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t dae
         if (c->daemon[slot] == daemon)
             needed = true;
         else if ((c->daemon[slot] || changed) && !td_bit(c->lost_slot, slot))
-            td_communicator_route_lost(core, c, node, why);
+            lose_node(core, c, node, true, why);
     }
     return needed;
-}
-
-/* was_paused returns true if this daemon did not run for so long that others have given it up, and
- * may learn that only now. */
-static bool was_paused(const struct td_core *core)
-{
-    td_time limit = (td_time)core->settings.progress_timeout_ns;
-    return core->paused_ns > 0 && core->now - core->resumed_at < limit;
 }
 
 void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                                 const char *why)
 {
-    /* not in the memory of the step: a node may lose thousands of groups in one step */
+    lose_node(core, c, node, false, why);
+}
+
+/* leave_out ends the group for the local ranks: the others go on without this node. */
+static void leave_out(struct td_core *core, struct td_communicator *c)
+{
     char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
-    td_core_node_print(core, node, name, sizeof name);
-    int length = snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
-    if (was_paused(core) && length > 0 && (size_t)length < sizeof text) {
-        td_core_node_print(core, core->node, name, sizeof name);
-        snprintf(text + length, sizeof text - (size_t)length,
-                 "; %s had not run for %llu.%llu s (stopped, or without a processor or memory)",
-                 name, (unsigned long long)core->paused_ns / 1000000000,
-                 (unsigned long long)core->paused_ns / 100000000 % 10);
+    td_core_node_print(core, core->node, name, sizeof name);
+    snprintf(text, sizeof text,
+             "the other nodes of job %s go on without %s, which they did not hear for longer than "
+             "progress_timeout: join a new job",
+             c->name, name);
+    td_core_notices.slot_lost(core, c, c->slot);
+    break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_PARTITIONED, text);
+    c->error = TD_ERR_PARTITIONED;
+    c->lost = core->node;
+    c->lost_proven = true;
+    snprintf(c->text, sizeof c->text, "%s", text);
+}
+
+void td_communicator_epoch(struct td_core *core)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t out = 0;
+        for (uint32_t s = 0; s < c->group.slots; s++)
+            out += td_epoch_excluded(core, c->group.node[s], c->epoch);
+        if (out == 0 || out == c->group.slots)
+            continue; /* they hear one another, as far as the epoch tells */
+        for (uint32_t s = 0; s < c->group.slots; s++)
+            if (!td_bit(c->lost_slot, s) && td_epoch_excluded(core, c->group.node[s], c->epoch)) {
+                if (s == c->slot)
+                    leave_out(core, c);
+                else
+                    lose_node(core, c, c->group.node[s], true,
+                              "it was silent for longer than progress_timeout, and the machine "
+                              "goes on without it");
+            }
     }
-    node_lost(core, c, UINT32_MAX, node, text);
 }
 
 void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
@@ -496,7 +545,8 @@ void td_communicator_notice(struct td_core *core, uint32_t from, const struct td
         return;
     if (m->kind == TD_MESSAGE_NODE_LOST) {
         c->notice_all = m->u.node_lost.notify_all;
-        node_lost(core, c, from, m->u.node_lost.node, m->u.node_lost.text);
+        bool proven = m->u.node_lost.is_proven || from == m->u.node_lost.node;
+        node_lost(core, c, from, m->u.node_lost.node, proven, m->u.node_lost.text);
         return;
     }
     const struct td_message_rank_lost *lost = &m->u.rank_lost;
@@ -599,7 +649,7 @@ void td_communicator_stop(struct td_core *core)
 {
     for (struct td_communicator *c = core->communicators; c; c = c->next)
         if (c->state != TD_COMMUNICATOR_LOST_NODE)
-            td_communicator_route_lost(core, c, core->node, "its daemon was stopped");
+            lose_node(core, c, core->node, true, "its daemon was stopped");
 }
 
 /* ---- messages to the tree neighbours ---- */
@@ -617,11 +667,14 @@ static bool send_members(struct td_core *core, struct td_communicator *c)
     while (c->rank_node && count) {
         if (!td_core_room(core))
             return false;
-        struct td_message m = {
-            .kind = TD_MESSAGE_MEMBERS,
-            .instance = c->instance,
-            .group = c->index,
-            .u.members = {.uid = c->uid, .name = c->name, .size = size, .minor = c->minor}};
+        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
+                               .instance = c->instance,
+                               .group = c->index,
+                               .u.members = {.uid = c->uid,
+                                             .name = c->name,
+                                             .size = size,
+                                             .minor = c->minor,
+                                             .epoch = c->epoch}};
         c->members_sent =
             td_members_fill(core, c->rank_node, c->rank_token, c->members_sent, &m.u.members);
         for (uint32_t i = 0; i < count; i++)
@@ -690,7 +743,8 @@ static void start_notice(const struct td_communicator *c, struct td_message *m)
     *m = (struct td_message){.instance = c->instance, .group = c->index};
     if (c->state == TD_COMMUNICATOR_LOST_NODE) {
         m->kind = TD_MESSAGE_NODE_LOST;
-        m->u.node_lost = (struct td_message_node_lost){.node = c->lost, .text = c->text};
+        m->u.node_lost = (struct td_message_node_lost){
+            .node = c->lost, .is_proven = c->lost_proven, .text = c->text};
         return;
     }
     m->kind = TD_MESSAGE_RANK_LOST;

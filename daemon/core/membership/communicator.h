@@ -55,6 +55,7 @@ struct td_communicator {
     uint32_t index;    /* 0: the world of a job; TD_GROUP_MADE: a subgroup */
     uint64_t world;    /* instance of the job's world */
     uint32_t *member;  /* of a subgroup: [group.size] the world's rank of each rank */
+    uint64_t epoch;    /* exclusions after it concern the group (epoch.h) */
     uint32_t minor;    /* the lowest minor version of the group's daemons (message.h) */
     char name[TD_NAME_MAX];
     uint64_t uid;
@@ -90,7 +91,8 @@ struct td_communicator {
     uint8_t stalled[TD_STALLS_MAX / 8];
     struct td_plan *plans;
 
-    /* Bitmaps of the ranks and slots that are known to be lost; they only grow (shrink.h). */
+    /* Bitmaps of the ranks and slots that are lost for good: by proof, or by an epoch. They only
+     * grow (shrink.h). */
     uint8_t *lost_rank, *lost_slot;
     struct td_shrink *shrink; /* NULL until the first one */
 
@@ -106,10 +108,12 @@ struct td_communicator {
     uint64_t good_first;
     uint8_t good[TD_GROUP_OPERATIONS_MAX / 8];
 
-    /* of a broken group: why, and which rank (in LOST_NODE: which node) is lost */
+    /* of a broken group: why, and which rank (in LOST_NODE: which node) is lost. lost_proven: that
+     * node is known to be lost for good */
     td_err error;
     char text[TD_TEXT_MAX];
     uint32_t lost;
+    bool lost_proven;
     /* the notice of the loss, still to be sent down, up, and (slots from notified on) to all nodes
      * of the group. notice_from: the tree neighbour that sent it */
     bool notice_down, notice_up, notice_all;
@@ -197,13 +201,16 @@ void td_communicator_seat_lost(struct td_core *core, struct td_communicator *c,
 /* td_communicator_rank_lost breaks the group since a rank is lost, and announces it. */
 void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
                                td_err error, const char *text);
-/* td_communicator_node_lost breaks all groups that have ranks on a node. */
+/* td_communicator_node_lost breaks all groups that have ranks on a node, which is silent. */
 void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why);
 /* td_communicator_daemon_is breaks the groups that have ranks of other daemons of a node;
  * `changed`: also those of an unknown daemon. It returns true if a group has ranks of this one. */
 bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
                                const char *why);
-/* td_communicator_route_lost breaks a group since a lost node lies on the route of its packets. */
+/* td_communicator_epoch breaks the groups from which the latest epoch excludes nodes. */
+void td_communicator_epoch(struct td_core *core);
+/* td_communicator_route_lost breaks a group since it has ranks on a silent node, or since that node
+ * lies on the route of its packets. */
 void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
                                 const char *why);
 /* td_communicator_notice handles RANK_LOST and NODE_LOST. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/net/link.h"
+#include "epoch.h"
 #include "registry.h"
 #include "core/net/session.h"
 
@@ -43,6 +44,7 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
                                       .rank = j->rank,
                                       .is_reminder = is_reminder,
                                       .minor = core->options.minor,
+                                      .epoch = core->epochs->known,
                                       .terms = core->joins->terms}};
     td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
@@ -357,6 +359,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     if (c) {
         f->rank_node = NULL, f->rank_token = NULL; /* the communicator owns them */
         c->minor = m->minor;
+        c->epoch = m->epoch;
     }
     drop_forming(core, f);
     if (c)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/net/link.h"
+#include "epoch.h"
 #include "job_terms.h"
 #include "members.h"
 #include "core/net/session.h"
@@ -76,11 +77,13 @@ static bool advance(struct td_core *core, struct td_task *task)
     while (job->state == TD_JOB_ANNOUNCING) {
         if (!td_core_room(core))
             return false;
-        struct td_message m = {
-            .kind = TD_MESSAGE_MEMBERS,
-            .instance = job->instance,
-            .u.members = {
-                .uid = job->uid, .name = job->name, .size = job->size, .minor = job->minor}};
+        struct td_message m = {.kind = TD_MESSAGE_MEMBERS,
+                               .instance = job->instance,
+                               .u.members = {.uid = job->uid,
+                                             .name = job->name,
+                                             .size = job->size,
+                                             .minor = job->minor,
+                                             .epoch = job->epoch}};
         job->members_sent =
             td_members_fill(core, job->rank_node, job->rank_token, job->members_sent, &m.u.members);
         if (m.u.members.is_last_piece) {
@@ -122,6 +125,8 @@ static void form(struct td_core *core, struct td_job *job)
         if (job->entry[r].minor < job->minor)
             job->minor = job->entry[r].minor;
     }
+    if (core->epochs->known > job->epoch)
+        job->epoch = core->epochs->known;
     td_job_transition(job, TD_JOB_FORM);
     job->instance = td_core_random(core) | 1;
     job->lost = UINT32_MAX;
@@ -350,6 +355,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
         .differs = differs,
         .minor = (uint16_t)(m->minor < UINT16_MAX ? m->minor : UINT16_MAX),
     };
+    job->epoch = m->epoch > job->epoch ? m->epoch : job->epoch;
     td_link_watch(core, node);
     td_time expires = td_core_after(core, m->timeout_ns);
     if (expires < job->expires_at) {

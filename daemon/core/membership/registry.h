@@ -34,6 +34,7 @@ struct td_job {
     uint32_t *rank_node;
     uint64_t *rank_token;
     uint32_t members_sent, first_node, minor; /* minor: the lowest of its daemons */
+    uint64_t epoch;                           /* the latest that its nodes knew */
     uint32_t lost; /* a node that was lost since the job formed, or UINT32_MAX. The membership may
                       have been lost with it */
 };

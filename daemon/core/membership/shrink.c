@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "epoch.h"
 #include "shrink_coordinator.h"
 #include "shrink_view.h"
 #include "subgroup.h"
@@ -40,6 +41,113 @@ void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32
         begin_round(core, c->shrink);
 }
 
+/* ---- silent nodes ---- */
+
+bool td_shrink_awaits(const struct td_core *core, const struct td_shrink *s, uint32_t slot)
+{
+    return s->vote[slot] != TD_VOTE_ACCEPTED && td_shrink_view_silent(core, s->communicator, slot);
+}
+
+static bool awaits_any(const struct td_core *core, const struct td_shrink *s)
+{
+    uint32_t slot = 0, slots = s->communicator->group.slots;
+    while (slot < slots && !td_shrink_awaits(core, s, slot))
+        slot++;
+    return slot < slots;
+}
+
+/* has_calls returns true if a live rank is known to have called. */
+static bool has_calls(const struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    for (uint32_t slot = 0; slot < c->group.slots; slot++)
+        for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
+            uint32_t rank = td_group_rank(&c->group, slot, i);
+            if (s->vote[slot] >= TD_VOTE_WAITING && s->vote[slot] != TD_VOTE_LOST &&
+                !td_bit(s->missing, rank) && !td_bit(c->lost_rank, rank))
+                return true;
+        }
+    for (uint32_t i = 0; i < c->ranks; i++)
+        if (s->call[i].state == TD_SHRINK_CALL_WAITING)
+            return true;
+    return false;
+}
+
+bool td_shrink_exclude(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    bool silent = false, calls = td_shrink_is_under_way(s) && has_calls(s);
+    for (uint32_t slot = 0; slot < c->group.slots; slot++) {
+        if (!td_shrink_awaits(core, s, slot))
+            continue;
+        silent = true;
+        if (calls && !td_epoch_excluded(core, core->node, c->epoch))
+            td_epoch_want(core, c->group.node[slot]);
+    }
+    if (silent && calls && td_epoch_excluded(core, core->node, c->epoch))
+        td_shrink_no_quorum(core);
+    return silent;
+}
+
+/* hurry sets the time from which on this node asks for an epoch itself: the head may not hear that
+ * a node is silent. */
+static void hurry(struct td_core *core, struct td_shrink *s)
+{
+    if (s->hurry_at == TD_TIME_NEVER && td_shrink_is_under_way(s) && awaits_any(core, s))
+        s->hurry_at = td_core_after(core, core->settings.progress_timeout_ns);
+    td_core_alarm(core, s->hurry_at);
+}
+
+void td_shrink_slot_silent(struct td_core *core, struct td_communicator *c, uint32_t slot)
+{
+    struct td_shrink *s = c->shrink;
+    if (!s)
+        return;
+    if (s->vote[slot] != TD_VOTE_LOST && s->vote[slot] != TD_VOTE_ACCEPTED)
+        s->vote[slot] = TD_VOTE_NONE;
+    if (slot < td_shrink_view_head(core, c)) /* it may have been the head */
+        s->vote_due = td_shrink_is_under_way(s);
+    hurry(core, s);
+    td_core_queue(core, &s->task);
+}
+
+/* slot_back repeats what may be lost with the slot's earlier session. */
+static void slot_back(struct td_shrink *s, uint32_t slot, uint32_t head)
+{
+    if (head == slot)
+        s->vote_due = td_shrink_is_under_way(s);
+    if (head != s->communicator->slot || s->vote[slot] == TD_VOTE_LOST)
+        return;
+    if (s->state == TD_SHRINK_PROPOSING) /* a node is proposed to after it has voted */
+        s->vote[slot] = s->vote[slot] == TD_VOTE_ACCEPTED ? TD_VOTE_ACCEPTED : TD_VOTE_READY;
+    else
+        s->vote[slot] = TD_VOTE_NONE;
+    s->next = 0;
+}
+
+void td_shrink_node_back(struct td_core *core, uint32_t node)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t slot = td_group_slot(&c->group, node);
+        if (!c->shrink || slot == UINT32_MAX)
+            continue;
+        slot_back(c->shrink, slot, td_shrink_view_head(core, c));
+        td_core_queue(core, &c->shrink->task);
+    }
+}
+
+void td_shrink_no_quorum(struct td_core *core)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        struct td_shrink *s = c->shrink;
+        if (!s || !td_shrink_is_under_way(s) || !awaits_any(core, s))
+            continue;
+        s->parting = true;
+        s->parted = td_shrink_view_head(core, c) == c->slot ? 0 : c->group.slots;
+        td_core_queue(core, &s->task);
+    }
+}
+
 /* ---- records ---- */
 
 void td_shrink_free(struct td_core *core, struct td_communicator *c)
@@ -66,7 +174,8 @@ static struct td_shrink *obtain(struct td_core *core, struct td_communicator *c)
     s->task.advance = advance;
     s->communicator = c;
     s->expires_at = TD_TIME_NEVER;
-    s->announced = c->group.slots;
+    s->hurry_at = TD_TIME_NEVER;
+    s->announced = s->parted = c->group.slots;
     s->call = td_arena_alloc(core->arena, c->ranks * sizeof *s->call);
     s->accepted.lost = td_arena_alloc(core->arena, bytes);
     s->decided.lost = td_arena_alloc(core->arena, bytes);
@@ -139,6 +248,13 @@ void td_shrink_foretold(struct td_core *core, uint64_t instance)
 
 /* ---- messages ---- */
 
+/* send sends a message of a shrink, after the epoch that it may follow from. */
+static void send(struct td_core *core, uint32_t node, const struct td_message *m)
+{
+    td_epoch_tell(core, node);
+    td_session_send(core, node, m);
+}
+
 static void start_message(const struct td_shrink *s, enum td_message_kind kind,
                           struct td_message *m)
 {
@@ -192,7 +308,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
             .shrink = s->number, .round = s->accepted_round};
         if (!put_ending(core, s, &s->accepted, &m.u.shrink_accepted_before.outcome))
             return; /* a vote without it is not sent */
-        td_session_send(core, node, &m);
+        send(core, node, &m);
     }
     start_message(s, TD_MESSAGE_SHRINK_VOTE, &m);
     m.u.shrink_vote =
@@ -204,7 +320,7 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
         return;
     if (td_shrink_waits_here(s, waits) > 0)
         m.u.shrink_vote.missing = (struct td_bitmap){waits, bytes};
-    td_session_send(core, node, &m);
+    send(core, node, &m);
 }
 
 void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver)
@@ -216,7 +332,7 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
                                                     .is_last_call = s->state == TD_SHRINK_LAST_CALL,
                                                     .gave_up_receiver = gave_up_receiver};
     if (put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_ask.lost))
-        td_session_send(core, node, &m);
+        send(core, node, &m);
 }
 
 void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
@@ -226,7 +342,7 @@ void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node)
     m.u.shrink_propose = (struct td_message_shrink_propose){
         .shrink = s->number, .view = td_shrink_view_hash(s->communicator)};
     if (put_ending(core, s, &s->accepted, &m.u.shrink_propose.outcome))
-        td_session_send(core, node, &m);
+        send(core, node, &m);
 }
 
 void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node)
@@ -236,7 +352,7 @@ void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t 
     m.u.shrink_decided =
         (struct td_message_shrink_decided){.shrink = s->number - 1, .made = s->decided.made};
     if (put_ending(core, s, &s->decided, &m.u.shrink_decided.outcome))
-        td_session_send(core, node, &m);
+        send(core, node, &m);
 }
 
 /* shrink_of returns the number of the shrink that a message is about. */
@@ -251,7 +367,7 @@ static void send_nobody(struct td_core *core, uint32_t node, const struct td_mes
                            .instance = to->instance,
                            .group = to->group,
                            .u.shrink_nobody.shrink = shrink_of(to)};
-    td_session_send(core, node, &m);
+    send(core, node, &m);
 }
 
 /* send_gone tells a node that all local ranks of a new group are gone. */
@@ -263,7 +379,7 @@ static void send_gone(struct td_core *core, uint32_t node, uint64_t instance)
                            .u.node_lost = {.node = core->node, .notify_all = true}};
     m.u.node_lost.text = td_core_format(core, "all ranks on %s have left or died",
                                         td_core_node_name(core, core->node));
-    td_session_send(core, node, &m);
+    send(core, node, &m);
 }
 
 /* handle_unknown handles a message of a group that does not exist here: not yet, or not any more.
@@ -383,7 +499,10 @@ void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t
             send_nobody(core, from, m);
         return;
     }
-    if (m->kind == TD_MESSAGE_SHRINK_NOBODY) {
+    if (m->kind == TD_MESSAGE_SHRINK_PARTITIONED) {
+        s->parting = shrink_of(m) == s->number && td_shrink_is_under_way(s);
+        td_core_queue(core, &s->task);
+    } else if (m->kind == TD_MESSAGE_SHRINK_NOBODY) {
         if (td_shrink_view_lose_slot(c, slot))
             begin_round(core, s);
     } else if (speaks && shrink_of(m) < s->number) {
@@ -410,11 +529,12 @@ static void reply_lost(struct td_core *core, const struct td_shrink *s, uint32_t
     const struct td_communicator *c = s->communicator;
     bool left = c->seat[local].state == TD_SEAT_LEFT;
     td_reply_error(core, s->call[local].client, s->call[local].request,
-                   left ? TD_ERR_RANK_FAILED : TD_ERR_NODE_FAILED,
+                   left ? TD_ERR_RANK_FAILED : TD_ERR_PARTITIONED,
                    td_core_format(core,
                                   left ? "rank %u of job %s has left the group"
                                        : "the shrink excludes rank %u of job %s: the other nodes "
-                                         "have lost contact with its node",
+                                         "have lost contact with its node, and go on without it: "
+                                         "join a new job",
                                   td_communicator_job_rank(c, c->seat[local].rank), c->name));
 }
 
@@ -469,12 +589,51 @@ static bool answer_all(struct td_core *core, struct td_shrink *s)
     return true;
 }
 
+/* part ends all calls, here and (at the head) on the nodes that it hears: a node is silent, and
+ * there is no quorum. It returns false when the action list is full. */
+static bool part(struct td_core *core, struct td_shrink *s)
+{
+    const struct td_communicator *c = s->communicator;
+    struct td_message m;
+    for (; s->parted < c->group.slots; s->parted++) {
+        if (!td_core_room(core))
+            return false;
+        start_message(s, TD_MESSAGE_SHRINK_PARTITIONED, &m);
+        m.u.shrink_partitioned.shrink = s->number;
+        if (s->parted != c->slot && td_shrink_view_lives(c, s->parted) &&
+            !td_shrink_view_silent(core, c, s->parted))
+            send(core, c->group.node[s->parted], &m);
+    }
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        if (s->call[i].state != TD_SHRINK_CALL_WAITING)
+            continue;
+        if (!td_core_room(core))
+            return false;
+        td_reply_error(core, s->call[i].client, s->call[i].request, TD_ERR_PARTITIONED,
+                       td_core_format(core,
+                                      "shrink of job %s: nodes are silent, and those that answer "
+                                      "are no majority of the machine: call again when the "
+                                      "network works",
+                                      c->name));
+        td_shrink_call_transition(&s->call[i], TD_SHRINK_CALL_ANSWER);
+        s->call[i].next--;
+    }
+    s->parting = false;
+    s->appeal_error = TD_OK;
+    s->expires_at = s->hurry_at = TD_TIME_NEVER;
+    td_shrink_transition(s, TD_SHRINK_PART);
+    begin_round(core, s);
+    return true;
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_shrink *s = (struct td_shrink *)task;
     struct td_communicator *c = s->communicator;
-    uint32_t head = td_shrink_view_coordinator(c);
+    uint32_t head = td_shrink_view_head(core, c);
     if (!td_core_room(core) || !answer_all(core, s))
+        return false;
+    if (s->parting && !part(core, s))
         return false;
     if (!td_shrink_coordinator_announce(core, s))
         return false;
@@ -487,7 +646,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         start_message(s, TD_MESSAGE_SHRINK_ACCEPT, &m);
         m.u.shrink_accept = (struct td_message_shrink_accept){s->number, td_shrink_view_hash(c)};
         if (s->accept_due)
-            td_session_send(core, c->group.node[head], &m);
+            send(core, c->group.node[head], &m);
         s->vote_due = s->accept_due = false;
     }
     td_core_queue(core, &c->task); /* the group may have stayed for this shrink only */
@@ -535,6 +694,7 @@ void td_shrink_request(struct td_core *core, struct td_client *client, const str
         td_time at = td_core_after(core, limit < 0 ? core->settings.arrival_timeout_ns : limit);
         s->expires_at = at < s->expires_at ? at : s->expires_at;
         td_core_alarm(core, s->expires_at);
+        hurry(core, s);
     }
     td_core_queue(core, &s->task);
 }
@@ -580,6 +740,12 @@ void td_shrink_timers(struct td_core *core, struct td_communicator *c)
             appeal(core, s, TD_ERR_TIMEOUT, "");
     }
     td_core_alarm(core, s->expires_at);
+    if (core->now >= s->hurry_at) {
+        s->hurry_at = TD_TIME_NEVER;
+        (void)td_shrink_exclude(core, s);
+        hurry(core, s);
+    }
+    td_core_alarm(core, s->hurry_at);
 }
 
 void td_shrink_arrived(const struct td_shrink *s, uint8_t *bits)

@@ -14,9 +14,12 @@
  * A rank that cancels, or whose time limit passes, appeals with its node's vote. The votes tell the
  * coordinator which ranks have not called, and it may propose an error as the outcome.
  *
- * A node that others have given up learns it from the answer to its vote, and its ranks get an
- * error. Two parts of a machine that cannot reach each other give each other up, and each goes on
- * by itself.
+ * A view holds ranks that are lost for good: their own daemon says so, another daemon runs on their
+ * node, or an epoch excludes the node (epoch.h). A silent node is in no view. While one is silent,
+ * nothing is proposed: the first node that lives and speaks (the head) asks for an epoch. Without a
+ * quorum all calls end with PARTITIONED; ranks may call again, and take part if the silent node has
+ * come back. A node that others have excluded learns it before any message that follows from it.
+ * Since epochs form a chain, at most one of two parts of a machine finds a successor.
  *
  * The protocol resembles single-decree Paxos: a node that accepted an outcome reports it in every
  * later vote.
@@ -63,13 +66,16 @@ struct td_shrink {
     char appeal_text[TD_TEXT_MAX];
     struct td_shrink_outcome accepted, decided; /* decided: the latest */
     uint32_t accepted_round;                    /* 0: no outcome is accepted */
-    bool vote_due, accept_due;                  /* to be sent to the coordinator */
+    bool vote_due, accept_due;                  /* to be sent to the head */
+    td_time hurry_at; /* when this node asks for an epoch itself, if a node is silent */
+    bool parting;     /* the calls end: there is no quorum */
 
     /* at the coordinator */
     uint8_t *vote;      /* [slots] enum td_vote */
     uint8_t *missing;   /* [group.size] ranks that have not called, according to the votes */
     uint32_t next;      /* the slot that is asked, or proposed to, next */
     uint32_t announced; /* the decided outcome is to be sent to the slots from here on */
+    uint32_t parted;    /* the end of all calls is to be sent to the slots from here on */
 };
 
 /* td_shrink_request handles the call of a local rank. The reply is JOINED, with the ranks that are
@@ -78,15 +84,21 @@ void td_shrink_request(struct td_core *core, struct td_client *client,
                        const struct td_request *request);
 /* td_shrink_cancel appeals for the end of a shrink. It returns false if `request` began none. */
 bool td_shrink_cancel(struct td_core *core, struct td_client *client, uint64_t request);
-/* td_shrink_message handles the kinds SHRINK_ASK to SHRINK_NOBODY. c is NULL if this node has no
- * such group. */
+/* td_shrink_message handles the kinds SHRINK_ASK to SHRINK_NOBODY and SHRINK_PARTITIONED. c is NULL
+ * if this node has no such group. */
 void td_shrink_message(struct td_core *core, struct td_communicator *c, uint32_t from,
                        const struct td_message *message);
 /* td_shrink_foretold makes the group with that instance if an outcome accepted here defines it. */
 void td_shrink_foretold(struct td_core *core, uint64_t instance);
-/* td_shrink_rank_lost and td_shrink_slot_lost add to the view. */
+/* td_shrink_rank_lost and td_shrink_slot_lost add to the view: there is proof, or an epoch. */
 void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank);
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot);
+/* td_shrink_slot_silent: the session with the slot's node has ended. */
+void td_shrink_slot_silent(struct td_core *core, struct td_communicator *c, uint32_t slot);
+/* td_shrink_node_back: another session with a node has begun; what was sent before may be lost. */
+void td_shrink_node_back(struct td_core *core, uint32_t node);
+/* td_shrink_no_quorum ends the calls that wait for silent nodes. */
+void td_shrink_no_quorum(struct td_core *core);
 /* td_shrink_seat_died: a local rank expects no reply any more. */
 void td_shrink_seat_died(struct td_communicator *c, uint32_t local);
 /* td_shrink_keeps returns true if the group's record is still needed for a shrink. */
@@ -112,6 +124,12 @@ uint32_t td_shrink_waits_here(const struct td_shrink *s, uint8_t *bits);
 void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, bool gave_up_receiver);
 void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node);
 void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node);
+/* td_shrink_exclude asks for an epoch without the silent nodes whose part is needed, if a rank has
+ * called; a node that an epoch has excluded itself cannot. It returns true if there are such nodes.
+ */
+bool td_shrink_exclude(struct td_core *core, struct td_shrink *s);
+/* td_shrink_awaits returns true if a slot is silent, and its part in the shrink is still needed. */
+bool td_shrink_awaits(const struct td_core *core, const struct td_shrink *s, uint32_t slot);
 /* td_shrink_accept records an outcome, which later votes carry. lost NULL: the outcome is an error.
  */
 void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,

@@ -98,7 +98,8 @@ static bool ask_all(struct td_core *core, struct td_shrink *s)
 {
     const struct td_group *g = &s->communicator->group;
     for (; s->next < g->slots; s->next++) {
-        if (s->vote[s->next] != TD_VOTE_NONE)
+        if (s->vote[s->next] != TD_VOTE_NONE ||
+            td_shrink_view_silent(core, s->communicator, s->next))
             continue;
         if (!td_core_room(core))
             return false;
@@ -143,9 +144,11 @@ bool td_shrink_coordinator_advance(struct td_core *core, struct td_shrink *s)
         vote_here(s);
         if (!ask_all(core, s))
             return false;
-        if (!propose(core, s))
-            return true;
     }
+    if (td_shrink_exclude(core, s))
+        return true;
+    if (s->state != TD_SHRINK_PROPOSING && !propose(core, s))
+        return true;
     if (!propose_all(core, s))
         return false;
     if (all_accepted(s))

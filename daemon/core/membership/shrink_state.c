@@ -29,6 +29,8 @@ static const struct td_label shrink_events[] = {
                                       "propose."},
     [TD_SHRINK_DECIDE] = {"decide", "All nodes have accepted the outcome, or another node says so. "
                                     "*Begin* follows if one has begun the next shrink."},
+    [TD_SHRINK_PART] = {"part", "A node is silent, and there is no quorum: all calls end, and may "
+                                "be repeated."},
 };
 
 static const struct td_transition shrink_rows[] = {
@@ -40,6 +42,8 @@ static const struct td_transition shrink_rows[] = {
     {SHRINK(VOTING) | SHRINK(LAST_CALL), TD_SHRINK_PROPOSE, TD_SHRINK_PROPOSING},
     {SHRINK(VOTING) | SHRINK(LAST_CALL) | SHRINK(PROPOSING), TD_SHRINK_DECIDE, TD_SHRINK_RESTING},
     {SHRINK(RESTING), TD_SHRINK_DECIDE, TD_STAY},
+    {SHRINK(VOTING) | SHRINK(LAST_CALL) | SHRINK(PROPOSING), TD_SHRINK_PART, TD_SHRINK_RESTING},
+    {SHRINK(RESTING), TD_SHRINK_PART, TD_STAY},
 };
 
 const struct td_machine td_shrink_machine = {
@@ -70,7 +74,7 @@ static const struct td_label call_events[] = {
                                                "it."},
     [TD_SHRINK_CALL_DECIDE] = {"decide", "The shrink under way is decided."},
     [TD_SHRINK_CALL_ANSWER] = {"answer", "The reply is sent: the outcome, or that the other nodes "
-                                         "have given the rank up."},
+                                         "go on without the rank, or that there is no quorum."},
     [TD_SHRINK_CALL_LEAVE] = {"leave", "The process has left the group or died."},
 };
 

@@ -22,6 +22,7 @@ enum td_shrink_event {
     TD_SHRINK_ASK_AGAIN,
     TD_SHRINK_PROPOSE,
     TD_SHRINK_DECIDE,
+    TD_SHRINK_PART,
 };
 
 enum td_shrink_call_state {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "core/net/link.h"
 
 bool td_shrink_view_has_rank_besides(const struct td_communicator *c, uint32_t slot,
                                      const uint8_t *bits)
@@ -25,6 +26,22 @@ uint32_t td_shrink_view_coordinator(const struct td_communicator *c)
 {
     uint32_t slot = 0;
     while (slot < c->group.slots && !td_shrink_view_lives(c, slot))
+        slot++;
+    return slot < c->group.slots ? slot : UINT32_MAX;
+}
+
+bool td_shrink_view_silent(const struct td_core *core, const struct td_communicator *c,
+                           uint32_t slot)
+{
+    return slot != c->slot && td_link_is_given_up(&core->link[c->group.node[slot]]) &&
+           td_shrink_view_lives(c, slot);
+}
+
+uint32_t td_shrink_view_head(const struct td_core *core, const struct td_communicator *c)
+{
+    uint32_t slot = 0;
+    while (slot < c->group.slots &&
+           (!td_shrink_view_lives(c, slot) || td_shrink_view_silent(core, c, slot)))
         slot++;
     return slot < c->group.slots ? slot : UINT32_MAX;
 }

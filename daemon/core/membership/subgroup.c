@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "core/net/link.h"
 #include "core/net/session.h"
 #include "endings.h"
 
@@ -186,7 +187,8 @@ void td_subgroup_make_survivors(struct td_core *core, struct td_communicator *pa
                                       instance); /* the other nodes hear that no rank is here */
         for (uint32_t slot = 0; c && slot < parent->group.slots; slot++) {
             uint32_t node = parent->group.node[slot];
-            if (td_bit(parent->lost_slot, slot) && td_group_slot(&c->group, node) != UINT32_MAX)
+            bool gone = td_bit(parent->lost_slot, slot) || td_link_is_given_up(&core->link[node]);
+            if (gone && td_group_slot(&c->group, node) != UINT32_MAX)
                 td_communicator_route_lost(core, c, node,
                                            "it was lost while the group was created");
         }
