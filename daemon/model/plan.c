@@ -278,9 +278,10 @@ static bool make_fft(struct maker *m, const struct td_description *d, struct td_
             size[side][a] = td_fft_size(fft, side, a);
     }
     plan->digest = fft_digest(fft);
-    plan->rows = fft->dimensions == 2 && kind_of(fft, 0) == TD_TRANSFORM_C2C &&
-                 kind_of(fft, 1) == TD_TRANSFORM_C2C && is_empty(d->from) && is_empty(d->to) &&
-                 fft->grid[0] == 0 && fft->method == TD_ALLTOALL_AUTO;
+    plan->rows = (fft->dimensions == 2 || fft->dimensions == 3) && is_empty(d->from) &&
+                 is_empty(d->to) && fft->grid[0] == 0 && fft->method == TD_ALLTOALL_AUTO;
+    for (uint32_t a = 0; a < fft->dimensions; a++)
+        plan->rows = plan->rows && kind_of(fft, a) == TD_TRANSFORM_C2C;
     return read_layout(m, "before", d->from, fft->dimensions, size[0], plan->element[0],
                        &plan->from) &&
            read_layout(m, "after", d->to, fft->dimensions, size[1], plan->element[1], &plan->to) &&

@@ -67,7 +67,8 @@ struct td_plan {
     struct td_layout from, to; /* in the order of the source's axes */
     uint64_t element[2];       /* bytes, before and after */
     uint64_t digest;
-    bool rows; /* FFT: complex, of two axes, in rows before and after; fft_rows may apply */
+    bool
+        rows; /* FFT: complex, of two or three axes, in rows before and after; fft_rows may apply */
     const struct td_method *method;           /* of its executions; the planner chooses it */
     struct td_transform_plan *transform_plan; /* NULL: the method keeps no tables */
     uint32_t holders;                         /* number of local ranks that have not freed it */

@@ -281,7 +281,7 @@ static void a_missing_dependency_is_found(void **unused)
     place(&s, 3, 2, BLOCK);
     struct symbolic_case some[] = {make(TD_KIND_BROADCAST, TD_TYPE_DOUBLE, 1000),
                                    make(TD_KIND_ALLREDUCE, TD_TYPE_DOUBLE, 400000),
-                                   make_fft(12, 10, false)};
+                                   make_fft(12, 300, false)}; /* chunks reuse scratch memory */
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
         for (unsigned f = 0; f < TD_FAMILIES_MAX; f++)
             for (unsigned d = 0; d < TD_DEPENDENCIES_MAX; d++) {

@@ -18,10 +18,12 @@ enum { SHIFT = 64, GUARD = 64, GUARD_BYTE = 0x5a };
 
 static uint64_t relay_bytes; /* of a node: small, so that moves by relays have several segments */
 static bool barriers_of_all; /* in phased ones */
+static bool by_default;      /* the description has no layouts: rows before and after */
 
 static uint64_t plan_of(struct job *job, const struct transform *t)
 {
-    const struct td_description description = {.fft = t->fft, .from = t->text[0], .to = t->text[1]};
+    const struct td_description description = {
+        .fft = t->fft, .from = by_default ? "" : t->text[0], .to = by_default ? "" : t->text[1]};
     return job_agree(job, TD_KIND_PLAN_FFT, &description);
 }
 
@@ -98,6 +100,36 @@ static void random_case(uint64_t seed)
     run(shapes[layouts_draw(8)], &t, seed, 1 + (uint32_t)layouts_draw(16));
 }
 
+/* rows_case: arrays without layouts, in rows. Many have enough columns that the chunks of fft_rows
+ * reuse their scratch memory. */
+static void rows_case(uint64_t seed)
+{
+    static const char *const shapes[] = {"1", "2", "3x2", "4", "3x3"};
+    static struct transform t;
+    job_case("TORUS_TEST_CASE=%llu test_fft_sim", (unsigned long long)seed);
+    layouts_seed(seed * 977);
+    bool deep = layouts_draw(2);
+    t = (struct transform){
+        .fft = {.dimensions = deep ? 3 : 2,
+                .size = {1 + layouts_draw(40), 1 + layouts_draw(deep ? 30 : 700),
+                         1 + layouts_draw(deep ? 30 : 1)},
+                .type = layouts_draw(2) ? TD_TYPE_COMPLEX_FLOAT : TD_TYPE_COMPLEX_DOUBLE,
+                .sign = layouts_draw(2) ? TD_FFT_FORWARD : TD_FFT_BACKWARD,
+                .scale = (uint32_t)layouts_draw(3)}};
+    td_fft_all(&t.fft);
+    for (int side = 0; side < 2; side++)
+        strcpy(t.text[side], deep ? "(block, *, *)" : "(block, *)");
+    by_default = true;
+    run(shapes[layouts_draw(5)], &t, 2 * seed, 1 + (uint32_t)layouts_draw(16));
+    by_default = false;
+}
+
+static void arrays_in_rows_are_transformed_chunk_by_chunk(void **unused)
+{
+    (void)unused;
+    seeds_run(rows_case, 100, 30, 1000);
+}
+
 static void any_array_is_transformed_between_any_layouts(void **unused)
 {
     (void)unused;
@@ -108,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_array_is_transformed_between_any_layouts),
+        cmocka_unit_test(arrays_in_rows_are_transformed_chunk_by_chunk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

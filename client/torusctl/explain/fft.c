@@ -218,6 +218,8 @@ static bool measure(struct explain_fft *x)
                                         .tuning = &x->machine.settings.tuning};
     explain_candidates_of(&in, &x->candidates);
     x->rows = x->plan->method == &td_method_fft_rows;
+    td_select_compile(&in, &x->program);
+    x->scratch_bytes = x->program.scratch_bytes;
     x->plan->method = &td_method_fft; /* so that its families are those of the moves */
     td_select_compile(&in, &x->program);
     bool good = true;

@@ -59,7 +59,8 @@ struct explain_fft {
     struct td_arena *arena;
     struct td_group group;
     struct td_plan *plan;
-    bool rows; /* the plan uses fft_rows, with the same moves */
+    bool rows;             /* the plan uses fft_rows, with the same moves */
+    int64_t scratch_bytes; /* of the node, by the plan's method */
     struct td_program program;
     unsigned moves, passes;
     struct explain_move move[TD_DIMENSIONS_MAX + 2];

@@ -67,7 +67,6 @@ static void print_kinds(const struct td_fft *f)
 static void print_head(const struct explain_fft *x)
 {
     char shape[64], sizes[NAMES], packet[32], all[32], scratch[32], place[80];
-    const struct td_transform_plan *s = x->plan->transform_plan;
     const struct td_layout *before = &x->plan->from;
     const uint64_t element = x->plan->element[0];
     uint64_t elements = 1;
@@ -84,11 +83,10 @@ static void print_head(const struct explain_fft *x)
     print_kinds(&x->plan->fft);
     printf("\n  grid       %s: %s\n", explain_grid_text(&x->chosen, sizes, sizeof sizes),
            x->reason);
-    printf("  program    %s\n",
-           x->rows ? "fft_rows: these moves, but columns return chunk by chunk to their rows"
-                   : x->program.method->name);
+    printf("  program    %s\n", x->rows ? "fft_rows: both moves together, chunk by chunk of columns"
+                                        : x->program.method->name);
     printf("  scratch    %s of node %s\n",
-           td_quantity_print((uint64_t)s->scratch_bytes, scratch, sizeof scratch),
+           td_quantity_print((uint64_t)x->scratch_bytes, scratch, sizeof scratch),
            explain_place(place, sizeof place, &x->machine.topology, x->machine.node));
 }
 
@@ -407,7 +405,7 @@ void explain_fft_json(const struct explain_fft *x)
         sizes_text(&x->plan->from, sizes, sizeof sizes), "kinds", kinds, "program",
         x->rows ? "fft_rows" : x->program.method->name, "node", (int)x->machine.node, "coordinates",
         explain_coordinates(&x->machine.topology, x->machine.node), "reason", x->reason, "grid",
-        grid_json(&x->chosen), "scratch_bytes", (json_int_t)s->scratch_bytes, "grids",
+        grid_json(&x->chosen), "scratch_bytes", (json_int_t)x->scratch_bytes, "grids",
         grids_json(x));
     json_object_set_new(all, "candidates", explain_candidates_json(&x->candidates));
     json_object_set_new(all, "stages", stages);

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft_rows: a 2-D transform (us8095585). Ranks hold blocks of rows. Each node transforms the rows
- * of its ranks and sends each other node its columns, one chunk of rows after the other. When all
- * rows have arrived, it transforms its own columns in scratch memory. Then it sends the columns
- * back to the ranks of the rows, one chunk of columns after the other. Nodes, not ranks, share the
- * columns, so the transpose does not depend on the placement of ranks. On one node rows are
- * transformed into scratch memory. A single rank transforms everything at its destination.
+/* fft_rows: a 2-D or 3-D transform (us8095585) of an array in rows: ranks hold blocks of axis 0,
+ * and a row is all elements with one index there. Each node transforms the rows of its ranks along
+ * the other axes. All nodes share the columns, the lines along axis 0. In scratch memory a node
+ * gathers a chunk of its columns from the rows of all ranks, transforms it, and returns it to its
+ * place in the rows. Nodes, not ranks, share the columns, so the transpose does not depend on the
+ * placement of ranks.
+ *
+ * Scratch memory has room for a few chunks only. The piece of chunk c that a node sends to a slot
+ * takes the place of its piece of chunk c - AHEAD, after that has returned to it. So each piece of
+ * scratch memory is free when its next data arrives, without any further message.
+ *
+ * A chunk of columns is cut out of long rows, and lies close together in scratch memory. The
+ * distance between its rows there is no power of two (PAD_BYTES): caches keep all of it, and a plan
+ * of FFTW by estimate is nearly as fast as a measured one. The same holds for the rows of a 3-D
+ * array while they are transformed along axis 1.
  *
  * The way back writes to the destination rows from which the way there was sent. That is safe: a
- * node's columns return only after it has received them from all nodes. */
+ * chunk returns only after all nodes have sent their pieces of it. */
 #include "collectives/method.h"
 #include "collectives/permutation.h"
 #include "model/layout.h"
@@ -16,18 +25,34 @@ struct TD_STORED parameters {
     int64_t element;                      /* bytes */
     int64_t rows_chunk, chunks;           /* rows of a chunk; chunks of a rank */
     int64_t columns_chunk, column_chunks; /* columns of a chunk; chunks of a node */
+    int64_t pitch;  /* bytes from row to row of a chunk of columns in scratch */
+    int64_t line;   /* 3-D: bytes from line to line of a row in scratch */
+    int64_t places; /* 3-D: bytes of a chunk of rows in scratch; 0: none */
+    int64_t runs;   /* a message has the rows of a run of ranks, not of one */
 };
 TD_PARAMETERS(struct parameters)
+/* In the order in which the engine examines them: data that is under way comes before new data. */
 enum {
-    FAMILY_RECV,      /* [(other rank, row chunk)] */
-    FAMILY_RECV_BACK, /* [(other slot, column chunk, local rank)] */
-    FAMILY_ROWS,      /* [(local rank, row chunk)] */
-    FAMILY_SEND,      /* [(local rank, row chunk, peer)] */
-    FAMILY_COPY,      /* [(local rank, row chunk)] */
+    FAMILY_RECV,      /* [(column chunk, other unit)] */
+    FAMILY_RECV_BACK, /* [(column chunk, other slot, unit here)] */
+    FAMILY_COPY_BACK, /* [(column chunk, unit here)] */
+    FAMILY_SEND_BACK, /* [(column chunk, other unit)] */
     FAMILY_COLUMNS,   /* [column chunk] */
-    FAMILY_SEND_BACK, /* [(column chunk, other rank)] */
-    FAMILY_COPY_BACK, /* [(column chunk, local rank)] */
+    FAMILY_COPY,      /* [(column chunk, unit here)] */
+    FAMILY_SEND,      /* [(column chunk, unit here, peer)] */
+    FAMILY_OUT,       /* [(local rank, row chunk)] */
+    FAMILY_PLANES,    /* [(local rank, row chunk)] */
+    FAMILY_ROWS,      /* [(local rank, row chunk)] */
 };
+enum {
+    AHEAD = 4,     /* chunks in scratch memory */
+    PAD_BYTES = 64 /* after each row of a chunk in scratch memory */
+};
+
+static bool is_3d(const struct td_program *p)
+{
+    return p->plan->fft.dimensions == 3;
+}
 
 static uint64_t rows_total(const struct td_program *p)
 {
@@ -36,18 +61,79 @@ static uint64_t rows_total(const struct td_program *p)
 
 static uint64_t columns_total(const struct td_program *p)
 {
-    return p->plan->fft.size[1];
+    return p->plan->fft.size[1] * (is_3d(p) ? p->plan->fft.size[2] : 1);
 }
 
-/* rows_of returns the rows of a rank, columns_of the columns of a slot. */
-static struct td_range rows_of(const struct td_program *p, uint32_t slot, uint32_t local)
+/* ---- units: the ranks whose rows are in one message ---- */
+
+static uint32_t units_of(const struct td_program *p, uint32_t slot)
 {
-    return td_block(rows_total(p), p->group->size, td_group_rank(p->group, slot, local));
+    const struct td_group *g = p->group;
+    return parameters(p)->runs ? g->slot_run[slot + 1] - g->slot_run[slot]
+                               : td_group_slot_ranks(g, slot);
 }
 
-static struct td_range columns_of(const struct td_program *p, uint32_t slot)
+/* units_before returns the units of the slots before a slot, units_total those of all. */
+static uint32_t units_before(const struct td_program *p, uint32_t slot)
 {
-    return td_share(columns_total(p), p->group->slots, slot);
+    return parameters(p)->runs ? p->group->slot_run[slot] : p->group->slot_rank[slot];
+}
+
+static uint32_t units_total(const struct td_program *p)
+{
+    return units_before(p, p->group->slots);
+}
+
+/* unit_at returns unit i of all, as a run of ranks. */
+static struct td_run unit_at(const struct td_program *p, uint32_t i)
+{
+    const struct td_group *g = p->group;
+    uint32_t low = 0, high = g->slots;
+    if (parameters(p)->runs)
+        return g->run[i];
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->slot_rank[middle] <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t local = i - g->slot_rank[low];
+    return (struct td_run){.slot = low,
+                           .node = g->node[low],
+                           .first = td_group_rank(g, low, local),
+                           .step = 1,
+                           .count = 1,
+                           .local = local};
+}
+
+static struct td_run unit_here(const struct td_program *p, uint64_t i)
+{
+    return unit_at(p, units_before(p, p->slot) + (uint32_t)i);
+}
+
+/* other_unit returns unit i of those of the other slots, and its index among those of its slot. */
+static struct td_run other_unit(const struct td_program *p, uint64_t i, uint64_t *index)
+{
+    uint32_t before = units_before(p, p->slot);
+    struct td_run u = unit_at(p, (uint32_t)(i < before ? i : i + units_of(p, p->slot)));
+    *index = (i < before ? i : i + units_of(p, p->slot)) - units_before(p, u.slot);
+    return u;
+}
+
+/* as_other returns the index of a unit of this slot among those that are not of slot `peer`. */
+static uint64_t as_other(const struct td_program *p, uint64_t i, uint32_t peer)
+{
+    uint64_t at = units_before(p, p->slot) + i;
+    return p->slot > peer ? at - units_of(p, peer) : at;
+}
+
+/* ---- places ---- */
+
+/* rows_of returns the rows of each rank of a unit; those of the first rank. */
+static struct td_range rows_of(const struct td_program *p, const struct td_run *unit)
+{
+    return td_block(rows_total(p), p->group->size, unit->first);
 }
 
 /* piece returns chunk `index` of a range cut into chunks of `size`. */
@@ -60,114 +146,145 @@ static struct td_range piece(struct td_range r, uint64_t index, int64_t size)
     return (struct td_range){r.begin + begin, left < (uint64_t)size ? left : (uint64_t)size};
 }
 
-/* block_of_rank names rows x columns within a rank's buffer, whose first row is `base`. */
-static struct td_slice block_of_rank(const struct td_program *p, enum td_space space,
-                                     uint32_t local, uint64_t base, struct td_range rows,
-                                     struct td_range columns)
+/* columns_of returns a chunk of the columns of a slot. */
+static struct td_range columns_of(const struct td_program *p, uint32_t slot, uint64_t chunk)
+{
+    return piece(td_share(columns_total(p), p->group->slots, slot), chunk,
+                 parameters(p)->columns_chunk);
+}
+
+/* block_of_ranks names the rows of a unit x columns within the destination of its ranks. */
+static struct td_slice block_of_ranks(const struct td_program *p, const struct td_run *unit,
+                                      struct td_range columns)
 {
     int64_t element = parameters(p)->element, width = (int64_t)columns_total(p) * element;
-    struct td_slice s = td_slice_at(
-        space, local, (int64_t)(rows.begin - base) * width + (int64_t)columns.begin * element,
-        (int64_t)columns.count * element);
-    td_slice_loop(&s, (int64_t)rows.count, width, 0);
-    td_slice_simplify(&s);
-    return s;
-}
-
-/* block_of_scratch names rows x columns within scratch, which holds all rows of this slot's
- * columns. */
-static struct td_slice block_of_scratch(const struct td_program *p, struct td_range rows,
-                                        struct td_range columns)
-{
-    struct td_range own = columns_of(p, p->slot);
-    int64_t element = parameters(p)->element, width = (int64_t)own.count * element;
     struct td_slice s =
-        td_slice_at(TD_SPACE_SCRATCH, 0,
-                    (int64_t)rows.begin * width + (int64_t)(columns.begin - own.begin) * element,
+        td_slice_at(TD_SPACE_DESTINATION, unit->local, (int64_t)columns.begin * element,
                     (int64_t)columns.count * element);
-    td_slice_loop(&s, (int64_t)rows.count, width, 0);
+    td_slice_loop(&s, unit->count, 0, 1);
+    td_slice_loop(&s, (int64_t)rows_of(p, unit).count, width, 0);
     td_slice_simplify(&s);
     return s;
 }
 
-static bool one_node(const struct td_program *p)
+/* chunk_at returns the offset of a chunk of columns in scratch. */
+static int64_t chunk_at(const struct td_program *p, uint64_t chunk)
 {
-    return p->group->slots == 1;
+    return AHEAD * parameters(p)->places +
+           (int64_t)(chunk % AHEAD * rows_total(p)) * parameters(p)->pitch;
 }
 
-static bool one_rank(const struct td_program *p)
+/* block_of_scratch names the rows of a unit x columns of a chunk of this slot. */
+static struct td_slice block_of_scratch(const struct td_program *p, const struct td_run *unit,
+                                        uint64_t chunk)
 {
-    return p->group->size == 1;
+    int64_t pitch = parameters(p)->pitch;
+    struct td_range rows = rows_of(p, unit);
+    struct td_slice s =
+        td_slice_at(TD_SPACE_SCRATCH, 0, chunk_at(p, chunk) + (int64_t)rows.begin * pitch,
+                    (int64_t)columns_of(p, p->slot, chunk).count * parameters(p)->element);
+    td_slice_loop(&s, unit->count, (int64_t)(unit->step * rows.count) * pitch, 0);
+    td_slice_loop(&s, (int64_t)rows.count, pitch, 0);
+    td_slice_simplify(&s);
+    return s;
 }
 
-/* other_rank returns rank i of the ranks of the other slots. */
-static void other_rank(const struct td_program *p, uint64_t i, uint32_t *slot, uint32_t *local)
+/* ---- rows ---- */
+
+/* rows_step: a chunk of rows of one rank, along the last axis, along axis 1 of three, and from
+ * scratch to the destination. */
+static void rows_step(const struct td_program *p, unsigned family, uint64_t index,
+                      struct td_step *step)
 {
-    const struct td_group *g = p->group;
-    uint32_t place = (uint32_t)(i < g->slot_rank[p->slot] ? i : i + td_ranks_here(p));
-    uint32_t low = 0, high = g->slots;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->slot_rank[middle] <= place)
-            low = middle;
-        else
-            high = middle;
+    const uint64_t *size = p->plan->fft.size;
+    int64_t element = parameters(p)->element, last = (int64_t)size[is_3d(p) ? 2 : 1];
+    uint64_t chunks = (uint64_t)parameters(p)->chunks;
+    uint32_t local = (uint32_t)(index / chunks);
+    struct td_range all =
+        td_block(rows_total(p), p->group->size, td_group_rank(p->group, p->slot, local));
+    struct td_range rows = piece(all, index % chunks, parameters(p)->rows_chunk);
+    int64_t lines = (int64_t)(rows.count * (is_3d(p) ? size[1] : 1));
+    int64_t at = (int64_t)((rows.begin - all.begin) * columns_total(p)) * element;
+    bool through = parameters(p)->places > 0;
+    int64_t line = through ? parameters(p)->line / element : last;
+    struct td_slice out = td_slice_at(TD_SPACE_DESTINATION, local, at, lines * last * element);
+    struct td_slice place =
+        through ? td_slice_at(TD_SPACE_SCRATCH, 0, (int64_t)(index % AHEAD) * parameters(p)->places,
+                              last * element)
+                : out;
+    if (through) {
+        td_slice_loop(&place, lines, parameters(p)->line, 0);
+        td_slice_simplify(&place);
     }
-    *slot = low;
-    *local = place - g->slot_rank[low];
+    struct td_transform *t = &step->transform;
+    t->factor = 1;
+    if (family == FAMILY_ROWS) {
+        step->from = td_slice_at(TD_SPACE_SOURCE, local, at, lines * last * element);
+        step->to = place;
+        t->length = t->distance = last;
+        t->batch = lines;
+        t->stride = t->to_stride = 1;
+        t->to_distance = line;
+    } else if (family == FAMILY_PLANES) {
+        step->from = step->to = place;
+        t->length = (int64_t)size[1];
+        t->stride = t->to_stride = line;
+        t->batch = last;
+        t->distance = t->to_distance = 1;
+        t->batch2 = (int64_t)rows.count;
+        t->distance2 = t->to_distance2 = (int64_t)size[1] * line;
+    } else {
+        step->from = place;
+        step->to = out;
+    }
 }
+
+/* ---- columns ---- */
 
 /* there_step: the way from rows to columns. */
 static void there_step(const struct td_program *p, unsigned family, uint64_t index,
                        struct td_step *step)
 {
     const struct td_group *g = p->group;
-    uint64_t chunks = (uint64_t)parameters(p)->chunks, peers = g->slots - 1;
+    uint64_t here = units_of(p, p->slot), others = units_total(p) - here, peers = g->slots - 1,
+             at = 0;
     if (family == FAMILY_RECV) {
-        uint32_t slot = 0, local = 0;
-        other_rank(p, index / chunks, &slot, &local);
-        struct td_range rows =
-            piece(rows_of(p, slot, local), index % chunks, parameters(p)->rows_chunk);
-        step->peer = g->node[slot];
-        step->to = block_of_scratch(p, rows, columns_of(p, p->slot));
-        step->to_lanes = (struct td_lanes){1, 0, 0};
+        struct td_run unit = other_unit(p, index % others, &at);
+        step->peer = unit.node;
+        step->to = block_of_scratch(p, &unit, index / others);
         return;
     }
-    uint64_t turn = family == FAMILY_SEND ? index / peers : index;
-    uint32_t local = (uint32_t)(turn / chunks);
-    struct td_range all = rows_of(p, p->slot, local);
-    struct td_range rows = piece(all, turn % chunks, parameters(p)->rows_chunk);
-    if (family == FAMILY_ROWS) {
-        struct td_range columns = {0, columns_total(p)};
-        int64_t width = (int64_t)columns.count;
-        step->from = block_of_rank(p, TD_SPACE_SOURCE, local, all.begin, rows, columns);
-        step->to = one_node(p) && !one_rank(p)
-                       ? block_of_scratch(p, rows, columns)
-                       : block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns);
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-        step->transform.length = width;
-        step->transform.batch = (int64_t)rows.count;
-        step->transform.stride = step->transform.to_stride = 1;
-        step->transform.distance = step->transform.to_distance = width;
-        step->transform.factor = 1;
-    } else if (family == FAMILY_SEND) {
+    uint64_t turn = family == FAMILY_SEND ? index / peers : index, chunk = turn / here;
+    struct td_run unit = unit_here(p, turn % here);
+    if (family == FAMILY_SEND) {
         uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
         uint32_t peer = (uint32_t)td_permutation_at(seed + turn, peers, index % peers);
         peer += peer >= p->slot;
-        uint64_t place = g->slot_rank[p->slot] + local;
-        if (p->slot > peer)
-            place -= td_group_slot_ranks(g, peer);
         step->peer = g->node[peer];
         step->peer_family = FAMILY_RECV;
-        step->peer_index = place * chunks + turn % chunks;
-        step->from =
-            block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns_of(p, peer));
+        step->peer_index =
+            chunk * (units_total(p) - units_of(p, peer)) + as_other(p, turn % here, peer);
+        step->from = block_of_ranks(p, &unit, columns_of(p, peer, chunk));
     } else {
-        step->from =
-            block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, rows, columns_of(p, p->slot));
-        step->to = block_of_scratch(p, rows, columns_of(p, p->slot));
-        step->to_lanes = (struct td_lanes){1, 0, 0};
+        step->from = block_of_ranks(p, &unit, columns_of(p, p->slot, chunk));
+        step->to = block_of_scratch(p, &unit, chunk);
     }
+}
+
+static void columns_step(const struct td_program *p, uint64_t chunk, struct td_step *step)
+{
+    struct td_transform *t = &step->transform;
+    struct td_range columns = columns_of(p, p->slot, chunk);
+    step->from = td_slice_at(TD_SPACE_SCRATCH, 0, chunk_at(p, chunk),
+                             (int64_t)columns.count * parameters(p)->element);
+    td_slice_loop(&step->from, (int64_t)rows_total(p), parameters(p)->pitch, 0);
+    td_slice_simplify(&step->from);
+    step->to = step->from;
+    t->length = (int64_t)rows_total(p);
+    t->batch = (int64_t)columns.count;
+    t->stride = t->to_stride = parameters(p)->pitch / parameters(p)->element;
+    t->distance = t->to_distance = 1;
+    t->factor = td_fft_factor(&p->plan->fft);
 }
 
 /* back_step: the way from columns to rows. */
@@ -175,50 +292,27 @@ static void back_step(const struct td_program *p, unsigned family, uint64_t inde
                       struct td_step *step)
 {
     const struct td_group *g = p->group;
-    uint64_t here = td_ranks_here(p), others = g->size - here;
-    uint64_t chunks = (uint64_t)parameters(p)->column_chunks;
-    int64_t size = parameters(p)->columns_chunk;
+    uint64_t here = units_of(p, p->slot), others = units_total(p) - here, peers = g->slots - 1;
     if (family == FAMILY_RECV_BACK) {
-        uint32_t local = (uint32_t)(index % here), peer = (uint32_t)(index / here / chunks);
+        struct td_run unit = unit_here(p, index % here);
+        uint32_t peer = (uint32_t)(index / here % peers);
         peer += peer >= p->slot;
-        struct td_range all = rows_of(p, p->slot, local);
         step->peer = g->node[peer];
-        step->to = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, all,
-                                 piece(columns_of(p, peer), index / here % chunks, size));
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-        return;
-    }
-    uint64_t turn = family == FAMILY_SEND_BACK   ? index / others
-                    : family == FAMILY_COPY_BACK ? index / here
-                                                 : index;
-    struct td_range columns = piece(columns_of(p, p->slot), turn, size);
-    if (family == FAMILY_COLUMNS) {
-        int64_t width = (int64_t)columns_of(p, p->slot).count;
-        struct td_range rows = {0, rows_total(p)};
-        step->from = one_rank(p) ? block_of_rank(p, TD_SPACE_DESTINATION, 0, 0, rows, columns)
-                                 : block_of_scratch(p, rows, columns);
-        step->to = step->from;
-        step->to_lanes = (struct td_lanes){1, 0, 0};
-        step->transform.length = (int64_t)rows_total(p);
-        step->transform.batch = (int64_t)columns.count;
-        step->transform.stride = step->transform.to_stride = width;
-        step->transform.distance = step->transform.to_distance = 1;
-        step->transform.factor = td_fft_factor(&p->plan->fft);
+        step->to = block_of_ranks(p, &unit, columns_of(p, peer, index / here / peers));
     } else if (family == FAMILY_SEND_BACK) {
-        uint32_t slot = 0, local = 0;
+        uint64_t chunk = index / others, at = 0;
         uint64_t seed = p->seed + 0x9e3779b97f4a7c15u * (p->slot + 1);
-        other_rank(p, td_permutation_at(~seed + turn, others, index % others), &slot, &local);
-        uint64_t me = p->slot > slot ? p->slot - 1 : p->slot;
-        step->peer = g->node[slot];
+        struct td_run unit =
+            other_unit(p, td_permutation_at(~seed + chunk, others, index % others), &at);
+        uint64_t me = p->slot > unit.slot ? p->slot - 1 : p->slot;
+        step->peer = unit.node;
         step->peer_family = FAMILY_RECV_BACK;
-        step->peer_index = (me * chunks + turn) * td_group_slot_ranks(g, slot) + local;
-        step->from = block_of_scratch(p, rows_of(p, slot, local), columns);
+        step->peer_index = (chunk * peers + me) * units_of(p, unit.slot) + at;
+        step->from = block_of_scratch(p, &unit, chunk);
     } else {
-        uint32_t local = (uint32_t)(index % here);
-        struct td_range all = rows_of(p, p->slot, local);
-        step->from = block_of_scratch(p, all, columns);
-        step->to = block_of_rank(p, TD_SPACE_DESTINATION, local, all.begin, all, columns);
-        step->to_lanes = (struct td_lanes){1, 0, 0};
+        struct td_run unit = unit_here(p, index % here);
+        step->from = block_of_scratch(p, &unit, index / here);
+        step->to = block_of_ranks(p, &unit, columns_of(p, p->slot, index / here));
     }
 }
 
@@ -228,94 +322,137 @@ static void step_at(const struct td_program *p, unsigned family, uint64_t index,
     *step = (struct td_step){.kind = p->family[family].kind, .type = (uint8_t)p->plan->fft.type};
     step->transform.type = (uint8_t)p->plan->fft.type;
     step->transform.sign = (int8_t)p->plan->fft.sign;
+    step->to_lanes.count = step->kind != TD_SEND;
     switch (family) {
     case FAMILY_RECV:
-    case FAMILY_ROWS:
     case FAMILY_SEND:
     case FAMILY_COPY:
         there_step(p, family, index, step);
+        return;
+    case FAMILY_COLUMNS:
+        columns_step(p, index, step);
+        return;
+    case FAMILY_ROWS:
+    case FAMILY_PLANES:
+    case FAMILY_OUT:
+        rows_step(p, family, index, step);
         return;
     default:
         back_step(p, family, index, step);
     }
 }
 
-/* WIDTH_LEAST: shorter pieces of rows cost more to find than to move, because each is in another
- * page. */
-enum { WIDTH_LEAST = 1024 };
+/* ---- the program ---- */
 
-/* chunk_columns: wide enough for efficient copies, but narrow enough that a pass has several
- * chunks. */
-static int64_t chunk_columns(int64_t by_bytes, uint64_t element, uint64_t columns)
+enum {
+    CHUNK_BYTES = 1 << 20,  /* of columns: about the second-level cache of a processor */
+    PLANES_BYTES = 4 << 20, /* a longer row of a 3-D array is not transformed in scratch memory */
+    WIDTH_LEAST = 256,      /* bytes: shorter pieces of rows cost more to find than to move */
+    CHUNKS_LEAST = 6        /* of a node, so that its messages and its arithmetic overlap */
+};
+
+static int64_t chunk_columns(const struct td_program *p, uint64_t columns)
 {
-    uint64_t wide = WIDTH_LEAST / element, some = (columns + 3) / 4;
-    int64_t least = (int64_t)(wide < some ? wide : some);
-    return by_bytes > least ? by_bytes : least;
+    uint64_t element = (uint64_t)parameters(p)->element, least = WIDTH_LEAST / element;
+    uint64_t most = CHUNK_BYTES / (rows_total(p) * element);
+    uint64_t some = columns / CHUNKS_LEAST;
+    most = some < most ? some : most;
+    most = most > least ? most : least;
+    return (int64_t)(most < columns ? most : columns);
 }
 
-/* chunk_lines returns the number of lines of `line` bytes of a chunk. */
-static int64_t chunk_lines(uint64_t line, uint64_t lines)
+/* chunk_rows returns the number of rows of `row` bytes of a chunk. */
+static int64_t chunk_rows(uint64_t row, uint64_t rows)
 {
-    uint64_t chunk = TD_COMPUTE_BYTES / line;
+    uint64_t chunk = TD_COMPUTE_BYTES / row;
     chunk = chunk < 1 ? 1 : chunk;
-    return (int64_t)(chunk < lines ? chunk : lines);
+    return (int64_t)(chunk < rows ? chunk : rows);
 }
 
-/* NODES_MAX: measured. Among 8 nodes, moves took 0.65 to 0.85 of this method's time for any array.
- * On a torus moves use the links better. */
+/* plan_chunks is the same on all nodes, but for the scratch memory that it needs. */
+static void plan_chunks(struct td_program *p)
+{
+    const uint64_t *size = p->plan->fft.size;
+    uint64_t element = td_type_bytes(p->plan->fft.type);
+    uint64_t rows_most = td_block(rows_total(p), p->group->size, 0).count;
+    uint64_t columns_most = td_share(columns_total(p), p->group->slots, 0).count;
+    set(p)->element = (int64_t)element;
+    set(p)->runs = rows_total(p) % p->group->size == 0;
+    set(p)->rows_chunk = chunk_rows(columns_total(p) * element, rows_most);
+    set(p)->columns_chunk = chunk_columns(p, columns_most);
+    uint64_t rows = (uint64_t)parameters(p)->rows_chunk,
+             columns = (uint64_t)parameters(p)->columns_chunk;
+    set(p)->chunks = (int64_t)((rows_most + rows - 1) / rows);
+    set(p)->column_chunks = (int64_t)((columns_most + columns - 1) / columns);
+    set(p)->pitch = (int64_t)(columns * element) + PAD_BYTES;
+    set(p)->line = is_3d(p) ? (int64_t)(size[2] * element) + PAD_BYTES : 0;
+    uint64_t places = is_3d(p) ? rows * size[1] * (uint64_t)parameters(p)->line : 0;
+    set(p)->places = places <= PLANES_BYTES ? (int64_t)places : 0;
+    p->scratch_bytes =
+        AHEAD * (parameters(p)->places + (int64_t)rows_total(p) * parameters(p)->pitch);
+}
+
+/* NODES_MAX: measured. Among more nodes messages are short. On a torus moves use the links better.
+ */
 enum { NODES_MAX = 7 };
 
 static bool applies(struct td_query *q)
 {
     const struct td_program *p = q->program;
     if (!p->plan->rows)
-        return td_query_refuse(q, "the array is not complex, of two axes, in blocks of rows before "
-                                  "and after");
+        return td_query_refuse(q,
+                               "the array is not complex, of two or three axes, in blocks of rows "
+                               "before and after");
     if (p->tuning.fabric == TD_FABRIC_ROUTED)
         return td_query_refuse(q, "on a torus, separate moves use the links better");
+    if (p->plan->fft.dimensions == 3 && p->plan->fft.size[0] < p->group->slots)
+        return td_query_refuse(q, "axis 0 is too short to give every node a part");
     return p->group->slots <= NODES_MAX || td_query_refuse(q, "there are more than 7 nodes");
+}
+
+static void add_needs(struct td_program *p, uint64_t here, uint64_t others, uint64_t peers)
+{
+    unsigned rows = parameters(p)->places ? FAMILY_OUT : is_3d(p) ? FAMILY_PLANES : FAMILY_ROWS;
+    if (parameters(p)->places) {
+        td_program_need(p, FAMILY_ROWS, FAMILY_OUT, 1, 1, 1 - AHEAD);
+        td_program_need(p, FAMILY_OUT, FAMILY_PLANES, 1, 1, 1);
+    }
+    if (is_3d(p))
+        td_program_need(p, FAMILY_PLANES, FAMILY_ROWS, 1, 1, 1);
+    td_program_need_all(p, FAMILY_SEND, rows);
+    td_program_need(p, FAMILY_SEND, FAMILY_RECV_BACK, here * peers, peers * here, 1 - AHEAD);
+    td_program_need_all(p, FAMILY_COPY, rows);
+    td_program_need(p, FAMILY_COPY, FAMILY_COPY_BACK, here, here, 1 - AHEAD);
+    td_program_need(p, FAMILY_COLUMNS, FAMILY_COPY, 1, here, 1);
+    td_program_need(p, FAMILY_COLUMNS, FAMILY_RECV, 1, others, 1);
+    td_program_need(p, FAMILY_SEND_BACK, FAMILY_COLUMNS, others, 1, 1);
+    td_program_need(p, FAMILY_COPY_BACK, FAMILY_COLUMNS, here, 1, 1);
 }
 
 static void compile(struct td_query *q, struct td_program *p)
 {
     (void)q;
-    uint64_t element = td_type_bytes(p->plan->fft.type);
-    uint64_t here = td_ranks_here(p), others = p->group->size - here;
+    plan_chunks(p);
+    uint64_t here = units_of(p, p->slot), others = units_total(p) - here;
     uint64_t peers = p->group->slots - 1;
-    uint64_t rows_most = td_block(rows_total(p), p->group->size, 0).count;
-    uint64_t columns_most = td_share(columns_total(p), p->group->slots, 0).count;
-    int64_t rows_chunk = chunk_lines(columns_total(p) * element, rows_most);
-    int64_t columns_chunk =
-        chunk_columns(chunk_lines(rows_total(p) * element, columns_most), element, columns_most);
-    uint64_t chunks = (rows_most + (uint64_t)rows_chunk - 1) / (uint64_t)rows_chunk;
-    uint64_t column_chunks = (columns_most + (uint64_t)columns_chunk - 1) / (uint64_t)columns_chunk;
-    set(p)->element = (int64_t)element;
-    set(p)->rows_chunk = rows_chunk;
-    set(p)->chunks = (int64_t)chunks;
-    set(p)->columns_chunk = columns_chunk;
-    set(p)->column_chunks = (int64_t)column_chunks;
-    if (!one_rank(p))
-        p->scratch_bytes = (int64_t)(rows_total(p) * columns_of(p, p->slot).count * element);
-
-    td_program_add(p, TD_RECV, others * chunks, "rows from the others");
-    td_program_add(p, TD_RECV, peers * column_chunks * here, "columns from the others");
-    td_program_add(p, TD_TRANSFORM, here * chunks, "transform rows");
-    td_program_add(p, TD_SEND, here * chunks * peers, "rows to the others");
-    td_program_add(p, TD_COPY, one_node(p) ? 0 : here * chunks, "rows of this node");
-    td_program_add(p, TD_TRANSFORM, column_chunks, "transform columns");
-    td_program_add(p, TD_SEND, column_chunks * others, "columns to the others");
-    td_program_add(p, TD_COPY, one_rank(p) ? 0 : column_chunks * here, "columns of this node");
-    td_program_need(p, FAMILY_SEND, FAMILY_ROWS, peers, 1, 1);
-    td_program_need(p, FAMILY_COPY, FAMILY_ROWS, 1, 1, 1);
-    td_program_need_all(p, FAMILY_COLUMNS, one_node(p) ? FAMILY_ROWS : FAMILY_COPY);
-    td_program_need_all(p, FAMILY_COLUMNS, FAMILY_RECV);
-    td_program_need(p, FAMILY_SEND_BACK, FAMILY_COLUMNS, others, 1, 1);
-    td_program_need(p, FAMILY_COPY_BACK, FAMILY_COLUMNS, here, 1, 1);
+    uint64_t rows = (uint64_t)(td_ranks_here(p) * parameters(p)->chunks);
+    uint64_t columns = (uint64_t)parameters(p)->column_chunks;
+    td_program_add(p, TD_RECV, columns * others, "columns of the others' rows");
+    td_program_add(p, TD_RECV, columns * peers * here, "columns from the others");
+    td_program_add(p, TD_COPY, columns * here, "columns that return to this node's rows");
+    td_program_add(p, TD_SEND, columns * others, "columns that return to the others' rows");
+    td_program_add(p, TD_TRANSFORM, columns, "transform columns");
+    td_program_add(p, TD_COPY, columns * here, "columns of this node's rows");
+    td_program_add(p, TD_SEND, columns * here * peers, "columns to the others");
+    td_program_add(p, TD_COPY, parameters(p)->places ? rows : 0, "rows from scratch memory");
+    td_program_add(p, TD_TRANSFORM, is_3d(p) ? rows : 0, "transform rows along axis 1");
+    td_program_add(p, TD_TRANSFORM, rows, "transform rows along the last axis");
+    add_needs(p, here, others, peers);
 }
 
 const struct td_method td_method_fft_rows = {
     .name = "fft_rows",
-    .why = "rows, transpose, columns, transpose back: faster than separate moves among few nodes",
+    .why = "rows, then columns chunk by chunk: faster than separate moves among few nodes",
     .kinds = TD_KIND_BIT(TD_KIND_FFT),
     .class = TD_COST_STRAIGHT,
     .applies = applies,
