@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { RUNNING_RANKS_MAX = 16 };
+enum { RUNNING_RANKS_MAX = 64 };
 
 /* struct handshake: the first message of a rank. */
 struct handshake {
