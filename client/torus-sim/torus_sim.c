@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "plot.h"
+#include "swarm.h"
 
 static void print_json(const struct command *c, const struct td_measurement *m)
 {
@@ -83,6 +84,8 @@ int main(int argc, char **argv)
 {
     static struct command c;
     static struct td_measurement m;
+    if (argc > 1 && strcmp(argv[1], "swarm") == 0)
+        return swarm_main(argc - 1, argv + 1);
     td_measure_options_default(&c.measure, c.shape, 1);
     c.measure.spread = 0.5;
     if (!options_parse(argc, argv, &c))

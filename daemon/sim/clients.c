@@ -229,6 +229,8 @@ void clients_receive_reply(struct td_sim *sim, uint32_t client, const struct td_
     if (r.kind == TD_REPLY_STATUS)
         r.u.status.rows = 0;
     c->reply[c->replies++] = r;
+    if (sim->options.observer.reply)
+        sim->options.observer.reply(sim->options.observer.me, client, &r);
 }
 
 void clients_fini(struct td_sim *sim)

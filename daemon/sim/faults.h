@@ -7,8 +7,7 @@
 
 /* td_sim_kill_node kills the daemon and its clients. The links of other nodes to it go down. */
 void td_sim_kill_node(struct td_sim *sim, uint32_t node);
-/* td_sim_start_node starts a daemon where one was killed. The kill must be so long ago that none of
- * its messages is in flight. Links to it come up within 10 ms. */
+/* td_sim_start_node starts a daemon where one was killed. Links to it come up within 10 ms. */
 void td_sim_start_node(struct td_sim *sim, uint32_t node);
 /* td_sim_freeze_node makes the daemon silent. Other nodes get no notice. */
 void td_sim_freeze_node(struct td_sim *sim, uint32_t node);

@@ -183,6 +183,7 @@ void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *
     trace_line(sim, node, '<', "compute %s", compute_name(c));
     td_time end = modelled ? sim->now : clock_delay(sim, sim->options.compute_ns_max) + later;
     struct event *e = queue_put(&sim->queue, end, COMPUTED, node);
+    e->epoch = sim->node[node].starts;
     e->handle = c->handle;
     e->object = k;
 }
@@ -190,6 +191,8 @@ void memory_compute(struct td_sim *sim, uint32_t node, const struct td_compute *
 void memory_computed(struct td_sim *sim, const struct event *e)
 {
     struct computation *k = e->object;
+    if (e->epoch != sim->node[e->node].starts)
+        return; /* an earlier daemon began it */
     sim->node[e->node].under_way--;
     if (!k->done && !sim->options.timing_only)
         k->error = run_computation(sim, e->node, &k->compute);

@@ -138,6 +138,7 @@ static td_time read_bytes(struct td_sim *sim, uint32_t node, const struct td_act
     parcel->holders++;
     sim->node[node].under_way++;
     struct event *e = queue_put(&sim->queue, at, SENT, node);
+    e->epoch = sim->node[node].starts;
     e->handle = a->u.packet.handle;
     e->object = parcel;
     return at;
@@ -199,6 +200,8 @@ void packets_forge(struct td_sim *sim, uint32_t from, uint32_t to, const struct 
 void packets_sent(struct td_sim *sim, const struct event *e)
 {
     struct parcel *parcel = e->object;
+    if (e->epoch != sim->node[e->node].starts)
+        return; /* an earlier daemon sent it */
     sim->node[e->node].under_way--;
     if (!sim->options.timing_only)
         memory_pack(&sim->node[e->node], &parcel->slice, &parcel->view, parcel->offset,

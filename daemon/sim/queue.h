@@ -43,7 +43,8 @@ struct event {
     enum event_kind kind;
     uint32_t node;  /* the node of the event */
     uint32_t from;  /* the source node or the client */
-    uint32_t epoch; /* MESSAGE, PACKET, LANDING: epoch of the link at the time of sending */
+    uint32_t epoch; /* MESSAGE, PACKET, LANDING: epoch of the link at the time of sending; SENT,
+                       COMPUTED: the node's `starts` */
     uint32_t size;  /* in bytes; MESSAGE: 0 if the message is only a head */
     bool refused;   /* LINK_DOWN: the other daemon is dead */
     bool remote;    /* LINK_DOWN: the far end closed the link; a link that holds hides it */

@@ -53,7 +53,7 @@ struct node {
     bool alive, frozen;
     bool paused, wakes; /* wakes: its alarm went off meanwhile */
     struct kept_list kept;
-    td_time died_at;
+    uint32_t starts;     /* of its daemons before this one */
     td_time wake_queued; /* the earliest WAKE queued for it */
     uint64_t incarnation, arena_used;
     struct link_end *end;                 /* [nodes]; modelled: NULL while all links are up */

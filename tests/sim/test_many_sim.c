@@ -66,9 +66,12 @@ static void try_kinds(void)
     const struct td_call sum = {
         .kind = TD_KIND_ALLREDUCE, .type = TD_TYPE_INT32, .op = TD_OP_SUM, .count = 1};
     const struct td_call gather = {.kind = TD_KIND_ALLGATHER, .type = TD_TYPE_INT32, .count = 1};
+    const struct td_call empty = {
+        .kind = TD_KIND_PREFIX, .type = TD_TYPE_INT64, .op = TD_OP_SUM, .count = 0};
     struct td_call large = sum, bytes = sum;
     large.count = 3000;
     call_all(&barrier);
+    call_all(&empty);
     fill(5);
     call_all(&sum);
     int32_t total = 0;

@@ -301,7 +301,7 @@ static void plan(struct td_program *p)
     uint64_t per_row = scatters(p) ? ranks : 1, bytes = ROWS_BYTES / (per_row * g->size);
     uint64_t piece = (bytes > ROW_MIN ? bytes : ROW_MIN) / element;
     uint64_t owners = scatters(p) ? 1 : g->slots, whole = (p->call.count + owners - 1) / owners;
-    piece = piece < whole ? piece : whole;
+    piece = piece < whole ? piece : whole > 0 ? whole : 1; /* an empty call has no blocks */
     set(p)->element = (int64_t)element;
     set(p)->piece = (int64_t)piece;
     set(p)->runs = (int64_t)runs;

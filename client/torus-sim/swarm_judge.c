@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "swarm_judge.h"
+
+#include <string.h>
+
+/* is_gone returns true if a rank of a job is dead or has left. */
+static bool is_gone(const struct swarm *s, const struct swarm_party *party, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->processes; i++)
+        if (s->process[i].job == party->job && s->process[i].rank == rank &&
+            (s->process[i].dead || s->process[i].left))
+            return true;
+    for (uint32_t k = 0; k < s->parties; k++)
+        for (uint32_t i = 0; s->party[k].job == party->job && i < s->party[k].size; i++) {
+            const struct swarm_seat *seat = &s->party[k].seat[i];
+            if (seat->left && seat->process != SWARM_NONE && s->process[seat->process].rank == rank)
+                return true;
+        }
+    return false;
+}
+
+static bool is_deserted(const struct swarm *s, const struct swarm_party *party, uint32_t node)
+{
+    for (uint32_t i = 0; i < party->size; i++) {
+        const struct swarm_seat *seat = &party->seat[i];
+        if (seat->process != SWARM_NONE && s->process[seat->process].node == node &&
+            !s->process[seat->process].dead && !s->process[seat->process].left && !seat->left)
+            return false;
+    }
+    return true;
+}
+
+static bool names_gone_rank(const struct swarm *s, const struct swarm_party *party,
+                            const char *text)
+{
+    unsigned number = 0;
+    if (sscanf(text, "all ranks on node %u", &number) == 1)
+        return is_deserted(s, party, number);
+    const char *name = strstr(text, "rank ");
+    if (!name || sscanf(name, "rank %u", &number) != 1)
+        return false;
+    if (is_gone(s, party, number))
+        return true;
+    /* the sentence may give its number in the group */
+    return number < party->size && party->seat[number].process != SWARM_NONE &&
+           is_gone(s, party, s->process[party->seat[number].process].rank);
+}
+
+static bool is_on_hurt_node(const struct swarm *s, const struct swarm_party *party, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->processes; i++)
+        if (s->process[i].job == party->job && s->process[i].rank == rank &&
+            s->hurt[s->process[i].node])
+            return true;
+    return rank < party->size && party->seat[rank].process != SWARM_NONE &&
+           s->hurt[s->process[party->seat[rank].process].node]; /* its number in the group */
+}
+
+static bool names_hurt_rank(const struct swarm *s, const struct swarm_party *party,
+                            const char *text)
+{
+    unsigned number = 0;
+    return sscanf(text, "rank %u", &number) == 1 && is_on_hurt_node(s, party, number);
+}
+
+static bool names_hurt_node(const struct swarm *s, const struct swarm_party *party,
+                            const char *text)
+{
+    unsigned number = 0;
+    if (sscanf(text, "all ranks on node %u", &number) == 1)
+        return is_deserted(s, party, number);
+    /* a node that was paused tells its own ranks so, after the end that the others decided */
+    const char *pause = strstr(text, "; node ");
+    const char *name = strstr(pause && strstr(pause, "had not run") ? pause : text, "node ");
+    if (sscanf(text, "the shrink excludes rank %u", &number) == 1)
+        return is_on_hurt_node(s, party, number);
+    return name && sscanf(name, "node %u", &number) == 1 && number < s->nodes &&
+           (s->hurt[number] || s->starved[number]);
+}
+
+static bool is_true(const struct swarm *s, const struct swarm_party *party,
+                    const struct swarm_operation *o, const struct td_reply *r)
+{
+    switch ((int)r->error) {
+    case TD_ERR_RANK_FAILED:
+        return names_gone_rank(s, party, r->text);
+    case TD_ERR_INVALID: /* a group of ranks that are lost */
+        return strstr(r->text, "is lost") &&
+               (names_gone_rank(s, party, r->text) || names_hurt_rank(s, party, r->text));
+    case TD_ERR_NODE_FAILED:
+        return names_hurt_node(s, party, r->text);
+    case TD_ERR_PARTITIONED:
+        return s->any_hurt;
+    case TD_ERR_TIMEOUT:
+        return s->any_hurt || s->any_slow || s->any_starved || s->any_gone;
+    case TD_ERR_CANCELLED:
+        return o && o->cancelled;
+    case TD_ERR_MISMATCH:
+        return o && o->odd != SWARM_NONE;
+    case TD_ERR_NO_MEMORY:
+        return s->any_starved;
+    case TD_ERR_BUSY:
+        return s->any_starved || r->refused;
+    default:
+        return false;
+    }
+}
+
+void swarm_judge(struct swarm *s, const struct swarm_party *party, const struct swarm_operation *o,
+                 const struct td_reply *r, const char *what)
+{
+    snprintf(s->error, sizeof s->error, "%s ended with %d: %s", what, (int)r->error, r->text);
+    if (!is_true(s, party, o, r))
+        swarm_failed(s, "accusation: %s", s->error);
+}
