@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # docs/failures.md says why each of these fails
-KNOWN = ["silence", "pause", "one-way", "partition", "timed-out", "memory"]
+KNOWN = ["memory"]
 
 
 def swarm(tool, *arguments):
