@@ -211,7 +211,7 @@ static void reach_target(void *s)
 static void greet(void *s, uint32_t node)
 {
     uint8_t body[BODY_BYTES] = {0};
-    struct td_handshake g = {.major = 4,
+    struct td_handshake g = {.major = TD_WIRE_PEER_MAJOR,
                              .minor = 1,
                              .node = node,
                              .incarnation = 4711,
