@@ -60,6 +60,18 @@ void td_sim_pause_node(struct td_sim *sim, uint32_t node)
     sim->node[node].paused = node_lives(&sim->node[node]);
 }
 
+void disturbances_end_unread(struct td_sim *sim, uint32_t from)
+{
+    for (uint32_t to = 0; to < sim->topology.nodes; to++) {
+        struct link_end *end = sim->node[to].end ? &sim->node[to].end[from] : NULL;
+        if (!end || !end->unread)
+            continue;
+        end->unread = false;
+        if (!end->holds)
+            resume(sim, &end->kept);
+    }
+}
+
 void td_sim_thaw_node(struct td_sim *sim, uint32_t node)
 {
     struct node *n = &sim->node[node];
@@ -68,6 +80,7 @@ void td_sim_thaw_node(struct td_sim *sim, uint32_t node)
     n->paused = false;
     trace_line(sim, node, '>', "runs again");
     resume(sim, &n->kept);
+    disturbances_end_unread(sim, node); /* behind the reading of the bytes, which it has kept */
     if (n->wakes)
         clock_wake(sim, node);
     n->wakes = false;
@@ -100,7 +113,8 @@ void td_sim_release_link(struct td_sim *sim, uint32_t from, uint32_t to)
 {
     struct link_end *end = end_of(sim, from, to);
     end->holds = false;
-    resume(sim, &end->kept);
+    if (!end->unread)
+        resume(sim, &end->kept);
 }
 
 void td_sim_slow_link(struct td_sim *sim, uint32_t from, uint32_t to, td_time byte_ns)
@@ -153,9 +167,19 @@ void td_sim_heal(struct td_sim *sim)
 bool disturbances_hold(struct td_sim *sim, struct event *e)
 {
     struct link_end *end = sim->node[e->node].end;
-    if (!end || !end[e->from].holds)
+    if (!end || !(end[e->from].holds || end[e->from].unread))
         return false;
     keep(&end[e->from].kept, e);
+    return true;
+}
+
+bool disturbances_await(struct td_sim *sim, struct event *e)
+{
+    if (!sim->node[e->from].paused)
+        return false;
+    struct link_end *end = end_of(sim, e->from, e->node);
+    end->unread = true;
+    keep(&end->kept, e);
     return true;
 }
 

@@ -48,6 +48,11 @@ void td_sim_refuse_memory(struct td_sim *sim, uint32_t node, struct td_refusals 
 bool disturbances_keep(struct td_sim *sim, struct event *e);
 bool disturbances_hold(struct td_sim *sim, struct event *e);
 bool disturbances_delay_up(struct td_sim *sim, const struct event *e);
+/* disturbances_await keeps a packet whose bytes its sender has not read because it is paused, and
+ * all that follows on the link. It returns false if the sender runs. disturbances_end_unread
+ * delivers what a node's packets have kept so. */
+bool disturbances_await(struct td_sim *sim, struct event *e);
+void disturbances_end_unread(struct td_sim *sim, uint32_t from);
 /* disturbances_copies returns how often a frame arrives, disturbances_corrupt whether it is damaged
  * on its way. disturbances_refuse closes the link of a damaged frame, and returns true. */
 int disturbances_copies(struct td_sim *sim, uint32_t from, uint32_t to);

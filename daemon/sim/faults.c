@@ -24,6 +24,7 @@ void td_sim_freeze_node(struct td_sim *sim, uint32_t node)
     assert(!sim->options.modelled); /* its core would be missing on the routes of tree messages */
     sim->node[node].frozen = true;
     disturbances_forget(&sim->node[node].kept);
+    disturbances_end_unread(sim, node);
     for (uint32_t i = 0; i < sim->clients; i++)
         if (sim->client[i].node == node)
             clients_cut_off(sim, i + 1);

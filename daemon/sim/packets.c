@@ -243,6 +243,9 @@ void packets_receive(struct td_sim *sim, struct event *e)
     event->kind = TD_EVENT_PACKET;
     event->u.packet.node = e->from;
     event->u.packet.buffer = e->size ? (uint32_t)sim->now & SIM_AGE_MASK : UINT32_MAX;
+    const struct parcel *parcel = e->object;
+    if (e->size && parcel && !parcel->packed && disturbances_await(sim, e))
+        return;
     if (e->object && !unwrap(sim, e))
         return;
     trace_line(sim, e->node, '>', "packet of kind %d from %u, %u bytes",
@@ -260,8 +263,8 @@ void packets_land(struct td_sim *sim, const struct event *e)
     const char *why = NULL;
     td_err error = td_wire_decode_packet(parcel->header, sizeof parcel->header, &packet, &why);
     assert(error == TD_OK);
-    if ((end && end[e->from].holds) || !links_delivers(sim, e) || !parcel->packed ||
-        !td_core_landing(sim->node[e->node].core, e->from, &packet, &to))
+    if ((end && (end[e->from].holds || end[e->from].unread)) || !links_delivers(sim, e) ||
+        !parcel->packed || !td_core_landing(sim->node[e->node].core, e->from, &packet, &to))
         return;
     trace_line(sim, e->node, '>', "%llu bytes of a packet from %u", (unsigned long long)e->handle,
                e->from);

@@ -37,6 +37,7 @@ struct link_end {
     struct td_unacknowledged unacknowledged; /* tree messages to the other node */
     /* disturbances.h, of what arrives here: */
     bool holds;
+    bool unread; /* a paused sender has not read the bytes of a packet: what follows waits, too */
     struct kept_list kept;
     td_time byte_ns; /* time that a byte takes; 0: none */
     uint32_t corrupt_permille, duplicate_permille;

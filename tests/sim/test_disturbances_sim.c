@@ -74,6 +74,27 @@ static void nothing_happens_at_a_paused_node_and_then_everything_in_order(void *
     }
 }
 
+/* A daemon may be paused after it has told its driver to send and before the bytes are read. Nobody
+ * may receive such a packet, and nobody may lose it. */
+static void packets_of_a_node_that_is_paused_at_any_time_arrive(void **unused)
+{
+    (void)unused;
+    bool waited = false;
+    for (uint64_t seed = 1; seed <= 4 * SEEDS; seed++) {
+        struct td_sim *sim = begin("2x2", seed, __func__);
+        job_call_all(&job, &sum, 0, false);
+        td_sim_run(sim, seed * 20000);
+        td_sim_pause_node(sim, 2);
+        td_sim_run(sim, SECOND * 2 / 10);
+        for (uint32_t i = 0; i < RANKS; i++)
+            waited |= !job_reply(&job, i);
+        td_sim_thaw_node(sim, 2);
+        check_sums();
+        end(sim);
+    }
+    CHECK(waited);
+}
+
 static void a_link_that_holds_one_way_delivers_later(void **unused)
 {
     (void)unused;
@@ -218,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_happens_at_a_paused_node_and_then_everything_in_order),
+        cmocka_unit_test(packets_of_a_node_that_is_paused_at_any_time_arrive),
         cmocka_unit_test(a_link_that_holds_one_way_delivers_later),
         cmocka_unit_test(a_dead_node_behind_a_link_that_holds_is_not_heard_of),
         cmocka_unit_test(each_byte_takes_its_time_on_a_slow_link),
