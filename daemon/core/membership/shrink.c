@@ -653,11 +653,12 @@ static bool advance(struct td_core *core, struct td_task *task)
     return true;
 }
 
+/* An outcome is decided when all nodes with live ranks have accepted it. So one that a node without
+ * live ranks has accepted is known to the others, or was not decided. */
 bool td_shrink_keeps(const struct td_communicator *c)
 {
     const struct td_shrink *s = c->shrink;
-    return s &&
-           (s->task.queued || (s->accepted_round && td_shrink_view_coordinator(c) != UINT32_MAX));
+    return s && (s->task.queued || (s->accepted_round && td_shrink_view_lives(c, c->slot)));
 }
 
 /* ---- local ranks ---- */
