@@ -88,7 +88,8 @@ static struct mapping *map(struct tl_peers *p, const torus_context *c, uint32_t 
                           .dropped = dropped,
                           .base = base,
                           .bytes = (size_t)st.st_size};
-    return *link = m;
+    *link = m;
+    return m;
 }
 
 /* ask asks the daemon for a region, and maps it. */

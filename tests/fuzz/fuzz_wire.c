@@ -95,7 +95,8 @@ static size_t varint(const uint8_t *bytes, size_t at, size_t end, uint64_t *valu
     return 0;
 }
 
-/* next_field reads the field that starts at `at`. It returns false if no whole field starts there. */
+/* next_field reads the field that starts at `at`. It returns false if no whole field starts there.
+ */
 static bool next_field(const uint8_t *bytes, size_t at, size_t end, struct field_at *f)
 {
     uint64_t tag = 0, length = 0;

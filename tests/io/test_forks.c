@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that die while children of theirs live, with the rank's socket or without it. Real daemons.
- * Each child lives until the test ends it, so a death that is noticed only with it ends the test. */
+ * Each child lives until the test ends it, so a death that is noticed only with it ends the test.
+ */
 #include "daemons.h"
 
 #include <fcntl.h>
@@ -13,8 +14,8 @@
 
 enum { RANKS = 2, SURVIVOR = 0, VICTIM = 1 };
 
-/* struct pipes: `joined` takes a byte from a rank that has joined and has a child; children end when
- * nobody has the other end of `end` any more. */
+/* struct pipes: `joined` takes a byte from a rank that has joined and has a child; children end
+ * when nobody has the other end of `end` any more. */
 struct pipes {
     int joined[2], end[2];
 };
@@ -55,7 +56,8 @@ static void call_system(const struct pipes *p)
 {
     char command[100];
     join_victim();
-    snprintf(command, sizeof command, "echo -n y >/proc/self/fd/%d; read x </proc/self/fd/%d", p->joined[1], p->end[0]);
+    snprintf(command, sizeof command, "echo -n y >/proc/self/fd/%d; read x </proc/self/fd/%d",
+             p->joined[1], p->end[0]);
     _exit(system(command)); /* NOLINT(cert-env33-c): the subject of the test */
 }
 

@@ -17,8 +17,8 @@ bool td_step_shape(const struct td_step *step, const struct td_bases *bases,
  * calls FFTW's planner. */
 td_err td_step_run_by(const struct td_step *step, const struct td_bases *bases,
                       const struct td_fft_plan *plan);
-/* td_step_run plans the step's shape if the shape has no plan, and executes the step. It returns TD_OK,
- * TD_ERR_NO_MEMORY if FFTW makes no plan, or TD_ERR_INTERNAL for a step of another kind. */
+/* td_step_run plans the step's shape if the shape has no plan, and executes the step. It returns
+ * TD_OK, TD_ERR_NO_MEMORY if FFTW makes no plan, or TD_ERR_INTERNAL for a step of another kind. */
 td_err td_step_run(const struct td_step *step, const struct td_bases *bases);
 /* td_step_run_part executes the step for bytes [at, at + bytes) of its target alone: a COPY or a
  * COMBINE, the latter for whole elements. */

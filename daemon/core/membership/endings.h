@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* endings: how operations of groups that are over have failed, for ranks that come later. They get
- * the same error and the same sentence as the others. Operation 0 of a group made of some ranks of a
- * job creates it: its ending is kept, too, where the group was never made.
- * Owns: the sentences. Invariant: one ending for each operation; the oldest is forgotten first.
- * Pure: no I/O, clock, or globals. */
+ * the same error and the same sentence as the others. Operation 0 of a group made of some ranks of
+ * a job creates it: its ending is kept, too, where the group was never made. Owns: the sentences.
+ * Invariant: one ending for each operation; the oldest is forgotten first. Pure: no I/O, clock, or
+ * globals. */
 #ifndef TD_CORE_MEMBERSHIP_ENDINGS_H
 #define TD_CORE_MEMBERSHIP_ENDINGS_H
 

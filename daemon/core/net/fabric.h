@@ -125,7 +125,8 @@ struct td_fabric {
     /* link_open and link_lost follow the session of a link. */
     void (*link_open)(struct td_core *core, uint32_t node);
     void (*link_lost)(struct td_core *core, uint32_t node);
-    /* dropped reports that the fabric has dropped data in flight to a node whose session goes on. */
+    /* dropped reports that the fabric has dropped data in flight to a node whose session goes on.
+     */
     void (*dropped)(struct td_core *core, uint32_t node);
 
     /* neighbour_lost takes a node's notice that a torus neighbour of it is lost, or is back. */
