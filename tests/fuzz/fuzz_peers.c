@@ -64,12 +64,14 @@ struct scene {
 
 static struct td_bitmap some_bitmap(struct decide *d, size_t limit)
 {
-    static uint8_t bits[4][TD_BITMAP_BYTES_MAX];
+    static uint8_t bits[4][TD_TREE_MESSAGE_MAX]; /* no field is longer */
     static unsigned turn;
     uint8_t *b = bits[turn++ % 4];
     size_t bytes = decide_below(d, 4) ? decide_below(d, 5) : decide_number(d) % (limit + 1);
     if (bytes > limit)
         bytes = limit;
+    if (bytes > TD_TREE_MESSAGE_MAX)
+        bytes = TD_TREE_MESSAGE_MAX;
     for (size_t i = 0; i < bytes; i++)
         b[i] = (uint8_t)(i < 4 ? decide_bytes(d, 1) : 0xff);
     return (struct td_bitmap){b, (uint32_t)bytes};
