@@ -55,6 +55,7 @@ struct scene {
     uint32_t instances;
     bool storms;            /* messages have multiplied */
     bool impostor;          /* it has sent a message in the name of another node */
+    bool relays;            /* the fabric is routed: the hostile node relays messages of others */
     struct td_message last; /* a copy of the envelope of the hostile node's latest message */
     struct td_message envelope[ENVELOPES]; /* of earlier messages; the contents are gone */
     uint32_t envelopes;
@@ -479,6 +480,7 @@ static void set_up(struct scene *s)
     struct td_sim_options o;
     s->features = decide_below(d, 256);
     scene_options(&o, d, shapes, 4, 400 << 10);
+    s->relays = o.settings.tuning.fabric == TD_FABRIC_ROUTED;
     o.express_permille = o.seed % 2 ? 500 : 0; /* tree messages take two paths */
     o.settings.operations_max = 64;
     o.settings.clients_max = 64;
@@ -581,7 +583,10 @@ static void tear_down(struct scene *s)
     for (uint32_t i = 0; i < s->ranks; i++)
         td_sim_close(s->sim, s->rank[i].client);
     const char *left = s->storms ? NULL : scene_leftovers(s->sim);
-    if (left && !s->impostor) {
+    /* A relay that withholds the news of a link leaves the others with a route through it, which
+     * they keep after its death (docs/security.md). Messages that release records then never
+     * arrive. */
+    if (left && !s->impostor && !s->relays) {
         fprintf(stderr, "with node %u hostile: %s\n", s->hostile, left);
         abort();
     }
