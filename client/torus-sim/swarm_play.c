@@ -77,7 +77,7 @@ static void make_job(struct swarm *s, uint32_t size)
     for (uint32_t i = 0; i < size; i++) {
         uint32_t node = spread ? i * s->nodes / size : (uint32_t)swarm_below(s, s->nodes);
         if (s->daemon_dead[node])
-            continue; /* nobody can connect to it */
+            continue; /* its daemon accepts no connection */
         struct swarm_process *q = &s->process[s->processes];
         *q = (struct swarm_process){.node = node, .job = p->job, .rank = i};
         p->seat[i].process = s->processes++;

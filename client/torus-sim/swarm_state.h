@@ -53,7 +53,7 @@ struct swarm_operation {
 /* struct swarm_party: a job's world, or a group. */
 struct swarm_party {
     uint32_t job, size;
-    uint64_t instance; /* 0: nobody has it */
+    uint64_t instance; /* 0: no rank has the group */
     struct swarm_seat *seat;
     uint32_t parent;  /* of a group that was made of another one's ranks, */
     uint64_t *member; /* which are these */
@@ -77,7 +77,7 @@ struct swarm {
     struct swarm_party party[SWARM_PARTIES_MAX];
     uint32_t parties;
     char error[600]; /* the last one that a rank was told */
-    /* what was hurt: */
+    /* nodes and ranks that a fault has hit: */
     bool daemon_dead[SWARM_NODES_MAX], hurt[SWARM_NODES_MAX], starved[SWARM_NODES_MAX];
     bool any_hurt, any_starved, any_slow, any_gone; /* gone: a process died or left */
     td_time compute_ns[SWARM_NODES_MAX];

@@ -100,7 +100,7 @@ static void check_death(parent_call call)
     assert_int_equal(torus_join(context, &o, &group), TORUS_OK);
     assert_int_equal(read(p.joined[0], &byte, 1), 1);
     assert_int_equal(torus_ibarrier(group, &request), TORUS_OK);
-    kill(victim, SIGKILL); /* it becomes a zombie: nobody has waited for it */
+    kill(victim, SIGKILL); /* it becomes a zombie, because no parent waits for it */
     assert_int_equal(torus_wait(request, 10 * (int64_t)SECOND), TORUS_ERR_RANK_FAILED);
     assert_says(context, "rank 1 of job job died");
     close(p.end[1]); /* the child ends */

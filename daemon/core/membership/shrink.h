@@ -95,7 +95,8 @@ void td_shrink_rank_lost(struct td_core *core, struct td_communicator *c, uint32
 void td_shrink_slot_lost(struct td_core *core, struct td_communicator *c, uint32_t slot);
 /* td_shrink_slot_silent: the session with the slot's node has ended. */
 void td_shrink_slot_silent(struct td_core *core, struct td_communicator *c, uint32_t slot);
-/* td_shrink_node_back: another session with a node has begun; what was sent before may be lost. */
+/* td_shrink_node_back repeats the messages to a node whose session is new: earlier messages may be
+ * lost. */
 void td_shrink_node_back(struct td_core *core, uint32_t node);
 /* td_shrink_no_quorum ends the calls that wait for silent nodes. */
 void td_shrink_no_quorum(struct td_core *core);

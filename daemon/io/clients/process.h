@@ -3,7 +3,7 @@
  *
  * The end of the connection does not tell it: a child that the process forked keeps the socket
  * open, and so does one that it passed the socket to. A pidfd is readable as soon as all threads of
- * the process have ended, even if nobody has waited for it.
+ * the process have ended, even before its parent waits for it.
  * The process that connected owns the ranks of the connection, whoever else has the socket.
  *
  * The kernel gives a pidfd of exactly that process (SO_PEERPIDFD, Linux 6.5). An older kernel gives
