@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "running.h"
+#include "side.h"
 
 enum operation { BARRIER, BROADCAST, ALLREDUCE, SCAN, ALLTOALL, OPERATIONS };
 enum { ROOM_BYTES = 16 << 20, CALLS_MAX = 32, TEXT_BYTES = 160 };
@@ -43,14 +44,11 @@ struct outcome {
 
 /* ---- a side: torusd or MPI ---- */
 
-/* side_open returns NULL or the error; so do the collectives. */
-const char *side_open(uint32_t *rank, uint32_t *ranks);
+/* The collectives return NULL or the error. */
 /* side_alloc returns memory of the kind that is fastest for the side. */
 void *side_alloc(size_t bytes);
-void side_close(void);
 
 /* Vectors are doubles; reductions are sums. */
-const char *side_barrier(void);
 const char *side_broadcast(double *buffer, size_t count, uint32_t root);
 const char *side_allreduce(const double *source, double *destination, size_t count);
 const char *side_scan(const double *source, double *destination, size_t count);

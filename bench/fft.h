@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "running.h"
+#include "side.h"
 
 enum { FFT_DIMENSIONS = 3, FFT_TEXT_BYTES = 160 };
 
@@ -66,9 +67,6 @@ struct part {
     uint64_t first, count;
 };
 
-const char *side_open(uint32_t *rank, uint32_t *ranks);
-void side_close(void);
-const char *side_barrier(void);
 /* side_prepare frees the last problem and allocates memory if planning needs it. */
 const char *side_prepare(const struct problem *problem);
 const char *side_plan(const struct problem *problem);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "running.h"
+#include "side.h"
 
 enum { MOVES_TEXT_BYTES = 160 };
 
@@ -43,9 +44,6 @@ struct outcome {
 
 /* ---- a side; a function that can fail returns NULL or the error ---- */
 
-const char *side_open(uint32_t *rank, uint32_t *ranks);
-void side_close(void);
-const char *side_barrier(void);
 /* side_plan prepares a move, and allocates a part of elements[half] doubles for each half. */
 const char *side_plan(const struct move *move, const uint64_t elements[2], double *part[2]);
 const char *side_run(void);

@@ -4,8 +4,7 @@
 #ifndef BENCH_TORUS_SIDE_H
 #define BENCH_TORUS_SIDE_H
 
-#include <stdint.h>
-
+#include "side.h"
 #include "torus/torus.h"
 
 /* The context and the job's group, from side_open on. */
@@ -14,9 +13,5 @@ extern torus_group *world;
 
 /* told returns NULL for TORUS_OK, or the sentence of the last error. */
 const char *told(int error);
-
-const char *side_open(uint32_t *rank, uint32_t *ranks);
-void side_close(void);
-const char *side_barrier(void);
 
 #endif
