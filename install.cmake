@@ -12,6 +12,11 @@ set_target_properties(torus PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
 install(TARGETS torus EXPORT torus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES client/torus/torus.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/torus)
 
+# Open MPI finds its component there: OMPI_MCA_mca_base_component_path, docs/mpi.md.
+if(TORUS_OPENMPI_BUILT)
+    install(TARGETS mca_coll_torus LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/torus/openmpi)
+endif()
+
 # find_package(torus) defines torus::torus.
 file(WRITE ${CMAKE_BINARY_DIR}/torus-config.cmake
     "include(\${CMAKE_CURRENT_LIST_DIR}/torus-targets.cmake)\n")
@@ -56,4 +61,6 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md"
         PATTERN "*.png" PATTERN man EXCLUDE)
 install(DIRECTORY client/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
-        FILES_MATCHING PATTERN "*.c" PATTERN "*.py")
+        FILES_MATCHING PATTERN "*.c")
+install(DIRECTORY client/python/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+        FILES_MATCHING PATTERN "*.py")

@@ -6,7 +6,7 @@
 #
 #   hosts.sh up PREFIX HOSTS RATE          make the hosts PREFIX0, PREFIX1, ...; RATE: 1gbit, or none
 #   hosts.sh down PREFIX                   remove them, and end what runs on them
-#   hosts.sh torusd PREFIX HOSTS RANKS SECURITY PROGRAM
+#   hosts.sh torusd PREFIX HOSTS RANKS SECURITY PROGRAM [ARGUMENT ...]
 #                                          run PROGRAM on RANKS ranks of each host, with daemons;
 #                                          SECURITY: insecure, authenticate or encrypt
 #   hosts.sh mpi PREFIX HOSTS RANKS PROGRAM
@@ -85,8 +85,9 @@ END
 }
 
 run_torusd() {
-    local prefix=$1 hosts=$2 ranks=$3 security=$4 program=$5 tools
-    tools=$(dirname "$program")
+    local prefix=$1 hosts=$2 ranks=$3 security=$4 tools
+    shift 4
+    tools=$(dirname "$1")
     folder=$(mktemp -d /tmp/torus-hosts.XXXXXX)
     daemons=
     # shellcheck disable=SC2086 # one word a process
@@ -108,7 +109,7 @@ run_torusd() {
         until [ -S "$folder/$prefix$i.sock" ]; do sleep 0.02; done
         for r in $(seq 0 $((ranks - 1))); do
             TORUS_SOCKET=$folder/$prefix$i.sock TORUS_JOB=bench TORUS_RANK=$((i * ranks + r)) \
-                TORUS_SIZE=$((hosts * ranks)) on "$prefix$i" "$program" &
+                TORUS_SIZE=$((hosts * ranks)) on "$prefix$i" "$@" &
             programs="$programs $!"
         done
     done

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "compute/fft/fft_measure.h"
+#include "io/config/config_host.h"
 #include "io/config/config.h"
 #include "io/driver.h"
 
@@ -100,7 +101,10 @@ int main(int argc, char **argv)
     int code = 0;
     snprintf(name, sizeof name, "torusd[%u]", config.node);
     td_log_init(config.log_level, name);
-    if (check) {
+    if (check && !td_config_host(&config, text, sizeof text)) {
+        fprintf(stderr, "torusd: %s: %s\n", file, text);
+        code = 2;
+    } else if (check) {
         printf("%s: valid: node %u of %u\n", file, config.node, config.topology.nodes);
     } else {
         setenv("UV_THREADPOOL_SIZE", "1", 1); /* only io/plans uses libuv's threads, one */

@@ -190,6 +190,19 @@ const char *torus_last_error(const torus_context *c)
     return c ? tl_error_text(c) : "no memory for a context";
 }
 
+int torus_set_idle(torus_context *c, torus_idle_function *idle, void *user)
+{
+    TL_GUARD(c);
+    if (!c)
+        return TORUS_ERR_INVALID;
+    if (!c->lock)
+        return tl_fail(c, TORUS_ERR_INVALID,
+                       "torus_set_idle needs a context that was opened with threads");
+    c->idle = idle;
+    c->idle_user = user;
+    return TORUS_OK;
+}
+
 void torus_set_log(torus_context *c, torus_log_function *log, void *user)
 {
     TL_GUARD(c);
@@ -229,6 +242,16 @@ int torus_coords(const torus_context *c, uint32_t coordinates[TORUS_DIMENSIONS_M
 uint32_t torus_node(const torus_context *c)
 {
     return c->node;
+}
+
+int torus_authenticated(const torus_context *c)
+{
+    return c->peers_known;
+}
+
+uint64_t torus_incarnation(const torus_context *c)
+{
+    return c->incarnation;
 }
 
 const char *torus_strerror(int error)

@@ -71,7 +71,11 @@ struct torus_context {
     char error[TD_TEXT_MAX]; /* with a lock: each thread has its own (lock.h) */
     torus_log_function *log;
     void *log_user;
-    uint32_t node; /* index of this node */
+    torus_idle_function *idle; /* runs while a call waits; NULL: none. Needs the lock */
+    void *idle_user;
+    uint32_t node;        /* index of this node */
+    uint64_t incarnation; /* of the daemon */
+    bool peers_known;     /* the daemons know each other: torus_authenticated */
     struct td_topology topology;
     uint64_t operations, staged_bytes, region_bytes; /* as in struct torus_statistics */
 

@@ -71,6 +71,9 @@ static int from_environment(torus_context *c, const struct torus_join_options *o
     return error;
 }
 
+/* A daemon answers a join at most 2 s after its time limit. */
+static const int64_t JOIN_LATE_NS = 20 * (int64_t)1000000000;
+
 static int join_reply(torus_request *r, const struct td_reply *reply, bool *again)
 {
     torus_context *c = r->context;
@@ -131,7 +134,14 @@ int torus_join(torus_context *c, const struct torus_join_options *o, torus_group
 {
     TL_GUARD(c);
     torus_request *r = NULL;
-    return tl_request_wait(torus_ijoin(c, o, world, &r), &r);
+    int error = torus_ijoin(c, o, world, &r);
+    if (error != TORUS_OK || !o || o->timeout_ns <= 0 || o->timeout_ns > INT64_MAX - JOIN_LATE_NS)
+        return tl_request_wait(error, &r);
+    error = torus_wait(r, o->timeout_ns + JOIN_LATE_NS);
+    if (error != TORUS_PENDING)
+        return error;
+    tl_give_up(c); /* the request ends with the connection */
+    return torus_wait(r, -1);
 }
 
 /* leave_subgroups leaves and frees all groups of a job except its world group. */

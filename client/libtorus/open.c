@@ -68,15 +68,22 @@ static int find_daemon(torus_context *c, const struct torus_open_options *option
 {
     char path[PATHS][256], tried[600] = "";
     int count = candidates(options, path);
+    bool forbidden = false;
     for (int i = 0; i < count && c->fd < 0; i++) {
         c->fd = connect_to(path[i]);
         size_t length = strlen(tried);
+        forbidden |= c->fd < 0 && errno == EACCES;
         if (c->fd < 0)
             snprintf(tried + length, sizeof tried - length, "%s%s (%s)", i ? ", " : "", path[i],
                      strerror(errno));
     }
     if (c->fd >= 0)
         return TORUS_OK;
+    if (forbidden)
+        return tl_fail(c, TORUS_ERR_NO_DAEMON,
+                       "this user may not connect to torusd at %s. Have the user added to the "
+                       "group of the socket and its directory (ls -l), and log in again",
+                       tried);
     return tl_fail(
         c, TORUS_ERR_NO_DAEMON,
         "cannot connect to torusd at %s. Start one with `systemctl start torusd` or `torusd "
@@ -102,10 +109,12 @@ static int handshake(torus_context *c)
     if (reply.kind != TD_REPLY_WELCOME)
         return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd sent an unexpected reply to the handshake");
     c->node = reply.u.welcome.node;
+    c->incarnation = reply.u.welcome.incarnation;
     c->topology = reply.u.welcome.topology;
     c->region_bytes_max = reply.u.welcome.region_bytes_max;
     c->form_loops_max = reply.u.welcome.form_loops_max;
     c->peer_regions = reply.u.welcome.peer_regions;
+    c->peers_known = reply.u.welcome.peers_known;
     return TORUS_OK;
 }
 
@@ -158,6 +167,33 @@ static void close_fd(int fd)
         close(fd);
 }
 
+/* leave_all leaves all groups, unless the connection has ended or belongs to another process. */
+static void leave_all(torus_context *c)
+{
+    bool ours = c->pid == getpid();
+    for (torus_group *g = c->groups; ours && !c->lost && c->fd >= 0 && g; g = g->next) {
+        struct td_request q = {.kind = TD_REQUEST_LEAVE};
+        q.u.leave.group = g->number;
+        tl_send(c, &q, -1);
+    }
+}
+
+int torus_disconnect(torus_context *c)
+{
+    TL_GUARD(c);
+    if (!c)
+        return TORUS_ERR_INVALID;
+    if (c->pid != getpid())
+        return tl_ready(c);
+    int saved = errno;
+    leave_all(c);
+    if (c->fd >= 0)
+        shutdown(c->fd, SHUT_RDWR); /* other threads may wait for it: torus_close closes it */
+    tl_lost(c, TORUS_ERR_SHUTDOWN, "this process has called torus_disconnect");
+    errno = saved;
+    return TORUS_OK;
+}
+
 void torus_close(torus_context *c)
 {
     int saved = errno;
@@ -167,12 +203,7 @@ void torus_close(torus_context *c)
         c->closing = true;
         return;
     }
-    bool ours = c->pid == getpid();
-    for (torus_group *g = c->groups; ours && !c->lost && c->fd >= 0 && g; g = g->next) {
-        struct td_request q = {.kind = TD_REQUEST_LEAVE};
-        q.u.leave.group = g->number;
-        tl_send(c, &q, -1);
-    }
+    leave_all(c);
     close_fd(c->fd);
     close_fd(c->passed);
     close_fd(c->epoll);

@@ -183,7 +183,9 @@ struct wait {
     uint64_t state;     /* of the slot, in rounds */
     bool short_parts;   /* in a round all ranks together need much less than STOLEN_NS */
     uint32_t looks;
-    bool yielded; /* since `last`, and has not slept */
+    bool yielded;              /* since `last`, and has not slept */
+    torus_idle_function *idle; /* of the context; NULL: none */
+    void *idle_user;
 };
 
 static void rest_of_core(void)
@@ -233,6 +235,15 @@ static void look_back(struct wait *w, int64_t now)
     w->last = now;
 }
 
+/* run_idle runs the idle function of the context, without its lock. */
+static void run_idle(struct wait *w)
+{
+    if (!w->idle || !w->given)
+        return;
+    w->idle(w->idle_user);
+    w->last = tl_now_ns(); /* this time is not stolen */
+}
+
 /* wish_in_round decides how a rank waits for others that do their parts of a round: as wish does if
  * the parts of all ranks are short, so that a long absence shows another process; else it sleeps at
  * once. */
@@ -250,6 +261,7 @@ static enum td_meeting_wish wish_in_round(struct wait *w, uint64_t state)
     if (now - w->began >= w->round_ns)
         return TD_MEETING_EXPIRE;
     look_back(w, now);
+    run_idle(w);
     if (!w->short_parts || is_busy(s, now) || now - w->began >= awake)
         return TD_MEETING_REST;
     w->yielded = true;
@@ -279,6 +291,7 @@ static enum td_meeting_wish wish(struct wait *w, const struct td_meeting *m)
         return TD_MEETING_EXPIRE;
     }
     look_back(w, now);
+    run_idle(w);
     if (is_busy(s, now) || now - w->began >= awake)
         return TD_MEETING_REST;
     w->yielded = true;
@@ -290,6 +303,8 @@ static enum td_meeting_wish wish(struct wait *w, const struct td_meeting *m)
 static void sleep_on(struct wait *w, const struct td_meeting *m)
 {
     int64_t left = (m->round > 0 ? w->round_ns : w->limit_ns) - (tl_now_ns() - w->began);
+    if (w->idle && left > TL_IDLE_NS)
+        left = TL_IDLE_NS;
     if (left > 0)
         sleep_at(m->gate, m->gate_value, left);
 }
@@ -477,6 +492,8 @@ static int meet(torus_group *g, const struct td_call *call, const struct tl_own 
     torus_context *c = g->context;
     struct wait w = {.segment = g->segment,
                      .lock = c->lock,
+                     .idle = c->idle,
+                     .idle_user = c->idle_user,
                      .limit_ns = PATIENCE_NS,
                      .round_ns =
                          ROUND_NS + ROUND_BYTE_NS * (int64_t)(own->bytes[0] + own->bytes[1]),

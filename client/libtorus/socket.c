@@ -18,10 +18,15 @@ enum { KEEP_EVERY = 64 }; /* requests; the daemon queues replies to a few hundre
 /* A daemon that has sent nothing for PATIENCE_NS is asked to reply, and given up after the same
  * time again. */
 static const int64_t PATIENCE_NS = TL_PATIENCE_S * (int64_t)1000000000;
+/* A request that every daemon answers at once has so long, even if the daemon answers others. */
+static const int64_t CALL_NS = 12 * TL_PATIENCE_S * (int64_t)1000000000;
 
 static const char HUNG[] =
     "torusd has not replied for 10 s: it is stopped, hangs, or has no processor or memory; this "
     "process has given up the connection, and its ranks are lost";
+static const char UNANSWERED[] =
+    "torusd replies, but has not answered a request in time: this process has given up the "
+    "connection, and its ranks are lost";
 static const char CONNECTION_LOST[] =
     "lost the connection to torusd: the daemon has stopped; start it, then call torus_open again";
 
@@ -211,8 +216,31 @@ static int await_shared(torus_context *c, int64_t deadline_ns)
     return got;
 }
 
+/* await_idle waits as tl_await does, and runs the idle function of the context whenever nothing has
+ * arrived for TL_IDLE_NS. No thread is the reader: each looks for itself. */
+static int await_idle(torus_context *c, int64_t deadline_ns)
+{
+    int got = receive_and_handle(c, false);
+    if (got != TORUS_PENDING)
+        return got;
+    int64_t until = wait_until(c, deadline_ns), most = tl_now_ns() + TL_IDLE_NS;
+    got = tl_lock_poll(c->lock, c->fd, most < until ? most : until);
+    if (got != TORUS_PENDING || tl_now_ns() >= until)
+        return waited(c, got, deadline_ns);
+    torus_idle_function *idle = c->idle;
+    void *user = c->idle_user;
+    if (!idle)
+        return TORUS_OK;
+    uint32_t depth = tl_lock_give(c->lock);
+    idle(user);
+    tl_lock_take(c->lock, depth);
+    return TORUS_OK;
+}
+
 int tl_await(torus_context *c, int64_t deadline_ns)
 {
+    if (c->idle)
+        return await_idle(c, deadline_ns);
     if (c->lock)
         return await_shared(c, deadline_ns);
     if (deadline_ns < 0) { /* one system call instead of three; it ends after PATIENCE_NS */
@@ -307,22 +335,38 @@ int tl_send_bytes(torus_context *c, const uint8_t *bytes, size_t size, int fd)
     return TORUS_OK;
 }
 
+/* late gives up a daemon that has not answered a call of tl_call in time. */
+static int late(torus_context *c, int64_t deadline_ns)
+{
+    shutdown(c->fd, SHUT_RDWR);
+    return tl_lost(c, TORUS_ERR_TIMEOUT,
+                   deadline_ns < 0 ? UNANSWERED
+                                   : "torusd accepted the connection but did not reply in time");
+}
+
+int tl_give_up(torus_context *c)
+{
+    return late(c, -1);
+}
+
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply)
 {
     q->id = c->next_id++;
     int error = tl_send(c, q, fd);
     size_t size = 0;
+    int64_t limit_ns = deadline_ns < 0 ? tl_now_ns() + CALL_NS : deadline_ns;
     while (error == TORUS_OK) {
+        if (tl_now_ns() >= limit_ns) /* whatever else it sends */
+            return late(c, deadline_ns);
         error = read_datagram(c, false, &size);
         if (error == TORUS_PENDING) {
-            int64_t until = deadline_ns < 0 ? wait_until(c, -1) : deadline_ns;
-            error = tl_poll(&c->fd, 1, POLLIN, until);
-            if (error == TORUS_PENDING && deadline_ns < 0)
+            error =
+                tl_poll(&c->fd, 1, POLLIN, deadline_ns < 0 ? wait_until(c, limit_ns) : limit_ns);
+            if (error == TORUS_PENDING && deadline_ns < 0 && tl_now_ns() < limit_ns)
                 error = suspect(c);
             if (error == TORUS_PENDING)
-                return tl_lost(c, TORUS_ERR_TIMEOUT,
-                               "torusd accepted the connection but did not reply in time");
+                return late(c, deadline_ns);
             continue;
         }
         if (error == TORUS_OK)

@@ -33,10 +33,14 @@ enum { TL_PATIENCE_S = 5 };
 int tl_await(torus_context *c, int64_t deadline_ns);
 
 /* tl_call sends a request, waits for its reply as tl_await does, and keeps other replies. It
- * returns the error of the reply. *reply is valid until the next receive. If the deadline passes,
- * the connection is given up. */
+ * returns the error of the reply. *reply is valid until the next receive. If the deadline passes
+ * (-1: 60 s), the connection is given up, whatever else the daemon sends. */
 int tl_call(torus_context *c, struct td_request *q, int fd, int64_t deadline_ns,
             struct td_reply *reply);
+
+/* tl_give_up ends the connection to a daemon that has not answered a request in time. It returns
+ * TORUS_ERR_TIMEOUT. */
+int tl_give_up(torus_context *c);
 
 /* tl_handle_kept handles all kept replies; tl_forget_kept frees them. */
 void tl_handle_kept(torus_context *c);

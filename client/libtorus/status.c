@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "status.h"
 
+#include "deadline.h"
 #include "socket.h"
 
 int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct td_reply *reply)
@@ -11,5 +12,22 @@ int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct t
     int error = tl_call(c, &q, -1, -1, reply);
     if (error == TORUS_OK && reply->kind != TD_REPLY_STATUS)
         return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd did not reply with its status");
+    return error;
+}
+
+int tl_status_next(torus_context *c, uint32_t section, struct tl_listing *l, struct td_reply *reply)
+{
+    enum { PAGES_MAX = 16384, LISTING_S = 30 };
+    int64_t now_ns = tl_now_ns();
+    if (l->pages == 0)
+        l->until_ns = now_ns + LISTING_S * (int64_t)1000000000;
+    if (l->pages++ == PAGES_MAX)
+        return tl_fail(c, TORUS_ERR_PROTOCOL, "torusd's listing has more than %d pages", PAGES_MAX);
+    if (now_ns > l->until_ns)
+        return tl_fail(c, TORUS_ERR_TIMEOUT, "torusd has not ended a listing within %d s",
+                       LISTING_S);
+    int error = tl_status_page(c, section, l->cursor, reply);
+    if (error == TORUS_OK)
+        l->cursor = reply->u.status.next;
     return error;
 }

@@ -10,4 +10,17 @@
  * rows are valid until the next call on the context. */
 int tl_status_page(torus_context *c, uint32_t section, uint64_t cursor, struct td_reply *reply);
 
+/* struct tl_listing: a listing that is read page by page, zeroed before the first one; the last
+ * page sets the cursor to 0. */
+struct tl_listing {
+    uint64_t cursor;
+    uint32_t pages;
+    int64_t until_ns;
+};
+
+/* tl_status_next asks for the next page. A listing of more than 16384 pages, or of more than 30 s,
+ * is an error, whatever the daemon sends. */
+int tl_status_next(torus_context *c, uint32_t section, struct tl_listing *listing,
+                   struct td_reply *reply);
+
 #endif

@@ -359,6 +359,19 @@ static void forget(struct td_measurement *m, struct run *r)
     r->bin_begin = 0;
 }
 
+/* check_root returns false if the root of a rooted call is no rank of the group. */
+static bool check_root(const struct td_measure_options *o, const struct party *p,
+                       struct td_measurement *m)
+{
+    if (o->plan || !td_call_rooted(o->call.kind) || o->call.root < p->size)
+        return true;
+    snprintf(m->wrong, sizeof m->wrong,
+             "the root, %u, is no rank of a group of %u ranks: it must "
+             "be below %u",
+             o->call.root, p->size, p->size);
+    return false;
+}
+
 static bool simulate(struct td_sim *sim, const struct td_measure_options *o, struct party *p,
                      struct td_measurement *m, struct run *r)
 {
@@ -420,6 +433,10 @@ bool td_measure(const struct td_measure_options *options, struct td_measurement 
         return fail(m, why);
     }
     m->ranks = party.size;
+    if (!check_root(&o, &party, m)) {
+        disband(&party);
+        return false;
+    }
     td_call_print(&o.call, m->call, sizeof m->call);
     m->bound =
         o.plan ? 0

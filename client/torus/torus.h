@@ -183,6 +183,8 @@ typedef struct torus_persistent torus_persistent;
 typedef void torus_callback(torus_request *request, int error, void *user);
 /* torus_log_function receives the sentence of every error; `level` is the error. */
 typedef void torus_log_function(int level, const char *text, void *user);
+/* torus_idle_function makes progress with other work of the program while a call waits. */
+typedef void torus_idle_function(void *user);
 /* torus_op_function combines two arrays of `count` elements: inout[i] = in[i] op inout[i]. `in`
  * comes from lower ranks. The function must not call the library. */
 typedef void torus_op_function(const void *in, void *inout, size_t count, void *user);
@@ -231,7 +233,9 @@ struct torus_fft_desc {
     size_t size;                          /* sizeof(struct torus_fft_desc) */
     uint32_t dimensions;                  /* 1 .. TORUS_DIMENSIONS_MAX */
     uint64_t shape[TORUS_DIMENSIONS_MAX]; /* points; along R2C and C2R, real points */
-    int32_t type;  /* TORUS_COMPLEX_FLOAT or _DOUBLE; of real transforms TORUS_FLOAT or _DOUBLE */
+    /* TORUS_COMPLEX_FLOAT or _DOUBLE; of real-to-real transforms TORUS_FLOAT or _DOUBLE. With an
+     * R2C or C2R axis, the type of either side. */
+    int32_t type;
     int32_t sign;  /* TORUS_FORWARD or TORUS_BACKWARD */
     int32_t scale; /* TORUS_SCALE_* */
     /* TORUS_TRANSFORM_* of each axis; all 0: complex along every axis. The axes that are not
@@ -335,6 +339,11 @@ TORUS_API void torus_close(torus_context *context);
  * torus_close only frees. TORUS_ERR_BUSY while operations are in flight: wait for them or cancel
  * them. */
 TORUS_API int torus_iclose(torus_context *context, torus_request **request);
+/* torus_disconnect leaves all groups at once, as torus_close does, and ends the connection. It does
+ * not wait. Requests in flight complete with TORUS_ERR_SHUTDOWN, also those that other threads wait
+ * for, and later calls return it. Memory of torus_alloc stays mapped until torus_free or
+ * torus_close. */
+TORUS_API int torus_disconnect(torus_context *context);
 
 /* torus_fd returns a descriptor that is readable while torus_dispatch has work. It is an epoll
  * descriptor and stays the same for the life of the context. The context owns it. */
@@ -347,6 +356,12 @@ TORUS_API const char *torus_strerror(int error);
 /* torus_last_error returns the sentence of the last error of this context: what failed, on which
  * ranks or node, and what to do. Never NULL; valid until the next call on the context. */
 TORUS_API const char *torus_last_error(const torus_context *context);
+/* torus_set_idle makes a function that waits call `idle` again and again, at least every 100 us
+ * while nothing arrives; NULL: no more. It returns TORUS_ERR_INVALID unless the context was opened
+ * with threads. `idle` may call the library, except: a function that waits, a call of the group
+ * whose call waits, and torus_close. It runs without the lock of the context, in each thread that
+ * waits. */
+TORUS_API int torus_set_idle(torus_context *context, torus_idle_function *idle, void *user);
 /* torus_set_log makes the context call `log` for every error; NULL: no more. */
 TORUS_API void torus_set_log(torus_context *context, torus_log_function *log, void *user);
 /* torus_statistics fills in *statistics; the caller sets its `size`. */
@@ -360,6 +375,15 @@ TORUS_API int torus_shape(const torus_context *context, uint32_t size[TORUS_DIME
 TORUS_API int torus_coords(const torus_context *context,
                            uint32_t coordinates[TORUS_DIMENSIONS_MAX]);
 TORUS_API uint32_t torus_node(const torus_context *context);
+/* torus_authenticated returns 1 if the daemon knows who its peers are: they have keys, or talk over
+ * Unix sockets, or the machine has one node. It returns 0 if any host or user that reaches the
+ * daemons' ports may send data in the name of another rank. Then do not decode data of other ranks
+ * in a format that can run code. */
+TORUS_API int torus_authenticated(const torus_context *context);
+/* torus_incarnation returns a random number that the daemon drew when it started. Contexts with
+ * equal numbers have the same daemon; another one, and the same one after a restart, has another
+ * number. */
+TORUS_API uint64_t torus_incarnation(const torus_context *context);
 
 /* ---- memory ---- */
 

@@ -8,12 +8,14 @@
 #include "core/membership/account.h"
 #include "core/membership/client.h"
 #include "core/membership/communicator.h"
+#include "core/membership/communicator_losses.h"
 #include "core/membership/endings.h"
 #include "core/membership/epoch.h"
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
 #include "core/membership/shrink.h"
 #include "core/membership/subgroup.h"
+#include "core/membership/succession.h"
 #include "core/net/early.h"
 #include "core/net/fabric.h"
 #include "core/net/health.h"
@@ -43,6 +45,7 @@ struct core_block {
     struct td_clients clients;
     struct td_joins joins;
     struct td_registry registry;
+    struct td_succession succession;
     struct td_groups groups;
     struct td_operations operations;
     struct td_endings endings;
@@ -61,6 +64,7 @@ static struct td_core *new_core(void)
     core->clients = &block->clients;
     core->joins = &block->joins;
     core->registry = &block->registry;
+    core->succession = &block->succession;
     core->groups = &block->groups;
     core->operations = &block->operations;
     core->endings = &block->endings;
@@ -86,6 +90,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
              core->node);
     td_job_init(core);
     td_epoch_init(core);
+    td_succession_init(core);
     td_client_init(core);
     core->arena = td_arena_create(options->settings.arena_bytes);
     core->pad = malloc(TD_PAD_BYTES);
@@ -111,6 +116,7 @@ td_err td_core_create(struct td_core **out, const struct td_core_options *option
         td_core_destroy(core);
         return TD_ERR_NO_MEMORY;
     }
+    td_succession_begin(core);
     *out = core;
     return TD_OK;
 }
@@ -216,6 +222,10 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
     case TD_MESSAGE_REFUSE:
     case TD_MESSAGE_MEMBERS:
     case TD_MESSAGE_RANK_LEFT:
+    case TD_MESSAGE_REGISTRY_ASK:
+    case TD_MESSAGE_REGISTRY_ANSWER:
+    case TD_MESSAGE_GRANT:
+    case TD_MESSAGE_GRANTED:
         td_job_message(core, from, m);
         return;
     case TD_MESSAGE_RANK_LOST:
@@ -281,6 +291,7 @@ static void handle_message(struct td_core *core, uint32_t from, const struct td_
 static void node_lost(struct td_core *core, uint32_t node, const char *why)
 {
     td_epoch_node_lost(core, node);
+    td_succession_node_lost(core, node);
     td_job_node_lost(core, node);
     td_communicator_node_lost(core, node, why);
 }
@@ -288,6 +299,7 @@ static void node_lost(struct td_core *core, uint32_t node, const char *why)
 static void node_back(struct td_core *core, uint32_t node)
 {
     td_epoch_node_back(core, node);
+    td_succession_node_back(core, node);
     td_job_node_back(core, node);
     td_shrink_node_back(core, node);
 }
@@ -320,6 +332,8 @@ const struct td_notices td_core_notices = {
     .node_lost = node_lost,
     .daemon_is = daemon_is,
     .node_back = node_back,
+    .registry_moved = td_job_registry_moved,
+    .registry_knows = td_registry_knows,
     .epoch = td_communicator_epoch,
     .no_quorum = td_shrink_no_quorum,
     .packet = td_engine_packet,

@@ -40,6 +40,7 @@ struct td_clients;
 struct td_joins;
 struct td_epochs;
 struct td_registry;
+struct td_succession;
 struct td_groups;
 struct td_operations;
 struct td_endings;
@@ -94,6 +95,7 @@ struct td_core {
     struct td_epochs *epochs;         /* membership/epoch.h */
     struct td_joins *joins;           /* membership/job.h */
     struct td_registry *registry;     /* membership/registry.h */
+    struct td_succession *succession; /* membership/succession.h */
     struct td_groups *groups;         /* membership/communicator.h */
     struct td_operations *operations; /* operation/operation.h */
     struct td_endings *endings;       /* membership/endings.h */

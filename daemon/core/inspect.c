@@ -9,12 +9,13 @@
 #include "core/operation/gate.h"
 #include "core/operation/operation.h"
 #include "core/membership/registry.h"
+#include "core/membership/succession.h"
 #include "core/membership/shrink.h"
 #include "core/net/fabric.h"
 #include "core/net/router.h"
 #include "core/net/health.h"
 
-enum { CALL_BYTES = 160 /* of a call, printed */ };
+enum { CALL_BYTES = 300 /* of a call, printed */ };
 
 /* struct page: the reply, which takes rows from number `cursor` on until it is full. */
 struct page {
@@ -74,6 +75,23 @@ static void client_row(struct page *p, const struct td_client *c,
                                                .rank = rank};
 }
 
+/* joining_row: a client that is in no job, or waits for one to be complete. */
+static void joining_row(struct page *p, const struct td_client *c)
+{
+    const struct td_join *j = p->core->joins->first;
+    while (j && j->client != c->id)
+        j = j->next;
+    struct td_status_row *row = next_row(p, TD_ROW_CLIENT);
+    if (row)
+        row->u.client =
+            (struct td_row_client){.pid = c->pid,
+                                   .uid = c->uid,
+                                   .program = c->program,
+                                   .job = j ? j->name : "",
+                                   .rank = j && j->rank != UINT32_MAX ? (int64_t)j->rank : -1,
+                                   .joining = j != NULL};
+}
+
 static void list_clients(struct page *p)
 {
     struct td_core *core = p->core;
@@ -89,7 +107,7 @@ static void list_clients(struct page *p)
                         joined = true;
                     }
             if (!joined)
-                client_row(p, c, NULL, -1);
+                joining_row(p, c);
         }
 }
 
@@ -114,7 +132,7 @@ static struct td_row_job *job_row(struct page *p, const char *name, uint64_t uid
     return *bits ? &row->u.job : NULL;
 }
 
-/* list_jobs lists all jobs on node 0, and jobs with local ranks or joins on the others. */
+/* list_jobs lists all jobs on the registry, and jobs with local ranks or joins on the others. */
 static void list_jobs(struct page *p)
 {
     struct td_core *core = p->core;
@@ -132,7 +150,7 @@ static void list_jobs(struct page *p)
                 td_bit_set(bits, rank);
         }
     }
-    if (core->node == 0)
+    if (td_succession_keeps(core))
         return;
     for (const struct td_communicator *c = core->communicators; c; c = c->next) {
         if (!visible(p, c->uid) || !(row = job_row(p, c->name, c->uid, c->group.size, &bits)))

@@ -41,6 +41,11 @@ struct td_notices {
     /* node_back: a new session with a node has begun. */
     void (*node_back)(struct td_core *core, uint32_t node);
 
+    /* registry_moved: another node keeps the list of jobs now (membership/succession.h).
+     * registry_knows: this node keeps it, and may form jobs. */
+    void (*registry_moved)(struct td_core *core);
+    void (*registry_knows)(struct td_core *core);
+
     /* ---- from net: bulk data. The first six run for every packet ---- */
 
     /* packet unpacks the payload of a packet whose destination is this node. It returns false if no

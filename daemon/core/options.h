@@ -22,6 +22,7 @@ struct td_core_options {
     uint32_t minor;                     /* version of the peer protocol */
     const char *const *endpoints; /* [nodes] each node's address, for people, or NULL. Borrowed */
     uint64_t uid;                 /* of the daemon, which sees every job */
+    bool peers_known;             /* they have keys, or are on Unix sockets, or there are none */
     bool segments;                /* the driver may make segments: it executes CLOSE_SEGMENT */
     /* fills in row `at` of the PLANS section, which the driver has; NULL: the section is empty */
     bool (*plan_row)(unsigned at, struct td_row_plan *row);

@@ -284,6 +284,7 @@ static bool start_core(struct td_loop *loop)
     struct td_core_options options = {.topology = c->topology,
                                       .node = c->node,
                                       .incarnation = loop->incarnation,
+                                      .peers_known = !td_config_is_open(loop->config),
                                       .seed = td_loop_random(),
                                       .settings = c->settings,
                                       .compile = td_select_compile,

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "plan_call.h"
+
 /* Properties that an operator needs of a type. */
 enum { NUMBERS = 1, ORDER = 2, BITS = 4, PAIRS = 8 };
 
@@ -358,8 +360,7 @@ int td_call_print(const struct td_call *call, char *text, size_t size)
     static const char *const modes[TD_REPRODUCIBLES] = {"", ", same placement", ", any placement"};
     const char *kind = td_kind_name(call->kind);
     if (td_call_plans(call->kind))
-        return snprintf(text, size, "%s(description %016llx)", kind,
-                        (unsigned long long)call->digest);
+        return td_plan_call_print(call, text, size);
     if (td_call_executes(call->kind))
         return snprintf(text, size, "%s(plan %llu)", kind, (unsigned long long)call->plan);
     if (!kind_is(call->kind, MOVES))

@@ -21,6 +21,7 @@
 enum {
     TD_MINOR_TERMS = 2,           /* handshakes and joins with terms (terms.h) */
     TD_MINOR_WITHOUT_SCRATCH = 2, /* ANNOUNCE_AGAIN without_scratch */
+    TD_MINOR_PLAN_FIELDS = 3,     /* calls that agree on a plan have its fields (plan_call.h) */
 };
 
 /* ---- client > daemon ---- */
@@ -226,9 +227,10 @@ struct td_row_peer {
 
 struct td_row_client {
     uint64_t pid, uid;
-    const char *program, *job; /* job: "" before it has joined one */
+    const char *program, *job; /* job: "" before it joins one */
     uint32_t group;            /* of the job: 0 for the world, TD_GROUP_MADE for any other */
-    int64_t rank;              /* -1 before it has joined */
+    int64_t rank;              /* -1 before it joins, and while it waits for any rank */
+    bool joining;              /* it waits until the job is complete */
 };
 
 struct td_row_job {
@@ -296,6 +298,7 @@ struct td_reply {
             uint64_t region_bytes_max; /* limit on the shared memory of one user's processes */
             uint32_t form_loops_max;   /* loops of a form that the daemon accepts; 0: no forms */
             bool peer_regions;         /* the daemon knows PEER_REGION */
+            bool peers_known;          /* it has keys, no peers, or peers on Unix sockets only */
         } welcome;
         struct {
             uint32_t handle; /* of the region, only inside the daemon; 0: it has none to pass on */
@@ -305,7 +308,9 @@ struct td_reply {
             uint64_t instance;
             const uint8_t *lost; /* SHRINK: bitmap of the ranks that are not in the group */
             uint32_t lost_bytes;
-            bool is_local; /* all ranks of the group are on this node; only inside the daemon */
+            bool is_local;   /* all ranks of the group are on this node; only inside the daemon */
+            const char *job; /* its name, and the group's index in it; only inside the daemon */
+            uint32_t index;
             /* set by the driver: the group has a segment, whose memfd travels with the reply */
             bool has_segment;
         } joined;
@@ -363,7 +368,11 @@ struct td_reply {
     X(32, EPOCH_PROPOSE, epoch_propose)                                                            \
     X(33, EPOCH_ACCEPT, epoch_accept)                                                              \
     X(34, EPOCH_KNOWN, epoch_known)                                                                \
-    X(35, SHRINK_PARTITIONED, shrink_partitioned)
+    X(35, SHRINK_PARTITIONED, shrink_partitioned)                                                  \
+    X(36, REGISTRY_ASK, registry_ask)                                                              \
+    X(37, REGISTRY_ANSWER, registry_answer)                                                        \
+    X(38, GRANT, grant)                                                                            \
+    X(39, GRANTED, granted)
 
 enum td_message_kind {
 #define TD_MESSAGE_KIND_VALUE(number, NAME, name) TD_MESSAGE_##NAME = (number),
@@ -394,7 +403,8 @@ struct td_message_heartbeat {
     struct td_bitmap up; /* the nodes that the sender knows to be up */
 };
 
-/* Node > node 0: a process of the sender asks to join a job. */
+/* Node > registry: a process of the sender asks to join a job. With an instance in the envelope it
+ * reports that the process is that rank of a job that has formed. */
 struct td_message_join {
     uint64_t token; /* names the join at its node */
     uint64_t uid;   /* user of the process */
@@ -406,22 +416,48 @@ struct td_message_join {
     bool is_reminder;   /* the join was sent before, over a link that did not fail since */
     uint32_t minor;     /* version of the peer protocol at the node; 0: 4.1, which did not say it */
     uint64_t epoch;     /* the latest that the node knows; 0: none */
+    uint64_t granted;   /* the instance that the join was granted to last; 0: none */
     struct td_terms terms; /* of the node; empty: 4.1, whose handshake has compared them */
 };
 
-/* Node > node 0: a process withdraws its join; the job has not formed yet. */
+/* Node > registry: a process withdraws its join; the job has not formed yet. */
 struct td_message_unjoin {
     uint64_t token; /* of the join */
 };
 
-/* Node 0 > node: a join failed. */
+/* Registry > node: a join failed. */
 struct td_message_refuse {
     uint64_t token; /* of the join */
     td_err error;
     const char *text; /* the sentence that goes with error */
 };
 
-/* Node 0 > node of slot 0 > along the job's tree: one piece of the membership of a new job. */
+/* Registry > node: report your ranks, and then answer. */
+struct td_message_registry_ask {
+    uint64_t round;
+};
+
+/* Node > registry: all ranks of the sender are reported. */
+struct td_message_registry_answer {
+    uint64_t round;   /* of the question */
+    bool is_draining; /* the sender drains: it is not the registry, whether it was asked or not */
+};
+
+/* Registry > node: may these joins of the receiver become ranks of the instance that the envelope
+ * names? */
+struct td_message_grant {
+    uint32_t first; /* the rank of the first one; the others have the next ranks */
+    uint32_t count;
+    uint64_t token; /* of the first one; the others have the next tokens */
+};
+
+/* Node > registry: the answer, for a part of these joins. */
+struct td_message_granted {
+    uint32_t first, count; /* ranks */
+    bool is_granted;       /* the joins are of no other instance until they are granted again */
+};
+
+/* Registry > node of slot 0 > along the job's tree: one piece of the membership of a new job. */
 struct td_message_members {
     uint64_t uid;       /* of the job's user */
     const char *name;   /* of the job */
@@ -573,6 +609,7 @@ struct td_message_shrink_vote {
     struct td_bitmap missing; /* the sender's local ranks that have not called; no set: all have */
     td_err error;             /* the reason why a local rank stopped waiting; TD_OK: all wait */
     const char *text;         /* the sentence that goes with error */
+    bool is_deaf;             /* a node with live ranks is silent to the sender */
 };
 
 /* Node > coordinator, before its vote: the outcome that it accepted in an earlier round. */
@@ -644,7 +681,7 @@ struct td_message_epoch_known {
     struct td_bitmap exclusions;
 };
 
-/* Node > node 0: a rank of a job that has formed left or died. */
+/* Node > registry: a rank of a job that has formed left or died. */
 struct td_message_rank_left {
     uint32_t rank; /* in the job's world */
 };

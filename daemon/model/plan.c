@@ -265,9 +265,21 @@ static bool repeats(struct maker *m, const struct td_plan *plan)
                      "numbers of parts, with a common factor");
 }
 
+/* spectrum returns the type of the spectrum of a transform that is described by the type of its
+ * numbers: along an R2C or C2R axis both describe the same transform. */
+static uint32_t spectrum(const struct td_fft *fft)
+{
+    if (fft->dimensions > TD_DIMENSIONS_MAX || halved(fft) == TD_DIMENSIONS_MAX)
+        return fft->type;
+    return fft->type == TD_TYPE_DOUBLE  ? TD_TYPE_COMPLEX_DOUBLE
+           : fft->type == TD_TYPE_FLOAT ? TD_TYPE_COMPLEX_FLOAT
+                                        : fft->type;
+}
+
 static bool make_fft(struct maker *m, const struct td_description *d, struct td_plan *plan)
 {
     const struct td_fft *fft = &plan->fft;
+    plan->fft.type = spectrum(fft);
     const char *wrong = td_fft_check(fft);
     if (wrong)
         return refuse(m, wrong);

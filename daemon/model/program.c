@@ -158,3 +158,12 @@ uint32_t td_ring_block(const struct td_program *p, uint32_t ring)
         slots *= p->ring[r].size;
     return slots;
 }
+
+const char *td_transform_kind_name(unsigned kind)
+{
+    static const char *const name[TD_TRANSFORM_KINDS] = {
+        "c2c",     "r2c",     "c2r",     "redft00", "redft10", "redft01",
+        "redft11", "rodft00", "rodft10", "rodft01", "rodft11",
+    };
+    return kind < TD_TRANSFORM_KINDS ? name[kind] : "unknown";
+}

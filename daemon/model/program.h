@@ -124,6 +124,8 @@ enum td_transform_kind {
     TD_TRANSFORM_REAL_SPLIT = TD_TRANSFORM_KINDS,
     TD_TRANSFORM_REAL_MERGE
 };
+/* td_transform_kind_name returns e.g. "redft10". */
+const char *td_transform_kind_name(unsigned kind);
 
 /* struct td_step: one step.
  *   SEND       from -> node `peer`; there it is step (peer_family, peer_index), a RECV

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 
 void td_router_rules_default(struct td_router_rules *rules)
@@ -149,6 +150,15 @@ const char *td_settings_check(const struct td_settings *s, const char **key)
     return NULL;
 }
 
+void td_settings_set_absent(struct td_settings *s, uint32_t node)
+{
+    td_bit_set(s->absent, node);
+    s->absent_hash = TD_HASH_START;
+    for (uint32_t n = 0; n < TD_NODES_MAX; n++)
+        if (td_bit(s->absent, n))
+            s->absent_hash = td_hash_add(s->absent_hash, n);
+}
+
 td_time td_settings_link_time(const struct td_settings *s, uint32_t bytes)
 {
     return s->link_rate ? ((uint64_t)bytes * 1000000000 + s->link_rate - 1) / s->link_rate : 0;
@@ -178,5 +188,6 @@ uint64_t td_settings_digest(const struct td_settings *s, const struct td_topolog
     h = td_hash_add(h, (uint64_t)r->patience << 32 | r->straight);
     h = td_hash_add(h,
                     (uint64_t)r->arbitration << 2 | (unsigned)(r->no_adaptive << 1) | r->no_bubble);
-    return td_hash_add(td_hash_add(h, s->link_rate), (uint64_t)s->link_latency_ns);
+    h = td_hash_add(td_hash_add(h, s->link_rate), (uint64_t)s->link_latency_ns);
+    return s->absent_hash ? td_hash_add(h, s->absent_hash) : h;
 }

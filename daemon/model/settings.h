@@ -56,8 +56,12 @@ struct td_settings {
     uint64_t link_rate;      /* routed fabric: bytes per second in each direction; 0: no limit */
     int64_t link_latency_ns; /* routed fabric: time from a packet's last byte to its arrival; the
                                 driver applies it */
+    uint8_t absent[TD_NODES_MAX / 8]; /* nodes that are not in the electorate of epochs */
+    uint64_t absent_hash;             /* of the set; 0: it is empty */
 };
 void td_settings_default(struct td_settings *settings);
+/* td_settings_set_absent adds a node to the set of absent nodes. */
+void td_settings_set_absent(struct td_settings *settings, uint32_t node);
 /* td_settings_link_time returns the transmission time of a packet on a link with a rate, or 0
  * without one. */
 td_time td_settings_link_time(const struct td_settings *settings, uint32_t bytes);

@@ -7,7 +7,7 @@
 
 /* enum scope: where a setting decides something; elsewhere it may differ. */
 enum scope { ANYWHERE, DIRECT, ROUTED };
-enum unit { NUMBER, BYTES, DURATION, RATE, CHOICE };
+enum unit { NUMBER, BYTES, DURATION, RATE, CHOICE, SET };
 
 /* struct term: `size` is 0 for a limit of this release, which is `fixed`. */
 struct term {
@@ -74,6 +74,7 @@ static const struct term of_link[] = {
     /* without a key: for simulations */
     FIELD("the use of the escape channel only", router.no_adaptive, ROUTED, CHOICE, NO_YES),
     FIELD("the bubble of the escape channel", router.no_bubble, ROUTED, CHOICE, YES_NO),
+    FIELD("[peers] absent", absent_hash, ANYWHERE, SET, NULL),
 };
 
 enum { OF_GROUP = sizeof of_group / sizeof *of_group, OF_LINK = sizeof of_link / sizeof *of_link };
@@ -146,6 +147,8 @@ const char *td_terms_print(enum td_terms_list list, uint32_t index, uint64_t val
     unsigned long long n = value;
     if (t && t->unit == CHOICE)
         print_choice(t->choices, value, text, size);
+    else if (t && t->unit == SET)
+        snprintf(text, size, value ? "a list with the hash %016llx" : "empty", n);
     else if (t && t->unit == DURATION)
         snprintf(text, size, n % 1000000 ? "%llu ns" : "%llu ms", n % 1000000 ? n : n / 1000000);
     else

@@ -5,6 +5,7 @@
 
 #include "clients.h"
 #include "clock.h"
+#include "cores.h"
 #include "disturbances.h"
 #include "links.h"
 #include "memory.h"
@@ -37,6 +38,12 @@ void td_sim_kill_node(struct td_sim *sim, uint32_t node)
     for (uint32_t i = 0; i < sim->topology.nodes; i++)
         if (i != node)
             links_cut(sim, node, i, "the connection was closed");
+}
+
+void td_sim_stop_node(struct td_sim *sim, uint32_t node)
+{
+    if (node_lives(&sim->node[node]))
+        cores_feed(sim, node, &(struct td_event){.kind = TD_EVENT_STOP});
 }
 
 void td_sim_start_node(struct td_sim *sim, uint32_t node)

@@ -11,6 +11,8 @@ void td_sim_kill_node(struct td_sim *sim, uint32_t node);
 void td_sim_start_node(struct td_sim *sim, uint32_t node);
 /* td_sim_freeze_node makes the daemon silent. Other nodes get no notice. */
 void td_sim_freeze_node(struct td_sim *sim, uint32_t node);
+/* td_sim_stop_node asks the daemon to stop: it drains (SIGTERM). */
+void td_sim_stop_node(struct td_sim *sim, uint32_t node);
 /* td_sim_break_link cuts the link of two nodes. It comes up again after 10 ms. */
 void td_sim_break_link(struct td_sim *sim, uint32_t a, uint32_t b);
 

@@ -477,6 +477,7 @@ size_t td_wire_encode_reply(const struct td_reply *r, uint8_t *bytes, size_t siz
         m.region_bytes_max = r->u.welcome.region_bytes_max;
         m.form_loops_max = r->u.welcome.form_loops_max;
         m.peer_regions = r->u.welcome.peer_regions;
+        m.peers_known = r->u.welcome.peers_known;
         break;
     case TD_REPLY_JOINED:
         m.group = r->u.joined.group;
@@ -553,6 +554,7 @@ td_err td_wire_decode_reply(const uint8_t *bytes, size_t size, struct td_wire_me
         r->u.welcome.region_bytes_max = m->region_bytes_max;
         r->u.welcome.form_loops_max = m->form_loops_max;
         r->u.welcome.peer_regions = m->peer_regions;
+        r->u.welcome.peers_known = m->peers_known;
         good = td_topology_parse(&r->u.welcome.topology, m->shape, &at, &wrong) == TD_OK &&
                m->node < r->u.welcome.topology.nodes;
         break;

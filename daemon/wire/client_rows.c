@@ -20,6 +20,7 @@ static void put_client(const struct td_row_client *r, Torus__Client__RowClient *
     m->job = td_wire_string(r->job);
     m->group = r->group;
     m->rank = r->rank;
+    m->joining = r->joining;
 }
 
 static void put_job(const struct td_row_job *r, Torus__Client__RowJob *m)
@@ -164,8 +165,13 @@ bool td_wire_get_row(const Torus__Client__Row *m, struct td_status_row *row)
         return get_peer(m->peer, &row->u.peer);
     case TORUS__CLIENT__ROW__BODY_CLIENT:
         row->kind = TD_ROW_CLIENT;
-        row->u.client = (struct td_row_client){m->client->pid, m->client->uid,   m->client->program,
-                                               m->client->job, m->client->group, m->client->rank};
+        row->u.client = (struct td_row_client){.pid = m->client->pid,
+                                               .uid = m->client->uid,
+                                               .program = m->client->program,
+                                               .job = m->client->job,
+                                               .group = m->client->group,
+                                               .rank = m->client->rank,
+                                               .joining = m->client->joining};
         return true;
     case TORUS__CLIENT__ROW__BODY_JOB:
         row->kind = TD_ROW_JOB;

@@ -17,6 +17,7 @@ void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form
     m->is_reminder = f->is_reminder;
     m->minor = f->minor;
     m->epoch = f->epoch;
+    m->granted = f->granted;
     m->n_settings = td_wire_put_terms(&f->terms.list[TD_TERMS_SETTINGS], &m->settings);
     m->n_costs = td_wire_put_terms(&f->terms.list[TD_TERMS_COSTS], &m->costs);
     m->n_methods = td_wire_put_terms(&f->terms.list[TD_TERMS_METHODS], &m->methods);
@@ -33,6 +34,7 @@ bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
     f->is_reminder = m->is_reminder;
     f->minor = m->minor;
     f->epoch = m->epoch;
+    f->granted = m->granted;
     return td_wire_get_name(m->name, &f->name) &&
            td_wire_get_terms(m->settings, m->n_settings, &f->terms.list[TD_TERMS_SETTINGS]) &&
            td_wire_get_terms(m->costs, m->n_costs, &f->terms.list[TD_TERMS_COSTS]) &&
@@ -117,5 +119,65 @@ void td_wire_put_rank_left(const struct td_message_rank_left *f, struct td_wire_
 bool td_wire_get_rank_left(const Torus__Peer__RankLeft *m, struct td_message_rank_left *f)
 {
     f->rank = m->rank;
+    return true;
+}
+
+void td_wire_put_registry_ask(const struct td_message_registry_ask *f, struct td_wire_form *form)
+{
+    Torus__Peer__RegistryAsk *m = &form->registry_ask;
+    m->round = f->round;
+}
+
+bool td_wire_get_registry_ask(const Torus__Peer__RegistryAsk *m, struct td_message_registry_ask *f)
+{
+    f->round = m->round;
+    return true;
+}
+
+void td_wire_put_registry_answer(const struct td_message_registry_answer *f,
+                                 struct td_wire_form *form)
+{
+    Torus__Peer__RegistryAnswer *m = &form->registry_answer;
+    m->round = f->round;
+    m->is_draining = f->is_draining;
+}
+
+bool td_wire_get_registry_answer(const Torus__Peer__RegistryAnswer *m,
+                                 struct td_message_registry_answer *f)
+{
+    f->round = m->round;
+    f->is_draining = m->is_draining;
+    return true;
+}
+
+void td_wire_put_grant(const struct td_message_grant *f, struct td_wire_form *form)
+{
+    Torus__Peer__Grant *m = &form->grant;
+    m->first = f->first;
+    m->count = f->count;
+    m->token = f->token;
+}
+
+bool td_wire_get_grant(const Torus__Peer__Grant *m, struct td_message_grant *f)
+{
+    f->first = m->first;
+    f->count = m->count;
+    f->token = m->token;
+    return true;
+}
+
+void td_wire_put_granted(const struct td_message_granted *f, struct td_wire_form *form)
+{
+    Torus__Peer__Granted *m = &form->granted;
+    m->first = f->first;
+    m->count = f->count;
+    m->is_granted = f->is_granted;
+}
+
+bool td_wire_get_granted(const Torus__Peer__Granted *m, struct td_message_granted *f)
+{
+    f->first = m->first;
+    f->count = m->count;
+    f->is_granted = m->is_granted;
     return true;
 }

@@ -28,6 +28,7 @@ void td_wire_put_shrink_vote(const struct td_message_shrink_vote *f, struct td_w
     Torus__Peer__ShrinkVote *m = &form->shrink_vote;
     m->shrink = f->shrink;
     m->view = f->view;
+    m->is_deaf = f->is_deaf;
     m->lost = td_wire_put_bitmap(&f->lost);
     m->missing = td_wire_put_bitmap(&f->missing);
     m->error = f->error;
@@ -38,6 +39,7 @@ bool td_wire_get_shrink_vote(const Torus__Peer__ShrinkVote *m, struct td_message
 {
     f->shrink = m->shrink;
     f->view = m->view;
+    f->is_deaf = m->is_deaf;
     return td_wire_get_bitmap(&m->lost, TD_BITMAP_BYTES_MAX, &f->lost) &&
            td_wire_get_bitmap(&m->missing, TD_NODE_RANKS_MAX / 8, &f->missing) &&
            td_wire_get_ending(m->error, m->text, &f->error, &f->text);

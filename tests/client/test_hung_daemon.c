@@ -287,13 +287,48 @@ static int daemon_that_is_late_is_not_given_up(void)
     return 0;
 }
 
+/* gives_up_unanswered: the daemon answers when it is asked whether it is there, and nothing else.
+ */
+static int gives_up_unanswered(int error)
+{
+    NEED(error == TORUS_ERR_TIMEOUT);
+    NEED(strstr(torus_last_error(context), "has not answered a request in time"));
+    torus_close(context);
+    return 0;
+}
+
+static int join_ends_after_its_time_limit(void)
+{
+    struct script s = {.accepts = true, .reads = true, .welcomes = true, .pings = true};
+    begin(&s, __func__);
+    return gives_up_unanswered(open_and_join(false));
+}
+
+static int leave_ends_though_the_daemon_answers_others(void)
+{
+    struct script s = {
+        .accepts = true, .reads = true, .welcomes = true, .joins = true, .pings = true};
+    begin(&s, __func__);
+    NEED(open_and_join(false) == TORUS_OK);
+    int error = torus_leave(group);
+    group = NULL;
+    return gives_up_unanswered(error);
+}
+
 static void calls_end_whatever_the_daemon_does(void **state)
 {
-    static int (*const cases[])(void) = {open_ends,       open_ends_if_nobody_accepts,
-                                         join_ends,       alloc_ends,
-                                         barrier_ends,    barrier_of_a_shared_context_ends,
-                                         short_waits_end, requests_end_if_nobody_reads,
-                                         leave_ends,      daemon_that_is_late_is_not_given_up};
+    static int (*const cases[])(void) = {open_ends,
+                                         open_ends_if_nobody_accepts,
+                                         join_ends,
+                                         alloc_ends,
+                                         barrier_ends,
+                                         barrier_of_a_shared_context_ends,
+                                         short_waits_end,
+                                         requests_end_if_nobody_reads,
+                                         leave_ends,
+                                         daemon_that_is_late_is_not_given_up,
+                                         join_ends_after_its_time_limit,
+                                         leave_ends_though_the_daemon_answers_others};
     enum { CASES = sizeof cases / sizeof *cases };
     pid_t pid[CASES];
     int failed = 0;

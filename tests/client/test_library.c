@@ -160,6 +160,60 @@ static void iclose_waits_for_nothing_and_takes_nothing_away(void **state)
     stop();
 }
 
+/* Memory outlives the connection; requests in flight end, and other ranks learn of it. */
+static void disconnect_leaves_at_once_and_keeps_memory(void **state)
+{
+    (void)state;
+    torus_context *c[2];
+    torus_group *g[2];
+    torus_request *sum = NULL;
+    start(1, "");
+    join_all(c, g, 2);
+    double values[100] = {0};
+    double *memory = torus_alloc(c[0], 100 * sizeof *memory), *other = torus_alloc(c[0], 1 << 22);
+    memory[99] = other[0] = 7;
+    assert_int_equal(
+        torus_iallreduce(g[0], TORUS_IN_PLACE, memory, 100, TORUS_DOUBLE, TORUS_SUM, &sum),
+        TORUS_OK);
+    assert_int_equal(torus_disconnect(c[0]), TORUS_OK);
+    assert_int_equal(torus_allreduce(g[1], TORUS_IN_PLACE, values, 100, TORUS_DOUBLE, TORUS_SUM),
+                     TORUS_ERR_RANK_FAILED);
+    assert_says(c[1], "left");
+    assert_int_equal(torus_wait(sum, -1), TORUS_ERR_SHUTDOWN);
+    assert_says(c[0], "torus_disconnect");
+    assert_int_equal(torus_barrier(g[0]), TORUS_ERR_SHUTDOWN);
+    assert_null(torus_alloc(c[0], 8));
+    assert_int_equal(torus_disconnect(c[0]), TORUS_OK);
+    assert_true(memory[99] == 7 && other[0] == 7);
+    assert_int_equal(torus_free(c[0], other), TORUS_OK);
+    memory[0] = 1;
+    assert_int_equal(torus_free(c[0], memory), TORUS_OK);
+    assert_int_equal(torus_disconnect(NULL), TORUS_ERR_INVALID);
+    close_all(c, 2);
+    stop();
+}
+
+/* Peers are known by their keys, on Unix sockets, or if there are none. */
+static void peers_are_known_or_not(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        bool alone = round == 0;
+        keyless = round >= 2;
+        wants_tcp = round == 1 || round == 3;
+        start(alone ? 1 : 2, round == 3 ? "[security]\ninsecure = yes\n" : "");
+        torus_context *c = open_at(0);
+        assert_int_equal(torus_authenticated(c), nodes == 1 || round < 3);
+        torus_context *other = open_at(nodes - 1), *same = open_at(0);
+        assert_true(torus_incarnation(c) == torus_incarnation(same));
+        assert_int_equal(torus_incarnation(c) == torus_incarnation(other), nodes == 1);
+        torus_close(same);
+        torus_close(other);
+        torus_close(c);
+        stop();
+    }
+}
+
 /* The library reads replies at every 64th request number; this test shifts the number of the close.
  */
 static void iclose_leaves_many_groups(void **state)
@@ -228,6 +282,8 @@ int main(void)
         cmocka_unit_test_teardown(a_callback_may_close_the_context, clean_up),
         cmocka_unit_test_teardown(iclose_waits_for_nothing_and_takes_nothing_away, clean_up),
         cmocka_unit_test_teardown(iclose_leaves_many_groups, clean_up),
+        cmocka_unit_test_teardown(disconnect_leaves_at_once_and_keeps_memory, clean_up),
+        cmocka_unit_test_teardown(peers_are_known_or_not, clean_up),
         cmocka_unit_test_teardown(wrong_arguments_are_errors, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,6 +289,29 @@ static void waiting_threads_hold_up_nobody(void **state)
     stop();
 }
 
+/* One thread is the reader, the other waits for it; torus_disconnect ends both waits. */
+static void disconnect_ends_the_waits_of_other_threads(void **state)
+{
+    (void)state;
+    pthread_t thread[2];
+    struct waiter w[2];
+    start(1, "");
+    open_all();
+    for (int k = 0; k < 2; k++) {
+        w[k] = (struct waiter){.timeout = SECOND * (int64_t)30};
+        assert_int_equal(torus_ibarrier(group[0][k], &w[k].request), TORUS_OK);
+        assert_int_equal(pthread_create(&thread[k], NULL, wait_for, &w[k]), 0);
+    }
+    poll(NULL, 0, 20);
+    assert_int_equal(torus_disconnect(context[0]), TORUS_OK);
+    for (int k = 0; k < 2; k++) {
+        pthread_join(thread[k], NULL);
+        assert_int_equal(w[k].outcome, TORUS_ERR_SHUTDOWN);
+    }
+    close_all(context, RANKS);
+    stop();
+}
+
 /* A child inherits the lock while threads of the parent wait. */
 static void a_forked_child_does_not_wait_for_threads_of_its_parent(void **state)
 {
@@ -325,6 +348,90 @@ static void a_forked_child_does_not_wait_for_threads_of_its_parent(void **state)
     stop();
 }
 
+/* struct partner: what the idle function of rank 0 does while rank 0 waits for rank 1. */
+struct partner {
+    _Atomic uint32_t calls;
+    int error;
+    torus_request *theirs, *own, *theirs_too;
+};
+
+/* act makes the calls that rank 0 waits for, and a call of another group in both ranks. */
+static void act(void *user)
+{
+    struct partner *p = user;
+    if (p->calls++ > 0)
+        return;
+    p->error = torus_ibarrier(group[0][1], &p->own);
+    if (p->error == TORUS_OK)
+        p->error = torus_ibarrier(group[1][1], &p->theirs_too);
+    if (p->error == TORUS_OK)
+        p->error = torus_ibarrier(group[1][0], &p->theirs);
+}
+
+static void a_call_that_waits_runs_the_idle_function(void **state)
+{
+    (void)state;
+    start(1, "");
+    open_all();
+    for (int by_request = 0; by_request < 2; by_request++) {
+        struct partner p = {.error = TORUS_PENDING};
+        torus_request *r = NULL;
+        assert_int_equal(torus_set_idle(context[0], act, &p), TORUS_OK);
+        if (by_request) {
+            assert_int_equal(torus_ibarrier(group[0][0], &r), TORUS_OK);
+            assert_int_equal(torus_wait(r, SECOND * (int64_t)20), TORUS_OK);
+        } else {
+            assert_int_equal(torus_set_timeout(group[0][0], SECOND * (int64_t)20), TORUS_OK);
+            assert_int_equal(torus_barrier(group[0][0]), TORUS_OK);
+        }
+        assert_true(p.calls > 0);
+        assert_int_equal(p.error, TORUS_OK);
+        torus_request *rest[] = {p.theirs, p.theirs_too};
+        assert_int_equal(torus_waitall(rest, 2, SECOND * (int64_t)20, NULL), TORUS_OK);
+        assert_int_equal(torus_set_idle(context[0], NULL, NULL), TORUS_OK);
+        assert_int_equal(torus_wait(p.own, SECOND * (int64_t)20), TORUS_OK);
+    }
+    close_all(context, RANKS);
+    stop();
+}
+
+/* Rank 1 calls nothing until rank 0 has waited for several sleeps, so each of them is short. */
+static void a_call_that_waits_runs_the_idle_function_again_and_again(void **state)
+{
+    (void)state;
+    start(1, "");
+    open_all();
+    struct partner p = {.calls = 1};
+    struct waiter w = {.timeout = SECOND * (int64_t)20};
+    pthread_t thread;
+    assert_int_equal(torus_set_idle(context[0], act, &p), TORUS_OK);
+    assert_int_equal(torus_ibarrier(group[0][0], &w.request), TORUS_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for, &w), 0);
+    while (p.calls < 100)
+        poll(NULL, 0, 1);
+    assert_int_equal(torus_ibarrier(group[1][0], &p.theirs), TORUS_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.outcome, TORUS_OK);
+    assert_int_equal(torus_wait(p.theirs, SECOND * (int64_t)20), TORUS_OK);
+    close_all(context, RANKS);
+    stop();
+}
+
+static void the_idle_function_needs_a_context_with_threads(void **state)
+{
+    (void)state;
+    torus_context *c = NULL;
+    char path[128];
+    start(1, "");
+    snprintf(path, sizeof path, "%s/s0", folder);
+    const struct torus_open_options o = {.size = sizeof o, .socket = path};
+    assert_int_equal(torus_open(&c, &o), TORUS_OK);
+    assert_int_equal(torus_set_idle(c, act, NULL), TORUS_ERR_INVALID);
+    assert_non_null(strstr(torus_last_error(c), "threads"));
+    torus_close(c);
+    stop();
+}
+
 static void close_in_callback(torus_request *request, int error, void *user)
 {
     (void)request;
@@ -355,7 +462,12 @@ int main(void)
         cmocka_unit_test_teardown(threads_share_contexts_on_the_routed_fabric, clean_up),
         cmocka_unit_test_teardown(waiting_threads_hold_up_nobody, clean_up),
         cmocka_unit_test_teardown(a_persistent_call_keeps_what_is_freed_while_it_is_made, clean_up),
+        cmocka_unit_test_teardown(disconnect_ends_the_waits_of_other_threads, clean_up),
         cmocka_unit_test_teardown(a_forked_child_does_not_wait_for_threads_of_its_parent, clean_up),
+        cmocka_unit_test_teardown(a_call_that_waits_runs_the_idle_function, clean_up),
+        cmocka_unit_test_teardown(a_call_that_waits_runs_the_idle_function_again_and_again,
+                                  clean_up),
+        cmocka_unit_test_teardown(the_idle_function_needs_a_context_with_threads, clean_up),
         cmocka_unit_test_teardown(a_callback_closes_a_context_with_threads, clean_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

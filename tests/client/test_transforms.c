@@ -252,8 +252,10 @@ static void what_cannot_be_planned_is_a_sentence_and_no_call(void **state)
     stop();
 }
 
-/* differs checks that all ranks get an error if rank 2 describes another transform. */
-static void differs(const struct torus_fft_desc *d, const struct torus_fft_desc *other)
+/* differs checks that all ranks get an error with both descriptions if rank 2 describes another
+ * transform. */
+static void differs(const struct torus_fft_desc *d, const struct torus_fft_desc *other,
+                    const char *words, const char *other_words)
 {
     torus_request *r[4];
     torus_plan *none[4];
@@ -262,6 +264,8 @@ static void differs(const struct torus_fft_desc *d, const struct torus_fft_desc 
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(torus_wait(r[i], 20 * (int64_t)SECOND), TORUS_ERR_MISMATCH);
         assert_says(context[i], "plan_fft");
+        assert_says(context[i], words);
+        assert_says(context[i], other_words);
         assert_null(none[i]);
     }
 }
@@ -276,20 +280,21 @@ static void ranks_that_disagree_are_a_mismatch(void **state)
                                      .shape = {10, 9},
                                      .type = TORUS_COMPLEX_DOUBLE,
                                      .sign = TORUS_FORWARD};
-#define DIFFERS(field, value)                                                                      \
+#define DIFFERS(field, value, words, other_words)                                                  \
     do {                                                                                           \
         struct torus_fft_desc other = d;                                                           \
         other.field = value;                                                                       \
-        differs(&d, &other);                                                                       \
+        differs(&d, &other, words, other_words);                                                   \
     } while (0)
-    DIFFERS(shape[1], 8);
-    DIFFERS(sign, TORUS_BACKWARD);
-    DIFFERS(scale, TORUS_SCALE_ORTHO);
-    DIFFERS(type, TORUS_COMPLEX_FLOAT);
-    DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX); /* only that axis */
-    DIFFERS(to, "(*, block)");
-    DIFFERS(grid[0], 2);
-    DIFFERS(method, TORUS_TRANSPOSE_PAIRWISE);
+    DIFFERS(shape[1], 8, "(10x9, ", "(10x8, ");
+    DIFFERS(shape[1], 1u << 30, "(10x9, ", "(lengths #");
+    DIFFERS(sign, TORUS_BACKWARD, ", forward, ", ", backward, ");
+    DIFFERS(scale, TORUS_SCALE_ORTHO, "scale none", "scale ortho");
+    DIFFERS(type, TORUS_COMPLEX_FLOAT, "complex double", "complex float");
+    DIFFERS(transform[0], TORUS_TRANSFORM_COMPLEX, "c2c/c2c", "c2c/-"); /* only that axis */
+    DIFFERS(to, "(*, block)", "from layout #", "to layout #");
+    DIFFERS(grid[0], 2, "method auto, from", "method auto, grid #");
+    DIFFERS(method, TORUS_TRANSPOSE_PAIRWISE, "method auto", "method pairwise");
     barrier_all(world, size);
     close_all(context, size);
     stop();
@@ -517,6 +522,36 @@ static void what_is_wrong_with_one_call_is_a_sentence(void **state)
     stop();
 }
 
+static void half_of_a_spectrum_is_described_by_the_type_of_either_side(void **state)
+{
+    (void)state;
+    start(2, "");
+    join_ranks(4, false);
+    for (int real = 0; real < 2; real++) {
+        torus_plan *plan[4] = {NULL};
+        torus_request *r[4] = {NULL};
+        for (uint32_t i = 0; i < 4; i++) {
+            struct torus_fft_desc d = {
+                .size = sizeof d,
+                .dimensions = 2,
+                .shape = {8, 6},
+                .type = (int)i % 2 == real ? TORUS_FLOAT : TORUS_COMPLEX_FLOAT,
+                .sign = real ? TORUS_BACKWARD : TORUS_FORWARD,
+                .transform = {TORUS_TRANSFORM_COMPLEX,
+                              real ? TORUS_TRANSFORM_C2R : TORUS_TRANSFORM_R2C}};
+            must(i, torus_iplan_fft(world[i], &d, &plan[i], &r[i]));
+        }
+        assert_int_equal(complete(r, 4), TORUS_OK);
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(torus_plan_bytes(plan[i], real), 2 * 6 * sizeof(float));
+            assert_int_equal(torus_plan_bytes(plan[i], !real), 2 * 4 * 2 * sizeof(float));
+            must(i, torus_plan_free(plan[i]));
+        }
+    }
+    close_all(context, 4);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -524,6 +559,8 @@ int main(void)
         cmocka_unit_test_teardown(any_array_is_transformed_on_several_nodes, clean_up),
         cmocka_unit_test_teardown(any_array_is_transformed_on_the_routed_fabric, clean_up),
         cmocka_unit_test_teardown(what_cannot_be_planned_is_a_sentence_and_no_call, clean_up),
+        cmocka_unit_test_teardown(half_of_a_spectrum_is_described_by_the_type_of_either_side,
+                                  clean_up),
         cmocka_unit_test_teardown(ranks_that_disagree_are_a_mismatch, clean_up),
         cmocka_unit_test_teardown(memory_that_is_missing_is_refused, clean_up),
         cmocka_unit_test_teardown(scratch_that_is_missing_is_named, clean_up),

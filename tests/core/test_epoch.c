@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "core/membership/epoch.h"
+#include "core/net/link.h"
 
 /* begin makes node `at` of four that is old enough to vote. */
 static void begin(uint32_t at)
@@ -51,8 +52,10 @@ static const struct td_message_epoch_vote *answer_to(uint32_t to)
     return &m->u.epoch_vote;
 }
 
+/* want asks for an epoch without a node, whose session has ended. */
 static uint64_t want(uint32_t node_out)
 {
+    node.core->link[node_out].state = TD_LINK_GIVEN_UP;
     td_epoch_want(node.core, node_out);
     node_run();
     const struct td_message *m = node_sent_to(1, TD_MESSAGE_EPOCH_POLL);
@@ -85,6 +88,46 @@ static void half_with_node_0_and_more_than_half_are_quorums(void **state)
     assert_false(td_epoch_excluded(node.core, 0, 0));
     accept(2, ballot);
     assert_true(td_epoch_excluded(node.core, 0, 0));
+    node_end();
+}
+
+/* leave_out_2_and_3 makes the electorate three of five nodes. */
+static void leave_out_2_and_3(struct td_settings *s)
+{
+    td_settings_set_absent(s, 2);
+    td_settings_set_absent(s, 3);
+}
+
+static void absent_nodes_are_not_in_the_electorate(void **state)
+{
+    (void)state;
+    node_begin("5", 0, leave_out_2_and_3);
+    node.core->epochs->votes_from = 1;
+    uint64_t ballot = want(4);
+    vote(2, ballot, true);
+    vote(3, ballot, true);
+    assert_int_equal(node.core->epochs->state, TD_EPOCH_POLLING); /* one of three */
+    vote(1, ballot, true);
+    assert_int_equal(node.core->epochs->state, TD_EPOCH_PROPOSING);
+    accept(1, ballot);
+    assert_true(td_epoch_excluded(node.core, 4, 0));
+    node_end();
+}
+
+static void an_absent_node_that_is_to_be_excluded_is_asked_too(void **state)
+{
+    (void)state;
+    node_begin("5", 0, leave_out_2_and_3);
+    node.core->epochs->votes_from = 1;
+    td_epoch_want(node.core, 3);
+    node_run();
+    uint64_t ballot = node.core->epochs->ballot;
+    assert_non_null(node_sent_to(3, TD_MESSAGE_EPOCH_POLL));
+    assert_null(node_sent_to(2, TD_MESSAGE_EPOCH_POLL));
+    vote(3, ballot, true);
+    vote(1, ballot, true);
+    assert_false(td_epoch_excluded(node.core, 3, 0));
+    assert_int_equal(node.core->epochs->state, TD_EPOCH_RESTING);
     node_end();
 }
 
@@ -156,6 +199,18 @@ static void a_node_that_answers_is_not_excluded(void **state)
     node_end();
 }
 
+static void a_node_that_is_back_is_not_excluded(void **state)
+{
+    (void)state;
+    begin(0);
+    uint64_t ballot = want(3);
+    node.core->link[3].state = TD_LINK_UP; /* and has not answered yet */
+    vote(1, ballot, true);
+    assert_int_equal(node_count(TD_MESSAGE_EPOCH_PROPOSE), 0);
+    assert_int_equal(node.core->epochs->state, TD_EPOCH_RESTING);
+    node_end();
+}
+
 static void malformed_or_huge_ballots_and_exclusions_change_nothing(void **state)
 {
     (void)state;
@@ -194,10 +249,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_with_node_0_and_more_than_half_are_quorums),
+        cmocka_unit_test(absent_nodes_are_not_in_the_electorate),
+        cmocka_unit_test(an_absent_node_that_is_to_be_excluded_is_asked_too),
         cmocka_unit_test(a_node_votes_once_for_a_ballot_and_for_no_smaller_one),
         cmocka_unit_test(a_daemon_that_has_just_started_does_not_vote),
         cmocka_unit_test(what_was_accepted_before_is_proposed_again),
         cmocka_unit_test(a_node_that_answers_is_not_excluded),
+        cmocka_unit_test(a_node_that_is_back_is_not_excluded),
         cmocka_unit_test(malformed_or_huge_ballots_and_exclusions_change_nothing),
         cmocka_unit_test(without_answers_a_poll_ends),
     };

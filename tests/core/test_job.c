@@ -4,6 +4,8 @@
 
 #include "core/membership/job.h"
 #include "core/membership/registry.h"
+#include "core/membership/succession.h"
+#include "core/net/link.h"
 
 enum { SECOND = 1000000000, ANY = UINT32_MAX };
 
@@ -20,10 +22,37 @@ static struct td_message join(uint64_t token, uint32_t size, uint32_t rank)
     return m;
 }
 
-static void arrive(uint32_t from, uint64_t token, uint32_t size, uint32_t rank)
+/* grant answers the registry's questions, as the nodes of the joins do. */
+static void grant(void)
+{
+    for (uint32_t i = 0; i < node.sents; i++) {
+        const struct td_message *q = &node.sent[i].message;
+        struct td_message m = {.kind = TD_MESSAGE_GRANTED, .instance = q->instance};
+        m.u.granted = (struct td_message_granted){
+            .first = q->u.grant.first, .count = q->u.grant.count, .is_granted = true};
+        if (q->kind == TD_MESSAGE_GRANT)
+            node_message(node.sent[i].to, &m); /* another answer changes nothing */
+    }
+}
+
+static void join_from(uint32_t from, uint64_t token, uint32_t size, uint32_t rank)
 {
     struct td_message m = join(token, size, rank);
     node_message(from, &m);
+}
+
+static void arrive(uint32_t from, uint64_t token, uint32_t size, uint32_t rank)
+{
+    join_from(from, token, size, rank);
+    grant();
+}
+
+/* granted grants the joins of this node from a token on, as the registry asks. */
+static void granted(uint32_t registry, uint64_t instance, uint64_t token, uint32_t count)
+{
+    struct td_message m = {.kind = TD_MESSAGE_GRANT, .instance = instance};
+    m.u.grant = (struct td_message_grant){.first = 0, .count = count, .token = token};
+    node_message(registry, &m);
 }
 
 static void request(uint32_t client, uint32_t size, int64_t rank)
@@ -183,12 +212,32 @@ static void a_join_is_sent_again_in_a_new_session_and_after_a_while(void **state
     node_end();
 }
 
+static void users_whose_jobs_have_one_name_hear_of_each_other_in_time(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    struct td_message m = join(20, 2, 0), other = join(30, 2, 1);
+    other.u.join.uid = 1001;
+    node_message(2, &m);
+    node_message(3, &other);
+    assert_int_equal(node_count(TD_MESSAGE_MEMBERS), 0);
+    node_pass(NULL, 10ull * SECOND);
+    const struct td_message *refused = node_sent_to(2, TD_MESSAGE_REFUSE);
+    assert_non_null(refused);
+    assert_non_null(strstr(refused->u.refuse.text, "rank 1. User 1001 has a job of the same name"));
+    refused = node_sent_to(3, TD_MESSAGE_REFUSE);
+    assert_non_null(refused);
+    assert_non_null(strstr(refused->u.refuse.text, "rank 0. User 1000 has a job of the same name"));
+    node_end();
+}
+
 static void a_membership_seats_the_join_that_it_names(void **state)
 {
     (void)state;
     node_begin("4", 1, NULL);
     request(1, 2, -1);
     uint64_t token = node.core->joins->first->token;
+    granted(0, 9, token, 1);
     const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
     m.u.members = (struct td_message_members){
@@ -213,7 +262,9 @@ static void a_node_without_memory_refuses_all_joins_of_the_job(void **state)
         request(i + 1, JOINS, i);
         node_forget();
     }
-    const struct td_member_run run = {.first = 0, .count = JOINS, .node = 1, .token = 1};
+    uint64_t last = node.core->joins->first->token;
+    granted(0, 5, last - JOINS + 1, JOINS);
+    const struct td_member_run run = {.count = JOINS, .node = 1, .token = last - JOINS + 1};
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 5};
     m.u.members = (struct td_message_members){
         .uid = 1000, .name = "job", .size = JOINS, .run = &run, .runs = 1, .is_last_piece = true};
@@ -228,6 +279,196 @@ static void a_node_without_memory_refuses_all_joins_of_the_job(void **state)
     node_end();
 }
 
+/* members sends the membership of a job of two ranks, on nodes 1 and 2. */
+static void members(uint32_t from, const char *name, uint64_t token)
+{
+    const struct td_member_run run[] = {{0, 1, 1, token}, {1, 1, 2, 5}};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = name, .size = 2, .is_last_piece = true, .runs = 2, .run = run};
+    node_message(from, &m);
+}
+
+static void a_membership_comes_from_the_registry_or_from_a_node_of_the_job(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    request(1, 2, 0);
+    uint64_t token = node.core->joins->first->token;
+    members(2, "job", token); /* not granted */
+    assert_null(node.core->communicators);
+    granted(0, 9, token, 1);
+    members(3, "job", token);   /* no node of the job */
+    members(2, "other", token); /* not what the process has asked for */
+    assert_int_equal(node.replies, 0);
+    assert_null(node.core->communicators);
+    assert_non_null(node.core->joins->first);
+    members(2, "job", token);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_end();
+    node_begin("4", 1, NULL);
+    request(1, 2, 0);
+    granted(0, 9, node.core->joins->first->token, 1);
+    members(0, "job", node.core->joins->first->token); /* this is the job's first node */
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+    node_end();
+    node_begin("4", 2, NULL);
+    request(1, 2, 1);
+    granted(0, 9, node.core->joins->first->token, 1);
+    members(0, "job", 3); /* this is not */
+    assert_int_equal(node.replies, 0);
+    node_end();
+}
+
+static void only_the_registry_refuses_a_join(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    request(1, 2, 0);
+    struct td_message m = {.kind = TD_MESSAGE_REFUSE};
+    m.u.refuse = (struct td_message_refuse){
+        .token = node.core->joins->first->token, .error = TD_ERR_MISMATCH, .text = "no"};
+    node_message(2, &m);
+    assert_int_equal(node.replies, 0);
+    node_message(0, &m);
+    assert_int_equal(node.reply.error, TD_ERR_MISMATCH);
+    node_end();
+}
+
+/* lose makes this node give up another one. */
+static void lose(uint32_t other)
+{
+    td_link_transition(&node.core->link[other], TD_LINK_LOSE_SESSION);
+    td_core_notices.node_lost(node.core, other, "it is silent");
+    node_run();
+}
+
+static void a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    request(1, 2, 0);
+    uint64_t token = node.core->joins->first->token;
+    granted(2, 8, token, 1); /* it does not have the join */
+    assert_false(node_sent_to(2, TD_MESSAGE_GRANTED)->u.granted.is_granted);
+    granted(0, 9, token, 2);
+    const struct td_message *m = node_sent_to(0, TD_MESSAGE_GRANTED);
+    assert_true(m->u.granted.is_granted && m->u.granted.count == 1);
+    assert_int_equal(node_count(TD_MESSAGE_GRANTED), 3); /* no join has the second token */
+    granted(0, 10, token, 1);
+    members(2, "job", token); /* of instance 9: the others hear that the rank is lost */
+    assert_int_equal(node.replies, 0);
+    assert_int_equal(node_sent_to(2, TD_MESSAGE_RANK_LOST)->u.rank_lost.rank, 0);
+    assert_non_null(node.core->joins->first);
+    node_end();
+}
+
+static void a_join_moves_to_the_next_registry_when_it_is_not_granted(void **state)
+{
+    (void)state;
+    node_begin("4", 3, NULL);
+    request(1, 2, 0);
+    request(2, 2, 1);
+    granted(0, 9, node.core->joins->first->token, 1); /* rank 1 */
+    lose(0);
+    node_pass(NULL, 1);
+    const struct td_message *m = node_sent_to(1, TD_MESSAGE_JOIN);
+    assert_non_null(m);
+    assert_int_equal(m->u.join.rank, 0);
+    node_forget();
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
+    m = node_sent_to(1, TD_MESSAGE_JOIN);
+    assert_non_null(m);
+    assert_int_equal(m->u.join.rank, 1);
+    assert_int_equal(m->u.join.granted, 9);
+    node_forget();
+    td_link_transition(&node.core->link[0], TD_LINK_COME_UP);
+    td_core_notices.node_back(node.core, 0);
+    node_pass(NULL, 1);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_UNJOIN));
+    assert_non_null(node_sent_to(0, TD_MESSAGE_JOIN));
+    m = &(struct td_message){.kind = TD_MESSAGE_REGISTRY_ANSWER,
+                             .u.registry_answer = {.is_draining = true}};
+    node_message(0, m);
+    node_forget();
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_JOIN));
+    assert_null(node_sent_to(0, TD_MESSAGE_JOIN));
+    node_end();
+}
+
+static void reports(uint32_t from, uint64_t instance, uint32_t rank)
+{
+    struct td_message m = join((uint64_t)7 << 32, 2, rank);
+    m.instance = instance;
+    node_message(from, &m);
+}
+
+/* The nodes that a successor hears tell it which ranks are taken. */
+static void a_successor_forms_no_job_before_it_knows_the_ranks_of_others(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    lose(0);
+    td_link_transition(&node.core->link[2], TD_LINK_COME_UP);
+    join_from(2, 20, 2, 0);
+    join_from(3, 30, 2, 1);
+    const struct td_message *m = node_sent_to(2, TD_MESSAGE_REGISTRY_ASK);
+    assert_non_null(m);
+    assert_int_equal(node_count(TD_MESSAGE_GRANT), 0);
+    reports(2, 9, 1);
+    assert_int_equal(node_sent_to(3, TD_MESSAGE_REFUSE)->u.refuse.error, TD_ERR_RANK_TAKEN);
+    struct td_message answer = {.kind = TD_MESSAGE_REGISTRY_ANSWER};
+    answer.u.registry_answer.round = m->u.registry_ask.round;
+    node_message(2, &answer);
+    assert_int_equal(node.core->succession->state, TD_SUCCESSION_KEEPING);
+    arrive(3, 31, 2, 1);
+    assert_int_equal(node.core->registry->jobs->next->joined, 1); /* of instance 9 */
+    struct td_message left = {.kind = TD_MESSAGE_RANK_LEFT, .instance = 9};
+    left.u.rank_left.rank = 1;
+    node_message(2, &left);
+    arrive(3, 32, 2, 1);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_MEMBERS));
+    node_end();
+}
+
+/* A job is not formed twice: its membership may have reached others. */
+static void a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused(void **state)
+{
+    (void)state;
+    node_begin("4", 1, NULL);
+    lose(0);
+    reports(2, 9, 1);
+    struct td_message m = join(30, 2, 0);
+    m.u.join.granted = 9;
+    node_message(3, &m);
+    assert_null(node_sent_to(3, TD_MESSAGE_REFUSE));
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
+    m.u.join.is_reminder = true;
+    node_message(3, &m);
+    assert_int_equal(node_sent_to(3, TD_MESSAGE_REFUSE)->u.refuse.error, TD_ERR_NODE_FAILED);
+    node_end();
+}
+
+static void a_job_waits_for_another_join_if_one_is_not_granted(void **state)
+{
+    (void)state;
+    node_begin("4", 0, NULL);
+    join_from(2, 20, 2, 0);
+    join_from(3, 30, 2, 1);
+    const struct td_message *q = node_sent_to(3, TD_MESSAGE_GRANT);
+    struct td_message m = {.kind = TD_MESSAGE_GRANTED, .instance = q->instance};
+    m.u.granted.first = q->u.grant.first;
+    m.u.granted.count = 1;
+    node_message(3, &m);
+    assert_int_equal(node.core->registry->jobs->state, TD_JOB_FORMING);
+    assert_int_equal(node.core->registry->jobs->joined, 1);
+    node_forget();
+    arrive(3, 31, 2, 1);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_MEMBERS));
+    node_end();
+}
+
 /* Node 0 counts the ranks of a job that have left: else it would keep the job. */
 static void a_node_without_memory_takes_its_joins_back(void **state)
 {
@@ -235,6 +476,7 @@ static void a_node_without_memory_takes_its_joins_back(void **state)
     node_begin("4", 1, NULL);
     request(1, 2, -1);
     uint64_t token = node.core->joins->first->token;
+    granted(0, 9, token, 1);
     const struct td_member_run run[] = {{0, 1, 0, 5}, {1, 1, 1, token}};
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
     m.u.members = (struct td_message_members){
@@ -255,7 +497,7 @@ static void node_0_without_memory_for_its_own_group_forgets_the_job(void **state
     (void)state;
     node_begin("4", 0, NULL);
     request(1, 2, 0);
-    arrive(0, 77, 2, 1);
+    arrive(2, 77, 2, 1);
     assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
     node_end();
     node_begin("4", 0, NULL);
@@ -311,6 +553,8 @@ static void pieces_of_different_sizes_end_the_membership_and_the_link(void **sta
 {
     (void)state;
     node_begin("4", 1, NULL);
+    request(1, 1, 0);
+    granted(0, 77, node.core->joins->first->token, 1);
     uint64_t used = td_arena_used(node.core->arena);
     piece(0, 77, 1, false);
     piece(0, 77, TD_JOB_RANKS_MAX, true);
@@ -325,14 +569,17 @@ static void pieces_that_follow_a_refused_one_make_no_group(void **state)
 {
     (void)state;
     node_begin("4", 1, NULL);
+    request(1, 2, 0);
+    granted(0, 9, node.core->joins->first->token, 1);
     const struct td_member_run run = {.first = 1, .count = 1, .node = 1, .token = 5};
     struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
     m.u.members = (struct td_message_members){
         .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 1, .run = &run};
-    uint64_t used = td_arena_used(node.core->arena);
+    assert_null(node.core->joins->forming);
     node_message(0, &m);
     assert_null(td_communicator_find(node.core, 9, 0));
-    assert_int_equal(td_arena_used(node.core->arena), used);
+    assert_null(node.core->joins->forming);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
     node_end();
 }
 
@@ -340,13 +587,24 @@ static void a_node_sends_a_limited_number_of_memberships_at_a_time(void **state)
 {
     (void)state;
     node_begin("4", 1, NULL);
+    request(1, 100, 0);
     uint64_t used = td_arena_used(node.core->arena);
-    for (uint64_t i = 1; i <= 4 * TD_FORMING_MAX; i++)
+    for (uint64_t i = 1; i < 4 * TD_FORMING_MAX; i++) {
+        if (!node.core->joins->first) /* it was refused, with the membership */
+            request((uint32_t)i + 1, 100, 0);
+        granted(0, i, node.core->joins->first->token, 1);
         piece(0, i, 100, false);
+        node_forget();
+    }
     uint64_t most = td_arena_used(node.core->arena);
     assert_true(most > used);
+    request(1000, 100, 0);
+    granted(0, 1000, node.core->joins->first->token, 1);
     piece(0, 1000, 100, false);
-    assert_int_equal(td_arena_used(node.core->arena), most);
+    assert_int_equal(node.reply.error, TD_ERR_NO_MEMORY);
+    request(1001, 100, 0);
+    most = td_arena_used(node.core->arena);
+    granted(0, 1000, node.core->joins->first->token, 1);
     piece(2, 1000, 100, false); /* of another node */
     assert_true(td_arena_used(node.core->arena) > most);
     node_end();
@@ -356,8 +614,12 @@ static void memberships_without_an_end_are_dropped_in_time_or_with_their_sender(
 {
     (void)state;
     node_begin("4", 1, NULL);
+    request(1, 100, 0);
+    granted(0, 78, node.core->joins->first->token, 1);
+    granted(0, 77, node.core->joins->first->token, 1);
     uint64_t used = td_arena_used(node.core->arena);
     piece(0, 77, 100, false);
+    assert_true(td_arena_used(node.core->arena) > used);
     td_job_node_lost(node.core, 0);
     assert_int_equal(td_arena_used(node.core->arena), used);
     piece(2, 78, 100, false);
@@ -370,6 +632,8 @@ static void a_membership_with_too_many_ranks_here_makes_no_group(void **state)
 {
     (void)state;
     node_begin("4", 1, NULL);
+    request(1, TD_NODE_RANKS_MAX + 1, 0);
+    granted(0, 77, node.core->joins->first->token, 1);
     piece(0, 77, TD_NODE_RANKS_MAX + 1, true);
     assert_null(td_communicator_find(node.core, 77, 0));
     node_end();
@@ -476,6 +740,7 @@ static void ranks_are_refused_when_only_those_that_differ_are_left(void **state)
     assert_null(node.core->registry->jobs);
     arrive_with(2, 21, 2, 2); /* it may try again */
     arrive_with(3, 30, 2, 2);
+    grant();
     const struct td_message *m = node_sent_to(2, TD_MESSAGE_MEMBERS);
     assert_non_null(m);
     assert_int_equal(m->u.members.minor, NODE_MINOR);
@@ -487,6 +752,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_without_memory_refuses_all_joins_of_the_job),
         cmocka_unit_test(a_node_without_memory_takes_its_joins_back),
+        cmocka_unit_test(a_membership_comes_from_the_registry_or_from_a_node_of_the_job),
+        cmocka_unit_test(only_the_registry_refuses_a_join),
+        cmocka_unit_test(a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance),
+        cmocka_unit_test(a_join_moves_to_the_next_registry_when_it_is_not_granted),
+        cmocka_unit_test(a_successor_forms_no_job_before_it_knows_the_ranks_of_others),
+        cmocka_unit_test(a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused),
+        cmocka_unit_test(a_job_waits_for_another_join_if_one_is_not_granted),
         cmocka_unit_test(node_0_without_memory_for_its_own_group_forgets_the_job),
         cmocka_unit_test(pieces_that_follow_a_refused_one_make_no_group),
         cmocka_unit_test(ranks_beyond_the_limit_of_a_node_are_refused),
@@ -499,6 +771,7 @@ int main(void)
         cmocka_unit_test(a_job_without_memory_refuses_its_ranks_and_those_that_follow),
         cmocka_unit_test(a_join_that_node_0_refuses_at_once_is_answered_once),
         cmocka_unit_test(a_join_is_sent_again_in_a_new_session_and_after_a_while),
+        cmocka_unit_test(users_whose_jobs_have_one_name_hear_of_each_other_in_time),
         cmocka_unit_test(a_membership_seats_the_join_that_it_names),
         cmocka_unit_test(pieces_of_different_sizes_end_the_membership_and_the_link),
         cmocka_unit_test(a_node_sends_a_limited_number_of_memberships_at_a_time),

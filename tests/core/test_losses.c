@@ -28,7 +28,7 @@ static struct td_communicator *make(uint64_t number)
 
 static void begin(uint32_t at)
 {
-    node_begin("4", at, NULL);
+    node_begin("5", at, NULL); /* the last one is not in the group */
     world = node_group(GROUP);
     pair = make(1);
 }
@@ -43,6 +43,15 @@ static struct td_message lost(const struct td_communicator *c)
     struct td_message m = about(c, TD_MESSAGE_RANK_LOST);
     m.u.rank_lost =
         (struct td_message_rank_lost){.error = TD_ERR_RANK_FAILED, .text = "rank 0 has left"};
+    return m;
+}
+
+/* gone returns the word of a rank's own daemon. */
+static struct td_message gone(uint32_t rank)
+{
+    struct td_message m = about(world, TD_MESSAGE_RANK_GONE);
+    m.u.rank_gone = (struct td_message_rank_gone){
+        .rank = rank, .error = TD_ERR_RANK_FAILED, .text = "rank 0 has left"};
     return m;
 }
 
@@ -75,9 +84,8 @@ static void root_announces_a_loss_of_the_job_in_its_groups(void **state)
     (void)state;
     begin(0);
     node_call(pair, -1);
-    struct td_message m = lost(world);
-    m.u.rank_lost.rank = 2;
-    node_message(1, &m);
+    struct td_message m = gone(2);
+    node_message(2, &m);
     assert_int_equal(node.reply.error, TD_ERR_RANK_FAILED);
     assert_int_equal(node_count(TD_MESSAGE_RANK_LOST), 3 + 1); /* in the job; in the pair */
     node_end();
@@ -104,9 +112,8 @@ static void a_broken_group_is_reported_to_a_node_that_made_it_late(void **state)
 {
     (void)state;
     begin(0);
-    struct td_message m = lost(world);
-    m.u.rank_lost.rank = 2;
-    node_message(1, &m);
+    struct td_message m = gone(2);
+    node_message(2, &m);
     node_forget();
     m = about(pair, TD_MESSAGE_RANK_GONE);
     m.u.rank_gone.error = TD_ERR_RANK_FAILED;
@@ -140,6 +147,58 @@ static void a_rank_is_lost_to_many_groups_at_once(void **state)
     node_end();
 }
 
+/* A loss is announced by the parent. Other nodes of the group may tell that their own ranks are
+ * lost, and the root hears of it; the words of all others are ignored. */
+static void a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank(void **state)
+{
+    (void)state;
+    begin(2); /* its parent is node 0 */
+    struct td_message m = lost(world);
+    m.u.rank_lost.rank = 3;
+    node_message(1, &m);
+    node_message(GROUP, &m); /* no node of the group */
+    m.u.rank_lost.rank = GROUP;
+    node_message(1, &m); /* no rank */
+    assert_int_equal(world->state, TD_COMMUNICATOR_ACTIVE);
+    assert_null(node_sent_to(0, TD_MESSAGE_RANK_GONE));
+    m.u.rank_lost.rank = 1;
+    node_message(1, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_ACTIVE); /* the root will say so */
+    assert_int_equal(node_sent_to(0, TD_MESSAGE_RANK_GONE)->u.rank_gone.rank, 1);
+    node_message(0, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_LOST_RANK);
+    node_end();
+}
+
+static void a_loss_is_told_to_the_root_by_the_children_above_the_rank(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = gone(2);
+    node_message(1, &m);
+    node_message(GROUP, &m);
+    m = gone(GROUP);
+    node_message(2, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_ACTIVE);
+    m = gone(2);
+    node_message(2, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_LOST_RANK);
+    node_end();
+}
+
+static void a_node_outside_of_a_group_does_not_end_it(void **state)
+{
+    (void)state;
+    begin(2);
+    struct td_message m = about(world, TD_MESSAGE_NODE_LOST);
+    m.u.node_lost = (struct td_message_node_lost){.node = 1, .is_proven = true, .text = "no"};
+    node_message(GROUP, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_ACTIVE);
+    node_message(0, &m);
+    assert_int_equal(world->state, TD_COMMUNICATOR_LOST_NODE);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +207,9 @@ int main(void)
         cmocka_unit_test(a_node_without_the_group_tells_the_loss_back),
         cmocka_unit_test(a_broken_group_is_reported_to_a_node_that_made_it_late),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
+        cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
+        cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),
+        cmocka_unit_test(a_node_outside_of_a_group_does_not_end_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

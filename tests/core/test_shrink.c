@@ -277,6 +277,22 @@ static void a_cancel_is_an_outcome_that_all_agree_on(void **state)
     node_end();
 }
 
+static void a_vote_counts_though_another_node_does_not_hear_the_voter(void **state)
+{
+    (void)state;
+    begin(0);
+    call();
+    uint64_t hash = view(1);
+    vote(2, hash, (const uint8_t *)"", NULL);
+    struct td_message m = about(TD_MESSAGE_NODE_LOST);
+    m.u.node_lost = (struct td_message_node_lost){.node = 2, .text = "node 2 is silent"};
+    node_message(1, &m);
+    vote(1, hash, (const uint8_t *)"", NULL);
+    vote(3, hash, (const uint8_t *)"", NULL);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_SHRINK_PROPOSE));
+    node_end();
+}
+
 static void a_node_that_has_lost_the_group_says_that_nobody_is_left(void **state)
 {
     (void)state;
@@ -293,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_votes_at_the_first_slot_that_lives),
+        cmocka_unit_test(a_vote_counts_though_another_node_does_not_hear_the_voter),
         cmocka_unit_test(the_first_slot_that_lives_asks_all_others),
         cmocka_unit_test(equal_votes_lead_to_a_group_of_the_survivors),
         cmocka_unit_test(a_vote_with_a_larger_view_begins_a_new_round),

@@ -54,11 +54,13 @@ RULES = {
     "client/torusctl/inspect": ["client/torusctl"],
     "client/torus-sim": ["client/common", "daemon/sim"],
     "client/examples": ["client/torus"],
+    "client/openmpi": ["client/torus"],
 }
 # The modules of a folder, from the lowest layer to the highest: none includes a higher one. A state
 # table names the records of all layers.
 LAYERS = {
-    "daemon/core/membership": [["client", "members", "epoch"], ["registry"], ["communicator"],
+    "daemon/core/membership": [["client", "members", "epoch", "succession"], ["registry"],
+                               ["communicator", "communicator_losses"],
                                ["job", "subgroup", "shrink_view"], ["shrink", "shrink_coordinator"]],
 }
 # Folders whose files must not include each other in a cycle.

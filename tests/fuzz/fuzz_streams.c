@@ -67,6 +67,13 @@ static void on_handshake(void *user, struct td_channel *c, const uint8_t *bytes,
         assert(size == HANDSHAKE && memcmp(bytes, "hello", HANDSHAKE) == 0);
 }
 
+/* is_lost: the handshake was changed and no key shows that, so that its length may have swallowed
+ * frames. */
+static bool is_lost(void)
+{
+    return s.handshake_changed && s.terms.kind <= TD_SEAL_SUM;
+}
+
 /* look_at_ground checks that nothing was written to memory that was taken back. */
 static void look_at_ground(void)
 {
@@ -105,7 +112,8 @@ static void on_packet(void *user, struct td_channel *c, const struct td_packet *
     (void)user;
     (void)c;
     /* a placed payload has no checksum: its bytes may have changed since */
-    bool protects = s.terms.kind > TD_SEAL_SUM || (s.terms.kind == TD_SEAL_SUM && !s.places);
+    bool protects =
+        s.terms.kind > TD_SEAL_SUM || (s.terms.kind == TD_SEAL_SUM && !s.places && !is_lost());
     if (payload == &s.placed)
         s.in_use = false;
     if (protects || s.arrived < s.whole) {
@@ -124,7 +132,7 @@ static void on_message(void *user, struct td_channel *c, const uint8_t *bytes, s
     (void)user;
     (void)c;
     assert(size > 0 && size <= TD_TREE_MESSAGE_MAX);
-    if (s.terms.kind != TD_SEAL_NONE || s.arrived < s.whole) {
+    if ((s.terms.kind != TD_SEAL_NONE && !is_lost()) || s.arrived < s.whole) {
         assert(s.arrived < s.whole); /* else one that was changed has arrived */
         const struct sent *as = &s.sent[s.arrived];
         assert(size == as->packet.bytes && memcmp(bytes, as->payload, size) == 0);
@@ -207,10 +215,12 @@ static void draw_packet(struct sent *as)
     memset(as->payload, (int)decide_below(d, 256), p->bytes);
 }
 
-/* put_packet puts a packet, well formed or too long. It returns true if it is well formed. */
+/* put_packet puts a packet, well formed or too long. It returns true if it is well formed and was
+ * not changed. */
 static bool put_packet(struct sent *as)
 {
     uint8_t head[TD_SEAL_HEAD], payload[PAYLOAD_MAX];
+    size_t before = s.size;
     draw_packet(as);
     bool is_long = decide_below(&s.input, 16) == 0;
     struct td_packet packet = as->packet;
@@ -223,11 +233,13 @@ static bool put_packet(struct sent *as)
         td_seal_frame(&s.seal, head, data ? payload : NULL, payload, as->packet.bytes);
     put(head, s.terms.kind != TD_SEAL_NONE ? TD_SEAL_HEAD : TD_WIRE_PACKET_BYTES);
     put(payload, as->packet.bytes);
-    return packet.bytes == as->packet.bytes;
+    bool changed = change(s.size - before);
+    return packet.bytes == as->packet.bytes && !changed;
 }
 
 /* put_message puts a tree message, well formed, empty or too long, or with the length of another
- * one. It returns true if it is well formed. */
+ * one. It returns true if it is well formed and was not changed. A change may mend a wrong length:
+ * the last bytes of the stream are compared with those of the well-formed message. */
 static bool put_message(struct sent *as)
 {
     struct decide *d = &s.input;
@@ -243,19 +255,23 @@ static bool put_message(struct sent *as)
         head[i] = (uint8_t)(length >> (8 * i));
     if (s.terms.kind != TD_SEAL_NONE)
         td_seal_message(&s.seal, message, size, head + MESSAGE_LENGTH);
-    put(head, s.terms.kind != TD_SEAL_NONE ? sizeof head : MESSAGE_LENGTH);
+    size_t head_size = s.terms.kind != TD_SEAL_NONE ? sizeof head : MESSAGE_LENGTH;
+    put(head, head_size);
     put(message, size);
-    return length == size && size > 0 && size <= TD_TREE_MESSAGE_MAX;
+    (void)change(head_size + size);
+    for (int i = 0; i < MESSAGE_LENGTH; i++)
+        head[i] = (uint8_t)(size >> (8 * i));
+    return size > 0 && size <= TD_TREE_MESSAGE_MAX &&
+           memcmp(s.bytes + s.size - size - head_size, head, head_size) == 0 &&
+           memcmp(s.bytes + s.size - size, message, size) == 0;
 }
 
 /* put_frame puts a packet or a tree message, which may be malformed or changed. */
 static void put_frame(void)
 {
     struct sent *as = &s.sent[s.frames++];
-    size_t before = s.size;
     bool right = s.terms.express ? put_message(as) : put_packet(as);
-    bool wrong = change(s.size - before) || !right;
-    if (!wrong && s.whole == s.frames - 1)
+    if (right && !is_lost() && s.whole == s.frames - 1)
         s.whole = s.frames;
 }
 

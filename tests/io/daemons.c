@@ -223,6 +223,18 @@ void start(uint32_t count, const char *more)
     start_all(all);
 }
 
+/* show_log copies the log of a daemon to stderr. */
+static void show_log(uint32_t node)
+{
+    char path[128], line[512];
+    snprintf(path, sizeof path, "%s/l%u", folder, node);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        fprintf(stderr, "node %u: %s", node, line);
+    if (f)
+        fclose(f);
+}
+
 /* stop ends the daemons and checks that each exited cleanly and left no socket. */
 void stop(void)
 {
@@ -233,6 +245,8 @@ void stop(void)
             continue;
         kill(daemon_pid[n], SIGTERM);
         assert_int_equal(waitpid(daemon_pid[n], &code, 0), daemon_pid[n]);
+        if (code != 0)
+            show_log(n);
         assert_true(WIFEXITED(code));
         assert_int_equal(WEXITSTATUS(code), 0);
         daemon_pid[n] = 0;

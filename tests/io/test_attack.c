@@ -212,7 +212,7 @@ static void greet(void *s, uint32_t node)
 {
     uint8_t body[BODY_BYTES] = {0};
     struct td_handshake g = {.major = TD_WIRE_PEER_MAJOR,
-                             .minor = 1,
+                             .minor = TD_WIRE_PEER_MINOR,
                              .node = node,
                              .incarnation = 4711,
                              .session = 4712,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/bits.h"
 #include "base/quantity.h"
 #include "io/config/config.h"
 #include "io/config/config_keys.h"
@@ -482,6 +483,33 @@ static void a_shape_that_does_not_match_the_hosts_names_both_numbers(void **stat
     refused("[torus]\nshape = 2x2\n", "", "4 nodes", "hosts");
 }
 
+static void absent_nodes_are_a_list_of_numbers(void **state)
+{
+    (void)state;
+    good("[torus]\nshape = 3x3\n" PEERS_3x3, "n5");
+    td_config_free(&config);
+    assert_int_equal(config.settings.absent_hash, 0);
+    good("[torus]\nshape = 3x3\n[peers]\nabsent = 3, 6-7\n    8\n" PEERS_3x3, "n5");
+    td_config_free(&config);
+    for (uint32_t n = 0; n < 9; n++)
+        assert_int_equal(td_bit(config.settings.absent, n), n == 3 || (n >= 6 && n <= 8));
+    uint64_t hash = config.settings.absent_hash;
+    uint64_t digest = td_settings_digest(&config.settings, &config.topology);
+    good("[torus]\nshape = 3x3\n[peers]\nabsent = 8 7,6 3\n" PEERS_3x3, "n5");
+    td_config_free(&config);
+    assert_int_equal(config.settings.absent_hash, hash);
+    good("[torus]\nshape = 3x3\n[peers]\nabsent = 3,6-7\n" PEERS_3x3, "n5");
+    td_config_free(&config);
+    assert_int_not_equal(config.settings.absent_hash, hash);
+    assert_int_not_equal(td_settings_digest(&config.settings, &config.topology), digest);
+    refused("[torus]\nshape = 3x3\n[peers]\nabsent = 9\n" PEERS_3x3, "4:", "no node 9",
+            "the last one is 8");
+    refused("[torus]\nshape = 3x3\n[peers]\nabsent = n3\n" PEERS_3x3, "4:", "n3", "3,6-8");
+    refused("[torus]\nshape = 3x3\n[peers]\nabsent = 6-\n" PEERS_3x3, "4:", "6-", "3,6-8");
+    refused("[torus]\nshape = 3x3\n[peers]\nabsent = 5-3\n" PEERS_3x3, "4:", "5-3", "3,6-8");
+    refused("[torus]\nshape = 3x3\n[peers]\nabsent = 0-8\n" PEERS_3x3, "4:", "all nodes", "absent");
+}
+
 static void tcp_without_keys_needs_insecure(void **state)
 {
     (void)state;
@@ -636,6 +664,7 @@ int main(void)
         TEST(drop_ins_override_the_file),
         TEST(bad_values_are_refused_with_their_key),
         TEST(a_shape_that_does_not_match_the_hosts_names_both_numbers),
+        TEST(absent_nodes_are_a_list_of_numbers),
         TEST(tcp_without_keys_needs_insecure),
         TEST(a_machine_outside_the_host_list_needs_coordinates),
         TEST(a_host_is_found_with_and_without_its_domain),

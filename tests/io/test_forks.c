@@ -72,7 +72,6 @@ static void use_multiprocessing(const struct pipes *p)
     setenv("TORUS_RANK", "1", 1);
     setenv("TORUS_SIZE", "2", 1);
     setenv("TORUS_LIBRARY", TORUS_SHARED, 1);
-    setenv("PYTHONPATH", TORUS_MODULES, 1);
     execl("/usr/bin/python3", "python3", FORKS, joined, end, NULL);
 }
 

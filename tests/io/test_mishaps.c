@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,34 @@ static void absent_daemon_is_named_with_what_to_do(void **state)
     assert_says(c, "/tmp/no/such.sock");
     assert_says(c, "systemctl start torusd");
     torus_close(c);
+}
+
+/* A user who is not in the group of the socket is not told to start a daemon. A process of root
+ * must become another user to be refused. */
+static void a_socket_that_a_user_may_not_use_is_named_as_such(void **state)
+{
+    (void)state;
+    char closed[] = "/tmp/torus-closed.XXXXXX";
+    assert_non_null(mkdtemp(closed));
+    char path[64];
+    snprintf(path, sizeof path, "%s/s", closed);
+    assert_int_equal(chmod(closed, 0), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        torus_context *c = NULL;
+        struct torus_open_options o = {.size = sizeof o, .socket = path};
+        bool well = (geteuid() != 0 || setuid(65534) == 0) &&
+                    torus_open(&c, &o) == TORUS_ERR_NO_DAEMON &&
+                    strstr(torus_last_error(c), "may not connect to torusd at") &&
+                    !strstr(torus_last_error(c), "Start one");
+        torus_close(c);
+        _exit(well ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(rmdir(closed), 0);
+    assert_int_equal(status, 0);
 }
 
 static void rank_taken_and_rank_out_of_range_are_refused(void **state)
@@ -176,6 +205,10 @@ static void death_of_a_client_is_told_to_its_job_alone(void **state)
     assert_int_equal(torus_wait(r, 10 * (int64_t)SECOND), TORUS_ERR_RANK_FAILED);
     assert_says(c[0], "rank 1 of job job died");
     assert_int_equal(torus_barrier(g[0]), TORUS_ERR_RANK_FAILED);
+    assert_int_equal(logged(0, "job job formed: 2 ranks; process "), 1);
+    assert_int_equal(logged(0, ": rank 1 of job job died"), 1); /* told twice, and logged once */
+    assert_int_equal(logged(0, "RANK_FAILED, told to process "), 1);
+    assert_int_equal(logged(0, "job other formed"), 1);
     barrier_all(other_g, 2);
     waitpid(child, NULL, 0);
     close(pipe_fd[0]);
@@ -446,6 +479,7 @@ int main(void)
         cmocka_unit_test_teardown(readiness_is_told_when_the_daemon_serves, clean_up),
         cmocka_unit_test_teardown(status_says_where_the_node_is_and_what_it_does, clean_up),
         cmocka_unit_test_teardown(absent_daemon_is_named_with_what_to_do, clean_up),
+        cmocka_unit_test_teardown(a_socket_that_a_user_may_not_use_is_named_as_such, clean_up),
         cmocka_unit_test_teardown(rank_taken_and_rank_out_of_range_are_refused, clean_up),
         cmocka_unit_test_teardown(ranks_that_do_not_join_are_named, clean_up),
         cmocka_unit_test_teardown(different_operations_are_named_on_both_sides, clean_up),

@@ -140,11 +140,30 @@ static void stop(struct node *n)
 
 /* ---- tests ---- */
 
+static void write_script(const char *text)
+{
+    FILE *f = fopen(script, "we");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\n%s\n", text);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(script, 0700), 0);
+}
+
+/* claim makes `script` measure as torusd does, and report these times instead of the measured ones:
+ * "ESTIMATE MEASURED PLANNING". */
+static void claim(const char *times)
+{
+    char text[200];
+    snprintf(text, sizeof text, TORUSD " --measure | sed '1s/.*/%s/'", times);
+    write_script(text);
+}
+
 static void what_is_used_is_measured_and_outlives_the_daemon(void **unused)
 {
     (void)unused;
     struct node n;
-    start(&n, TORUSD, TD_FFT_MEASURE, 60);
+    claim("2000 1000 5");
+    start(&n, script, TD_FFT_MEASURE, 60);
     use(96, 3);
     struct td_fft_record r = wait_for(&n, 96, TD_FFT_MEASURED);
     assert_int_equal(r.effort, TD_FFT_MEASURE);
@@ -164,6 +183,25 @@ static void what_is_used_is_measured_and_outlives_the_daemon(void **unused)
     plan = td_fft_plan_make(&r.shape, memory, memory, FFTW_MEASURE | FFTW_WISDOM_ONLY);
     assert_non_null(plan);
     td_fft_plan_destroy(&r.shape, plan);
+    stop(&n);
+}
+
+static void a_plan_that_is_measured_to_be_slower_is_not_used(void **unused)
+{
+    (void)unused;
+    struct node n;
+    claim("1000 1000 5");
+    start(&n, script, TD_FFT_MEASURE, 60);
+    use(96, 3);
+    struct td_fft_record r = wait_for(&n, 96, TD_FFT_MEASURED);
+    assert_int_equal(r.estimate_ns, 1000);
+    assert_int_equal(r.measured_ns, 1000);
+    assert_null(td_fft_plan_make(&r.shape, memory, memory, FFTW_MEASURE | FFTW_WISDOM_ONLY));
+    bool improvable = true;
+    struct td_fft_plan *plan = td_fft_acquire(&r.shape, &improvable);
+    assert_non_null(plan);
+    assert_false(improvable);
+    td_fft_release(plan);
     stop(&n);
 }
 
@@ -226,15 +264,6 @@ static void fails_once(const char *program, unsigned seconds)
     unlink(file);
 }
 
-static void write_script(const char *text)
-{
-    FILE *f = fopen(script, "we");
-    assert_non_null(f);
-    fprintf(f, "#!/bin/sh\n%s\n", text);
-    assert_int_equal(fclose(f), 0);
-    assert_int_equal(chmod(script, 0700), 0);
-}
-
 static void a_process_that_fails_is_not_started_again_for_the_same(void **unused)
 {
     (void)unused;
@@ -243,7 +272,7 @@ static void a_process_that_fails_is_not_started_again_for_the_same(void **unused
     static const char *const ends[] = {
         "kill -ABRT $$",           /* like FFTW without memory */
         "exec sleep 1000",         /* takes too long */
-        "echo 1 2 3; echo wisdom", /* no wisdom of FFTW */
+        "echo 2 1 3; echo wisdom", /* no wisdom of FFTW */
         "exec yes 2>/dev/null",    /* does not end, and must not fill the memory */
     };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -517,6 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_used_is_measured_and_outlives_the_daemon),
+        TEST(a_plan_that_is_measured_to_be_slower_is_not_used),
         TEST(most_used_is_measured_first_and_the_rest_after_it),
         TEST(patience_measures_again),
         TEST(a_process_that_fails_is_not_started_again_for_the_same),

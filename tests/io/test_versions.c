@@ -154,10 +154,8 @@ static void neighbouring_minor_versions_speak_and_refused_ones_learn_nothing(voi
                              .terms = {terms, term},
                              .shape = "3"};
     struct td_handshake old = g, newer = g;
-    old.minor = 1;
-    old.terms.count = 0;
-    refused(&old, "settings differ: see its log"); /* 4.1 compares all settings */
-    old.digest = td_settings_digest(&settings, &line);
+    old.minor--;
+    old.terms.count--; /* the previous release knows no absent nodes: there are none */
     assert_true(greet(&old).accepted);
     assert_true(greet(&g).accepted);
 

@@ -34,6 +34,7 @@ TESTS = {
     "daemon/core/membership/shrink_view.c": SHRINK,
     "daemon/core/net/session.c": SESSION,
     "daemon/core/membership/communicator.c": ["test_job", "test_losses", "test_many_sim", "test_mishaps_sim"],
+    "daemon/core/membership/communicator_losses.c": ["test_losses", "test_mishaps_sim", "test_partition_sim", "test_shrink_sim"],
     "daemon/core/membership/registry.c": ["test_job", "test_mishaps_sim", "test_restarts_sim"],
     "daemon/segment/segment.c": ["test_meetings"],
     "daemon/segment/meeting.c": ["test_meetings"],

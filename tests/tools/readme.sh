@@ -18,7 +18,7 @@ block() {
         $0 == fence { inside = 1 }' "$source/README.md"
 }
 block '```c' '#include' >hello.c
-block '```python' 'import torus' >hello.py
+block '```python' 'import numpy' >hello.py
 block '```sh' './dev build' | sed 1d >lines.sh
 block '```' '[0] rank 0' >expected
 [ -s hello.c ] && [ -s hello.py ] && [ -s lines.sh ] && [ -s expected ] || { echo "no such block"; exit 1; }

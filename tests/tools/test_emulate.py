@@ -93,6 +93,15 @@ class Gate:
 
 
 class Emulation(unittest.TestCase):
+    def test_every_rank_knows_the_sockets_of_all_nodes(self):
+        done = emulate("2x2", "--ranks", "1", "--", "sh", "-c",
+                       "IFS=:; for s in $TORUS_SOCKETS; do test -S $s && echo $s; done;"
+                       "echo $TORUS_SOCKET")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *sockets, own = done.stdout.split()
+        self.assertEqual(len(set(sockets)), 4)
+        self.assertEqual(sockets[0], own)
+
     def places(self, shape, *options):
         done = emulate(shape, *options, "--", "sh", "-c",
                        "echo $TORUS_RANK $TORUS_SIZE $TORUS_NODE $TORUS_JOB")
@@ -256,12 +265,19 @@ class Emulation(unittest.TestCase):
         for peer in status["peers"]:
             self.assertEqual(set(peer), {"node", "endpoint", "state"})
         self.assertEqual([set(client) for client in status["clients"]],
-                         [{"pid", "uid", "job", "rank"}])
+                         [{"pid", "uid", "job", "rank", "joining"}])
 
     def test_status_counts_processes_that_take_any_rank(self):
         done = emulate("1", "--", "sh", "-c", "ctl=" + CTL + """
             env -u TORUS_RANK TORUS_SIZE=3 $ctl bench 2>&- &
             until $ctl status | grep -A 2 ^JOBS | grep '3 *1 *2 of 0-2$'; do $ctl status >&2; done""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_status_names_the_job_that_a_process_waits_for(self):
+        done = emulate("1", "--", "sh", "-c", "ctl=" + CTL + """
+            TORUS_JOB=long TORUS_RANK=2 TORUS_SIZE=3 $ctl bench 2>&- &
+            until $ctl status | grep -A 2 ^CLIENTS | grep 'long  *2, joining '; do sleep 0.1; done
+            $ctl status --json | tee /dev/stderr | grep -q '"joining": *true'""")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_fabric_rate_and_latency_reach_the_daemons(self):

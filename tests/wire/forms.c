@@ -261,8 +261,9 @@ static struct td_status_row some_row(void)
                                           text(100), text(200)};
         break;
     case TD_ROW_CLIENT:
-        row.u.client = (struct td_row_client){
-            wide(), wide(), text(100), text(TD_NAME_MAX - 1), wide32(), wide_signed()};
+        row.u.client =
+            (struct td_row_client){wide(),   wide(),        text(100),    text(TD_NAME_MAX - 1),
+                                   wide32(), wide_signed(), below(2) == 1};
         break;
     case TD_ROW_JOB:
         row.u.job = (struct td_row_job){.name = text(TD_NAME_MAX - 1),
@@ -315,6 +316,7 @@ struct td_reply some_reply(enum td_reply_kind kind)
         r.u.welcome.region_bytes_max = wide();
         r.u.welcome.form_loops_max = wide32();
         r.u.welcome.peer_regions = below(2);
+        r.u.welcome.peers_known = below(2);
         break;
     case TD_REPLY_JOINED:
         r.u.joined.group = wide32();

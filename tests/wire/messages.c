@@ -63,6 +63,7 @@ static const struct field of_join[] = {
     F(join, is_reminder),
     F(join, minor),
     F(join, epoch),
+    F(join, granted),
     TERMS(settings, TD_TERMS_SETTINGS),
     TERMS(costs, TD_TERMS_COSTS),
     TERMS(methods, TD_TERMS_METHODS),
@@ -101,7 +102,8 @@ static const struct field of_shrink_vote[] = {F(shrink_vote, shrink),
                                               BITMAP(shrink_vote, lost, TD_BITMAP_BYTES_MAX),
                                               BITMAP(shrink_vote, missing, TD_NODE_RANKS_MAX / 8),
                                               ENDING(shrink_vote, error),
-                                              TEXT(shrink_vote, text)};
+                                              TEXT(shrink_vote, text),
+                                              F(shrink_vote, is_deaf)};
 static const struct field of_shrink_accepted_before[] = {F(shrink_accepted_before, shrink),
                                                          F(shrink_accepted_before, round),
                                                          F(shrink_accepted_before, outcome)};
@@ -131,6 +133,12 @@ static const struct field of_epoch_accept[] = {F(epoch_accept, ballot)};
 static const struct field of_epoch_known[] = {
     F(epoch_known, ballot), BITMAP(epoch_known, exclusions, TD_EXCLUSIONS_BYTES_MAX)};
 static const struct field of_shrink_partitioned[] = {F(shrink_partitioned, shrink)};
+static const struct field of_registry_ask[] = {F(registry_ask, round)};
+static const struct field of_registry_answer[] = {F(registry_answer, round),
+                                                  F(registry_answer, is_draining)};
+static const struct field of_grant[] = {F(grant, first), F(grant, count), F(grant, token)};
+static const struct field of_granted[] = {F(granted, first), F(granted, count),
+                                          F(granted, is_granted)};
 
 /* A kind without a list of fields does not compile. */
 const struct kind kinds[] = {

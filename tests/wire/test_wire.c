@@ -251,6 +251,7 @@ static void same_reply(const struct td_reply *a, const struct td_reply *b)
         SAME(u.welcome.region_bytes_max);
         SAME(u.welcome.form_loops_max);
         SAME(u.welcome.peer_regions);
+        SAME(u.welcome.peers_known);
         SAME(u.welcome.topology.dimensions);
         SAME(u.welcome.topology.nodes);
         for (uint32_t d = 0; d < a->u.welcome.topology.dimensions; d++) {

@@ -112,8 +112,8 @@ const struct ctl_command ctl_command_emulate = {
         "  --verbose            show the daemons' logs\n"
         "\n"
         "Each rank has TORUS_SOCKET, TORUS_JOB, TORUS_RANK, TORUS_SIZE and TORUS_NODE in its\n"
-        "environment. The exit code is the first nonzero exit code of a rank. The emulation leaves "
-        "no\n"
-        "process and no file behind.\n",
+        "environment, and the sockets of all nodes, with colons between them, in TORUS_SOCKETS.\n"
+        "The exit code is the first nonzero exit code of a rank. The emulation leaves no process\n"
+        "and no file behind.\n",
     .run = run_emulate,
 };

@@ -33,6 +33,18 @@ static void set_number(const char *name, uint32_t value)
     setenv(name, text, 1);
 }
 
+/* set_sockets lists the sockets of all nodes, for a program that starts ranks of its own. */
+static void set_sockets(const struct emulation *e)
+{
+    size_t room = e->topology.nodes * (sizeof e->folder + 16), at = 0;
+    char *text = malloc(room);
+    for (uint32_t n = 0; text && n < e->topology.nodes; n++)
+        at += (size_t)snprintf(text + at, room - at, "%s%s/s%u", n ? ":" : "", e->folder, n);
+    if (text)
+        setenv("TORUS_SOCKETS", text, 1);
+    free(text);
+}
+
 /* run_command makes this process, a child of `parent`, rank i. out and err are the pipes for its
  * output, or -1. It does not return. */
 static _Noreturn void run_command(const struct emulation *e, uint32_t i, pid_t parent, int out,
@@ -53,6 +65,7 @@ static _Noreturn void run_command(const struct emulation *e, uint32_t i, pid_t p
         dup2(nothing, 0); /* only rank 0 reads standard input */
     snprintf(socket_path, sizeof socket_path, "%s/s%u", e->folder, e->rank[i].node);
     setenv("TORUS_SOCKET", socket_path, 1);
+    set_sockets(e);
     setenv("TORUS_JOB", e->job, 1);
     set_number("TORUS_RANK", i);
     set_number("TORUS_SIZE", e->ranks);

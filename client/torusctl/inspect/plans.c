@@ -185,17 +185,16 @@ static json_t *collect(torus_context *c)
 {
     static struct td_reply reply;
     json_t *plans = json_array();
-    uint64_t cursor = 0;
+    struct tl_listing listing = {0};
     do {
-        if (tl_status_page(c, TD_STATUS_PLANS, cursor, &reply) != TORUS_OK) {
+        if (tl_status_next(c, TD_STATUS_PLANS, &listing, &reply) != TORUS_OK) {
             json_decref(plans);
             return NULL;
         }
         for (uint32_t i = 0; i < reply.u.status.rows; i++)
             if (reply.u.status.row[i].kind == TD_ROW_PLAN)
                 json_array_append_new(plans, row_json(&reply.u.status.row[i].u.plan));
-        cursor = reply.u.status.next;
-    } while (cursor);
+    } while (listing.cursor);
     return json_pack("{s:i s:o}", "version", 1, "plans", sorted(plans));
 }
 

@@ -78,10 +78,10 @@ static json_t *link_json(const struct td_row_direction *row)
 static json_t *collect(torus_context *c)
 {
     json_t *all = NULL;
-    uint64_t cursor = 0;
+    struct tl_listing listing = {0};
     do {
         static struct td_reply reply;
-        if (tl_status_page(c, TD_STATUS_QUEUES, cursor, &reply) != TORUS_OK) {
+        if (tl_status_next(c, TD_STATUS_QUEUES, &listing, &reply) != TORUS_OK) {
             json_decref(all);
             return NULL;
         }
@@ -92,8 +92,7 @@ static json_t *collect(torus_context *c)
             else if (row->kind == TD_ROW_DIRECTION && all)
                 json_array_append_new(json_object_get(all, "links"), link_json(&row->u.direction));
         }
-        cursor = reply.u.status.next;
-    } while (cursor);
+    } while (listing.cursor);
     return all;
 }
 
@@ -184,7 +183,9 @@ static bool show(torus_context *c, bool as_json, bool again)
 {
     json_t *all = collect(c);
     if (!all) {
-        fprintf(stderr, "torusctl queues: %s\n", torus_last_error(c));
+        const char *why = torus_last_error(c);
+        fprintf(stderr, "torusctl queues: %s\n",
+                why && *why ? why : "torusd did not send the state of the router");
         return false;
     }
     if (as_json) {

@@ -44,9 +44,10 @@ static json_t *peer_json(const struct td_row_peer *r)
 
 static json_t *client_json(const struct td_row_client *r)
 {
-    return json_pack("{s:I s:I s:o s:I s:o s:i}", "pid", (json_int_t)r->pid, "uid",
+    return json_pack("{s:I s:I s:o s:I s:b s:o s:i}", "pid", (json_int_t)r->pid, "uid",
                      (json_int_t)r->uid, "job", text_json(r->job), "rank", (json_int_t)r->rank,
-                     "program", text_json(r->program), "seat", (int)r->group);
+                     "joining", r->joining, "program", text_json(r->program), "seat",
+                     (int)r->group);
 }
 
 static json_t *job_json(const struct td_row_job *r)
@@ -91,17 +92,16 @@ static json_t *row_json(const struct td_status_row *row)
 static json_t *section(torus_context *c, uint32_t which)
 {
     json_t *list = json_array();
-    uint64_t cursor = 0;
+    struct tl_listing listing = {0};
     do {
         static struct td_reply reply;
-        if (tl_status_page(c, which, cursor, &reply) != TORUS_OK) {
+        if (tl_status_next(c, which, &listing, &reply) != TORUS_OK) {
             json_decref(list);
             return NULL;
         }
         for (uint32_t i = 0; i < reply.u.status.rows; i++)
             json_array_append_new(list, row_json(&reply.u.status.row[i]));
-        cursor = reply.u.status.next;
-    } while (cursor);
+    } while (listing.cursor);
     return list;
 }
 
@@ -205,6 +205,9 @@ static void cell(struct libscols_line *line, size_t column, const json_t *row, c
         snprintf(text, sizeof text, "%s", is_late(row) ? "!" : "");
     else if (strcmp(key, "age") == 0)
         duration(text, sizeof text, json_integer_value(json_object_get(row, "age_ns")));
+    else if (strcmp(key, "rank") == 0 && json_is_true(json_object_get(row, "joining")))
+        snprintf(text, sizeof text, json_integer_value(value) < 0 ? "joining" : "%lld, joining",
+                 (long long)json_integer_value(value));
     else if (strcmp(key, "missing") == 0 && json_object_get(row, "joined"))
         missing_ranks(text, sizeof text, row);
     else if (json_is_string(value))
@@ -300,7 +303,7 @@ static void add_here(json_t *operations, const json_t *clients)
             json_t *rank = json_object_get(c, "rank");
             if (json_equal(json_object_get(c, "job"), json_object_get(o, "job")) &&
                 json_equal(json_object_get(c, "seat"), json_object_get(o, "group")) &&
-                json_integer_value(rank) >= 0)
+                json_integer_value(rank) >= 0 && !json_is_true(json_object_get(c, "joining")))
                 json_array_append_new(
                     here,
                     json_pack("{s:O s:O s:O s:b}", "rank", rank, "pid", json_object_get(c, "pid"),

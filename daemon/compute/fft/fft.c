@@ -349,7 +349,8 @@ void td_fft_update(const struct td_fft_record *record)
         uint64_t uses = e->record.uses + record->uses;
         e->record = *record;
         e->record.uses = uses;
-        e->better_now = e->plan && record->state == TD_FFT_MEASURED;
+        bool slower = record->estimate_ns && record->measured_ns >= record->estimate_ns;
+        e->better_now = e->plan && record->state == TD_FFT_MEASURED && !slower;
     }
     pthread_mutex_unlock(&lock);
 }

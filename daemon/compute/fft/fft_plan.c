@@ -112,12 +112,3 @@ void td_fft_plan_destroy(const struct td_shape *s, void *plan)
     else if (plan)
         fftwf_destroy_plan(plan);
 }
-
-const char *td_transform_kind_name(unsigned kind)
-{
-    static const char *const name[TD_TRANSFORM_KINDS] = {
-        "c2c",     "r2c",     "c2r",     "redft00", "redft10", "redft01",
-        "redft11", "rodft00", "rodft10", "rodft01", "rodft11",
-    };
-    return kind < TD_TRANSFORM_KINDS ? name[kind] : "unknown";
-}

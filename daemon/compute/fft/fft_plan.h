@@ -34,7 +34,5 @@ void *td_fft_plan_make(const struct td_shape *shape, void *in, void *out, unsign
 void td_fft_plan_run(const struct td_shape *shape, void *plan, void *in, void *out);
 /* td_fft_plan_destroy accepts NULL. */
 void td_fft_plan_destroy(const struct td_shape *shape, void *plan);
-/* td_transform_kind_name returns e.g. "redft10". */
-const char *td_transform_kind_name(unsigned kind);
 
 #endif

@@ -349,6 +349,7 @@ static void greet(struct td_core *core, struct td_client *c, const struct td_req
     r->u.welcome.region_bytes_max = core->settings.region_bytes_max;
     r->u.welcome.form_loops_max = TD_FORM_LOOPS_MAX;
     r->u.welcome.peer_regions = true;
+    r->u.welcome.peers_known = core->options.peers_known;
 }
 
 /* unmap releases the memory that the driver has mapped for a request that is refused. */

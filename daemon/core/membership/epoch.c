@@ -23,7 +23,7 @@ void td_epoch_init(struct td_core *core)
 
 bool td_epoch_votes(const struct td_core *core, uint32_t node)
 {
-    return node < core->options.topology.nodes;
+    return node < core->options.topology.nodes && !td_bit(core->settings.absent, node);
 }
 
 /* ---- sets ---- */
@@ -271,7 +271,8 @@ static bool restarted(const struct td_core *core, const struct td_exclusion *x)
     return x->daemon && daemon && x->daemon != daemon;
 }
 
-/* propose adds the silent nodes to the exclusions. It ends the poll if there are none to add, or
+/* propose adds the silent nodes to the exclusions, but not those that have come back meanwhile. It
+ * ends the poll if there are none to add, or
  * too many. */
 static void propose(struct td_core *core)
 {
@@ -282,8 +283,13 @@ static void propose(struct td_core *core)
         if (!restarted(core, &e->proposal.of[i]))
             e->proposal.of[kept++] = e->proposal.of[i];
     e->proposal.count = kept;
+    if (find(&e->proposal, core->node)) { /* it is excluded, and excludes nobody */
+        begin_sweep(core, TD_EPOCH_PROPOSE);
+        return;
+    }
     for (uint32_t n = 0; n < core->options.topology.nodes; n++) {
-        if (!td_bit(e->wanted, n) || e->answer[n] != TD_BALLOT_NONE)
+        bool silent = e->answer[n] == TD_BALLOT_NONE && td_link_is_given_up(&core->link[n]);
+        if (!td_bit(e->wanted, n) || !silent)
             continue;
         more = true;
         fits = fits && add(&e->proposal, (struct td_exclusion){n, core->link[n].daemon, e->ballot});
@@ -305,8 +311,8 @@ static void hasten(struct td_core *core)
     if (e->state != TD_EPOCH_POLLING || e->next < nodes)
         return;
     for (uint32_t n = 0; n < nodes; n++)
-        if (td_epoch_votes(core, n) && e->answer[n] == TD_BALLOT_NONE && n != core->node &&
-            !td_link_is_given_up(&core->link[n]))
+        if ((td_epoch_votes(core, n) || td_bit(e->wanted, n)) && e->answer[n] == TD_BALLOT_NONE &&
+            n != core->node && !td_link_is_given_up(&core->link[n]))
             return;
     e->until = core->now;
     td_core_alarm(core, e->until);
@@ -409,7 +415,7 @@ static bool advance(struct td_core *core, struct td_task *task)
         if (!td_core_room(core))
             return false;
         uint32_t node = e->next++;
-        if (td_epoch_votes(core, node))
+        if (td_epoch_votes(core, node) || td_bit(e->wanted, node))
             send_sweep(core, node);
     }
     hasten(core);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* epoch: which silent nodes the machine goes on without (docs/adr/0013-epochs.md).
  *
- * An epoch is a set of exclusions that a quorum of the electorate has accepted. A quorum is more
- * than half of its nodes, or exactly half with node 0. Epochs form a chain: each has all exclusions
+ * An epoch is a set of exclusions that a quorum of the electorate has accepted. The electorate is
+ * all nodes but those that [peers] absent lists. A quorum is more than half of its nodes, or
+ * exactly half with node 0. Epochs form a chain: each has all exclusions
  * of those before it. So of two parts of a machine that do not hear each other, at most one
  * excludes the other.
  *

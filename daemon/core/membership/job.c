@@ -9,15 +9,20 @@
 #include "epoch.h"
 #include "registry.h"
 #include "core/net/session.h"
+#include "succession.h"
 
 enum { GRACE_NS = 2000000000 };
 
 static bool refuse(struct td_core *core, struct td_task *task);
+static bool report(struct td_core *core, struct td_task *task);
 
 void td_job_init(struct td_core *core)
 {
     struct td_joins *joins = core->joins;
     joins->task.advance = refuse;
+    joins->report_task.advance = report;
+    joins->asker = core->options.topology.nodes;
+    joins->report_at = TD_TIME_NEVER;
     joins->next_token = core->options.incarnation << 32 | 1;
     uint32_t count = td_terms_settings(TD_TERMS_SETTINGS, &core->settings, joins->setting);
     joins->terms.list[TD_TERMS_SETTINGS] = (struct td_term_list){count, joins->setting};
@@ -28,28 +33,47 @@ void td_job_init(struct td_core *core)
 static void send_unjoin(struct td_core *core, const struct td_join *j)
 {
     struct td_message m = {.kind = TD_MESSAGE_UNJOIN, .u.unjoin.token = j->token};
-    td_session_send(core, 0, &m);
+    td_session_send(core, j->registry, &m);
 }
 
-/* ask sends the JOIN. On node 0 the answer comes at once, and may free the join. */
+/* left_ns returns how long the registry waits for the other ranks. */
+static int64_t left_ns(const struct td_core *core, const struct td_join *j)
+{
+    if (j->expires_at == TD_TIME_NEVER)
+        return j->timeout_ns;
+    td_time until = j->expires_at - GRACE_NS;
+    return until > core->now ? (int64_t)(until - core->now) : 0;
+}
+
+/* ask sends the JOIN. On the registry's node the answer comes at once, and may free the join. */
 static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
 {
     struct td_message m = {.kind = TD_MESSAGE_JOIN,
                            .u.join = {.token = j->token,
                                       .uid = j->uid,
                                       .pid = j->pid,
-                                      .timeout_ns = j->timeout_ns,
+                                      .timeout_ns = left_ns(core, j),
                                       .name = j->name,
                                       .size = j->size,
                                       .rank = j->rank,
                                       .is_reminder = is_reminder,
                                       .minor = core->options.minor,
                                       .epoch = core->epochs->known,
+                                      .granted = j->granted,
                                       .terms = core->joins->terms}};
     td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);
     td_core_alarm(core, j->again_at);
-    td_session_send(core, 0, &m);
+    td_session_send(core, j->registry, &m);
+}
+
+/* note_grant records that a join that was granted to an instance will not be seated there. The
+ * membership is still accepted, so that the other nodes hear that the rank is lost. */
+static void note_grant(struct td_core *core, uint64_t instance)
+{
+    struct td_joins *joins = core->joins;
+    if (instance)
+        joins->grant[joins->grants++ % TD_GRANTS_MAX] = instance;
 }
 
 static void drop_join(struct td_core *core, struct td_join *j)
@@ -58,7 +82,8 @@ static void drop_join(struct td_core *core, struct td_join *j)
     while (*link != j)
         link = &(*link)->next;
     *link = j->next;
-    td_link_unwatch(core, 0);
+    note_grant(core, j->granted);
+    td_link_unwatch(core, j->registry);
     td_account_drop(core, j->account, TD_HOLD_GROUPS, 1);
     td_account_close(core, j->account);
     td_join_transition(j, TD_JOIN_END);
@@ -140,7 +165,8 @@ void td_job_request(struct td_core *core, struct td_client *client, const struct
     j->next = core->joins->first;
     core->joins->first = j;
     td_core_alarm(core, j->expires_at);
-    td_link_watch(core, 0);
+    j->registry = td_succession_registry(core);
+    td_link_watch(core, j->registry);
     ask(core, j, false);
 }
 
@@ -175,6 +201,8 @@ void td_job_client_gone(struct td_core *core, struct td_client *client)
 
 void td_job_stop(struct td_core *core)
 {
+    if (!td_succession_stop(core))
+        return; /* goes on in the next step */
     while (core->joins->first && td_core_room(core)) {
         struct td_join *j = core->joins->first;
         send_unjoin(core, j);
@@ -184,13 +212,27 @@ void td_job_stop(struct td_core *core)
 
 /* ---- answers ---- */
 
-static void handle_refusal(struct td_core *core, const struct td_message_refuse *m)
+static struct td_join *find_join(const struct td_core *core, uint64_t token)
 {
-    for (struct td_join *j = core->joins->first; j; j = j->next)
-        if (j->token == m->token) {
-            end_join(core, j, m->error, m->text);
-            return;
-        }
+    struct td_join *j = core->joins->first;
+    while (j && j->token != token)
+        j = j->next;
+    return j;
+}
+
+/* handle_refusal: only the registry that has the join refuses it. */
+static void handle_refusal(struct td_core *core, uint32_t from, const struct td_message_refuse *m)
+{
+    struct td_join *j = find_join(core, m->token);
+    if (j && j->registry == from)
+        end_join(core, j, m->error, m->text);
+}
+
+/* leave_registry withdraws a join from the registry that it was sent to. */
+static void leave_registry(struct td_core *core, const struct td_join *j)
+{
+    if (j->registry == core->node || !td_link_is_given_up(&core->link[j->registry]))
+        send_unjoin(core, j);
 }
 
 /* seat_local assigns the seats of a new communicator to the joins that they came from. The
@@ -200,12 +242,12 @@ static void seat_local(struct td_core *core, struct td_communicator *c)
     for (uint32_t i = 0; i < c->ranks; i++) {
         struct td_seat *seat = &c->seat[i];
         uint64_t token = c->rank_token[seat->rank];
-        struct td_join *j = core->joins->first;
-        while (j && j->token != token)
-            j = j->next;
+        struct td_join *j = find_join(core, token);
         td_seat_transition(seat, TD_SEAT_ASSIGN);
-        if (!j)
-            continue; /* it left before the membership came */
+        if (!j || j->granted != c->instance)
+            continue; /* it left before the membership came, or is granted to another instance */
+        if (j->registry != j->granter)
+            leave_registry(core, j);
         seat->client = td_client_find(core, j->client);
         if (seat->client)
             seat->client->groups++;
@@ -272,8 +314,8 @@ static struct td_forming *find_forming(struct td_core *core, uint32_t from, uint
     return f;
 }
 
-/* refuse answers the joins that are refused, and takes them back at node 0: no rank of theirs will
- * leave the job. It returns false when the action list is full. */
+/* refuse answers the joins that are refused, and takes them back at the registry: no rank of theirs
+ * will leave the job. It returns false when the action list is full. */
 static bool refuse(struct td_core *core, struct td_task *task)
 {
     struct td_join *next = NULL;
@@ -291,13 +333,12 @@ static bool refuse(struct td_core *core, struct td_task *task)
     return true;
 }
 
-/* refuse_all refuses the joins of a job. They are answered later in the step: on node 0 the
- * registry is still sending the membership. */
-static void refuse_all(struct td_core *core, const struct td_message_members *m)
+/* refuse_granted refuses the joins that are granted to an instance. They are answered later in the
+ * step: on its own node the registry is still sending the membership. */
+static void refuse_granted(struct td_core *core, uint64_t instance)
 {
     for (struct td_join *j = core->joins->first; j; j = j->next)
-        if (j->uid == m->uid && strcmp(j->name, m->name) == 0)
-            j->refused = true;
+        j->refused = j->refused || j->granted == instance;
     td_core_queue(core, &core->joins->task);
 }
 
@@ -312,17 +353,49 @@ static void take_runs(struct td_forming *f, const struct td_message_members *m)
     }
 }
 
-/* is_sane returns true if all ranks are on nodes of the torus, and some of them, but not too many,
- * on this one. */
-static bool is_sane(const struct td_core *core, const struct td_forming *f)
+/* fits returns true if the join with a token, if it still waits, asks for this rank of the job. */
+static bool fits(const struct td_core *core, const struct td_message_members *m, uint64_t token,
+                 uint32_t rank)
 {
-    uint32_t here = 0;
+    const struct td_join *j = find_join(core, token);
+    return !j || (j->uid == m->uid && j->size == m->size && strcmp(j->name, m->name) == 0 &&
+                  (j->rank == rank || j->rank == UINT32_MAX));
+}
+
+/* was_granted returns true if a join of this node was granted to an instance, and (UINT32_MAX: any)
+ * by which registry as far as it is known. Only the registry and the nodes of the job know the
+ * instance before it forms. */
+static bool was_granted(const struct td_core *core, uint64_t instance, uint32_t granter)
+{
+    for (const struct td_join *j = core->joins->first; j; j = j->next)
+        if (j->granted == instance)
+            return granter == UINT32_MAX || granter == j->granter;
+    for (uint32_t i = 0; i < TD_GRANTS_MAX; i++)
+        if (core->joins->grant[i] == instance)
+            return true;
+    return false;
+}
+
+/* is_sane returns true if all ranks are on nodes of the torus, and some of them, but not too many,
+ * on this one, for joins of the job; and if the sender may send the membership: the registry to the
+ * first node, and then the nodes of the job to each other. */
+static bool is_sane(const struct td_core *core, const struct td_forming *f,
+                    const struct td_message_members *m)
+{
+    uint64_t instance = f->instance;
+    uint32_t here = 0, first = UINT32_MAX;
+    bool member = false;
     for (uint32_t r = 0; r < f->size; r++) {
-        if (f->rank_node[r] >= core->options.topology.nodes)
+        uint32_t at = f->rank_node[r];
+        if (at >= core->options.topology.nodes ||
+            (at == core->node && !fits(core, m, f->rank_token[r], r)))
             return false;
-        here += f->rank_node[r] == core->node;
+        here += at == core->node;
+        member = member || at == f->from;
+        first = at < first ? at : first;
     }
-    return here > 0 && here <= TD_NODE_RANKS_MAX;
+    bool entitled = member || (first == core->node && was_granted(core, instance, f->from));
+    return entitled && here > 0 && here <= TD_NODE_RANKS_MAX;
 }
 
 static void handle_members(struct td_core *core, uint32_t from, const struct td_message *message)
@@ -333,6 +406,8 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
         td_link_drop(core, from, "protocol violation: it sent a malformed membership");
         return;
     }
+    if (!was_granted(core, instance, UINT32_MAX))
+        return;
     struct td_forming *f = find_forming(core, from, instance);
     if (f && f->size != m->size) {
         drop_forming(core, f);
@@ -342,7 +417,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
     /* the pieces come in the order of the ranks: without the first, none is of use */
     bool begins = m->runs > 0 && m->run[0].first == 0;
     if (!f && !(f = begins ? start_forming(core, from, instance, m->size) : NULL)) {
-        refuse_all(core, m);
+        refuse_granted(core, instance);
         return;
     }
     take_runs(f, m);
@@ -352,7 +427,7 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
         return;
     }
     struct td_communicator *c = NULL;
-    bool sane = is_sane(core, f);
+    bool sane = is_sane(core, f, m);
     if (sane && !td_communicator_find(core, instance, 0))
         c = td_communicator_create(core, instance, m->name, m->uid, m->size, f->rank_node,
                                    f->rank_token, from, NULL);
@@ -360,12 +435,14 @@ static void handle_members(struct td_core *core, uint32_t from, const struct td_
         f->rank_node = NULL, f->rank_token = NULL; /* the communicator owns them */
         c->minor = m->minor;
         c->epoch = m->epoch;
+        if (c->group.node[0] == core->node) /* the registry may be a node of the job, too */
+            c->members_from = core->node;
     }
     drop_forming(core, f);
     if (c)
         seat_local(core, c);
     else if (sane)
-        refuse_all(core, m);
+        refuse_granted(core, instance);
 }
 
 /* drop_formings ends the memberships that a node sends, or those that are overdue (UINT32_MAX). */
@@ -381,40 +458,242 @@ static void drop_formings(struct td_core *core, uint32_t from)
     }
 }
 
+/* ---- grants ---- */
+
+/* grant grants a join to an instance, if the registry that asks has the join. */
+static bool grant(struct td_core *core, uint32_t from, uint64_t instance, uint64_t token)
+{
+    struct td_join *j = find_join(core, token);
+    if (!j || j->registry != from || j->refused)
+        return false;
+    if (j->granted != instance)
+        note_grant(core, j->granted);
+    j->granted = instance;
+    j->granter = from;
+    j->granted_at = core->now;
+    return true;
+}
+
+/* handle_grant answers for runs of joins that have the same answer. */
+static void handle_grant(struct td_core *core, uint32_t from, const struct td_message *message)
+{
+    const struct td_message_grant m = message->u.grant;
+    uint64_t instance = message->instance;
+    if (m.count > TD_NODE_RANKS_MAX || m.first >= TD_JOB_RANKS_MAX || instance == 0)
+        return;
+    struct td_message answer = {.kind = TD_MESSAGE_GRANTED, .instance = instance};
+    struct td_message_granted *run = &answer.u.granted;
+    for (uint32_t i = 0; i < m.count; i++) {
+        bool granted = grant(core, from, instance, m.token + i);
+        if (i == 0 || granted != run->is_granted) {
+            if (i > 0 && td_core_room(core)) /* else the registry waits until the join's timeout */
+                td_session_send(core, from, &answer);
+            *run = (struct td_message_granted){.first = m.first + i, .is_granted = granted};
+        }
+        run->count++;
+    }
+    if (m.count > 0)
+        td_session_send(core, from, &answer);
+}
+
+/* ---- another registry ---- */
+
+/* may_move returns true if a join may be sent to another registry: the membership of the instance
+ * that it was granted to would have come. */
+static bool may_move(const struct td_core *core, const struct td_join *j)
+{
+    return !j->granted || core->now - j->granted_at >= (td_time)core->settings.progress_timeout_ns;
+}
+
+static void move(struct td_core *core, struct td_join *j, uint32_t registry)
+{
+    leave_registry(core, j);
+    td_link_unwatch(core, j->registry);
+    td_link_watch(core, registry);
+    j->registry = registry;
+    td_join_transition(j, TD_JOIN_LINK_BACK);
+}
+
+void td_job_registry_moved(struct td_core *core)
+{
+    if (!td_succession_keeps(core))
+        td_registry_resign(core);
+    else if (core->registry->jobs)
+        (void)td_succession_knows(core); /* joins came before */
+    td_core_alarm(core, core->now);      /* the timers move the joins */
+}
+
+/* is_needed returns true if a lower node that comes back is to hear of ranks or joins here. */
+static bool is_needed(const struct td_core *core)
+{
+    return core->joins->first || core->communicators || core->registry->jobs;
+}
+
+/* ---- reporting the ranks here ---- */
+
+static void take_question(struct td_core *core, uint32_t from, uint64_t round)
+{
+    struct td_joins *joins = core->joins;
+    joins->round[from] = round;
+    td_succession_note_told(core, from);
+    if (!td_bit(joins->asked, from)) {
+        td_bit_set(joins->asked, from);
+        joins->reports++;
+    }
+    td_core_queue(core, &joins->report_task);
+}
+
+/* report_group reports the ranks of a job. It returns false if there is no room. */
+static bool report_group(struct td_core *core, const struct td_communicator *c)
+{
+    struct td_joins *joins = core->joins;
+    for (; joins->next_seat < c->ranks; joins->next_seat++) {
+        const struct td_seat *seat = &c->seat[joins->next_seat];
+        if (!td_seat_occupied(seat))
+            continue;
+        if (!td_core_room(core) || !td_session_has_room(core, joins->asker))
+            return false;
+        struct td_message m = {.kind = TD_MESSAGE_JOIN,
+                               .instance = c->instance,
+                               .u.join = {.token = core->options.incarnation << 32,
+                                          .uid = c->uid,
+                                          .pid = seat->client ? seat->client->pid : 0,
+                                          .name = c->name,
+                                          .size = c->group.size,
+                                          .rank = seat->rank}};
+        td_session_send(core, joins->asker, &m);
+    }
+    joins->next_seat = 0;
+    return true;
+}
+
+/* report_all reports all ranks here to a node, newest job first, and then answers. */
+static bool report_all(struct td_core *core)
+{
+    struct td_joins *joins = core->joins;
+    for (const struct td_communicator *c = core->communicators; c; c = c->next) {
+        if (c->index != 0 || c->number > joins->next_number)
+            continue;
+        if (c->number != joins->next_number)
+            joins->next_seat = 0;
+        joins->next_number = c->number;
+        if (!report_group(core, c))
+            return false;
+        joins->next_number = c->number - 1;
+    }
+    if (!td_core_room(core))
+        return false;
+    struct td_message m = {
+        .kind = TD_MESSAGE_REGISTRY_ANSWER,
+        .u.registry_answer = {.round = joins->round[joins->asker], .is_draining = core->stopping}};
+    td_session_send(core, joins->asker, &m);
+    return true;
+}
+
+/* report answers the nodes that have asked, one after the other. */
+static bool report(struct td_core *core, struct td_task *task)
+{
+    struct td_joins *joins = core->joins;
+    uint32_t nodes = core->options.topology.nodes;
+    (void)task;
+    joins->report_at = TD_TIME_NEVER;
+    while (joins->reports > 0) {
+        if (joins->asker == nodes) {
+            joins->asker = 0;
+            while (!td_bit(joins->asked, joins->asker))
+                joins->asker++;
+            joins->next_number = UINT32_MAX;
+            joins->next_seat = 0;
+        }
+        if (!report_all(core)) {
+            if (!td_core_room(core))
+                return false;
+            joins->report_at = td_core_after(core, TD_LINK_PATIENCE_NS);
+            td_core_alarm(core, joins->report_at);
+            return true;
+        }
+        td_bit_clear(joins->asked, joins->asker);
+        joins->asker = nodes;
+        joins->reports--;
+    }
+    return true;
+}
+
+/* drop_question: the node that asked is lost. */
+static void drop_question(struct td_core *core, uint32_t node)
+{
+    struct td_joins *joins = core->joins;
+    if (!td_bit(joins->asked, node))
+        return;
+    td_bit_clear(joins->asked, node);
+    joins->reports--;
+    if (joins->asker == node)
+        joins->asker = core->options.topology.nodes;
+}
+
+/* ---- events ---- */
+
 void td_job_message(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     if (m->kind == TD_MESSAGE_REFUSE)
-        handle_refusal(core, &m->u.refuse);
+        handle_refusal(core, from, &m->u.refuse);
     else if (m->kind == TD_MESSAGE_MEMBERS)
         handle_members(core, from, m);
-    else if (core->node == 0)
+    else if (m->kind == TD_MESSAGE_GRANT)
+        handle_grant(core, from, m);
+    else if (m->kind == TD_MESSAGE_REGISTRY_ASK)
+        take_question(core, from, m->u.registry_ask.round);
+    else if (m->kind == TD_MESSAGE_REGISTRY_ANSWER)
+        td_succession_answer(core, from, &m->u.registry_answer);
+    else if (m->kind == TD_MESSAGE_JOIN && core->stopping)
+        td_succession_decline(core, from);
+    else
         td_registry_message(core, from, m);
 }
 
 void td_job_node_back(struct td_core *core, uint32_t node)
 {
-    for (struct td_join *j = core->joins->first; node == 0 && j; j = j->next)
-        td_join_transition(j, TD_JOIN_LINK_BACK);
+    for (struct td_join *j = core->joins->first; j; j = j->next)
+        if (j->registry == node)
+            td_join_transition(j, TD_JOIN_LINK_BACK);
+    if (td_succession_is_told(core, node)) /* what was told may be lost */
+        take_question(core, node, core->joins->round[node]);
     td_core_alarm(core, core->now);
 }
 
 void td_job_node_lost(struct td_core *core, uint32_t node)
 {
     drop_formings(core, node);
-    if (core->node == 0)
-        td_registry_node_lost(core, node);
+    drop_question(core, node);
+    td_registry_node_lost(core, node);
 }
 
 bool td_job_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed)
 {
-    return core->node == 0 && td_registry_daemon_is(core, node, daemon, changed);
+    return td_registry_daemon_is(core, node, daemon, changed);
+}
+
+/* expire ends a join that the registry has not answered in time. */
+static void expire(struct td_core *core, struct td_join *j)
+{
+    const struct td_link *link = &core->link[j->registry];
+    const char *why = j->registry == core->node || td_link_is_up(link) ? "it has not answered"
+                                                                       : td_link_why(link);
+    send_unjoin(core, j);
+    end_join(core, j, TD_ERR_TIMEOUT,
+             td_core_format(core, "job %s: %s, which keeps the list of jobs, cannot be reached: %s",
+                            j->name, td_core_node_name(core, j->registry), why));
 }
 
 void td_job_timers(struct td_core *core)
 {
-    if (core->node == 0)
-        td_registry_timers(core);
+    uint32_t registry = td_succession_registry(core);
+    td_succession_timers(core, is_needed(core));
+    td_registry_timers(core);
     drop_formings(core, UINT32_MAX);
+    if (core->now >= core->joins->report_at)
+        td_core_queue(core, &core->joins->report_task);
+    td_core_alarm(core, core->joins->report_at);
     struct td_join *next = NULL;
     for (struct td_join *j = core->joins->first; j; j = next) {
         next = j->next;
@@ -423,18 +702,14 @@ void td_job_timers(struct td_core *core)
             return;
         }
         if (core->now >= j->expires_at) {
-            send_unjoin(core, j);
-            end_join(core, j, TD_ERR_TIMEOUT,
-                     td_core_format(core,
-                                    "job %s: %s, which keeps the list of jobs, cannot be "
-                                    "reached: %s",
-                                    j->name, td_core_node_name(core, 0),
-                                    td_link_why(&core->link[0])));
-        } else {
-            td_core_alarm(core, j->expires_at);
-            td_core_alarm(core, j->again_at > core->now ? j->again_at : j->expires_at);
-            if (j->state == TD_JOIN_UNSENT || core->now >= j->again_at)
-                ask(core, j, j->state == TD_JOIN_SENT);
+            expire(core, j);
+            continue;
         }
+        if (j->registry != registry && may_move(core, j))
+            move(core, j, registry);
+        td_core_alarm(core, j->expires_at);
+        td_core_alarm(core, j->again_at > core->now ? j->again_at : j->expires_at);
+        if (j->state == TD_JOIN_UNSENT || core->now >= j->again_at)
+            ask(core, j, j->state == TD_JOIN_SENT);
     }
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job: how processes become ranks.
  *
- * A join goes from the node of the process to node 0, which keeps the jobs of the machine
- * (registry.h). When all ranks of a job have joined, node 0 sends its membership to the node of
- * slot 0. The membership goes on down the job's combining tree, and each node makes a communicator
- * of it.
+ * A join goes from the node of the process to the registry (succession.h), which keeps the jobs
+ * (registry.h). When all ranks of a job have joined, a first sweep asks the nodes to grant the
+ * joins to an instance of the job. When all have granted them, the registry sends the membership
+ * to the node of slot 0 (second sweep). The membership goes on down the job's combining tree, and
+ * each node makes a communicator of it.
  *
- * A join is sent again when a new session with node 0 begins, and after progress_timeout. Node 0
- * knows a join by (node, token), so it ignores a repeated one. If the job formed long ago, its
- * membership was lost with a daemon on the way, and node 0 refuses the join.
+ * A node grants a join to the registry that it has sent the join to, and to one instance at a time.
+ * It seats the join in that instance only. When another node is the registry, the join moves to it;
+ * a granted join does so after progress_timeout, since its membership may be on its way.
+ *
+ * A join is sent again when a new session with the registry begins, and after progress_timeout. The
+ * registry knows a join by (node, token), so it ignores a repeated one. If the job formed long ago,
+ * its membership was lost with a daemon on the way, and the registry refuses the join.
  * Owns: the joins of local clients until they are answered; memberships that come in pieces. */
 #ifndef TD_CORE_MEMBERSHIP_JOB_H
 #define TD_CORE_MEMBERSHIP_JOB_H
@@ -25,16 +30,34 @@ struct td_join {
     char name[TD_NAME_MAX];
     uint32_t size, rank; /* rank UINT32_MAX: any */
     int64_t timeout_ns;
+    uint32_t registry; /* the node that it is sent to */
+    uint64_t granted;  /* the instance that it is granted to; 0: none */
+    uint32_t granter;  /* the registry that has asked for it */
+    td_time granted_at;
     td_time again_at;   /* when it is sent once more */
-    td_time expires_at; /* 2 s after node 0 should have answered */
+    td_time expires_at; /* 2 s after the registry should have answered */
     bool refused;       /* this node has no memory for its job; the answer is due */
 };
+
+enum { TD_GRANTS_MAX = 4 * TD_FORMING_MAX };
 
 struct td_joins {
     struct td_join *first;      /* of local clients, not answered yet */
     struct td_forming *forming; /* memberships that come in pieces */
     uint64_t next_token;
-    struct td_task task;   /* answers the joins that are refused */
+    struct td_task task; /* answers the joins that are refused */
+    /* instances that joins were granted to which have ended or were granted again: a ring */
+    uint64_t grant[TD_GRANTS_MAX];
+    uint32_t grants;
+    /* the registry that asks for the ranks here, and how far they are reported */
+    struct td_task report_task;
+    uint8_t asked[TD_NODES_MAX / 8]; /* by these nodes */
+    uint32_t reports;                /* their count */
+    uint64_t round[TD_NODES_MAX];
+    uint32_t asker;       /* the one that is reported to; nodes: none */
+    uint32_t next_number; /* the group whose ranks are reported next, and the seat */
+    uint32_t next_seat;
+    td_time report_at;     /* when it goes on, if a link was full; else TD_TIME_NEVER */
     struct td_terms terms; /* of this node, for its joins */
     uint64_t setting[TD_TERMS_MAX];
 };
@@ -49,15 +72,18 @@ void td_job_request(struct td_core *core, struct td_client *client,
 bool td_job_cancel(struct td_core *core, struct td_client *client, uint64_t request);
 /* td_job_client_gone withdraws the joins of a client that is gone. */
 void td_job_client_gone(struct td_core *core, struct td_client *client);
-/* td_job_message handles JOIN, UNJOIN, RANK_LEFT, REFUSE and MEMBERS. */
+/* td_job_message handles JOIN, UNJOIN, RANK_LEFT, REFUSE, MEMBERS, REGISTRY_ASK, REGISTRY_ANSWER,
+ * GRANT and GRANTED. */
 void td_job_message(struct td_core *core, uint32_t from, const struct td_message *message);
-/* td_job_node_back sends the joins again if the node is node 0; td_job_node_lost removes the node's
- * ranks from the jobs on node 0. */
+/* td_job_node_back sends the joins again that were sent to the node; td_job_node_lost removes the
+ * node's ranks from the jobs here. */
 void td_job_node_back(struct td_core *core, uint32_t node);
 void td_job_node_lost(struct td_core *core, uint32_t node);
-/* td_job_daemon_is removes the ranks of other daemons of a node from the jobs on node 0
+/* td_job_daemon_is removes the ranks of other daemons of a node from the jobs here
  * (td_registry_daemon_is). */
 bool td_job_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed);
+/* td_job_registry_moved: another node keeps the list of jobs. The joins move to it. */
+void td_job_registry_moved(struct td_core *core);
 /* td_job_timers repeats and ends joins that are due. */
 void td_job_timers(struct td_core *core);
 /* td_job_stop refuses the joins that wait, since this daemon stops. */

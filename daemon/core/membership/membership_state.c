@@ -4,6 +4,7 @@
 #include "communicator.h"
 #include "job.h"
 #include "registry.h"
+#include "succession.h"
 
 /* ---- a group ---- */
 
@@ -104,14 +105,15 @@ void td_seat_transition(struct td_seat *seat, enum td_seat_event event)
 #define JOIN(state) TD_IN(TD_JOIN_##state)
 
 static const struct td_label join_states[] = {
-    [TD_JOIN_UNSENT] = {"unsent", "JOIN is to be sent to node 0 as soon as there is room."},
-    [TD_JOIN_SENT] = {"sent", "JOIN is on its way, or node 0 waits for the other ranks."},
+    [TD_JOIN_UNSENT] = {"unsent", "JOIN is to be sent to the registry as soon as there is room."},
+    [TD_JOIN_SENT] = {"sent", "JOIN is on its way, or the registry waits for the other ranks."},
     [TD_JOIN_ENDED] = {"ended", "The request is answered, and the record is freed."},
 };
 
 static const struct td_label join_events[] = {
     [TD_JOIN_SEND] = {"send", "JOIN is sent, for the first time or once more."},
-    [TD_JOIN_LINK_BACK] = {"link back", "A new session with node 0 begins: JOIN may be lost."},
+    [TD_JOIN_LINK_BACK] = {"link back", "A new session with the registry begins, or another node "
+                                        "is the registry: JOIN may be lost."},
     [TD_JOIN_END] = {"end", "The rank has its seat, or the join is refused, cancelled or late, or "
                             "its process is gone."},
 };
@@ -138,9 +140,12 @@ void td_join_transition(struct td_join *join, enum td_join_event event)
 
 static const struct td_label job_states[] = {
     [TD_JOB_FORMING] = {"forming", "Not all ranks have joined."},
-    [TD_JOB_REFUSING] = {"refusing",
-                         "Node 0 has no memory for the job, or its nodes differ in what they must "
-                         "share: the joins are being refused."},
+    [TD_JOB_REFUSING] =
+        {"refusing",
+         "The registry has no memory for the job, or its nodes differ in what they must "
+         "share: the joins are being refused."},
+    [TD_JOB_GRANTING] = {"granting", "All ranks have joined. The registry asks the nodes whether "
+                                     "the joins may become ranks of this instance."},
     [TD_JOB_ANNOUNCING] = {"announcing", "The membership is being sent to the job's first node."},
     [TD_JOB_FORMED] = {"formed", "The membership is sent. The job stays on record until its last "
                                  "rank is gone."},
@@ -151,25 +156,74 @@ static const struct td_label job_events[] = {
     [TD_JOB_DIFFER] =
         {"differ", "The last rank has joined, or has left, and the nodes of the others differ."},
     [TD_JOB_LACK_MEMORY] = {"lack memory", "The last rank has joined, but there is no memory."},
-    [TD_JOB_FORM] = {"form", "The last rank has joined, and all ranks have their numbers."},
+    [TD_JOB_ASK] = {"ask", "The last rank has joined, and all ranks have their numbers."},
+    [TD_JOB_LOSE_JOIN] = {"lose join", "A join was withdrawn or not granted, or its node is lost."},
+    [TD_JOB_FORM] = {"form", "All joins are granted."},
     [TD_JOB_MEMBERS_SENT] = {"members sent", "The last piece of the membership is sent."},
+    [TD_JOB_REPORT] = {"report", "A node has reported a rank of a job that formed at an earlier "
+                                 "registry."},
     [TD_JOB_END] = {"end", "The last rank is gone, or the last join is refused."},
 };
 
 static const struct td_transition job_rows[] = {
     {JOB(FORMING), TD_JOB_DIFFER, TD_JOB_REFUSING},
     {JOB(FORMING), TD_JOB_LACK_MEMORY, TD_JOB_REFUSING},
-    {JOB(FORMING), TD_JOB_FORM, TD_JOB_ANNOUNCING},
+    {JOB(FORMING), TD_JOB_ASK, TD_JOB_GRANTING},
+    {JOB(GRANTING), TD_JOB_LOSE_JOIN, TD_JOB_FORMING},
+    {JOB(GRANTING), TD_JOB_FORM, TD_JOB_ANNOUNCING},
+    {JOB(FORMING), TD_JOB_REPORT, TD_JOB_FORMED},
     {JOB(ANNOUNCING), TD_JOB_MEMBERS_SENT, TD_JOB_FORMED},
-    {JOB(FORMING) | JOB(REFUSING) | JOB(FORMED) | JOB(ANNOUNCING), TD_JOB_END, TD_JOB_ENDED},
+    {JOB(FORMING) | JOB(REFUSING) | JOB(GRANTING) | JOB(FORMED) | JOB(ANNOUNCING), TD_JOB_END,
+     TD_JOB_ENDED},
 };
 
 const struct td_machine td_job_machine = {
     .name = "Job",
-    .meaning = "A job, as node 0 keeps it (`core/membership/registry.h`).",
+    .meaning = "A job, as the registry keeps it (`core/membership/registry.h`).",
     TD_MACHINE(job_states, job_events, job_rows)};
 
 void td_job_transition(struct td_job *job, enum td_job_event event)
 {
     job->state = (enum td_job_state)td_machine_next(&td_job_machine, job->state, event);
+}
+
+/* ---- the registry ---- */
+
+#define SUCCESSION(state) TD_IN(TD_SUCCESSION_##state)
+
+static const struct td_label succession_states[] = {
+    [TD_SUCCESSION_FOLLOWING] = {"following", "Another node is the registry, or no job has needed "
+                                              "this one yet."},
+    [TD_SUCCESSION_ASKING] = {"asking", "This node is the registry, and asks the nodes that it "
+                                        "hears for their ranks."},
+    [TD_SUCCESSION_KEEPING] = {"keeping", "It knows them, and forms jobs."},
+    [TD_SUCCESSION_STOPPING] = {"stopping", "The daemon drains, and tells the nodes."},
+    [TD_SUCCESSION_STOPPED] = {"stopped", "All are told."},
+};
+
+static const struct td_label succession_events[] = {
+    [TD_SUCCESSION_ASK] = {"ask", "A job is to form."},
+    [TD_SUCCESSION_KNOW] = {"know", "All have answered, or are lost, or too late."},
+    [TD_SUCCESSION_RESIGN] = {"resign", "A lower node is heard."},
+    [TD_SUCCESSION_STOP] = {"stop", "The daemon is asked to stop; or all nodes are told."},
+};
+
+static const struct td_transition succession_rows[] = {
+    {SUCCESSION(FOLLOWING), TD_SUCCESSION_ASK, TD_SUCCESSION_ASKING},
+    {SUCCESSION(ASKING), TD_SUCCESSION_KNOW, TD_SUCCESSION_KEEPING},
+    {SUCCESSION(ASKING) | SUCCESSION(KEEPING), TD_SUCCESSION_RESIGN, TD_SUCCESSION_FOLLOWING},
+    {SUCCESSION(FOLLOWING) | SUCCESSION(ASKING) | SUCCESSION(KEEPING), TD_SUCCESSION_STOP,
+     TD_SUCCESSION_STOPPING},
+    {SUCCESSION(STOPPING), TD_SUCCESSION_STOP, TD_SUCCESSION_STOPPED},
+};
+
+const struct td_machine td_succession_machine = {
+    .name = "Registry",
+    .meaning = "The node that keeps the list of jobs, as each node takes part in it "
+               "(`core/membership/succession.h`).",
+    TD_MACHINE(succession_states, succession_events, succession_rows)};
+
+void td_succession_transition(struct td_succession *s, enum td_succession_event event)
+{
+    s->state = (enum td_succession_state)td_machine_next(&td_succession_machine, s->state, event);
 }

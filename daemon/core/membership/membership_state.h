@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* membership_state: the state machines of membership: a group, a local rank's seat in it, a join
- * that waits on its own node, and a job on node 0. docs/states.md prints the tables. */
+ * that waits on its own node, and a job and its registry. docs/states.md prints the tables. */
 #ifndef TD_CORE_MEMBERSHIP_MEMBERSHIP_STATE_H
 #define TD_CORE_MEMBERSHIP_MEMBERSHIP_STATE_H
 
@@ -10,6 +10,7 @@ struct td_communicator;
 struct td_seat;
 struct td_join;
 struct td_job;
+struct td_succession;
 
 /* From LOST_RANK on the group is broken. */
 enum td_communicator_state {
@@ -50,6 +51,7 @@ enum td_join_event { TD_JOIN_SEND, TD_JOIN_LINK_BACK, TD_JOIN_END };
 enum td_job_state {
     TD_JOB_FORMING,
     TD_JOB_REFUSING,
+    TD_JOB_GRANTING,
     TD_JOB_ANNOUNCING,
     TD_JOB_FORMED,
     TD_JOB_ENDED,
@@ -58,18 +60,38 @@ enum td_job_state {
 enum td_job_event {
     TD_JOB_DIFFER,
     TD_JOB_LACK_MEMORY,
+    TD_JOB_ASK,
+    TD_JOB_LOSE_JOIN,
     TD_JOB_FORM,
     TD_JOB_MEMBERS_SENT,
+    TD_JOB_REPORT,
     TD_JOB_END
 };
 
-extern const struct td_machine td_communicator_machine, td_seat_machine, td_join_machine,
-    td_job_machine;
+/* In STOPPED the registry that drains has told all nodes. */
+enum td_succession_state {
+    TD_SUCCESSION_FOLLOWING,
+    TD_SUCCESSION_ASKING,
+    TD_SUCCESSION_KEEPING,
+    TD_SUCCESSION_STOPPING,
+    TD_SUCCESSION_STOPPED,
+};
 
-/* The only functions that assign the four states. */
+enum td_succession_event {
+    TD_SUCCESSION_ASK,
+    TD_SUCCESSION_KNOW,
+    TD_SUCCESSION_RESIGN,
+    TD_SUCCESSION_STOP,
+};
+
+extern const struct td_machine td_communicator_machine, td_seat_machine, td_join_machine,
+    td_job_machine, td_succession_machine;
+
+/* The only functions that assign the five states. */
 void td_communicator_transition(struct td_communicator *c, enum td_communicator_event event);
 void td_seat_transition(struct td_seat *seat, enum td_seat_event event);
 void td_join_transition(struct td_join *join, enum td_join_event event);
 void td_job_transition(struct td_job *job, enum td_job_event event);
+void td_succession_transition(struct td_succession *s, enum td_succession_event event);
 
 #endif

@@ -9,6 +9,7 @@
 #include "job_terms.h"
 #include "members.h"
 #include "core/net/session.h"
+#include "succession.h"
 
 static void free_job(struct td_core *core, struct td_job *job)
 {
@@ -71,9 +72,76 @@ static bool assign_ranks(struct td_core *core, struct td_job *job)
     return true;
 }
 
+/* lose_join puts a job back into FORMING, if its joins were being granted. */
+static void lose_join(struct td_core *core, struct td_job *job)
+{
+    if (job->state != TD_JOB_GRANTING)
+        return;
+    td_job_transition(job, TD_JOB_LOSE_JOIN);
+    td_core_free(core, job->rank_node);
+    td_core_free(core, job->rank_token);
+    job->rank_node = NULL;
+    job->rank_token = NULL;
+    job->proposal = 0;
+}
+
+static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);
+
+/* drop_denied removes the joins that were not granted: their nodes have lost or ended them. It
+ * returns false if that freed the job. */
+static bool drop_denied(struct td_core *core, struct td_job *job)
+{
+    for (uint32_t i = job->joined; i-- > 0 && !job->instance;) {
+        bool last = job->joined == 1, denied = job->entry[i].denied;
+        if (denied)
+            remove_entry(core, job, i);
+        if (denied && last)
+            return false;
+    }
+    return true;
+}
+
+/* ask_grants asks the nodes for the joins, by runs of joins that have consecutive tokens. It
+ * returns false when the action list is full. */
+static bool ask_grants(struct td_core *core, struct td_job *job)
+{
+    while (job->asked < job->size) {
+        if (!td_core_room(core))
+            return false;
+        const struct td_entry *e = &job->entry[job->asked];
+        struct td_message_grant grant = {.first = job->asked, .count = 1, .token = e->token};
+        while (job->asked + grant.count < job->size && e[grant.count].node == e->node &&
+               e[grant.count].token == e->token + grant.count)
+            grant.count++;
+        job->asked += grant.count;
+        struct td_message m = {
+            .kind = TD_MESSAGE_GRANT, .instance = job->proposal, .u.grant = grant};
+        td_session_send(core, e->node, &m);
+    }
+    return true;
+}
+
+/* form makes the job an instance: all nodes have granted their joins. */
+static void form(struct td_core *core, struct td_job *job)
+{
+    if (core->epochs->known > job->epoch)
+        job->epoch = core->epochs->known;
+    td_job_transition(job, TD_JOB_FORM);
+    job->instance = job->proposal;
+    job->lost = UINT32_MAX;
+    job->expires_at = TD_TIME_NEVER;
+    job->formed_at = core->now;
+}
+
 static bool advance(struct td_core *core, struct td_task *task)
 {
     struct td_job *job = (struct td_job *)task;
+    if (!drop_denied(core, job))
+        return true;
+    if (job->state == TD_JOB_GRANTING && !ask_grants(core, job))
+        return false;
+    if (job->state == TD_JOB_GRANTING && job->granted == job->size)
+        form(core, job);
     while (job->state == TD_JOB_ANNOUNCING) {
         if (!td_core_room(core))
             return false;
@@ -95,7 +163,8 @@ static bool advance(struct td_core *core, struct td_task *task)
         }
         td_session_send(core, job->first_node, &m);
     }
-    if (job->gone == job->size)
+    bool over = job->instance && job->gone == job->joined;
+    if (over || (job->state == TD_JOB_FORMED && !td_succession_keeps(core)))
         free_job(core, job);
     return true;
 }
@@ -108,11 +177,16 @@ static void end_forming(struct td_core *core, struct td_job *job, enum td_job_ev
     td_core_alarm(core, core->now);
 }
 
-static void form(struct td_core *core, struct td_job *job)
+/* begin_grants numbers the ranks and asks the nodes. */
+static void begin_grants(struct td_core *core, struct td_job *job)
 {
     job->rank_node = td_arena_alloc(core->arena, job->size * sizeof *job->rank_node);
     job->rank_token = td_arena_alloc(core->arena, job->size * sizeof *job->rank_token);
     if (!job->rank_node || !job->rank_token || !assign_ranks(core, job)) {
+        td_core_free(core, job->rank_node);
+        td_core_free(core, job->rank_token);
+        job->rank_node = NULL;
+        job->rank_token = NULL;
         end_forming(core, job, TD_JOB_LACK_MEMORY);
         return;
     }
@@ -124,16 +198,52 @@ static void form(struct td_core *core, struct td_job *job)
             job->first_node = job->entry[r].node;
         if (job->entry[r].minor < job->minor)
             job->minor = job->entry[r].minor;
+        job->entry[r].granted = job->entry[r].denied = false;
     }
-    if (core->epochs->known > job->epoch)
-        job->epoch = core->epochs->known;
-    td_job_transition(job, TD_JOB_FORM);
-    job->instance = td_core_random(core) | 1;
-    job->lost = UINT32_MAX;
-    job->expires_at = TD_TIME_NEVER;
-    job->formed_at = core->now;
-    job->task.advance = advance;
+    td_job_transition(job, TD_JOB_ASK);
+    job->proposal = td_core_random(core) | 1;
+    job->asked = job->granted = 0;
     td_core_queue(core, &job->task);
+}
+
+/* is_complete returns true if a job that forms has all its ranks. */
+static bool is_complete(const struct td_job *job)
+{
+    return job->state == TD_JOB_FORMING && job->joined == job->size && !job->refusal;
+}
+
+void td_registry_knows(struct td_core *core)
+{
+    for (struct td_job *job = core->registry->jobs; job; job = job->next)
+        if (is_complete(job))
+            begin_grants(core, job);
+}
+
+void td_registry_resign(struct td_core *core)
+{
+    for (struct td_job *job = core->registry->jobs, *next = NULL; job; job = next) {
+        next = job->next;
+        if (job->state == TD_JOB_FORMED)
+            free_job(core, job);
+    }
+}
+
+/* no_memory returns the sentence of a registry without memory. */
+static const char *no_memory(struct td_core *core)
+{
+    return td_core_format(core, "%s has no memory left for another job: raise [limits] memory",
+                          td_core_node_name(core, core->node));
+}
+
+/* meet_namesakes notes the users that form a job of the same name: their ranks never meet, which
+ * they hear when time runs out. */
+static void meet_namesakes(struct td_core *core, struct td_job *job)
+{
+    for (struct td_job *other = core->registry->jobs; other; other = other->next)
+        if (!other->instance && other->uid != job->uid && strcmp(other->name, job->name) == 0) {
+            job->namesake = 1 + other->uid;
+            other->namesake = 1 + job->uid;
+        }
 }
 
 /* start_job makes a job's record. On an error it returns NULL with a sentence. */
@@ -142,13 +252,12 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
 {
     uint64_t bytes = sizeof(struct td_job) + m->size * (uint64_t)sizeof(struct td_entry);
     struct td_account *account = td_account_open(core, m->uid);
-    *wrong = account ? td_account_refuses(core, account, TD_HOLD_MEMORY, bytes)
-                     : "node 0 has no memory left for another job: raise [limits] memory";
+    *wrong = account ? td_account_refuses(core, account, TD_HOLD_MEMORY, bytes) : no_memory(core);
     struct td_job *job = *wrong ? NULL : td_arena_alloc(core->arena, sizeof *job);
     if (!job) {
         td_account_close(core, account);
         if (!*wrong)
-            *wrong = "node 0 has no memory left for another job: raise [limits] memory";
+            *wrong = no_memory(core);
         return NULL;
     }
     job->account = account;
@@ -158,14 +267,16 @@ static struct td_job *start_job(struct td_core *core, const struct td_message_jo
     job->uid = m->uid;
     job->size = m->size;
     job->expires_at = TD_TIME_NEVER;
+    job->task.advance = advance;
     job->next = core->registry->jobs;
     core->registry->jobs = job;
+    meet_namesakes(core, job);
     job->entry = td_arena_alloc(core->arena, m->size * sizeof *job->entry);
     job->taken = td_arena_alloc(core->arena, td_bit_bytes(m->size));
     if (job->entry && job->taken)
         return job;
     free_job(core, job);
-    *wrong = "node 0 has no memory left for another job: raise [limits] memory";
+    *wrong = no_memory(core);
     return NULL;
 }
 
@@ -195,11 +306,10 @@ static uint32_t ranks_on(const struct td_job *job, uint32_t node)
 /* why_refused returns the sentence for all joins of a job whose nodes differ, or that has no
  * memory.
  */
-static const char *why_refused(const struct td_job *job, td_err *error)
+static const char *why_refused(struct td_core *core, const struct td_job *job, td_err *error)
 {
     *error = job->refusal ? TD_ERR_MISMATCH : TD_ERR_NO_MEMORY;
-    return job->refusal ? job->refusal
-                        : "node 0 has no memory left for the job: raise [limits] memory";
+    return job->refusal ? job->refusal : no_memory(core);
 }
 
 /* told returns true if a rank of the node whose terms the job has is still there. */
@@ -271,7 +381,7 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
     for (struct td_job *job = core->registry->jobs; job; job = job->next) {
         if (!named(job, m))
             continue;
-        if (job->instance == 0)
+        if (job->instance == 0 && job->state != TD_JOB_GRANTING && !is_complete(job))
             *forming = job;
         const struct td_entry *e = m->rank == UINT32_MAX ? NULL : holder(job, m->rank);
         if (e) {
@@ -282,7 +392,7 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
         }
     }
     if (*forming && (*forming)->state == TD_JOB_REFUSING)
-        return why_refused(*forming, error);
+        return why_refused(core, *forming, error);
     if (*forming && (*forming)->size != m->size) {
         *error = TD_ERR_MISMATCH;
         return td_core_format(core,
@@ -299,8 +409,6 @@ static const char *admissible(struct td_core *core, uint32_t node, const struct 
     return NULL;
 }
 
-static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i);
-
 /* repeat_join handles a repeated JOIN. Its entry waits for the other ranks or for the membership.
  * If the membership was lost with a daemon, the join is refused. */
 static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
@@ -316,6 +424,29 @@ static void repeat_join(struct td_core *core, struct td_job *job, uint32_t i)
     remove_entry(core, job, i);
 }
 
+static struct td_job *find_instance(struct td_core *core, uint64_t instance)
+{
+    struct td_job *job = core->registry->jobs;
+    while (job && (job->instance != instance || instance == 0))
+        job = job->next;
+    return job;
+}
+
+/* missed returns true if an earlier registry has formed the job that a join was granted to: the
+ * membership has not reached the join's node. It refuses the join when that is no longer
+ * possible. */
+static bool missed(struct td_core *core, uint32_t node, const struct td_message_join *m)
+{
+    struct td_job *job = find_instance(core, m->granted);
+    if (job && core->now - job->formed_at >= (uint64_t)core->settings.progress_timeout_ns)
+        refuse(core, node, m->token, TD_ERR_NODE_FAILED,
+               td_core_format(core,
+                              "job %s lost the node that kept the list of jobs while its ranks "
+                              "were joining: start the job again",
+                              job->name));
+    return job;
+}
+
 static void join(struct td_core *core, uint32_t node, const struct td_message_join *m)
 {
     struct td_job *job = NULL;
@@ -326,7 +457,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
                 repeat_join(core, job, i);
                 return;
             }
-    if (m->is_reminder)
+    if (missed(core, node, m) || m->is_reminder)
         return; /* it was refused, and the answer is on its way */
     const char *wrong = admissible(core, node, m, &job, &error);
     if (!wrong && !job) {
@@ -336,7 +467,7 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
     bool differs = false;
     if (job && !wrong && !compare_terms(core, job, node, m, &differs)) {
         error = TD_ERR_NO_MEMORY;
-        wrong = "node 0 has no memory left for the job: raise [limits] memory";
+        wrong = no_memory(core);
     }
     if (!job || wrong) {
         refuse(core, node, m->token, error, wrong);
@@ -364,8 +495,91 @@ static void join(struct td_core *core, uint32_t node, const struct td_message_jo
     }
     if (job->joined == job->size && job->refusal)
         end_forming(core, job, TD_JOB_DIFFER);
-    else if (job->joined == job->size)
-        form(core, job);
+    else if (td_succession_knows(core) && is_complete(job))
+        begin_grants(core, job);
+}
+
+/* take_answer takes a node's answer to a GRANT. */
+static void take_answer(struct td_core *core, uint32_t node, const struct td_message *message)
+{
+    const struct td_message_granted *m = &message->u.granted;
+    struct td_job *job = core->registry->jobs;
+    while (job && (job->state != TD_JOB_GRANTING || job->proposal != message->instance))
+        job = job->next;
+    if (!job || m->first >= job->size || m->count > job->size - m->first)
+        return;
+    for (uint32_t i = m->first; i < m->first + m->count; i++) {
+        struct td_entry *e = &job->entry[i];
+        if (e->node != node || e->granted)
+            continue;
+        e->granted = m->is_granted;
+        e->denied = !m->is_granted;
+        job->granted += m->is_granted;
+    }
+    td_core_queue(core, &job->task);
+}
+
+/* ---- ranks of jobs that an earlier registry has formed ---- */
+
+/* free_rank refuses the joins that ask for a rank that was taken before. */
+static void free_rank(struct td_core *core, const struct td_message_join *m, uint32_t node)
+{
+    struct td_job *next = NULL;
+    for (struct td_job *job = core->registry->jobs; job; job = next) {
+        next = job->next;
+        for (uint32_t i = job->joined; named(job, m) && !job->instance && i-- > 0;) {
+            const struct td_entry e = job->entry[i];
+            if (e.asked != m->rank)
+                continue;
+            refuse(core, e.node, e.token, TD_ERR_RANK_TAKEN,
+                   td_core_format(core, "rank %u of job %s is taken by process %llu on %s", m->rank,
+                                  m->name, (unsigned long long)m->pid,
+                                  td_core_node_name(core, node)));
+            remove_entry(core, job, i);
+            break; /* no other join has the rank; the job may be gone */
+        }
+    }
+}
+
+/* new_record makes the record of a job that has formed, without its ranks. */
+static struct td_job *new_record(struct td_core *core, uint64_t instance,
+                                 const struct td_message_join *m)
+{
+    const char *wrong = NULL;
+    struct td_job *job = start_job(core, m, &wrong);
+    if (!job)
+        return NULL; /* its ranks can be taken again: no worse than without a record */
+    td_job_transition(job, TD_JOB_REPORT);
+    job->instance = instance;
+    job->formed_at = core->now;
+    job->lost = UINT32_MAX;
+    return job;
+}
+
+/* report records a rank of a job that has formed. */
+static void report(struct td_core *core, uint32_t node, uint64_t instance,
+                   const struct td_message_join *m)
+{
+    struct td_job *job = find_instance(core, instance);
+    if (m->rank >= m->size || core->succession->registry != core->node)
+        return;
+    if (!job && !(job = new_record(core, instance, m)))
+        return;
+    if (job->size != m->size || !named(job, m))
+        return;
+    uint32_t i = 0;
+    while (i < job->joined && job->entry[i].rank != m->rank)
+        i++;
+    struct td_entry *e = &job->entry[i];
+    if (i < job->joined && (!e->gone || e->node != node))
+        return;
+    bool back = i < job->joined;
+    *e = (struct td_entry){
+        .token = m->token, .pid = m->pid, .node = node, .rank = m->rank, .asked = m->rank};
+    job->gone -= back;
+    job->joined += !back;
+    td_link_watch(core, node);
+    free_rank(core, m, node);
 }
 
 /* ---- leaving ---- */
@@ -378,10 +592,11 @@ static void remove_entry(struct td_core *core, struct td_job *job, uint32_t i)
     td_link_unwatch(core, e->node);
     if (job->instance) {
         e->gone = true;
-        if (++job->gone == job->size && job->state == TD_JOB_FORMED)
+        if (++job->gone == job->joined && job->state == TD_JOB_FORMED)
             free_job(core, job);
         return;
     }
+    lose_join(core, job);
     if (e->asked != UINT32_MAX)
         td_bit_clear(job->taken, e->asked);
     memmove(e, e + 1, (job->joined - i - 1) * sizeof *e);
@@ -425,8 +640,14 @@ void td_registry_message(struct td_core *core, uint32_t from, const struct td_me
         unjoin(core, from, m->u.unjoin.token);
     else if (m->kind == TD_MESSAGE_RANK_LEFT)
         rank_left(core, from, m->instance, m->u.rank_left.rank);
-    else if (q->size > 0 && q->size <= TD_JOB_RANKS_MAX &&
-             (q->rank == UINT32_MAX || q->rank < q->size))
+    else if (m->kind == TD_MESSAGE_GRANTED)
+        take_answer(core, from, m);
+    else if (q->size == 0 || q->size > TD_JOB_RANKS_MAX ||
+             (q->rank != UINT32_MAX && q->rank >= q->size))
+        return;
+    else if (m->instance)
+        report(core, from, m->instance, q);
+    else
         join(core, from, q);
 }
 
@@ -443,7 +664,7 @@ static bool lose_entry(struct td_core *core, struct td_job *job, uint32_t i)
 {
     if (job->instance)
         job->lost = job->entry[i].node;
-    bool last = job->instance ? job->gone + 1 == job->size && job->state == TD_JOB_FORMED
+    bool last = job->instance ? job->gone + 1 == job->joined && job->state == TD_JOB_FORMED
                               : job->joined == 1;
     remove_entry(core, job, i);
     return !last;
@@ -481,6 +702,28 @@ bool td_registry_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon,
     return needed;
 }
 
+/* why_late returns the sentence for the ranks of a job that has not formed in time. */
+static const char *why_late(struct td_core *core, const struct td_job *job)
+{
+    char missing[200], namesake[120] = "";
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < job->joined; i++)
+        any += job->entry[i].asked == UINT32_MAX;
+    uint32_t asked = td_bits_print(job->taken, job->size, false, missing, sizeof missing);
+    if (job->namesake)
+        snprintf(namesake, sizeof namesake,
+                 ". User %llu has a job of the same name: ranks of two users never meet",
+                 (unsigned long long)(job->namesake - 1));
+    if (job->joined == job->size)
+        return td_core_format(
+            core, "job %s: all ranks joined, but a node did not confirm them in time", job->name);
+    if (any)
+        return td_core_format(core, "job %s: only %u of %u ranks joined in time%s", job->name,
+                              job->joined, job->size, namesake);
+    return td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s%s",
+                          job->name, asked, job->size, asked == 1 ? "" : "s", missing, namesake);
+}
+
 void td_registry_timers(struct td_core *core)
 {
     struct td_job *next = NULL;
@@ -490,18 +733,9 @@ void td_registry_timers(struct td_core *core)
             td_core_alarm(core, job->expires_at);
             continue;
         }
-        char missing[200];
-        uint32_t any = 0, asked = 0;
-        for (uint32_t i = 0; i < job->joined; i++)
-            any += job->entry[i].asked == UINT32_MAX;
-        asked = td_bits_print(job->taken, job->size, false, missing, sizeof missing);
         td_err error = TD_ERR_TIMEOUT;
-        const char *text =
-            job->state == TD_JOB_REFUSING || job->refusal ? why_refused(job, &error)
-            : any ? td_core_format(core, "job %s: only %u of %u ranks joined in time", job->name,
-                                   job->joined, job->size)
-                  : td_core_format(core, "job %s: %u of %u ranks did not join in time: rank%s %s",
-                                   job->name, asked, job->size, asked == 1 ? "" : "s", missing);
+        bool refused = job->state == TD_JOB_REFUSING || job->refusal;
+        const char *text = refused ? why_refused(core, job, &error) : why_late(core, job);
         /* as room allows; the removal of the last entry frees the job */
         while (job->joined && td_core_room(core)) {
             const struct td_entry e = job->entry[job->joined - 1];

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry: the jobs of the whole machine, which node 0 keeps (see job.h).
+/* registry: the jobs of the machine, or of one side of a cut. One node keeps them (succession.h).
+ *
+ * When all ranks of a job have joined, the registry asks each node whether its joins may become
+ * ranks of a new instance of the job (GRANT). When all nodes have granted them, it sends the
+ * membership. If a join is not granted, the job waits for another one.
  * Owns: jobs, until their last rank is gone.
  * Invariant: entry holds `joined` joins in order of arrival, and in rank order once the job has
  * formed. */
@@ -15,6 +19,7 @@ struct td_job {
     enum td_job_state state;
     char name[TD_NAME_MAX];
     uint64_t uid, instance; /* instance 0: the job has not formed */
+    uint64_t proposal;      /* in GRANTING: the instance that it asks for */
     struct td_account *account;
     uint64_t charged; /* bytes of TD_HOLD_MEMORY */
     td_time formed_at;
@@ -26,15 +31,19 @@ struct td_job {
         uint32_t node, rank, asked; /* asked: the rank that the join asks for, UINT32_MAX: any */
         bool gone;                  /* the rank has left, or its node is lost */
         bool differs;               /* the node's terms are not those of the job */
+        bool granted, denied;       /* in GRANTING: the answer of the node */
         uint16_t minor;             /* version of the peer protocol at the node */
     } * entry;                      /* [size] */
     struct td_job_terms *terms;     /* that its nodes share (job_terms.h); NULL: not known */
-    char *refusal; /* how nodes differ, if ranks of such nodes have joined, or NULL */
-    /* in ANNOUNCING: the membership, which goes to the node of slot 0 */
+    char *refusal;           /* how nodes differ, if ranks of such nodes have joined, or NULL */
+    uint32_t asked, granted; /* in GRANTING: entries */
+    /* from GRANTING on: the membership, which goes to the node of slot 0 */
     uint32_t *rank_node;
     uint64_t *rank_token;
     uint32_t members_sent, first_node, minor; /* minor: the lowest of its daemons */
     uint64_t epoch;                           /* the latest that its nodes knew */
+    uint64_t
+        namesake; /* 1 + the uid of another user whose job of this name formed meanwhile; 0: none */
     uint32_t lost; /* a node that was lost since the job formed, or UINT32_MAX. The membership may
                       have been lost with it */
 };
@@ -47,10 +56,10 @@ static inline uint32_t td_token_daemon(uint64_t token)
 }
 
 struct td_registry {
-    struct td_job *jobs; /* none but at node 0 */
+    struct td_job *jobs; /* none but at the registry */
 };
 
-/* td_registry_message handles JOIN, UNJOIN and RANK_LEFT. */
+/* td_registry_message handles JOIN, UNJOIN, RANK_LEFT and GRANTED. */
 void td_registry_message(struct td_core *core, uint32_t from, const struct td_message *message);
 /* td_registry_node_lost removes the ranks and joins of a node from all jobs. */
 void td_registry_node_lost(struct td_core *core, uint32_t node);
@@ -59,6 +68,10 @@ void td_registry_node_lost(struct td_core *core, uint32_t node);
 bool td_registry_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed);
 /* td_registry_job_lost notes that a formed job lost a node, and perhaps its membership with it. */
 void td_registry_job_lost(struct td_core *core, uint64_t instance, uint32_t node);
+/* td_registry_knows forms the jobs that have waited until this node knew the ranks on all others.
+ * td_registry_resign drops the records of jobs that have formed: another node is the registry. */
+void td_registry_knows(struct td_core *core);
+void td_registry_resign(struct td_core *core);
 /* td_registry_timers refuses the joins of jobs that did not form in time. */
 void td_registry_timers(struct td_core *core);
 

@@ -8,6 +8,7 @@
 #include "shrink_coordinator.h"
 #include "shrink_view.h"
 #include "subgroup.h"
+#include "core/net/link.h"
 #include "core/net/session.h"
 
 static bool advance(struct td_core *core, struct td_task *task);
@@ -93,8 +94,13 @@ bool td_shrink_exclude(struct td_core *core, struct td_shrink *s)
  * a node is silent. */
 static void hurry(struct td_core *core, struct td_shrink *s)
 {
-    if (s->hurry_at == TD_TIME_NEVER && td_shrink_is_under_way(s) && awaits_any(core, s))
+    const struct td_communicator *c = s->communicator;
+    if (s->hurry_at == TD_TIME_NEVER && td_shrink_is_under_way(s) && awaits_any(core, s)) {
         s->hurry_at = td_core_after(core, core->settings.progress_timeout_ns);
+        for (uint32_t slot = 0; slot < c->group.slots && td_core_room(core); slot++)
+            if (td_shrink_awaits(core, s, slot)) /* it may only be that nobody has connected */
+                td_link_want(core, &core->link[c->group.node[slot]]);
+    }
     td_core_alarm(core, s->hurry_at);
 }
 
@@ -132,6 +138,7 @@ void td_shrink_node_back(struct td_core *core, uint32_t node)
         if (!c->shrink || slot == UINT32_MAX)
             continue;
         slot_back(c->shrink, slot, td_shrink_view_head(core, c));
+        c->shrink->vote_due = td_shrink_is_under_way(c->shrink); /* it may have been deaf */
         td_core_queue(core, &c->shrink->task);
     }
 }
@@ -315,7 +322,8 @@ static void send_vote(struct td_core *core, const struct td_shrink *s, uint32_t 
         (struct td_message_shrink_vote){.shrink = s->number,
                                         .view = td_shrink_view_hash(s->communicator),
                                         .error = s->appeal_error,
-                                        .text = td_core_format(core, "%s", s->appeal_text)};
+                                        .text = td_core_format(core, "%s", s->appeal_text),
+                                        .is_deaf = awaits_any(core, s)};
     if (!waits || !put_bitmap(core, s, s->communicator->lost_rank, &m.u.shrink_vote.lost))
         return;
     if (td_shrink_waits_here(s, waits) > 0)
@@ -394,8 +402,12 @@ static void handle_unknown(struct td_core *core, uint32_t from, const struct td_
     if (asks || m->kind == TD_MESSAGE_SHRINK_PROPOSE)
         send_nobody(core, from, m);
     else if (m->kind == TD_MESSAGE_SHRINK_DECIDED && m->u.shrink_decided.made &&
-             !td_communicator_find(core, m->u.shrink_decided.made, TD_GROUP_MADE))
+             !td_communicator_find(core, m->u.shrink_decided.made, TD_GROUP_MADE)) {
         send_gone(core, from, m->u.shrink_decided.made);
+        /* that node may have left the new group, too: those below this one are told when they call
+         */
+        td_communicator_note_gone(core, m->u.shrink_decided.made);
+    }
 }
 
 /* handle_view handles SHRINK_ASK and SHRINK_VOTE. */

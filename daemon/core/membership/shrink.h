@@ -19,7 +19,10 @@
  * nothing is proposed: the first node that lives and speaks (the head) asks for an epoch. Without a
  * quorum all calls end with PARTITIONED; ranks may call again, and take part if the silent node has
  * come back. A node that others have excluded learns it before any message that follows from it.
- * Since epochs form a chain, at most one of two parts of a machine finds a successor.
+ * A node to which another live one is silent votes that it is deaf: the head waits although it
+ * hears both. If they do not meet within progress_timeout, the deaf ones ask for epochs themselves,
+ * and the first epoch excludes one of them. Otherwise the new group would break at once, again and
+ * again. Since epochs form a chain, at most one of two parts of a machine finds a successor.
  *
  * The protocol resembles single-decree Paxos: a node that accepted an outcome reports it in every
  * later vote.
@@ -36,7 +39,7 @@
 enum td_vote {
     TD_VOTE_NONE,
     TD_VOTE_ASKED,
-    TD_VOTE_WAITING, /* it has voted; not all of its live ranks have called */
+    TD_VOTE_WAITING, /* it has voted; not all of its live ranks have called, or it is deaf */
     TD_VOTE_READY,   /* it has voted; all of its live ranks have called */
     TD_VOTE_PROPOSED,
     TD_VOTE_ACCEPTED,

@@ -16,7 +16,8 @@ void td_shrink_coordinator_vote(struct td_core *core, struct td_shrink *s, uint3
     }
     if (s->state == TD_SHRINK_PROPOSING || s->vote[slot] == TD_VOTE_LOST)
         return;
-    s->vote[slot] = m->missing.bytes ? TD_VOTE_WAITING : TD_VOTE_READY;
+    /* a deaf node votes again when it hears all nodes, or when an epoch excludes one of them */
+    s->vote[slot] = m->is_deaf || m->missing.bytes ? TD_VOTE_WAITING : TD_VOTE_READY;
     for (uint32_t i = 0; i < td_group_slot_ranks(&c->group, slot); i++) {
         uint32_t rank = td_group_rank(&c->group, slot, i);
         if (i / 8 < m->missing.bytes && td_bit(m->missing.bits, i))
@@ -57,13 +58,18 @@ static bool propose(struct td_core *core, struct td_shrink *s)
     } else if (s->appeal_error == TD_ERR_TIMEOUT) {
         uint32_t count =
             td_communicator_print_ranks(core, c, s->missing, true, missing, sizeof missing);
-        td_shrink_accept(s, round, TD_ERR_TIMEOUT, NULL,
-                         td_core_format(core,
-                                        "shrink of job %s: %u of %u live ranks did not call it in "
-                                        "time: rank%s %s",
-                                        c->name, count,
-                                        c->group.size - td_shrink_view_count_lost(c),
-                                        count == 1 ? "" : "s", missing));
+        td_shrink_accept(
+            s, round, TD_ERR_TIMEOUT, NULL,
+            count == 0
+                ? td_core_format(core,
+                                 "shrink of job %s: some of its nodes do not hear "
+                                 "each other: call again when the network works",
+                                 c->name)
+                : td_core_format(core,
+                                 "shrink of job %s: %u of %u live ranks did not call it in "
+                                 "time: rank%s %s",
+                                 c->name, count, c->group.size - td_shrink_view_count_lost(c),
+                                 count == 1 ? "" : "s", missing));
     } else {
         td_shrink_accept(s, round, s->appeal_error, NULL, s->appeal_text);
     }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "core/net/link.h"
 #include "core/net/session.h"
+#include "communicator_losses.h"
 #include "endings.h"
 
 /* check_lost returns NULL, or a sentence on a member that the job has lost. A member that has only

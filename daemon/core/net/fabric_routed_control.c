@@ -275,6 +275,8 @@ uint32_t td_routed_relay(struct td_core *core, uint32_t hop, struct td_message *
     struct td_link *link = &core->link[m->relay.origin];
     if (!link->relayed)
         return UINT32_MAX; /* a neighbour uses its own connection */
+    if (core->routed->missing_count > 0 && next_hop(core, m->relay.origin) == UINT32_MAX)
+        td_routed_heard(core);
     if (!td_link_is_up(link) && link->state != TD_LINK_UNREACHABLE)
         td_session_reachable(core, link);
     return m->relay.origin;

@@ -195,6 +195,17 @@ static void unmark(struct td_core *core, uint32_t node, uint32_t from)
     td_routed_routes_changed(core);
 }
 
+void td_routed_heard(struct td_core *core)
+{
+    const struct td_topology *t = &core->options.topology;
+    for (uint32_t n = 0; n < t->nodes && core->routed->missing_count > 0; n++)
+        for (uint32_t d = 0; d < core->routed->directions && core->routed->missing[n]; d++) {
+            uint32_t from = td_topology_neighbour(t, n, d / 2, d % 2 ? -1 : 1);
+            if (core->routed->missing[n] >> d & 1 && from != core->node)
+                unmark(core, n, from);
+        }
+}
+
 void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m)
 {
     const struct td_topology *t = &core->options.topology;

@@ -16,6 +16,9 @@ void td_routed_purge(struct td_core *core);
 bool td_routed_announce(struct td_core *core, struct td_task *task);
 void td_routed_link_open(struct td_core *core, uint32_t node);
 void td_routed_link_lost(struct td_core *core, uint32_t node);
+/* td_routed_heard: a message has come from a node to which no route is known. What others have said
+ * of lost nodes is out of date, and is forgotten; who still loses messages says it again. */
+void td_routed_heard(struct td_core *core);
 void td_routed_neighbour_lost(struct td_core *core, uint32_t from, const struct td_message *m);
 /* td_routed_tell_again has a node told of all torus neighbours once more. */
 void td_routed_tell_again(struct td_core *core, uint32_t node);

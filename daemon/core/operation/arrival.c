@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/membership/endings.h"
+#include "model/plan_call.h"
 #include "stall.h"
 
 bool td_arrival_mismatched(const struct td_operation *o)
@@ -51,7 +52,7 @@ void td_arrival_witness(struct td_core *core, struct td_operation *o,
     o->witnesses++;
     if (before || !td_arrival_mismatched(o))
         return;
-    char a[160], b[160];
+    char a[300], b[300];
     td_call_print(&o->least.call, a, sizeof a);
     td_call_print(&o->greatest.call, b, sizeof b);
     td_operation_appeal(
@@ -91,7 +92,9 @@ static td_err check_call(struct td_core *core, struct td_communicator *c,
                              &error, wrong, sizeof wrong);
         if (*made)
             call->digest = (*made)->digest;
-        else
+        if (*made && c->minor >= TD_MINOR_PLAN_FIELDS)
+            td_plan_call(*made, call);
+        if (!*made)
             *text = td_core_format(core, "%s: %s", td_kind_name(call->kind), wrong);
         return error;
     }

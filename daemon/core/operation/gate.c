@@ -7,6 +7,7 @@
 
 #include "arrival.h"
 #include "flood.h"
+#include "core/membership/communicator_losses.h"
 #include "core/net/session.h"
 #include "stall.h"
 

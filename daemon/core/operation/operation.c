@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/membership/communicator_losses.h"
 #include "core/membership/endings.h"
 #include "core/net/inflight.h"
 #include "admission.h"
@@ -276,7 +277,7 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
 
 const char *td_operation_describe(struct td_core *core, const struct td_operation *o)
 {
-    char call[160] = "operation";
+    char call[300] = "operation";
     if (o->witnesses)
         td_call_print(&o->least.call, call, sizeof call);
     return td_core_format(core, "%s, operation %llu of job %s", call,

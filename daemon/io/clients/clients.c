@@ -14,6 +14,7 @@
 
 #include "base/allowance.h"
 #include "closer.h"
+#include "events.h"
 #include "io/acceptor.h"
 #include "io/unix.h"
 #include "observers.h"
@@ -67,6 +68,7 @@ struct td_clients {
     uv_timer_t sweep; /* runs while a connection is closing */
     size_t waiting_bytes;
     struct td_log_rate unread_log, accept_log, expelled_log, unwatched_log;
+    struct td_events events;
     uint32_t next_id, count;
     struct connection *connection[BUCKETS];
     struct td_wire_memory memory;
@@ -449,6 +451,8 @@ void td_clients_reply(struct td_clients *c, uint32_t client, const struct td_rep
 {
     struct td_segments *segments = c->loop->segments;
     const struct connection *x = find(c, client);
+    if (x)
+        td_events_reply(&c->events, td_loop_now(), (uint64_t)x->pid, x->uid, r);
     if (r->kind == TD_REPLY_PEER_REGION && r->u.peer_region.handle && x) {
         reply(c, client, r,
               td_regions_descriptor(c->loop->regions, r->u.peer_region.handle, x->uid));

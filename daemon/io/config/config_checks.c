@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config_keys.h"
+#include "base/bits.h"
 #include "hosts.h"
 
 struct host_list {
@@ -231,6 +232,37 @@ static bool check_port(struct td_config_reader *r, const char *port)
     return td_config_fail(r, "port = %s: expected 1 to 65534; bulk data uses the next port", port);
 }
 
+/* set_absent reads the nodes that are not in the electorate: numbers and ranges such as "3,6-8". */
+static bool set_absent(struct td_config_reader *r)
+{
+    struct td_config *c = r->config;
+    const char *text = text_of(r, "peers", "absent");
+    uint32_t count = 0, nodes = c->topology.nodes;
+    at(r, "peers", "absent");
+    for (const char *p = text; p && *p; p += strspn(p, ", ")) {
+        char *end = NULL;
+        unsigned long first = strtoul(p, &end, 10), last = first;
+        bool good = isdigit((unsigned char)*p) != 0;
+        if (good && *end == '-') {
+            p = end + 1;
+            good = isdigit((unsigned char)*p) != 0;
+            last = strtoul(p, &end, 10);
+        }
+        if (!good || (*end && *end != ',' && *end != ' ') || first > last)
+            return td_config_fail(r, "absent = %s: expected node numbers such as 3,6-8", text);
+        if (last >= nodes)
+            return td_config_fail(r, "absent = %s: there is no node %lu: the last one is %u", text,
+                                  last, nodes - 1);
+        for (unsigned long n = first; n <= last; n++)
+            td_settings_set_absent(&c->settings, (uint32_t)n);
+        p = end;
+    }
+    for (uint32_t n = 0; n < nodes; n++)
+        count += td_bit(c->settings.absent, n);
+    return count < nodes ||
+           td_config_fail(r, "absent = %s names all nodes: at least one must be in use", text);
+}
+
 bool td_config_check(struct td_config_reader *r, const char *host)
 {
     struct td_config *c = r->config;
@@ -272,5 +304,6 @@ bool td_config_check(struct td_config_reader *r, const char *host)
         }
     }
     return check_places(r, endpoints ? "endpoints" : "hosts") && set_node(r, &list) &&
-           set_listen(r, hosts != NULL, port) && check_security(r) && check_settings(r);
+           set_listen(r, hosts != NULL, port) && set_absent(r) && check_security(r) &&
+           check_settings(r);
 }

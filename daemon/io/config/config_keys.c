@@ -270,6 +270,7 @@ static const struct td_config_key keys[] = {
     {"peers", "hosts", keep_text, 0, true, NULL},
     {"peers", "port", keep_text, 0, false, NULL},
     {"peers", "endpoints", keep_text, 0, true, NULL},
+    {"peers", "absent", keep_text, 0, true, NULL},
     {"peers", "listen", keep_text, 0, false, NULL},
     {"security", "key", read_file, FIELD(key_file), false, NULL},
     {"security", "peers", read_file, FIELD(peers_file), false, NULL},

@@ -145,7 +145,8 @@ void td_peers_close(struct td_peers *peers)
     td_rejections_close(&peers->rejections);
     td_peers_free_early(peers);
     td_peers_free_buffers(peers);
-    zmq_ctx_term(peers->context);
+    while (zmq_ctx_term(peers->context) != 0 && errno == EINTR)
+        continue; /* a signal, such as that of a measurement's end, interrupts the wait */
     td_peers_unlink(peers);
     uv_close((uv_handle_t *)&peers->zloop.prepare, NULL);
     uv_close((uv_handle_t *)&peers->zloop.check, NULL);

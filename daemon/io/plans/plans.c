@@ -11,6 +11,7 @@
 
 #include "compute/fft/fft_text.h"
 #include "io/log.h"
+#include "model/program.h"
 #include "wisdom.h"
 
 enum { ANSWER_MAX = 16 << 20, HANDLES = 3 };
@@ -111,7 +112,7 @@ static void fail(struct td_plans *p, const char *why)
            td_transform_kind_name((unsigned)p->shape.kind), why);
 }
 
-/* learn imports the answer. */
+/* learn imports the answer. The estimated plan stays if it is as fast as the measured one. */
 static void learn(void *plans)
 {
     struct td_plans *p = plans;
@@ -123,8 +124,10 @@ static void learn(void *plans)
     unsigned long long estimate_ns = 0, measured_ns = 0, planning_ns = 0;
     const char *line_end = p->answer ? strchr(p->answer, '\n') : NULL;
     if (!line_end ||
-        sscanf(p->answer, "%llu %llu %llu", &estimate_ns, &measured_ns, &planning_ns) != 3 ||
-        !td_fft_import(line_end + 1, td_shape_is_double(&p->shape)))
+        sscanf(p->answer, "%llu %llu %llu", &estimate_ns, &measured_ns, &planning_ns) != 3)
+        return;
+    bool faster = measured_ns < estimate_ns;
+    if (faster && !td_fft_import(line_end + 1, td_shape_is_double(&p->shape)))
         return;
     r->estimate_ns = estimate_ns;
     r->measured_ns = measured_ns;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort: parallel quicksort.
+/* quicksort: parallel quicksort.
  *
  * In every round the ranks of a group agree on a pivot, and each partitions its elements. One
  * parallel prefix over the sizes of both parts gives every rank the positions of its elements in
  * the partitioned whole, and the total sizes. An all-to-all moves the elements, and the group
  * splits in two, one group for each part. A group of one rank sorts alone. Run it with torusctl
- * emulate 3x3 -- ./sort
+ * emulate 3x3 -- ./quicksort
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
+
+#include "types.h"
+
+/* The lists of counts and places of so many ranks fit a request to the daemon (64 KiB). */
+enum { LIST_RANKS_MAX = 1024 };
+
+/* Bytes from which torusd is faster between hosts (docs/performance.md). */
+enum { BETWEEN_BCAST_BYTES = 65536, BETWEEN_BYTES = 1 << 20 };
+
+/* bytes_of returns the bytes of one rank, or of one block, of a call that has one count. Ranks use
+ * the arguments that they have: MPI makes the packed bytes equal. */
+static size_t bytes_of(const struct tm_args *a, int rank)
+{
+    bool by_source =
+        (a->kind == TM_GATHER && rank != a->root) || (a->kind == TM_SCATTER && rank == a->root);
+    if (by_source)
+        return (size_t)a->scount * a->stype->super.size;
+    return (size_t)a->rcount * a->rtype->super.size;
+}
+
+/* has_lists returns true if the request to the daemon holds a number for each rank. */
+static bool has_lists(enum tm_kind kind)
+{
+    return kind > TM_BARRIER;
+}
+
+/* is_internal returns true for the calls by which Open MPI agrees on the number of a new
+ * communicator. It makes them inside opal_progress, so their order among the calls of the program
+ * differs by rank; those of an intercommunicator reduce and broadcast in its local one. Calls of
+ * the program with the same form fall back, too. */
+static bool is_internal(const struct tm_args *a, enum tm_form form)
+{
+    if (form != TM_NONBLOCKING)
+        return false;
+    if (a->kind == TM_BCAST)
+        return a->root == 0 && (size_t)a->rcount * a->rtype->super.size == sizeof(int);
+    bool reduces = a->kind == TM_ALLREDUCE || (a->kind == TM_REDUCE && a->root == 0);
+    if (!reduces || a->rcount != 1 || !ompi_op_is_intrinsic(a->op))
+        return false;
+    bool extreme = a->op->op_type == OMPI_OP_MAX || a->op->op_type == OMPI_OP_MIN;
+    return extreme && tm_type(a->rtype) == TORUS_INT32;
+}
+
+/* is_slower returns true if Open MPI's own modules are faster than torusd, as docs/performance.md
+ * has measured. On one node, blocking calls without lists meet in shared memory. Between nodes
+ * short calls take two messages through daemons. */
+static bool is_slower(const struct tm_args *a, enum tm_form form, size_t bytes, bool one_node)
+{
+    if (one_node)
+        return form != TM_BLOCKING || has_lists(a->kind);
+    if (has_lists(a->kind) || a->kind == TM_BARRIER)
+        return true;
+    return bytes < (a->kind == TM_BCAST ? BETWEEN_BCAST_BYTES : BETWEEN_BYTES);
+}
+
+enum tm_reason tm_decide(const struct tm_args *a, enum tm_form form,
+                         struct ompi_communicator_t *comm, enum tm_reason of_comm, bool one_node)
+{
+    size_t bytes = 0;
+    if (of_comm != TM_TAKEN)
+        return of_comm;
+    if (tm_parameters.left[a->kind])
+        return TM_LEAVE;
+    if (is_internal(a, form))
+        return TM_INTERNAL;
+    if (has_lists(a->kind) && ompi_comm_size(comm) > LIST_RANKS_MAX)
+        return TM_RANKS;
+    if (a->kind < TM_BARRIER) {
+        size_t most = tm_parameters.most[a->kind];
+        bytes = bytes_of(a, ompi_comm_rank(comm));
+        if (bytes < tm_parameters.least[a->kind] || (most > 0 && bytes > most))
+            return TM_BYTES;
+    }
+    return tm_parameters.all || !is_slower(a, form, bytes, one_node) ? TM_TAKEN : TM_SLOWER;
+}

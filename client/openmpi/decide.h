@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decide: which calls go through torusd.
+ *
+ * Invariant: the answer depends only on values that MPI makes equal on all ranks: the kind, the
+ * size and members of the communicator, the bytes of calls with one count for all, the operator. */
+#ifndef TORUS_OPENMPI_DECIDE_H
+#define TORUS_OPENMPI_DECIDE_H
+
+#include "call.h"
+
+/* enum tm_form: forms of a collective. */
+enum tm_form { TM_BLOCKING, TM_NONBLOCKING, TM_PERSISTENT };
+
+/* tm_decide returns TM_TAKEN, or the reason why a call falls back. `of_comm` is the reason of the
+ * communicator; one_node: all its ranks use one daemon. */
+enum tm_reason tm_decide(const struct tm_args *args, enum tm_form form,
+                         struct ompi_communicator_t *comm, enum tm_reason of_comm, bool one_node);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* membership: which ranks of MPI_COMM_WORLD use torusd together, and their job.
+ *
+ * In MPI_Init each rank sends its record to all others. Ranks with equal records form a job of
+ * torusd; each computes its own job from the table without further messages.
+ * Owns: the table, and the world group of the job. */
+#ifndef TORUS_OPENMPI_MEMBERSHIP_H
+#define TORUS_OPENMPI_MEMBERSHIP_H
+
+#include "component.h"
+
+/* tm_membership_init opens the context, exchanges the records of all ranks of MPI_COMM_WORLD, and
+ * begins to join the job. It does not wait for the job. */
+void tm_membership_init(struct ompi_communicator_t *world);
+void tm_membership_free(void);
+
+/* tm_membership_ranks writes the job's ranks of a communicator's members, in order, to `ranks`, and
+ * whether all of them use the same daemon. It returns TM_TAKEN, or the reason why the communicator
+ * is not taken. */
+enum tm_reason tm_membership_ranks(struct ompi_communicator_t *comm, uint32_t *ranks,
+                                   bool *one_node);
+
+/* tm_membership_size returns the number of ranks of the job. */
+uint32_t tm_membership_size(void);
+
+/* tm_membership_world returns the world group: NULL before all ranks have joined. After a failure
+ * *error and *text are set. */
+torus_group *tm_membership_world(int *error, const char **text);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/communicator/communicator.h"
+
+#include "forms_all.h"
+#include "forms_neighbours.h"
+#include "forms_reduce.h"
+#include "forms_rooted.h"
+#include "membership.h"
+#include "request.h"
+
+_Static_assert(OMPI_SIZEOF_FORTRAN_INTEGER == SIZEOF_INT, "absent/ needs equal sizes");
+
+enum { PERSISTENT_TAG = 1u << 30 }; /* tags below it are numbers of communicators */
+
+/* TM_FUNCTIONS: X(function) for every function of a module. */
+#define TM_THREE(X, name) X(name) X(i##name) X(name##_init)
+#define TM_FUNCTIONS(X)                                                                            \
+    TM_THREE(X, allgather)                                                                         \
+    TM_THREE(X, allgatherv)                                                                        \
+    TM_THREE(X, allreduce)                                                                         \
+    TM_THREE(X, alltoall)                                                                          \
+    TM_THREE(X, alltoallv)                                                                         \
+    TM_THREE(X, alltoallw)                                                                         \
+    TM_THREE(X, barrier)                                                                           \
+    TM_THREE(X, bcast)                                                                             \
+    TM_THREE(X, exscan)                                                                            \
+    TM_THREE(X, gather)                                                                            \
+    TM_THREE(X, gatherv)                                                                           \
+    TM_THREE(X, reduce)                                                                            \
+    TM_THREE(X, reduce_scatter)                                                                    \
+    TM_THREE(X, reduce_scatter_block)                                                              \
+    TM_THREE(X, scan)                                                                              \
+    TM_THREE(X, scatter)                                                                           \
+    TM_THREE(X, scatterv)                                                                          \
+    TM_THREE(X, neighbor_allgather)                                                                \
+    TM_THREE(X, neighbor_allgatherv)                                                               \
+    TM_THREE(X, neighbor_alltoall)                                                                 \
+    TM_THREE(X, neighbor_alltoallv)                                                                \
+    TM_THREE(X, neighbor_alltoallw)
+
+/* ---- life ---- */
+
+static void construct(struct tm_module *m)
+{
+    memset(&m->previous, 0, sizeof m->previous);
+    m->reason = TM_MEMBER;
+    m->one_node = false;
+    m->comm = NULL;
+    m->ranks = NULL;
+    m->group = NULL;
+}
+
+/* destruct does not wait for other ranks: the torus group is freed locally. */
+static void destruct(struct tm_module *m)
+{
+#define X(function)                                                                                \
+    if (m->previous.coll_##function##_module)                                                      \
+        OBJ_RELEASE(m->previous.coll_##function##_module);
+    TM_FUNCTIONS(X)
+#undef X
+    tm_group_release(m->group);
+    free(m->ranks);
+}
+
+OBJ_CLASS_INSTANCE(tm_module_t, mca_coll_base_module_t, construct, destruct);
+
+/* enable saves the functions that served the communicator, and starts to make the group. */
+static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
+{
+    struct tm_module *m = (struct tm_module *)module;
+    const mca_coll_base_comm_coll_t *now = comm->c_coll;
+    uint32_t size = (uint32_t)ompi_comm_size(comm);
+#define X(function)                                                                                \
+    m->previous.coll_##function = now->coll_##function;                                            \
+    m->previous.coll_##function##_module = now->coll_##function##_module;                          \
+    if (m->previous.coll_##function##_module)                                                      \
+        OBJ_RETAIN(m->previous.coll_##function##_module);
+    TM_FUNCTIONS(X)
+#undef X
+    if (m->reason != TM_TAKEN)
+        return OMPI_SUCCESS;
+    bool is_world = comm == &ompi_mpi_comm_world.comm && size == tm_membership_size();
+    m->group = tm_group_new(m->ranks, size, comm->c_contextid, is_world);
+    return m->group ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+mca_coll_base_module_t *tm_module_query(struct ompi_communicator_t *comm, int *priority)
+{
+    if (comm == &ompi_mpi_comm_world.comm)
+        tm_membership_init(comm);
+    *priority = tm_parameters.priority;
+    if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 || *priority < 0)
+        return NULL;
+    struct tm_module *m = OBJ_NEW(tm_module_t);
+    if (!m)
+        return NULL;
+    m->comm = comm;
+    m->ranks = calloc((size_t)ompi_comm_size(comm), sizeof *m->ranks);
+    if (m->ranks)
+        m->reason = tm_membership_ranks(comm, m->ranks, &m->one_node);
+    tm_verbose(2, "communicator %u of %d ranks: %s", comm->c_contextid, ompi_comm_size(comm),
+               m->reason == TM_TAKEN ? "taken" : "left to Open MPI");
+    m->super.coll_module_enable = enable;
+    tm_forms_rooted(&m->super);
+    tm_forms_all(&m->super);
+    tm_forms_reduce(&m->super);
+    tm_forms_neighbours(&m->super);
+    return &m->super;
+}
+
+/* ---- calls ---- */
+
+bool tm_form_takes(struct tm_module *m, const struct tm_args *args, enum tm_form form)
+{
+    enum tm_reason reason = tm_decide(args, form, m->comm, m->reason, m->one_node);
+    tm_count(args->kind, reason);
+    return reason == TM_TAKEN;
+}
+
+int tm_form_run(struct tm_module *m, const struct tm_args *args)
+{
+    struct tm_call call;
+    int error = tm_call_prepare(&call, m->comm, args);
+    if (error == OMPI_SUCCESS)
+        error = tm_call_run(&call, m->group);
+    tm_call_free(&call);
+    return error;
+}
+
+int tm_form_start(struct tm_module *m, const struct tm_args *args, ompi_request_t **request)
+{
+    return tm_request_start(m->comm, m->group, args, request);
+}
+
+int tm_form_init(struct tm_module *m, const struct tm_args *args, ompi_request_t **request)
+{
+    struct tm_group *group = tm_group_new(m->ranks, (uint32_t)ompi_comm_size(m->comm),
+                                          PERSISTENT_TAG + m->comm->c_contextid, false);
+    return group ? tm_request_init(m->comm, group, args, request) : OMPI_ERR_OUT_OF_RESOURCE;
+}

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers of the upper-case calls: checked before the library sees them.
+
+A buffer is a NumPy array, or an object with the buffer protocol such as bytearray. Its elements are
+contiguous in C order, aligned, in the byte order of this machine, and of a type of the library. The
+buffers that a call writes are writable. The request of a call keeps them alive.
+"""
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from ._torus import ffi, lib
+
+
+class _InPlace:
+    """The type of IN_PLACE."""
+
+    def __repr__(self) -> str:
+        return "torus.IN_PLACE"
+
+
+IN_PLACE = _InPlace()
+"""As the source: the destination holds the input."""
+
+_NAMES = {"b1": lib.TORUS_BOOL, "i1": lib.TORUS_INT8, "i2": lib.TORUS_INT16,
+          "i4": lib.TORUS_INT32, "i8": lib.TORUS_INT64, "u1": lib.TORUS_UINT8,
+          "u2": lib.TORUS_UINT16, "u4": lib.TORUS_UINT32, "u8": lib.TORUS_UINT64,
+          "f2": lib.TORUS_HALF, "f4": lib.TORUS_FLOAT, "f8": lib.TORUS_DOUBLE,
+          "f16": lib.TORUS_LONG_DOUBLE, "c8": lib.TORUS_COMPLEX_FLOAT,
+          "c16": lib.TORUS_COMPLEX_DOUBLE}
+_PAIRS = {"i2": lib.TORUS_INT16_INT, "i4": lib.TORUS_INT32_INT, "i8": lib.TORUS_INT64_INT,
+          "f4": lib.TORUS_FLOAT_INT, "f8": lib.TORUS_DOUBLE_INT, "f16": lib.TORUS_LONG_DOUBLE_INT}
+
+
+def pair_dtype(value: Any) -> np.dtype:
+    """Returns the type of the elements of MINLOC and MAXLOC: a value and its place.
+
+    >>> import numpy as np
+    >>> mine = np.array([(3.5, job.rank)], pair_dtype("float64"))
+    >>> least = np.zeros_like(mine)
+    >>> job.Allreduce(mine, least, op=torus.MINLOC)
+    >>> float(least["value"][0]), int(least["place"][0])
+    (3.5, 0)
+    """
+    value = np.dtype(value)
+    if value.str[1:] not in _PAIRS or not value.isnative:
+        raise TypeError(f"MINLOC and MAXLOC take signed integers and floats, not {value}")
+    return np.dtype([("value", value), ("place", np.int32)], align=True)
+
+
+_TYPES = {np.dtype(name): number for name, number in _NAMES.items()}
+_TYPES.update({pair_dtype(name): number for name, number in _PAIRS.items()})
+
+
+def type_number(dtype: np.dtype) -> int:
+    """Returns the library's number of a type; TypeError: it has none."""
+    number = _TYPES.get(dtype)
+    if number is not None and dtype.isnative:
+        return number
+    if not dtype.isnative:
+        raise TypeError(f"the elements ({dtype.str}) do not have the byte order of this machine: "
+                        "convert them with astype(dtype.newbyteorder('='))")
+    if dtype.hasobject:
+        raise TypeError(f"the elements are Python objects (dtype {dtype}): use a lower-case call")
+    raise TypeError(f"torus has no type for dtype {dtype}: convert the array, or move its bytes as "
+                    "view('uint8')")
+
+
+class Buffer(NamedTuple):
+    """A checked buffer: `array` keeps it alive."""
+
+    pointer: Any
+    count: int
+    type: int
+    array: Any
+
+
+def _as_array(obj: Any, what: str) -> np.ndarray:
+    if isinstance(obj, np.ma.MaskedArray):
+        raise TypeError(f"{what}: a masked array loses its mask: pass its filled() data")
+    if isinstance(obj, (np.ndarray, np.generic)):
+        return np.asarray(obj)
+    if hasattr(obj, "local") and hasattr(obj, "layout"):
+        raise TypeError(f"{what}: a DistArray is distributed: pass its `local` part")
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        raise TypeError(f"{what}: a {type(obj).__name__} is no buffer: pass a NumPy array, or use "
+                        "the lower-case call for objects") from None
+    return np.asarray(view)
+
+
+def check(obj: Any, what: str, writable: bool) -> Buffer:
+    """Returns the buffer of an array, or raises TypeError or ValueError that names `what`."""
+    if writable and isinstance(obj, np.generic):
+        raise TypeError(f"{what}: a NumPy scalar is a copy, and the call writes it: pass an array, such "
+                        "as x[i:i + 1] instead of x[i]")
+    array = _as_array(obj, what)
+    try:
+        number = type_number(array.dtype)
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from None
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{what}: the elements are not contiguous in C order (shape "
+                         f"{array.shape}, strides {array.strides}): pass a copy, such as "
+                         "numpy.ascontiguousarray(x)")
+    if not array.flags.aligned:
+        raise ValueError(f"{what}: the elements are not aligned to their size: pass a copy")
+    if writable and not array.flags.writeable:
+        raise ValueError(f"{what}: the array is read-only, and the call writes it")
+    if array.size == 0:
+        return Buffer(ffi.NULL, 0, number, array)
+    held = ffi.from_buffer(array, require_writable=writable)
+    return Buffer(ffi.cast("void *", held), array.size, number, (array, held))
+
+
+def source(obj: Any, what: str = "sendbuf") -> Buffer:
+    """Returns a buffer that the call reads."""
+    return check(obj, what, False)
+
+
+def destination(obj: Any, what: str = "recvbuf") -> Buffer:
+    """Returns a buffer that the call writes."""
+    return check(obj, what, True)
+
+
+def same_type(a: Buffer, b: Buffer) -> None:
+    """Raises TypeError unless both buffers have elements of one type."""
+    if a.type != b.type:
+        raise TypeError(f"sendbuf has elements of {_dtype(a)}, recvbuf of {_dtype(b)}")
+
+
+def _dtype(buffer: Buffer) -> np.dtype:
+    array = buffer.array[0] if isinstance(buffer.array, tuple) else buffer.array
+    return array.dtype
+
+
+def same_count(have: int, need: int, what: str, why: str) -> None:
+    """Raises ValueError unless a buffer has as many elements as the call needs."""
+    if have != need:
+        raise ValueError(f"{what} has {have} elements, but the call needs {need}: {why}")
+
+
+class Parts(NamedTuple):
+    """A buffer with a part for each rank."""
+
+    buffer: Buffer
+    counts: Any  # size_t []
+    places: Any  # ptrdiff_t [], or NULL: the parts are contiguous
+
+
+def _integers(values: Any, name: str, size: int, what: str) -> List[int]:
+    listed = [int(v) for v in np.asarray(values).ravel()]
+    if np.asarray(values).size and np.asarray(values).dtype.kind not in "iu":
+        raise TypeError(f"{what}: the {name} are not integers")
+    if len(listed) != size:
+        raise ValueError(f"{what}: {len(listed)} {name} for {size} parts")
+    return listed
+
+
+def parts(spec: Any, what: str, writable: bool, size: int) -> Parts:
+    """Returns the buffer of [array, counts], [array, counts, places] or [array, (counts, places)],
+    with `size` parts that lie inside of the array; parts that are written must not overlap."""
+    if not isinstance(spec, (list, tuple)) or len(spec) not in (2, 3):
+        raise TypeError(f"{what}: pass [array, counts] or [array, counts, places]")
+    array, *rest = spec
+    if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2 and not isinstance(
+            rest[0][0], (int, np.integer)):
+        rest = list(rest[0])
+    buffer = check(array, what, writable)
+    counts = _integers(rest[0], "counts", size, what)
+    if any(c < 0 for c in counts):
+        raise ValueError(f"{what}: negative counts")
+    places = _places(rest[1], counts, size, what) if len(rest) == 2 and rest[1] is not None else None
+    at = places if places is not None else _running(counts)
+    _inside(buffer, counts, at, what)
+    if writable and places is not None:
+        _disjoint(counts, at, what)
+    return Parts(buffer, ffi.new("size_t []", counts),
+                 ffi.NULL if places is None else ffi.new("ptrdiff_t []", places))
+
+
+def _places(values: Any, counts: Sequence[int], size: int, what: str) -> List[int]:
+    return _integers(values, "places", size, what)
+
+
+def _running(counts: Sequence[int]) -> List[int]:
+    total, places = 0, []
+    for count in counts:
+        places.append(total)
+        total += count
+    return places
+
+
+def _inside(buffer: Buffer, counts: Sequence[int], places: Sequence[int], what: str) -> None:
+    for i, (count, place) in enumerate(zip(counts, places)):
+        if count and (place < 0 or place + count > buffer.count):
+            raise ValueError(f"{what}: part {i} has the elements {place} to {place + count - 1}, "
+                             f"but the array has {buffer.count}")
+
+
+def _disjoint(counts: Sequence[int], places: Sequence[int], what: str) -> None:
+    ranges: List[Tuple[int, int, int]] = sorted(
+        (p, p + c, i) for i, (c, p) in enumerate(zip(counts, places)) if c)
+    for (_, end, i), (begin, _, j) in zip(ranges, ranges[1:]):
+        if begin < end:
+            raise ValueError(f"{what}: parts {i} and {j} overlap")
+
+
+def in_place(obj: Any) -> bool:
+    """Whether an argument is IN_PLACE."""
+    return obj is IN_PLACE
+
+
+def root_of(root: Any, size: int) -> int:
+    """Returns a root, or raises ValueError."""
+    number = int(root)
+    if number != root or not 0 <= number < size:
+        raise ValueError(f"root {root} is no rank: the group has ranks 0 to {size - 1}")
+    return number
+
+

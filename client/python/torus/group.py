@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of ranks, and the collectives in mpi4py's spelling.
+
+Upper-case calls move the elements of buffers, lower-case calls move Python objects. `Ibcast` and
+`ibcast` start a call and return a Request; `Bcast_init` returns a Persistent. All ranks of a group
+make the same calls in the same order.
+"""
+from __future__ import annotations
+
+import collections
+import inspect
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from ._torus import ffi, lib
+from . import calls, errors
+from .context import Context
+from .objects import Objects
+from .operators import SUM
+from .requests import Request
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+
+
+class Persistent:
+    """A call that is made repeatedly with the same buffers.
+
+    >>> import numpy as np
+    >>> x, total = np.zeros(1), np.zeros(1)
+    >>> call = job.Allreduce_init(x, total)
+    >>> for x[0] in (1, 2):
+    ...     call.start().wait()
+    ...     print(total[0] == x[0] * job.size)
+    True
+    True
+    """
+
+    def __init__(self, group: "Group", call: calls.Call) -> None:
+        made = ffi.new("torus_persistent **")
+        context = group.context
+        context.enter()
+        init = getattr(lib, f"torus_{call.name}_init")
+        context.check(init(group.pointer, *call.arguments, made))
+        self._context = context
+        self._call = call
+        free = call.free
+
+        def end(pointer: Any) -> None:
+            context.defer(lib.torus_persistent_free, pointer)
+            free()
+
+        self._pointer = ffi.gc(made[0], end)
+
+    def start(self) -> Request:
+        """Starts the call once; its request owns the buffers until it is complete."""
+        return Request(self._context, lambda r: lib.torus_persistent_start(self._pointer, r),
+                       [self], self._call.finish)
+
+    Start = start
+
+
+def _three_forms(prepare: "Callable[P, calls.Call]") -> (
+        "Tuple[Callable[P, None], Callable[P, Request], Callable[P, Persistent]]"):
+    """Returns the blocking, non-blocking and persistent methods of a call."""
+
+    def blocking(self: Any, *args: Any, **named: Any) -> None:
+        self._start(prepare(self, *args, **named)).wait()
+
+    def starting(self: Any, *args: Any, **named: Any) -> Request:
+        return self._start(prepare(self, *args, **named))
+
+    def persistent(self: Any, *args: Any, **named: Any) -> Persistent:
+        return Persistent(self, prepare(self, *args, **named))
+
+    signature = inspect.signature(prepare)
+    name = prepare.__name__[1:].capitalize()
+    for form, called, end, returned in (
+            (blocking, name, "", "None"),
+            (starting, "I" + name.lower(), " Does not wait.", "Request"),
+            (persistent, name + "_init", " For repeated calls.", "Persistent")):
+        form.__name__, form.__qualname__ = called, "Group." + called
+        form.__doc__ = (prepare.__doc__ or "") + end
+        form.__signature__ = signature.replace(return_annotation=returned)  # type: ignore
+    return blocking, starting, persistent  # type: ignore
+
+
+class Group(Objects):
+    """Ranks of a job. A context manager: a `with` block frees the group at its end.
+
+    >>> with job.Split(color=job.rank % 2, key=job.rank) as half:
+    ...     half.allreduce(1) == half.size
+    True
+    """
+
+    PLANS_MAX = 64  # plans of redistributions and transforms that a group keeps
+
+    def __init__(self, context: Context, pointer: Any, allow_pickle: bool) -> None:
+        self.context = context
+        self._pointer = pointer
+        self.allow_pickle = allow_pickle
+        self.rank: int = lib.torus_rank(pointer)
+        self.size: int = lib.torus_size(pointer)
+        self._timeout: Optional[float] = None
+        self.plans: Dict[Any, Any] = collections.OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<torus.{type(self).__name__} rank {self.rank} of {self.size}>"
+
+    @property
+    def pointer(self) -> Any:
+        """The group of the library; ShutdownError after Free or close."""
+        self.context.enter()
+        if self.freed:
+            raise errors.make(lib.TORUS_ERR_SHUTDOWN, "this group has been freed")
+        return self._pointer
+
+    def Get_rank(self) -> int:
+        """The rank of this process in the group."""
+        return self.rank
+
+    def Get_size(self) -> int:
+        """The number of ranks."""
+        return self.size
+
+    # ---- groups ----
+
+    def _make(self, function: Any, *arguments: Any, keep: Sequence[Any] = ()) -> Request:
+        """Starts the creation of a group; the request's result is the group, or None."""
+        made = ffi.new("torus_group **")
+        pointer = self.pointer
+
+        def finish() -> Optional[Group]:
+            return Group(self.context, made[0], self.allow_pickle) if made[0] != ffi.NULL else None
+
+        return Request(self.context, lambda r: function(pointer, *arguments, made, r),
+                       [made, keep], finish)
+
+    def Isplit(self, color: Optional[int] = 0, key: int = 0) -> Request:
+        """Split without waiting; the request's result is the group."""
+        return self._make(lib.torus_isplit, -1 if color is None else color, key)
+
+    def Split(self, color: Optional[int] = 0, key: int = 0) -> Optional["Group"]:
+        """Creates one group for each color, ordered by key and rank. Color None gives None."""
+        if color is not None and color < 0:
+            raise ValueError(f"color {color} is negative: pass None for no group")
+        return self.Isplit(color, key).wait()
+
+    def Idup(self) -> Request:
+        """Dup without waiting; the request's result is the group. Other ranks may not have it yet:
+        if this rank frees it first, they get an exception."""
+        return self._make(lib.torus_idup)
+
+    def Dup(self) -> "Group":
+        """Creates a group of the same ranks; its calls are independent of this group's."""
+        group = self.Idup().wait()
+        group.Barrier()
+        return group
+
+    def Create_group(self, ranks: Sequence[int], tag: int = 0) -> "Group":
+        """Creates a group of the listed ranks, which alone call this, with equal lists and tags."""
+        listed = ffi.new("uint32_t []", [int(r) for r in ranks])
+        group = self._make(lib.torus_igroup_create, listed, len(ranks), tag, keep=[listed]).wait()
+        group.Barrier()  # else a rank that frees the group ends its creation on later ranks
+        return group
+
+    def Shrink(self) -> "Group":
+        """Creates a group of the ranks that live; all of them call this."""
+        return self._make(lib.torus_ishrink).wait()
+
+    def Free(self) -> None:
+        """Leaves and frees the group. Calls in flight complete. Other ranks do not wait."""
+        if self.freed or self.context.closed:
+            return
+        self.plans.clear()
+        pointer, self._pointer = self.pointer, ffi.NULL
+        self.context.check(lib.torus_group_free(pointer))
+
+    @property
+    def freed(self) -> bool:
+        """Whether this rank has freed the group."""
+        return self._pointer == ffi.NULL
+
+    def translate(self, rank: int, other: "Group") -> Optional[int]:
+        """Returns the rank in `other` of the process that has `rank` here, or None."""
+        if not 0 <= rank < self.size:
+            raise ValueError(f"the group has no rank {rank}")
+        found = lib.torus_translate(self.pointer, rank, other.pointer)
+        return None if found < 0 else found
+
+    @property
+    def timeout(self) -> Optional[float]:
+        """How long later calls wait for all ranks, in seconds; None: the daemon's setting."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: Optional[float]) -> None:
+        if seconds is not None and not 0 <= seconds < 1 << 33:
+            raise ValueError(f"timeout {seconds}: pass seconds from 0 to 2**33, or None")
+        limit = -1 if seconds is None else int(seconds * 1e9)
+        self.context.check(lib.torus_set_timeout(self.pointer, limit))
+        self._timeout = seconds
+
+    def set_reproducible(self, mode: str) -> None:
+        """Reproducible bits of later floating-point reductions: "off", "same placement" of ranks,
+        or "any placement". All ranks set the same mode."""
+        modes = ["off", "same placement", "any placement"]
+        self.context.check(lib.torus_set_reproducible(self.pointer, modes.index(mode)))
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.Free()
+
+    # ---- buffers ----
+
+    def _start(self, call: calls.Call) -> Request:
+        function = getattr(lib, f"torus_i{call.name}")
+        pointer = self.pointer
+        try:
+            return Request(self.context, lambda r: function(pointer, *call.arguments, r),
+                           call.keep, call.finish)
+        finally:
+            call.free()
+
+    def _barrier(self) -> calls.Call:
+        """Returns when all ranks have called it."""
+        return calls.barrier(self)
+
+    def _bcast(self, buf: Any, root: int = 0) -> calls.Call:
+        """Copies the root's buffer to all ranks."""
+        return calls.broadcast(self, buf, root)
+
+    def _reduce(self, sendbuf: Any, recvbuf: Any = None, op: Any = SUM, root: int = 0) -> calls.Call:
+        """Combines the buffers of all ranks, in the order of ranks, at the root."""
+        return calls.reduce(self, sendbuf, recvbuf, op, root)
+
+    def _allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> calls.Call:
+        """Combines the buffers of all ranks, on all ranks. sendbuf may be IN_PLACE."""
+        return calls.allreduce(self, sendbuf, recvbuf, op)
+
+    def _reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> calls.Call:
+        """Combines one block for each rank; rank r gets block r."""
+        return calls.reduce_scatter_block(self, sendbuf, recvbuf, op)
+
+    def _reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None,
+                        op: Any = SUM) -> calls.Call:
+        """Combines blocks of recvcounts elements; rank r gets block r."""
+        return calls.reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
+
+    def _scan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> calls.Call:
+        """Combines the buffers of rank 0 to this rank."""
+        return calls.scan(self, sendbuf, recvbuf, op)
+
+    def _exscan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM) -> calls.Call:
+        """Combines the buffers of the ranks before this one; recvbuf of rank 0 stays unchanged."""
+        return calls.exscan(self, sendbuf, recvbuf, op)
+
+    def _gather(self, sendbuf: Any, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Copies the buffers of all ranks to the root, in the order of ranks."""
+        return calls.gather(self, sendbuf, recvbuf, root)
+
+    def _gatherv(self, sendbuf: Any, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Gather of different counts: recvbuf of the root is [array, counts] with or without
+        places."""
+        return calls.gatherv(self, sendbuf, recvbuf, root)
+
+    def _scatter(self, sendbuf: Any, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Copies block r of the root's buffer to rank r."""
+        return calls.scatter(self, sendbuf, recvbuf, root)
+
+    def _scatterv(self, sendbuf: Any, recvbuf: Any = None, root: int = 0) -> calls.Call:
+        """Scatter of different counts: sendbuf of the root is [array, counts] with or without
+        places."""
+        return calls.scatterv(self, sendbuf, recvbuf, root)
+
+    def _allgather(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Copies the buffers of all ranks to all ranks."""
+        return calls.allgather(self, sendbuf, recvbuf)
+
+    def _allgatherv(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Allgather of different counts: recvbuf is [array, counts] with or without places."""
+        return calls.allgatherv(self, sendbuf, recvbuf)
+
+    def _alltoall(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Sends block i to rank i; block j of recvbuf comes from rank j."""
+        return calls.alltoall(self, sendbuf, recvbuf)
+
+    def _alltoallv(self, sendbuf: Any, recvbuf: Any) -> calls.Call:
+        """Alltoall of different counts: both buffers are [array, counts] with or without places."""
+        return calls.alltoallv(self, sendbuf, recvbuf)
+
+    def _neighbours(self, kind: str, sendbuf: Any, recvbuf: Any, dims: Optional[Sequence[int]],
+                    periods: Any, sources: Optional[List[int]],
+                    destinations: Optional[List[int]]) -> calls.Call:
+        found = calls.edges(self, dims, periods, sources, destinations)
+        return calls.neighbours(self, kind, sendbuf, recvbuf, found)
+
+    def _neighbor_allgather(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
+                            sources: Any = None, destinations: Any = None) -> calls.Call:
+        """Sends the buffer to all neighbours: in the grid `dims`, which is periodic or not along
+        each axis, or those of a graph. Blocks of a grid: axis 0 down, up, axis 1 down, up, ..."""
+        return self._neighbours("allgather", sendbuf, recvbuf, dims, periods, sources, destinations)
+
+    def _neighbor_alltoall(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
+                           sources: Any = None, destinations: Any = None) -> calls.Call:
+        """Sends a block to each neighbour, named as for Neighbor_allgather. A block that one rank
+        sends down is the "up" block of its receiver."""
+        return self._neighbours("alltoall", sendbuf, recvbuf, dims, periods, sources, destinations)
+
+    def _neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any, dims: Any = None, periods: Any = True,
+                            sources: Any = None, destinations: Any = None) -> calls.Call:
+        """Neighbor_alltoall of different counts: both buffers are [array, counts]."""
+        return self._neighbours("alltoallv", sendbuf, recvbuf, dims, periods, sources, destinations)
+
+    Barrier, Ibarrier, Barrier_init = _three_forms(_barrier)
+    Bcast, Ibcast, Bcast_init = _three_forms(_bcast)
+    Reduce, Ireduce, Reduce_init = _three_forms(_reduce)
+    Allreduce, Iallreduce, Allreduce_init = _three_forms(_allreduce)
+    Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init = _three_forms(
+        _reduce_scatter_block)
+    Reduce_scatter, Ireduce_scatter, Reduce_scatter_init = _three_forms(_reduce_scatter)
+    Scan, Iscan, Scan_init = _three_forms(_scan)
+    Exscan, Iexscan, Exscan_init = _three_forms(_exscan)
+    Gather, Igather, Gather_init = _three_forms(_gather)
+    Gatherv, Igatherv, Gatherv_init = _three_forms(_gatherv)
+    Scatter, Iscatter, Scatter_init = _three_forms(_scatter)
+    Scatterv, Iscatterv, Scatterv_init = _three_forms(_scatterv)
+    Allgather, Iallgather, Allgather_init = _three_forms(_allgather)
+    Allgatherv, Iallgatherv, Allgatherv_init = _three_forms(_allgatherv)
+    Alltoall, Ialltoall, Alltoall_init = _three_forms(_alltoall)
+    Alltoallv, Ialltoallv, Alltoallv_init = _three_forms(_alltoallv)
+    Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init = _three_forms(
+        _neighbor_allgather)
+    Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init = _three_forms(
+        _neighbor_alltoall)
+    Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init = _three_forms(
+        _neighbor_alltoallv)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions of a DistArray, with NumPy's names and results.
+
+Over all axes, each rank reduces its part; the ranks exchange these results and reduce them, alike on
+all ranks. Over some axes, the array first moves to a layout in which these axes are whole.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .distarray import DistArray
+
+Axis = Union[None, int, Sequence[int]]
+
+
+def axes_of(axis: Axis, dimensions: int) -> List[int]:
+    """Returns axes as a sorted list of numbers from 0."""
+    listed = list(range(dimensions)) if axis is None else [axis] if isinstance(
+        axis, (int, np.integer)) else list(axis)
+    found = []
+    for a in listed:
+        if not -dimensions <= a < dimensions:
+            raise ValueError(f"axis {a} of an array with {dimensions} axes")
+        found.append(int(a) % dimensions)
+    if len(set(found)) != len(found):
+        raise ValueError("an axis is named twice")
+    return sorted(found)
+
+
+def exchange(array: "DistArray", mine: Optional[Any], dtype: np.dtype) -> np.ndarray:
+    """Returns the values of all ranks that have one."""
+    group = array.group
+    record = np.zeros(1, np.dtype([("has", np.bool_), ("value", dtype)]))
+    if mine is not None:
+        record[0] = (True, mine)
+    everything = np.zeros(group.size, record.dtype)
+    group.Allgather(record.view(np.uint8), everything.view(np.uint8))
+    return np.ascontiguousarray(everything["value"][everything["has"]])
+
+
+def reduce(array: "DistArray", function: Callable[..., Any], axis: Axis, dtype: Any = None,
+           empty: Any = None) -> Any:
+    """Returns function(part, axis=axes) of the whole array: a scalar, or a DistArray. `empty` is
+    the result without any element; None: there is none."""
+    axes = axes_of(axis, array.ndim)
+    named = {} if dtype is None else {"dtype": dtype}
+    if len(axes) < array.ndim:
+        moved, kept = whole_along(array, axes)
+        shape = tuple(array.shape[a] for a in kept)
+        return type(array)(shape, group=array.group, local=function(moved.local, axis=tuple(axes),
+                                                                    **named))
+    result = np.asarray(function(np.ones((1,), array.dtype), axis=None, **named)).dtype
+    mine = function(array.local, axis=None, **named) if array.local.size else None
+    values = exchange(array, mine, result)
+    if values.size == 0 and empty is None:
+        raise ValueError("the reduction of an empty array has no result")
+    return function(values, axis=None, **named) if values.size else result.type(empty)
+
+
+def whole_along(array: "DistArray", axes: Sequence[int]) -> Tuple["DistArray", List[int]]:
+    """Returns the array in a layout in which these axes are whole on each rank and the first of the
+    others is in blocks, and the list of the others."""
+    kept = [a for a in range(array.ndim) if a not in axes]
+    names = ["*"] * array.ndim
+    if kept:
+        names[kept[0]] = "block"
+    return array.redistribute("(" + ", ".join(names) + ")"), kept
+
+
+class Reductions:
+    """The reductions of DistArray. `keepdims` and `out` of NumPy are not supported."""
+
+    if TYPE_CHECKING:
+        dtype: np.dtype
+        local: np.ndarray
+        size: int
+        ndim: int
+        shape: Tuple[int, ...]
+
+    def sum(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
+        """The sum, as numpy.sum.
+
+        >>> x = torus.fromfunction(lambda i, j: i + j, (4, 6))
+        >>> float(x.sum()), x.sum(axis=0).whole().tolist()
+        (96.0, [6.0, 10.0, 14.0, 18.0, 22.0, 26.0])
+        """
+        _no_out(out)
+        return reduce(self, np.sum, axis, dtype, empty=0)  # type: ignore
+
+    def prod(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
+        """The product."""
+        _no_out(out)
+        return reduce(self, np.prod, axis, dtype, empty=1)  # type: ignore
+
+    def min(self, axis: Axis = None, out: None = None) -> Any:
+        """The least element; NaN if one is NaN."""
+        _no_out(out)
+        return reduce(self, np.min, axis)  # type: ignore
+
+    def max(self, axis: Axis = None, out: None = None) -> Any:
+        """The greatest element; NaN if one is NaN."""
+        _no_out(out)
+        return reduce(self, np.max, axis)  # type: ignore
+
+    def all(self, axis: Axis = None, out: None = None) -> Any:
+        """Whether all elements are true."""
+        _no_out(out)
+        return reduce(self, np.all, axis, empty=True)  # type: ignore
+
+    def any(self, axis: Axis = None, out: None = None) -> Any:
+        """Whether one element is true."""
+        _no_out(out)
+        return reduce(self, np.any, axis, empty=False)  # type: ignore
+
+    def mean(self, axis: Axis = None, dtype: Any = None, out: None = None) -> Any:
+        """The mean, in the type that numpy.mean has."""
+        _no_out(out)
+        result = np.dtype(dtype) if dtype is not None else np.mean(np.ones(1, self.dtype)).dtype
+        work = np.float32 if result == np.float16 else result
+        count = 1
+        for a in axes_of(axis, self.ndim):
+            count *= self.shape[a]
+        total = self.sum(axis, dtype=work)
+        return _typed(total / work_type(work, count), result)
+
+    def var(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0) -> Any:
+        """The variance of all elements; of some axes it is not supported."""
+        _no_out(out)
+        if axis is not None and len(axes_of(axis, self.ndim)) < self.ndim:
+            raise NotImplementedError("var and std of some axes: use x.mean(axis) and operators")
+        result = np.dtype(dtype) if dtype is not None else np.var(np.ones(1, self.dtype)).dtype
+        deviation = abs(self - self.mean(dtype=np.float64 if result.kind == "f" and
+                                         self.dtype.kind in "biu" else None))
+        return _typed((deviation * deviation).sum() / (self.size - ddof), result)
+
+    def std(self, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0) -> Any:
+        """The standard deviation of all elements."""
+        return np.sqrt(self.var(axis, dtype, out, ddof))
+
+    def argmin(self) -> int:
+        """The index of the first least element in the flattened array."""
+        return _place(self, np.argmin, np.min)  # type: ignore
+
+    def argmax(self) -> int:
+        """The index of the first greatest element in the flattened array."""
+        return _place(self, np.argmax, np.max)  # type: ignore
+
+
+def _no_out(out: Any) -> None:
+    if out is not None:
+        raise TypeError("reductions of a DistArray take no `out`")
+
+
+def work_type(dtype: Any, count: int) -> Any:
+    """Returns a count in the type of a sum, so that the quotient has that type."""
+    return np.dtype(dtype).type(count)
+
+
+def _typed(value: Any, dtype: np.dtype) -> Any:
+    return value.astype(dtype) if value.dtype != dtype else value
+
+
+def _place(array: "DistArray", find: Callable[..., Any], best: Callable[..., Any]) -> int:
+    record = np.dtype([("value", array.dtype), ("index", np.int64)])
+    mine = None
+    if array.local.size:
+        at = np.unravel_index(int(find(array.local)), array.local.shape)
+        whole = [indices[i] for indices, i in zip(array.layout_indices(), at)]
+        mine = np.array((array.local[at], np.ravel_multi_index(whole, array.shape)), record)
+    found = exchange(array, mine, record)
+    if found.size == 0:
+        raise ValueError("an empty array has no least or greatest element")
+    values = np.ascontiguousarray(found["value"])
+    if values.dtype.kind in "fc" and np.isnan(values).any():
+        return int(found["index"][np.isnan(values)].min())
+    return int(found["index"][values == best(values)].min())

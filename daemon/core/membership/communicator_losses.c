@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "communicator_losses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/net/session.h"
+#include "epoch.h"
+#include "registry.h"
+
+static void set_losing(struct td_communicator *c, uint32_t rank, td_err error, const char *text)
+{
+    c->losing_rank = rank;
+    c->losing_error = error;
+    snprintf(c->losing_text, sizeof c->losing_text, "%s", text);
+}
+
+/* break_up ends the operations of a group that has lost a rank or a node. */
+static void break_up(struct td_core *core, struct td_communicator *c,
+                     enum td_communicator_event event, td_err error, const char *text)
+{
+    bool running_too = event == TD_COMMUNICATOR_LOSE_NODE;
+    bool news = !td_communicator_broken(c);
+    td_communicator_transition(c, event);
+    if (news) {
+        c->error = error;
+        snprintf(c->text, sizeof c->text, "%s", text);
+    }
+    td_core_notices.group_broken(core, c, error, text, running_too);
+    td_core_queue(core, &c->task);
+}
+
+static uint32_t rank_of(const struct td_communicator *c, uint32_t world_rank)
+{
+    uint32_t rank = 0;
+    while (rank < c->group.size && c->member[rank] != world_rank)
+        rank++;
+    return rank;
+}
+
+static bool has_member(const struct td_communicator *c, uint32_t world_rank)
+{
+    return rank_of(c, world_rank) < c->group.size;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+void td_communicator_tell_root(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, const char *text)
+{
+    if (!c->has_parent) {
+        td_communicator_rank_lost(core, c, rank, error, text);
+    } else if (!c->gone_due) { /* one loss breaks the group */
+        c->gone_due = true;
+        set_losing(c, rank, error, text);
+    }
+    td_core_queue(core, &c->task);
+}
+
+/* pass_on_loss tells the root of a subgroup that the job has lost a rank: a rank that died before
+ * it made the subgroup cannot announce its death there. The subgroup breaks when its root says so,
+ * which is after the releases that the root gave before. The notice of the job takes another way.
+ */
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+static void pass_on_loss(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                         td_err error, const char *text)
+{
+    if (error == TD_ERR_RANK_FAILED)
+        td_core_notices.rank_lost(core, c, rank);
+    if (!td_communicator_broken(c))
+        td_communicator_tell_root(core, c, rank, error, text);
+}
+
+/* rank_lost breaks the group, after SETTLE if the list of operations that complete is known. The
+ * recursion from a world group to groups made of it ends there: these have other indices. */
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+static void rank_lost(struct td_core *core, struct td_communicator *c,
+                      enum td_communicator_event event, uint32_t rank, td_err error,
+                      const char *text)
+{
+    bool news = !td_communicator_broken(c);
+    if (error == TD_ERR_RANK_FAILED)
+        td_core_notices.rank_lost(core, c, rank);
+    if (news && !c->has_parent && td_communicator_may_flood(core, c)) {
+        /* the loss is announced when the operations that complete are known */
+        if (c->state == TD_COMMUNICATOR_ACTIVE)
+            set_losing(c, rank, error, text);
+        td_communicator_transition(c, TD_COMMUNICATOR_HEAR_RANK_LOST);
+        if (!td_core_notices.rank_loss_settled(core, c))
+            return;
+        event = TD_COMMUNICATOR_SETTLE;
+        rank = c->losing_rank;
+        error = c->losing_error;
+        text = c->losing_text;
+    }
+    break_up(core, c, event, error, text);
+    if (!news)
+        return;
+    c->lost = rank;
+    c->notice_down = true;
+    for (struct td_communicator *d = core->communicators; c->index == 0 && d; d = d->next)
+        if (d->index == TD_GROUP_MADE && d->world == c->instance && has_member(d, rank))
+            pass_on_loss(core, d, rank_of(d, rank), error, text);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): one level deep */
+void td_communicator_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t rank,
+                               td_err error, const char *text)
+{
+    rank_lost(core, c, TD_COMMUNICATOR_LOSE_RANK, rank, error, text);
+}
+
+/* node_lost breaks the group since a node is lost. from: the tree neighbour that sent the notice,
+ * or UINT32_MAX. proven: the node is lost for good; otherwise only this node's own sessions tell
+ * whether it is silent. */
+static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t from, uint32_t node,
+                      bool proven, const char *text)
+{
+    bool news = c->state != TD_COMMUNICATOR_LOST_NODE;
+    uint32_t slot = td_group_slot(&c->group, node);
+    if (slot != UINT32_MAX && proven)
+        td_core_notices.slot_lost(core, c, slot);
+    else if (slot != UINT32_MAX &&
+             from == UINT32_MAX) /* others' sessions say nothing of this one's */
+        td_core_notices.slot_silent(core, c, slot);
+    break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_NODE_FAILED, text);
+    if (!news)
+        return;
+    if (c->index == 0)
+        td_registry_job_lost(core, c->instance, node);
+    c->lost = node;
+    c->lost_proven = proven;
+    c->error = TD_ERR_NODE_FAILED;
+    snprintf(c->text, sizeof c->text, "%s", text);
+    c->notice_from = from;
+    c->notice_down = c->notice_up = true;
+}
+
+/* was_paused returns true if this daemon did not run for so long that others have given it up, and
+ * may learn that only now. */
+static bool was_paused(const struct td_core *core)
+{
+    td_time limit = (td_time)core->settings.progress_timeout_ns;
+    return core->paused_ns > 0 && core->now - core->resumed_at < limit;
+}
+
+static void lose_node(struct td_core *core, struct td_communicator *c, uint32_t node, bool proven,
+                      const char *why)
+{
+    /* not in the memory of the step: a node may lose thousands of groups in one step */
+    char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
+    td_core_node_print(core, node, name, sizeof name);
+    int length = snprintf(text, sizeof text, "job %s lost %s: %s", c->name, name, why);
+    if (was_paused(core) && length > 0 && (size_t)length < sizeof text) {
+        td_core_node_print(core, core->node, name, sizeof name);
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "; %s had not run for %llu.%llu s (stopped, or without a processor or memory)",
+                 name, (unsigned long long)core->paused_ns / 1000000000,
+                 (unsigned long long)core->paused_ns / 100000000 % 10);
+    }
+    node_lost(core, c, UINT32_MAX, node, proven, text);
+}
+
+void td_communicator_node_lost(struct td_core *core, uint32_t node, const char *why)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        if (td_group_slot(&c->group, node) != UINT32_MAX && node != core->node)
+            td_communicator_route_lost(core, c, node, why);
+}
+
+bool td_communicator_daemon_is(struct td_core *core, uint32_t node, uint32_t daemon, bool changed,
+                               const char *why)
+{
+    bool needed = false;
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t slot = td_group_slot(&c->group, node);
+        if (slot == UINT32_MAX || node == core->node)
+            continue;
+        if (c->daemon[slot] == daemon)
+            needed = true;
+        else if ((c->daemon[slot] || changed) && !td_bit(c->lost_slot, slot))
+            lose_node(core, c, node, true, why);
+    }
+    return needed;
+}
+
+void td_communicator_route_lost(struct td_core *core, struct td_communicator *c, uint32_t node,
+                                const char *why)
+{
+    lose_node(core, c, node, false, why);
+}
+
+/* leave_out ends the group for the local ranks: the others go on without this node. */
+static void leave_out(struct td_core *core, struct td_communicator *c)
+{
+    char text[TD_TEXT_MAX], name[TD_NODE_NAME_MAX];
+    td_core_node_print(core, core->node, name, sizeof name);
+    snprintf(text, sizeof text,
+             "the other nodes of job %s go on without %s, which they did not hear for longer than "
+             "progress_timeout: join a new job",
+             c->name, name);
+    td_core_notices.slot_lost(core, c, c->slot);
+    break_up(core, c, TD_COMMUNICATOR_LOSE_NODE, TD_ERR_PARTITIONED, text);
+    c->error = TD_ERR_PARTITIONED;
+    c->lost = core->node;
+    c->lost_proven = true;
+    snprintf(c->text, sizeof c->text, "%s", text);
+}
+
+void td_communicator_epoch(struct td_core *core)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next) {
+        uint32_t out = 0;
+        for (uint32_t s = 0; s < c->group.slots; s++)
+            out += td_epoch_excluded(core, c->group.node[s], c->epoch);
+        if (out == 0 || out == c->group.slots)
+            continue; /* they hear one another, as far as the epoch tells */
+        for (uint32_t s = 0; s < c->group.slots; s++)
+            if (!td_bit(c->lost_slot, s) && td_epoch_excluded(core, c->group.node[s], c->epoch)) {
+                if (s == c->slot)
+                    leave_out(core, c);
+                else
+                    lose_node(core, c, c->group.node[s], true,
+                              "it was silent for longer than progress_timeout, and the machine "
+                              "goes on without it");
+            }
+    }
+}
+
+/* is_own_word returns true if a node tells that a rank of its own is lost, or (rank UINT32_MAX) all
+ * of them: then it is true. */
+static bool is_own_word(const struct td_communicator *c, uint32_t from, uint32_t rank)
+{
+    uint32_t slot = td_group_slot(&c->group, from), of = slot, local = 0;
+    if (rank < c->group.size)
+        td_group_locate(&c->group, rank, &of, &local);
+    return slot != UINT32_MAX && slot == of && (rank < c->group.size || rank == UINT32_MAX);
+}
+
+/* handle_rank_lost: the root's word comes from the parent. Another node may tell only that its own
+ * ranks are lost; the root hears of it then, so that all nodes do. */
+static void handle_rank_lost(struct td_core *core, struct td_communicator *c, uint32_t from,
+                             const struct td_message_rank_lost *lost)
+{
+    if (!c->has_parent || from != c->parent) {
+        if (is_own_word(c, from, lost->rank) && !td_communicator_broken(c))
+            td_communicator_tell_root(core, c, lost->rank, lost->error, lost->text);
+        return;
+    }
+    /* only the root makes the list */
+    bool listed =
+        lost->good.bytes == sizeof c->good && c->state != TD_COMMUNICATOR_LOST_RANK_SETTLED;
+    if (listed) {
+        c->good_first = lost->good_first;
+        memcpy(c->good, lost->good.bits, sizeof c->good);
+        c->notice_down = c->notice_down || c->state == TD_COMMUNICATOR_LOST_RANK;
+    }
+    rank_lost(core, c, listed ? TD_COMMUNICATOR_SETTLE : TD_COMMUNICATOR_LOSE_RANK, lost->rank,
+              lost->error, lost->text);
+}
+
+void td_communicator_notice(struct td_core *core, uint32_t from, const struct td_message *m)
+{
+    struct td_communicator *c = td_communicator_find(core, m->instance, m->group);
+    if (!c || td_group_slot(&c->group, from) == UINT32_MAX)
+        return; /* only the nodes of a group know */
+    if (m->kind == TD_MESSAGE_RANK_LOST) {
+        handle_rank_lost(core, c, from, &m->u.rank_lost);
+        return;
+    }
+    c->notice_all = m->u.node_lost.notify_all;
+    bool proven = m->u.node_lost.is_proven || from == m->u.node_lost.node;
+    node_lost(core, c, from, m->u.node_lost.node, proven, m->u.node_lost.text);
+}
+
+void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
+                            const struct td_message *m)
+{
+    if (c->has_parent)
+        td_session_send(core, c->parent, m);
+    else if (m->kind == TD_MESSAGE_RANK_GONE)
+        td_communicator_rank_lost(core, c, m->u.rank_gone.rank, m->u.rank_gone.error,
+                                  m->u.rank_gone.text);
+    else
+        td_core_notices.appeal(core, c, m);
+}
+
+void td_communicator_stop(struct td_core *core)
+{
+    for (struct td_communicator *c = core->communicators; c; c = c->next)
+        if (c->state != TD_COMMUNICATOR_LOST_NODE)
+            lose_node(core, c, core->node, true, "its daemon was stopped");
+}
+
+/* ---- notices ---- */
+
+/* send_gone sends the loss that the root of the group is to be told. */
+static void send_gone(struct td_core *core, struct td_communicator *c)
+{
+    const struct td_message m = {
+        .kind = TD_MESSAGE_RANK_GONE,
+        .instance = c->instance,
+        .group = c->index,
+        .u.rank_gone = {.rank = c->losing_rank,
+                        .error = c->losing_error,
+                        .text = td_core_format(core, "%s", c->losing_text)}};
+    c->gone_due = false;
+    if (!td_communicator_broken(c))
+        td_session_send(core, c->parent, &m);
+}
+
+/* start_notice fills in the notice of the loss. */
+static void start_notice(const struct td_communicator *c, struct td_message *m)
+{
+    *m = (struct td_message){.instance = c->instance, .group = c->index};
+    if (c->state == TD_COMMUNICATOR_LOST_NODE) {
+        m->kind = TD_MESSAGE_NODE_LOST;
+        m->u.node_lost = (struct td_message_node_lost){
+            .node = c->lost, .is_proven = c->lost_proven, .text = c->text};
+        return;
+    }
+    m->kind = TD_MESSAGE_RANK_LOST;
+    m->u.rank_lost =
+        (struct td_message_rank_lost){.rank = c->lost, .error = c->error, .text = c->text};
+    if (c->state == TD_COMMUNICATOR_LOST_RANK_SETTLED) {
+        m->u.rank_lost.good_first = c->good_first;
+        m->u.rank_lost.good = (struct td_bitmap){c->good, sizeof c->good};
+    }
+}
+
+/* may_tell_gone returns true if a node is a child, and a lost rank of a job is on it or below. A
+ * rank that died before it made a subgroup is told by other nodes of the subgroup. */
+static bool may_tell_gone(const struct td_communicator *c, uint32_t from, uint32_t rank)
+{
+    uint32_t child = td_group_slot(&c->group, from), slot = 0, local = 0;
+    if (child == UINT32_MAX || child == c->slot || c->tree.parent[child] != c->slot)
+        return false;
+    if (c->index != 0 || rank >= c->group.size)
+        return c->index != 0 || rank == UINT32_MAX;
+    td_group_locate(&c->group, rank, &slot, &local);
+    return c->tree.place[slot] - c->tree.place[child] < c->tree.below[child];
+}
+
+void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t from,
+                               const struct td_message *m)
+{
+    struct td_message notice;
+    if (!may_tell_gone(c, from, m->u.rank_gone.rank))
+        return;
+    if (!td_communicator_broken(c)) {
+        td_communicator_appeal(core, c, m);
+        return;
+    }
+    start_notice(c, &notice); /* the sender may have made the group after the notice came to it */
+    td_session_send(core, from, &notice);
+}
+
+bool td_communicator_send_notices(struct td_core *core, struct td_communicator *c)
+{
+    if (c->state == TD_COMMUNICATOR_LOSING_RANK)
+        td_communicator_rank_lost(core, c, c->losing_rank, c->losing_error, c->losing_text);
+    if (c->gone_due)
+        send_gone(core, c);
+    bool node = c->state == TD_COMMUNICATOR_LOST_NODE;
+    struct td_message m;
+    start_notice(c, &m);
+    for (; c->notice_all && c->notified < c->group.slots; c->notified++) {
+        if (!td_core_room(core))
+            return false;
+        if (c->notified != c->slot && c->group.node[c->notified] != c->lost)
+            td_session_send(core, c->group.node[c->notified], &m);
+    }
+    if (!td_core_room(core))
+        return false;
+    for (uint32_t i = 0; c->notice_down && i < c->children; i++)
+        if (c->child[i] != c->notice_from || !node)
+            td_session_send(core, c->child[i], &m);
+    c->notice_down = false;
+    if (c->notice_up && c->has_parent && c->parent != c->notice_from)
+        td_session_send(core, c->parent, &m);
+    c->notice_up = false;
+    return true;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_host.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MADE_BY_UNIT "/run/torusd"
+
+/* has_directory returns true if the directory of a socket exists, or is made by the unit. */
+static bool has_directory(const char *key, const char *path, char *text, size_t text_bytes)
+{
+    char directory[256];
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    snprintf(directory, sizeof directory, "%.*s", (int)length, slash ? path : ".");
+    if (strcmp(directory, MADE_BY_UNIT) == 0)
+        return true;
+    if (stat(directory, &status) == 0 && S_ISDIR(status.st_mode))
+        return true;
+    snprintf(text, text_bytes,
+             "%s = %s: there is no directory %s on this host: create it, or name "
+             "another one",
+             key, path, directory);
+    return false;
+}
+
+/* has_address returns true if a socket can be bound to a numeric address. ZeroMQ also accepts *
+ * and names of interfaces, which are not looked at. */
+static bool has_address(const char *endpoint, char *text, size_t text_bytes)
+{
+    char address[256];
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    const char *begin = endpoint + strlen("tcp://"), *colon = strrchr(begin, ':');
+    size_t length = colon ? (size_t)(colon - begin) : strlen(begin);
+    if (length >= 2 && begin[0] == '[' && begin[length - 1] == ']') {
+        begin++;
+        length -= 2;
+    }
+    snprintf(address, sizeof address, "%.*s", (int)length, begin);
+    bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
+    bool is_v6 = !is_v4 && inet_pton(AF_INET6, address, &v6.sin6_addr) == 1;
+    if (!is_v4 && !is_v6)
+        return true;
+    int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return true;
+    int failed = is_v4 ? bind(fd, (struct sockaddr *)&v4, sizeof v4)
+                       : bind(fd, (struct sockaddr *)&v6, sizeof v6);
+    bool foreign = failed && errno == EADDRNOTAVAIL;
+    close(fd);
+    if (foreign)
+        snprintf(text, text_bytes,
+                 "listen = %s: this host has no address %s (see ip address): set listen or node in "
+                 "the configuration of this host",
+                 endpoint, address);
+    return !foreign;
+}
+
+bool td_config_host(const struct td_config *config, char *text, size_t text_bytes)
+{
+    if (!has_directory("socket", config->socket, text, text_bytes))
+        return false;
+    if (config->topology.nodes == 1)
+        return true; /* it has no peers, and listens to none */
+    if (strncmp(config->listen, "tcp://", strlen("tcp://")) == 0)
+        return has_address(config->listen, text, text_bytes);
+    if (strncmp(config->listen, "ipc://", strlen("ipc://")) == 0)
+        return has_directory("listen", config->listen + strlen("ipc://"), text, text_bytes);
+    return true;
+}

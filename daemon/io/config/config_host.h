@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_host: what a configuration needs of the machine. torusd --check-config asks before a start
+ * would fail. Owns: nothing. */
+#ifndef TD_IO_CONFIG_CONFIG_HOST_H
+#define TD_IO_CONFIG_CONFIG_HOST_H
+
+#include "config.h"
+
+/* td_config_host returns true if this machine has the directory of the socket and the address to
+ * listen on; else *text (of text_bytes) is a sentence. systemd makes /run/torusd when it starts the
+ * service, so that directory may be missing. */
+bool td_config_host(const struct td_config *config, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""programs: packages of Debian, unmodified, under plain Open MPI and with the component.
+
+usage: programs.py TORUSCTL COMPONENT COUNTER [--shapes 1,2x1,2x2] [--only NAME,...] [--rounds N]
+
+Each program runs on four ranks. Its results with the component must agree with those of plain Open
+MPI. COUNTER is preloaded (count.c): it counts the collectives and those that went through torusd.
+That is with coll_torus_all, so that every call goes through torusd. --rounds N: no counter; plain
+Open MPI and the component with its defaults run N times in turn beside the daemons of the first
+shape, and the medians of their times are printed.
+
+The packages: hpcc lammps lammps-examples quantum-espresso quantum-espresso-data scalapack-mpi-test.
+A program whose package is missing is named and left out.
+"""
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+RANKS, SECONDS = 4, 240
+SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests"
+EXAMPLES = "/usr/share/lammps/examples"
+HPCC = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
+SILICON = """&control
+ calculation='scf', prefix='si', pseudo_dir='/usr/share/espresso/pseudo', outdir='./out',
+ tprnfor=.true.
+/
+&system
+ ibrav=2, celldm(1)=10.20, nat=2, ntyp=1, ecutwfc=18.0
+/
+&electrons
+ conv_thr=1.0d-9
+/
+ATOMIC_SPECIES
+ Si 28.086 Si.pz-vbc.UPF
+ATOMIC_POSITIONS alat
+ Si 0.00 0.00 0.00
+ Si 0.26 0.25 0.25
+K_POINTS automatic
+ 3 3 3 1 1 1
+"""
+
+
+def numbers(text):
+    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:[eE][-+]?\d+)?", text)]
+
+
+def near(a, b, tolerance):
+    return len(a) == len(b) > 0 and all(abs(x - y) <= tolerance * max(1, abs(x)) for x, y in zip(a, b))
+
+
+def hpcc_folder(folder):
+    with open(HPCC, encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def hpcc_result(folder, _):
+    """The checks of HPCC that passed or failed."""
+    with open(os.path.join(folder, "hpccoutf.txt"), encoding="utf-8") as f:
+        text = f.read()
+    checks = re.findall(r"\b(Success=\d)", text) + re.findall(r"(PASSED|FAILED)", text)
+    return [float(c in ("Success=1", "PASSED")) for c in checks], 0
+
+
+def lammps_folder(name):
+    return lambda folder: shutil.copytree(os.path.join(EXAMPLES, name), folder, dirs_exist_ok=True)
+
+
+def lammps_result(_, output):
+    """Energies, temperatures and pressures of the first 50 steps of peptide, and of all steps of melt.
+    The sums of ranks round differently, so trajectories part later."""
+    pairs = re.findall(r"(?:Eng|Temp|E_\w+|Press) +=\s+(-?\d+\.\d+)", output)[:26]
+    table = re.search(r"^ *Step +Temp.*\n((?:[ \d.eE+-]+\n)+)", output, re.M)
+    return [float(p) for p in pairs] + (numbers(table.group(1)) if table else []), 1e-4
+
+
+def silicon_folder(folder):
+    with open(os.path.join(folder, "si.in"), "w", encoding="utf-8") as f:
+        f.write(SILICON)
+
+
+def silicon_result(_, output):
+    return numbers(" ".join(re.findall(r"^!.*$|Total force =\s+\S+", output, re.M))), 1e-7
+
+
+def scalapack_folder(folder):
+    for name in os.listdir(SCALAPACK):
+        if name.endswith(".dat"):
+            shutil.copy(os.path.join(SCALAPACK, name), folder)
+
+
+def scalapack_result(_, output):
+    """The numbers of tests that were made, passed, failed and were skipped."""
+    summary = output[output.rfind("Finished"):]
+    return numbers(" ".join(re.findall(r"^\s*(\d+) tests .*$", summary, re.M))), 0
+
+
+def pblas_folder(folder):
+    for name in os.listdir(os.path.join(SCALAPACK, "PBLAS")):
+        if name.endswith(".dat"):
+            shutil.copy(os.path.join(SCALAPACK, "PBLAS", name), folder)
+
+
+def pblas_result(folder, output):
+    for name in sorted(os.listdir(folder)):
+        if name.endswith((".SUMM", ".out")):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as f:
+                output += f.read()
+    return [float(len(re.findall(word, output))) for word in ("PASSED", "FAILED")], 0
+
+
+# name: command, file that its package has, how to fill the folder, how to read the results
+PROGRAMS = {
+    "hpcc": (["hpcc"], HPCC, hpcc_folder, hpcc_result),
+    "lammps melt": (["lmp", "-in", "in.melt"], EXAMPLES + "/melt", lammps_folder("melt"), lammps_result),
+    "lammps peptide": (["lmp", "-in", "in.peptide"], EXAMPLES + "/peptide", lammps_folder("peptide"),
+                       lammps_result),
+    "pw.x": (["pw.x", "-in", "si.in"], "/usr/share/espresso/pseudo/Si.pz-vbc.UPF", silicon_folder,
+             silicon_result),
+    "xdinv": ([SCALAPACK + "/xdinv"], SCALAPACK + "/xdinv", scalapack_folder, scalapack_result),
+    "xdqr": ([SCALAPACK + "/xdqr"], SCALAPACK + "/xdqr", scalapack_folder, scalapack_result),
+    "xdlu": ([SCALAPACK + "/xdlu"], SCALAPACK + "/xdlu", scalapack_folder, scalapack_result),
+    "dpb1tst": ([SCALAPACK + "/PBLAS/dpb1tst"], SCALAPACK + "/PBLAS/dpb1tst", pblas_folder, pblas_result),
+}
+
+
+def run(arguments, name, shape, counted, plain=False):
+    """Runs a program; `plain`: without the component, beside the daemons of the shape. Returns its results, their tolerance, its seconds, and the counts."""
+    command, _, fill, read = PROGRAMS[name]
+    environment = dict(os.environ, OMPI_MCA_btl_base_warn_component_unused="0", OMP_NUM_THREADS="1",
+                       OPENBLAS_NUM_THREADS="1")
+    launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS)]
+    if os.geteuid() == 0:
+        launch.append("--allow-run-as-root")
+    if counted:
+        launch += ["-x", f"LD_PRELOAD={arguments.counter}"]
+        environment["OMPI_MCA_coll_torus_all"] = "1"
+    if shape != "plain" and not plain:
+        environment["OMPI_MCA_mca_base_component_path"] = \
+            os.path.dirname(arguments.component) + ":SYSTEM_DEFAULT:USER_DEFAULT"
+    if shape != "plain":
+        launch = [arguments.torusctl, "emulate", shape, "--ranks", "1", "--", *launch]
+    with tempfile.TemporaryDirectory(prefix="programs.") as folder:
+        fill(folder)
+        began = time.monotonic()
+        done = subprocess.run([*launch, *command], cwd=folder, env=environment, text=True, timeout=SECONDS,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                              stdin=subprocess.DEVNULL, check=False)
+        seconds = time.monotonic() - began
+        if done.returncode != 0:
+            sys.exit(f"{done.stdout[-3000:]}\n{name}, {shape}: exit code {done.returncode}")
+        results, tolerance = read(folder, done.stdout)
+    counts = re.findall(r"count: rank \d+: (\d+) collectives, (\d+) through", done.stdout)
+    return results, tolerance, seconds, [sum(int(c[i]) for c in counts) for i in (0, 1)]
+
+
+def compare(arguments, name):
+    """Runs a program under all settings. Returns True if the results agree."""
+    plain, tolerance, seconds, _ = run(arguments, name, "plain", False)
+    print(f"{name}: plain Open MPI: {seconds:.1f} s, {len(plain)} results: {plain[:4]}", flush=True)
+    good = any(plain)
+    for shape in arguments.shapes:
+        found, _, seconds, (calls, through) = run(arguments, name, shape, True)
+        agree = near(plain, found, tolerance)
+        good = good and agree and calls > 0
+        share = 100 * through / calls if calls else 0
+        print(f"{name}: {shape}: {seconds:.1f} s, {calls} collectives, {share:.2f} % through torusd, "
+              f"results {'agree' if agree else 'DIFFER'}", flush=True)
+        if not agree:
+            print(f"  plain: {plain[:12]}\n  {shape}: {found[:12]}")
+    return good
+
+
+def measure(arguments, name):
+    shape, times = arguments.shapes[0], {True: [], False: []}
+    for _ in range(arguments.rounds):
+        for plain, seconds in times.items():
+            seconds.append(run(arguments, name, shape, False, plain)[2])
+    alone, torus = statistics.median(times[True]), statistics.median(times[False])
+    print(f"{name}: {shape}: median {torus:.2f} s, plain Open MPI {alone:.2f} s: "
+          f"{torus / alone:.2f} times", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("torusctl", type=os.path.abspath)
+    parser.add_argument("component", type=os.path.abspath)
+    parser.add_argument("counter", type=os.path.abspath)
+    parser.add_argument("--shapes", type=lambda t: t.split(","), default=["1", "2x1", "2x2"])
+    parser.add_argument("--only", type=lambda t: t.split(","), default=list(PROGRAMS))
+    parser.add_argument("--rounds", type=int, default=0)
+    arguments = parser.parse_args()
+    good = True
+    for name in arguments.only:
+        if not os.path.exists(PROGRAMS[name][1]):
+            print(f"{name}: left out, its package is not installed")
+            continue
+        good = (measure if arguments.rounds else compare)(arguments, name) and good
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
