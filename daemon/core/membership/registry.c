@@ -561,7 +561,7 @@ static void report(struct td_core *core, uint32_t node, uint64_t instance,
                    const struct td_message_join *m)
 {
     struct td_job *job = find_instance(core, instance);
-    if (m->rank >= m->size || core->succession->registry != core->node)
+    if (m->rank >= m->size || !td_succession_keeps(core))
         return;
     if (!job && !(job = new_record(core, instance, m)))
         return;
