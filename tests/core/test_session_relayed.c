@@ -484,6 +484,40 @@ static void a_message_to_an_earlier_incarnation_is_asked_about(void **state)
     node_end();
 }
 
+static void routed(struct td_settings *s)
+{
+    s->tuning.fabric = TD_FABRIC_ROUTED;
+}
+
+/* Seeds 9804, 13245, 21599 and 30865 of torus-sim swarm: the word that a link works again did not
+ * reach a node that had no route to its end. */
+static void losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard(
+    void **state)
+{
+    enum { LAST = 3 };
+    (void)state;
+    node_begin("4m", 0, routed);
+    td_session_up(node.core, FAR, DAEMON);
+    struct td_message lost = {.kind = TD_MESSAGE_NEIGHBOUR_LOST};
+    lost.u.neighbour_lost.node = LAST;
+    node.core->fabric->neighbour_lost(node.core, DISTANT, &lost);
+    node_run();
+    assert_int_equal(node.core->fabric->next_hop(node.core, LAST), UINT32_MAX);
+    assert_int_equal(node.core->fabric->next_hop(node.core, DISTANT), FAR);
+    struct td_message m = {.kind = TD_MESSAGE_RANK_LEFT, .session = 77, .number = 1};
+    m.relay.is_relayed = true;
+    m.relay.destination = 0;
+    m.relay.origin = DISTANT; /* there is a route to it: the word stands */
+    assert_int_equal(node.core->fabric->relay(node.core, FAR, &m), DISTANT);
+    node_run();
+    assert_int_equal(node.core->fabric->next_hop(node.core, LAST), UINT32_MAX);
+    m.relay.origin = LAST;
+    assert_int_equal(node.core->fabric->relay(node.core, FAR, &m), LAST);
+    node_run();
+    assert_int_equal(node.core->fabric->next_hop(node.core, LAST), FAR);
+    node_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +547,8 @@ int main(void)
         cmocka_unit_test(what_is_sent_on_a_session_in_doubt_is_kept_until_the_reply),
         cmocka_unit_test(a_message_begins_no_session_after_a_loss),
         cmocka_unit_test(a_message_to_an_earlier_incarnation_is_asked_about),
+        cmocka_unit_test(
+            losses_that_others_have_reported_are_forgotten_when_a_node_beyond_them_is_heard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
