@@ -417,6 +417,7 @@ struct td_message_join {
     uint32_t minor;     /* version of the peer protocol at the node; 0: 4.1, which did not say it */
     uint64_t epoch;     /* the latest that the node knows; 0: none */
     uint64_t granted;   /* the instance that the join was granted to last; 0: none */
+    uint32_t granter;   /* the node that kept the list of jobs then */
     struct td_terms terms; /* of the node; empty: 4.1, whose handshake has compared them */
 };
 

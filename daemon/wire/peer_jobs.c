@@ -18,6 +18,7 @@ void td_wire_put_join(const struct td_message_join *f, struct td_wire_form *form
     m->minor = f->minor;
     m->epoch = f->epoch;
     m->granted = f->granted;
+    m->granter = f->granter;
     m->n_settings = td_wire_put_terms(&f->terms.list[TD_TERMS_SETTINGS], &m->settings);
     m->n_costs = td_wire_put_terms(&f->terms.list[TD_TERMS_COSTS], &m->costs);
     m->n_methods = td_wire_put_terms(&f->terms.list[TD_TERMS_METHODS], &m->methods);
@@ -35,6 +36,7 @@ bool td_wire_get_join(const Torus__Peer__Join *m, struct td_message_join *f)
     f->minor = m->minor;
     f->epoch = m->epoch;
     f->granted = m->granted;
+    f->granter = m->granter;
     return td_wire_get_name(m->name, &f->name) &&
            td_wire_get_terms(m->settings, m->n_settings, &f->terms.list[TD_TERMS_SETTINGS]) &&
            td_wire_get_terms(m->costs, m->n_costs, &f->terms.list[TD_TERMS_COSTS]) &&

@@ -363,6 +363,41 @@ static void a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance(vo
     node_end();
 }
 
+/* told_here sends the membership of a job of two ranks, on nodes 1 and 2, to node 2. */
+static void told_here(uint32_t from, uint64_t token)
+{
+    const struct td_member_run run[] = {{0, 1, 1, 5}, {1, 1, 2, token}};
+    struct td_message m = {.kind = TD_MESSAGE_MEMBERS, .instance = 9};
+    m.u.members = (struct td_message_members){
+        .uid = 1000, .name = "job", .size = 2, .is_last_piece = true, .runs = 2, .run = run};
+    node_message(from, &m);
+    assert_int_equal(node.reply.kind, TD_REPLY_JOINED);
+}
+
+/* The registry that formed the job knows the rank; an UNJOIN would remove it. A registry that the
+ * join moved to meanwhile would wait for the other ranks. */
+static void a_seated_join_is_withdrawn_only_from_a_registry_that_did_not_form_the_job(void **state)
+{
+    (void)state;
+    node_begin("4", 2, NULL);
+    request(1, 2, 1);
+    uint64_t token = node.core->joins->first->token;
+    granted(0, 9, token, 1);
+    told_here(1, token);
+    assert_int_equal(node_count(TD_MESSAGE_UNJOIN), 0);
+    node_end();
+    node_begin("4", 2, NULL);
+    request(1, 2, 1);
+    granted(0, 9, node.core->joins->first->token, 1);
+    lose(0);
+    node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
+    assert_non_null(node_sent_to(1, TD_MESSAGE_JOIN));
+    told_here(1, token);
+    assert_int_equal(node_sent_to(1, TD_MESSAGE_UNJOIN)->u.unjoin.token, token);
+    assert_int_equal(node_count(TD_MESSAGE_UNJOIN), 1);
+    node_end();
+}
+
 static void a_join_moves_to_the_next_registry_when_it_is_not_granted(void **state)
 {
     (void)state;
@@ -381,6 +416,7 @@ static void a_join_moves_to_the_next_registry_when_it_is_not_granted(void **stat
     assert_non_null(m);
     assert_int_equal(m->u.join.rank, 1);
     assert_int_equal(m->u.join.granted, 9);
+    assert_int_equal(m->u.join.granter, 0);
     node_forget();
     td_link_transition(&node.core->link[0], TD_LINK_COME_UP);
     td_core_notices.node_back(node.core, 0);
@@ -446,7 +482,9 @@ static void a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused(void 
     node_pass(NULL, (uint64_t)node.core->settings.progress_timeout_ns);
     m.u.join.is_reminder = true;
     node_message(3, &m);
-    assert_int_equal(node_sent_to(3, TD_MESSAGE_REFUSE)->u.refuse.error, TD_ERR_NODE_FAILED);
+    const struct td_message *refused = node_sent_to(3, TD_MESSAGE_REFUSE);
+    assert_int_equal(refused->u.refuse.error, TD_ERR_NODE_FAILED);
+    assert_non_null(strstr(refused->u.refuse.text, "job job lost node 0 (0) while"));
     node_end();
 }
 
@@ -756,6 +794,7 @@ int main(void)
         cmocka_unit_test(only_the_registry_refuses_a_join),
         cmocka_unit_test(a_join_is_granted_to_the_registry_that_has_it_and_to_one_instance),
         cmocka_unit_test(a_join_moves_to_the_next_registry_when_it_is_not_granted),
+        cmocka_unit_test(a_seated_join_is_withdrawn_only_from_a_registry_that_did_not_form_the_job),
         cmocka_unit_test(a_successor_forms_no_job_before_it_knows_the_ranks_of_others),
         cmocka_unit_test(a_join_of_a_job_that_an_earlier_registry_has_formed_is_refused),
         cmocka_unit_test(a_job_waits_for_another_join_if_one_is_not_granted),

@@ -64,6 +64,7 @@ static const struct field of_join[] = {
     F(join, minor),
     F(join, epoch),
     F(join, granted),
+    F(join, granter),
     TERMS(settings, TD_TERMS_SETTINGS),
     TERMS(costs, TD_TERMS_COSTS),
     TERMS(methods, TD_TERMS_METHODS),

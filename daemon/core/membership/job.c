@@ -60,6 +60,7 @@ static void ask(struct td_core *core, struct td_join *j, bool is_reminder)
                                       .minor = core->options.minor,
                                       .epoch = core->epochs->known,
                                       .granted = j->granted,
+                                      .granter = j->granter,
                                       .terms = core->joins->terms}};
     td_join_transition(j, TD_JOIN_SEND);
     j->again_at = td_core_after(core, core->settings.progress_timeout_ns);

@@ -432,18 +432,18 @@ static struct td_job *find_instance(struct td_core *core, uint64_t instance)
     return job;
 }
 
-/* missed returns true if an earlier registry has formed the job that a join was granted to: the
- * membership has not reached the join's node. It refuses the join when that is no longer
- * possible. */
+/* missed returns true if an earlier registry has formed the job that a join was granted to. It
+ * refuses the join if the membership has not reached the join's node in time, and names that
+ * registry, or the node that the job has lost since. */
 static bool missed(struct td_core *core, uint32_t node, const struct td_message_join *m)
 {
     struct td_job *job = find_instance(core, m->granted);
     if (job && core->now - job->formed_at >= (uint64_t)core->settings.progress_timeout_ns)
         refuse(core, node, m->token, TD_ERR_NODE_FAILED,
-               td_core_format(core,
-                              "job %s lost the node that kept the list of jobs while its ranks "
-                              "were joining: start the job again",
-                              job->name));
+               td_core_format(
+                   core, "job %s lost %s while its ranks were joining: start the job again",
+                   job->name,
+                   td_core_node_name(core, job->lost < UINT32_MAX ? job->lost : m->granter)));
     return job;
 }
 
@@ -643,7 +643,8 @@ void td_registry_message(struct td_core *core, uint32_t from, const struct td_me
     else if (m->kind == TD_MESSAGE_GRANTED)
         take_answer(core, from, m);
     else if (q->size == 0 || q->size > TD_JOB_RANKS_MAX ||
-             (q->rank != UINT32_MAX && q->rank >= q->size))
+             (q->rank != UINT32_MAX && q->rank >= q->size) ||
+             q->granter >= core->options.topology.nodes)
         return;
     else if (m->instance)
         report(core, from, m->instance, q);
