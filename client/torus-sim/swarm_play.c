@@ -310,7 +310,7 @@ static void issue_some(struct swarm *s, uint32_t percent)
 
 static void describe(const struct swarm_operation *o, uint32_t member, char *text, size_t size)
 {
-    char call[300];
+    char call[TD_CALL_TEXT_MAX];
     td_call_print(&o->call.call, call, sizeof call);
     snprintf(text, size, "%s%s of rank %u of %u", call, o->call.in_place ? " in place" : "", member,
              o->call.size);

@@ -15,8 +15,6 @@
 #include "core/net/router.h"
 #include "core/net/health.h"
 
-enum { CALL_BYTES = 300 /* of a call, printed */ };
-
 /* struct page: the reply, which takes rows from number `cursor` on until it is full. */
 struct page {
     struct td_core *core;
@@ -62,34 +60,32 @@ static void list_peers(struct page *p)
     }
 }
 
-static void client_row(struct page *p, const struct td_client *c,
-                       const struct td_communicator *group, int64_t rank)
+static void client_row(struct page *p, struct td_row_client client, const struct td_client *c)
 {
     struct td_status_row *row = next_row(p, TD_ROW_CLIENT);
+    client.pid = c->pid;
+    client.uid = c->uid;
+    client.program = c->program;
     if (row)
-        row->u.client = (struct td_row_client){.pid = c->pid,
-                                               .uid = c->uid,
-                                               .program = c->program,
-                                               .job = group ? group->name : "",
-                                               .group = group ? group->index : 0,
-                                               .rank = rank};
+        row->u.client = client;
+}
+
+/* rank_row: a client that is a rank of a group. */
+static struct td_row_client rank_row(const struct td_communicator *group, uint32_t rank)
+{
+    return (struct td_row_client){.job = group->name, .group = group->index, .rank = rank};
 }
 
 /* joining_row: a client that is in no job, or waits for one to be complete. */
-static void joining_row(struct page *p, const struct td_client *c)
+static struct td_row_client joining_row(const struct td_core *core, const struct td_client *c)
 {
-    const struct td_join *j = p->core->joins->first;
+    const struct td_join *j = core->joins->first;
     while (j && j->client != c->id)
         j = j->next;
-    struct td_status_row *row = next_row(p, TD_ROW_CLIENT);
-    if (row)
-        row->u.client =
-            (struct td_row_client){.pid = c->pid,
-                                   .uid = c->uid,
-                                   .program = c->program,
-                                   .job = j ? j->name : "",
-                                   .rank = j && j->rank != UINT32_MAX ? (int64_t)j->rank : -1,
-                                   .joining = j != NULL};
+    if (!j)
+        return (struct td_row_client){.job = "", .rank = -1};
+    return (struct td_row_client){
+        .job = j->name, .rank = j->rank == UINT32_MAX ? -1 : (int64_t)j->rank, .joining = true};
 }
 
 static void list_clients(struct page *p)
@@ -103,11 +99,11 @@ static void list_clients(struct page *p)
             for (const struct td_communicator *g = core->communicators; g; g = g->next)
                 for (uint32_t s = 0; s < g->ranks; s++)
                     if (g->seat[s].client == c) {
-                        client_row(p, c, g, g->seat[s].rank);
+                        client_row(p, rank_row(g, g->seat[s].rank), c);
                         joined = true;
                     }
             if (!joined)
-                joining_row(p, c);
+                client_row(p, joining_row(core, c), c);
         }
 }
 
@@ -187,11 +183,11 @@ static void operation_row(struct page *p, const struct td_communicator *c,
 {
     uint8_t *bits = NULL;
     struct td_row_operation *row = group_row(p, c, "", &bits);
-    char *call = row ? td_core_pad(p->core, CALL_BYTES) : NULL;
+    char *call = row ? td_core_pad(p->core, TD_CALL_TEXT_MAX) : NULL;
     if (!row)
         return;
     if (call && o->witnesses) {
-        td_call_print(&o->least.call, call, CALL_BYTES);
+        td_call_print(&o->least.call, call, TD_CALL_TEXT_MAX);
         row->call = call;
     }
     td_gate_arrived(o, bits);

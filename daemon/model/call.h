@@ -164,6 +164,8 @@ uint64_t td_call_digest_without_types(uint64_t digest);
 /* td_call_digest_names returns the digest that holds a sequence of `count` types (enum td_type), up
  * to TD_DIGEST_NAMES_MAX, so that an error can name them. */
 uint64_t td_call_digest_names(const uint8_t *element, size_t count);
+/* TD_CALL_TEXT_MAX: a buffer for td_call_print. A longer text is cut. */
+enum { TD_CALL_TEXT_MAX = 300 };
 /* td_call_print writes e.g. "allreduce(sum, double, 10)" to text and returns its length. */
 int td_call_print(const struct td_call *call, char *text, size_t size);
 

@@ -52,7 +52,7 @@ void td_arrival_witness(struct td_core *core, struct td_operation *o,
     o->witnesses++;
     if (before || !td_arrival_mismatched(o))
         return;
-    char a[300], b[300];
+    char a[TD_CALL_TEXT_MAX], b[TD_CALL_TEXT_MAX];
     td_call_print(&o->least.call, a, sizeof a);
     td_call_print(&o->greatest.call, b, sizeof b);
     td_operation_appeal(

@@ -277,7 +277,7 @@ void td_operation_appeal_again(struct td_core *core, struct td_operation *o)
 
 const char *td_operation_describe(struct td_core *core, const struct td_operation *o)
 {
-    char call[300] = "operation";
+    char call[TD_CALL_TEXT_MAX] = "operation";
     if (o->witnesses)
         td_call_print(&o->least.call, call, sizeof call);
     return td_core_format(core, "%s, operation %llu of job %s", call,
