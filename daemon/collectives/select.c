@@ -126,10 +126,3 @@ int td_select_explain(const struct td_compile_input *in, char *text, size_t size
     return snprintf(text, size, "%s: %s (predicted %llu slots)", name, candidate[0].reason,
                     (unsigned long long)slots);
 }
-
-const char *td_alltoall_name(enum td_alltoall method)
-{
-    static const char *const names[TD_ALLTOALLS] = {"auto", "random", "phased", "pairwise",
-                                                    "two-phase"};
-    return method < TD_ALLTOALLS ? names[method] : "unknown";
-}

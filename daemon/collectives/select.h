@@ -27,7 +27,5 @@ unsigned td_select_candidates(const struct td_compile_input *in,
 /* td_select_explain writes the method of a call and the reason in a sentence, and returns the
  * length. */
 int td_select_explain(const struct td_compile_input *in, char *text, size_t size);
-/* td_alltoall_name returns the name of a value of the setting `alltoall`, e.g. "two-phase". */
-const char *td_alltoall_name(enum td_alltoall method);
 
 #endif

@@ -111,7 +111,6 @@ static void add_lengths(struct text *t, uint64_t count, unsigned axes)
 static void add_fft(struct text *t, const struct td_call *call, unsigned axes)
 {
     static const char *const scales[] = {"none", "ortho", "full", "?"};
-    static const char *const methods[] = {"auto", "random", "phased", "pairwise", "two-phase"};
     unsigned method = field(call, METHOD_SHIFT, KINDS_SHIFT - METHOD_SHIFT);
     add(t, ", %s, %s, scale %s, transforms ", td_type_name(call->type),
         field(call, 0, SCALE_SHIFT) ? "backward" : "forward",
@@ -120,7 +119,7 @@ static void add_fft(struct text *t, const struct td_call *call, unsigned axes)
         unsigned kind = field(call, KINDS_SHIFT + a * KIND_BITS, KIND_BITS);
         add(t, "%s%s", a ? "/" : "", kind ? td_transform_kind_name(kind - 1) : "-");
     }
-    add(t, ", method %s", method < sizeof methods / sizeof methods[0] ? methods[method] : "?");
+    add(t, ", method %s", td_alltoall_name((enum td_alltoall)method));
     if (field(call, GRID_SHIFT, GRID_BITS))
         add(t, ", grid #%x", field(call, GRID_SHIFT, GRID_BITS));
 }

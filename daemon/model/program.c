@@ -167,3 +167,10 @@ const char *td_transform_kind_name(unsigned kind)
     };
     return kind < TD_TRANSFORM_KINDS ? name[kind] : "unknown";
 }
+
+const char *td_alltoall_name(enum td_alltoall method)
+{
+    static const char *const names[TD_ALLTOALLS] = {"auto", "random", "phased", "pairwise",
+                                                    "two-phase"};
+    return method < TD_ALLTOALLS ? names[method] : "unknown";
+}

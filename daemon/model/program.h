@@ -222,6 +222,8 @@ enum td_alltoall {
     TD_ALLTOALL_TWO_PHASE,
     TD_ALLTOALLS
 };
+/* td_alltoall_name returns the name of a value of the setting `alltoall`, e.g. "two-phase". */
+const char *td_alltoall_name(enum td_alltoall method);
 enum td_prefix {
     TD_PREFIX_AUTO,
     TD_PREFIX_STREAM,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectives/select.h"
+#include "model/program.h"
 #include "model/plan.h"
 #include "torus/torus.h"
 

@@ -22,12 +22,7 @@ static const char *take(void *me, const char *name, const char *value)
     uint64_t n = 0;
     uint8_t place = 0;
     if (strcmp(name, "--method") == 0)
-        return explain_word(
-                   value,
-                   (const char *const[]){"auto", "random", "phased", "pairwise", "two-phase", NULL},
-                   &t->alltoall)
-                   ? NULL
-                   : "--method must be auto, random, phased, pairwise or two-phase";
+        return explain_alltoall_method(value, &t->alltoall);
     if (strcmp(name, "--bytes") == 0)
         return explain_size(value, 1, (uint64_t)1 << 32, &x->call.count)
                    ? NULL

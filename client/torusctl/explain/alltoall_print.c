@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/quantity.h"
-#include "collectives/select.h"
+#include "model/program.h"
 
 enum {
     LINES = 12,    /* lines of a section, without --all */

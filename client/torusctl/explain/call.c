@@ -67,8 +67,6 @@ static const char *take_op(struct explain_call *q, const char *value)
 
 static const char *take_method(struct explain_call *q, const char *value)
 {
-    static const char *const alltoall[] = {"auto",     "random",    "phased",
-                                           "pairwise", "two-phase", NULL};
     static const char *const prefix[] = {"auto", "stream", "gather", "round-trips", NULL};
     static const char *const tree[] = {"auto",     "links", "planes", "binary",
                                        "binomial", "chain", NULL};
@@ -85,9 +83,7 @@ static const char *take_method(struct explain_call *q, const char *value)
                                                      : "--method must be auto, bucket, swing or "
                                                        "flood; for allreduce also swing-whole";
     case TD_KIND_ALLTOALLV:
-        return explain_word(value, alltoall, &t->alltoall)
-                   ? NULL
-                   : "--method must be auto, random, phased, pairwise or two-phase";
+        return explain_alltoall_method(value, &t->alltoall);
     case TD_KIND_PREFIX:
         return explain_word(value, prefix, &t->prefix)
                    ? NULL

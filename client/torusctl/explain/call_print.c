@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/quantity.h"
-#include "collectives/select.h"
+#include "model/program.h"
 #include "flood.h"
 
 enum { PEERS_SHOWN = 12 };

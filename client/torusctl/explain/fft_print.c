@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/fft/real_split.h"
-#include "collectives/select.h"
+#include "model/program.h"
 #include "base/quantity.h"
 #include "fft_text.h"
 #include "torusctl/arrays/fft_names.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/quantity.h"
+#include "model/program.h"
 #include "torusctl/torusctl.h"
 
 void explain_machine_default(struct explain_machine *m)
@@ -45,6 +46,16 @@ bool explain_word(const char *value, const char *const *words, uint8_t *out)
             return true;
         }
     return false;
+}
+
+const char *explain_alltoall_method(const char *value, uint8_t *out)
+{
+    for (enum td_alltoall m = TD_ALLTOALL_AUTO; m < TD_ALLTOALLS; m++)
+        if (strcmp(value, td_alltoall_name(m)) == 0) {
+            *out = (uint8_t)m;
+            return NULL;
+        }
+    return "--method must be auto, random, phased, pairwise or two-phase";
 }
 
 const char *explain_take(struct explain_machine *m, const char *name, const char *value,

@@ -36,6 +36,9 @@ bool explain_size(const char *text, uint64_t least, uint64_t most, uint64_t *out
  * 0 if the value is invalid. */
 uint32_t explain_sizes(const char *text, uint64_t *size);
 bool explain_word(const char *value, const char *const *words, uint8_t *out);
+/* explain_alltoall_method finds a method of all-to-alls by its name (enum td_alltoall). It returns
+ * NULL or the error. */
+const char *explain_alltoall_method(const char *value, uint8_t *out);
 
 /* explain_plural returns the ending of a noun. */
 const char *explain_plural(uint64_t count);
