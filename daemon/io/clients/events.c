@@ -2,6 +2,7 @@
 #include "events.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/hash.h"
 
@@ -44,19 +45,11 @@ static bool is_new(struct td_events *e, uint64_t now_ns, uint64_t hash)
     return true;
 }
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = TD_HASH_START;
-    for (; *text; text++)
-        hash = td_hash_add(hash, (unsigned char)*text);
-    return hash;
-}
-
 void td_events_reply(struct td_events *e, uint64_t now_ns, uint64_t pid, uint64_t uid,
                      const struct td_reply *r)
 {
     const char *error = r->error == TD_OK ? NULL : error_name(r->error);
-    if (error && is_new(e, now_ns, hash_of(r->text)))
+    if (error && is_new(e, now_ns, td_hash_bytes(r->text, strlen(r->text))))
         td_log_rated(&e->failures, now_ns, TD_LOG_INFO, "%s, told to process %llu of user %llu: %s",
                      error, (unsigned long long)pid, (unsigned long long)uid, r->text);
     if (r->kind != TD_REPLY_JOINED || r->error != TD_OK || !r->u.joined.job ||
