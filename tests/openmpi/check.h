@@ -11,7 +11,7 @@
 #include <string.h>
 
 extern int rank, ranks;
-extern const char *now; /* what is being tested, for failures */
+extern const char *now; /* the case under test; CHECK prints it */
 
 /* CHECK ends the program if a condition does not hold. */
 #define CHECK(condition)                                                                           \

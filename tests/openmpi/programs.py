@@ -133,7 +133,8 @@ PROGRAMS = {
 
 
 def run(arguments, name, shape, counted, plain=False):
-    """Runs a program; `plain`: without the component, beside the daemons of the shape. Returns its results, their tolerance, its seconds, and the counts."""
+    """Runs a program; `plain`: without the component, beside the daemons of the shape. Returns its
+    results, their tolerance, its seconds, and the counts."""
     command, _, fill, read = PROGRAMS[name]
     environment = dict(os.environ, OMPI_MCA_btl_base_warn_component_unused="0", OMP_NUM_THREADS="1",
                        OPENBLAS_NUM_THREADS="1")

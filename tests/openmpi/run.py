@@ -6,11 +6,12 @@ usage: run.py TORUSCTL COMPONENT PROGRAM RANKS SHAPE [--taken RANKS] [--fell REA
               [--mca NAME=VALUE ...] [--environment RANK:NAME=VALUE ...] [--rank RANK:NAME=VALUE ...]
               [--argument ARGUMENT] [--defaults] [--keep-going] [--stranger RANKS]
 
-SHAPE is `plain`, that of the torus, or `none`: with the component, but without a daemon. The program passes if it prints "all is well" and returns 0.
-With the component, every rank must make calls through torusd, and a call may fall back only for the
-reasons that are given. --taken 0,2: only these ranks use torusd; the others must not. --rank sets a
-parameter of the component on one rank only, --environment a variable. --argument is passed to the program. --defaults: coll_torus_all is not set.
---keep-going: a daemon may end. --stranger 1,2: these ranks use a daemon of another machine of the same shape.
+SHAPE is `plain`, that of the torus, or `none`: with the component, but without a daemon. The program passes if it
+prints "all is well" and returns 0. With the component, every rank must make calls through torusd, and a call may fall
+back only for the reasons that are given. --taken 0,2: only these ranks use torusd; the others must not. --rank sets a
+parameter of the component on one rank only, --environment a variable. --argument is passed to the program.
+--defaults: coll_torus_all is not set. --keep-going: a daemon may end. --stranger 1,2: these ranks use a daemon of
+another machine of the same shape.
 """
 import argparse
 import os

@@ -44,7 +44,7 @@ def exchange(array: "DistArray", mine: Optional[Any], dtype: np.dtype) -> np.nda
 def reduce(array: "DistArray", function: Callable[..., Any], axis: Axis, dtype: Any = None,
            empty: Any = None) -> Any:
     """Returns function(part, axis=axes) of the whole array: a scalar, or a DistArray. `empty` is
-    the result without any element; None: there is none."""
+    the result for an array without elements; None: such an array is an error."""
     axes = axes_of(axis, array.ndim)
     named = {} if dtype is None else {"dtype": dtype}
     if len(axes) < array.ndim:

@@ -272,8 +272,7 @@ static bool restarted(const struct td_core *core, const struct td_exclusion *x)
 }
 
 /* propose adds the silent nodes to the exclusions, but not those that have come back meanwhile. It
- * ends the poll if there are none to add, or
- * too many. */
+ * ends the poll if it has no node to add, or too many. */
 static void propose(struct td_core *core)
 {
     struct td_epochs *e = core->epochs;

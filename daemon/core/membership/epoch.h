@@ -3,9 +3,8 @@
  *
  * An epoch is a set of exclusions that a quorum of the electorate has accepted. The electorate is
  * all nodes but those that [peers] absent lists. A quorum is more than half of its nodes, or
- * exactly half with node 0. Epochs form a chain: each has all exclusions
- * of those before it. So of two parts of a machine that do not hear each other, at most one
- * excludes the other.
+ * exactly half with node 0. Epochs form a chain: each has all exclusions of those before it. So of
+ * two parts of a machine that do not hear each other, at most one excludes the other.
  *
  * Sweep 1 (poll): a node that needs a silent node excluded polls the electorate with a ballot, a
  * number that is larger than all it has seen and that no other node uses. A node votes for a ballot

@@ -657,7 +657,7 @@ void td_job_node_back(struct td_core *core, uint32_t node)
     for (struct td_join *j = core->joins->first; j; j = j->next)
         if (j->registry == node)
             td_join_transition(j, TD_JOIN_LINK_BACK);
-    if (td_succession_is_told(core, node)) /* what was told may be lost */
+    if (td_succession_is_told(core, node)) /* the earlier report may be lost */
         take_question(core, node, core->joins->round[node]);
     td_core_alarm(core, core->now);
 }

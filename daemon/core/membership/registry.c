@@ -303,9 +303,8 @@ static uint32_t ranks_on(const struct td_job *job, uint32_t node)
     return ranks;
 }
 
-/* why_refused returns the sentence for all joins of a job whose nodes differ, or that has no
- * memory.
- */
+/* why_refused returns the sentence for all joins of a job whose nodes differ, or for which the
+ * registry has no memory. */
 static const char *why_refused(struct td_core *core, const struct td_job *job, td_err *error)
 {
     *error = job->refusal ? TD_ERR_MISMATCH : TD_ERR_NO_MEMORY;

@@ -42,10 +42,9 @@ struct td_job {
     uint64_t *rank_token;
     uint32_t members_sent, first_node, minor; /* minor: the lowest of its daemons */
     uint64_t epoch;                           /* the latest that its nodes knew */
-    uint64_t
-        namesake; /* 1 + the uid of another user whose job of this name formed meanwhile; 0: none */
-    uint32_t lost; /* a node that was lost since the job formed, or UINT32_MAX. The membership may
-                      have been lost with it */
+    uint64_t namesake; /* 1 + the uid of another user that forms a job of this name; 0: none */
+    uint32_t lost;     /* a node that was lost since the job formed, perhaps with the membership;
+                        * UINT32_MAX: none */
 };
 
 /* td_token_daemon returns the daemon that made the token of a join: the low half of its

@@ -129,13 +129,12 @@ void td_shrink_ask(struct td_core *core, struct td_shrink *s, uint32_t node, boo
 void td_shrink_propose(struct td_core *core, struct td_shrink *s, uint32_t node);
 void td_shrink_tell_decided(struct td_core *core, struct td_shrink *s, uint32_t node);
 /* td_shrink_exclude asks for an epoch without the silent nodes whose part is needed, if a rank has
- * called; a node that an epoch has excluded itself cannot. It returns true if there are such nodes.
- */
+ * called; a node that an epoch has excluded itself cannot. It returns true if such nodes exist. */
 bool td_shrink_exclude(struct td_core *core, struct td_shrink *s);
 /* td_shrink_awaits returns true if a slot is silent, and its part in the shrink is still needed. */
 bool td_shrink_awaits(const struct td_core *core, const struct td_shrink *s, uint32_t slot);
-/* td_shrink_accept records an outcome, which later votes carry. lost NULL: the outcome is an error.
- */
+/* td_shrink_accept records an outcome, which later votes carry. If `lost` is NULL, the outcome is
+ * an error. */
 void td_shrink_accept(struct td_shrink *s, uint32_t round, td_err error, const uint8_t *lost,
                       const char *text);
 /* td_shrink_decide ends the shrink under way with the accepted outcome. */

@@ -37,7 +37,7 @@ static bool may_keep(const struct td_core *core, uint32_t node)
     return !td_bit(core->succession->drains, node) && !td_link_is_given_up(&core->link[node]);
 }
 
-/* find returns the lowest node that may keep the list; this one if there is none. */
+/* find returns the lowest node that may keep the list, or this node if no node may. */
 static uint32_t find(const struct td_core *core)
 {
     uint32_t node = 0, nodes = core->options.topology.nodes;
