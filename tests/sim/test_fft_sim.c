@@ -136,11 +136,52 @@ static void any_array_is_transformed_between_any_layouts(void **unused)
     seeds_run(random_case, 400, 100, 4000);
 }
 
+enum { ROW = 4 };
+static uint32_t spoken[ROW][ROW]; /* counts that travelled alone, by sender and receiver */
+
+static void count_counts(void *me, uint32_t from, uint32_t to, struct td_packet *header)
+{
+    (void)me;
+    spoken[from][to] += header->kind == TD_PACKET_CREDIT;
+}
+
+static void with_counted_packets(struct td_sim_options *o)
+{
+    more_scratch(o);
+    o->tamper.packet = count_counts;
+}
+
+/* The first packet of a node to another makes the driver connect, which takes several round trips.
+ * With the plan each node sends its counts to the nodes that an execution sends to: of a job on
+ * three of four nodes, these three. */
+static void the_agreement_on_a_plan_opens_the_connections_of_its_executions(void **unused)
+{
+    (void)unused;
+    static const uint32_t nodes[] = {0, 2, 3};
+    enum { RANKS = 3, DIRECT = 2 };
+    const struct td_fft fft = {
+        .dimensions = 2, .size = {24, 24}, .type = TD_TYPE_COMPLEX_DOUBLE, .sign = TD_FFT_FORWARD};
+    struct job job;
+    job_case("test_fft_sim, the connections of a plan");
+    struct td_sim *sim = job_world("4", DIRECT, with_counted_packets);
+    job_form(&job, sim, "fft", nodes, RANKS, 1 << 16);
+    memset(spoken, 0, sizeof spoken);
+    (void)job_plan(&job, &fft);
+    for (uint32_t from = 0; from < ROW; from++)
+        for (uint32_t to = 0; to < ROW; to++) {
+            bool used = from != to && from != 1 && to != 1;
+            EXPECT(!spoken[from][to] == !used, "node %u sent its counts to node %u %u times", from,
+                   to, spoken[from][to]);
+        }
+    job_world_end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_array_is_transformed_between_any_layouts),
         cmocka_unit_test(arrays_in_rows_are_transformed_chunk_by_chunk),
+        cmocka_unit_test(the_agreement_on_a_plan_opens_the_connections_of_its_executions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,8 @@ struct td_fabric {
     void (*expect_acknowledgement)(struct td_core *core);
     void (*timers)(struct td_core *core);
 
+    /* approach opens the connections over which packets to a node will go. */
+    void (*approach)(struct td_core *core, uint32_t node);
     /* send takes a SEND step; the notice `delivered` tells when it is done. It returns false if it
      * cannot take the step now: the operation is queued again when it can. */
     bool (*send)(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,

@@ -44,6 +44,16 @@ static uint32_t relay(struct td_core *core, uint32_t hop, struct td_message *m)
 
 /* ---- messages ---- */
 
+/* approach sends the packet counts: they make the driver open its stream, too. */
+static void approach(struct td_core *core, uint32_t node)
+{
+    struct td_link *link = &core->link[node];
+    if (link->lane->sent > 0 && td_link_is_open(link))
+        return;
+    link->counts_due = true;
+    td_core_queue(core, &link->task);
+}
+
 static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
                  const struct td_step *step)
 {
@@ -337,6 +347,7 @@ const struct td_fabric td_fabric_direct = {
     .relay = relay,
     .expect_acknowledgement = nothing,
     .timers = nothing,
+    .approach = approach,
     .send = send,
     .abandon = abandon,
     .forget = forget,

@@ -242,6 +242,14 @@ static uint32_t packets_of(const struct td_core *core, uint64_t bytes)
     return bytes <= most ? 1 : (uint32_t)((bytes + most - 1) / most);
 }
 
+/* approach wants the connection to the neighbour that forwards packets to the node. */
+static void approach(struct td_core *core, uint32_t node)
+{
+    uint32_t hop = td_routed_next_hop(core, node);
+    if (hop != UINT32_MAX)
+        td_link_want(core, &core->link[hop]);
+}
+
 static bool send(struct td_core *core, struct td_sender *sender, unsigned family, uint64_t index,
                  const struct td_step *step)
 {
@@ -514,6 +522,7 @@ const struct td_fabric td_fabric_routed = {
     .relay = td_routed_relay,
     .expect_acknowledgement = td_routed_expect_acknowledgement,
     .timers = td_routed_timers,
+    .approach = approach,
     .send = send,
     .abandon = abandon,
     .forget = forget,

@@ -9,6 +9,7 @@
 #include "core/membership/endings.h"
 #include "core/net/inflight.h"
 #include "admission.h"
+#include "approach.h"
 #include "flood.h"
 #include "gate.h"
 #include "core/net/link.h"
@@ -391,6 +392,7 @@ static void succeed(struct td_core *core, struct td_operation *o)
             td_communicator_hold(o->plan, i);
         o->plan->users++;
         c->plans = o->plan;
+        td_approach(core, o);
     }
     td_core_queue(core, &o->task);
 }

@@ -10,13 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 1 << 18 };
+enum { STACK_BYTES = 1 << 18, PIECE_BYTES = 1 << 22 };
 
-/* struct item: a descriptor, or memory if base is not NULL. */
+enum work { WORK_CLOSE, WORK_UNMAP, WORK_POPULATE };
+
+/* struct item: a descriptor to close, or memory to unmap or to populate. */
 struct item {
     struct item *next;
+    enum work work;
     uint64_t uid;
-    void *base;
+    uint8_t *base;
     size_t bytes;
     int fd;
 };
@@ -27,8 +30,7 @@ struct td_closer {
     pthread_cond_t less; /* a thread has ended */
     struct item *first, **last;
     uint32_t queued, threads, idle;
-    bool running[TD_CLOSER_THREADS]; /* the thread closes something of uid */
-    uint64_t uid[TD_CLOSER_THREADS];
+    const struct item *running[TD_CLOSER_THREADS]; /* the item of each thread, or NULL */
     bool ending, stopped;
     uv_async_t async;
     void (*closed)(void *user);
@@ -44,8 +46,18 @@ static uint32_t threads_of(const struct td_closer *c, uint64_t uid)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < c->threads; i++)
-        count += c->running[i] && c->uid[i] == uid;
+        count += c->running[i] && c->running[i]->uid == uid;
     return count;
+}
+
+/* is_used returns true if a thread populates the memory that the item unmaps. Something else could
+ * be mapped there before that thread is done. */
+static bool is_used(const struct td_closer *c, const struct item *item)
+{
+    for (uint32_t i = 0; i < c->threads && item->work == WORK_UNMAP; i++)
+        if (c->running[i] && c->running[i]->base == item->base)
+            return true;
+    return false;
 }
 
 /* take returns the first item whose user has a free thread, off the list, or NULL. */
@@ -53,7 +65,7 @@ static struct item *take(struct td_closer *c)
 {
     for (struct item **link = &c->first; *link; link = &(*link)->next) {
         struct item *item = *link;
-        if (threads_of(c, item->uid) >= TD_CLOSER_USER_THREADS)
+        if (threads_of(c, item->uid) >= TD_CLOSER_USER_THREADS || is_used(c, item))
             continue;
         *link = item->next;
         if (!*link)
@@ -64,13 +76,25 @@ static struct item *take(struct td_closer *c)
     return NULL;
 }
 
-static void end_item(struct item *item)
+/* end_item does the work of an item. To populate, it takes the lock of the address space for a
+ * piece at a time, because the loop maps memory meanwhile. */
+static void end_item(const struct item *item)
 {
-    if (item->base)
-        munmap(item->base, item->bytes);
-    else
+    switch (item->work) {
+    case WORK_CLOSE:
         close(item->fd);
-    free(item);
+        break;
+    case WORK_UNMAP:
+        munmap(item->base, item->bytes);
+        break;
+    case WORK_POPULATE:
+        for (size_t at = 0, piece; at < item->bytes; at += piece) {
+            piece = item->bytes - at < PIECE_BYTES ? item->bytes - at : PIECE_BYTES;
+            if (madvise(item->base + at, piece, MADV_POPULATE_WRITE) != 0)
+                break;
+        }
+        break;
+    }
 }
 
 static void *run(void *argument)
@@ -89,12 +113,12 @@ static void *run(void *argument)
             c->idle--;
             continue;
         }
-        c->running[start.number] = true;
-        c->uid[start.number] = item->uid;
+        c->running[start.number] = item;
         pthread_mutex_unlock(&c->mutex);
         end_item(item);
         pthread_mutex_lock(&c->mutex);
-        c->running[start.number] = false;
+        c->running[start.number] = NULL;
+        free(item);
         if (!c->stopped)
             uv_async_send(&c->async);
     }
@@ -158,16 +182,13 @@ struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), vo
     return c;
 }
 
-/* add gives the threads an item. Without memory the caller closes it itself: the process is about
- * to end in any case. */
+/* add gives the threads an item. Without memory the caller does its work: the process is about to
+ * end in any case. */
 static void add(struct td_closer *c, const struct item *what)
 {
     struct item *item = malloc(sizeof *item);
     if (!item) {
-        if (what->base)
-            munmap(what->base, what->bytes);
-        else
-            close(what->fd);
+        end_item(what);
         return;
     }
     *item = *what;
@@ -184,12 +205,18 @@ static void add(struct td_closer *c, const struct item *what)
 
 void td_closer_close(struct td_closer *c, uint64_t uid, int fd)
 {
-    add(c, &(struct item){.uid = uid, .fd = fd});
+    add(c, &(struct item){.work = WORK_CLOSE, .uid = uid, .fd = fd});
 }
 
 void td_closer_unmap(struct td_closer *c, uint64_t uid, void *base, size_t bytes)
 {
-    add(c, &(struct item){.uid = uid, .base = base, .bytes = bytes, .fd = -1});
+    add(c, &(struct item){.work = WORK_UNMAP, .uid = uid, .base = base, .bytes = bytes, .fd = -1});
+}
+
+void td_closer_populate(struct td_closer *c, uint64_t uid, void *base, size_t bytes)
+{
+    add(c,
+        &(struct item){.work = WORK_POPULATE, .uid = uid, .base = base, .bytes = bytes, .fd = -1});
 }
 
 uint32_t td_closer_pending(struct td_closer *c, uint64_t uid)

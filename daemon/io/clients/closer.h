@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* closer: closes descriptors and unmaps memory of clients on threads of its own.
+/* closer: closes descriptors of clients, unmaps and populates their memory, on threads of its own.
  *
  * The loop closes nothing that a client has passed or connected, because close() may sleep for as
  * long as a client likes: on a socket with SO_LINGER, or on a file of a FUSE file system whose
  * server does not answer. close() of a connection also closes the descriptors of its unread
- * requests. To unmap gigabytes takes seconds. The threads are not libuv's, which compute.
+ * requests. To unmap gigabytes takes seconds, and so does mapping their pages, which the first
+ * operation would do otherwise. The threads are not libuv's, which compute.
  *
  * A thread that sleeps harms its user alone: one user occupies at most TD_CLOSER_USER_THREADS of
  * them, and the caller reads no more from a user with TD_CLOSER_PENDING_MAX things to close.
@@ -27,9 +28,11 @@ struct td_closer *td_closer_create(uv_loop_t *uv, void (*closed)(void *user), vo
  * handles, waits for at most a second. What still sleeps then ends with the process. */
 void td_closer_stop(struct td_closer *closer);
 void td_closer_destroy(struct td_closer *closer);
-/* td_closer_close closes a descriptor of a user; td_closer_unmap unmaps memory. */
+/* td_closer_close closes a descriptor of a user; td_closer_unmap unmaps memory. td_closer_populate
+ * maps the pages of memory that exist in its file; the memory is unmapped here, too. */
 void td_closer_close(struct td_closer *closer, uint64_t uid, int fd);
 void td_closer_unmap(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
+void td_closer_populate(struct td_closer *closer, uint64_t uid, void *base, size_t bytes);
 /* td_closer_pending returns the number of things of a user that are not closed yet. */
 uint32_t td_closer_pending(struct td_closer *closer, uint64_t uid);
 

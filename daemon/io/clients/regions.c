@@ -19,10 +19,10 @@
 #include "closer.h"
 
 enum {
-    UNMAP_INLINE_BYTES = 1 << 22,
-    SHARED_PART = 8,   /* of a user's memory: most of all files made here */
-    KEPT_PART = 4,     /* of the descriptors of this process: most that regions keep; */
-    KEPT_UID_PART = 2, /* of these: most of one user */
+    INLINE_BYTES = 1 << 22, /* more memory is unmapped and populated on the threads of the closer */
+    SHARED_PART = 8,        /* of a user's memory: most of all files made here */
+    KEPT_PART = 4,          /* of the descriptors of this process: most that regions keep; */
+    KEPT_UID_PART = 2,      /* of these: most of one user */
 };
 
 struct region {
@@ -230,6 +230,16 @@ int td_regions_descriptor(const struct td_regions *r, uint32_t handle, uint64_t 
     return g->uid == uid && !atomic_load(&g->lost) ? g->fd : -1;
 }
 
+/* populate maps the pages of a region now, since the first operation would wait for each of them.
+ * The file has them already: it has no holes. */
+static void populate(const struct td_regions *r, const struct region *g)
+{
+    if (g->file_bytes <= INLINE_BYTES)
+        (void)madvise(g->base, g->bytes, MADV_POPULATE_WRITE);
+    else if (r->closer)
+        td_closer_populate(r->closer, g->uid, g->base, g->bytes);
+}
+
 td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid, uint32_t *handle,
                       const char **text)
 {
@@ -261,6 +271,7 @@ td_err td_regions_map(struct td_regions *r, int fd, uint64_t bytes, uint64_t uid
     r->region[i] = (struct region){
         .bytes = bytes, .uid = uid, .file_bytes = file_bytes, .fd = keep(r, fd, uid)};
     r->region[i].base = base;
+    populate(r, &r->region[i]);
     if (i == r->count)
         r->count++;
     *handle = i;
@@ -310,7 +321,7 @@ static void unmap_if_unused(struct td_regions *r, struct region *g)
 {
     if (!g->released || g->holders > 0)
         return;
-    if (r->closer && g->file_bytes > UNMAP_INLINE_BYTES) {
+    if (r->closer && g->file_bytes > INLINE_BYTES) {
         let_go(g);
         td_closer_unmap(r->closer, g->uid, g->base, g->bytes);
         *g = (struct region){0};
