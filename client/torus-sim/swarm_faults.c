@@ -133,6 +133,7 @@ static bool begin_at(struct swarm *s, const struct swarm_fault *f, uint32_t node
         return true;
     case SWARM_PAUSE:
         td_sim_pause_node(s->sim, node);
+        s->paused[node] = true;
         if (f->duration_ns > HURT_MS * SWARM_MS)
             hurt_node(s, node);
         return true;

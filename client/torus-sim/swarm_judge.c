@@ -69,13 +69,19 @@ static bool names_hurt_node(const struct swarm *s, const struct swarm_party *par
     unsigned number = 0;
     if (sscanf(text, "all ranks on node %u", &number) == 1)
         return is_deserted(s, party, number);
-    /* a node that was paused tells its own ranks so, after the end that the others decided */
-    const char *pause = strstr(text, "; node ");
-    const char *name = strstr(pause && strstr(pause, "had not run") ? pause : text, "node ");
     if (sscanf(text, "the shrink excludes rank %u", &number) == 1)
         return is_on_hurt_node(s, party, number);
-    return name && sscanf(name, "node %u", &number) == 1 && number < s->nodes &&
-           (s->hurt[number] || s->starved[number]);
+    /* a node that was paused tells its own ranks so, after the end that the others decided */
+    const char *pause = strstr(text, "had not run") ? strstr(text, "; node ") : NULL;
+    const char *name = strstr(text, "node ");
+    bool own_fault = false;
+    if (pause && sscanf(pause, "; node %u", &number) == 1) {
+        if (number >= s->nodes || !s->paused[number])
+            return false;
+        own_fault = s->hurt[number];
+    }
+    return own_fault || (name && sscanf(name, "node %u", &number) == 1 && number < s->nodes &&
+                         (s->hurt[number] || s->starved[number]));
 }
 
 static bool is_true(const struct swarm *s, const struct swarm_party *party,

@@ -163,6 +163,23 @@ static void loss_that_follows_a_pause_names_the_pause(void **state)
     node_end();
 }
 
+/* Nobody has given this node up meanwhile, so the sentence would accuse it falsely. */
+static void loss_that_follows_a_short_pause_does_not_name_it(void **state)
+{
+    (void)state;
+    begin();
+    struct td_communicator *c = group();
+    pause_for(limit / 4);
+    for (uint32_t n = 1; n < NODES; n++)
+        hear(n);
+    step(&(struct td_event){.kind = TD_EVENT_LINK_DOWN,
+                            .u.link = {.node = PEER, .text = "refused", .refused = true}});
+    pass(2 * beat);
+    assert_int_equal(c->state, TD_COMMUNICATOR_LOST_NODE);
+    assert_null(strstr(c->text, "had not run"));
+    node_end();
+}
+
 static void client_without_hello_has_its_time_left_after_a_pause(void **state)
 {
     (void)state;
@@ -206,6 +223,7 @@ int main(void)
         cmocka_unit_test(short_delays_are_no_pauses),
         cmocka_unit_test(link_that_was_down_has_its_time_left_after_a_pause),
         cmocka_unit_test(loss_that_follows_a_pause_names_the_pause),
+        cmocka_unit_test(loss_that_follows_a_short_pause_does_not_name_it),
         cmocka_unit_test(client_without_hello_has_its_time_left_after_a_pause),
         cmocka_unit_test(operation_is_not_stalled_by_a_pause),
     };

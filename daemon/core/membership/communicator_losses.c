@@ -135,12 +135,12 @@ static void node_lost(struct td_core *core, struct td_communicator *c, uint32_t 
     c->notice_down = c->notice_up = true;
 }
 
-/* was_paused returns true if this daemon did not run for so long that others have given it up, and
- * may learn that only now. */
+/* was_paused returns true if this daemon did not run for so long that others may have given it up,
+ * and may learn that only now. */
 static bool was_paused(const struct td_core *core)
 {
     td_time limit = (td_time)core->settings.progress_timeout_ns;
-    return core->paused_ns > 0 && core->now - core->resumed_at < limit;
+    return core->paused_ns > limit / 2 && core->now - core->resumed_at < limit;
 }
 
 static void lose_node(struct td_core *core, struct td_communicator *c, uint32_t node, bool proven,
