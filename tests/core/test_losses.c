@@ -125,6 +125,33 @@ static void a_broken_group_is_reported_to_a_node_that_made_it_late(void **state)
     node_end();
 }
 
+/* A rank of the job can leave a group before a rank of another node has made it. That node has
+ * ignored the notice, since it knew no such group, and would wait for ever. */
+static void a_broken_group_answers_the_first_call_of_a_node_that_made_it_late(void **state)
+{
+    (void)state;
+    begin(0);
+    struct td_message m = about(pair, TD_MESSAGE_RANK_GONE);
+    m.u.rank_gone = (struct td_message_rank_gone){
+        .rank = 0, .error = TD_ERR_RANK_FAILED, .text = "rank 0 has left"};
+    node_message(2, &m);
+    assert_non_null(node_sent_to(2, TD_MESSAGE_RANK_LOST));
+    node_forget();
+    m = about(pair, TD_MESSAGE_ARRIVE);
+    node_message(1, &m); /* not a node of the group */
+    assert_null(node_sent_to(1, TD_MESSAGE_RANK_LOST));
+    node_message(2, &m);
+    const struct td_message *answer = node_sent_to(2, TD_MESSAGE_RANK_LOST);
+    assert_non_null(answer);
+    assert_true(answer->instance == pair->instance);
+    assert_string_equal(answer->u.rank_lost.text, "rank 0 has left");
+    node_forget();
+    m.sequence = 1; /* the notice is on its way */
+    node_message(2, &m);
+    assert_null(node_sent_to(2, TD_MESSAGE_RANK_LOST));
+    node_end();
+}
+
 static void a_rank_is_lost_to_many_groups_at_once(void **state)
 {
     (void)state;
@@ -206,6 +233,7 @@ int main(void)
         cmocka_unit_test(root_announces_a_loss_of_the_job_in_its_groups),
         cmocka_unit_test(a_node_without_the_group_tells_the_loss_back),
         cmocka_unit_test(a_broken_group_is_reported_to_a_node_that_made_it_late),
+        cmocka_unit_test(a_broken_group_answers_the_first_call_of_a_node_that_made_it_late),
         cmocka_unit_test(a_rank_is_lost_to_many_groups_at_once),
         cmocka_unit_test(a_loss_is_believed_from_the_parent_or_from_the_daemon_of_the_rank),
         cmocka_unit_test(a_loss_is_told_to_the_root_by_the_children_above_the_rank),

@@ -343,15 +343,22 @@ static bool may_tell_gone(const struct td_communicator *c, uint32_t from, uint32
 void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t from,
                                const struct td_message *m)
 {
-    struct td_message notice;
     if (!may_tell_gone(c, from, m->u.rank_gone.rank))
         return;
-    if (!td_communicator_broken(c)) {
+    if (td_communicator_broken(c))
+        td_communicator_tell_loss(core, c, from);
+    else
         td_communicator_appeal(core, c, m);
+}
+
+void td_communicator_tell_loss(struct td_core *core, struct td_communicator *c, uint32_t child)
+{
+    struct td_message notice;
+    uint32_t slot = td_group_slot(&c->group, child);
+    if (slot == UINT32_MAX || slot == c->slot || c->tree.parent[slot] != c->slot)
         return;
-    }
-    start_notice(c, &notice); /* the sender may have made the group after the notice came to it */
-    td_session_send(core, from, &notice);
+    start_notice(c, &notice);
+    td_session_send(core, child, &notice);
 }
 
 bool td_communicator_send_notices(struct td_core *core, struct td_communicator *c)

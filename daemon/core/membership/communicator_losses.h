@@ -35,6 +35,9 @@ void td_communicator_appeal(struct td_core *core, struct td_communicator *c,
  * hears that the group is broken. */
 void td_communicator_rank_gone(struct td_core *core, struct td_communicator *c, uint32_t from,
                                const struct td_message *message);
+/* td_communicator_tell_loss tells a child in the tree why the group is broken, again: it may have
+ * made the group after the notice came to it. */
+void td_communicator_tell_loss(struct td_core *core, struct td_communicator *c, uint32_t child);
 /* td_communicator_stop ends every communicator since this daemon stops. No operation runs then. */
 void td_communicator_stop(struct td_core *core);
 /* td_communicator_tell_root tells the root of a group that a rank is lost; a task sends the

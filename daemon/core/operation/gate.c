@@ -398,6 +398,8 @@ void td_gate_message(struct td_core *core, struct td_communicator *c, uint32_t f
         if (never && m->kind == TD_MESSAGE_WAITING && m->u.waiting.reply_requested &&
             td_communicator_may_flood(core, c))
             send_veto(core, c, m->sequence);
+        if (m->kind == TD_MESSAGE_ARRIVE && m->sequence == 0 && c->index == TD_GROUP_MADE)
+            td_communicator_tell_loss(core, c, from);
         return;
     }
     if (m->sequence >= c->first_sequence + TD_GROUP_OPERATIONS_MAX && is_early(core, from, m))
