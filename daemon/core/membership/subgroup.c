@@ -16,9 +16,11 @@ static const char *check_lost(struct td_core *core, const struct td_communicator
 {
     const struct td_communicator *world = td_communicator_find(core, parent->world, 0);
     for (uint32_t i = 0; world && i < q->u.make.members; i++) {
-        uint32_t rank = (uint32_t)q->u.make.member[i];
-        if (td_bit(world->lost_rank, parent->member ? parent->member[rank] : rank))
-            return td_core_format(core, "rank %u is lost", rank);
+        uint32_t member = (uint32_t)q->u.make.member[i];
+        uint32_t rank = parent->member ? parent->member[member] : member;
+        if (td_bit(world->lost_rank, rank))
+            return td_core_format(core, "rank %u of job %s is lost: make the group without it",
+                                  rank, world->name);
     }
     return NULL;
 }
