@@ -79,7 +79,7 @@ struct swarm {
     char error[600]; /* the last one that a rank was told */
     /* nodes and ranks that a fault has hit: */
     bool daemon_dead[SWARM_NODES_MAX], hurt[SWARM_NODES_MAX], starved[SWARM_NODES_MAX];
-    bool paused[SWARM_NODES_MAX]; /* at any time */
+    bool paused[SWARM_NODES_MAX];                   /* at any time */
     bool any_hurt, any_starved, any_slow, any_gone; /* gone: a process died or left */
     td_time compute_ns[SWARM_NODES_MAX];
     struct swarm_active { /* a fault that has begun */
